@@ -1,0 +1,58 @@
+//! Every environment variable this program reads, in one list.
+
+use std::ffi::OsString;
+
+pub struct Variable {
+    pub name: &'static str,
+    pub help: &'static str,
+}
+
+pub const CONFIG: &str = "AGENT_HANDOVER_CONFIG";
+pub const MEMORY_DIR: &str = "AGENT_HANDOVER_MEMORY_DIR";
+pub const HISTORY_DIR: &str = "AGENT_HANDOVER_HISTORY_DIR";
+pub const STATE_DIR: &str = "AGENT_HANDOVER_STATE_DIR";
+pub const PAUSE_FILE: &str = "AGENT_HANDOVER_PAUSE_FILE";
+pub const CHECKPOINT: &str = "AGENT_HANDOVER_CHECKPOINT";
+pub const TAG: &str = "AGENT_HANDOVER_TAG";
+pub const AGENT: &str = "AGENT_HANDOVER_AGENT";
+pub const WAIT: &str = "AGENT_HANDOVER_WAIT";
+pub const LOG: &str = "AGENT_HANDOVER_LOG";
+
+/// Set for the children of `command` steps; finding it says that we run inside one.
+pub const RUN: &str = "AGENT_HANDOVER_RUN";
+pub const STEP: &str = "AGENT_HANDOVER_STEP";
+pub const ATTEMPT: &str = "AGENT_HANDOVER_ATTEMPT";
+
+/// Pins for tests. They change nothing unless set.
+pub const TEST_NOW: &str = "AGENT_HANDOVER_TEST_NOW";
+pub const TEST_IDS: &str = "AGENT_HANDOVER_TEST_IDS";
+pub const TEST_FAULT: &str = "AGENT_HANDOVER_TEST_FAULT";
+
+/// What a user may set. The README's table is tested against this list.
+pub const VARIABLES: &[Variable] = &[
+    Variable { name: CONFIG, help: "the config file to read, as `--config`" },
+    Variable { name: MEMORY_DIR, help: "overrides `memory_dir`" },
+    Variable { name: HISTORY_DIR, help: "overrides `history_dir`" },
+    Variable { name: STATE_DIR, help: "overrides `state_dir`" },
+    Variable { name: PAUSE_FILE, help: "overrides `pause_file`" },
+    Variable { name: CHECKPOINT, help: "the checkpoint database, as `--checkpoint`" },
+    Variable { name: TAG, help: "overrides `tag`, as `--tag`" },
+    Variable { name: AGENT, help: "the agent that ran the session, as `--agent`" },
+    Variable { name: WAIT, help: "how long `run` waits for another run, as `--wait`" },
+    Variable { name: LOG, help: "`debug` prints each decision to stderr, for developers" },
+];
+
+/// A variable that is set and not empty.
+pub fn get(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The same as text; what is not UTF-8 is replaced rather than ignored.
+pub fn get_text(name: &str) -> Option<String> {
+    get(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+/// The user's home directory, if the system knows one.
+pub fn home() -> Option<std::path::PathBuf> {
+    std::env::home_dir().filter(|home| home.is_absolute())
+}

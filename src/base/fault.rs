@@ -1,0 +1,58 @@
+//! Named places where something has just become durable, so that tests can stop the real program there.
+//!
+//! Inert unless `AGENT_HANDOVER_TEST_FAULT=point:n=kill` (or `=stop`) is set: the n-th time the point is
+//! passed, the process gets SIGKILL (or SIGSTOP, which lets a test look around and go on). The same binary
+//! is tested and shipped.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::process::{Signal, getpid, kill_process};
+
+use super::env;
+
+/// Every point, so that the crash tests can go through all of them.
+pub const POINTS: &[&str] = &[
+    "lock.taken",
+    "checkpoint.created",
+    "checkpoint.recorded",
+    "checkpoint.intended",
+    "checkpoint.settled",
+    "checkpoint.completed",
+    "step.acted",
+    "process.started",
+    "process.ended",
+    "fs.directory",
+    "fs.written",
+    "fs.renamed",
+    "fs.replaced",
+];
+
+struct Fault {
+    point: String,
+    nth: u32,
+    signal: Signal,
+    passed: AtomicU32,
+}
+
+pub fn at(point: &'static str) {
+    static FAULT: OnceLock<Option<Fault>> = OnceLock::new();
+    debug_assert!(POINTS.contains(&point), "{point} is not in POINTS, so no test would stop there");
+    let Some(fault) = FAULT.get_or_init(|| env::get_text(env::TEST_FAULT).and_then(|t| parse(&t))) else {
+        return;
+    };
+    if fault.point == point && fault.passed.fetch_add(1, Ordering::Relaxed) + 1 == fault.nth {
+        let _ = kill_process(getpid(), fault.signal);
+    }
+}
+
+fn parse(text: &str) -> Option<Fault> {
+    let (place, action) = text.split_once('=')?;
+    let (point, nth) = place.split_once(':')?;
+    let signal = match action {
+        "kill" => Signal::KILL,
+        "stop" => Signal::STOP,
+        _ => return None,
+    };
+    Some(Fault { point: point.to_owned(), nth: nth.parse().ok()?, signal, passed: AtomicU32::new(0) })
+}

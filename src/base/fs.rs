@@ -1,0 +1,348 @@
+//! The one door to the file system for writing. What it reports as written would survive a power cut, and
+//! every error names its path.
+
+#![allow(clippy::disallowed_methods)]
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use super::fault;
+use crate::error::{Error, Result};
+
+const TEMPORARY_PREFIX: &str = ".agent-handover-";
+const TEMPORARY_SUFFIX: &str = ".tmp";
+
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|cause| Error::io("read", path, cause))
+}
+
+/// `None` if there is nothing at the path.
+pub fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(cause) if is_absent(&cause) => Ok(None),
+        Err(cause) => Err(Error::io("read", path, cause)),
+    }
+}
+
+/// At most `max` bytes; one more than that means there was more.
+pub fn read_at_most(source: impl Read, max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(max + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+pub fn open(path: &Path) -> Result<File> {
+    File::open(path).map_err(|cause| Error::io("read", path, cause))
+}
+
+/// Whether this error says that nothing is there, rather than that we cannot tell.
+pub fn is_absent(cause: &io::Error) -> bool {
+    matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Replaces the file or creates it: temporary sibling, fsync, rename, fsync of the directory. A reader, and the
+/// next boot, see the old content or the new, never a part.
+pub fn replace(path: &Path, content: &[u8]) -> Result<()> {
+    let temporary = write_temporary(path, content)?;
+    temporary.persist(path).map_err(|failed| Error::io("write", path, failed.error))?;
+    fault::at("fs.renamed");
+    sync_directory(parent(path))?;
+    fault::at("fs.replaced");
+    Ok(())
+}
+
+/// Creates the file with this content, whole, or reports that something is there already.
+pub fn create_new(path: &Path, content: &[u8]) -> Result<Created> {
+    let temporary = write_temporary(path, content)?;
+    match temporary.persist_noclobber(path) {
+        Ok(_) => {
+            fault::at("fs.renamed");
+            sync_directory(parent(path))?;
+            fault::at("fs.replaced");
+            Ok(Created::Now)
+        }
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(Created::Before),
+        Err(failed) => Err(Error::io("write", path, failed.error)),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Created {
+    Now,
+    Before,
+}
+
+fn write_temporary(path: &Path, content: &[u8]) -> Result<tempfile::NamedTempFile> {
+    let failed = |cause: io::Error| Error::io("write", path, cause);
+    let mode = fs::metadata(path).map_or(0o666, |existing| existing.permissions().mode());
+    let mut temporary = tempfile::Builder::new()
+        .prefix(TEMPORARY_PREFIX)
+        .suffix(TEMPORARY_SUFFIX)
+        .permissions(fs::Permissions::from_mode(mode))
+        .tempfile_in(parent(path))
+        .map_err(failed)?;
+    temporary.write_all(content).map_err(failed)?;
+    temporary.as_file().sync_all().map_err(failed)?;
+    fault::at("fs.written");
+    Ok(temporary)
+}
+
+/// Writes a small file in place, where everybody who writes it writes the same: no temporary to be left behind.
+pub fn write_marker(path: &Path, content: &[u8]) -> Result<()> {
+    fs::write(path, content)
+        .and_then(|()| File::open(path)?.sync_all())
+        .map_err(|cause| Error::io("write", path, cause))?;
+    sync_directory(parent(path))
+}
+
+/// Creates what is missing of the directory, each level durable before the next.
+pub fn create_directories(path: &Path) -> Result<()> {
+    create_levels(path, 0o777)
+}
+
+/// The same, readable by this user only.
+pub fn create_private_directories(path: &Path) -> Result<()> {
+    create_levels(path, 0o700)
+}
+
+fn create_levels(path: &Path, mode: u32) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    match fs::DirBuilder::new().mode(mode).create(path) {
+        Ok(()) => {
+            sync_directory(parent(path))?;
+            fault::at("fs.directory");
+            Ok(())
+        }
+        Err(_) if path.is_dir() => Ok(()),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            create_levels(parent(path), 0o777)?;
+            create_levels(path, mode)
+        }
+        Err(cause) => Err(Error::io("create the directory", path, cause)),
+    }
+}
+
+fn sync_directory(path: &Path) -> Result<()> {
+    File::open(path)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|cause| Error::io("make durable the directory", path, cause))
+}
+
+/// The directory a path is in; `.` for a bare name.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Removes a file or a symlink, not what it points at.
+pub fn remove_file(path: &Path) -> Result<()> {
+    fs::remove_file(path).map_err(|cause| Error::io("remove", path, cause))?;
+    sync_directory(parent(path))
+}
+
+pub fn remove_empty_directory(path: &Path) -> Result<()> {
+    fs::remove_dir(path).map_err(|cause| Error::io("remove", path, cause))?;
+    sync_directory(parent(path))
+}
+
+pub fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|cause| Error::io("move", from, cause))?;
+    sync_directory(parent(to))
+}
+
+/// A file for appending that only this user can read: logs and the lock.
+pub fn open_private(path: &Path) -> Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .read(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|cause| Error::io("open", path, cause))
+}
+
+/// Rewrites a private file through `change`, which reads the old content and writes the new.
+pub fn rewrite_private(
+    path: &Path,
+    change: impl FnOnce(&mut dyn Read, &mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    let failed = |cause: io::Error| Error::io("rewrite", path, cause);
+    let mut old = File::open(path).map_err(failed)?;
+    let temporary = tempfile::Builder::new()
+        .prefix(TEMPORARY_PREFIX)
+        .suffix(TEMPORARY_SUFFIX)
+        .tempfile_in(parent(path))
+        .map_err(failed)?;
+    let mut new = io::BufWriter::new(temporary);
+    change(&mut old, &mut new).map_err(failed)?;
+    let temporary = new.into_inner().map_err(|unwritten| failed(unwritten.into_error()))?;
+    temporary.persist(path).map_err(|unmoved| failed(unmoved.error))?;
+    Ok(())
+}
+
+/// Removes a whole directory of ours. What is already gone is no error.
+pub fn remove_tree(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(cause) if !is_absent(&cause) => Err(Error::io("remove", path, cause)),
+        _ => Ok(()),
+    }
+}
+
+/// The names in a directory, sorted; none if it is not there.
+pub fn names(directory: &Path) -> Result<Vec<String>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(cause) if is_absent(&cause) => return Ok(Vec::new()),
+        Err(cause) => return Err(Error::io("list", directory, cause)),
+    };
+    let mut names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Removes the temporaries that a killed process left in `directory`. Only who is alone in writing there may call
+/// this: the temporaries of a living writer look the same.
+pub fn sweep_temporaries(directory: &Path, depth: Depth) -> Result<()> {
+    for name in names(directory)? {
+        let path = directory.join(&name);
+        let Ok(about) = fs::symlink_metadata(&path) else { continue };
+        if about.is_dir() && depth == Depth::Tree {
+            sweep_temporaries(&path, depth)?;
+        } else if about.is_file() && name.starts_with(TEMPORARY_PREFIX) && name.ends_with(TEMPORARY_SUFFIX) {
+            remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    Directory,
+    Tree,
+}
+
+/// Refuses a symlink at `path` or at any directory between it and `base`: writing through one would
+/// land somewhere the user did not say.
+pub fn refuse_symlinks(base: &Path, path: &Path) -> Result<()> {
+    let Ok(below) = path.strip_prefix(base) else {
+        return Err(Error::bug(format!("`{}` is not below `{}`", path.display(), base.display())));
+    };
+    let mut place = base.to_path_buf();
+    for part in below.components() {
+        place.push(part);
+        match fs::symlink_metadata(&place) {
+            Ok(about) if about.file_type().is_symlink() => {
+                return Err(Error::failed(format!("`{}` is a symlink", place.display()))
+                    .hint("replace the symlink by a real file or directory; nothing was written through it"));
+            }
+            Ok(_) => {}
+            Err(cause) if is_absent(&cause) => return Ok(()),
+            Err(cause) => return Err(Error::io("examine", &place, cause)),
+        }
+    }
+    Ok(())
+}
+
+/// `path` with `.` and `..` resolved by name alone; `None` if it climbs above its start.
+pub fn tidy(path: &Path) -> Option<PathBuf> {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                if !tidy.pop() {
+                    return None;
+                }
+            }
+            Component::CurDir => {}
+            other => tidy.push(other),
+        }
+    }
+    Some(tidy)
+}
+
+/// Where `path` really is: its longest existing part with symlinks followed, the rest appended.
+pub fn resolve(path: &Path) -> Result<PathBuf> {
+    let mut existing = path;
+    let mut rest = Vec::new();
+    loop {
+        match existing.canonicalize() {
+            Ok(mut real) => {
+                real.extend(rest.iter().rev());
+                return Ok(real);
+            }
+            // A dangling link has no real place; report the link itself.
+            Err(cause) if is_absent(&cause) && !existing.is_symlink() => {
+                let (Some(name), Some(up)) = (existing.file_name(), existing.parent()) else {
+                    return Ok(path.to_path_buf());
+                };
+                rest.push(name);
+                existing = if up.as_os_str().is_empty() { Path::new(".") } else { up };
+            }
+            Err(cause) => return Err(Error::io("examine", existing, cause)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replacing_keeps_the_mode_and_leaves_no_temporary() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a/b/file.md");
+        create_directories(file.parent().unwrap()).unwrap();
+        replace(&file, b"one").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        replace(&file, b"two").unwrap();
+        assert_eq!(read(&file).unwrap(), b"two");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(names(file.parent().unwrap()).unwrap(), ["file.md"]);
+    }
+
+    #[test]
+    fn creating_never_overwrites() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("f");
+        assert_eq!(create_new(&file, b"one").unwrap(), Created::Now);
+        assert_eq!(create_new(&file, b"two").unwrap(), Created::Before);
+        assert_eq!(read(&file).unwrap(), b"one");
+        assert_eq!(names(directory.path()).unwrap(), ["f"]);
+    }
+
+    #[test]
+    fn a_symlink_anywhere_on_the_way_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path();
+        fs::create_dir(base.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", base.join("link")).unwrap();
+        std::os::unix::fs::symlink("nowhere", base.join("real/dangling")).unwrap();
+        assert!(refuse_symlinks(base, &base.join("real/new/file")).is_ok());
+        assert!(refuse_symlinks(base, &base.join("link/file")).is_err());
+        assert!(refuse_symlinks(base, &base.join("real/dangling")).is_err());
+    }
+
+    #[test]
+    fn only_our_own_temporaries_are_swept() {
+        let directory = tempfile::tempdir().unwrap();
+        let deep = directory.path().join("a");
+        fs::create_dir(&deep).unwrap();
+        for name in [".agent-handover-x.tmp", "note.tmp", ".agent-handover-notes.md"] {
+            fs::write(deep.join(name), "").unwrap();
+        }
+        sweep_temporaries(directory.path(), Depth::Tree).unwrap();
+        assert_eq!(names(&deep).unwrap(), [".agent-handover-notes.md", "note.tmp"]);
+    }
+
+    #[test]
+    fn climbing_out_by_dots_is_noticed() {
+        assert_eq!(tidy(Path::new("a/./b/../c")), Some(PathBuf::from("a/c")));
+        assert_eq!(tidy(Path::new("a/../..")), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! Run ids: sortable by time, unique across machines (the ULID layout).
+
+use sha2::{Digest, Sha256};
+
+use super::{clock, env};
+use crate::error::{Error, Result};
+
+const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/// 48 bits of milliseconds, then 80 random bits, in Crockford's base 32.
+pub fn new_run_id() -> Result<String> {
+    let millis = u64::try_from(clock::now().timestamp_millis()).unwrap_or(0);
+    let mut random = [0u8; 10];
+    match env::get_text(env::TEST_IDS) {
+        Some(seed) => random.copy_from_slice(&Sha256::digest(seed.as_bytes())[..10]),
+        None => getrandom::fill(&mut random)
+            .map_err(|cause| Error::failed("the system gives no random numbers").cause(cause))?,
+    }
+    Ok(encode(millis, random))
+}
+
+fn encode(millis: u64, random: [u8; 10]) -> String {
+    let mut bytes = [0u8; 16];
+    bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
+    bytes[6..].copy_from_slice(&random);
+    let number = u128::from_be_bytes(bytes);
+    (0..26)
+        .rev()
+        .map(|place| {
+            let digit = usize::try_from((number >> (place * 5)) & 31).unwrap_or(0);
+            char::from(ALPHABET[digit])
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_sort_by_time_and_have_one_length() {
+        let old = encode(1_000, [255; 10]);
+        let new = encode(1_001, [0; 10]);
+        assert!(old < new);
+        assert_eq!((old.len(), new.len()), (26, 26));
+        assert_eq!(encode(0, [0; 10]), "0".repeat(26));
+        assert_eq!(encode((1 << 48) - 1, [255; 10]), "7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
+    }
+}

@@ -1,0 +1,128 @@
+//! An OS lock that dies with its process. The file's text says who holds it; the text is never the lock.
+
+use std::fs::{File, TryLockError};
+use std::io::{Seek, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{clock, fault, fs};
+use crate::error::{Error, Result};
+
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Owner {
+    pub pid: u32,
+    pub host: String,
+    pub run: String,
+    pub since: String,
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Owner { pid, host, run, since } = self;
+        write!(f, "pid {pid} on {host} is running handover {run} since {since}")
+    }
+}
+
+/// Held until dropped or until the process is gone.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+    path: PathBuf,
+    /// The previous owner died without letting go, so it may have left temporaries.
+    pub owner_before_died: bool,
+}
+
+impl Lock {
+    /// `None` if another process holds it.
+    pub fn try_take(path: &Path) -> Result<Option<Lock>> {
+        let file = fs::open_private(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(cause)) => return Err(Error::io("lock", path, cause)),
+        }
+        let owner_before_died = file.metadata().is_ok_and(|about| about.len() > 0);
+        fault::at("lock.taken");
+        Ok(Some(Lock { file, path: path.to_path_buf(), owner_before_died }))
+    }
+
+    /// Says in the file what is being done under this lock. Not synced: after a power cut nobody holds it.
+    pub fn sign(&mut self, run: &str) -> Result<()> {
+        let owner = Owner {
+            pid: std::process::id(),
+            host: host(),
+            run: run.to_owned(),
+            since: clock::now().format("%Y-%m-%d %H:%M:%S").to_string(),
+        };
+        let text = serde_json::to_string(&owner).unwrap_or_default();
+        self.write(text.as_bytes())
+    }
+
+    fn write(&mut self, text: &[u8]) -> Result<()> {
+        self.file
+            .set_len(0)
+            .and_then(|()| self.file.rewind())
+            .and_then(|()| self.file.write_all(text))
+            .map_err(|cause| Error::io("write", &self.path, cause))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // An empty file tells the next owner that this one ended in order.
+        let _ = self.write(b"");
+    }
+}
+
+/// Who holds the lock right now, if anybody does. Takes nothing that would stand in a runner's way for longer
+/// than a system call.
+pub fn holder(path: &Path) -> Option<Option<Owner>> {
+    let file = File::open(path).ok()?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Some(owner(path)),
+        _ => None,
+    }
+}
+
+/// What the lock file says; `None` while its owner has not signed.
+pub fn owner(path: &Path) -> Option<Owner> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+pub fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_owner_at_a_time_and_its_name_is_known() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        assert_eq!(holder(&path), None);
+        let mut lock = Lock::try_take(&path).unwrap().unwrap();
+        assert!(!lock.owner_before_died);
+        lock.sign("01X").unwrap();
+        assert!(Lock::try_take(&path).unwrap().is_none());
+        assert_eq!(holder(&path).unwrap().unwrap().run, "01X");
+        drop(lock);
+        assert_eq!(holder(&path), None);
+        assert!(!Lock::try_take(&path).unwrap().unwrap().owner_before_died);
+    }
+
+    #[test]
+    fn a_dead_owner_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let mut lock = Lock::try_take(&path).unwrap().unwrap();
+        lock.sign("01X").unwrap();
+        // As the kernel does it: the lock goes, the text stays.
+        std::fs::copy(&path, directory.path().join("copy")).unwrap();
+        drop(lock);
+        std::fs::copy(directory.path().join("copy"), &path).unwrap();
+        assert!(Lock::try_take(&path).unwrap().unwrap().owner_before_died);
+    }
+}

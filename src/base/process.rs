@@ -1,0 +1,259 @@
+//! The one door to other processes: each in a group of its own, output to a file, ended as a group.
+
+#![allow(clippy::disallowed_methods)]
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+
+use super::fault;
+use crate::error::{Error, Result};
+
+/// How long a group may take to leave after SIGTERM before it gets SIGKILL.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often a running process is looked after; a brake must act several times a second.
+const LOOK: Duration = Duration::from_millis(100);
+
+pub struct Job {
+    pub argv: Vec<OsString>,
+    pub directory: PathBuf,
+    pub env: Vec<(String, OsString)>,
+    pub env_remove: Vec<String>,
+}
+
+impl Job {
+    fn expression(&self) -> Result<duct::Expression> {
+        let Some((program, arguments)) = self.argv.split_first() else {
+            return Err(Error::bug("a process without a program"));
+        };
+        // An own group, so that the whole family can be ended; Ctrl-C at the terminal then reaches only us.
+        let mut expression =
+            duct::cmd(program, arguments).dir(&self.directory).stdin_null().unchecked().before_spawn(|command| {
+                std::os::unix::process::CommandExt::process_group(command, 0);
+                Ok(())
+            });
+        for name in &self.env_remove {
+            expression = expression.env_remove(name);
+        }
+        for (name, value) in &self.env {
+            expression = expression.env(name, value);
+        }
+        Ok(expression)
+    }
+
+    fn start(&self, expression: &duct::Expression) -> Result<Running> {
+        let program = self.argv.first().map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
+        tracing::debug!(%program, arguments = self.argv.len().saturating_sub(1), "start process");
+        let handle = expression.start().map_err(|cause| {
+            let error = Error::failed(format!("cannot start `{program}`")).cause(&cause);
+            match cause.kind() {
+                std::io::ErrorKind::NotFound => error.hint(format!(
+                    "check that `{program}` is installed and that the directory `{}` exists",
+                    self.directory.display()
+                )),
+                _ => error,
+            }
+        })?;
+        let group = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
+        fault::at("process.started");
+        Ok(Running { handle, group })
+    }
+}
+
+/// What became of a process that was watched.
+pub enum Ended<S> {
+    Exited(ExitStatus),
+    TimedOut,
+    Stopped(S),
+}
+
+pub struct Running {
+    handle: duct::Handle,
+    group: Option<Pid>,
+}
+
+/// Starts with both output streams in `output`: a pipe would stay open as long as any grandchild lives.
+pub fn start_logged(job: &Job, output: &File) -> Result<Running> {
+    let copy = || output.try_clone().map_err(|cause| Error::failed("cannot share the log file").cause(cause));
+    let expression = job.expression()?.stdout_file(copy()?).stderr_file(copy()?);
+    job.start(&expression)
+}
+
+pub struct Captured {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+/// For short questions to well-behaved programs, such as git.
+pub fn capture(job: &Job, timeout: Duration) -> Result<Captured> {
+    let expression = job.expression()?.stdout_capture().stderr_capture();
+    let running = job.start(&expression)?;
+    match running.handle.wait_timeout(timeout) {
+        Ok(Some(output)) => {
+            Ok(Captured { status: output.status, stdout: output.stdout.clone(), stderr: output.stderr.clone() })
+        }
+        Ok(None) => {
+            running.end();
+            Err(Error::failed(format!(
+                "`{}` did not answer within {}",
+                job.argv[0].to_string_lossy(),
+                super::duration::show(timeout)
+            )))
+        }
+        Err(cause) => Err(Error::failed("cannot wait for a process").cause(cause)),
+    }
+}
+
+impl Running {
+    /// Waits until the process exits, its time is up, or `watch` says stop; in the latter two cases the whole group
+    /// is gone when this returns.
+    pub fn wait<S>(self, timeout: Option<Duration>, mut watch: impl FnMut() -> Option<S>) -> Result<Ended<S>> {
+        let start = Instant::now();
+        loop {
+            let left = timeout.map(|timeout| timeout.saturating_sub(start.elapsed()));
+            let waited = self.handle.wait_timeout(left.unwrap_or(LOOK).min(LOOK));
+            match waited.map_err(|cause| Error::failed("cannot wait for a process").cause(cause))? {
+                Some(output) => {
+                    fault::at("process.ended");
+                    return Ok(Ended::Exited(output.status));
+                }
+                None if left == Some(Duration::ZERO) => {
+                    self.end();
+                    return Ok(Ended::TimedOut);
+                }
+                None => {}
+            }
+            if let Some(stop) = watch() {
+                self.end();
+                return Ok(Ended::Stopped(stop));
+            }
+        }
+    }
+
+    fn end(&self) {
+        if let Some(group) = self.group {
+            // Reaping the leader is what lets the group become empty.
+            end_group(group, || drop(self.handle.try_wait()));
+        }
+        let _ = self.handle.wait_timeout(GRACE);
+    }
+}
+
+/// SIGTERM, a moment, SIGKILL; returns when no process of the group is left, or after a second moment.
+fn end_group(group: Pid, mut reap: impl FnMut()) {
+    for signal in [Signal::TERM, Signal::KILL] {
+        if kill_process_group(group, signal).is_err() {
+            return;
+        }
+        // A stopped process acts on nothing but SIGKILL until it goes on.
+        let _ = kill_process_group(group, Signal::CONT);
+        let start = Instant::now();
+        while start.elapsed() < GRACE {
+            reap();
+            if test_kill_process_group(group).is_err() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Ends what is left of a process started with these variables in its environment, wherever it has gone since.
+///
+/// The environment identifies our children better than a recorded group id: it cannot be confused by a reused
+/// pid, and it also finds a child whose parent was killed before it could note the group. Only systems with
+/// `/proc` can answer; elsewhere nothing is found.
+pub fn end_orphans(marks: &[(&str, &str)]) -> Result<usize> {
+    let wanted: Vec<Vec<u8>> = marks.iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect();
+    let mut groups = Vec::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        let Ok(environment) = std::fs::read(entry.path().join("environ")) else { continue };
+        let has = |mark: &Vec<u8>| environment.split(|byte| *byte == 0).any(|variable| variable == mark);
+        if pid.unsigned_abs() == std::process::id() || !wanted.iter().all(has) {
+            continue;
+        }
+        let group = Pid::from_raw(pid).and_then(|pid| rustix::process::getpgid(Some(pid)).ok());
+        // Never our own group: then we are ourselves inside that command.
+        if let Some(group) = group.filter(|group| *group != rustix::process::getpgrp())
+            && !groups.contains(&group)
+        {
+            groups.push(group);
+        }
+    }
+    for group in &groups {
+        tracing::debug!(group = group.as_raw_nonzero().get(), "end orphaned process group");
+        end_group(*group, || {});
+        if test_kill_process_group(*group).is_ok() {
+            return Err(Error::failed(format!(
+                "process group {} of an interrupted step does not end",
+                group.as_raw_nonzero()
+            )));
+        }
+    }
+    Ok(groups.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Job {
+        Job {
+            argv: vec!["sh".into(), "-c".into(), script.into()],
+            directory: std::env::temp_dir(),
+            env: Vec::new(),
+            env_remove: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_timeout_ends_the_whole_family() {
+        let log = tempfile::tempfile().unwrap();
+        let running = start_logged(&shell("sleep 1000 & sleep 1000 & wait"), &log).unwrap();
+        let group = running.group.unwrap();
+        let ended = running.wait(Some(Duration::from_millis(50)), || None::<()>).unwrap();
+        assert!(matches!(ended, Ended::TimedOut));
+        assert!(test_kill_process_group(group).is_err(), "a process of the group is still alive");
+    }
+
+    #[test]
+    fn a_process_that_ignores_sigterm_is_ended_too() {
+        let log = tempfile::tempfile().unwrap();
+        let job = shell("trap '' TERM; while :; do sleep 0.05; done");
+        let running = start_logged(&job, &log).unwrap();
+        let group = running.group.unwrap();
+        let ended = running.wait(None, || Some("stop")).unwrap();
+        assert!(matches!(ended, Ended::Stopped("stop")));
+        assert!(test_kill_process_group(group).is_err());
+    }
+
+    #[test]
+    fn a_grandchild_holding_the_output_does_not_hold_us() {
+        let log = tempfile::tempfile().unwrap();
+        let running = start_logged(&shell("sleep 1000 & echo done"), &log).unwrap();
+        let group = running.group.unwrap();
+        let ended = running.wait(Some(Duration::from_secs(20)), || None::<()>).unwrap();
+        assert!(matches!(ended, Ended::Exited(status) if status.success()));
+        end_group(group, || {});
+    }
+
+    #[test]
+    fn orphans_are_found_by_their_environment() {
+        let log = tempfile::tempfile().unwrap();
+        let mut job = shell("sleep 1000");
+        let mark = format!("orphan-{}", std::process::id());
+        job.env = vec![("AGENT_HANDOVER_RUN".to_owned(), mark.clone().into())];
+        let running = start_logged(&job, &log).unwrap();
+        assert_eq!(end_orphans(&[("AGENT_HANDOVER_RUN", "another")]).unwrap(), 0);
+        // The child of this test is no orphan, so somebody must reap it for the group to go.
+        let reaper = std::thread::spawn(move || running.handle.wait().map(|output| output.status));
+        assert_eq!(end_orphans(&[("AGENT_HANDOVER_RUN", &mark)]).unwrap(), 1);
+        assert!(!reaper.join().unwrap().unwrap().success());
+    }
+}

@@ -1,0 +1,75 @@
+//! Text from elsewhere made fit for a terminal, a file name or a message.
+
+use sha2::{Digest, Sha256};
+
+/// Control characters out, except newline and tab: what reaches a terminal must not be able to steer it.
+pub fn printable(text: &str) -> String {
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_control(*c)).collect()
+}
+
+/// The same on one line, cut to at most `max` characters.
+pub fn one_line(text: &str, max: usize) -> String {
+    let mut line = String::new();
+    for (count, c) in text.split_whitespace().collect::<Vec<_>>().join(" ").chars().enumerate() {
+        if count == max {
+            line.push('…');
+            break;
+        }
+        if !is_control(c) {
+            line.push(c);
+        }
+    }
+    line
+}
+
+/// C0, C1, and the invisible characters that reorder or hide text.
+fn is_control(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// The first `bytes` of a SHA-256 in hexadecimal.
+pub fn digest(data: &[u8], bytes: usize) -> String {
+    use std::fmt::Write;
+    let mut hex = String::new();
+    for byte in Sha256::digest(data).iter().take(bytes) {
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}
+
+/// The candidate a person most likely meant, if any is close.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + word.len().min(candidate.len()) / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Cuts at a character boundary at or before `max` bytes.
+pub fn cut(text: &str, max: usize) -> &str {
+    let end = (0..=max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_do_not_reach_a_terminal() {
+        assert_eq!(printable("a\x1b[31mb\u{9b}c\rd\te\nf\u{202e}g"), "a[31mbcd\te\nfg");
+        assert_eq!(one_line("a\n b\x07\tc", 10), "a b c");
+        assert_eq!(one_line("abcdef", 3), "abc…");
+    }
+
+    #[test]
+    fn only_a_close_name_is_suggested() {
+        assert_eq!(nearest("memorydir", ["memory_dir", "tag"]), Some("memory_dir"));
+        assert_eq!(nearest("notee", ["note", "state"]), Some("note"));
+        assert_eq!(nearest("zzz", ["tag", "note"]), None);
+        assert_eq!(nearest("x", ["tag"]), None);
+    }
+}

@@ -1,0 +1,593 @@
+//! What happened to each step, durably: a queue of runs and the journal of their steps.
+
+mod schema;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
+
+use crate::base::{fault, fs};
+use crate::error::{Category, Error, Result};
+
+/// How long a writer waits for another writer; each holds the database for one small transaction.
+const WRITER_WAIT: Duration = Duration::from_secs(20);
+/// A reader only ever meets a lock while the file of a killed process is being recovered.
+const READER_WAIT: Duration = Duration::from_millis(200);
+/// Completed runs beyond this many are forgotten, oldest first. Their notes are in the files.
+const KEPT_RUNS: i64 = 1_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunStatus {
+    Unfinished,
+    Completed,
+    Abandoned,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepState {
+    Pending,
+    /// Was being acted on when the process ended.
+    Intended,
+    Done,
+    /// Nothing to do, or not to be done any more.
+    Skipped,
+    Failed,
+    /// Found half-done, and its config says that a person must look.
+    Stopped,
+}
+
+impl StepState {
+    pub const ALL: [StepState; 6] = [
+        StepState::Pending,
+        StepState::Intended,
+        StepState::Done,
+        StepState::Skipped,
+        StepState::Failed,
+        StepState::Stopped,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            StepState::Pending => "pending",
+            StepState::Intended => "intended",
+            StepState::Done => "done",
+            StepState::Skipped => "skipped",
+            StepState::Failed => "failed",
+            StepState::Stopped => "stopped",
+        }
+    }
+}
+
+/// What is recorded of a run before anything is done for it.
+pub struct NewRun<'a> {
+    pub id: &'a str,
+    pub recorded_at: &'a str,
+    pub agent: &'a str,
+    pub tag: &'a str,
+    pub plan: &'a str,
+    pub inputs: &'a str,
+    /// Name and kind of each step, in order.
+    pub steps: Vec<(&'a str, &'a str)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub seq: i64,
+    pub id: String,
+    pub status: RunStatus,
+    pub recorded_at: String,
+    pub finished_at: Option<String>,
+    pub agent: String,
+    pub tag: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub position: usize,
+    pub name: String,
+    pub kind: String,
+    pub state: StepState,
+    pub attempts: u32,
+    /// How often the process died while acting on it.
+    pub deaths: u32,
+    pub duration_ms: Option<u64>,
+    pub intent: Option<String>,
+    pub result: Option<String>,
+    /// One line a person can read: what was written, why it was skipped.
+    pub detail: Option<String>,
+    pub error: Option<String>,
+}
+
+/// How a step ended.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    pub position: usize,
+    pub state: StepState,
+    pub duration: Duration,
+    pub result: Option<String>,
+    pub detail: Option<String>,
+    pub error: Option<String>,
+}
+
+/// What comes after a step, recorded in the same transaction as its end: one fsync a step boundary.
+pub enum Next<'a> {
+    Intend {
+        position: usize,
+        intent: &'a str,
+        /// The last attempt ended with the process.
+        died: bool,
+    },
+    Complete {
+        at: &'a str,
+    },
+    /// Nothing; the run stays as it is.
+    Rest,
+}
+
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Store {
+    /// For writing; creates the file if it is not there.
+    pub fn open(path: &Path) -> Result<Store> {
+        // Created by us first, because SQLite would let everybody read it.
+        drop(fs::open_private(path)?);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(|cause| explain(path, cause))?;
+        let mut store = Store { connection, path: path.to_path_buf() };
+        store.prepare().map_err(|cause| explain(path, cause))?;
+        let version = store.version()?;
+        if version == 0 {
+            schema::migrate(&mut store.connection).map_err(|cause| explain(path, cause))?;
+            fault::at("checkpoint.created");
+        } else if version > schema::newest() {
+            return Err(Error::bad_data(format!(
+                "`{}` was written by a newer agent-handover (format {version}, this one knows {})",
+                path.display(),
+                schema::newest()
+            ))
+            .hint("update agent-handover; the file was not changed"));
+        }
+        Ok(store)
+    }
+
+    fn prepare(&mut self) -> rusqlite::Result<()> {
+        self.connection.busy_timeout(WRITER_WAIT)?;
+        // The last connection would otherwise fold the log into the file on closing, at four more fsyncs.
+        self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        self.connection.pragma_update(None, "synchronous", "FULL")?;
+        self.connection.pragma_update(None, "foreign_keys", true)?;
+        // Reading the mode first tells a foreign or damaged file before anything about it is changed.
+        let id: i32 = self.connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+        let mode: String = self.connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
+        let tables: i64 = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        if mode != "wal" && (id == schema::APPLICATION_ID || tables == 0) {
+            self.switch_to_wal()?;
+        }
+        Ok(())
+    }
+
+    /// Changing the mode needs the file for itself for a moment and does not wait by itself.
+    fn switch_to_wal(&self) -> rusqlite::Result<()> {
+        for pause in [1, 2, 5, 10, 20, 50, 100, 200, 400, 800] {
+            match self.connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())) {
+                Err(cause) if cause.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                    std::thread::sleep(Duration::from_millis(pause));
+                }
+                other => return other,
+            }
+        }
+        // Somebody else is at it; the file works in any mode.
+        Ok(())
+    }
+
+    /// For reading, without a logical write and without waiting. `None` if there is no file.
+    pub fn read(path: &Path) -> Result<Option<Store>> {
+        match std::fs::metadata(path) {
+            Err(cause) if fs::is_absent(&cause) => return Ok(None),
+            Err(cause) => return Err(Error::io("read", path, cause)),
+            Ok(_) => {}
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(|cause| explain(path, cause))?;
+        connection.busy_timeout(READER_WAIT).map_err(|cause| explain(path, cause))?;
+        let mut store = Store { connection, path: path.to_path_buf() };
+        let version = match store.version() {
+            // In a directory we cannot write SQLite cannot make the shared memory it wants; without a log beside
+            // the file there is nothing to share, and it may be read as it lies.
+            Err(_) if !store.sibling("-wal").exists() => {
+                let uri = format!("file:{}?immutable=1", uri_path(path));
+                store.connection = Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
+                    .map_err(|cause| explain(path, cause))?;
+                store.version()?
+            }
+            version => version?,
+        };
+        // Created by a process that died before it could record anything.
+        Ok((version > 0).then_some(store))
+    }
+
+    /// The format of the file, after making sure that it is ours; 0 if it is empty.
+    fn version(&self) -> Result<i32> {
+        let ask = |pragma: &str| {
+            self.connection
+                .pragma_query_value(None, pragma, |row| row.get::<_, i32>(0))
+                .map_err(|cause| explain(&self.path, cause))
+        };
+        let (version, id) = (ask("user_version")?, ask("application_id")?);
+        if id == schema::APPLICATION_ID {
+            return Ok(version);
+        }
+        let tables: i64 = self
+            .connection
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+            .map_err(|cause| explain(&self.path, cause))?;
+        if tables == 0 && version == 0 {
+            return Ok(0);
+        }
+        Err(damaged(&self.path, "it is a database of another program"))
+    }
+
+    fn sibling(&self, suffix: &str) -> PathBuf {
+        sibling(&self.path, suffix)
+    }
+
+    /// The first step of every handover: from here nothing can be lost.
+    pub fn record(&mut self, run: &NewRun<'_>) -> Result<i64> {
+        let seq = self.write(|transaction| {
+            transaction.execute(
+                "INSERT INTO run (id, status, recorded_at, agent, tag, plan, inputs)
+                 VALUES (?1, 'unfinished', ?2, ?3, ?4, ?5, ?6)",
+                params![run.id, run.recorded_at, run.agent, run.tag, run.plan, run.inputs],
+            )?;
+            let seq = transaction.last_insert_rowid();
+            let mut insert = transaction
+                .prepare("INSERT INTO step (run, position, name, kind, state) VALUES (?1, ?2, ?3, ?4, 'pending')")?;
+            for (position, (name, kind)) in run.steps.iter().enumerate() {
+                insert.execute(params![seq, position as i64, name, kind])?;
+            }
+            Ok(seq)
+        })?;
+        fault::at("checkpoint.recorded");
+        Ok(seq)
+    }
+
+    /// Records how steps ended, if any did, together with what comes next.
+    pub fn advance(&mut self, run: i64, settled: &[Settled], next: Next<'_>) -> Result<()> {
+        self.write(|transaction| {
+            for settled in settled {
+                let millis = i64::try_from(settled.duration.as_millis()).unwrap_or(i64::MAX);
+                transaction
+                    .prepare_cached(
+                        "UPDATE step SET state = ?3, duration_ms = ?4, result = ?5, detail = ?6, error = ?7
+                         WHERE run = ?1 AND position = ?2",
+                    )?
+                    .execute(params![
+                        run,
+                        settled.position as i64,
+                        settled.state.name(),
+                        millis,
+                        settled.result,
+                        settled.detail,
+                        settled.error
+                    ])?;
+            }
+            match next {
+                Next::Intend { position, intent, died } => {
+                    transaction
+                        .prepare_cached(
+                            "UPDATE step SET state = 'intended', attempts = attempts + 1, deaths = deaths + ?4,
+                             intent = ?3, result = NULL, detail = NULL, error = NULL
+                             WHERE run = ?1 AND position = ?2",
+                        )?
+                        .execute(params![run, position as i64, intent, died])?;
+                }
+                Next::Complete { at } => complete(transaction, run, at)?,
+                Next::Rest => {}
+            }
+            Ok(())
+        })?;
+        fault::at(match next {
+            Next::Intend { .. } => "checkpoint.intended",
+            Next::Complete { .. } => "checkpoint.completed",
+            Next::Rest => "checkpoint.settled",
+        });
+        Ok(())
+    }
+
+    /// Gives runs up. Their record and inputs stay.
+    pub fn abandon(&mut self, runs: &[i64], at: &str) -> Result<()> {
+        self.write(|transaction| {
+            for seq in runs {
+                transaction.execute(
+                    "UPDATE run SET status = 'abandoned', finished_at = ?2 WHERE seq = ?1 AND status = 'unfinished'",
+                    params![seq, at],
+                )?;
+            }
+            Ok(())
+        })?;
+        fault::at("checkpoint.settled");
+        Ok(())
+    }
+
+    /// What is still to be done, oldest first.
+    pub fn unfinished(&self) -> Result<Vec<Run>> {
+        self.runs("WHERE status = 'unfinished' ORDER BY seq", params![])
+    }
+
+    pub fn oldest_unfinished(&self) -> Result<Option<Run>> {
+        Ok(self.runs("WHERE status = 'unfinished' ORDER BY seq LIMIT 1", params![])?.pop())
+    }
+
+    /// The newest run that was not given up.
+    pub fn latest(&self) -> Result<Option<Run>> {
+        Ok(self.runs("WHERE status <> 'abandoned' ORDER BY seq DESC LIMIT 1", params![])?.pop())
+    }
+
+    pub fn run(&self, seq: i64) -> Result<Option<Run>> {
+        Ok(self.runs("WHERE seq = ?1", params![seq])?.pop())
+    }
+
+    fn runs(&self, rest: &str, parameters: impl rusqlite::Params) -> Result<Vec<Run>> {
+        let sql = format!("SELECT seq, id, status, recorded_at, finished_at, agent, tag FROM run {rest}");
+        self.ask(|connection| connection.prepare(&sql)?.query_map(parameters, read_run)?.collect())
+    }
+
+    /// The plan and the inputs of an unfinished run.
+    pub fn plan_and_inputs(&self, run: i64) -> Result<(String, String)> {
+        self.ask(|connection| {
+            connection
+                .query_row("SELECT plan, inputs FROM run WHERE seq = ?1", [run], |row| Ok((row.get(0)?, row.get(1)?)))
+        })
+    }
+
+    pub fn steps(&self, run: i64) -> Result<Vec<Step>> {
+        self.ask(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT position, name, kind, state, attempts, deaths, duration_ms, intent, result, detail, error
+                     FROM step WHERE run = ?1 ORDER BY position",
+                )?
+                .query_map([run], read_step)?
+                .collect()
+        })
+    }
+
+    /// A younger run that has done, or has begun, a step of this kind.
+    pub fn younger_run_with(&self, kind: &str, run: i64) -> Result<Option<String>> {
+        self.ask(|connection| {
+            connection
+                .query_row(
+                    "SELECT run.id FROM run JOIN step ON step.run = run.seq
+                     WHERE run.seq > ?1 AND step.kind = ?2 AND step.state IN ('intended', 'done')
+                     ORDER BY run.seq DESC LIMIT 1",
+                    params![run, kind],
+                    |row| row.get(0),
+                )
+                .optional()
+        })
+    }
+
+    fn write<T>(&mut self, act: impl FnOnce(&rusqlite::Transaction<'_>) -> rusqlite::Result<T>) -> Result<T> {
+        let run = || {
+            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let value = act(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        };
+        run().map_err(|cause| explain(&self.path, cause))
+    }
+
+    fn ask<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        question(&self.connection).map_err(|cause| explain(&self.path, cause))
+    }
+}
+
+/// The run is over: what only a resume needed goes, and so do runs from long ago.
+fn complete(transaction: &rusqlite::Transaction<'_>, run: i64, at: &str) -> rusqlite::Result<()> {
+    transaction.execute(
+        "UPDATE run SET status = 'completed', finished_at = ?2, plan = NULL, inputs = NULL WHERE seq = ?1",
+        params![run, at],
+    )?;
+    transaction.execute("UPDATE step SET intent = NULL WHERE run = ?1", [run])?;
+    transaction
+        .execute("DELETE FROM run WHERE status = 'completed' AND seq <= ?1 - ?2", params![run, KEPT_RUNS])
+        .map(|_| ())
+}
+
+fn read_run(row: &Row<'_>) -> rusqlite::Result<Run> {
+    let status: String = row.get(2)?;
+    Ok(Run {
+        seq: row.get(0)?,
+        id: row.get(1)?,
+        status: match status.as_str() {
+            "completed" => RunStatus::Completed,
+            "abandoned" => RunStatus::Abandoned,
+            _ => RunStatus::Unfinished,
+        },
+        recorded_at: row.get(3)?,
+        finished_at: row.get(4)?,
+        agent: row.get(5)?,
+        tag: row.get(6)?,
+    })
+}
+
+fn read_step(row: &Row<'_>) -> rusqlite::Result<Step> {
+    let state: String = row.get(3)?;
+    let position: i64 = row.get(0)?;
+    let duration: Option<i64> = row.get(6)?;
+    Ok(Step {
+        position: usize::try_from(position).unwrap_or(0),
+        name: row.get(1)?,
+        kind: row.get(2)?,
+        // A state this version does not know is one it must not act on by itself.
+        state: StepState::ALL.into_iter().find(|known| known.name() == state).unwrap_or(StepState::Stopped),
+        attempts: row.get(4)?,
+        deaths: row.get(5)?,
+        duration_ms: duration.and_then(|millis| u64::try_from(millis).ok()),
+        intent: row.get(7)?,
+        result: row.get(8)?,
+        detail: row.get(9)?,
+        error: row.get(10)?,
+    })
+}
+
+/// Moves a database that cannot be used out of the way, with what belongs to it, and says where to.
+pub fn move_aside(path: &Path, suffix: &str) -> Result<PathBuf> {
+    let aside = sibling(path, suffix);
+    for part in ["-shm", "-wal", ""] {
+        let from = sibling(path, part);
+        if from.symlink_metadata().is_ok() {
+            fs::rename(&from, &sibling(&aside, part))?;
+        }
+    }
+    Ok(aside)
+}
+
+fn sibling(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Percent-encodes what has a meaning in a `file:` address.
+fn uri_path(path: &Path) -> String {
+    path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
+}
+
+fn damaged(path: &Path, cause: &str) -> Error {
+    Error::bad_data(format!("`{}` is not a usable checkpoint: {cause}", path.display()))
+        .hint("`agent-handover run --restart` moves it aside and starts anew; it is never overwritten")
+}
+
+fn explain(path: &Path, cause: rusqlite::Error) -> Error {
+    let code = cause.sqlite_error_code();
+    let reason = text_of(&cause);
+    match code {
+        Some(ErrorCode::NotADatabase) => damaged(path, "it is not a SQLite database"),
+        Some(ErrorCode::DatabaseCorrupt) => damaged(path, &reason),
+        // A table or column that should be there is not.
+        Some(ErrorCode::Unknown) => damaged(path, &reason),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            Error::failed(format!("`{}` is locked by another process", path.display())).cause(reason)
+        }
+        Some(
+            ErrorCode::ReadOnly
+            | ErrorCode::CannotOpen
+            | ErrorCode::DiskFull
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::PermissionDenied,
+        ) => Error::new(Category::Io, format!("cannot use the checkpoint `{}`", path.display())).cause(reason),
+        _ => Error::bug(format!("the checkpoint `{}` refused a statement", path.display())).cause(reason),
+    }
+}
+
+fn text_of(cause: &rusqlite::Error) -> String {
+    match cause {
+        rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(store: &mut Store, id: &str) -> i64 {
+        store
+            .record(&NewRun {
+                id,
+                recorded_at: "2026-11-15T10:00:00Z",
+                agent: "",
+                tag: "t",
+                plan: "{}",
+                inputs: "{\"note\":\"n\"}",
+                steps: vec![("note", "note"), ("state", "state")],
+            })
+            .unwrap()
+    }
+
+    fn settled(position: usize, state: StepState) -> Settled {
+        Settled { position, state, duration: Duration::ZERO, result: None, detail: None, error: None }
+    }
+
+    #[test]
+    fn a_run_goes_from_recorded_to_completed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("c.db");
+        assert!(Store::read(&path).unwrap().is_none());
+        let mut store = Store::open(&path).unwrap();
+        let run = record(&mut store, "A");
+        store.advance(run, &[], Next::Intend { position: 0, intent: "{}", died: false }).unwrap();
+        let next = Next::Intend { position: 1, intent: "{}", died: false };
+        store.advance(run, &[settled(0, StepState::Done)], next).unwrap();
+        let states: Vec<_> = store.steps(run).unwrap().iter().map(|step| step.state).collect();
+        assert_eq!(states, [StepState::Done, StepState::Intended]);
+        store.advance(run, &[settled(1, StepState::Done)], Next::Complete { at: "x" }).unwrap();
+
+        let reader = Store::read(&path).unwrap().unwrap();
+        assert!(reader.oldest_unfinished().unwrap().is_none());
+        assert_eq!(reader.latest().unwrap().unwrap().status, RunStatus::Completed);
+        // What was said is in the files now, and nowhere else.
+        assert!(reader.plan_and_inputs(run).is_err());
+    }
+
+    #[test]
+    fn a_younger_run_is_known_by_what_it_has_begun() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&directory.path().join("c.db")).unwrap();
+        let (old, young) = (record(&mut store, "A"), record(&mut store, "B"));
+        assert_eq!(store.younger_run_with("state", old).unwrap(), None);
+        store.advance(young, &[], Next::Intend { position: 1, intent: "{}", died: false }).unwrap();
+        assert_eq!(store.younger_run_with("state", old).unwrap().as_deref(), Some("B"));
+        assert_eq!(store.younger_run_with("state", young).unwrap(), None);
+    }
+
+    #[test]
+    fn a_foreign_or_damaged_file_is_refused_and_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = directory.path().join("text.db");
+        std::fs::write(&text, "not a database, but long enough to be read as one".repeat(50)).unwrap();
+        let foreign = directory.path().join("foreign.db");
+        Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
+        for path in [&text, &foreign] {
+            let before = std::fs::read(path).unwrap();
+            for error in [Store::open(path).unwrap_err(), Store::read(path).unwrap_err()] {
+                assert_eq!(error.category(), Category::BadData, "{error}");
+                assert!(error.hints()[0].contains("--restart"));
+            }
+            assert_eq!(std::fs::read(path).unwrap(), before);
+        }
+    }
+
+    #[test]
+    fn the_future_is_read_but_not_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("c.db");
+        let mut store = Store::open(&path).unwrap();
+        record(&mut store, "A");
+        store.connection.pragma_update(None, "user_version", schema::newest() + 1).unwrap();
+        assert!(Store::read(&path).unwrap().unwrap().oldest_unfinished().unwrap().is_some());
+        assert!(Store::open(&path).unwrap_err().message().contains("newer"));
+    }
+
+    #[test]
+    fn old_completed_runs_are_forgotten_and_unfinished_ones_never() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&directory.path().join("c.db")).unwrap();
+        record(&mut store, "unfinished");
+        let old = record(&mut store, "old");
+        store.advance(old, &[], Next::Complete { at: "x" }).unwrap();
+        store.connection.execute("UPDATE sqlite_sequence SET seq = seq + ?1", [KEPT_RUNS]).unwrap();
+        let new = record(&mut store, "new");
+        store.advance(new, &[], Next::Complete { at: "x" }).unwrap();
+        assert!(store.run(old).unwrap().is_none());
+        assert!(store.steps(old).unwrap().is_empty());
+        assert_eq!(store.unfinished().unwrap()[0].id, "unfinished");
+    }
+}

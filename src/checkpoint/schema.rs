@@ -1,0 +1,63 @@
+//! The tables of `checkpoint.db` and how an old file becomes a new one.
+//!
+//! `run` is the queue: `seq` is its order. `plan` and `inputs` are what a resume needs and nothing else, so they
+//! go when a run completes; from then on the files are the truth. `step` is the journal of one run. A step is
+//! `intended` before it acts, so a step found `intended` was being acted on when the process ended; `error`
+//! beside it says that the end was recorded (a signal, PAUSE), its absence that the process died.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// "AHOV": says that a SQLite file is ours.
+pub const APPLICATION_ID: i32 = 0x4148_4f56;
+
+/// Append only: the position of an entry is the version it leads to.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE run (
+        seq         INTEGER PRIMARY KEY AUTOINCREMENT,
+        id          TEXT NOT NULL UNIQUE,
+        status      TEXT NOT NULL CHECK (status IN ('unfinished', 'completed', 'abandoned')),
+        recorded_at TEXT NOT NULL,
+        finished_at TEXT,
+        agent       TEXT NOT NULL,
+        tag         TEXT NOT NULL,
+        head        TEXT,
+        plan        TEXT,
+        inputs      TEXT
+    ) STRICT;
+    CREATE INDEX run_unfinished ON run (seq) WHERE status = 'unfinished';
+    CREATE TABLE step (
+        run         INTEGER NOT NULL REFERENCES run (seq) ON DELETE CASCADE,
+        position    INTEGER NOT NULL,
+        name        TEXT NOT NULL,
+        kind        TEXT NOT NULL,
+        state       TEXT NOT NULL
+                    CHECK (state IN ('pending', 'intended', 'done', 'skipped', 'failed', 'stopped')),
+        attempts    INTEGER NOT NULL DEFAULT 0,
+        deaths      INTEGER NOT NULL DEFAULT 0,
+        duration_ms INTEGER,
+        intent      TEXT,
+        result      TEXT,
+        detail      TEXT,
+        error       TEXT,
+        PRIMARY KEY (run, position)
+    ) STRICT, WITHOUT ROWID;
+"];
+
+/// The version this program writes.
+pub fn newest() -> i32 {
+    i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX)
+}
+
+/// Brings the file to the newest version. Several processes may try at once; one of them does it.
+pub fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let version: i32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
+        transaction.execute_batch(migration)?;
+    }
+    if version < newest() {
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", newest())?;
+    }
+    transaction.commit()
+}

@@ -1,0 +1,73 @@
+//! `init`: a commented config to start from.
+
+use clap::Args;
+
+use super::Context;
+use crate::base::fs;
+use crate::config;
+use crate::error::{Error, Result};
+use crate::git::{self, Git};
+
+/// Write a commented handover.toml for this project
+#[derive(Args)]
+pub struct Init {}
+
+impl Init {
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let project = context.project(None, None)?;
+        if let Some(stop) = project.brake().pressed() {
+            return Err(stop.error());
+        }
+        let file = project.root.join(config::FILE_NAME);
+        let exists = |path: &std::path::Path| {
+            Error::failed(format!("`{}` is there already and was not changed", path.display()))
+                .hint("edit it, or move it away and run `agent-handover init` again")
+        };
+        if let Some(existing) = &project.config.file {
+            return Err(exists(existing));
+        }
+        let remotes = match git::top_level(&project.root) {
+            Some(_) => Git::at(&project.root).remotes().unwrap_or_default(),
+            None => Vec::new(),
+        };
+        // Whoever was killed here left the config missing, and perhaps a temporary.
+        fs::sweep_temporaries(&project.root, fs::Depth::Directory)?;
+        match fs::create_new(&file, for_project(&remotes).as_bytes())? {
+            fs::Created::Before => Err(exists(&file)),
+            fs::Created::Now => {
+                context.ui.answer(&format!("wrote {}", file.display()));
+                context.ui.tell("next: read it, then `agent-handover run --note \"what this session did\"`");
+                Ok(0)
+            }
+        }
+    }
+}
+
+/// The example with what is known of this project in it.
+fn for_project(remotes: &[String]) -> String {
+    let remote = remotes.iter().find(|name| *name == "origin").or(remotes.first());
+    let (comment, name) = match remote {
+        Some(name) => (format!("# This project has the git remote `{name}`."), name.as_str()),
+        None => ("# This project has no git remote.".to_owned(), "origin"),
+    };
+    config::EXAMPLE
+        .replace("# (init says here whether this project has a git remote.)", &comment)
+        .replace("remote  = \"origin\"", &format!("remote  = {}", serde_json::Value::from(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_init_writes_is_a_config_without_problems() {
+        let readers = crate::steps::readers();
+        for remotes in [vec![], vec!["origin".to_owned()], vec!["up\"stream".to_owned()]] {
+            let text = for_project(&remotes);
+            let config = config::Config::parse(std::path::Path::new("handover.toml"), &text, &readers).unwrap();
+            let remote = config.backend.unwrap().remote.unwrap();
+            assert_eq!(remote, remotes.first().map_or("origin", String::as_str));
+            assert!(!text.contains("(init says"));
+        }
+    }
+}

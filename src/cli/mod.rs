@@ -1,0 +1,146 @@
+//! Arguments, one call, one rendering: what a person types and what they see.
+
+mod check;
+mod init;
+mod pause;
+mod render;
+mod run;
+mod status;
+mod ui;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use crate::error::{Category, Error, Result};
+use crate::project::{Options, Project};
+use crate::steps;
+use ui::{Color, Ui};
+
+/// Makes the end of an AI coding session durable and the start of the next one instant
+#[derive(Parser)]
+#[command(name = "agent-handover", version, infer_long_args = true, disable_help_subcommand = true)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Args)]
+struct Global {
+    /// Read this config instead of looking for handover.toml
+    #[arg(long, value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+    /// Print only the answer and errors
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// When to use colour
+    #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN")]
+    color: Color,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Run),
+    Check(check::Check),
+    Status(status::Status),
+    Pause(pause::Pause),
+    Unpause(pause::Unpause),
+    Init(init::Init),
+}
+
+/// What every command is given.
+struct Context<'a> {
+    cwd: PathBuf,
+    config: Option<PathBuf>,
+    ui: &'a mut Ui,
+}
+
+impl Context<'_> {
+    fn project(&self, checkpoint: Option<&Path>, tag: Option<&str>) -> Result<Project> {
+        let options = Options {
+            config: self.config.clone(),
+            checkpoint: checkpoint.map(Path::to_path_buf),
+            tag: tag.map(str::to_owned),
+        };
+        Project::open(&self.cwd, &options, &steps::readers())
+    }
+}
+
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| {
+        let ui = Ui::new(Color::Auto, false);
+        ui.error(&format!("agent-handover {} has a bug: {panic}", env!("CARGO_PKG_VERSION")));
+        ui.hint("please report it with the command you ran; what was recorded is safe and can be resumed");
+        std::process::exit(i32::from(Category::Bug.exit_code()));
+    }));
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let mut ui = Ui::new(cli.global.color, cli.global.quiet);
+    ui::trace();
+    let json = cli.command.json();
+    let cwd = std::env::current_dir()
+        .map_err(|cause| Error::new(Category::Io, "the current directory cannot be read").cause(cause));
+    let result = cwd.and_then(|cwd| {
+        let mut context = Context { cwd, config: cli.global.config, ui: &mut ui };
+        cli.command.execute(&mut context)
+    });
+    let code = match result {
+        Ok(code) => code,
+        Err(error) => {
+            if json {
+                ui.answer_json(&render::json(&error));
+            }
+            render::error(&ui, &error, &std::env::current_dir().unwrap_or_default());
+            error.category().exit_code()
+        }
+    };
+    match ui.write_error() {
+        Some(cause) if code == 0 => {
+            ui.error(&format!("cannot write the answer: {cause}"));
+            ExitCode::from(Category::Io.exit_code())
+        }
+        _ => ExitCode::from(code),
+    }
+}
+
+impl Command {
+    fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        match self {
+            Command::Run(command) => command.execute(context),
+            Command::Check(command) => command.execute(context),
+            Command::Status(command) => command.execute(context),
+            Command::Pause(command) => command.execute(context),
+            Command::Unpause(command) => command.execute(context),
+            Command::Init(command) => command.execute(context),
+        }
+    }
+
+    /// Whether a failure must be told as a document, too.
+    fn json(&self) -> bool {
+        match self {
+            Command::Check(command) => command.json,
+            Command::Status(command) => command.json,
+            _ => false,
+        }
+    }
+}
+
+/// Wrong usage is never 2: that is an answer of `check`, and agents take it as "block".
+fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    match error.kind() {
+        clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+        _ => ExitCode::from(Category::Usage.exit_code()),
+    }
+}
+
+/// The whole command line as clap sees it, for tests of the documents.
+pub fn command_line() -> clap::Command {
+    Cli::command()
+}

@@ -1,0 +1,61 @@
+//! `pause` and `unpause`: the brake for who does not want to remember where the file is.
+
+use clap::Args;
+
+use super::Context;
+use crate::base::{fs, text};
+use crate::error::{Category, Error, Result};
+use crate::guard::Brake;
+
+/// Stop all handovers in this project until `unpause`
+#[derive(Args)]
+pub struct Pause {
+    /// Shown to whoever is stopped
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    reason: Option<String>,
+}
+
+impl Pause {
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let project = context.project(None, None)?;
+        let file = &project.pause_files[0];
+        if let Some(directory) = file.parent() {
+            fs::create_directories(directory)?;
+        }
+        let reason = self.reason.map(|reason| format!("{}\n", text::one_line(&reason, 200))).unwrap_or_default();
+        let said = match fs::create_new(file, reason.as_bytes())? {
+            fs::Created::Now => format!("paused: `agent-handover unpause` or removing {} goes on", file.display()),
+            fs::Created::Before => format!("already paused by {}", file.display()),
+        };
+        context.ui.answer(&said);
+        Ok(0)
+    }
+}
+
+/// Remove this project's PAUSE file
+#[derive(Args)]
+pub struct Unpause {}
+
+impl Unpause {
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let project = context.project(None, None)?;
+        let mut removed = false;
+        while let Some(pause) = Brake::new(project.pause_files.clone()).paused() {
+            let is_directory = std::fs::symlink_metadata(&pause.path).is_ok_and(|about| about.is_dir());
+            match is_directory {
+                true => fs::remove_empty_directory(&pause.path)?,
+                false => fs::remove_file(&pause.path)?,
+            }
+            context.ui.answer(&format!("removed {}", pause.path.display()));
+            removed = true;
+        }
+        if let Some(pause) = project.brake().paused() {
+            return Err(Error::new(Category::Paused, pause.to_string())
+                .hint("that file stops every project of this user, so `unpause` leaves it alone"));
+        }
+        if !removed {
+            context.ui.answer("not paused");
+        }
+        Ok(0)
+    }
+}

@@ -1,0 +1,238 @@
+//! `run`: record what the session says, then work off everything unfinished.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Context;
+use super::ui::{StepMark, Ui};
+use crate::base::{duration, env, fs, signals};
+use crate::checkpoint::{StepState, Store};
+use crate::engine::{self, Drained, Event, Goal, Request};
+use crate::error::{Category, Error, Result};
+use crate::guard::Stop;
+use crate::project::Project;
+
+/// A note is text that people read; a hundred books are not.
+const MAX_NOTE: u64 = 64 << 20;
+const DEFAULT_WAIT: Duration = Duration::from_secs(30);
+
+/// Hand the session over: run every step, finishing interrupted handovers first
+#[derive(Args)]
+pub struct Run {
+    /// What this session did
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "note_file")]
+    note: Option<OsString>,
+    /// Read the note from a file, or from standard input with `-`
+    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
+    note_file: Option<PathBuf>,
+    /// Where the project stands now (default: the note)
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    current_state: Option<OsString>,
+    /// Name of the stream of notes this one belongs to
+    #[arg(long)]
+    tag: Option<String>,
+    /// The agent that ran the session
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Only finish what was interrupted; say nothing new
+    #[arg(long, conflicts_with_all = ["note", "note_file", "current_state", "tag", "agent", "abandon", "restart"])]
+    resume: bool,
+    /// Give up an unfinished handover (default: the oldest); its record stays
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["note", "note_file", "current_state", "tag", "agent", "restart"])]
+    abandon: Option<Option<String>>,
+    /// Give up everything unfinished and start anew; a damaged database is moved aside
+    #[arg(long)]
+    restart: bool,
+    /// How long to wait for another run to end [default: 30s]
+    #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
+    wait: Option<Duration>,
+    /// Use this checkpoint database
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+}
+
+fn parse_wait(text: &str) -> Result<Duration, String> {
+    duration::parse(text).ok_or_else(|| format!("expected {}", duration::EXPECTED))
+}
+
+impl Run {
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        signals::listen();
+        let project = context.project(self.checkpoint.as_deref(), self.tag.as_deref())?;
+        let wait = self.wait()?;
+        if let Some(run) = &self.abandon {
+            return abandon(context.ui, &project, run.as_deref(), wait);
+        }
+        if self.resume {
+            if !project.checkpoint.exists() {
+                context.ui.tell("nothing to resume: no handover is on record here");
+                return report_executed(context.ui, &[]);
+            }
+            let mut store = Store::open(&project.checkpoint)?;
+            let drained = drain(context.ui, &project, &mut store, Goal::Resume, wait)?;
+            return report(context.ui, drained, None);
+        }
+        let request = self.request(context.ui)?;
+        project.prepare()?;
+        let mut store = if self.restart {
+            let (store, given_up, aside) = engine::restart(&project, wait)?;
+            if let Some(aside) = aside {
+                context.ui.warn(&format!("the damaged database was moved to `{}`", aside.display()));
+            }
+            for run in given_up {
+                context.ui.warn(&format!("gave up handover {}", run.id));
+            }
+            store
+        } else {
+            Store::open(&project.checkpoint)?
+        };
+        let (seq, id) = engine::record(&project, &mut store, &request)?;
+        let drained = drain(context.ui, &project, &mut store, Goal::Run(seq), wait)?;
+        report(context.ui, drained, Some(&id))
+    }
+
+    /// Inside a `command` step the lock is our own ancestor's: waiting for it would only end at the time limit.
+    fn wait(&self) -> Result<Duration> {
+        if let Some(wait) = self.wait {
+            return Ok(wait);
+        }
+        match env::get_text(env::WAIT) {
+            _ if env::get(env::RUN).is_some() => Ok(Duration::ZERO),
+            None => Ok(DEFAULT_WAIT),
+            Some(text) => parse_wait(&text).map_err(|reason| Error::usage(format!("`{}={text}`: {reason}", env::WAIT))),
+        }
+    }
+
+    fn request(&self, ui: &Ui) -> Result<Request> {
+        let note = match (&self.note, &self.note_file) {
+            (Some(note), _) => Some(text_of(ui, "the note", note.clone().into_encoded_bytes())),
+            (None, Some(file)) => Some(text_of(ui, "the note", read_note(file)?)),
+            (None, None) => None,
+        };
+        let state = self.current_state.clone().map(|state| text_of(ui, "the state", state.into_encoded_bytes()));
+        Ok(Request { note, state, agent: self.agent.clone() })
+    }
+}
+
+fn read_note(file: &Path) -> Result<Vec<u8>> {
+    let failed = |cause: std::io::Error| Error::io("read the note from", file, cause);
+    let source: Box<dyn Read> = match file.as_os_str() == "-" {
+        true => Box::new(std::io::stdin().lock()),
+        false => Box::new(fs::open(file)?),
+    };
+    let bytes = fs::read_at_most(source, MAX_NOTE).map_err(failed)?;
+    if bytes.len() as u64 > MAX_NOTE {
+        return Err(Error::bad_data(format!("the note in `{}` is larger than 64 MiB", file.display()))
+            .hint("a note is what the next session reads; put long material in a file and name it in the note"));
+    }
+    Ok(bytes)
+}
+
+/// A stray byte is no reason to lose what the session said.
+fn text_of(ui: &Ui, what: &str, bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|wrong| {
+        ui.warn(&format!("{what} is not UTF-8; what cannot be read was replaced by \u{fffd}"));
+        String::from_utf8_lossy(wrong.as_bytes()).into_owned()
+    })
+}
+
+fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>, wait: Duration) -> Result<u8> {
+    if !project.checkpoint.exists() {
+        ui.answer("nothing to abandon: no handover is on record here");
+        return Ok(0);
+    }
+    let mut store = Store::open(&project.checkpoint)?;
+    let given_up = engine::abandon(project, &mut store, run, wait)?;
+    for run in &given_up {
+        ui.answer(&format!("gave up handover {}; its record and inputs are kept", run.id));
+    }
+    if given_up.is_empty() {
+        ui.answer("nothing to abandon: no handover is unfinished");
+    }
+    Ok(0)
+}
+
+fn drain(ui: &Ui, project: &Project, store: &mut Store, goal: Goal, wait: Duration) -> Result<Drained> {
+    engine::drain(project, store, goal, wait, &mut |event| tell(ui, &event))
+}
+
+/// Progress: one line a step with its duration.
+fn tell(ui: &Ui, event: &Event) {
+    match event {
+        Event::RunStarted { run, resumed: true } => ui.tell(&format!("resuming handover {run}")),
+        Event::RunStarted { run, .. } => ui.tell(&format!("handover {run}")),
+        Event::StepEnded { name, ended, .. } => {
+            let took = duration::show(ended.duration);
+            let detail = ended.detail.as_deref().or(ended.error.as_deref()).unwrap_or_default();
+            match ended.state {
+                StepState::Done => ui.tell_step(StepMark::Done, name, &format!("{took}  {detail}")),
+                StepState::Skipped => ui.tell_step(StepMark::Skipped, name, detail),
+                _ => ui.tell_step(StepMark::Failed, name, &format!("{took}  {detail}")),
+            }
+        }
+        Event::Waiting { owner: Some(owner) } => ui.tell(&format!("waiting: {owner}")),
+        Event::Waiting { owner: None } => ui.tell("waiting: another process is running a handover"),
+        Event::Notice { text } => ui.tell(text),
+        Event::Recorded { .. } | Event::StepStarted { .. } | Event::RunEnded { .. } => {}
+    }
+}
+
+fn report_executed(ui: &mut Ui, executed: &[String]) -> Result<u8> {
+    let names = if executed.is_empty() { "(none)".to_owned() } else { executed.join(", ") };
+    ui.answer(&format!("handover steps executed: {names}"));
+    Ok(0)
+}
+
+fn report(ui: &mut Ui, drained: Drained, recorded: Option<&str>) -> Result<u8> {
+    match drained {
+        Drained::Tried { executed, mut failures } => {
+            report_executed(ui, &executed)?;
+            let Some(at) = failures.iter().position(|failure| failure.mine).or(failures.len().checked_sub(1)) else {
+                return Ok(0);
+            };
+            let worst = failures.remove(at);
+            for failure in &failures {
+                ui.warn(&format!("handover {} is still unfinished: {}", failure.run, failure.error.one_line()));
+            }
+            let error = match worst.mine {
+                true => worst.error,
+                false => Error::new(
+                    worst.error.category(),
+                    format!(
+                        "this handover is done, but the older {} still is not: {}",
+                        worst.run,
+                        worst.error.one_line()
+                    ),
+                ),
+            };
+            Err(error.hint("progress is saved: `agent-handover run --resume` tries again"))
+        }
+        Drained::Busy(owner) => {
+            report_executed(ui, &[])?;
+            let busy = engine::busy(owner.as_ref(), "`agent-handover status` shows how far it is");
+            Err(match recorded {
+                Some(id) => {
+                    Error::new(Category::Busy, format!("{}; {id} is recorded and will be taken by it", busy.message()))
+                }
+                None => busy,
+            })
+        }
+        Drained::Stopped { stop, executed } => {
+            report_executed(ui, &executed)?;
+            let error = stop.error();
+            let kept = match recorded {
+                Some(id) => format!("{}; {id} is recorded and waits", error.message()),
+                None => error.message().to_owned(),
+            };
+            let error = Error::new(error.category(), kept);
+            Err(match stop {
+                Stop::Paused(_) => error,
+                Stop::Signal(_) => error.hint("`agent-handover run --resume` goes on where it stopped"),
+            })
+        }
+    }
+}

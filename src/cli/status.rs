@@ -1,0 +1,172 @@
+//! `status`: how far the current or the last handover is, step by step.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Context;
+use super::ui::Ui;
+use crate::base::{duration, lock, text};
+use crate::checkpoint::{Run, RunStatus, Step, StepState, Store};
+use crate::error::Result;
+use crate::guard::Pause;
+use crate::project::Project;
+
+/// Show how far the current or last handover is, step by step
+#[derive(Args)]
+pub struct Status {
+    /// Use this checkpoint database
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Everything `status` knows.
+struct Picture {
+    run: Option<Run>,
+    steps: Vec<Step>,
+    /// Recorded and not begun with, besides `run`.
+    waiting: Vec<Run>,
+    owner: Option<Option<lock::Owner>>,
+    paused: Option<Pause>,
+}
+
+impl Status {
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let project = context.project(self.checkpoint.as_deref(), None)?;
+        let picture = look(&project)?;
+        match self.json {
+            true => context.ui.answer_json(&picture.json()),
+            false => picture.print(context.ui),
+        }
+        Ok(0)
+    }
+}
+
+fn look(project: &Project) -> Result<Picture> {
+    let mut picture =
+        Picture { run: None, steps: Vec::new(), waiting: Vec::new(), owner: None, paused: project.brake().paused() };
+    let Some(store) = Store::read(&project.checkpoint)? else { return Ok(picture) };
+    let mut unfinished = store.unfinished()?.into_iter();
+    picture.run = match unfinished.next() {
+        Some(run) => {
+            picture.owner = lock::holder(&project.lock());
+            Some(run)
+        }
+        None => store.latest()?,
+    };
+    picture.waiting = unfinished.collect();
+    if let Some(run) = &picture.run {
+        picture.steps = store.steps(run.seq)?;
+    }
+    Ok(picture)
+}
+
+fn is_pending(step: &Step) -> bool {
+    !matches!(step.state, StepState::Done | StepState::Skipped)
+}
+
+impl Picture {
+    fn status(&self) -> &'static str {
+        match self.run.as_ref().map(|run| run.status) {
+            Some(RunStatus::Unfinished) => "in_progress",
+            Some(RunStatus::Completed) => "completed",
+            Some(RunStatus::Abandoned) | None => "none",
+        }
+    }
+
+    fn pending(&self) -> Vec<&str> {
+        if self.status() != "in_progress" {
+            return Vec::new();
+        }
+        self.steps.iter().filter(|step| is_pending(step)).map(|step| step.name.as_str()).collect()
+    }
+
+    fn print(&self, ui: &mut Ui) {
+        ui.answer(&format!("status: {}", self.status()));
+        for step in &self.steps {
+            ui.answer(&step_line(step));
+        }
+        let pending = self.pending();
+        if !pending.is_empty() {
+            ui.answer(&format!("pending: {}", pending.join(", ")));
+        }
+        if let Some(run) = &self.run {
+            let by = if run.agent.is_empty() { String::new() } else { format!(" by {}", run.agent) };
+            ui.answer(&format!("run: {} recorded {}{by}, tag {}", run.id, run.recorded_at, run.tag));
+        }
+        for run in &self.waiting {
+            ui.answer(&format!("waiting: {} recorded {}", run.id, run.recorded_at));
+        }
+        match &self.owner {
+            Some(Some(owner)) => ui.answer(&format!("running: {owner}")),
+            Some(None) => ui.answer("running: another process is running a handover"),
+            None if self.status() == "in_progress" => {
+                ui.answer("interrupted: run `agent-handover run --resume` to go on");
+            }
+            None => {}
+        }
+        if let Some(pause) = &self.paused {
+            ui.answer(&format!("paused: {pause}"));
+        }
+    }
+
+    fn json(&self) -> Value {
+        let run =
+            |run: &Run| json!({ "id": run.id, "recorded_at": run.recorded_at, "agent": run.agent, "tag": run.tag });
+        let step = |step: &Step| {
+            json!({
+                "name": step.name,
+                "kind": step.kind,
+                "state": step.state.name(),
+                "attempts": step.attempts,
+                "deaths": step.deaths,
+                "duration_ms": step.duration_ms,
+                "detail": step.detail,
+                "error": step.error,
+            })
+        };
+        json!({
+            "schema": "agent-handover/status/1",
+            "status": self.status(),
+            "run": self.run.as_ref().map(run),
+            "finished_at": self.run.as_ref().and_then(|run| run.finished_at.clone()),
+            "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
+            "pending": self.pending(),
+            "waiting": self.waiting.iter().map(run).collect::<Vec<_>>(),
+            "running": self.owner,
+            "paused": self.paused.as_ref().map(|pause| json!({
+                "file": pause.path.display().to_string(),
+                "reason": pause.reason,
+            })),
+        })
+    }
+}
+
+fn step_line(step: &Step) -> String {
+    let mark = match step.state {
+        StepState::Done => 'x',
+        StepState::Skipped => '-',
+        _ => ' ',
+    };
+    let mut facts = Vec::new();
+    if step.attempts > 0 {
+        facts.push(format!("{} attempt{}", step.attempts, if step.attempts == 1 { "" } else { "s" }));
+    }
+    if let (Some(millis), true) = (step.duration_ms, step.attempts > 0) {
+        facts.push(duration::show(Duration::from_millis(millis)));
+    }
+    let reason = match step.state {
+        StepState::Skipped => step.detail.as_deref(),
+        _ => step.error.as_deref(),
+    };
+    facts.extend(reason.map(|reason| text::one_line(reason, 300)));
+    match facts.is_empty() {
+        true => format!("  [{mark}] {}", step.name),
+        false => format!("  [{mark}] {}  ({})", step.name, facts.join(", ")),
+    }
+}

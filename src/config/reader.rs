@@ -1,0 +1,292 @@
+//! Takes a TOML table apart key by key, remembering where everything stood and collecting everything that is
+//! wrong instead of stopping at the first problem.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::template;
+use crate::base::{duration, fs, text};
+use crate::error::Problem;
+
+/// A value and the bytes of the file it was written in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed<T> {
+    pub value: T,
+    pub span: Range<usize>,
+}
+
+/// What is wrong in a file so far; shared by the readers of its tables.
+#[derive(Debug, Default)]
+pub struct Problems(RefCell<Vec<Problem>>);
+
+impl Problems {
+    pub fn add(&self, span: Range<usize>, message: impl Into<String>, help: Option<String>) {
+        self.0.borrow_mut().push(Problem { message: message.into(), span, help });
+    }
+
+    /// All of them, in the order of the file.
+    pub fn into_sorted(self) -> Vec<Problem> {
+        let mut found = self.0.into_inner();
+        found.sort_by_key(|problem| problem.span.start);
+        found
+    }
+}
+
+pub struct Reader<'a> {
+    /// As it reads after "in": "`[handover]`", "a `note` step".
+    place: String,
+    /// What to underline when something is missing.
+    span: Range<usize>,
+    table: &'a DeTable<'a>,
+    text: &'a str,
+    known: Vec<&'static str>,
+    pub(super) problems: &'a Problems,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(
+        place: impl Into<String>,
+        span: Range<usize>,
+        table: &'a DeTable<'a>,
+        text: &'a str,
+        problems: &'a Problems,
+    ) -> Reader<'a> {
+        Reader { place: place.into(), span, table, text, known: Vec::new(), problems }
+    }
+
+    pub fn rename(&mut self, place: impl Into<String>) {
+        self.place = place.into();
+    }
+
+    fn get(&mut self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.known.push(key);
+        self.table.get(key)
+    }
+
+    fn wrong_type(&mut self, key: &str, expected: &str, found: &Spanned<DeValue<'_>>) {
+        // A string of the wrong form is best shown; anything else is best named.
+        let found_text = match found.get_ref().as_str() {
+            Some(value) => format!("`{}`", text::one_line(value, 40)),
+            None => article(found.get_ref().type_str()),
+        };
+        let message = format!("`{key}` in {} must be {expected}, found {found_text}", self.place);
+        self.problems.add(found.span(), message, None);
+    }
+
+    pub fn text(&mut self, key: &'static str) -> Option<Placed<String>> {
+        let found = self.get(key)?;
+        match found.get_ref().as_str() {
+            Some(value) => Some(Placed { value: value.to_owned(), span: found.span() }),
+            None => {
+                self.wrong_type(key, "a string", found);
+                None
+            }
+        }
+    }
+
+    pub fn flag(&mut self, key: &'static str) -> Option<bool> {
+        let found = self.get(key)?;
+        let value = found.get_ref().as_bool();
+        if value.is_none() {
+            self.wrong_type(key, "`true` or `false`", found);
+        }
+        value
+    }
+
+    pub fn count(&mut self, key: &'static str, range: Range<u64>) -> Option<u64> {
+        let found = self.get(key)?;
+        let value = found
+            .get_ref()
+            .as_integer()
+            .and_then(|n| u64::from_str_radix(&n.as_str().replace('_', ""), n.radix()).ok());
+        let value = value.filter(|value| range.contains(value));
+        if value.is_none() {
+            self.wrong_type(key, &format!("a whole number from {} to {}", range.start, range.end - 1), found);
+        }
+        value
+    }
+
+    pub fn duration(&mut self, key: &'static str) -> Option<Duration> {
+        let found = self.get(key)?;
+        let value = found.get_ref().as_str().and_then(duration::parse);
+        if value.is_none() {
+            self.wrong_type(key, duration::EXPECTED, found);
+        }
+        value
+    }
+
+    /// One of a few words.
+    pub fn choice<T: Copy>(&mut self, key: &'static str, choices: &[(&'static str, T)]) -> Option<T> {
+        let found = self.text(key)?;
+        let chosen = choices.iter().find(|(word, _)| *word == found.value);
+        if chosen.is_none() {
+            let words: Vec<String> = choices.iter().map(|(word, _)| format!("`{word}`")).collect();
+            let help = text::nearest(&found.value, choices.iter().map(|(word, _)| *word));
+            self.problems.add(
+                found.span,
+                format!("`{key}` in {} must be {}, found `{}`", self.place, words.join(" or "), found.value),
+                help.map(|word| format!("did you mean `{word}`?")),
+            );
+        }
+        chosen.map(|(_, value)| *value)
+    }
+
+    pub fn texts(&mut self, key: &'static str) -> Option<Placed<Vec<Placed<String>>>> {
+        let found = self.get(key)?;
+        let Some(array) = found.get_ref().as_array() else {
+            self.wrong_type(key, "an array of strings", found);
+            return None;
+        };
+        let mut values = Vec::new();
+        for item in array.iter() {
+            match item.get_ref().as_str() {
+                Some(value) => values.push(Placed { value: value.to_owned(), span: item.span() }),
+                None => self.wrong_type(key, "an array of strings", item),
+            }
+        }
+        Some(Placed { value: values, span: found.span() })
+    }
+
+    /// A table of strings, such as `env`.
+    pub fn text_table(&mut self, key: &'static str) -> Option<BTreeMap<String, Placed<String>>> {
+        let found = self.get(key)?;
+        let Some(table) = found.get_ref().as_table() else {
+            self.wrong_type(key, "a table of strings", found);
+            return None;
+        };
+        let mut values = BTreeMap::new();
+        for (name, item) in table {
+            match item.get_ref().as_str() {
+                Some(value) => {
+                    let placed = Placed { value: value.to_owned(), span: item.span() };
+                    values.insert(name.get_ref().to_string(), placed);
+                }
+                None => self.wrong_type(key, "a table of strings", item),
+            }
+        }
+        Some(values)
+    }
+
+    /// A path inside the project, or an absolute one written on purpose. Empty is no path.
+    pub fn path(&mut self, key: &'static str) -> Option<Placed<String>> {
+        let found = self.text(key)?;
+        if found.value.is_empty() {
+            self.problems.add(found.span, format!("`{key}` in {} must not be empty", self.place), None);
+            return None;
+        }
+        if !found.value.starts_with('~') && fs::tidy(std::path::Path::new(&found.value)).is_none() {
+            self.problems.add(
+                found.span,
+                format!("`{key}` in {} leaves the project", self.place),
+                Some("write a path below the project, or an absolute path if you mean a place outside".to_owned()),
+            );
+            return None;
+        }
+        Some(found)
+    }
+
+    /// A string that may use `{{ … }}`; unknown names and bad syntax are reported where they stand.
+    pub fn template(&mut self, key: &'static str) -> Option<Placed<String>> {
+        let found = self.text(key)?;
+        self.check_template(key, &found);
+        Some(found)
+    }
+
+    pub fn check_template(&mut self, key: &str, found: &Placed<String>) {
+        let Err(wrong) = template::check(&found.value) else { return };
+        // Point into the string when its text stands in the file as it is, without escapes.
+        let inner = self.text[found.span.clone()].find(found.value.as_str());
+        let span = match (inner, wrong.range) {
+            (Some(start), Some(range)) if found.value.is_char_boundary(range.start) => {
+                let start = found.span.start + start;
+                start + range.start..(start + range.end).min(found.span.end)
+            }
+            _ => found.span.clone(),
+        };
+        self.problems.add(span, format!("{} in `{key}` of {}", wrong.message, self.place), wrong.help);
+    }
+
+    /// A sub-table, read by `read`.
+    pub fn table<T>(&mut self, key: &'static str, place: &str, read: impl FnOnce(&mut Reader<'a>) -> T) -> Option<T> {
+        let found = self.get(key)?;
+        let Some(table) = found.get_ref().as_table() else {
+            self.wrong_type(key, "a table", found);
+            return None;
+        };
+        let mut reader = Reader::new(place, found.span(), table, self.text, self.problems);
+        let value = read(&mut reader);
+        reader.finish();
+        Some(value)
+    }
+
+    /// The tables of an array of tables, such as `[[step]]`.
+    pub fn tables(&mut self, key: &'static str) -> Option<Vec<&'a Spanned<DeValue<'a>>>> {
+        let found = self.get(key)?;
+        let Some(array) = found.get_ref().as_array() else {
+            self.wrong_type(key, &format!("an array of tables, `[[{key}]]`"), found);
+            return None;
+        };
+        let mut tables = Vec::new();
+        for item in array.iter() {
+            match item.get_ref() {
+                DeValue::Table(_) => tables.push(item),
+                _ => self.wrong_type(key, &format!("an array of tables, `[[{key}]]`"), item),
+            }
+        }
+        if tables.is_empty() && array.is_empty() {
+            self.problems.add(
+                found.span(),
+                format!("`{key}` is empty, so there is nothing to do"),
+                Some(format!("write at least one `[[{key}]]`, or remove the key")),
+            );
+        }
+        Some(tables)
+    }
+
+    pub fn missing(&mut self, key: &str, help: Option<String>) {
+        let message = format!("`{key}` is missing in {}", self.place);
+        self.problems.add(self.span.clone(), message, help);
+    }
+
+    pub fn wrong(&mut self, span: Range<usize>, message: impl Into<String>, help: Option<String>) {
+        self.problems.add(span, message, help);
+    }
+
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    /// Whatever was not asked for is a misspelling: silently ignored, it would change what runs.
+    pub fn finish(self) {
+        for (key, _) in self.table {
+            let name: &str = key.get_ref();
+            if !self.known.contains(&name) && !name.starts_with("x-") {
+                let help = match text::nearest(name, self.known.iter().copied()) {
+                    Some(near) => Some(format!("did you mean `{near}`?")),
+                    None if self.known.len() <= 12 => {
+                        let known: Vec<String> = self.known.iter().map(|key| format!("`{key}`")).collect();
+                        Some(format!("known here: {}", known.join(", ")))
+                    }
+                    None => None,
+                };
+                self.problems.add(key.span(), format!("unknown key `{name}` in {}", self.place), help);
+            }
+        }
+    }
+}
+
+fn article(kind: &str) -> String {
+    match kind.chars().next() {
+        Some('a' | 'e' | 'i' | 'o' | 'u') => format!("an {kind}"),
+        _ => format!("a {kind}"),
+    }
+}

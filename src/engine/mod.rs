@@ -1,0 +1,116 @@
+//! Plan, record, resume, run: the queue of handovers and how it is worked off.
+
+mod event;
+mod plan;
+mod queue;
+mod resume;
+mod runner;
+
+use std::time::Duration;
+
+pub use event::{Event, Listener, StepEnd};
+pub use plan::Plan;
+pub use queue::{Drained, Failure, Goal, drain};
+
+use runner::Inputs;
+
+use crate::base::lock::{self, Owner};
+use crate::base::{clock, env, ids, text};
+use crate::checkpoint::{self, NewRun, Run, Store};
+use crate::error::{Category, Error, Result};
+use crate::project::Project;
+
+/// What a session says at its end.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    pub note: Option<String>,
+    pub state: Option<String>,
+    pub agent: Option<String>,
+}
+
+/// Writes the run down. From here on nothing can be lost, whoever holds the lock.
+pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result<(i64, String)> {
+    let plan = Plan::of(&project.config);
+    let note = request.note.clone().or_else(|| project.config.session_note.clone());
+    let state = request.state.clone().or_else(|| project.config.current_state.clone());
+    if note.is_none() && project.config.file.is_some() && project.config.steps.is_none() {
+        return Err(Error::usage("no session note: pass note=... (CLI --note) or set [note].session in the config"));
+    }
+    let inputs =
+        Inputs { note: note.unwrap_or_default(), state: state.unwrap_or_default(), host: lock::host(), user: user() };
+    let id = ids::new_run_id()?;
+    let agent = request.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
+    let seq = store.record(&NewRun {
+        id: &id,
+        recorded_at: &clock::stamp(&clock::now()),
+        agent: &text::one_line(&agent, 100),
+        tag: &project.config.tag,
+        plan: &plan.to_json()?,
+        inputs: &serde_json::to_string(&inputs).map_err(|cause| Error::bug("inputs cannot be written").cause(cause))?,
+        steps: plan.steps.iter().map(|step| (step.name.as_str(), step.kind.as_str())).collect(),
+    })?;
+    tracing::debug!(run = id, seq, "recorded");
+    Ok((seq, id))
+}
+
+/// Gives up one run, or the oldest unfinished one. Its record and inputs stay.
+pub fn abandon(project: &Project, store: &mut Store, id: Option<&str>, wait: Duration) -> Result<Vec<Run>> {
+    let _locks = queue::take_lock(project, wait, &crate::guard::Brake::new(Vec::new()))?;
+    let unfinished = store.unfinished()?;
+    let chosen: Vec<Run> = match id {
+        None => unfinished.into_iter().take(1).collect(),
+        Some(id) => {
+            let matching: Vec<Run> =
+                unfinished.into_iter().filter(|run| run.id.starts_with(&id.to_uppercase())).collect();
+            match matching.len() {
+                0 => {
+                    return Err(Error::usage(format!("no unfinished handover starts with `{id}`"))
+                        .hint("`agent-handover status` lists those that are unfinished"));
+                }
+                1 => matching,
+                count => {
+                    return Err(Error::usage(format!("{count} unfinished handovers start with `{id}`"))
+                        .hint("write more of the id; `agent-handover status` shows them"));
+                }
+            }
+        }
+    };
+    give_up(store, &chosen)?;
+    Ok(chosen)
+}
+
+/// Opens the store for a start from nothing: what is unfinished is given up, and a database that cannot be used is
+/// moved aside. Says where to.
+pub fn restart(project: &Project, wait: Duration) -> Result<(Store, Vec<Run>, Option<std::path::PathBuf>)> {
+    let _locks = queue::take_lock(project, wait, &project.brake())?;
+    let (mut store, aside) = match Store::open(&project.checkpoint) {
+        Ok(store) => (store, None),
+        Err(error) if error.category() == Category::BadData => {
+            let suffix = format!(".damaged-{}", clock::now().format("%Y%m%dT%H%M%S"));
+            let aside = checkpoint::move_aside(&project.checkpoint, &suffix)?;
+            (Store::open(&project.checkpoint)?, Some(aside))
+        }
+        Err(error) => return Err(error),
+    };
+    let unfinished = store.unfinished()?;
+    give_up(&mut store, &unfinished)?;
+    Ok((store, unfinished, aside))
+}
+
+fn give_up(store: &mut Store, runs: &[Run]) -> Result<()> {
+    let runs: Vec<i64> = runs.iter().map(|run| run.seq).collect();
+    store.abandon(&runs, &clock::stamp(&clock::now()))
+}
+
+/// The one sentence about a lock that is held.
+pub fn busy(owner: Option<&Owner>, hint: &str) -> Error {
+    let who = owner.map_or_else(|| "another process is running a handover".to_owned(), Owner::to_string);
+    Error::new(Category::Busy, who).hint(hint)
+}
+
+fn user() -> String {
+    ["USER", "LOGNAME"]
+        .into_iter()
+        .find_map(env::get_text)
+        .unwrap_or_else(|| format!("uid {}", rustix::process::geteuid().as_raw()))
+}

@@ -1,0 +1,236 @@
+//! The queue: whoever holds the lock runs what is unfinished, oldest first.
+
+use std::time::{Duration, Instant};
+
+use super::event::{Event, Listener};
+use super::runner::{RunEnd, Runner};
+use crate::base::fs;
+use crate::base::lock::{self, Lock, Owner};
+use crate::checkpoint::{RunStatus, StepState, Store};
+use crate::error::{Error, Result};
+use crate::git;
+use crate::guard::{Brake, Stop};
+use crate::project::Project;
+
+/// What a drain is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// This run, and whatever older is in its way.
+    Run(i64),
+    /// Everything unfinished, because somebody asked.
+    Resume,
+}
+
+/// How a drain ended.
+#[derive(Debug)]
+pub enum Drained {
+    /// Everything was tried; these failed.
+    Tried {
+        executed: Vec<String>,
+        failures: Vec<Failure>,
+    },
+    /// Another process holds the lock and will take what is recorded.
+    Busy(Option<Owner>),
+    Stopped {
+        stop: Stop,
+        executed: Vec<String>,
+    },
+}
+
+#[derive(Debug)]
+pub struct Failure {
+    pub run: String,
+    /// Of the run that the drain was for, rather than of an older one.
+    pub mine: bool,
+    pub error: Error,
+}
+
+enum Lockup {
+    Taken(Locks),
+    Busy(Option<Owner>),
+    Stopped(Stop),
+    /// While we waited, the owner finished our run.
+    Finished,
+}
+
+/// The lock of the checkpoint, and that of the project's files if it is another one.
+pub struct Locks {
+    own: Lock,
+    files: Option<Lock>,
+}
+
+impl Locks {
+    fn try_take(project: &Project) -> Result<Option<Locks>> {
+        let Some(own) = Lock::try_take(&project.lock())? else { return Ok(None) };
+        if project.files_lock() == project.lock() {
+            return Ok(Some(Locks { own, files: None }));
+        }
+        Ok(Lock::try_take(&project.files_lock())?.map(|files| Locks { own, files: Some(files) }))
+    }
+
+    fn sign(&mut self, run: &str) -> Result<()> {
+        self.own.sign(run)?;
+        self.files.as_mut().map_or(Ok(()), |files| files.sign(run))
+    }
+
+    fn owner_before_died(&self) -> bool {
+        self.own.owner_before_died || self.files.as_ref().is_some_and(|files| files.owner_before_died)
+    }
+}
+
+/// Takes the lock, waiting up to `wait`.
+pub fn take_lock(project: &Project, wait: Duration, brake: &Brake) -> Result<Locks> {
+    match wait_for_lock(project, None, wait, brake, &mut |_| ())? {
+        Lockup::Taken(locks) => Ok(locks),
+        Lockup::Stopped(stop) => Err(stop.error()),
+        Lockup::Busy(owner) => Err(super::busy(owner.as_ref(), "try again when it is done")),
+        Lockup::Finished => Err(Error::bug("waited for a run without one")),
+    }
+}
+
+pub fn drain(
+    project: &Project,
+    store: &mut Store,
+    goal: Goal,
+    wait: Duration,
+    listener: &mut Listener<'_>,
+) -> Result<Drained> {
+    let brake = project.brake();
+    if let Some(stop) = brake.pressed() {
+        return Ok(Drained::Stopped { stop, executed: Vec::new() });
+    }
+    let mine = match goal {
+        Goal::Run(seq) => Some(seq),
+        Goal::Resume => None,
+    };
+    let mut locks = match wait_for_lock(project, mine.map(|seq| (&*store, seq)), wait, &brake, listener)? {
+        Lockup::Taken(locks) => locks,
+        Lockup::Busy(owner) => return Ok(Drained::Busy(owner)),
+        Lockup::Stopped(stop) => return Ok(Drained::Stopped { stop, executed: Vec::new() }),
+        Lockup::Finished => return done_by_another(store, mine),
+    };
+    if let Some(stop) = brake.pressed() {
+        return Ok(Drained::Stopped { stop, executed: Vec::new() });
+    }
+    let mut tried: Vec<i64> = Vec::new();
+    let mut executed = Vec::new();
+    let mut failures = Vec::new();
+    loop {
+        let after_death = locks.owner_before_died();
+        if after_death {
+            fs::sweep_temporaries(&project.state, fs::Depth::Tree)?;
+        }
+        while let Some(run) = store.unfinished()?.into_iter().find(|run| !tried.contains(&run.seq)) {
+            if tried.is_empty() {
+                locks.sign(&run.id)?;
+                keep_out_of_git(project, listener);
+            }
+            tried.push(run.seq);
+            let is_mine = mine.is_none_or(|mine| mine == run.seq);
+            let mut steps = Vec::new();
+            let mut runner = Runner { project, store, brake: &brake, listener, after_death };
+            let end = runner.carry_out(&run, goal == Goal::Resume, &mut steps)?;
+            if is_mine {
+                executed.append(&mut steps);
+            }
+            match end {
+                RunEnd::Completed => {}
+                RunEnd::Failed(error) => failures.push(Failure { run: run.id, mine: is_mine, error }),
+                RunEnd::Stopped(stop) => return Ok(Drained::Stopped { stop, executed }),
+            }
+        }
+        drop(locks);
+        // Who recorded after our last look and then found the lock held was told that we would take it: look again
+        // now that the lock is free. If somebody else has it by now, it is theirs.
+        let waiting = store.unfinished()?.iter().any(|run| !tried.contains(&run.seq));
+        locks = match if waiting { Locks::try_take(project)? } else { None } {
+            Some(locks) => locks,
+            None => break,
+        };
+    }
+    // A run that another process finished before we had the lock was never tried here.
+    match mine {
+        Some(seq) if !tried.contains(&seq) => done_by_another(store, mine),
+        _ => Ok(Drained::Tried { executed, failures }),
+    }
+}
+
+fn wait_for_lock(
+    project: &Project,
+    mine: Option<(&Store, i64)>,
+    wait: Duration,
+    brake: &Brake,
+    listener: &mut Listener<'_>,
+) -> Result<Lockup> {
+    // A reader may hold the lock for the length of a system call; that is not somebody running.
+    const GLANCES: u32 = 5;
+    let start = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    let mut tries = 0;
+    loop {
+        if let Some(locks) = Locks::try_take(project)? {
+            return Ok(Lockup::Taken(locks));
+        }
+        tries += 1;
+        if let Some(stop) = brake.pressed() {
+            return Ok(Lockup::Stopped(stop));
+        }
+        if let Some((store, seq)) = mine
+            && store.run(seq)?.is_none_or(|run| run.status != RunStatus::Unfinished)
+        {
+            return Ok(Lockup::Finished);
+        }
+        if tries >= GLANCES && start.elapsed() >= wait {
+            return Ok(Lockup::Busy(owner(project)));
+        }
+        if tries == GLANCES {
+            listener(Event::Waiting { owner: owner(project) });
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
+    }
+}
+
+fn owner(project: &Project) -> Option<Owner> {
+    lock::owner(&project.lock()).or_else(|| lock::owner(&project.files_lock()))
+}
+
+/// If another process finished my run, its result is mine.
+fn done_by_another(store: &Store, mine: Option<i64>) -> Result<Drained> {
+    let Some(run) = mine.map(|seq| store.run(seq)).transpose()?.flatten() else {
+        return Ok(Drained::Tried { executed: Vec::new(), failures: Vec::new() });
+    };
+    let steps = store.steps(run.seq)?;
+    let done = steps.iter().filter(|step| step.state == StepState::Done);
+    let executed = done.map(|step| step.name.clone()).collect();
+    let mut failures = Vec::new();
+    if run.status == RunStatus::Abandoned {
+        let error = Error::failed("another process gave this handover up").hint("run the handover again");
+        failures.push(Failure { run: run.id, mine: true, error });
+    }
+    Ok(Drained::Tried { executed, failures })
+}
+
+/// Our directories do not show up in `git status`. Failing at that is no reason to fail the handover.
+fn keep_out_of_git(project: &Project, listener: &mut Listener<'_>) {
+    let config = &project.config;
+    // What is published on a branch of the user's belongs in their status.
+    if config.backend.as_ref().is_some_and(|backend| backend.kind == crate::config::BackendKind::Git)
+        || git::top_level(&project.root).is_none()
+    {
+        return;
+    }
+    let directories: Result<Vec<_>> = [&config.memory_dir, &config.history_dir]
+        .into_iter()
+        .map(|text| crate::project::place(&project.root, text))
+        .collect();
+    match directories.and_then(|directories| git::keep_out(&project.root, &directories)) {
+        Ok(added) if added.is_empty() => {}
+        Ok(added) => listener(Event::Notice {
+            text: format!("keeping {} out of `git status` (in git's info/exclude)", added.join(" and ")),
+        }),
+        Err(error) => listener(Event::Notice {
+            text: format!("the memory directories will show up in `git status`: {}", error.one_line()),
+        }),
+    }
+}

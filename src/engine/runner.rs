@@ -1,0 +1,390 @@
+//! Carries out one recorded run, step by step: brake, intend, act, record.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::event::{Event, Listener, StepEnd};
+use super::plan::{Plan, Step};
+use super::resume::{self, Action, Found};
+use crate::base::{clock, fault, fs};
+use crate::checkpoint::{self, Next, Run, Settled, StepState, Store};
+use crate::config::template::Values;
+use crate::error::{Category, Error, Result};
+use crate::facts::{self, Session};
+use crate::guard::{Brake, Stop};
+use crate::project::{self, Project};
+use crate::steps::{self, Context, Failure, Intent, Kind};
+
+/// What a session said and who it was, as recorded.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Inputs {
+    pub note: String,
+    pub state: String,
+    pub host: String,
+    pub user: String,
+}
+
+pub enum RunEnd {
+    Completed,
+    /// Stays unfinished; newer runs are not held back.
+    Failed(Error),
+    /// Nothing more may be done, for this run or any other.
+    Stopped(Stop),
+}
+
+pub struct Runner<'a, 'e> {
+    pub project: &'a Project,
+    pub store: &'a mut Store,
+    pub brake: &'a Brake,
+    pub listener: &'a mut Listener<'e>,
+    /// The last owner of the lock died, so there may be temporaries of its.
+    pub after_death: bool,
+}
+
+/// A step's way through one run of the loop.
+enum StepEnded {
+    GoOn,
+    Leave(Error),
+    Stopped(Stop),
+}
+
+impl Runner<'_, '_> {
+    /// Runs what is left of this run. An error of the store itself is the only `Err`.
+    pub fn carry_out(&mut self, run: &Run, asked: bool, executed: &mut Vec<String>) -> Result<RunEnd> {
+        let (plan, inputs) = self.store.plan_and_inputs(run.seq)?;
+        let found = self.store.steps(run.seq)?;
+        let resumed = found.iter().any(|step| step.state != StepState::Pending);
+        (self.listener)(Event::RunStarted { run: run.id.clone(), resumed });
+        let prepared = Plan::from_json(&plan).and_then(|plan| {
+            let session = session(run, &inputs)?;
+            let memory = project::place(&self.project.root, &plan.memory_dir)?;
+            let history = project::place(&self.project.root, &plan.history_dir)?;
+            if self.after_death {
+                fs::sweep_temporaries(&memory, fs::Depth::Tree)?;
+                fs::sweep_temporaries(&history, fs::Depth::Tree)?;
+            }
+            Ok((plan, session, memory))
+        });
+        let end = match prepared {
+            Err(error) => RunEnd::Failed(error),
+            Ok((plan, session, memory)) => {
+                let mut values = facts::recorded(&session);
+                for step in &found {
+                    values.extend(stored_facts(step));
+                }
+                let logs = self.project.log_dir().join(&run.id);
+                let mut walk = Walk {
+                    runner: self,
+                    run,
+                    plan: &plan,
+                    session: &session,
+                    values,
+                    memory,
+                    logs,
+                    asked,
+                    settled: Vec::new(),
+                };
+                walk.all(&found, executed)?
+            }
+        };
+        (self.listener)(Event::RunEnded { run: run.id.clone(), completed: matches!(end, RunEnd::Completed) });
+        Ok(end)
+    }
+}
+
+fn session(run: &Run, inputs: &str) -> Result<Session> {
+    let inputs: Inputs = serde_json::from_str(inputs)
+        .map_err(|cause| Error::bad_data("the recorded inputs cannot be read").cause(cause))?;
+    let at = clock::parse_stamp(&run.recorded_at)
+        .ok_or_else(|| Error::bad_data(format!("`{}` is not a time", run.recorded_at)))?;
+    Ok(Session {
+        run: run.id.clone(),
+        at,
+        tag: run.tag.clone(),
+        agent: run.agent.clone(),
+        host: inputs.host,
+        user: inputs.user,
+        note: inputs.note,
+        state: inputs.state,
+    })
+}
+
+/// What an earlier attempt at this run found out.
+fn stored_facts(step: &checkpoint::Step) -> Values {
+    let result: Value = step.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    result["facts"].as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// One walk through the steps of one run.
+struct Walk<'w, 'a, 'e> {
+    runner: &'w mut Runner<'a, 'e>,
+    run: &'w Run,
+    plan: &'w Plan,
+    session: &'w Session,
+    values: Values,
+    memory: std::path::PathBuf,
+    logs: std::path::PathBuf,
+    asked: bool,
+    /// Steps that ended and are not recorded yet: the next transaction takes them along.
+    settled: Vec<Settled>,
+}
+
+impl Walk<'_, '_, '_> {
+    fn all(&mut self, found: &[checkpoint::Step], executed: &mut Vec<String>) -> Result<RunEnd> {
+        for (step, found) in self.plan.steps.iter().zip(found) {
+            let ended = match steps::kind(&step.kind) {
+                Ok(kind) => self.step(step, kind, found, executed)?,
+                Err(error) => StepEnded::Leave(error),
+            };
+            match ended {
+                StepEnded::GoOn => {}
+                StepEnded::Leave(error) => {
+                    self.record(Next::Rest)?;
+                    return Ok(RunEnd::Failed(error));
+                }
+                StepEnded::Stopped(stop) => {
+                    self.record(Next::Rest)?;
+                    return Ok(RunEnd::Stopped(stop));
+                }
+            }
+        }
+        let at = clock::stamp(&clock::now());
+        self.record(Next::Complete { at: &at })?;
+        Ok(RunEnd::Completed)
+    }
+
+    fn step(
+        &mut self,
+        step: &Step,
+        kind: &Kind,
+        found: &checkpoint::Step,
+        executed: &mut Vec<String>,
+    ) -> Result<StepEnded> {
+        let died = found.state == StepState::Intended && found.error.is_none();
+        let action = resume::decide(Found {
+            state: found.state,
+            died,
+            deaths: found.deaths,
+            promise: kind.promise,
+            on_interrupt: (kind.on_interrupt)(&step.params),
+            continue_on_failure: step.continue_on_failure,
+            asked: self.asked,
+        });
+        tracing::debug!(step = step.name, state = found.state.name(), ?action, "decide");
+        match action {
+            Action::Settled => return Ok(StepEnded::GoOn),
+            Action::Leave => return Ok(StepEnded::Leave(left(step, found))),
+            Action::Skip => {
+                self.settle(
+                    found.position,
+                    StepState::Skipped,
+                    Duration::ZERO,
+                    "interrupted, and `on_interrupt` is `skip`",
+                );
+                return Ok(StepEnded::GoOn);
+            }
+            Action::Stop => {
+                self.settled.push(Settled {
+                    error: Some("interrupted halfway; `on_interrupt` is `stop`".to_owned()),
+                    ..ended(found.position, StepState::Stopped, Duration::ZERO)
+                });
+                return Ok(StepEnded::Leave(left(step, found)));
+            }
+            Action::Run | Action::RunAsIntended | Action::Probe => {}
+        }
+        if let Some(stop) = self.runner.brake.pressed() {
+            return Ok(StepEnded::Stopped(stop));
+        }
+        if kind.newest_wins
+            && let Some(younger) = self.runner.store.younger_run_with(kind.name, self.run.seq)?
+        {
+            self.settle(
+                found.position,
+                StepState::Skipped,
+                Duration::ZERO,
+                &format!("superseded by handover {younger}"),
+            );
+            return Ok(StepEnded::GoOn);
+        }
+        let intended: Option<Value> = match action {
+            Action::Run => None,
+            _ => found.intent.as_deref().and_then(|text| serde_json::from_str(text).ok()),
+        };
+        if action == Action::Probe && self.probe(step, kind, found)? {
+            return Ok(StepEnded::GoOn);
+        }
+        self.attempts(step, kind, found, intended, died, executed)
+    }
+
+    /// Acts, and acts again as often as the step allows.
+    fn attempts(
+        &mut self,
+        step: &Step,
+        kind: &Kind,
+        found: &checkpoint::Step,
+        mut intended: Option<Value>,
+        mut died: bool,
+        executed: &mut Vec<String>,
+    ) -> Result<StepEnded> {
+        let mut attempt = found.attempts;
+        for left in (0..=step.retries).rev() {
+            attempt += 1;
+            let start = Instant::now();
+            self.values.insert("step".to_owned(), step.name.clone().into());
+            self.values.insert("attempt".to_owned(), attempt.into());
+            let intent = match intended.take() {
+                Some(intent) => Ok(Intent::Do(intent)),
+                None => (kind.intend)(&self.context(step, attempt)),
+            };
+            let acted = match intent {
+                Ok(Intent::Nothing(why)) => {
+                    self.settle(found.position, StepState::Skipped, Duration::ZERO, &why);
+                    return Ok(StepEnded::GoOn);
+                }
+                Ok(Intent::Do(intent)) => {
+                    let text = intent.to_string();
+                    self.record(Next::Intend { position: found.position, intent: &text, died })?;
+                    died = false;
+                    (self.runner.listener)(Event::StepStarted {
+                        run: self.run.id.clone(),
+                        name: step.name.clone(),
+                        number: found.position + 1,
+                        of: self.plan.steps.len(),
+                        attempt,
+                    });
+                    (kind.act)(&self.context(step, attempt), &intent)
+                }
+                Err(error) => Err(Failure::Failed(error)),
+            };
+            fault::at("step.acted");
+            let took = start.elapsed();
+            let error = match acted {
+                Ok(outcome) => {
+                    executed.push(step.name.clone());
+                    let result = serde_json::json!({ "result": outcome.result, "facts": outcome.facts });
+                    self.values.extend(outcome.facts);
+                    self.settled.push(Settled {
+                        result: Some(result.to_string()),
+                        detail: Some(outcome.detail),
+                        ..ended(found.position, StepState::Done, took)
+                    });
+                    return Ok(StepEnded::GoOn);
+                }
+                Err(Failure::Stopped(stop)) => {
+                    // It stays intended, so that a resume treats it as what it is: half-done.
+                    self.settled.push(Settled {
+                        error: Some(stop.error().one_line()),
+                        ..ended(found.position, StepState::Intended, took)
+                    });
+                    return Ok(StepEnded::Stopped(stop));
+                }
+                Err(Failure::Failed(error)) => error,
+            };
+            self.settled
+                .push(Settled { error: Some(error.one_line()), ..ended(found.position, StepState::Failed, took) });
+            if left > 0 {
+                self.record(Next::Rest)?;
+                let tries = u32::try_from(step.retries - left).unwrap_or(u32::MAX);
+                if let Some(stop) = self.back_off(tries) {
+                    return Ok(StepEnded::Stopped(stop));
+                }
+            } else if !step.continue_on_failure {
+                return Ok(StepEnded::Leave(step_failed(&step.name, &error)));
+            }
+        }
+        Ok(StepEnded::GoOn)
+    }
+
+    /// Whether an interrupted act landed; then it is recorded as done.
+    fn probe(&mut self, step: &Step, kind: &Kind, found: &checkpoint::Step) -> Result<bool> {
+        let start = Instant::now();
+        // What cannot be answered is done again, which the promise allows.
+        let landed = (kind.landed)(&self.context(step, found.attempts)).unwrap_or(false);
+        if landed {
+            self.settle(found.position, StepState::Done, start.elapsed(), "had landed before the interruption");
+        }
+        Ok(landed)
+    }
+
+    fn context<'c>(&'c self, step: &'c Step, attempt: u32) -> Context<'c> {
+        Context {
+            root: &self.runner.project.root,
+            memory: self.memory.clone(),
+            logs: self.logs.clone(),
+            session: self.session,
+            destination: &self.plan.destination,
+            step: &step.name,
+            attempt,
+            params: &step.params,
+            values: &self.values,
+            brake: self.runner.brake,
+        }
+    }
+
+    fn settle(&mut self, position: usize, state: StepState, took: Duration, detail: &str) {
+        self.settled.push(Settled { detail: Some(detail.to_owned()), ..ended(position, state, took) });
+    }
+
+    /// Makes durable what ended and what comes next, and only then tells of it.
+    fn record(&mut self, next: Next<'_>) -> Result<()> {
+        if self.settled.is_empty() && matches!(next, Next::Rest) {
+            return Ok(());
+        }
+        self.runner.store.advance(self.run.seq, &self.settled, next)?;
+        for settled in self.settled.drain(..) {
+            (self.runner.listener)(Event::StepEnded {
+                run: self.run.id.clone(),
+                name: self.plan.steps[settled.position].name.clone(),
+                number: settled.position + 1,
+                of: self.plan.steps.len(),
+                ended: StepEnd {
+                    state: settled.state,
+                    duration: settled.duration,
+                    detail: settled.detail,
+                    error: settled.error,
+                },
+            });
+        }
+        Ok(())
+    }
+
+    /// Waits longer after each failure, up to half a minute, and a little at random so that machines which failed
+    /// together do not come back together.
+    fn back_off(&self, tries: u32) -> Option<Stop> {
+        let mut random = [128u8];
+        let _ = getrandom::fill(&mut random);
+        let millis = 500u64.saturating_mul(1 << tries.min(6)).min(30_000);
+        let wait = Duration::from_millis(millis + millis * u64::from(random[0]) / 512);
+        let start = Instant::now();
+        while start.elapsed() < wait {
+            if let Some(stop) = self.runner.brake.pressed() {
+                return Some(stop);
+            }
+            std::thread::sleep(Duration::from_millis(50).min(wait));
+        }
+        None
+    }
+}
+
+fn ended(position: usize, state: StepState, duration: Duration) -> Settled {
+    Settled { position, state, duration, result: None, detail: None, error: None }
+}
+
+/// A full disk is not the step's fault, and its exit code says so.
+fn step_failed(name: &str, error: &Error) -> Error {
+    let category = if error.category() == Category::Io { Category::Io } else { Category::Failed };
+    let message = format!("step '{name}' failed: {}", error.one_line());
+    error.hints().iter().fold(Error::new(category, message), |failed, hint| failed.hint(hint.clone()))
+}
+
+fn left(step: &Step, found: &checkpoint::Step) -> Error {
+    let name = &step.name;
+    let error = if found.state == StepState::Intended && found.deaths + 1 >= resume::DEATHS_TO_PARK {
+        Error::failed(format!("step '{name}' is parked: the process died {} times during it", found.deaths + 1))
+    } else {
+        Error::failed(format!("step '{name}' was interrupted halfway, and its `on_interrupt` is `stop`"))
+    };
+    error.hint("look at what it did, then `agent-handover run --resume` runs it again and `--abandon` gives it up")
+}

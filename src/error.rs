@@ -1,0 +1,226 @@
+//! What went wrong, in its finished form: a category that decides the exit code, one sentence, its causes,
+//! what to do next, and the places in a file it speaks of.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Every expected outcome that is not success. One category, one exit code, for every command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Category {
+    /// Failed; nothing is half-done, progress is saved.
+    Failed,
+    /// A PAUSE file stands in the way.
+    Paused,
+    /// A live process is running a handover.
+    Busy,
+    /// The thing checked is not good.
+    NotGood,
+    /// A signature, checksum or passphrase was refused.
+    Untrusted,
+    /// The command line is wrong.
+    Usage,
+    /// A config, handoff, bundle or database cannot be read.
+    BadData,
+    /// A bug in this program.
+    Bug,
+    /// Input or output failed.
+    Io,
+    /// Ended by this signal.
+    Signal(i32),
+}
+
+impl Category {
+    /// The kinds without a parameter, in the order of the README's table.
+    pub const ALL: [Category; 9] = [
+        Category::Failed,
+        Category::Paused,
+        Category::Busy,
+        Category::NotGood,
+        Category::Untrusted,
+        Category::Usage,
+        Category::BadData,
+        Category::Bug,
+        Category::Io,
+    ];
+
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Category::Failed => 1,
+            Category::Paused => 3,
+            Category::Busy => 4,
+            Category::NotGood => 5,
+            Category::Untrusted => 6,
+            Category::Usage => 64,
+            Category::BadData => 65,
+            Category::Bug => 70,
+            Category::Io => 74,
+            Category::Signal(number) => 128u8.saturating_add(u8::try_from(number).unwrap_or(0)),
+        }
+    }
+
+    /// The word that `--json` uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Category::Failed => "failed",
+            Category::Paused => "paused",
+            Category::Busy => "busy",
+            Category::NotGood => "not-good",
+            Category::Untrusted => "untrusted",
+            Category::Usage => "usage",
+            Category::BadData => "bad-data",
+            Category::Bug => "bug",
+            Category::Io => "io",
+            Category::Signal(_) => "signal",
+        }
+    }
+}
+
+/// One thing wrong at one place of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub message: String,
+    /// Bytes of the text to underline.
+    pub span: Range<usize>,
+    pub help: Option<String>,
+}
+
+/// A text together with everything that is wrong in it.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    pub path: PathBuf,
+    pub text: String,
+    pub problems: Vec<Problem>,
+}
+
+#[derive(Debug)]
+pub struct Error(Box<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    category: Category,
+    message: String,
+    causes: Vec<String>,
+    hints: Vec<String>,
+    listing: Option<Listing>,
+}
+
+impl Error {
+    pub fn new(category: Category, message: impl Into<String>) -> Error {
+        Error(Box::new(Parts {
+            category,
+            message: message.into(),
+            causes: Vec::new(),
+            hints: Vec::new(),
+            listing: None,
+        }))
+    }
+
+    pub fn failed(message: impl Into<String>) -> Error {
+        Error::new(Category::Failed, message)
+    }
+
+    pub fn usage(message: impl Into<String>) -> Error {
+        Error::new(Category::Usage, message)
+    }
+
+    pub fn bad_data(message: impl Into<String>) -> Error {
+        Error::new(Category::BadData, message)
+    }
+
+    pub fn bug(message: impl Into<String>) -> Error {
+        Error::new(Category::Bug, message)
+            .hint("this is a bug in agent-handover; please report it with the command you ran")
+    }
+
+    /// `doing` reads after "cannot": "write", "create the directory".
+    pub fn io(doing: &str, path: &Path, cause: impl fmt::Display) -> Error {
+        Error::new(Category::Io, format!("cannot {doing} `{}`", path.display())).cause(cause)
+    }
+
+    /// All that is wrong in one text, reported in one go.
+    pub fn listing(listing: Listing) -> Error {
+        let count = listing.problems.len();
+        let path = listing.path.display();
+        let mut error = Error::bad_data(match count {
+            1 => format!("`{path}` has a problem"),
+            _ => format!("`{path}` has {count} problems"),
+        });
+        error.0.listing = Some(listing);
+        error
+    }
+
+    #[must_use]
+    pub fn cause(mut self, cause: impl fmt::Display) -> Error {
+        self.0.causes.push(cause.to_string());
+        self
+    }
+
+    /// A next action, ideally a command to paste.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Error {
+        let hint = hint.into();
+        if !self.0.hints.contains(&hint) {
+            self.0.hints.push(hint);
+        }
+        self
+    }
+
+    pub fn category(&self) -> Category {
+        self.0.category
+    }
+
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    pub fn causes(&self) -> &[String] {
+        &self.0.causes
+    }
+
+    pub fn hints(&self) -> &[String] {
+        &self.0.hints
+    }
+
+    pub fn problems(&self) -> Option<&Listing> {
+        self.0.listing.as_ref()
+    }
+
+    /// Message and causes on one line, for a checkpoint or a log.
+    pub fn one_line(&self) -> String {
+        let mut line = self.0.message.clone();
+        for cause in &self.0.causes {
+            line.push_str(": ");
+            line.push_str(cause);
+        }
+        line
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.one_line())
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_can_never_be_confused_with_a_failure_of_usage() {
+        // 2 belongs to `check` alone, and agents take 2 as "block".
+        assert!(Category::ALL.iter().all(|c| c.exit_code() != 2 && c.exit_code() != 0));
+        assert_eq!(Category::Signal(15).exit_code(), 143);
+    }
+
+    #[test]
+    fn a_hint_is_given_once() {
+        let error = Error::failed("x").hint("do y").hint("do y");
+        assert_eq!(error.hints(), ["do y"]);
+    }
+}

@@ -1,0 +1,7 @@
+//! May this happen, and may this be written down? PAUSE, signals that ask us to stop, secrets.
+
+mod environment;
+mod pause;
+
+pub use environment::Redactor;
+pub use pause::{Brake, Pause, Stop};

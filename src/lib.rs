@@ -1,0 +1,40 @@
+//! agent-handover: makes the end of an AI coding session durable and the start of the next one instant.
+//!
+//! Each directory owns a noun and its verbs, and uses only directories of a lower rank. A test reads the sources
+//! and holds them to it.
+//!
+//! | rank | directory | owns |
+//! |---|---|---|
+//! | 0 | [`error`] | category, message, causes, hints, places in a file |
+//! | 0 | [`base`] | mechanisms that know nothing about handovers: files, locks, processes, time |
+//! | 1 | [`config`] | `handover.toml` as checked values that remember their place |
+//! | 1 | [`git`] | the one hermetic way to ask git |
+//! | 1 | [`checkpoint`] | what happened to each step, durably |
+//! | 1 | [`guard`] | PAUSE and secrets: may this happen? |
+//! | 2 | [`project`] | root, layout, config |
+//! | 2 | [`memory`] | the layers of Markdown |
+//! | 3 | [`facts`] | what the session did |
+//! | 3 | [`publish`] | backends |
+//! | 4 | [`steps`] | every step kind, one file each |
+//! | 5 | [`engine`] | plan, queue, resume, runner, events |
+//! | 8 | [`cli`] | arguments, one call, one rendering |
+//!
+//! A program that wants to hand over by itself needs four calls: [`project::Project::open`],
+//! [`checkpoint::Store::open`], [`engine::record`] and [`engine::drain`]; `examples/hand_over.rs` makes them.
+
+// Tests set up the worlds they look at with the plain tools.
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
+pub mod base;
+pub mod checkpoint;
+pub mod cli;
+pub mod config;
+pub mod engine;
+pub mod error;
+pub mod facts;
+pub mod git;
+pub mod guard;
+pub mod memory;
+pub mod project;
+pub mod publish;
+pub mod steps;

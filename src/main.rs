@@ -1,0 +1,3 @@
+fn main() -> std::process::ExitCode {
+    agent_handover::cli::main(std::env::args_os())
+}

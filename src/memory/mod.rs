@@ -1,0 +1,113 @@
+//! The three layers of plain Markdown: session notes, the current state, and (later) the monthly archive.
+
+pub mod note;
+
+use std::path::{Path, PathBuf};
+
+use chrono::NaiveDate;
+
+use crate::base::{fs, text};
+use crate::error::Result;
+use note::Note;
+
+/// The first line of every memory file; the Python tool writes the same.
+pub fn header(layer: &str, date: NaiveDate) -> String {
+    format!("<!-- agent-handover | {layer} | {date} -->\n")
+}
+
+/// The memory directory of a project.
+pub struct Memory {
+    directory: PathBuf,
+}
+
+impl Memory {
+    pub fn at(directory: PathBuf) -> Memory {
+        Memory { directory }
+    }
+
+    /// `layer1/YYYY-MM/<tag>-YYYY-MM-DD.md`
+    pub fn note_path(&self, tag: &str, date: NaiveDate) -> PathBuf {
+        let month = date.format("%Y-%m").to_string();
+        self.directory.join("layer1").join(month).join(format!("{}-{date}.md", file_name(tag)))
+    }
+
+    pub fn state_path(&self) -> PathBuf {
+        self.directory.join("layer2").join("current-state.md")
+    }
+
+    /// Adds a note to its day, or replaces the block with the same key. Twice equals once.
+    pub fn put_note(&self, tag: &str, date: NaiveDate, note: &Note) -> Result<PathBuf> {
+        let path = self.note_path(tag, date);
+        self.make_way(&path)?;
+        let old = fs::read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
+        fs::replace(&path, &note::put(&old, note))?;
+        Ok(path)
+    }
+
+    /// Replaces the current state.
+    pub fn put_state(&self, date: NaiveDate, content: &str) -> Result<PathBuf> {
+        let path = self.state_path();
+        self.make_way(&path)?;
+        let mut text = header("layer2", date);
+        text.push_str(content);
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        fs::replace(&path, text.as_bytes())?;
+        Ok(path)
+    }
+
+    fn make_way(&self, path: &Path) -> Result<()> {
+        fs::refuse_symlinks(&self.directory, path)?;
+        match path.parent() {
+            Some(directory) if !directory.is_dir() => fs::create_directories(directory),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A tag as part of a file name. Plain tags stay as they are; any other gets a digest, and the `~` before it cannot
+/// occur in a plain one, so two different tags never share a file.
+fn file_name(tag: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if tag.len() <= 64 && tag.chars().all(plain) && !tag.starts_with('.') {
+        return tag.to_owned();
+    }
+    let readable: String = tag.chars().map(|c| if plain(c) { c } else { '-' }).collect();
+    let readable = text::cut(readable.trim_start_matches('.'), 48);
+    format!("{readable}~{}", text::digest(tag.as_bytes(), 6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_tags_never_share_a_file() {
+        let long = "x".repeat(200);
+        let tags = [
+            "a/b",
+            "a-b",
+            "a b",
+            "a_b",
+            "a.b",
+            "../../evil",
+            "..",
+            ".hidden",
+            "é",
+            "e",
+            "a\\b",
+            "a:b",
+            "a~b",
+            &long,
+            "-",
+            "x",
+        ];
+        let names: std::collections::BTreeSet<String> = tags.iter().map(|tag| file_name(tag)).collect();
+        assert_eq!(names.len(), tags.len());
+        for name in names {
+            assert!(!name.starts_with('.') && !name.contains(['/', '\\', '\0']) && name.len() <= 64, "{name}");
+        }
+        assert_eq!(file_name("general"), "general");
+    }
+}

@@ -1,0 +1,229 @@
+//! A project: where it begins, where its things are, and what its config says.
+
+use std::path::{Path, PathBuf};
+
+use crate::base::{env, fs};
+use crate::config::{self, Config, KindReader};
+use crate::error::{Error, Result};
+use crate::git;
+use crate::guard::Brake;
+
+const STATE_DIR: &str = ".agent-handover";
+const DATABASE: &str = "checkpoint.db";
+
+/// What the command line says about the project; the environment is asked for the rest.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub config: Option<PathBuf>,
+    pub checkpoint: Option<PathBuf>,
+    pub tag: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Project {
+    pub root: PathBuf,
+    /// With environment and flags already applied.
+    pub config: Config,
+    pub state: PathBuf,
+    pub checkpoint: PathBuf,
+    /// The PAUSE files of this project; the first is the one that `pause` writes.
+    pub pause_files: Vec<PathBuf>,
+}
+
+impl Project {
+    pub fn open(cwd: &Path, options: &Options, kinds: &[KindReader]) -> Result<Project> {
+        let root = find_root(cwd, env::home().as_deref());
+        let named = options.config.clone().or_else(|| env::get(env::CONFIG).map(PathBuf::from));
+        let file = named.map(|path| cwd.join(path)).or_else(|| find_config(&root));
+        let mut config = match &file {
+            Some(file) => Config::load(file, kinds)?,
+            None => Config::default(),
+        };
+        apply_environment(&mut config)?;
+        if let Some(tag) = options.tag.clone().or_else(|| env::get_text(env::TAG)) {
+            config::check_tag(&tag).map_err(|reason| Error::usage(format!("the tag {reason}")))?;
+            config.tag = tag;
+        }
+        let state = place_inside(&root, &config, "state_dir", &config.state_dir)?;
+        // These are asked for again when a recorded plan is carried out; here a mistake can still be pointed at.
+        place_inside(&root, &config, "memory_dir", &config.memory_dir)?;
+        place_inside(&root, &config, "history_dir", &config.history_dir)?;
+        let flag = options.checkpoint.clone().or_else(|| env::get(env::CHECKPOINT).map(PathBuf::from));
+        let checkpoint = match (flag, &config.checkpoint) {
+            (Some(path), _) => cwd.join(path),
+            (None, Some(path)) => place_inside(&root, &config, "checkpoint", path)?,
+            (None, None) => state.join(DATABASE),
+        };
+        let pause_files = pause_files(&root, &config.pause_file);
+        Ok(Project { checkpoint: beside_json(checkpoint), state, pause_files, config, root })
+    }
+
+    /// Stops at the project's PAUSE files and at those in the home directory, which stop every project.
+    pub fn brake(&self) -> Brake {
+        let mut paths = self.pause_files.clone();
+        for name in [STATE_DIR, ".agent_handover"] {
+            paths.extend(env::home().map(|home| home.join(name).join("PAUSE")));
+        }
+        Brake::new(paths)
+    }
+
+    /// The lock of the checkpoint, beside it.
+    pub fn lock(&self) -> PathBuf {
+        self.checkpoint.with_file_name("lock")
+    }
+
+    /// The lock of the project's files. The same one, unless the checkpoint was put elsewhere: then two runs with
+    /// different checkpoints must still not write the same files at once.
+    pub fn files_lock(&self) -> PathBuf {
+        self.state.join("lock")
+    }
+
+    pub fn log_dir(&self) -> PathBuf {
+        self.state.join("log")
+    }
+
+    /// Makes the state directory, private and invisible to git.
+    pub fn prepare(&self) -> Result<()> {
+        if !self.state.is_dir() {
+            fs::create_private_directories(&self.state)?;
+        }
+        let ignore = self.state.join(".gitignore");
+        if !std::fs::metadata(&ignore).is_ok_and(|about| about.len() > 0) {
+            fs::write_marker(&ignore, b"*\n")?;
+        }
+        match self.checkpoint.parent() {
+            Some(directory) if !directory.is_dir() => fs::create_directories(directory),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Where a path from a config is: relative to the project, `~` expanded, and not outside by a symlink.
+pub fn place(root: &Path, text: &str) -> Result<PathBuf> {
+    if let Some(rest) = text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+        let home = env::home().ok_or_else(|| Error::failed(format!("`{text}`: there is no home directory")))?;
+        return Ok(home.join(rest.trim_start_matches('/')));
+    }
+    if Path::new(text).is_absolute() {
+        return Ok(PathBuf::from(text));
+    }
+    let path = fs::tidy(Path::new(text)).map(|path| root.join(path));
+    let inside =
+        |path: &PathBuf| fs::resolve(path).is_ok_and(|real| fs::resolve(root).is_ok_and(|r| real.starts_with(r)));
+    path.filter(inside).ok_or_else(|| Error::failed(format!("`{text}` leaves the project `{}`", root.display())))
+}
+
+fn place_inside(root: &Path, config: &Config, key: &str, text: &str) -> Result<PathBuf> {
+    place(root, text).map_err(|error| {
+        let help = "make it a real directory, or write an absolute path if you mean a place outside";
+        config.error_at(key, format!("`{key}`: {}", error.message()), help)
+    })
+}
+
+/// The nearest directory upward with something of ours in it, within the git work tree; else its top; else the cwd.
+/// The home directory is a project only for who stands in it.
+fn find_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
+    let allowed = |directory: &&Path| *directory == cwd || Some(*directory) != home;
+    let top = git::top_level(cwd).filter(allowed);
+    let is_ours =
+        |directory: &&Path| find_config(directory).is_some() || directory.join(STATE_DIR).join(DATABASE).exists();
+    let below_top = |directory: &&Path| top.is_none_or(|top| directory.starts_with(top));
+    cwd.ancestors().take_while(below_top).filter(allowed).find(is_ours).or(top).unwrap_or(cwd).to_path_buf()
+}
+
+fn find_config(directory: &Path) -> Option<PathBuf> {
+    let places = [directory.join(config::FILE_NAME), directory.join(STATE_DIR).join(config::FILE_NAME)];
+    places.into_iter().find(|path| path.symlink_metadata().is_ok())
+}
+
+fn apply_environment(config: &mut Config) -> Result<()> {
+    let values = [
+        (env::MEMORY_DIR, &mut config.memory_dir),
+        (env::HISTORY_DIR, &mut config.history_dir),
+        (env::STATE_DIR, &mut config.state_dir),
+        (env::PAUSE_FILE, &mut config.pause_file),
+    ];
+    for (name, value) in values {
+        if let Some(text) = env::get_text(name) {
+            if name != env::PAUSE_FILE && !text.starts_with('~') && fs::tidy(Path::new(&text)).is_none() {
+                return Err(Error::usage(format!("`{name}={text}` leaves the project"))
+                    .hint("write a path below the project, or an absolute path"));
+            }
+            *value = text;
+        }
+    }
+    Ok(())
+}
+
+fn pause_files(root: &Path, configured: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    if !configured.is_empty() {
+        files.push(match (configured.strip_prefix("~/"), env::home()) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => root.join(configured),
+        });
+    }
+    let always = root.join("PAUSE");
+    if !files.contains(&always) {
+        files.push(always);
+    }
+    files
+}
+
+/// The Python tool's checkpoint ends in `.json`; ours lies beside it.
+fn beside_json(path: PathBuf) -> PathBuf {
+    if path.extension().is_some_and(|ending| ending == "json") { path.with_extension("db") } else { path }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(paths: &[&str]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for path in paths {
+            let path = directory.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        directory
+    }
+
+    #[test]
+    fn the_root_is_the_nearest_place_with_something_of_ours() {
+        let tree = tree(&[
+            "repo/.git/HEAD",
+            "repo/handover.toml",
+            "repo/a/.agent-handover/checkpoint.db",
+            "repo/a/b/x",
+            "repo/c/x",
+        ]);
+        let root =
+            |from: &str| find_root(&tree.path().join(from), None).strip_prefix(tree.path()).unwrap().to_path_buf();
+        assert_eq!(root("repo/a/b"), Path::new("repo/a"));
+        assert_eq!(root("repo/c"), Path::new("repo"));
+    }
+
+    #[test]
+    fn the_root_is_never_above_the_repository_nor_the_home() {
+        let tree =
+            tree(&["home/handover.toml", "home/repo/.git/HEAD", "home/repo/a/x", "home/plain/x", "home/.git/HEAD"]);
+        let home = tree.path().join("home");
+        let root = |from: &str| find_root(&home.join(from), Some(&home));
+        assert_eq!(root("repo/a"), home.join("repo"));
+        assert_eq!(root("plain"), home.join("plain"));
+        assert_eq!(find_root(&home, Some(&home)), home);
+    }
+
+    #[test]
+    fn a_symlink_out_of_the_project_is_refused_and_one_inside_is_not() {
+        let tree = tree(&["root/inside/x", "outside/x"]);
+        let root = tree.path().join("root");
+        std::os::unix::fs::symlink("../outside", root.join("out")).unwrap();
+        std::os::unix::fs::symlink("inside", root.join("in")).unwrap();
+        assert!(place(&root, "out/memory").is_err());
+        assert!(place(&root, "in/memory").is_ok());
+        assert!(place(&root, "not/there/yet").is_ok());
+        assert_eq!(place(&root, "/elsewhere").unwrap(), Path::new("/elsewhere"));
+    }
+}

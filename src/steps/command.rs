@@ -1,0 +1,225 @@
+//! Runs a program. Its effects are outside, so it may happen more than once.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Context, Failure, Intent, Kind, OnInterrupt, Outcome, Promise};
+use crate::base::process::{self, Ended, Job};
+use crate::base::{duration, env, fs, text};
+use crate::config::{Reader, template};
+use crate::error::{Error, Result};
+use crate::guard::Redactor;
+use crate::project;
+
+pub const KIND: Kind = Kind {
+    name: "command",
+    promise: Promise::AtLeastOnce,
+    newest_wins: false,
+    read,
+    intend,
+    act,
+    landed: super::never_asked,
+    on_interrupt,
+};
+
+/// How much of the output's beginning and of its end the checkpoint keeps.
+const KEPT_OUTPUT: u64 = 2_000;
+
+#[derive(Serialize, Deserialize)]
+struct Params {
+    /// Templates, one an argument: no shell ever sees them.
+    run: Option<Vec<String>>,
+    /// For `sh -c`, as it is.
+    shell: Option<String>,
+    cwd: Option<String>,
+    /// Values are templates.
+    env: BTreeMap<String, String>,
+    timeout_ms: Option<u64>,
+    on_interrupt: String,
+}
+
+fn read(table: &mut Reader<'_>) -> Value {
+    let run = table.texts("run");
+    let shell = table.text("shell");
+    for argument in run.iter().flat_map(|run| &run.value) {
+        table.check_template("run", argument);
+    }
+    match (&run, &shell) {
+        (None, None) => {
+            let help = "write `run = [\"program\", \"argument\"]`, or `shell = \"…\"` for a shell line";
+            table.missing("run", Some(help.to_owned()));
+        }
+        (Some(_), Some(shell)) => {
+            let message = format!("{} has both `run` and `shell`", table.place());
+            table.wrong(shell.span.clone(), message, Some("keep one of them".to_owned()));
+        }
+        _ => {}
+    }
+    if let Some(run) = &run
+        && run.value.first().is_none_or(|program| program.value.is_empty())
+    {
+        let message = format!("`run` in {} names no program", table.place());
+        table.wrong(run.span.clone(), message, Some("write `run = [\"program\", \"argument\"]`".to_owned()));
+    }
+    if let Some(shell) = &shell {
+        if shell.value.trim().is_empty() {
+            table.wrong(shell.span.clone(), format!("`shell` in {} is empty", table.place()), None);
+        } else if template::mentions_a_name(&shell.value) {
+            // Text of a session inside a shell line would be run as part of it.
+            let message = format!("`shell` in {} is not filled in like a template", table.place());
+            let help = "pass the value through `env = { NOTE = \"{{ note }}\" }` and write \"$NOTE\"";
+            table.wrong(shell.span.clone(), message, Some(help.to_owned()));
+        }
+    }
+    let variables = table.text_table("env").unwrap_or_default();
+    for (name, value) in &variables {
+        table.check_template("env", value);
+        if name.is_empty() || name.contains(['=', '\0']) {
+            table.wrong(value.span.clone(), format!("`{name}` cannot be the name of an environment variable"), None);
+        }
+    }
+    let words = [("rerun", "rerun"), ("skip", "skip"), ("stop", "stop")];
+    let timeout = table.duration("timeout");
+    let params = Params {
+        run: run.map(|run| run.value.into_iter().map(|argument| argument.value).collect()),
+        shell: shell.map(|shell| shell.value),
+        cwd: table.path("cwd").map(|cwd| cwd.value),
+        env: variables.into_iter().map(|(name, value)| (name, value.value)).collect(),
+        timeout_ms: timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+        on_interrupt: table.choice("on_interrupt", &words).unwrap_or("rerun").to_owned(),
+    };
+    serde_json::to_value(params).unwrap_or_default()
+}
+
+fn params(context: &Context<'_>) -> Result<Params> {
+    Params::deserialize(context.params).map_err(|cause| Error::bug("a recorded command cannot be read").cause(cause))
+}
+
+fn on_interrupt(params: &Value) -> OnInterrupt {
+    match params["on_interrupt"].as_str() {
+        Some("skip") => OnInterrupt::Skip,
+        Some("stop") => OnInterrupt::Stop,
+        _ => OnInterrupt::Rerun,
+    }
+}
+
+/// The environment is left out on purpose: it may hold secrets, and it can be made again.
+fn intend(context: &Context<'_>) -> Result<Intent> {
+    let params = params(context)?;
+    let argv = match (&params.run, &params.shell) {
+        (Some(run), _) => run.iter().map(|argument| context.render(argument)).collect::<Result<Vec<_>>>()?,
+        (None, Some(shell)) => vec!["sh".to_owned(), "-c".to_owned(), shell.clone()],
+        (None, None) => return Err(Error::bug("a recorded command without a program")),
+    };
+    Ok(Intent::Do(json!({ "argv": argv })))
+}
+
+fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
+    let params = params(context)?;
+    if context.attempt > 1 {
+        // An earlier attempt may still be at it, if the process that watched it was killed.
+        process::end_orphans(&[(env::RUN, &context.session.run), (env::STEP, context.step)])?;
+    }
+    let job = job(context, &params, intent)?;
+    let redactor = redactor(&job);
+    fs::create_private_directories(&context.logs)?;
+    clean_earlier_logs(context, redactor.as_ref())?;
+    let log = log_path(context, context.attempt);
+    let output = fs::open_private(&log)?;
+
+    let running = process::start_logged(&job, &output)?;
+    let ended = running.wait(params.timeout_ms.map(Duration::from_millis), || context.brake.pressed())?;
+    if let Some(redactor) = &redactor {
+        redactor.redact_file(&log)?;
+    }
+    let failed = |what: String| {
+        let tail = read_end(&log).unwrap_or_default();
+        let mut error = Error::failed(what);
+        if let Some(line) = tail.lines().rev().find(|line| !line.trim().is_empty()) {
+            error = error.cause(text::one_line(line, 200));
+        }
+        Failure::Failed(error.hint(format!("its output is in `{}`", context.show(&log))))
+    };
+    match ended {
+        Ended::Stopped(stop) => Err(Failure::Stopped(stop)),
+        Ended::TimedOut => {
+            let timeout = Duration::from_millis(params.timeout_ms.unwrap_or(0));
+            Err(failed(format!("timed out after {}", duration::show(timeout))))
+        }
+        Ended::Exited(status) if status.success() => {
+            let result = json!({ "log": context.show(&log), "head": read_start(&log)?, "tail": read_end(&log)? });
+            Ok(Outcome { result, ..Outcome::new(text::one_line(&shown(&job.argv), 80)) })
+        }
+        Ended::Exited(status) => Err(failed(status.to_string())),
+    }
+}
+
+fn job(context: &Context<'_>, params: &Params, intent: &Value) -> Result<Job> {
+    let argv = intent["argv"].as_array().ok_or_else(|| Error::bug("a command intent without arguments"))?;
+    let mut variables: Vec<(String, OsString)> = Vec::new();
+    for (name, value) in &params.env {
+        variables.push((name.clone(), context.render(value)?.into()));
+    }
+    variables.push((env::RUN.to_owned(), context.session.run.clone().into()));
+    variables.push((env::STEP.to_owned(), context.step.into()));
+    variables.push((env::ATTEMPT.to_owned(), context.attempt.to_string().into()));
+    Ok(Job {
+        argv: argv.iter().filter_map(Value::as_str).map(OsString::from).collect(),
+        directory: match &params.cwd {
+            Some(cwd) => project::place(context.root, cwd)?,
+            None => context.root.to_path_buf(),
+        },
+        env: variables,
+        env_remove: Vec::new(),
+    })
+}
+
+fn redactor(job: &Job) -> Option<Redactor> {
+    let inherited = std::env::vars_os();
+    let own = job.env.iter().map(|(name, value)| (OsString::from(name), value.clone()));
+    let text = |value: OsString| value.into_string().ok();
+    Redactor::for_environment(inherited.chain(own).filter_map(|(name, value)| Some((text(name)?, text(value)?))))
+}
+
+/// The log of an attempt whose watcher was killed was never looked through.
+fn clean_earlier_logs(context: &Context<'_>, redactor: Option<&Redactor>) -> Result<()> {
+    for attempt in 1..context.attempt {
+        let log = log_path(context, attempt);
+        if let Some(redactor) = redactor.filter(|_| log.exists()) {
+            redactor.redact_file(&log)?;
+        }
+    }
+    Ok(())
+}
+
+fn log_path(context: &Context<'_>, attempt: u32) -> PathBuf {
+    context.logs.join(format!("{}-{attempt}.log", context.step))
+}
+
+fn shown(argv: &[OsString]) -> String {
+    argv.iter().map(|argument| argument.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+fn read_start(log: &Path) -> Result<String> {
+    read_part(log, |file| file.take(KEPT_OUTPUT))
+}
+
+fn read_end(log: &Path) -> Result<String> {
+    read_part(log, |mut file| {
+        let length = file.metadata().map_or(0, |about| about.len());
+        let _ = file.seek(SeekFrom::Start(length.saturating_sub(KEPT_OUTPUT)));
+        file.take(KEPT_OUTPUT)
+    })
+}
+
+fn read_part(log: &Path, part: impl FnOnce(File) -> std::io::Take<File>) -> Result<String> {
+    let bytes = fs::read_at_most(part(fs::open(log)?), KEPT_OUTPUT).map_err(|cause| Error::io("read", log, cause))?;
+    Ok(text::printable(&String::from_utf8_lossy(&bytes)))
+}

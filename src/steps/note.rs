@@ -1,0 +1,45 @@
+//! Adds the session's note to its day in layer 1.
+
+use serde_json::{Value, json};
+
+use super::{Context, Failure, Intent, Kind, Outcome, Promise};
+use crate::error::{Error, Result};
+use crate::memory::Memory;
+use crate::memory::note::Note;
+
+pub const KIND: Kind = Kind {
+    name: "note",
+    promise: Promise::Repeat,
+    newest_wins: false,
+    read: super::read_content,
+    intend,
+    act,
+    landed: super::never_asked,
+    on_interrupt: super::always_rerun,
+};
+
+fn intend(context: &Context<'_>) -> Result<Intent> {
+    let content = match context.params.as_str() {
+        Some(template) => context.render(template)?,
+        None => context.value("summary"),
+    };
+    if content.trim().is_empty() {
+        return Ok(Intent::Nothing("no note was given".to_owned()));
+    }
+    Ok(Intent::Do(json!({ "content": content })))
+}
+
+fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
+    let content = intent["content"].as_str().ok_or_else(|| Error::bug("a note intent without content"))?;
+    let session = context.session;
+    let note = Note {
+        run: session.run.clone(),
+        step: context.step.to_owned(),
+        at: session.at.to_utc().format("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        agent: session.agent.clone(),
+        content: content.as_bytes().to_vec(),
+    };
+    let memory = Memory::at(context.memory.clone());
+    let path = memory.put_note(&session.tag, session.at.date_naive(), &note)?;
+    Ok(Outcome::new(context.show(&path)))
+}

@@ -1,0 +1,32 @@
+//! Makes memory and history reach other machines, through the backend of the run.
+
+use serde_json::{Value, json};
+
+use super::{Context, Failure, Intent, Kind, Outcome, Promise};
+use crate::error::Result;
+use crate::publish;
+
+pub const KIND: Kind = Kind {
+    name: "publish",
+    promise: Promise::Probe,
+    newest_wins: false,
+    read: super::no_keys,
+    intend,
+    act,
+    landed,
+    on_interrupt: super::always_rerun,
+};
+
+fn intend(context: &Context<'_>) -> Result<Intent> {
+    Ok(Intent::Do(json!({ "message": context.render(&context.destination.message)? })))
+}
+
+fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
+    let backend = publish::backend(&context.destination.backend)?;
+    Ok(Outcome::new((backend.publish)(context.destination)?))
+}
+
+fn landed(context: &Context<'_>) -> Result<bool> {
+    let backend = publish::backend(&context.destination.backend)?;
+    (backend.landed)(context.destination)
+}
