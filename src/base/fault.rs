@@ -14,6 +14,7 @@ use super::env;
 /// Every point, so that the crash tests can go through all of them.
 pub const POINTS: &[&str] = &[
     "lock.taken",
+    "queue.empty",
     "checkpoint.created",
     "checkpoint.recorded",
     "checkpoint.intended",

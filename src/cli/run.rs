@@ -47,6 +47,9 @@ pub struct Run {
     /// Give up everything unfinished and start anew; a damaged database is moved aside
     #[arg(long)]
     restart: bool,
+    /// Say what each step would do, and do nothing
+    #[arg(long, conflicts_with_all = ["resume", "abandon", "restart"])]
+    dry_run: bool,
     /// How long to wait for another run to end [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
     wait: Option<Duration>,
@@ -77,22 +80,33 @@ impl Run {
             return report(context.ui, drained, None);
         }
         let request = self.request(context.ui)?;
+        if self.dry_run {
+            for preview in engine::preview(&project, &request)? {
+                context.ui.answer(&format!("{}: would {}", preview.step, preview.what));
+            }
+            return Ok(0);
+        }
+        let (mut store, seq, id) = self.record(context.ui, &project, &request, wait).map_err(not_recorded)?;
+        let drained = drain(context.ui, &project, &mut store, Goal::Run(seq), wait)?;
+        report(context.ui, drained, Some(&id))
+    }
+
+    fn record(&self, ui: &Ui, project: &Project, request: &Request, wait: Duration) -> Result<(Store, i64, String)> {
         project.prepare()?;
         let mut store = if self.restart {
-            let (store, given_up, aside) = engine::restart(&project, wait)?;
+            let (store, given_up, aside) = engine::restart(project, wait)?;
             if let Some(aside) = aside {
-                context.ui.warn(&format!("the damaged database was moved to `{}`", aside.display()));
+                ui.warn(&format!("the damaged database was moved to `{}`", aside.display()));
             }
             for run in given_up {
-                context.ui.warn(&format!("gave up handover {}", run.id));
+                ui.warn(&format!("gave up handover {}", run.id));
             }
             store
         } else {
             Store::open(&project.checkpoint)?
         };
-        let (seq, id) = engine::record(&project, &mut store, &request)?;
-        let drained = drain(context.ui, &project, &mut store, Goal::Run(seq), wait)?;
-        report(context.ui, drained, Some(&id))
+        let (seq, id) = engine::record(project, &mut store, request)?;
+        Ok((store, seq, id))
     }
 
     /// Inside a `command` step the lock is our own ancestor's: waiting for it would only end at the time limit.
@@ -115,6 +129,14 @@ impl Run {
         };
         let state = self.current_state.clone().map(|state| text_of(ui, "the state", state.into_encoded_bytes()));
         Ok(Request { note, state, agent: self.agent.clone() })
+    }
+}
+
+/// Nobody may believe that what they said is safe when it is not.
+fn not_recorded(error: Error) -> Error {
+    match error.category() {
+        Category::Io | Category::Failed => error.hint("nothing was recorded: mend this, then run the handover again"),
+        _ => error,
     }
 }
 
@@ -177,7 +199,7 @@ fn tell(ui: &Ui, event: &Event) {
         Event::Waiting { owner: Some(owner) } => ui.tell(&format!("waiting: {owner}")),
         Event::Waiting { owner: None } => ui.tell("waiting: another process is running a handover"),
         Event::Notice { text } => ui.tell(text),
-        Event::Recorded { .. } | Event::StepStarted { .. } | Event::RunEnded { .. } => {}
+        Event::StepStarted { .. } | Event::RunEnded { .. } => {}
     }
 }
 

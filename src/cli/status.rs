@@ -106,7 +106,7 @@ impl Picture {
             Some(Some(owner)) => ui.answer(&format!("running: {owner}")),
             Some(None) => ui.answer("running: another process is running a handover"),
             None if self.status() == "in_progress" => {
-                ui.answer("interrupted: run `agent-handover run --resume` to go on");
+                ui.answer("unfinished: run `agent-handover run --resume` to go on");
             }
             None => {}
         }

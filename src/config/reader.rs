@@ -69,10 +69,10 @@ impl<'a> Reader<'a> {
     }
 
     fn wrong_type(&mut self, key: &str, expected: &str, found: &Spanned<DeValue<'_>>) {
-        // A string of the wrong form is best shown; anything else is best named.
-        let found_text = match found.get_ref().as_str() {
-            Some(value) => format!("`{}`", text::one_line(value, 40)),
-            None => article(found.get_ref().type_str()),
+        // As it was written, unless it goes on for lines.
+        let found_text = match found.get_ref() {
+            DeValue::Array(_) | DeValue::Table(_) => article(found.get_ref().type_str()),
+            _ => format!("`{}`", text::one_line(&self.text[found.span()], 40)),
         };
         let message = format!("`{key}` in {} must be {expected}, found {found_text}", self.place);
         self.problems.add(found.span(), message, None);

@@ -7,9 +7,6 @@ use crate::checkpoint::StepState;
 
 #[derive(Clone, Debug)]
 pub enum Event {
-    Recorded {
-        run: String,
-    },
     /// Another process holds the lock, and we wait for it.
     Waiting {
         owner: Option<Owner>,

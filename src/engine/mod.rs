@@ -2,6 +2,7 @@
 
 mod event;
 mod plan;
+mod preview;
 mod queue;
 mod resume;
 mod runner;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 pub use event::{Event, Listener, StepEnd};
 pub use plan::Plan;
+pub use preview::{Preview, preview};
 pub use queue::{Drained, Failure, Goal, drain};
 
 use runner::Inputs;
@@ -18,6 +20,7 @@ use crate::base::lock::{self, Owner};
 use crate::base::{clock, env, ids, text};
 use crate::checkpoint::{self, NewRun, Run, Store};
 use crate::error::{Category, Error, Result};
+use crate::facts::Session;
 use crate::project::Project;
 
 /// What a session says at its end.
@@ -28,29 +31,42 @@ pub struct Request {
     pub agent: Option<String>,
 }
 
+/// The session as it is recorded: what was said, by whom, where and when.
+fn session_for(project: &Project, request: &Request) -> Result<Session> {
+    let config = &project.config;
+    let note = request.note.clone().or_else(|| config.session_note.clone());
+    if note.is_none() && config.file.is_some() && config.steps.is_none() {
+        return Err(Error::usage("no session note: pass note=... (CLI --note) or set [note].session in the config"));
+    }
+    let agent = request.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
+    Ok(Session {
+        run: ids::new_run_id()?,
+        at: clock::now(),
+        tag: config.tag.clone(),
+        agent: text::one_line(&agent, 100),
+        host: lock::host(),
+        user: user(),
+        note: note.unwrap_or_default(),
+        state: request.state.clone().or_else(|| config.current_state.clone()).unwrap_or_default(),
+    })
+}
+
 /// Writes the run down. From here on nothing can be lost, whoever holds the lock.
 pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result<(i64, String)> {
     let plan = Plan::of(&project.config);
-    let note = request.note.clone().or_else(|| project.config.session_note.clone());
-    let state = request.state.clone().or_else(|| project.config.current_state.clone());
-    if note.is_none() && project.config.file.is_some() && project.config.steps.is_none() {
-        return Err(Error::usage("no session note: pass note=... (CLI --note) or set [note].session in the config"));
-    }
-    let inputs =
-        Inputs { note: note.unwrap_or_default(), state: state.unwrap_or_default(), host: lock::host(), user: user() };
-    let id = ids::new_run_id()?;
-    let agent = request.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
+    let session = session_for(project, request)?;
+    let inputs = Inputs { note: session.note, state: session.state, host: session.host, user: session.user };
     let seq = store.record(&NewRun {
-        id: &id,
-        recorded_at: &clock::stamp(&clock::now()),
-        agent: &text::one_line(&agent, 100),
-        tag: &project.config.tag,
+        id: &session.run,
+        recorded_at: &clock::stamp(&session.at),
+        agent: &session.agent,
+        tag: &session.tag,
         plan: &plan.to_json()?,
         inputs: &serde_json::to_string(&inputs).map_err(|cause| Error::bug("inputs cannot be written").cause(cause))?,
         steps: plan.steps.iter().map(|step| (step.name.as_str(), step.kind.as_str())).collect(),
     })?;
-    tracing::debug!(run = id, seq, "recorded");
-    Ok((seq, id))
+    tracing::debug!(run = session.run, seq, "recorded");
+    Ok((seq, session.run))
 }
 
 /// Gives up one run, or the oldest unfinished one. Its record and inputs stay.

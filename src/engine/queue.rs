@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::event::{Event, Listener};
 use super::runner::{RunEnd, Runner};
-use crate::base::fs;
 use crate::base::lock::{self, Lock, Owner};
+use crate::base::{fault, fs};
 use crate::checkpoint::{RunStatus, StepState, Store};
 use crate::error::{Error, Result};
 use crate::git;
@@ -139,6 +139,7 @@ pub fn drain(
                 RunEnd::Stopped(stop) => return Ok(Drained::Stopped { stop, executed }),
             }
         }
+        fault::at("queue.empty");
         drop(locks);
         // Who recorded after our last look and then found the lock held was told that we would take it: look again
         // now that the lock is free. If somebody else has it by now, it is theirs.

@@ -38,6 +38,8 @@ pub struct Backend {
     pub name: &'static str,
     /// Delivers, and says in one line what was done.
     pub publish: fn(&Destination) -> Result<String>,
+    /// What it would do, in one line.
+    pub preview: fn(&Destination) -> String,
     /// Whether an interrupted delivery did land after all.
     pub landed: fn(&Destination) -> Result<bool>,
 }

@@ -12,6 +12,7 @@ pub const KIND: Kind = Kind {
     newest_wins: false,
     read: super::no_keys,
     intend,
+    preview,
     act,
     landed: super::never_asked,
     on_interrupt: super::always_rerun,
@@ -19,6 +20,10 @@ pub const KIND: Kind = Kind {
 
 fn intend(_: &Context<'_>) -> Result<Intent> {
     Ok(Intent::Do(Value::Null))
+}
+
+fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
+    Ok(format!("collect facts: {}", describe(context)))
 }
 
 fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {

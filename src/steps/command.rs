@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,7 @@ pub const KIND: Kind = Kind {
     newest_wins: false,
     read,
     intend,
+    preview,
     act,
     landed: super::never_asked,
     on_interrupt,
@@ -121,6 +124,11 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     Ok(Intent::Do(json!({ "argv": argv })))
 }
 
+fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
+    let job = job(context, &params(context)?, intent)?;
+    Ok(format!("run `{}` in {}", text::one_line(&shown(&job.argv), 200), job.directory.display()))
+}
+
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let params = params(context)?;
     if context.attempt > 1 {
@@ -157,7 +165,15 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
             let result = json!({ "log": context.show(&log), "head": read_start(&log)?, "tail": read_end(&log)? });
             Ok(Outcome { result, ..Outcome::new(text::one_line(&shown(&job.argv), 80)) })
         }
-        Ended::Exited(status) => Err(failed(status.to_string())),
+        Ended::Exited(status) => Err(failed(how(status))),
+    }
+}
+
+fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, None) => status.to_string(),
     }
 }
 

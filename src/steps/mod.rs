@@ -48,6 +48,8 @@ pub struct Kind {
     pub read: fn(&mut Reader<'_>) -> Value,
     /// What it is about to do, with every template filled in. Touches nothing.
     pub intend: fn(&Context<'_>) -> Result<Intent>,
+    /// The intent in one line, for who wants to know before it happens.
+    pub preview: fn(&Context<'_>, intent: &Value) -> Result<String>,
     pub act: fn(&Context<'_>, intent: &Value) -> Result<Outcome, Failure>,
     /// Whether an interrupted act did land after all.
     pub landed: fn(&Context<'_>) -> Result<bool>,

@@ -13,6 +13,7 @@ pub const KIND: Kind = Kind {
     newest_wins: false,
     read: super::read_content,
     intend,
+    preview,
     act,
     landed: super::never_asked,
     on_interrupt: super::always_rerun,
@@ -27,6 +28,12 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
         return Ok(Intent::Nothing("no note was given".to_owned()));
     }
     Ok(Intent::Do(json!({ "content": content })))
+}
+
+fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
+    let session = context.session;
+    let path = Memory::at(context.memory.clone()).note_path(&session.tag, session.at.date_naive());
+    Ok(format!("add a note of {} bytes to {}", intent["content"].as_str().map_or(0, str::len), context.show(&path)))
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {

@@ -12,6 +12,7 @@ pub const KIND: Kind = Kind {
     newest_wins: false,
     read: super::no_keys,
     intend,
+    preview,
     act,
     landed,
     on_interrupt: super::always_rerun,
@@ -19,6 +20,11 @@ pub const KIND: Kind = Kind {
 
 fn intend(context: &Context<'_>) -> Result<Intent> {
     Ok(Intent::Do(json!({ "message": context.render(&context.destination.message)? })))
+}
+
+fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
+    let backend = publish::backend(&context.destination.backend)?;
+    Ok((backend.preview)(context.destination))
 }
 
 fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {

@@ -12,6 +12,7 @@ pub const KIND: Kind = Kind {
     newest_wins: true,
     read: super::read_content,
     intend,
+    preview,
     act,
     landed: super::never_asked,
     on_interrupt: super::always_rerun,
@@ -28,6 +29,11 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
         return Ok(Intent::Nothing("neither a state nor a note was given".to_owned()));
     }
     Ok(Intent::Do(json!({ "content": content })))
+}
+
+fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
+    let path = Memory::at(context.memory.clone()).state_path();
+    Ok(format!("replace {} with {} bytes", context.show(&path), intent["content"].as_str().map_or(0, str::len)))
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {

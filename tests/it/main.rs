@@ -1,1 +1,16 @@
+//! The program as its users meet it: one binary, many small worlds.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, clippy::print_stderr)]
+
+mod architecture;
+mod cli_config;
+mod cli_init;
+mod cli_pause;
+mod cli_run;
+mod cli_status;
+mod concurrency;
+mod counts;
+mod crash;
+mod docs;
+mod python_peer;
+mod support;

@@ -1,0 +1,46 @@
+//! What a run would do, without doing or recording anything.
+
+use super::plan::Plan;
+use super::{Request, session_for};
+use crate::error::Result;
+use crate::facts;
+use crate::project::{self, Project};
+use crate::steps::{self, Context, Intent};
+
+pub struct Preview {
+    pub step: String,
+    /// What it would do, or why it would do nothing.
+    pub what: String,
+}
+
+/// One line a step. Fails where the run would fail before its first step.
+pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
+    let plan = Plan::of(&project.config);
+    let session = session_for(project, request)?;
+    let memory = project::place(&project.root, &plan.memory_dir)?;
+    let mut values = facts::recorded(&session);
+    let mut previews = Vec::new();
+    for step in &plan.steps {
+        let kind = steps::kind(&step.kind)?;
+        values.insert("step".to_owned(), step.name.clone().into());
+        values.insert("attempt".to_owned(), 1.into());
+        let context = Context {
+            root: &project.root,
+            memory: memory.clone(),
+            logs: project.log_dir().join(&session.run),
+            session: &session,
+            destination: &plan.destination,
+            step: &step.name,
+            attempt: 1,
+            params: &step.params,
+            values: &values,
+            brake: &project.brake(),
+        };
+        let what = match (kind.intend)(&context)? {
+            Intent::Do(intent) => (kind.preview)(&context, &intent)?,
+            Intent::Nothing(why) => format!("do nothing: {why}"),
+        };
+        previews.push(Preview { step: step.name.clone(), what });
+    }
+    Ok(previews)
+}

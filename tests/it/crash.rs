@@ -1,0 +1,285 @@
+//! SIGKILL at every point where something has just become durable, then resume: the files must be those of a run
+//! that was never interrupted. Generated from the list of points, so a new point is tested the day it is added.
+
+use agent_handover::base::fault::POINTS;
+
+use super::support::*;
+
+const KILLED: i32 = 128 + 9;
+
+/// A way to hand over that passes some of the points.
+struct Scenario {
+    name: &'static str,
+    config: &'static str,
+    /// Makes a step that failed succeed, before the resume.
+    mend: Option<&'static str>,
+}
+
+const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "every kind",
+        config: r#"
+            [[step]]
+            name = "facts"
+            kind = "collect"
+            [[step]]
+            name = "effect"
+            kind = "command"
+            shell = "echo done >> effects"
+            [[step]]
+            name = "note"
+            kind = "note"
+            [[step]]
+            name = "second-note"
+            kind = "note"
+            content = "tag {{ tag }} on {{ date }} by {{ user }}"
+            [[step]]
+            name = "state"
+            kind = "state"
+            [[step]]
+            name = "publish"
+            kind = "publish"
+        "#,
+        mend: None,
+    },
+    Scenario {
+        name: "a step fails first",
+        config: r#"
+            [[step]]
+            name = "note"
+            kind = "note"
+            [[step]]
+            name = "effect"
+            kind = "command"
+            shell = "test -e mended && echo done >> effects"
+            [[step]]
+            name = "state"
+            kind = "state"
+        "#,
+        mend: Some("mended"),
+    },
+];
+
+const RUN: &[&str] = &["run", "--note", "what was done\n<!-- /note -->", "--current-state", "where we are"];
+
+impl Scenario {
+    /// A project in which a handover has been done before, so that there is something to lose.
+    fn world(&self) -> World {
+        let world = World::with_git();
+        world.run(&["run", "--note", "yesterday"]).expect(0);
+        world.write("handover.toml", self.config);
+        world
+    }
+
+    fn finish(&self, world: &World) {
+        if let Some(file) = self.mend {
+            world.write(file, "");
+        }
+        // What was recorded is resumed; what was not is simply asked for again, as its caller never heard "done".
+        let check = world.run(&["check"]);
+        match check.code {
+            1 => world.run(&["run", "--resume"]).expect(0),
+            _ if is_recorded(world) => check.expect(2),
+            _ => world.command(RUN).env("AGENT_HANDOVER_TEST_IDS", "the run").finish().expect(0),
+        };
+    }
+}
+
+trait Finish {
+    fn finish(&mut self) -> Output;
+}
+
+impl Finish for std::process::Command {
+    fn finish(&mut self) -> Output {
+        finish(self)
+    }
+}
+
+fn is_recorded(world: &World) -> bool {
+    let count: i64 = world.database().query_row("SELECT count(*) FROM run", [], |row| row.get(0)).unwrap();
+    count == 2
+}
+
+fn run_with_fault(world: &World, arguments: &[&str], fault: &str) -> Output {
+    world
+        .command(arguments)
+        .env("AGENT_HANDOVER_TEST_IDS", "the run")
+        .env("AGENT_HANDOVER_TEST_FAULT", format!("{fault}=kill"))
+        .finish()
+}
+
+fn exclude(world: &World) -> String {
+    world.read(".git/info/exclude")
+}
+
+#[track_caller]
+fn assert_as_if_nothing_had_happened(world: &World, oracle: &World, case: &str) {
+    let (mut tree, mut expected) = (world.tree(), oracle.tree());
+    let effects = tree.remove("effects").unwrap_or_default();
+    expected.remove("effects");
+    assert_eq!(tree, expected, "{case}");
+    assert!(!effects.is_empty() && effects.lines().all(|line| line == "done"), "{case}: the command ran {effects:?}");
+    assert_eq!(exclude(world), exclude(oracle), "{case}");
+    assert_eq!(world.strays(), [""; 0], "{case}");
+    world.assert_database_is_sound();
+    assert_eq!(world.run(&["check"]).code, 2, "{case}");
+    let unsettled: i64 = world
+        .database()
+        .query_row("SELECT count(*) FROM step WHERE state NOT IN ('done', 'skipped')", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(unsettled, 0, "{case}");
+}
+
+fn oracle(scenario: &Scenario) -> World {
+    let world = scenario.world();
+    if let Some(file) = scenario.mend {
+        world.write(file, "");
+    }
+    world.command(RUN).env("AGENT_HANDOVER_TEST_IDS", "the run").finish().expect(0);
+    world
+}
+
+#[test]
+fn killed_at_any_point_a_resume_ends_as_if_nothing_had_happened() {
+    let mut reached = std::collections::BTreeMap::new();
+    for scenario in SCENARIOS {
+        let oracle = oracle(scenario);
+        for (number, point) in POINTS.iter().enumerate() {
+            for nth in 1.. {
+                let case = format!("{}: killed at {point}:{nth}", scenario.name);
+                let world = scenario.world();
+                let output = run_with_fault(&world, RUN, &format!("{point}:{nth}"));
+                if output.code != KILLED {
+                    break;
+                }
+                *reached.entry(*point).or_insert(0) += 1;
+                // Die once more, somewhere else each time, before the resume that is let live.
+                let again = POINTS[(number + nth) % POINTS.len()];
+                if let Some(file) = scenario.mend {
+                    world.write(file, "");
+                }
+                run_with_fault(&world, &["run", "--resume"], &format!("{again}:1"));
+                scenario.finish(&world);
+                assert_as_if_nothing_had_happened(&world, &oracle, &format!("{case}, then at {again}:1"));
+            }
+        }
+    }
+    let by_first_run = ["checkpoint.created", "fs.directory"];
+    for point in POINTS.iter().filter(|point| !by_first_run.contains(point)) {
+        assert!(
+            reached.contains_key(point),
+            "no scenario passes {point}, so nothing shows that a kill there is harmless"
+        );
+    }
+    eprintln!("killed and resumed: {reached:?}");
+}
+
+/// The very first handover of a project makes its directories and its database.
+#[test]
+fn killed_anywhere_in_the_first_handover_nothing_is_lost_or_doubled() {
+    let run = ["run", "--note", "the first"];
+    let oracle = World::with_git();
+    oracle.command(&run).env("AGENT_HANDOVER_TEST_IDS", "the run").finish().expect(0);
+    for point in POINTS {
+        for nth in 1.. {
+            let case = format!("killed at {point}:{nth}");
+            let world = World::with_git();
+            if run_with_fault(&world, &run, &format!("{point}:{nth}")).code != KILLED {
+                assert!(nth > 1 || !["checkpoint.created", "fs.directory"].contains(point), "{point} is never passed");
+                break;
+            }
+            match world.run(&["check"]).code {
+                1 => world.run(&["run", "--resume"]).expect(0),
+                0 => world.command(&run).env("AGENT_HANDOVER_TEST_IDS", "the run").finish().expect(0),
+                code => world.run(&["check"]).expect(code.max(2)),
+            };
+            assert_eq!(world.tree(), oracle.tree(), "{case}");
+            assert_eq!(exclude(&world), exclude(&oracle), "{case}");
+            assert_eq!(world.strays(), [""; 0], "{case}");
+            assert_eq!(world.git(&["status", "--porcelain"]), "", "{case}");
+            world.assert_database_is_sound();
+        }
+    }
+}
+
+#[test]
+fn the_current_state_is_the_old_or_the_new_one_at_every_moment() {
+    let world = World::new();
+    world.run(&["run", "--note", "old"]).expect(0);
+    let old = world.read(STATE);
+    for nth in 1..=2 {
+        let fault = format!("fs.written:{nth}=kill");
+        world.command(&["run", "--note", "new"]).env("AGENT_HANDOVER_TEST_FAULT", fault).finish().expect(KILLED);
+        assert_eq!(world.read(STATE), old);
+        world.run(&["run", "--abandon"]).expect(0);
+    }
+}
+
+#[test]
+fn the_fifth_death_in_one_step_parks_the_run_without_holding_others_back() {
+    let world = World::new();
+    run_with_fault(&world, &["run", "--note", "deadly"], "fs.written:1").expect(KILLED);
+    for _ in 0..4 {
+        run_with_fault(&world, &["run", "--resume"], "fs.written:1").expect(KILLED);
+    }
+    let later = world.run(&["run", "--note", "harmless"]).expect(1);
+    assert!(later.stderr.contains("step 'note' is parked: the process died 5 times during it"), "{}", later.stderr);
+    let notes = world.read(NOTES);
+    assert!(notes.contains("harmless") && !notes.contains("deadly"));
+    world.run(&["check"]).expect(1);
+    world.run(&["run", "--resume"]).expect(0);
+    assert!(world.read(NOTES).contains("deadly"));
+    // The younger state stays.
+    assert!(world.read(STATE).contains("harmless"));
+}
+
+#[test]
+fn an_interrupted_command_is_treated_as_its_config_says() {
+    for (on_interrupt, first, check, second) in [("rerun", 0, 2, 0), ("skip", 0, 2, 0), ("stop", 1, 1, 0)] {
+        let world = World::with_config(&format!(
+            "[[step]]\nname = \"effect\"\nkind = \"command\"\nshell = \"echo $AGENT_HANDOVER_STEP $AGENT_HANDOVER_ATTEMPT >> effects\"\n\
+             on_interrupt = \"{on_interrupt}\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n"
+        ));
+        run_with_fault(&world, &["run", "--note", "n"], "process.ended:1").expect(KILLED);
+        let output = world.run(&["run", "--resume"]).expect(first);
+        world.run(&["check"]).expect(check);
+        if on_interrupt == "stop" {
+            assert!(
+                output.stderr.contains("was interrupted halfway, and its `on_interrupt` is `stop`"),
+                "{}",
+                output.stderr
+            );
+            // A run that comes by does not decide for a person either.
+            world.run(&["run", "--note", "another"]).expect(1);
+            assert_eq!(world.read("effects").lines().filter(|line| *line == "effect 1").count(), 2);
+        }
+        world.run(&["run", "--resume"]).expect(second);
+        world.run(&["check"]).expect(2);
+        let expected = match on_interrupt {
+            "rerun" => "effect 1\neffect 2\n",
+            "skip" => "effect 1\n",
+            _ => "effect 1\neffect 1\neffect 2\n",
+        };
+        assert_eq!(world.read("effects"), expected, "{on_interrupt}");
+        assert!(world.read(NOTES).contains("\nn\n"));
+    }
+}
+
+#[test]
+fn a_command_that_outlived_its_watcher_is_ended_before_it_runs_again() {
+    let world = World::with_config(
+        "[[step]]\nname = \"slow\"\nkind = \"command\"\n\
+         shell = \"echo $$ >> pids; test -e quick || exec sleep 1000\"\n",
+    );
+    let child = world.start(&["run"]);
+    world.wait_for("pids");
+    wait_until("the pid to be written", || world.read("pids").ends_with('\n'));
+    signal(child.id(), "KILL");
+    output(child).expect(KILLED);
+    let orphan = world.read("pids").trim().to_owned();
+    assert!(!is_gone(&orphan), "the test is about a process that survives");
+    world.write("quick", "");
+    world.run(&["run", "--resume"]).expect(0);
+    assert!(is_gone(&orphan));
+    assert_eq!(world.read("pids").lines().count(), 2);
+}
