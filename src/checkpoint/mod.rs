@@ -160,6 +160,9 @@ impl Store {
         self.connection.busy_timeout(WRITER_WAIT)?;
         // The last connection would otherwise fold the log into the file on closing, at four more fsyncs.
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        // Instead it is folded in every few runs, and kept short: a reader has to look through what is in it.
+        self.connection.pragma_update(None, "wal_autocheckpoint", 64)?;
+        self.connection.pragma_update(None, "journal_size_limit", 1 << 20)?;
         self.connection.pragma_update(None, "synchronous", "FULL")?;
         self.connection.pragma_update(None, "foreign_keys", true)?;
         // Reading the mode first tells a foreign or damaged file before anything about it is changed.

@@ -222,14 +222,11 @@ fn report(ui: &mut Ui, drained: Drained, recorded: Option<&str>) -> Result<u8> {
             }
             let error = match worst.mine {
                 true => worst.error,
-                false => Error::new(
-                    worst.error.category(),
-                    format!(
-                        "this handover is done, but the older {} still is not: {}",
-                        worst.run,
-                        worst.error.one_line()
-                    ),
-                ),
+                false => Error::failed(format!(
+                    "this handover is done, but the older {} still is not: {}",
+                    worst.run,
+                    worst.error.one_line()
+                )),
             };
             Err(error.hint("progress is saved: `agent-handover run --resume` tries again"))
         }

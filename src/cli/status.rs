@@ -111,7 +111,8 @@ impl Picture {
             None => {}
         }
         if let Some(pause) = &self.paused {
-            ui.answer(&format!("paused: {pause}"));
+            let reason = pause.reason.as_ref().map(|reason| format!(" (reason: {reason})")).unwrap_or_default();
+            ui.answer(&format!("paused: remove {} to go on{reason}", pause.path.display()));
         }
     }
 

@@ -1,1 +1,38 @@
+//! `init`: a config to start from.
 
+use super::support::*;
+
+#[test]
+fn init_writes_a_config_that_works_and_says_what_to_do_next() {
+    let world = World::new();
+    let output = world.run(&["init"]).expect(0);
+    assert_eq!(output.stdout, "wrote $WORLD/project/handover.toml\n");
+    assert!(output.stderr.contains("next: "), "{}", output.stderr);
+    assert!(world.read("handover.toml").contains("# This project has no git remote.\n"));
+    let output = world.run(&["run", "--note", "n"]).expect(0);
+    assert_eq!(output.stdout, "handover steps executed: facts, checks, note, state, publish\n");
+    assert_eq!(world.strays(), [""; 0]);
+}
+
+#[test]
+fn init_never_overwrites() {
+    for place in ["handover.toml", ".agent-handover/handover.toml"] {
+        let world = World::new();
+        world.write(place, "# mine\n");
+        let output = world.run(&["init"]).expect(1);
+        assert!(output.stderr.contains("is there already and was not changed"), "{}", output.stderr);
+        assert_eq!(world.read(place), "# mine\n");
+    }
+}
+
+#[test]
+fn init_finds_the_remote_and_the_top_of_the_repository() {
+    let world = World::with_git();
+    world.git(&["remote", "add", "upstream", "https://user:hunter2@example.com/x.git"]);
+    world.write("sub/x", "");
+    finish(world.command(&["init"]).current_dir(world.path("sub"))).expect(0);
+    let config = world.read("handover.toml");
+    assert!(config.contains("# This project has the git remote `upstream`.\n"));
+    assert!(config.contains("remote  = \"upstream\"\n"));
+    assert!(!config.contains("hunter2"));
+}

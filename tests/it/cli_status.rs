@@ -1,1 +1,308 @@
+//! `check` and `status`: the exit codes, the lines, and what they do with a database that is no good.
 
+use snapbox::{assert_data_eq, str};
+
+use super::support::*;
+
+const GATED: &str = "[[step]]\nname = \"note\"\nkind = \"note\"\n\
+    [[step]]\nname = \"gate\"\nkind = \"command\"\nrun = [\"test\", \"-e\", \"open\"]\n[[step]]\nname = \"state\"\nkind = \"state\"\n";
+
+#[test]
+fn check_answers_by_exit_code_and_one_line() {
+    let world = World::with_config(GATED);
+    assert_data_eq!(
+        world.run(&["check"]).expect(0).seen(),
+        str![[r#"
+no handover on record
+---
+[exit 0]
+
+"#]]
+    );
+    world.run(&["run", "--note", "n"]).expect(1);
+    assert_data_eq!(
+        world.run(&["check"]).expect(1).seen(),
+        str![[r#"
+interrupted: handover 01M7FAKZG8THSNWEH6BRBEXR1Z is unfinished; run `agent-handover run --resume`
+---
+[exit 1]
+
+"#]]
+    );
+    world.write("open", "");
+    world.run(&["run", "--resume"]).expect(0);
+    assert_data_eq!(
+        world.run(&["check"]).expect(2).seen(),
+        str![[r#"
+completed: handover 01M7FAKZG8THSNWEH6BRBEXR1Z at 2026-11-15T10:04:05.000Z
+---
+[exit 2]
+
+"#]]
+    );
+}
+
+#[test]
+fn check_works_from_below_and_with_the_paths_of_the_config() {
+    let world = World::with_git();
+    world.write("handover.toml", format!("[handover]\nstate_dir = \"var/state\"\n{GATED}"));
+    world.write("a/b/x", "");
+    world.run(&["run", "--note", "n"]).expect(1);
+    assert!(world.exists("var/state/checkpoint.db") && !world.exists(".agent-handover"));
+    finish(world.command(&["check"]).current_dir(world.path("a/b"))).expect(1);
+    finish(world.command(&["status"]).current_dir(world.path("a/b"))).expect(0);
+}
+
+#[test]
+fn a_checkpoint_can_be_named_and_its_lock_lies_beside_it() {
+    let world = World::with_config(GATED);
+    world.write("a/x", "");
+    let below = |arguments: &[&str]| finish(world.command(arguments).current_dir(world.path("a")));
+    below(&["run", "--note", "n", "--checkpoint", "../cp/my.db"]).expect(1);
+    assert!(world.exists("cp/my.db") && world.exists("cp/lock"));
+    below(&["check", "--checkpoint", "../cp/my.db"]).expect(1);
+    below(&["check"]).expect(0);
+    assert!(below(&["status", "--checkpoint", "../cp/my.db"]).stdout.contains("pending: gate, state"));
+    world.write("open", "");
+    below(&["run", "--resume", "--checkpoint", "../cp/my.db"]).expect(0);
+    below(&["check", "--checkpoint", "../cp/my.db"]).expect(2);
+}
+
+#[test]
+fn status_shows_each_step_and_who_waits() {
+    let world = World::with_config(GATED);
+    assert_data_eq!(
+        world.run(&["status"]).expect(0).seen(),
+        str![[r#"
+status: none
+---
+[exit 0]
+
+"#]]
+    );
+    world.run(&["run", "--note", "one", "--agent", "codex"]).expect(1);
+    world.run(&["run", "--note", "two"]).expect(1);
+    world.write("PAUSE", "holiday");
+    assert_data_eq!(
+        world.run(&["status"]).expect(0).seen(),
+        str![[r#"
+status: in_progress
+  [x] note  (1 attempt, [..] ms)
+  [ ] gate  (2 attempts, [..] ms, exit status 1)
+  [ ] state
+pending: gate, state
+run: 01M7FAKZG8THSNWEH6BRBEXR1Z recorded 2026-11-15T10:04:05.000Z by codex, tag general
+waiting: 01M7FAKZG89R3M11B2QVDRPR6E recorded 2026-11-15T10:04:05.000Z
+unfinished: run `agent-handover run --resume` to go on
+paused: remove $WORLD/project/PAUSE to go on (reason: holiday)
+---
+[exit 0]
+
+"#]]
+    );
+}
+
+#[test]
+fn the_json_of_check_and_status_has_a_schema() {
+    let world = World::with_config(GATED);
+    world.run(&["run", "--note", "one", "--agent", "codex"]).expect(1);
+    let check = world.run(&["check", "--json"]).expect(1).json();
+    assert_data_eq!(
+        serde_json::to_string_pretty(&check).unwrap(),
+        str![[r#"
+{
+  "exit_code": 1,
+  "message": "interrupted: handover 01M7FAKZG8DE3B4WZZ6KYE37BB is unfinished; run `agent-handover run --resume`",
+  "paused": null,
+  "run": "01M7FAKZG8DE3B4WZZ6KYE37BB",
+  "schema": "agent-handover/check/1",
+  "state": "interrupted"
+}
+"#]]
+    );
+    let status = world.run(&["status", "--json"]).expect(0).json();
+    assert_data_eq!(
+        serde_json::to_string_pretty(&status).unwrap(),
+        str![[r#"
+{
+  "finished_at": null,
+  "paused": null,
+  "pending": [
+    "gate",
+    "state"
+  ],
+  "run": {
+    "agent": "codex",
+    "id": "01M7FAKZG8DE3B4WZZ6KYE37BB",
+    "recorded_at": "2026-11-15T10:04:05.000Z",
+    "tag": "general"
+  },
+  "running": null,
+  "schema": "agent-handover/status/1",
+  "status": "in_progress",
+  "steps": [
+    {
+      "attempts": 1,
+      "deaths": 0,
+      "detail": "memory/layer1/2026-11/general-2026-11-15.md",
+      "duration_ms": [..],
+      "error": null,
+      "kind": "note",
+      "name": "note",
+      "state": "done"
+    },
+    {
+      "attempts": 1,
+      "deaths": 0,
+      "detail": null,
+      "duration_ms": [..],
+      "error": "exit status 1",
+      "kind": "command",
+      "name": "gate",
+      "state": "failed"
+    },
+    {
+      "attempts": 0,
+      "deaths": 0,
+      "detail": null,
+      "duration_ms": null,
+      "error": null,
+      "kind": "state",
+      "name": "state",
+      "state": "pending"
+    }
+  ],
+  "waiting": []
+}
+"#]]
+    );
+}
+
+#[test]
+fn a_failure_is_one_json_document_too() {
+    let world = World::with_config("tagg = 1\n");
+    let check = world.run(&["check", "--json"]).expect(65).json();
+    assert_data_eq!(
+        serde_json::to_string_pretty(&check).unwrap(),
+        str![[r#"
+{
+  "error": {
+    "category": "bad-data",
+    "causes": [],
+    "exit_code": 65,
+    "hints": [],
+    "listing": {
+      "file": "$WORLD/project/handover.toml",
+      "problems": [
+        {
+          "column": 1,
+          "help": "known here: `handover`, `note`, `backend`, `guard`, `warmup`, `step`",
+          "line": 1,
+          "message": "unknown key `tagg` in the file"
+        }
+      ]
+    },
+    "message": "`$WORLD/project/handover.toml` has a problem"
+  },
+  "schema": "agent-handover/error/1"
+}
+"#]]
+    );
+}
+
+#[test]
+fn a_running_handover_is_4_and_named() {
+    let world = World::with_config(GATED);
+    let mut command = world.command(&["run", "--note", "n"]);
+    let child = command
+        .env("AGENT_HANDOVER_TEST_FAULT", "checkpoint.intended:1=stop")
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("the run to stop", || is_stopped(child.id()));
+    let check = world.run(&["check"]).expect(4);
+    assert!(check.stdout.starts_with(&format!("busy: pid {} on ", child.id())), "{}", check.stdout);
+    assert!(check.stdout.contains(" is running handover 01M7") && check.stdout.contains(" since 2026-11-15 10:04:05"));
+    assert!(world.run(&["status"]).stdout.contains(&format!("running: pid {}", child.id())));
+    signal(child.id(), "CONT");
+    output(child).expect(1);
+}
+
+#[test]
+fn a_database_that_is_no_good_is_one_sentence_and_never_overwritten() {
+    let garbage: [(&str, Vec<u8>); 4] = [
+        ("text", b"this is not a database, though it is long enough to look like one to somebody\n".repeat(20)),
+        ("json", br#"{"status": "in_progress", "steps": {"publish": "pending"}}"#.to_vec()),
+        ("bytes", vec![0xff, 0xfe]),
+        ("torn", {
+            let world = World::new();
+            world.run(&["run", "--note", "n"]).expect(0);
+            world.database().pragma_update(None, "journal_mode", "delete").unwrap();
+            let mut bytes = std::fs::read(world.path(".agent-handover/checkpoint.db")).unwrap();
+            let middle = bytes.len() / 3;
+            bytes.truncate(middle);
+            bytes
+        }),
+    ];
+    for (name, bytes) in garbage {
+        let world = World::new();
+        world.write(".agent-handover/checkpoint.db", &bytes);
+        for arguments in [&["check"][..], &["status"], &["run", "--note", "n"], &["run", "--resume"]] {
+            let output = world.run(arguments).expect(65);
+            assert!(
+                output
+                    .stderr
+                    .starts_with("error: `$WORLD/project/.agent-handover/checkpoint.db` is not a usable checkpoint: "),
+                "{name}: {}",
+                output.stderr
+            );
+            assert!(output.stderr.contains("hint: `agent-handover run --restart` moves it aside"), "{name}");
+            assert_eq!(std::fs::read(world.path(".agent-handover/checkpoint.db")).unwrap(), bytes, "{name}");
+        }
+        let output = world.run(&["run", "--restart", "--note", "n"]).expect(0);
+        let aside = ".agent-handover/checkpoint.db.damaged-20261115T100405";
+        assert!(
+            output.stderr.contains(&format!("the damaged database was moved to `$WORLD/project/{aside}`")),
+            "{}",
+            output.stderr
+        );
+        assert_eq!(std::fs::read(world.path(aside)).unwrap(), bytes, "{name}");
+        assert!(world.read(NOTES).contains("\nn\n"));
+        world.run(&["check"]).expect(2);
+    }
+}
+
+#[test]
+fn an_empty_file_is_a_database_that_was_never_begun() {
+    let world = World::new();
+    world.write(".agent-handover/checkpoint.db", "");
+    world.run(&["check"]).expect(0);
+    world.run(&["run", "--note", "n"]).expect(0);
+}
+
+#[test]
+fn a_newer_database_is_read_and_not_written() {
+    let world = World::with_config(GATED);
+    world.run(&["run", "--note", "n"]).expect(1);
+    world.database().pragma_update(None, "user_version", 99).unwrap();
+    world.run(&["check"]).expect(1);
+    world.run(&["status"]).expect(0);
+    let output = world.run(&["run", "--note", "m"]).expect(65);
+    assert!(output.stderr.contains("was written by a newer agent-handover"), "{}", output.stderr);
+    assert!(output.stderr.contains("hint: update agent-handover"), "{}", output.stderr);
+}
+
+#[test]
+fn readers_change_nothing() {
+    let world = World::with_config(GATED);
+    for arguments in [&["check"][..], &["status"], &["check", "--json"], &["status", "--json"]] {
+        world.run(arguments);
+    }
+    assert!(!world.exists(".agent-handover"), "reading where nothing is must not make anything");
+    world.run(&["run", "--note", "n"]).expect(1);
+    let before = std::fs::read(world.path(".agent-handover/checkpoint.db-wal")).unwrap();
+    world.run(&["check"]).expect(1);
+    world.run(&["status"]).expect(0);
+    assert_eq!(std::fs::read(world.path(".agent-handover/checkpoint.db-wal")).unwrap(), before);
+}

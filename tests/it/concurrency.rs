@@ -1,1 +1,118 @@
+//! Many at once: nothing lost, nothing doubled, nobody left waiting.
 
+use std::process::Stdio;
+
+use super::support::*;
+
+const NOTE_AND_STATE: &str = "[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"state\"\nkind = \"state\"\n[[step]]\nname = \"publish\"\nkind = \"publish\"\n";
+
+#[test]
+fn twenty_at_once_leave_twenty_notes_once_each() {
+    // Without a project to begin with: making the directories and the database is part of the race.
+    for world in [World::new(), World::with_git()] {
+        let children: Vec<_> = (0..20).map(|n| world.start(&["run", "--note", &format!("note number {n};")])).collect();
+        for child in children {
+            let output = output(child).expect(0);
+            assert_eq!(output.stdout, "handover steps executed: facts, note, state, publish\n");
+        }
+        let notes = world.read(NOTES);
+        for n in 0..20 {
+            assert_eq!(notes.matches(&format!("\nnote number {n};\n")).count(), 1);
+        }
+        assert_eq!(notes.matches("<!-- /note -->").count(), 20);
+        world.run(&["check"]).expect(2);
+        world.assert_database_is_sound();
+        assert_eq!(world.strays(), [""; 0]);
+        // The state is the youngest's.
+        let youngest: String =
+            world.database().query_row("SELECT id FROM run ORDER BY seq DESC LIMIT 1", [], |row| row.get(0)).unwrap();
+        let block = notes.split("<!-- note run=").find(|block| block.starts_with(&youngest)).unwrap();
+        let content = block.lines().nth(1).unwrap();
+        assert!(world.read(STATE).ends_with(&format!("\n{content}\n")), "{}", world.read(STATE));
+    }
+}
+
+#[test]
+fn who_does_not_wait_is_told_who_runs_and_that_it_will_be_taken() {
+    let world = World::with_config(NOTE_AND_STATE);
+    let first = stopped_at(&world, "checkpoint.completed:1", "first");
+    let second = world.run(&["run", "--note", "second", "--wait", "0"]).expect(4);
+    let expected = format!("error: pid {} on ", first.id());
+    assert!(second.stderr.contains(&expected), "{}", second.stderr);
+    assert!(second.stderr.contains(" is recorded and will be taken by it"), "{}", second.stderr);
+    signal(first.id(), "CONT");
+    output(first).expect(0);
+    assert!(world.read(NOTES).contains("\nsecond\n"), "the first did not look again before letting go");
+    world.run(&["check"]).expect(2);
+}
+
+#[test]
+fn who_is_recorded_after_the_last_look_is_taken_too() {
+    let world = World::with_config(NOTE_AND_STATE);
+    let first = stopped_at(&world, "queue.empty:1", "first");
+    world.run(&["run", "--note", "second", "--wait", "0"]).expect(4);
+    signal(first.id(), "CONT");
+    output(first).expect(0);
+    assert!(world.read(NOTES).contains("\nsecond\n"));
+    world.run(&["check"]).expect(2);
+}
+
+#[test]
+fn who_waits_gets_the_result_of_who_did_it() {
+    let world = World::with_config(NOTE_AND_STATE);
+    let first = stopped_at(&world, "checkpoint.intended:1", "first");
+    let second = world.start(&["run", "--note", "second"]);
+    wait_until("the second to be recorded", || world.run(&["status"]).stdout.contains("waiting: "));
+    signal(first.id(), "CONT");
+    output(first).expect(0);
+    let second = output(second).expect(0);
+    assert_eq!(second.stdout, "handover steps executed: note, state, publish\n");
+}
+
+fn stopped_at(world: &World, point: &str, note: &str) -> std::process::Child {
+    let child = world
+        .command(&["run", "--note", note])
+        .env("AGENT_HANDOVER_TEST_FAULT", format!("{point}=stop"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("the run to stop", || is_stopped(child.id()));
+    child
+}
+
+#[test]
+fn two_checkpoints_of_one_project_do_not_write_its_files_at_once() {
+    let world = World::with_config(NOTE_AND_STATE);
+    let children: Vec<_> = (0..12)
+        .map(|n| {
+            let checkpoint = format!("cp{}/checkpoint.db", n % 3);
+            world.start(&["run", "--note", &format!("note number {n};"), "--checkpoint", &checkpoint])
+        })
+        .collect();
+    for child in children {
+        output(child).expect(0);
+    }
+    assert_eq!(world.read(NOTES).matches("<!-- /note -->").count(), 12);
+}
+
+#[test]
+fn an_unfinished_run_does_not_hold_newer_ones_back_nor_replace_their_state() {
+    let world = World::with_config(
+        "[[step]]\nname = \"gate\"\nkind = \"command\"\nshell = \"test -e open-{{TAG}} || test $TAG != old\"\nenv = { TAG = \"{{ tag }}\" }\n\
+         [[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"state\"\nkind = \"state\"\n",
+    );
+    world.write("handover.toml", world.read("handover.toml").replace("open-{{TAG}}", "open"));
+    world.run(&["run", "--tag", "old", "--note", "old"]).expect(1);
+    let output = world.run(&["run", "--note", "new"]).expect(1);
+    assert!(output.stderr.contains("this handover is done, but the older 01M7"), "{}", output.stderr);
+    assert_eq!(output.stdout, "handover steps executed: gate, note, state\n");
+    assert!(world.read(NOTES).contains("\nnew\n"));
+    world.write("open", "");
+    let output = world.run(&["run", "--resume"]).expect(0);
+    assert_eq!(output.stdout, "handover steps executed: gate, note\n");
+    assert!(output.stderr.contains("- state  superseded by handover 01M7"), "{}", output.stderr);
+    assert!(world.read("memory/layer1/2026-11/old-2026-11-15.md").contains("\nold\n"));
+    assert!(world.read(STATE).ends_with("\nnew\n"));
+    world.run(&["check"]).expect(2);
+}

@@ -1,1 +1,98 @@
+//! What a handover costs, in counts that do not depend on the machine: fsyncs and git processes.
 
+use std::os::unix::fs::PermissionsExt;
+
+use super::support::*;
+
+/// Runs under strace and counts the calls that wait for the disk; `None` where there is no strace. The log of the
+/// database is emptied first, so that folding it in falls into no count.
+fn fsyncs(world: &World, arguments: &[&str]) -> Option<usize> {
+    world.database().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let trace = world.home().join("trace");
+    let mut command = world.clean("strace");
+    command.args(["-f", "-qq", "-e", "trace=fsync,fdatasync,sync_file_range,msync", "-o"]).arg(&trace);
+    let ended = command.arg(BINARY).args(arguments).output().ok()?;
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    Some(std::fs::read_to_string(trace).unwrap().lines().filter(|line| line.contains("sync(")).count())
+}
+
+fn config(notes: usize) -> String {
+    (0..notes).map(|n| format!("[[step]]\nname = \"note{n}\"\nkind = \"note\"\n")).collect()
+}
+
+#[test]
+fn a_step_costs_one_fsync_and_a_file_two() {
+    let world = World::with_config("[[step]]\nname = \"publish\"\nkind = \"publish\"\n");
+    world.run(&["run"]).expect(0);
+    let Some(one) = fsyncs(&world, &["run", "--note", "n"]) else {
+        eprintln!("skipped: strace is not installed");
+        return;
+    };
+    // Beginning the log takes two: its header and its name. Then three transactions: recorded, intended, completed.
+    assert_eq!(one, 2 + 3);
+    world.write("handover.toml", config(1));
+    world.run(&["run", "--note", "n"]).expect(0);
+    let with = |notes: usize| {
+        world.write("handover.toml", config(notes));
+        fsyncs(&world, &["run", "--note", "n"]).unwrap()
+    };
+    // One more transaction for each further step, and two fsyncs for its file: the content and its name.
+    assert_eq!([with(1), with(2), with(10)], [5 + 2, 5 + 2 + 3, 5 + 2 + 9 * 3]);
+}
+
+#[test]
+fn readers_write_nothing_and_never_wait_for_the_disk() {
+    let world = World::new();
+    world.run(&["run", "--note", "n"]).expect(0);
+    let trace = world.home().join("trace");
+    for arguments in [["check"], ["status"]] {
+        let mut command = world.clean("strace");
+        command
+            .args(["-f", "-qq", "-y", "-e", "trace=fsync,fdatasync,unlink,rename,ftruncate,write,pwrite64", "-o"])
+            .arg(&trace);
+        if command.arg(BINARY).args(arguments).output().is_err() {
+            eprintln!("skipped: strace is not installed");
+            return;
+        }
+        let trace = std::fs::read_to_string(&trace).unwrap();
+        // SQLite sets up its shared memory, which is a file by name only; and there is the answer itself.
+        let others = trace.lines().filter(|line| !line.contains("checkpoint.db-shm>") && !line.contains(" write(1<"));
+        assert_eq!(others.collect::<Vec<_>>(), [""; 0]);
+    }
+}
+
+/// A git that writes down each call, in front of the real one.
+fn count_git(world: &World) -> impl Fn(&[&str]) -> Vec<String> {
+    let real =
+        std::env::split_paths(&std::env::var_os("PATH").unwrap()).map(|path| path.join("git")).find(|git| git.exists());
+    let bin = world.home().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let log = world.home().join("git.log");
+    let script = format!("#!/bin/sh\necho \"$@\" >> {}\nexec {} \"$@\"\n", log.display(), real.unwrap().display());
+    std::fs::write(bin.join("git"), script).unwrap();
+    std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    move |arguments| {
+        let _ = std::fs::remove_file(&log);
+        finish(world.command(arguments).env("PATH", &path));
+        std::fs::read_to_string(&log).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+}
+
+#[test]
+fn git_is_asked_no_more_than_needed() {
+    let world = World::with_git();
+    let git = count_git(&world);
+    assert_eq!(git(&["check"]).len(), 0);
+    assert_eq!(
+        git(&["run", "--note", "first"]).len(),
+        3,
+        "where the exclude file is, and whether each directory is tracked"
+    );
+    assert_eq!(git(&["run", "--note", "second"]), ["rev-parse --show-toplevel --git-path info/exclude"]);
+    assert_eq!(git(&["check"]).len(), 0);
+    assert_eq!(git(&["status"]).len(), 0);
+    assert_eq!(git(&["pause"]).len(), 0);
+    assert_eq!(git(&["unpause"]).len(), 0);
+    assert_eq!(git(&["init"]), ["remote"]);
+}
