@@ -12,6 +12,9 @@ use crate::git;
 use crate::guard::{Brake, Stop};
 use crate::project::Project;
 
+/// How many runs' logs are kept.
+const KEPT_LOGS: usize = 100;
+
 /// What a drain is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
@@ -139,6 +142,7 @@ pub fn drain(
                 RunEnd::Stopped(stop) => return Ok(Drained::Stopped { stop, executed }),
             }
         }
+        forget_old_logs(project, store)?;
         fault::at("queue.empty");
         drop(locks);
         // Who recorded after our last look and then found the lock held was told that we would take it: look again
@@ -210,6 +214,19 @@ fn done_by_another(store: &Store, mine: Option<i64>) -> Result<Drained> {
         failures.push(Failure { run: run.id, mine: true, error });
     }
     Ok(Drained::Tried { executed, failures })
+}
+
+/// The logs of runs from long ago go; names of runs sort by time.
+fn forget_old_logs(project: &Project, store: &Store) -> Result<()> {
+    let logs = project.log_dir();
+    let unfinished = store.unfinished()?;
+    let names = fs::names(&logs)?;
+    for name in &names[..names.len().saturating_sub(KEPT_LOGS)] {
+        if unfinished.iter().all(|run| run.id != *name) {
+            fs::remove_tree(&logs.join(name))?;
+        }
+    }
+    Ok(())
 }
 
 /// Our directories do not show up in `git status`. Failing at that is no reason to fail the handover.

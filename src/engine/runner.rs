@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::event::{Event, Listener, StepEnd};
 use super::plan::{Plan, Step};
@@ -256,14 +256,14 @@ impl Walk<'_, '_, '_> {
                     });
                     (kind.act)(&self.context(step, attempt), &intent)
                 }
-                Err(error) => Err(Failure::Failed(error)),
+                Err(error) => Err(Failure::from(error)),
             };
             fault::at("step.acted");
             let took = start.elapsed();
-            let error = match acted {
+            let (error, result) = match acted {
                 Ok(outcome) => {
                     executed.push(step.name.clone());
-                    let result = serde_json::json!({ "result": outcome.result, "facts": outcome.facts });
+                    let result = json!({ "result": outcome.result, "facts": outcome.facts });
                     self.values.extend(outcome.facts);
                     self.settled.push(Settled {
                         result: Some(result.to_string()),
@@ -280,10 +280,13 @@ impl Walk<'_, '_, '_> {
                     });
                     return Ok(StepEnded::Stopped(stop));
                 }
-                Err(Failure::Failed(error)) => error,
+                Err(Failure::Failed(error, result)) => (error, result),
             };
-            self.settled
-                .push(Settled { error: Some(error.one_line()), ..ended(found.position, StepState::Failed, took) });
+            self.settled.push(Settled {
+                error: Some(error.one_line()),
+                result: Some(json!({ "result": result }).to_string()),
+                ..ended(found.position, StepState::Failed, took)
+            });
             if left > 0 {
                 self.record(Next::Rest)?;
                 let tries = u32::try_from(step.retries - left).unwrap_or(u32::MAX);

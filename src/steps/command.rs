@@ -147,13 +147,12 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     if let Some(redactor) = &redactor {
         redactor.redact_file(&log)?;
     }
+    let (head, tail) = (read_start(&log)?, read_end(&log)?);
+    let result = json!({ "log": context.show(&log), "head": head, "tail": tail });
     let failed = |what: String| {
-        let tail = read_end(&log).unwrap_or_default();
-        let mut error = Error::failed(what);
-        if let Some(line) = tail.lines().rev().find(|line| !line.trim().is_empty()) {
-            error = error.cause(text::one_line(line, 200));
-        }
-        Failure::Failed(error.hint(format!("its output is in `{}`", context.show(&log))))
+        let last = tail.lines().rev().find(|line| !line.trim().is_empty());
+        let error = last.map_or(Error::failed(&what), |line| Error::failed(&what).cause(text::one_line(line, 200)));
+        Failure::Failed(error.hint(format!("its output is in `{}`", context.show(&log))), result.clone())
     };
     match ended {
         Ended::Stopped(stop) => Err(Failure::Stopped(stop)),
@@ -162,8 +161,8 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
             Err(failed(format!("timed out after {}", duration::show(timeout))))
         }
         Ended::Exited(status) if status.success() => {
-            let result = json!({ "log": context.show(&log), "head": read_start(&log)?, "tail": read_end(&log)? });
-            Ok(Outcome { result, ..Outcome::new(text::one_line(&shown(&job.argv), 80)) })
+            let detail = text::one_line(&shown(&job.argv), 80);
+            Ok(Outcome { result, ..Outcome::new(detail) })
         }
         Ended::Exited(status) => Err(failed(how(status))),
     }

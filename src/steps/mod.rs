@@ -79,14 +79,15 @@ impl Outcome {
 }
 
 pub enum Failure {
-    Failed(Error),
+    /// With what the checkpoint keeps of it, as for a step that was done.
+    Failed(Error, Value),
     /// The brake was pressed while it acted; what it had started is ended.
     Stopped(Stop),
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        Failure::Failed(error)
+        Failure::Failed(error, Value::Null)
     }
 }
 

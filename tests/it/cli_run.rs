@@ -230,6 +230,10 @@ hint: progress is saved: `agent-handover run --resume` tries again
 "#]]
     );
     assert!(!world.exists(STATE));
+    let kept = |world: &World| -> String {
+        world.database().query_row("SELECT result FROM step WHERE name = 'tests'", [], |row| row.get(0)).unwrap()
+    };
+    assert!(kept(&world).contains("building\\nit broke"), "{}", kept(&world));
     assert_data_eq!(
         world.run(&["status"]).stdout,
         str![[r#"
@@ -251,9 +255,20 @@ handover steps executed: tests, last
 
 "#]]
     );
-    let kept: String =
-        world.database().query_row("SELECT result FROM step WHERE name = 'tests'", [], |row| row.get(0)).unwrap();
-    assert!(kept.contains("building\\nit broke"), "{kept}");
+    assert!(kept(&world).contains("building\\nit broke"), "{}", kept(&world));
+}
+
+#[test]
+fn logs_of_runs_from_long_ago_are_forgotten() {
+    let world = World::with_config("[[step]]\nname = \"x\"\nkind = \"command\"\nrun = [\"true\"]\n");
+    for n in 0..120 {
+        world.write(&format!(".agent-handover/log/00OLD{n:03}/x-1.log"), "");
+    }
+    world.run(&["run"]).expect(0);
+    let left = std::fs::read_dir(world.path(".agent-handover/log")).unwrap().count();
+    assert_eq!(left, 100);
+    assert!(!world.exists(".agent-handover/log/00OLD020"), "the oldest go first");
+    assert!(world.exists(".agent-handover/log/00OLD021"));
 }
 
 #[test]
