@@ -4,8 +4,10 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitStatus;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
@@ -45,22 +47,25 @@ impl Job {
         Ok(expression)
     }
 
-    fn start(&self, expression: &duct::Expression) -> Result<Running> {
-        let program = self.argv.first().map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
+    /// Starts it by `how`, leaving a trace of what is run but never of its environment.
+    fn begin<T>(&self, how: impl FnOnce() -> Result<T>) -> Result<T> {
+        let program = self.argv.first().map(|program| program.to_string_lossy()).unwrap_or_default();
         tracing::debug!(%program, arguments = self.argv.len().saturating_sub(1), "start process");
-        let handle = expression.start().map_err(|cause| {
-            let error = Error::failed(format!("cannot start `{program}`")).cause(&cause);
-            match cause.kind() {
-                std::io::ErrorKind::NotFound => error.hint(format!(
-                    "check that `{program}` is installed and that the directory `{}` exists",
-                    self.directory.display()
-                )),
-                _ => error,
-            }
-        })?;
-        let group = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
+        let started = how()?;
         fault::at("process.started");
-        Ok(Running { handle, group })
+        Ok(started)
+    }
+
+    fn not_started(&self, cause: &std::io::Error) -> Error {
+        let program = self.argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+        let error = Error::failed(format!("cannot start `{program}`")).cause(cause);
+        match cause.kind() {
+            std::io::ErrorKind::NotFound => error.hint(format!(
+                "check that `{program}` is installed and that the directory `{}` exists",
+                self.directory.display()
+            )),
+            _ => error,
+        }
     }
 }
 
@@ -79,33 +84,57 @@ pub struct Running {
 /// Starts with both output streams in `output`: a pipe would stay open as long as any grandchild lives.
 pub fn start_logged(job: &Job, output: &File) -> Result<Running> {
     let copy = || output.try_clone().map_err(|cause| Error::failed("cannot share the log file").cause(cause));
-    let expression = job.expression()?.stdout_file(copy()?).stderr_file(copy()?);
-    job.start(&expression)
+    let handle = job.begin(|| {
+        let expression = job.expression()?.stdout_file(copy()?).stderr_file(copy()?);
+        expression.start().map_err(|cause| job.not_started(&cause))
+    })?;
+    let group = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
+    Ok(Running { handle, group })
 }
 
 pub struct Captured {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
+    /// `stdout` is all there was, rather than cut at the limit.
+    pub whole: bool,
 }
 
-/// For short questions to well-behaved programs, such as git.
-pub fn capture(job: &Job, timeout: Duration) -> Result<Captured> {
-    let expression = job.expression()?.stdout_capture().stderr_capture();
-    let running = job.start(&expression)?;
-    match running.handle.wait_timeout(timeout) {
-        Ok(Some(output)) => {
-            Ok(Captured { status: output.status, stdout: output.stdout.clone(), stderr: output.stderr.clone() })
-        }
-        Ok(None) => {
-            running.end();
-            Err(Error::failed(format!(
-                "`{}` did not answer within {}",
-                job.argv[0].to_string_lossy(),
-                super::duration::show(timeout)
-            )))
-        }
-        Err(cause) => Err(Error::failed("cannot wait for a process").cause(cause)),
+/// For short questions to well-behaved programs, such as git. An answer longer than `max` bytes, or one that takes
+/// longer than `timeout`, ends the process with its family.
+pub fn capture(job: &Job, timeout: Duration, max: u64) -> Result<Captured> {
+    let program = job.argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+    let failed = |cause: std::io::Error| Error::failed(format!("cannot read what `{program}` says")).cause(cause);
+    let reader = job.begin(|| job.expression()?.stderr_capture().reader().map_err(|cause| job.not_started(&cause)))?;
+    let group = reader.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
+    let end = || group.into_iter().for_each(|group| end_group(group, || drop(reader.try_wait())));
+    let (finished, watched) = std::sync::mpsc::channel::<()>();
+    let (stdout, in_time) = std::thread::scope(|scope| {
+        let end = &end;
+        let watchdog = scope.spawn(move || {
+            let in_time = watched.recv_timeout(timeout) != Err(RecvTimeoutError::Timeout);
+            if !in_time {
+                end();
+            }
+            in_time
+        });
+        let mut stdout = Vec::new();
+        let read = (&reader).take(max + 1).read_to_end(&mut stdout).map(|_| stdout);
+        drop(finished);
+        (read, watchdog.join().unwrap_or(false))
+    });
+    if !in_time {
+        return Err(Error::failed(format!("`{program}` did not answer within {}", super::duration::show(timeout))));
+    }
+    let mut stdout = stdout.map_err(failed)?;
+    let whole = stdout.len() as u64 <= max;
+    if !whole {
+        stdout.truncate(usize::try_from(max).unwrap_or(usize::MAX));
+        end();
+    }
+    match reader.try_wait().map_err(failed)? {
+        Some(output) => Ok(Captured { status: output.status, stdout, stderr: output.stderr.clone(), whole }),
+        None => Err(Error::failed(format!("`{program}` does not end"))),
     }
 }
 
@@ -267,6 +296,20 @@ mod tests {
         let ended = running.wait(Some(Duration::from_secs(20)), || None::<()>).unwrap();
         assert!(matches!(ended, Ended::Exited(status) if status.success()));
         end_group(group, || {});
+    }
+
+    #[test]
+    fn an_answer_is_cut_at_its_limit_in_length_and_in_time() {
+        let long = capture(&shell("yes"), Duration::from_secs(20), 1_000).unwrap();
+        assert_eq!((long.stdout.len(), long.whole), (1_000, false));
+        let short = capture(&shell("echo out; echo err >&2; exit 3"), Duration::from_secs(20), 1_000).unwrap();
+        assert_eq!(
+            (short.stdout.as_slice(), short.stderr.as_slice(), short.whole),
+            (&b"out\n"[..], &b"err\n"[..], true)
+        );
+        assert_eq!(short.status.code(), Some(3));
+        let slow = capture(&shell("sleep 1000"), Duration::from_millis(50), 1_000);
+        assert!(slow.is_err_and(|error| error.message().contains("did not answer within 50 ms")));
     }
 
     #[test]

@@ -66,6 +66,7 @@ pub struct NewRun<'a> {
     pub recorded_at: &'a str,
     pub agent: &'a str,
     pub tag: &'a str,
+    pub head: Option<&'a str>,
     pub plan: &'a str,
     pub inputs: &'a str,
     /// Name and kind of each step, in order.
@@ -81,6 +82,8 @@ pub struct Run {
     pub finished_at: Option<String>,
     pub agent: String,
     pub tag: String,
+    /// The commit that was checked out when it was recorded.
+    pub head: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -244,9 +247,9 @@ impl Store {
     pub fn record(&mut self, run: &NewRun<'_>) -> Result<i64> {
         let seq = self.write(|transaction| {
             transaction.execute(
-                "INSERT INTO run (id, status, recorded_at, agent, tag, plan, inputs)
-                 VALUES (?1, 'unfinished', ?2, ?3, ?4, ?5, ?6)",
-                params![run.id, run.recorded_at, run.agent, run.tag, run.plan, run.inputs],
+                "INSERT INTO run (id, status, recorded_at, agent, tag, head, plan, inputs)
+                 VALUES (?1, 'unfinished', ?2, ?3, ?4, ?5, ?6, ?7)",
+                params![run.id, run.recorded_at, run.agent, run.tag, run.head, run.plan, run.inputs],
             )?;
             let seq = transaction.last_insert_rowid();
             let mut insert = transaction
@@ -332,12 +335,18 @@ impl Store {
         Ok(self.runs("WHERE status <> 'abandoned' ORDER BY seq DESC LIMIT 1", params![])?.pop())
     }
 
+    /// The commit of the last completed run that knew one.
+    pub fn last_head(&self) -> Result<Option<String>> {
+        let rest = "WHERE status = 'completed' AND head IS NOT NULL ORDER BY seq DESC LIMIT 1";
+        Ok(self.runs(rest, params![])?.pop().and_then(|run| run.head))
+    }
+
     pub fn run(&self, seq: i64) -> Result<Option<Run>> {
         Ok(self.runs("WHERE seq = ?1", params![seq])?.pop())
     }
 
     fn runs(&self, rest: &str, parameters: impl rusqlite::Params) -> Result<Vec<Run>> {
-        let sql = format!("SELECT seq, id, status, recorded_at, finished_at, agent, tag FROM run {rest}");
+        let sql = format!("SELECT seq, id, status, recorded_at, finished_at, agent, tag, head FROM run {rest}");
         self.ask(|connection| connection.prepare(&sql)?.query_map(parameters, read_run)?.collect())
     }
 
@@ -417,6 +426,7 @@ fn read_run(row: &Row<'_>) -> rusqlite::Result<Run> {
         finished_at: row.get(4)?,
         agent: row.get(5)?,
         tag: row.get(6)?,
+        head: row.get(7)?,
     })
 }
 
@@ -508,6 +518,7 @@ mod tests {
                 recorded_at: "2026-11-15T10:00:00Z",
                 agent: "",
                 tag: "t",
+                head: None,
                 plan: "{}",
                 inputs: "{\"note\":\"n\"}",
                 steps: vec![("note", "note"), ("state", "state")],

@@ -21,6 +21,7 @@ use crate::base::{clock, env, ids, text};
 use crate::checkpoint::{self, NewRun, Run, Store};
 use crate::error::{Category, Error, Result};
 use crate::facts::Session;
+use crate::git::{self, Git, Head};
 use crate::project::Project;
 
 /// What a session says at its end.
@@ -31,13 +32,14 @@ pub struct Request {
     pub agent: Option<String>,
 }
 
-/// The session as it is recorded: what was said, by whom, where and when.
-fn session_for(project: &Project, request: &Request) -> Result<Session> {
+/// The session as it is recorded: what was said, by whom, where and when. `base` is the commit of the last handover.
+fn session_for(project: &Project, plan: &Plan, request: &Request, base: Option<String>) -> Result<Session> {
     let config = &project.config;
     let note = request.note.clone().or_else(|| config.session_note.clone());
     if note.is_none() && config.file.is_some() && config.steps.is_none() {
         return Err(Error::usage("no session note: pass note=... (CLI --note) or set [note].session in the config"));
     }
+    let head = pin_head(project, plan);
     let agent = request.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
     Ok(Session {
         run: ids::new_run_id()?,
@@ -48,19 +50,38 @@ fn session_for(project: &Project, request: &Request) -> Result<Session> {
         user: user(),
         note: note.unwrap_or_default(),
         state: request.state.clone().or_else(|| config.current_state.clone()).unwrap_or_default(),
+        head: head.as_ref().map(|head| head.commit.clone()).unwrap_or_default(),
+        branch: head.map(|head| head.branch).unwrap_or_default(),
+        base: base.unwrap_or_default(),
     })
+}
+
+/// The commit that is checked out now, so that what is committed later counts for the next session. One git process,
+/// and only if somebody will ask for it.
+fn pin_head(project: &Project, plan: &Plan) -> Option<Head> {
+    let wanted = plan.steps.iter().any(|step| step.kind == "collect") && git::top_level(&project.root).is_some();
+    // Without an answer the session has no git facts, and `collect` says why.
+    wanted.then(|| Git::at(&project.root).head().ok().flatten())?
 }
 
 /// Writes the run down. From here on nothing can be lost, whoever holds the lock.
 pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result<(i64, String)> {
     let plan = Plan::of(&project.config);
-    let session = session_for(project, request)?;
-    let inputs = Inputs { note: session.note, state: session.state, host: session.host, user: session.user };
+    let session = session_for(project, &plan, request, store.last_head()?)?;
+    let inputs = Inputs {
+        note: session.note,
+        state: session.state,
+        host: session.host,
+        user: session.user,
+        branch: session.branch,
+        base: session.base,
+    };
     let seq = store.record(&NewRun {
         id: &session.run,
         recorded_at: &clock::stamp(&session.at),
         agent: &session.agent,
         tag: &session.tag,
+        head: Some(session.head.as_str()).filter(|head| !head.is_empty()),
         plan: &plan.to_json()?,
         inputs: &serde_json::to_string(&inputs).map_err(|cause| Error::bug("inputs cannot be written").cause(cause))?,
         steps: plan.steps.iter().map(|step| (step.name.as_str(), step.kind.as_str())).collect(),

@@ -2,6 +2,7 @@
 
 use super::plan::Plan;
 use super::{Request, session_for};
+use crate::checkpoint::Store;
 use crate::error::Result;
 use crate::facts;
 use crate::project::{self, Project};
@@ -16,7 +17,8 @@ pub struct Preview {
 /// One line a step. Fails where the run would fail before its first step.
 pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
     let plan = Plan::of(&project.config);
-    let session = session_for(project, request)?;
+    let base = Store::read(&project.checkpoint)?.map(|store| store.last_head()).transpose()?.flatten();
+    let session = session_for(project, &plan, request, base)?;
     let memory = project::place(&project.root, &plan.memory_dir)?;
     let mut values = facts::recorded(&session);
     let mut previews = Vec::new();
@@ -37,8 +39,17 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
             brake: &project.brake(),
         };
         let what = match (kind.intend)(&context)? {
-            Intent::Do(intent) => (kind.preview)(&context, &intent)?,
             Intent::Nothing(why) => format!("do nothing: {why}"),
+            Intent::Do(intent) => {
+                let what = (kind.preview)(&context, &intent)?;
+                // What only looks around may do so, and the steps after it are then shown as they would be.
+                if kind.only_reads
+                    && let Ok(outcome) = (kind.act)(&context, &intent)
+                {
+                    values.extend(outcome.facts);
+                }
+                what
+            }
         };
         previews.push(Preview { step: step.name.clone(), what });
     }

@@ -19,11 +19,15 @@ use crate::steps::{self, Context, Failure, Intent, Kind};
 
 /// What a session said and who it was, as recorded.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Inputs {
     pub note: String,
     pub state: String,
     pub host: String,
     pub user: String,
+    pub branch: String,
+    /// The commit of the last completed handover.
+    pub base: String,
 }
 
 pub enum RunEnd {
@@ -108,6 +112,9 @@ fn session(run: &Run, inputs: &str) -> Result<Session> {
         user: inputs.user,
         note: inputs.note,
         state: inputs.state,
+        head: run.head.clone().unwrap_or_default(),
+        branch: inputs.branch,
+        base: inputs.base,
     })
 }
 

@@ -1,6 +1,9 @@
 //! What the session did, as far as a program can know it.
 
+mod git;
 mod inputs;
+
+use std::path::Path;
 
 use crate::config::template::Values;
 use crate::error::Result;
@@ -16,24 +19,58 @@ pub struct Session {
     pub user: String,
     pub note: String,
     pub state: String,
+    /// The commit that was checked out, pinned when the run was recorded; empty without one.
+    pub head: String,
+    /// The branch it was on; empty without one.
+    pub branch: String,
+    /// The same of the last completed handover.
+    pub base: String,
+}
+
+/// A session and the project it was in.
+pub struct Scene<'a> {
+    pub session: &'a Session,
+    pub root: &'a Path,
+}
+
+/// What was found out.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// By name, for templates.
+    pub values: Values,
+    /// One line for a person.
+    pub detail: Option<String>,
+    /// What can be said for a session that said nothing itself.
+    pub derived: String,
+    /// What could not be found out, or only in part.
+    pub notices: Vec<String>,
 }
 
 /// One source of facts. Later ones may use a name again and win.
 pub struct Collector {
     pub name: &'static str,
-    pub collect: fn(&Session) -> Result<Values>,
+    pub collect: fn(&Scene<'_>) -> Result<Facts>,
 }
 
-pub const COLLECTORS: &[Collector] = &[inputs::COLLECTOR];
+pub const COLLECTORS: &[Collector] = &[inputs::COLLECTOR, git::COLLECTOR];
 
-/// Everything that can be found out, by name.
-pub fn collect(session: &Session) -> Result<Values> {
-    let mut facts = Values::new();
+/// Everything that can be found out.
+pub fn collect(scene: &Scene<'_>) -> Result<Facts> {
+    let mut all = Facts::default();
+    let mut details = Vec::new();
     for collector in COLLECTORS {
         tracing::debug!(collector = collector.name, "collect");
-        facts.extend((collector.collect)(session)?);
+        let found = (collector.collect)(scene)?;
+        all.values.extend(found.values);
+        all.notices.extend(found.notices);
+        all.derived.push_str(&found.derived);
+        details.extend(found.detail);
     }
-    Ok(facts)
+    if scene.session.note.trim().is_empty() && !all.derived.is_empty() {
+        all.values.insert("summary".to_owned(), all.derived.clone().into());
+    }
+    all.detail = Some(details.join("; "));
+    Ok(all)
 }
 
 /// The facts that are part of the record itself, known without collecting anything.

@@ -1,18 +1,23 @@
 //! The one hermetic way to ask git, and pure parsers of its answers.
 
 mod exclude;
+mod parse;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use exclude::keep_out;
+pub use parse::{Change, Commit};
 
 use crate::base::process::{self, Captured, Job};
 use crate::error::{Error, Result};
 
 /// A question about the local repository; nothing here reaches a network.
-const LOCAL_TIMEOUT: Duration = Duration::from_secs(20);
+const LOCAL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// More than this is not read: a repository may have a million changed files.
+const MAX_ANSWER: u64 = 4 << 20;
 
 /// What git itself calls local to one repository. Inside a hook these point elsewhere than the directory does.
 const REPOSITORY_VARIABLES: &[&str] = &[
@@ -45,6 +50,8 @@ impl Git {
     /// Runs git and gives back whatever it said.
     pub fn ask(&self, arguments: &[&str]) -> Result<Captured> {
         let mut argv: Vec<OsString> = vec!["git".into()];
+        // The user's file-system monitor is a program of theirs, and the built-in one would stay behind as a daemon.
+        argv.extend(["-c", "core.fsmonitor=false"].map(OsString::from));
         argv.extend(arguments.iter().map(OsString::from));
         let env = [
             // Messages we may have to tell apart must be in one language.
@@ -60,7 +67,7 @@ impl Git {
             env: env.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect(),
             env_remove: REPOSITORY_VARIABLES.iter().map(|name| (*name).to_owned()).collect(),
         };
-        process::capture(&job, LOCAL_TIMEOUT)
+        process::capture(&job, LOCAL_TIMEOUT, MAX_ANSWER)
     }
 
     /// The answer of a git that must succeed, without the last newline.
@@ -76,11 +83,68 @@ impl Git {
         Ok(answer.stdout)
     }
 
+    /// The commit and the branch that are checked out, in one process. `None` before the first commit.
+    pub fn head(&self) -> Result<Option<Head>> {
+        let answer = self.ask(&["rev-parse", "--quiet", "HEAD^{commit}", "--symbolic-full-name", "HEAD"])?;
+        let text = String::from_utf8_lossy(&answer.stdout).into_owned();
+        let mut lines = text.lines();
+        let commit = lines.next().unwrap_or_default().to_owned();
+        let branch = lines.next().and_then(|name| name.strip_prefix("refs/heads/")).unwrap_or_default().to_owned();
+        Ok((answer.status.success() && is_object_id(&commit)).then_some(Head { commit, branch }))
+    }
+
+    /// The branch that is checked out, also before its first commit. `None` if HEAD is detached.
+    pub fn branch(&self) -> Result<Option<String>> {
+        let answer = self.ask(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+        let name = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        Ok((answer.status.success() && !name.is_empty()).then_some(name))
+    }
+
+    /// The best common ancestor; `None` if there is none, or if git does not know one of the two any more.
+    pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>> {
+        let answer = self.ask(&["merge-base", one, other])?;
+        let commit = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        Ok((answer.status.success() && is_object_id(&commit)).then_some(commit))
+    }
+
+    /// Commits after `base` up to `head`, newest first, at most `max`.
+    pub fn log(&self, base: &str, head: &str, max: usize) -> Result<Vec<Commit>> {
+        let (range, count) = (format!("{base}..{head}"), format!("--max-count={max}"));
+        // `log` reads the user's config: what could start another program or change the form is switched off.
+        let fixed =
+            ["log", "-z", "--no-show-signature", "--no-notes", "--no-color", "--no-decorate", "--encoding=UTF-8"];
+        let arguments = [&fixed[..], &[parse::LOG_FORMAT, &count, &range, "--"]].concat();
+        Ok(parse::log(&self.read(&arguments)?))
+    }
+
+    /// Files that differ between two commits.
+    pub fn changes(&self, base: &str, head: &str) -> Result<Vec<Change>> {
+        let answer = self.read(&["diff-tree", "-r", "-z", "-M", "--no-ext-diff", "--name-status", base, head, "--"])?;
+        Ok(parse::name_status(&answer))
+    }
+
+    /// Files that differ from the last commit, staged or not, and files git does not know.
+    pub fn dirty(&self) -> Result<Vec<Change>> {
+        let answer = self.read(&["status", "--porcelain=v2", "-z", "--untracked-files=normal"])?;
+        Ok(parse::status(&answer))
+    }
+
     /// The names of the remotes.
     pub fn remotes(&self) -> Result<Vec<String>> {
         let answer = self.read(&["remote"])?;
         Ok(String::from_utf8_lossy(&answer).lines().map(str::to_owned).collect())
     }
+}
+
+pub struct Head {
+    pub commit: String,
+    /// Empty if HEAD is detached.
+    pub branch: String,
+}
+
+/// Whether this is a full object id and nothing else, so that it can never be read as an option or an expression.
+pub fn is_object_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// The top of the work tree around `start`, found without starting git: every command needs it, and most of them

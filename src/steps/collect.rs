@@ -1,15 +1,16 @@
 //! Finds out what the session did; later steps ask for it by name.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Context, Failure, Intent, Kind, Outcome, Promise};
 use crate::error::Result;
-use crate::facts;
+use crate::facts::{self, Scene};
 
 pub const KIND: Kind = Kind {
     name: "collect",
     promise: Promise::Repeat,
     newest_wins: false,
+    only_reads: true,
     read: super::no_keys,
     intend,
     preview,
@@ -22,20 +23,16 @@ fn intend(_: &Context<'_>) -> Result<Intent> {
     Ok(Intent::Do(Value::Null))
 }
 
-fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
-    Ok(format!("collect facts: {}", describe(context)))
+fn preview(_: &Context<'_>, _: &Value) -> Result<String> {
+    Ok(format!("collect facts from {}", facts::COLLECTORS.iter().map(|c| c.name).collect::<Vec<_>>().join(" and ")))
 }
 
 fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
-    let facts = facts::collect(context.session)?;
-    Ok(Outcome { facts, ..Outcome::new(describe(context)) })
-}
-
-fn describe(context: &Context<'_>) -> String {
-    let session = context.session;
-    let who = if session.agent.is_empty() { &session.user } else { &session.agent };
-    match session.note.len() {
-        0 => format!("no note, by {who} on {}", session.host),
-        bytes => format!("a note of {bytes} bytes, by {who} on {}", session.host),
+    let found = facts::collect(&Scene { session: context.session, root: context.root })?;
+    let mut detail = found.detail.unwrap_or_default();
+    for notice in &found.notices {
+        detail = format!("{detail}; {notice}");
     }
+    let result = json!({ "notices": found.notices });
+    Ok(Outcome { detail, result, facts: found.values })
 }

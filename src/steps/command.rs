@@ -24,6 +24,7 @@ pub const KIND: Kind = Kind {
     name: "command",
     promise: Promise::AtLeastOnce,
     newest_wins: false,
+    only_reads: false,
     read,
     intend,
     preview,

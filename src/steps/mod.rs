@@ -44,6 +44,8 @@ pub struct Kind {
     pub promise: Promise,
     /// An older run's step of this kind does nothing once a younger run has done its own.
     pub newest_wins: bool,
+    /// Acting changes nothing, so even a dry run may do it.
+    pub only_reads: bool,
     /// The keys of its table, checked, as it wants them back.
     pub read: fn(&mut Reader<'_>) -> Value,
     /// What it is about to do, with every template filled in. Touches nothing.

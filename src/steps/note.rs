@@ -11,6 +11,7 @@ pub const KIND: Kind = Kind {
     name: "note",
     promise: Promise::Repeat,
     newest_wins: false,
+    only_reads: false,
     read: super::read_content,
     intend,
     preview,

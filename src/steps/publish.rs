@@ -10,6 +10,7 @@ pub const KIND: Kind = Kind {
     name: "publish",
     promise: Promise::Probe,
     newest_wins: false,
+    only_reads: false,
     read: super::no_keys,
     intend,
     preview,

@@ -10,6 +10,7 @@ pub const KIND: Kind = Kind {
     name: "state",
     promise: Promise::Repeat,
     newest_wins: true,
+    only_reads: false,
     read: super::read_content,
     intend,
     preview,

@@ -12,5 +12,6 @@ mod concurrency;
 mod counts;
 mod crash;
 mod docs;
+mod git_facts;
 mod python_peer;
 mod support;

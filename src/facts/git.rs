@@ -1,0 +1,145 @@
+//! What happened in the repository since the last handover.
+
+use std::fmt::Write;
+
+use serde_json::json;
+
+use super::{Collector, Facts, Scene};
+use crate::error::Result;
+use crate::git::{self, Change, Commit, Git};
+
+pub const COLLECTOR: Collector = Collector { name: "git", collect };
+
+/// How much of each is kept; a note is read by somebody.
+const MAX_COMMITS: usize = 100;
+const MAX_FILES: usize = 500;
+/// How much of it a note that is made from it shows.
+const SHOWN: usize = 20;
+
+/// What git cannot tell is said and left out: a handover is never held up by it.
+fn collect(scene: &Scene<'_>) -> Result<Facts> {
+    let mut facts = Facts::default();
+    if git::top_level(scene.root).is_none() {
+        return Ok(facts);
+    }
+    if let Err(error) = ask(scene, &mut facts) {
+        facts.notices.push(format!("git facts are incomplete: {}", error.one_line()));
+    }
+    Ok(facts)
+}
+
+fn ask(scene: &Scene<'_>, facts: &mut Facts) -> Result<()> {
+    let git = Git::at(scene.root);
+    let session = scene.session;
+    let branch = match session.head.is_empty() {
+        true => git.branch()?.unwrap_or_default(),
+        false => session.branch.clone(),
+    };
+    facts.values.insert("branch".to_owned(), branch.clone().into());
+    facts.values.insert("head".to_owned(), session.head.clone().into());
+    let (mut commits, mut changes) = (Vec::new(), Vec::new());
+    if let Some(base) = base(&git, &session.base, &session.head, &mut facts.notices)? {
+        facts.values.insert("base".to_owned(), base.clone().into());
+        if base != session.head {
+            commits = git.log(&base, &session.head, MAX_COMMITS + 1)?;
+            changes = git.changes(&base, &session.head)?;
+        }
+    }
+    limit(&mut commits, MAX_COMMITS, "commits", &mut facts.notices);
+    limit(&mut changes, MAX_FILES, "changed files", &mut facts.notices);
+    facts.values.insert("commits".to_owned(), json!(commits));
+    facts.values.insert("changes".to_owned(), json!(changes));
+    // Asked last: in a huge work tree it may take longer than we wait.
+    let mut dirty = git.dirty()?;
+    limit(&mut dirty, MAX_FILES, "uncommitted files", &mut facts.notices);
+    facts.values.insert("dirty".to_owned(), json!(dirty));
+    facts.detail = Some(describe(&branch, &session.head, &commits, &changes, &dirty));
+    facts.derived = derive(&branch, &session.head, &commits, &changes, &dirty);
+    Ok(())
+}
+
+/// The commit to count from: that of the last handover, or where its history parted from ours.
+fn base(git: &Git, recorded: &str, head: &str, notices: &mut Vec<String>) -> Result<Option<String>> {
+    if !git::is_object_id(recorded) || !git::is_object_id(head) {
+        return Ok(None);
+    }
+    if recorded == head {
+        return Ok(Some(recorded.to_owned()));
+    }
+    let found = git.merge_base(recorded, head)?;
+    match &found {
+        Some(base) if base == recorded => {}
+        Some(base) => notices.push(format!(
+            "history was rewritten since the last handover: counted from the merge base {}",
+            short(base)
+        )),
+        None => {
+            notices.push(format!("the commit of the last handover, {}, is not known here any more", short(recorded)))
+        }
+    }
+    Ok(found)
+}
+
+fn limit<T>(items: &mut Vec<T>, max: usize, what: &str, notices: &mut Vec<String>) {
+    if items.len() > max {
+        items.truncate(max);
+        notices.push(format!("only the first {max} {what} are listed"));
+    }
+}
+
+fn short(id: &str) -> &str {
+    id.get(..10).unwrap_or(id)
+}
+
+fn place(branch: &str, head: &str) -> String {
+    match (branch.is_empty(), head.is_empty()) {
+        (false, false) => format!("{branch} at {}", short(head)),
+        (true, false) => format!("detached at {}", short(head)),
+        (false, true) => format!("{branch}, without a commit"),
+        (true, true) => "without a commit".to_owned(),
+    }
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+fn describe(branch: &str, head: &str, commits: &[Commit], changes: &[Change], dirty: &[Change]) -> String {
+    let (commits, changes) = (count(commits.len(), "commit"), count(changes.len(), "changed file"));
+    format!("{}: {commits}, {changes}, {} uncommitted", place(branch, head), dirty.len())
+}
+
+/// What can be said about a session that said nothing itself. Empty if nothing happened.
+fn derive(branch: &str, head: &str, commits: &[Commit], changes: &[Change], dirty: &[Change]) -> String {
+    let mut text = String::new();
+    if commits.is_empty() && dirty.is_empty() {
+        return text;
+    }
+    let _ = write!(text, "(derived from git; the session gave no note)\n\nOn {}.\n", place(branch, head));
+    let commits: Vec<String> =
+        commits.iter().map(|commit| format!("{} {}", short(&commit.id), commit.subject)).collect();
+    for (title, lines) in [("Commits", commits), ("Changed files", lines(changes)), ("Not committed", lines(dirty))] {
+        if lines.is_empty() {
+            continue;
+        }
+        let _ = write!(text, "\n{title}:\n");
+        for line in lines.iter().take(SHOWN) {
+            let _ = writeln!(text, "- {}", crate::base::text::one_line(line, 200));
+        }
+        if lines.len() > SHOWN {
+            let _ = writeln!(text, "- and {} more", lines.len() - SHOWN);
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn lines(changes: &[Change]) -> Vec<String> {
+    changes
+        .iter()
+        .map(|change| match &change.from {
+            Some(from) => format!("{} {} (from {from})", change.status, change.path),
+            None => format!("{} {}", change.status, change.path),
+        })
+        .collect()
+}
