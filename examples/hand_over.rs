@@ -17,9 +17,9 @@ fn main() -> Result<()> {
     // From `record` on nothing can be lost; `drain` runs it, and whatever older is unfinished.
     let mut store = Store::open(&project.checkpoint)?;
     let request = Request { note: Some(note), agent: Some("example".to_owned()), ..Request::default() };
-    let (run, _) = engine::record(&project, &mut store, &request)?;
+    let recorded = engine::record(&project, &mut store, &request)?;
     let ignore = &mut |_: Event| ();
-    let drained = engine::drain(&project, &mut store, Goal::Run(run), Duration::from_secs(30), ignore)?;
+    let drained = engine::drain(&project, &mut store, Goal::Run(recorded.seq), Duration::from_secs(30), ignore)?;
     match drained {
         Drained::Tried { mut failures, .. } => failures.pop().map_or(Ok(()), |failure| Err(failure.error)),
         Drained::Busy(owner) => Err(engine::busy(owner.as_ref(), "it will be taken by that process")),

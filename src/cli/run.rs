@@ -11,9 +11,9 @@ use super::Context;
 use super::ui::{StepMark, Ui};
 use crate::base::{duration, env, fs, signals};
 use crate::checkpoint::{StepState, Store};
-use crate::engine::{self, Drained, Event, Goal, Request};
+use crate::engine::{self, Drained, Event, Goal, Recorded, Request};
 use crate::error::{Category, Error, Result};
-use crate::guard::Stop;
+use crate::guard::{Stop, secrets};
 use crate::project::Project;
 
 /// A note is text that people read; a hundred books are not.
@@ -38,6 +38,9 @@ pub struct Run {
     /// The agent that ran the session
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
+    /// Record a text that looks like this kind of secret, for once
+    #[arg(long, value_name = "KIND", value_parser = secret_kinds())]
+    allow_secret: Vec<String>,
     /// Only finish what was interrupted; say nothing new
     #[arg(long, conflicts_with_all = ["note", "note_file", "current_state", "tag", "agent", "abandon", "restart"])]
     resume: bool,
@@ -56,6 +59,10 @@ pub struct Run {
     /// Use this checkpoint database
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
+}
+
+fn secret_kinds() -> clap::builder::PossibleValuesParser {
+    clap::builder::PossibleValuesParser::new(secrets::DETECTORS.iter().map(|detector| detector.kind))
 }
 
 fn parse_wait(text: &str) -> Result<Duration, String> {
@@ -86,12 +93,12 @@ impl Run {
             }
             return Ok(0);
         }
-        let (mut store, seq, id) = self.record(context.ui, &project, &request, wait).map_err(not_recorded)?;
-        let drained = drain(context.ui, &project, &mut store, Goal::Run(seq), wait)?;
-        report(context.ui, drained, Some(&id))
+        let (mut store, recorded) = self.record(context.ui, &project, &request, wait).map_err(not_recorded)?;
+        let drained = drain(context.ui, &project, &mut store, Goal::Run(recorded.seq), wait)?;
+        report(context.ui, drained, Some(&recorded.id))
     }
 
-    fn record(&self, ui: &Ui, project: &Project, request: &Request, wait: Duration) -> Result<(Store, i64, String)> {
+    fn record(&self, ui: &Ui, project: &Project, request: &Request, wait: Duration) -> Result<(Store, Recorded)> {
         project.prepare()?;
         let mut store = if self.restart {
             let (store, given_up, aside) = engine::restart(project, wait)?;
@@ -105,8 +112,11 @@ impl Run {
         } else {
             Store::open(&project.checkpoint)?
         };
-        let (seq, id) = engine::record(project, &mut store, request)?;
-        Ok((store, seq, id))
+        let recorded = engine::record(project, &mut store, request)?;
+        for warning in &recorded.warnings {
+            ui.warn(warning);
+        }
+        Ok((store, recorded))
     }
 
     /// Inside a `command` step the lock is our own ancestor's: waiting for it would only end at the time limit.
@@ -128,7 +138,13 @@ impl Run {
             (None, None) => None,
         };
         let state = self.current_state.clone().map(|state| text_of(ui, "the state", state.into_encoded_bytes()));
-        Ok(Request { note, state, agent: self.agent.clone() })
+        Ok(Request {
+            note,
+            state,
+            agent: self.agent.clone(),
+            allow_secrets: self.allow_secret.clone(),
+            unattended: false,
+        })
     }
 }
 

@@ -19,9 +19,11 @@ use runner::Inputs;
 use crate::base::lock::{self, Owner};
 use crate::base::{clock, env, ids, text};
 use crate::checkpoint::{self, NewRun, Run, Store};
+use crate::config::{Config, Secrets};
 use crate::error::{Category, Error, Result};
 use crate::facts::Session;
 use crate::git::{self, Git, Head};
+use crate::guard::secrets::{self, Finding};
 use crate::project::Project;
 
 /// What a session says at its end.
@@ -30,6 +32,19 @@ pub struct Request {
     pub note: Option<String>,
     pub state: Option<String>,
     pub agent: Option<String>,
+    /// Kinds of secrets that may stay for once.
+    pub allow_secrets: Vec<String>,
+    /// Nobody is there to be asked: take secrets out instead of refusing.
+    pub unattended: bool,
+}
+
+/// A run that was written down.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    pub seq: i64,
+    pub id: String,
+    /// What a person should know about what was written down.
+    pub warnings: Vec<String>,
 }
 
 /// The session as it is recorded: what was said, by whom, where and when. `base` is the commit of the last handover.
@@ -65,9 +80,10 @@ fn pin_head(project: &Project, plan: &Plan) -> Option<Head> {
 }
 
 /// Writes the run down. From here on nothing can be lost, whoever holds the lock.
-pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result<(i64, String)> {
+pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result<Recorded> {
     let plan = Plan::of(&project.config);
-    let session = session_for(project, &plan, request, store.last_head()?)?;
+    let mut session = session_for(project, &plan, request, store.last_head()?)?;
+    let warnings = keep_secrets_out(&project.config, request, &mut session)?;
     let inputs = Inputs {
         note: session.note,
         state: session.state,
@@ -87,7 +103,38 @@ pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result
         steps: plan.steps.iter().map(|step| (step.name.as_str(), step.kind.as_str())).collect(),
     })?;
     tracing::debug!(run = session.run, seq, "recorded");
-    Ok((seq, session.run))
+    Ok(Recorded { seq, id: session.run, warnings })
+}
+
+/// What looks like a credential is refused, taken out, or only told, as the config says.
+fn keep_secrets_out(config: &Config, request: &Request, session: &mut Session) -> Result<Vec<String>> {
+    let mut told = Vec::new();
+    let mut blocked: Vec<&str> = Vec::new();
+    let redacts = config.secrets == Secrets::Redact || request.unattended && config.secrets == Secrets::Block;
+    for (name, text) in [
+        ("note", &mut session.note),
+        ("current state", &mut session.state),
+        ("tag", &mut session.tag),
+        ("agent", &mut session.agent),
+    ] {
+        let allowed = |finding: &Finding| request.allow_secrets.iter().any(|kind| kind == finding.kind);
+        let found: Vec<Finding> = secrets::find(text).into_iter().filter(|finding| !allowed(finding)).collect();
+        for finding in &found {
+            told.push(format!("{} in line {} of the {name}", finding.kind, finding.line));
+            blocked.push(finding.kind);
+        }
+        if redacts {
+            *text = secrets::redact(text, &found);
+        }
+    }
+    blocked.dedup();
+    if blocked.is_empty() || redacts || config.secrets == Secrets::Warn {
+        let what = if redacts { "taken out" } else { "recorded" };
+        return Ok(told.iter().map(|told| format!("what looks like a secret was {what}: {told}")).collect());
+    }
+    let error = Error::new(Category::NotGood, format!("this looks like a secret: {}", told.join(", ")));
+    let flags: Vec<String> = blocked.iter().map(|kind| format!("--allow-secret {kind}")).collect();
+    Err(error.hint(format!("take it out and run again, or pass `{}`; nothing was recorded", flags.join(" "))))
 }
 
 /// Gives up one run, or the oldest unfinished one. Its record and inputs stay.

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::{Collector, Facts, Scene};
 use crate::error::Result;
 use crate::git::{self, Change, Commit, Git};
+use crate::guard::secrets;
 
 pub const COLLECTOR: Collector = Collector { name: "git", collect };
 
@@ -44,6 +45,9 @@ fn ask(scene: &Scene<'_>, facts: &mut Facts) -> Result<()> {
             commits = git.log(&base, &session.head, MAX_COMMITS + 1)?;
             changes = git.changes(&base, &session.head)?;
         }
+    }
+    for commit in &mut commits {
+        commit.subject = secrets::clean(&commit.subject);
     }
     limit(&mut commits, MAX_COMMITS, "commits", &mut facts.notices);
     limit(&mut changes, MAX_FILES, "changed files", &mut facts.notices);

@@ -2,6 +2,7 @@
 
 mod environment;
 mod pause;
+pub mod secrets;
 
 pub use environment::Redactor;
 pub use pause::{Brake, Pause, Stop};

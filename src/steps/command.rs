@@ -17,7 +17,7 @@ use crate::base::process::{self, Ended, Job};
 use crate::base::{duration, env, fs, text};
 use crate::config::{Reader, template};
 use crate::error::{Error, Result};
-use crate::guard::Redactor;
+use crate::guard::{Redactor, secrets};
 use crate::project;
 
 pub const KIND: Kind = Kind {
@@ -237,5 +237,5 @@ fn read_end(log: &Path) -> Result<String> {
 
 fn read_part(log: &Path, part: impl FnOnce(File) -> std::io::Take<File>) -> Result<String> {
     let bytes = fs::read_at_most(part(fs::open(log)?), KEPT_OUTPUT).map_err(|cause| Error::io("read", log, cause))?;
-    Ok(text::printable(&String::from_utf8_lossy(&bytes)))
+    Ok(secrets::clean(&text::printable(&String::from_utf8_lossy(&bytes))))
 }

@@ -69,7 +69,9 @@ fn commits_and_changes_since_the_last_handover_are_found() {
     world.write("kept", "changed again\n");
     world.write("untracked", "");
     world.run(&["run"]).expect(0);
-    assert_data_eq!(world.collected(), str![[r#"
+    assert_data_eq!(
+        world.collected(),
+        str![[r#"
 branch work
 head [..] base [..]
 commit second by Ann
@@ -81,16 +83,20 @@ line "quoted" ünï
 dirty M kept
 dirty ? untracked
 
-"#]]);
+"#]]
+    );
     // The next session begins here.
     world.git(&["checkout", "-q", "--", "."]);
     std::fs::remove_file(world.path("untracked")).unwrap();
     world.run(&["run"]).expect(0);
-    assert_data_eq!(world.collected(), str![[r#"
+    assert_data_eq!(
+        world.collected(),
+        str![[r#"
 branch work
 head [..] base [..]
 
-"#]]);
+"#]]
+    );
 }
 
 #[test]

@@ -14,4 +14,5 @@ mod crash;
 mod docs;
 mod git_facts;
 mod python_peer;
+mod secrets;
 mod support;

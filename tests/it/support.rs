@@ -146,6 +146,13 @@ impl World {
         files
     }
 
+    /// Every file of the project, git's and ours included.
+    pub fn everything(&self) -> BTreeMap<String, String> {
+        let mut files = BTreeMap::new();
+        collect(&self.root(), &self.root(), &mut files);
+        files
+    }
+
     /// Paths of temporaries that somebody forgot, anywhere.
     pub fn strays(&self) -> Vec<String> {
         let mut files = BTreeMap::new();

@@ -1,0 +1,84 @@
+//! Secrets do not travel: what looks like a credential is caught before it is recorded.
+
+use super::support::*;
+
+/// Made up, and in pieces so that this file does not look like a leak.
+fn token() -> String {
+    ["ghp_", "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"].concat()
+}
+
+fn nothing_of_it_anywhere(world: &World) {
+    for (path, content) in world.everything() {
+        assert!(!content.contains(&token()), "{path}");
+    }
+}
+
+#[test]
+fn a_typed_run_with_a_secret_is_refused_and_records_nothing() {
+    let world = World::new();
+    let note = format!("fixed it\nwith {} in hand", token());
+    let output = world.run(&["run", "--note", &note]).expect(5);
+    assert!(
+        output.stderr.contains("error: this looks like a secret: github-token in line 2 of the note\n"),
+        "{}",
+        output.stderr
+    );
+    assert!(output.stderr.contains("`--allow-secret github-token`; nothing was recorded"), "{}", output.stderr);
+    assert!(!output.stderr.contains(&token()) && output.stdout.is_empty());
+    world.run(&["check"]).expect(0);
+    nothing_of_it_anywhere(&world);
+    for arguments in [["run", "--current-state", &note], ["run", "--agent", &token()]] {
+        world.run(&arguments).expect(5);
+        nothing_of_it_anywhere(&world);
+    }
+}
+
+#[test]
+fn a_kind_can_be_allowed_for_one_run() {
+    let world = World::new();
+    let output = world.run(&["run", "--note", &token(), "--allow-secret", "github-token"]).expect(0);
+    assert!(!output.stderr.contains("secret"), "{}", output.stderr);
+    assert!(world.read(NOTES).contains(&token()));
+    world.run(&["run", "--note", &token(), "--allow-secret", "jwt"]).expect(5);
+    world.run(&["run", "--note", &token(), "--allow-secret", "everything"]).expect(64);
+}
+
+#[test]
+fn the_config_says_whether_to_refuse_take_out_or_tell() {
+    let world = World::with_config("[guard]\nsecrets = \"redact\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n");
+    let output = world.run(&["run", "--note", &format!("see {}!", token())]).expect(0);
+    assert!(
+        output.stderr.contains("note: what looks like a secret was taken out: github-token in line 1 of the note\n"),
+        "{}",
+        output.stderr
+    );
+    assert!(world.read(NOTES).contains("\nsee [redacted:github-token]!\n"));
+    nothing_of_it_anywhere(&world);
+    world.write("handover.toml", "[guard]\nsecrets = \"warn\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n");
+    let output = world.run(&["run", "--note", &token()]).expect(0);
+    assert!(output.stderr.contains("what looks like a secret was recorded: github-token"), "{}", output.stderr);
+    assert!(world.read(NOTES).contains(&token()));
+}
+
+#[test]
+fn a_secret_in_a_commit_message_or_in_what_a_command_prints_is_not_taken_along() {
+    let world = World::with_git();
+    let commit = |message: &str| {
+        world.git(&["-c", "user.name=t", "-c", "user.email=t@example", "commit", "-qm", message, "--allow-empty"]);
+    };
+    commit("before");
+    world.write(
+        "handover.toml",
+        "[[step]]\nname = \"facts\"\nkind = \"collect\"\n[[step]]\nname = \"print\"\nkind = \"command\"\nrun = [\"cat\", \"../printed\"]\n\
+         [[step]]\nname = \"note\"\nkind = \"note\"\n",
+    );
+    world.write("../printed", token());
+    world.run(&["run"]).expect(0);
+    commit(&format!("use {}", token()));
+    world.run(&["run"]).expect(0);
+    assert!(world.read(NOTES).contains("use [redacted:github-token]"));
+    for (path, content) in world.everything() {
+        let is_theirs = path.starts_with(".git/") || path.starts_with(".agent-handover/log/");
+        assert!(is_theirs || !content.contains(&token()), "{path}");
+    }
+}
