@@ -158,11 +158,18 @@ impl Error {
         self
     }
 
+    /// The message with this at its end.
+    #[must_use]
+    pub fn follow(mut self, more: &str) -> Error {
+        self.0.message.push_str(more);
+        self
+    }
+
     /// A next action, ideally a command to paste.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Error {
         let hint = hint.into();
-        if !self.0.hints.contains(&hint) {
+        if !hint.is_empty() && !self.0.hints.contains(&hint) {
             self.0.hints.push(hint);
         }
         self

@@ -108,6 +108,13 @@ pub fn create_private_directories(path: &Path) -> Result<()> {
     create_levels(path, 0o700)
 }
 
+/// For logs, which need not survive a power cut: nothing is waited for.
+pub fn create_log_directory(path: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = fs::DirBuilder::new().mode(0o700).recursive(true).create(path);
+    made.map_err(|cause| Error::io("create the directory", path, cause))
+}
+
 fn create_levels(path: &Path, mode: u32) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     match fs::DirBuilder::new().mode(mode).create(path) {

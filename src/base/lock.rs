@@ -1,7 +1,9 @@
 //! An OS lock that dies with its process. The file's text says who holds it; the text is never the lock.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::io::{Seek, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,7 @@ pub struct Lock {
     path: PathBuf,
     /// The previous owner died without letting go, so it may have left temporaries.
     pub owner_before_died: bool,
+    handed_over: bool,
 }
 
 impl Lock {
@@ -44,7 +47,28 @@ impl Lock {
         }
         let owner_before_died = file.metadata().is_ok_and(|about| about.len() > 0);
         fault::at("lock.taken");
-        Ok(Some(Lock { file, path: path.to_path_buf(), owner_before_died }))
+        Ok(Some(Lock { file, path: path.to_path_buf(), owner_before_died, handed_over: false }))
+    }
+
+    /// The lock that our parent took and gave us as standard input: the same open file, so the same lock, held without
+    /// a moment in between.
+    pub fn inherited(path: &Path) -> Result<Lock> {
+        let failed = |cause| Error::io("take over the lock", path, cause);
+        let file = File::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
+        let same = |a: &Metadata, b: &Metadata| a.dev() == b.dev() && a.ino() == b.ino();
+        let (ours, theirs) = (file.metadata().map_err(failed)?, std::fs::metadata(path).map_err(failed)?);
+        if !same(&ours, &theirs) {
+            return Err(Error::usage("standard input is not the lock of this project"));
+        }
+        file.try_lock().map_err(|cause| failed(cause.into()))?;
+        Ok(Lock { file, path: path.to_path_buf(), owner_before_died: false, handed_over: false })
+    }
+
+    /// The open file, to be given to a child. From here on the lock is held as long as the child has it open.
+    pub fn hand_over(mut self) -> Result<File> {
+        let file = self.file.try_clone().map_err(|cause| Error::io("hand over the lock", &self.path, cause))?;
+        self.handed_over = true;
+        Ok(file)
     }
 
     /// Says in the file what is being done under this lock. Not synced: after a power cut nobody holds it.
@@ -71,7 +95,9 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         // An empty file tells the next owner that this one ended in order.
-        let _ = self.write(b"");
+        if !self.handed_over {
+            let _ = self.write(b"");
+        }
     }
 }
 

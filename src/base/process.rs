@@ -28,16 +28,11 @@ pub struct Job {
 }
 
 impl Job {
-    fn expression(&self) -> Result<duct::Expression> {
+    fn plain(&self) -> Result<duct::Expression> {
         let Some((program, arguments)) = self.argv.split_first() else {
             return Err(Error::bug("a process without a program"));
         };
-        // An own group, so that the whole family can be ended; Ctrl-C at the terminal then reaches only us.
-        let mut expression =
-            duct::cmd(program, arguments).dir(&self.directory).stdin_null().unchecked().before_spawn(|command| {
-                std::os::unix::process::CommandExt::process_group(command, 0);
-                Ok(())
-            });
+        let mut expression = duct::cmd(program, arguments).dir(&self.directory).unchecked();
         for name in &self.env_remove {
             expression = expression.env_remove(name);
         }
@@ -45,6 +40,14 @@ impl Job {
             expression = expression.env(name, value);
         }
         Ok(expression)
+    }
+
+    /// In a group of its own, so that the whole family can be ended; Ctrl-C at the terminal then reaches only us.
+    fn expression(&self) -> Result<duct::Expression> {
+        Ok(self.plain()?.stdin_null().before_spawn(|command| {
+            std::os::unix::process::CommandExt::process_group(command, 0);
+            Ok(())
+        }))
     }
 
     /// Starts it by `how`, leaving a trace of what is run but never of its environment.
@@ -90,6 +93,23 @@ pub fn start_logged(job: &Job, output: &File) -> Result<Running> {
     })?;
     let group = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
     Ok(Running { handle, group })
+}
+
+/// Starts a process that goes on without us, with `input` as its standard input and its output in `output`. It makes
+/// itself a session of its own with `leave_session`.
+pub fn start_detached(job: &Job, input: File, output: &File) -> Result<u32> {
+    let copy = || output.try_clone().map_err(|cause| Error::failed("cannot share the log file").cause(cause));
+    let handle = job.begin(|| {
+        let expression = job.plain()?.stdin_file(input).stdout_file(copy()?).stderr_file(copy()?);
+        expression.start().map_err(|cause| job.not_started(&cause))
+    })?;
+    handle.pids().first().copied().ok_or_else(|| Error::bug("a process without a pid"))
+}
+
+/// Leaves the terminal and the process group we were started in, so that their end is not ours.
+pub fn leave_session() {
+    // Fails only for who leads a group already, and then there is nothing to leave.
+    let _ = rustix::process::setsid();
 }
 
 pub struct Captured {

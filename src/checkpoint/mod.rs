@@ -345,6 +345,10 @@ impl Store {
         Ok(self.runs("WHERE seq = ?1", params![seq])?.pop())
     }
 
+    pub fn run_by_id(&self, id: &str) -> Result<Option<Run>> {
+        Ok(self.runs("WHERE id = ?1", params![id])?.pop())
+    }
+
     fn runs(&self, rest: &str, parameters: impl rusqlite::Params) -> Result<Vec<Run>> {
         let sql = format!("SELECT seq, id, status, recorded_at, finished_at, agent, tag, head FROM run {rest}");
         self.ask(|connection| connection.prepare(&sql)?.query_map(parameters, read_run)?.collect())

@@ -93,8 +93,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let code = match result {
         Ok(code) => code,
         Err(error) => {
-            if json {
-                ui.answer_json(&render::json(&error));
+            match json {
+                Json::No => {}
+                Json::Document => ui.answer_json(&render::json(&error)),
+                Json::Events => ui.answer_json(&run::finished(error.category().exit_code(), Some(&error))),
             }
             render::error(&ui, &error, &std::env::current_dir().unwrap_or_default());
             error.category().exit_code()
@@ -121,14 +123,22 @@ impl Command {
         }
     }
 
-    /// Whether a failure must be told as a document, too.
-    fn json(&self) -> bool {
+    fn json(&self) -> Json {
         match self {
-            Command::Check(command) => command.json,
-            Command::Status(command) => command.json,
-            _ => false,
+            Command::Run(command) if command.json => Json::Events,
+            Command::Check(command) if command.json => Json::Document,
+            Command::Status(command) if command.json => Json::Document,
+            _ => Json::No,
         }
     }
+}
+
+/// In which form a failure is told on stdout, besides the sentence on stderr.
+#[derive(Clone, Copy, Debug)]
+enum Json {
+    No,
+    Document,
+    Events,
 }
 
 /// Wrong usage is never 2: that is an answer of `check`, and agents take it as "block".

@@ -44,6 +44,10 @@ fn snippets(ui: &Ui, listing: &Listing, cwd: &Path) {
 
 /// The document that `--json` prints when a command fails.
 pub fn json(error: &Error) -> Value {
+    json!({ "schema": "agent-handover/error/1", "error": parts(error) })
+}
+
+pub fn parts(error: &Error) -> Value {
     let problems = error.problems().map(|listing| {
         let problems: Vec<Value> = listing
             .problems
@@ -56,15 +60,12 @@ pub fn json(error: &Error) -> Value {
         json!({ "file": listing.path.display().to_string(), "problems": problems })
     });
     json!({
-        "schema": "agent-handover/error/1",
-        "error": {
-            "category": error.category().name(),
-            "exit_code": error.category().exit_code(),
-            "message": error.message(),
-            "causes": error.causes(),
-            "hints": error.hints(),
-            "listing": problems,
-        }
+        "category": error.category().name(),
+        "exit_code": error.category().exit_code(),
+        "message": error.message(),
+        "causes": error.causes(),
+        "hints": error.hints(),
+        "listing": problems,
     })
 }
 

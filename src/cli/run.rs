@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::{Value, json};
 
-use super::Context;
 use super::ui::{StepMark, Ui};
-use crate::base::{duration, env, fs, signals};
+use super::{Context, render};
+use crate::base::{duration, env, fs, process, signals};
 use crate::checkpoint::{StepState, Store};
 use crate::engine::{self, Drained, Event, Goal, Recorded, Request};
 use crate::error::{Category, Error, Result};
@@ -18,6 +19,8 @@ use crate::project::Project;
 
 /// A note is text that people read; a hundred books are not.
 const MAX_NOTE: u64 = 64 << 20;
+/// Of each line of `run --json`.
+const SCHEMA: &str = "agent-handover/run/1";
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
 /// Hand the session over: run every step, finishing interrupted handovers first
@@ -53,6 +56,15 @@ pub struct Run {
     /// Say what each step would do, and do nothing
     #[arg(long, conflicts_with_all = ["resume", "abandon", "restart"])]
     dry_run: bool,
+    /// Record, return at once, and go on in the background
+    #[arg(long, conflicts_with_all = ["resume", "abandon", "dry_run"])]
+    detach: bool,
+    /// Print one event a line as JSON
+    #[arg(long, conflicts_with_all = ["abandon", "dry_run"])]
+    pub json: bool,
+    /// Carry this run out; the lock is standard input
+    #[arg(long, value_name = "RUN", hide = true)]
+    inherited: Option<String>,
     /// How long to wait for another run to end [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
     wait: Option<Duration>,
@@ -71,31 +83,52 @@ fn parse_wait(text: &str) -> Result<Duration, String> {
 
 impl Run {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        if self.inherited.is_some() {
+            process::leave_session();
+        }
         signals::listen();
         let project = context.project(self.checkpoint.as_deref(), self.tag.as_deref())?;
         let wait = self.wait()?;
         if let Some(run) = &self.abandon {
             return abandon(context.ui, &project, run.as_deref(), wait);
         }
-        if self.resume {
-            if !project.checkpoint.exists() {
-                context.ui.tell("nothing to resume: no handover is on record here");
-                return report_executed(context.ui, &[]);
-            }
+        let mut teller = Teller { ui: context.ui, json: self.json };
+        if let Some(id) = &self.inherited {
             let mut store = Store::open(&project.checkpoint)?;
-            let drained = drain(context.ui, &project, &mut store, Goal::Resume, wait)?;
-            return report(context.ui, drained, None);
+            let run = store.run_by_id(id)?.ok_or_else(|| Error::usage(format!("no handover {id} is on record")))?;
+            let drained = engine::drain_inherited(&project, &mut store, run.seq, &mut |event| teller.tell(&event))?;
+            return teller.report(drained, Some(id));
         }
-        let request = self.request(context.ui)?;
+        if self.resume {
+            return teller.resume(&project, wait);
+        }
+        let request = self.request(teller.ui)?;
         if self.dry_run {
             for preview in engine::preview(&project, &request)? {
-                context.ui.answer(&format!("{}: would {}", preview.step, preview.what));
+                teller.ui.answer(&format!("{}: would {}", preview.step, preview.what));
             }
             return Ok(0);
         }
-        let (mut store, recorded) = self.record(context.ui, &project, &request, wait).map_err(not_recorded)?;
-        let drained = drain(context.ui, &project, &mut store, Goal::Run(recorded.seq), wait)?;
-        report(context.ui, drained, Some(&recorded.id))
+        let (mut store, recorded) = self.record(teller.ui, &project, &request, wait).map_err(not_recorded)?;
+        teller.event(json!({ "event": "recorded", "run": recorded.id }));
+        if self.detach {
+            drop(store);
+            let detached = engine::detach(&project, &recorded, self.arguments_of_child(context, &project, &recorded));
+            return Teller { ui: context.ui, json: self.json }.detached(detached, &recorded);
+        }
+        let drained =
+            engine::drain(&project, &mut store, Goal::Run(recorded.seq), wait, &mut |event| teller.tell(&event))?;
+        teller.report(drained, Some(&recorded.id))
+    }
+
+    /// Absolute paths, because the child stands at the root of the project.
+    fn arguments_of_child(&self, context: &Context<'_>, project: &Project, recorded: &Recorded) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec!["run".into(), "--inherited".into(), recorded.id.clone().into()];
+        if let Some(config) = &context.config {
+            arguments.extend(["--config".into(), context.cwd.join(config).into_os_string()]);
+        }
+        arguments.extend(["--checkpoint".into(), project.checkpoint.clone().into_os_string()]);
+        arguments
     }
 
     fn record(&self, ui: &Ui, project: &Project, request: &Request, wait: Duration) -> Result<(Store, Recorded)> {
@@ -143,7 +176,7 @@ impl Run {
             state,
             agent: self.agent.clone(),
             allow_secrets: self.allow_secret.clone(),
-            unattended: false,
+            unattended: self.detach,
         })
     }
 }
@@ -194,8 +227,112 @@ fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>, wait: Duration) ->
     Ok(0)
 }
 
-fn drain(ui: &Ui, project: &Project, store: &mut Store, goal: Goal, wait: Duration) -> Result<Drained> {
-    engine::drain(project, store, goal, wait, &mut |event| tell(ui, &event))
+/// The last line of `--json`, also when the command failed.
+pub fn finished(exit_code: u8, error: Option<&Error>) -> Value {
+    let error = error.map(render::parts);
+    json!({ "schema": SCHEMA, "event": "finished", "exit_code": exit_code, "error": error })
+}
+
+/// Tells what happens: to a person on stderr, or as one JSON document a line on stdout.
+struct Teller<'a> {
+    ui: &'a mut Ui,
+    json: bool,
+}
+
+impl Teller<'_> {
+    fn resume(mut self, project: &Project, wait: Duration) -> Result<u8> {
+        if !project.checkpoint.exists() {
+            self.ui.tell("nothing to resume: no handover is on record here");
+            return self.executed(&[]);
+        }
+        let mut store = Store::open(&project.checkpoint)?;
+        let drained = engine::drain(project, &mut store, Goal::Resume, wait, &mut |event| self.tell(&event))?;
+        self.report(drained, None)
+    }
+
+    fn event(&mut self, mut event: Value) {
+        if self.json {
+            event["schema"] = SCHEMA.into();
+            self.ui.answer_json(&event);
+        }
+    }
+
+    fn tell(&mut self, event: &Event) {
+        match self.json {
+            true => self.event(event_json(event)),
+            false => tell(self.ui, event),
+        }
+    }
+
+    fn executed(&mut self, executed: &[String]) -> Result<u8> {
+        let names = if executed.is_empty() { "(none)".to_owned() } else { executed.join(", ") };
+        match self.json {
+            true => self.ui.answer_json(&finished(0, None)),
+            false => self.ui.answer(&format!("handover steps executed: {names}")),
+        }
+        Ok(0)
+    }
+
+    /// What was executed before it failed; with `--json` the failure itself is the last line.
+    fn executed_before(&mut self, executed: &[String]) -> Result<u8> {
+        if self.json { Ok(0) } else { self.executed(executed) }
+    }
+
+    fn detached(mut self, detached: Result<u32>, recorded: &Recorded) -> Result<u8> {
+        match detached {
+            Ok(pid) if self.json => {
+                self.event(json!({ "event": "detached", "run": recorded.id, "pid": pid }));
+                self.ui.answer_json(&finished(0, None));
+                Ok(0)
+            }
+            Ok(pid) => {
+                self.ui
+                    .answer(&format!("handover {} is recorded and goes on in the background (pid {pid})", recorded.id));
+                Ok(0)
+            }
+            Err(error) => Err(error.follow(&format!("; {} is recorded", recorded.id))),
+        }
+    }
+
+    fn report(mut self, drained: Drained, recorded: Option<&str>) -> Result<u8> {
+        match drained {
+            Drained::Tried { executed, failures } if failures.is_empty() => self.executed(&executed),
+            Drained::Tried { executed, mut failures } => {
+                self.executed_before(&executed)?;
+                let at = failures.iter().position(|failure| failure.mine).unwrap_or(failures.len() - 1);
+                let worst = failures.remove(at);
+                for failure in &failures {
+                    let reason = failure.error.one_line();
+                    self.ui.warn(&format!("handover {} is still unfinished: {reason}", failure.run));
+                }
+                let error = match worst.mine {
+                    true => worst.error,
+                    false => Error::failed(format!(
+                        "this handover is done, but the older {} still is not: {}",
+                        worst.run,
+                        worst.error.one_line()
+                    )),
+                };
+                Err(error.hint("progress is saved: `agent-handover run --resume` tries again"))
+            }
+            Drained::Busy(owner) => {
+                self.executed_before(&[])?;
+                let busy = engine::busy(owner.as_ref(), "`agent-handover status` shows how far it is");
+                Err(recorded.map_or(busy, |id| {
+                    engine::busy(owner.as_ref(), "").follow(&format!("; {id} is recorded and will be taken by it"))
+                }))
+            }
+            Drained::Stopped { stop, executed } => {
+                self.executed_before(&executed)?;
+                let kept = recorded.map(|id| format!("; {id} is recorded and waits")).unwrap_or_default();
+                let error = stop.error().follow(&kept);
+                Err(match stop {
+                    Stop::Paused(_) => error,
+                    Stop::Signal(_) => error.hint("`agent-handover run --resume` goes on where it stopped"),
+                })
+            }
+        }
+    }
 }
 
 /// Progress: one line a step with its duration.
@@ -203,6 +340,10 @@ fn tell(ui: &Ui, event: &Event) {
     match event {
         Event::RunStarted { run, resumed: true } => ui.tell(&format!("resuming handover {run}")),
         Event::RunStarted { run, .. } => ui.tell(&format!("handover {run}")),
+        Event::StepStarted { name, number, of, attempt, .. } => {
+            let again = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
+            ui.tell_live(&format!("{name} ({number} of {of}{again})"));
+        }
         Event::StepEnded { name, ended, .. } => {
             let took = duration::show(ended.duration);
             let detail = ended.detail.as_deref().or(ended.error.as_deref()).unwrap_or_default();
@@ -215,59 +356,23 @@ fn tell(ui: &Ui, event: &Event) {
         Event::Waiting { owner: Some(owner) } => ui.tell(&format!("waiting: {owner}")),
         Event::Waiting { owner: None } => ui.tell("waiting: another process is running a handover"),
         Event::Notice { text } => ui.tell(text),
-        Event::StepStarted { .. } | Event::RunEnded { .. } => {}
+        Event::RunEnded { .. } => {}
     }
 }
 
-fn report_executed(ui: &mut Ui, executed: &[String]) -> Result<u8> {
-    let names = if executed.is_empty() { "(none)".to_owned() } else { executed.join(", ") };
-    ui.answer(&format!("handover steps executed: {names}"));
-    Ok(0)
-}
-
-fn report(ui: &mut Ui, drained: Drained, recorded: Option<&str>) -> Result<u8> {
-    match drained {
-        Drained::Tried { executed, mut failures } => {
-            report_executed(ui, &executed)?;
-            let Some(at) = failures.iter().position(|failure| failure.mine).or(failures.len().checked_sub(1)) else {
-                return Ok(0);
-            };
-            let worst = failures.remove(at);
-            for failure in &failures {
-                ui.warn(&format!("handover {} is still unfinished: {}", failure.run, failure.error.one_line()));
-            }
-            let error = match worst.mine {
-                true => worst.error,
-                false => Error::failed(format!(
-                    "this handover is done, but the older {} still is not: {}",
-                    worst.run,
-                    worst.error.one_line()
-                )),
-            };
-            Err(error.hint("progress is saved: `agent-handover run --resume` tries again"))
-        }
-        Drained::Busy(owner) => {
-            report_executed(ui, &[])?;
-            let busy = engine::busy(owner.as_ref(), "`agent-handover status` shows how far it is");
-            Err(match recorded {
-                Some(id) => {
-                    Error::new(Category::Busy, format!("{}; {id} is recorded and will be taken by it", busy.message()))
-                }
-                None => busy,
-            })
-        }
-        Drained::Stopped { stop, executed } => {
-            report_executed(ui, &executed)?;
-            let error = stop.error();
-            let kept = match recorded {
-                Some(id) => format!("{}; {id} is recorded and waits", error.message()),
-                None => error.message().to_owned(),
-            };
-            let error = Error::new(error.category(), kept);
-            Err(match stop {
-                Stop::Paused(_) => error,
-                Stop::Signal(_) => error.hint("`agent-handover run --resume` goes on where it stopped"),
-            })
-        }
+fn event_json(event: &Event) -> Value {
+    match event {
+        Event::Waiting { owner } => json!({ "event": "waiting", "owner": owner }),
+        Event::RunStarted { run, resumed } => json!({ "event": "run-started", "run": run, "resumed": resumed }),
+        Event::StepStarted { run, name, number, of, attempt } => json!({
+            "event": "step-started", "run": run, "step": name, "number": number, "of": of, "attempt": attempt,
+        }),
+        Event::StepEnded { run, name, number, of, ended } => json!({
+            "event": "step-ended", "run": run, "step": name, "number": number, "of": of, "state": ended.state.name(),
+            "duration_ms": u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
+            "detail": ended.detail, "error": ended.error,
+        }),
+        Event::RunEnded { run, completed } => json!({ "event": "run-ended", "run": run, "completed": completed }),
+        Event::Notice { text } => json!({ "event": "notice", "text": text }),
     }
 }

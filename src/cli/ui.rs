@@ -2,7 +2,8 @@
 
 #![allow(clippy::disallowed_methods)]
 
-use std::io::{self, Write};
+use std::cell::Cell;
+use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 
@@ -19,6 +20,10 @@ pub enum Color {
 pub struct Ui {
     color: anstream::ColorChoice,
     quiet: bool,
+    /// stderr is a terminal that can rewrite a line.
+    live: bool,
+    /// A line stands there that will be rewritten.
+    unfinished: Cell<bool>,
     /// The first thing that went wrong while writing the answer.
     failed: Option<io::Error>,
 }
@@ -28,6 +33,9 @@ const HINT: Style = AnsiColor::Cyan.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default();
 const DIM: Style = Style::new().dimmed();
 
+/// Back to the start of the line, and nothing on it.
+const CLEAR: &str = "\r\x1b[K";
+
 impl Ui {
     pub fn new(color: Color, quiet: bool) -> Ui {
         let color = match color {
@@ -36,7 +44,8 @@ impl Ui {
             Color::Always => anstream::ColorChoice::AlwaysAnsi,
             Color::Never => anstream::ColorChoice::Never,
         };
-        Ui { color, quiet, failed: None }
+        let live = !quiet && io::stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb");
+        Ui { color, quiet, live, unfinished: Cell::new(false), failed: None }
     }
 
     pub fn is_colored(&self) -> bool {
@@ -101,7 +110,17 @@ impl Ui {
         }
     }
 
+    /// What is going on right now; on a terminal only, and gone when the next line comes.
+    pub fn tell_live(&self, line: &str) {
+        if self.live {
+            let _ = write!(io::stderr(), "{CLEAR}… {}", text::one_line(line, 70));
+            self.unfinished.set(true);
+        }
+    }
+
     fn stderr(&self, line: &str) {
+        let clear = if self.unfinished.replace(false) { CLEAR } else { "" };
+        let _ = write!(io::stderr(), "{clear}");
         let mut stream = anstream::AutoStream::new(io::stderr(), self.color);
         let _ = writeln!(stream, "{line}");
     }

@@ -1,5 +1,6 @@
 //! Plan, record, resume, run: the queue of handovers and how it is worked off.
 
+mod detach;
 mod event;
 mod plan;
 mod preview;
@@ -9,10 +10,11 @@ mod runner;
 
 use std::time::Duration;
 
+pub use detach::detach;
 pub use event::{Event, Listener, StepEnd};
 pub use plan::Plan;
 pub use preview::{Preview, preview};
-pub use queue::{Drained, Failure, Goal, drain};
+pub use queue::{Drained, Failure, Goal, drain, drain_inherited};
 
 use runner::Inputs;
 

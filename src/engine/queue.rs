@@ -1,5 +1,6 @@
 //! The queue: whoever holds the lock runs what is unfinished, oldest first.
 
+use std::fs::File;
 use std::time::{Duration, Instant};
 
 use super::event::{Event, Listener};
@@ -71,6 +72,23 @@ impl Locks {
         Ok(Lock::try_take(&project.files_lock())?.map(|files| Locks { own, files: Some(files) }))
     }
 
+    /// With the checkpoint's lock given to us by the process that recorded; the other one, if any, is still to be taken.
+    fn inherited(project: &Project, brake: &Brake) -> Result<Locks> {
+        let own = Lock::inherited(&project.lock())?;
+        if project.files_lock() == project.lock() {
+            return Ok(Locks { own, files: None });
+        }
+        loop {
+            if let Some(files) = Lock::try_take(&project.files_lock())? {
+                return Ok(Locks { own, files: Some(files) });
+            }
+            if let Some(stop) = brake.pressed() {
+                return Err(stop.error());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     fn sign(&mut self, run: &str) -> Result<()> {
         self.own.sign(run)?;
         self.files.as_mut().map_or(Ok(()), |files| files.sign(run))
@@ -91,6 +109,7 @@ pub fn take_lock(project: &Project, wait: Duration, brake: &Brake) -> Result<Loc
     }
 }
 
+/// Works off what is unfinished, oldest first, waiting up to `wait` for whoever is at it.
 pub fn drain(
     project: &Project,
     store: &mut Store,
@@ -106,11 +125,31 @@ pub fn drain(
         Goal::Run(seq) => Some(seq),
         Goal::Resume => None,
     };
-    let mut locks = match wait_for_lock(project, mine.map(|seq| (&*store, seq)), wait, &brake, listener)? {
-        Lockup::Taken(locks) => locks,
-        Lockup::Busy(owner) => return Ok(Drained::Busy(owner)),
-        Lockup::Stopped(stop) => return Ok(Drained::Stopped { stop, executed: Vec::new() }),
-        Lockup::Finished => return done_by_another(store, mine),
+    match wait_for_lock(project, mine.map(|seq| (&*store, seq)), wait, &brake, listener)? {
+        Lockup::Taken(locks) => work_off(project, store, goal, locks, listener),
+        Lockup::Busy(owner) => Ok(Drained::Busy(owner)),
+        Lockup::Stopped(stop) => Ok(Drained::Stopped { stop, executed: Vec::new() }),
+        Lockup::Finished => done_by_another(store, mine),
+    }
+}
+
+/// The same for the child of a detached run, which was given the lock.
+pub fn drain_inherited(project: &Project, store: &mut Store, run: i64, listener: &mut Listener<'_>) -> Result<Drained> {
+    let locks = Locks::inherited(project, &project.brake())?;
+    work_off(project, store, Goal::Run(run), locks, listener)
+}
+
+fn work_off(
+    project: &Project,
+    store: &mut Store,
+    goal: Goal,
+    mut locks: Locks,
+    listener: &mut Listener<'_>,
+) -> Result<Drained> {
+    let brake = project.brake();
+    let mine = match goal {
+        Goal::Run(seq) => Some(seq),
+        Goal::Resume => None,
     };
     if let Some(stop) = brake.pressed() {
         return Ok(Drained::Stopped { stop, executed: Vec::new() });
@@ -160,6 +199,22 @@ pub fn drain(
     }
 }
 
+/// The checkpoint's lock, to be handed over to a child; `None` if somebody holds it.
+pub fn take_to_hand_over(project: &Project, run: &str) -> Result<Option<File>> {
+    // A reader may hold it for the length of a system call.
+    for pause in [0, 1, 2, 4] {
+        std::thread::sleep(Duration::from_millis(pause));
+        if let Some(mut lock) = Lock::try_take(&project.lock())? {
+            if lock.owner_before_died {
+                fs::sweep_temporaries(&project.state, fs::Depth::Tree)?;
+            }
+            lock.sign(run)?;
+            return lock.hand_over().map(Some);
+        }
+    }
+    Ok(None)
+}
+
 fn wait_for_lock(
     project: &Project,
     mine: Option<(&Store, i64)>,
@@ -196,7 +251,7 @@ fn wait_for_lock(
     }
 }
 
-fn owner(project: &Project) -> Option<Owner> {
+pub fn owner(project: &Project) -> Option<Owner> {
     lock::owner(&project.lock()).or_else(|| lock::owner(&project.files_lock()))
 }
 

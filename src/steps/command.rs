@@ -138,7 +138,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     }
     let job = job(context, &params, intent)?;
     let redactor = redactor(&job);
-    fs::create_private_directories(&context.logs)?;
+    fs::create_log_directory(&context.logs)?;
     clean_earlier_logs(context, redactor.as_ref())?;
     let log = log_path(context, context.attempt);
     let output = fs::open_private(&log)?;
