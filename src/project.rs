@@ -10,6 +10,7 @@ use crate::guard::Brake;
 
 const STATE_DIR: &str = ".agent-handover";
 const DATABASE: &str = "checkpoint.db";
+const LOCK: &str = "lock";
 
 /// What the command line says about the project; the environment is asked for the rest.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +33,7 @@ pub struct Project {
 
 impl Project {
     pub fn open(cwd: &Path, options: &Options, kinds: &[KindReader]) -> Result<Project> {
-        let root = find_root(cwd, env::home().as_deref());
+        let root = root(cwd);
         let named = options.config.clone().or_else(|| env::get(env::CONFIG).map(PathBuf::from));
         let file = named.map(|path| cwd.join(path)).or_else(|| find_config(&root));
         let mut config = match &file {
@@ -55,7 +56,16 @@ impl Project {
             (None, None) => state.join(DATABASE),
         };
         let pause_files = pause_files(&root, &config.pause_file);
-        Ok(Project { checkpoint: beside_json(checkpoint), state, pause_files, config, root })
+        // One database, one path, however it was written; a dangling link is refused where it is used.
+        let checkpoint = beside_json(checkpoint);
+        let checkpoint = fs::resolve(&checkpoint).unwrap_or(checkpoint);
+        if checkpoint.file_name().is_none_or(|name| name == LOCK) {
+            return Err(Error::usage(format!(
+                "`{}` cannot be a checkpoint: that is the name of its lock",
+                checkpoint.display()
+            )));
+        }
+        Ok(Project { checkpoint, state, pause_files, config, root })
     }
 
     /// Stops at the project's PAUSE files and at those in the home directory, which stop every project.
@@ -67,27 +77,43 @@ impl Project {
         Brake::new(paths)
     }
 
-    /// The lock of the checkpoint, beside it.
+    /// The lock of the checkpoint, beside it: `lock`, or for a database of another name one of that name.
     pub fn lock(&self) -> PathBuf {
-        self.checkpoint.with_file_name("lock")
-    }
-
-    /// The lock of the project's files. The same one, unless the checkpoint was put elsewhere: then two runs with
-    /// different checkpoints must still not write the same files at once.
-    pub fn files_lock(&self) -> PathBuf {
-        self.state.join("lock")
+        match self.checkpoint.file_name() {
+            Some(name) if name != DATABASE => {
+                let mut name = name.to_owned();
+                name.push(".lock");
+                self.checkpoint.with_file_name(name)
+            }
+            _ => self.checkpoint.with_file_name(LOCK),
+        }
     }
 
     pub fn log_dir(&self) -> PathBuf {
         self.state.join("log")
     }
 
-    /// Makes the state directory, private and invisible to git.
+    /// Makes the state directory, private and invisible to git. What a stranger put there is not used.
     pub fn prepare(&self) -> Result<()> {
+        fs::refuse_foreign_owner(&self.state, "state directory")?;
         if !self.state.is_dir() {
             fs::create_private_directories(&self.state)?;
         }
         let ignore = self.state.join(".gitignore");
+        if !ignore.exists()
+            && self.config.state_dir != STATE_DIR
+            && !fs::names(&self.state)?.iter().all(|name| is_our_name(name))
+        {
+            let message = format!("`state_dir`: `{}` holds files that are not ours", self.state.display());
+            return Err(self.config.error_at(
+                "state_dir",
+                message,
+                "give it a directory of its own: all in it is hidden from git",
+            ));
+        }
+        for path in [&ignore, &self.log_dir(), &self.state.join(LOCK), &self.state.join(DATABASE)] {
+            fs::refuse_symlinks(&self.state, path)?;
+        }
         if !std::fs::metadata(&ignore).is_ok_and(|about| about.len() > 0) {
             fs::write_marker(&ignore, b"*\n")?;
         }
@@ -96,6 +122,17 @@ impl Project {
             _ => Ok(()),
         }
     }
+}
+
+/// What a state directory may hold.
+fn is_our_name(name: &str) -> bool {
+    let ours = [LOCK, "log", ".gitignore", config::FILE_NAME, "PAUSE"];
+    ours.contains(&name) || name.starts_with("checkpoint.") || name.starts_with("index.db")
+}
+
+/// The root of the project around `cwd`, for who needs nothing else of it.
+pub fn root(cwd: &Path) -> PathBuf {
+    find_root(cwd, env::home().as_deref())
 }
 
 /// Where a path from a config is: relative to the project, `~` expanded, and not outside by a symlink.
@@ -123,7 +160,9 @@ fn place_inside(root: &Path, config: &Config, key: &str, text: &str) -> Result<P
 /// The nearest directory upward with something of ours in it, within the git work tree; else its top; else the cwd.
 /// The home directory is a project only for who stands in it.
 fn find_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
-    let allowed = |directory: &&Path| *directory == cwd || Some(*directory) != home;
+    // The current directory comes without symlinks; the home directory as somebody wrote it.
+    let home = home.map(|home| home.canonicalize().unwrap_or_else(|_| home.to_path_buf()));
+    let allowed = |directory: &&Path| *directory == cwd || Some(*directory) != home.as_deref();
     let top = git::top_level(cwd).filter(allowed);
     let is_ours =
         |directory: &&Path| find_config(directory).is_some() || directory.join(STATE_DIR).join(DATABASE).exists();
@@ -137,19 +176,24 @@ fn find_config(directory: &Path) -> Option<PathBuf> {
 }
 
 fn apply_environment(config: &mut Config) -> Result<()> {
-    let values = [
-        (env::MEMORY_DIR, &mut config.memory_dir),
-        (env::HISTORY_DIR, &mut config.history_dir),
-        (env::STATE_DIR, &mut config.state_dir),
-        (env::PAUSE_FILE, &mut config.pause_file),
-    ];
-    for (name, value) in values {
+    for (name, key) in [
+        (env::MEMORY_DIR, "memory_dir"),
+        (env::HISTORY_DIR, "history_dir"),
+        (env::STATE_DIR, "state_dir"),
+        (env::PAUSE_FILE, "pause_file"),
+    ] {
         if let Some(text) = env::get_text(name) {
             if name != env::PAUSE_FILE && !text.starts_with('~') && fs::tidy(Path::new(&text)).is_none() {
                 return Err(Error::usage(format!("`{name}={text}` leaves the project"))
                     .hint("write a path below the project, or an absolute path"));
             }
-            *value = text;
+            config.overridden(key);
+            match key {
+                "memory_dir" => config.memory_dir = text,
+                "history_dir" => config.history_dir = text,
+                "state_dir" => config.state_dir = text,
+                _ => config.pause_file = text,
+            }
         }
     }
     Ok(())

@@ -27,6 +27,9 @@ pub const POINTS: &[&str] = &[
     "fs.written",
     "fs.renamed",
     "fs.replaced",
+    "fs.marked",
+    "fs.moved",
+    "fs.removed",
 ];
 
 struct Fault {

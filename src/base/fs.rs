@@ -3,16 +3,19 @@
 
 #![allow(clippy::disallowed_methods)]
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::fault;
-use crate::error::{Error, Result};
+use crate::error::{Category, Error, Result};
 
 const TEMPORARY_PREFIX: &str = ".agent-handover-";
 const TEMPORARY_SUFFIX: &str = ".tmp";
+/// A symlink at a place of ours is somebody's trap.
+const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|cause| Error::io("read", path, cause))
@@ -20,10 +23,22 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 
 /// `None` if there is nothing at the path.
 pub fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>> {
+    refuse_what_is_no_file(path)?;
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(cause) if is_absent(&cause) => Ok(None),
         Err(cause) => Err(Error::io("read", path, cause)),
+    }
+}
+
+/// Opening a pipe or a device where a file should be could wait for ever.
+pub fn refuse_what_is_no_file(path: &Path) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(about) if !about.is_file() => {
+            let message = format!("`{}` is not a plain file", path.display());
+            Err(Error::new(Category::Io, message).hint("move it away, then try again"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -77,13 +92,15 @@ pub enum Created {
 
 fn write_temporary(path: &Path, content: &[u8]) -> Result<tempfile::NamedTempFile> {
     let failed = |cause: io::Error| Error::io("write", path, cause);
-    let mode = fs::metadata(path).map_or(0o666, |existing| existing.permissions().mode());
     let mut temporary = tempfile::Builder::new()
         .prefix(TEMPORARY_PREFIX)
         .suffix(TEMPORARY_SUFFIX)
-        .permissions(fs::Permissions::from_mode(mode))
+        .permissions(fs::Permissions::from_mode(0o666))
         .tempfile_in(parent(path))
         .map_err(failed)?;
+    if let Ok(existing) = fs::metadata(path) {
+        temporary.as_file().set_permissions(existing.permissions()).map_err(failed)?;
+    }
     temporary.write_all(content).map_err(failed)?;
     temporary.as_file().sync_all().map_err(failed)?;
     fault::at("fs.written");
@@ -92,10 +109,27 @@ fn write_temporary(path: &Path, content: &[u8]) -> Result<tempfile::NamedTempFil
 
 /// Writes a small file in place, where everybody who writes it writes the same: no temporary to be left behind.
 pub fn write_marker(path: &Path, content: &[u8]) -> Result<()> {
-    fs::write(path, content)
-        .and_then(|()| File::open(path)?.sync_all())
-        .map_err(|cause| Error::io("write", path, cause))?;
-    sync_directory(parent(path))
+    refuse_what_is_no_file(path)?;
+    let failed = |cause: io::Error| Error::io("write", path, cause);
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create(true).custom_flags(NO_FOLLOW).open(path).map_err(failed)?;
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(failed)?;
+    sync_directory(parent(path))?;
+    fault::at("fs.marked");
+    Ok(())
+}
+
+/// Creates a file whose existence is what counts. A part of its text may be missing after a kill.
+pub fn create_flag(path: &Path, content: &[u8]) -> Result<Created> {
+    let failed = |cause: io::Error| Error::io("write", path, cause);
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => return Ok(Created::Before),
+        Err(cause) => return Err(failed(cause)),
+        Ok(mut file) => file.write_all(content).and_then(|()| file.sync_all()).map_err(failed)?,
+    }
+    sync_directory(parent(path))?;
+    fault::at("fs.marked");
+    Ok(Created::Now)
 }
 
 /// Creates what is missing of the directory, each level durable before the next.
@@ -149,7 +183,9 @@ fn parent(path: &Path) -> &Path {
 /// Removes a file or a symlink, not what it points at.
 pub fn remove_file(path: &Path) -> Result<()> {
     fs::remove_file(path).map_err(|cause| Error::io("remove", path, cause))?;
-    sync_directory(parent(path))
+    sync_directory(parent(path))?;
+    fault::at("fs.removed");
+    Ok(())
 }
 
 pub fn remove_empty_directory(path: &Path) -> Result<()> {
@@ -159,18 +195,74 @@ pub fn remove_empty_directory(path: &Path) -> Result<()> {
 
 pub fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|cause| Error::io("move", from, cause))?;
-    sync_directory(parent(to))
+    sync_directory(parent(to))?;
+    fault::at("fs.moved");
+    Ok(())
 }
 
 /// A file for appending that only this user can read: logs and the lock.
 pub fn open_private(path: &Path) -> Result<File> {
+    refuse_what_is_no_file(path)?;
     OpenOptions::new()
         .create(true)
         .append(true)
         .read(true)
         .mode(0o600)
+        .custom_flags(NO_FOLLOW)
         .open(path)
         .map_err(|cause| Error::io("open", path, cause))
+}
+
+/// Makes an empty file that only this user can read, unless something is there.
+pub fn create_private_if_absent(path: &Path) -> Result<()> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => Err(Error::io("create", path, cause)),
+        _ => Ok(()),
+    }
+}
+
+/// Held by who reads and then replaces files in a directory, so that no two do so at once, whatever project or
+/// checkpoint they come from. It is the directory itself that is locked, so nothing is left behind.
+#[must_use]
+pub struct DirectoryLock(#[allow(dead_code, reason = "held, not read")] File);
+
+pub fn lock_directory(path: &Path) -> Result<DirectoryLock> {
+    let directory = File::open(path).map_err(|cause| Error::io("open", path, cause))?;
+    // Each holder writes one file; who waits longer than this waits for something that hangs.
+    let start = Instant::now();
+    loop {
+        match directory.try_lock() {
+            Ok(()) => return Ok(DirectoryLock(directory)),
+            Err(TryLockError::WouldBlock) if start.elapsed() < Duration::from_secs(30) => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::failed(format!("another process holds the directory `{}`", path.display()))
+                    .hint("look with `lsof` who it is, end it, and try again"));
+            }
+            // Some network file systems cannot lock a directory; then this protection is not to be had.
+            Err(TryLockError::Error(_)) => return Ok(DirectoryLock(directory)),
+        }
+    }
+}
+
+/// Whoever can write a file that we obey could make us do anything: it must be ours or root's.
+pub fn refuse_foreign_owner(path: &Path, what: &str) -> Result<()> {
+    let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
+    let owners = [Some(about.uid()), fs::metadata(path).ok().map(|about| about.uid())];
+    let user = rustix::process::geteuid().as_raw();
+    match owners.into_iter().flatten().find(|owner| *owner != user && *owner != 0) {
+        None => Ok(()),
+        Some(owner) => {
+            Err(Error::bad_data(format!("the {what} `{}` belongs to user {owner}, not to you", path.display()))
+                .hint("it can make this program run commands: look at it, then make it yours with `chown`"))
+        }
+    }
+}
+
+/// Copies a file to where it may be opened for writing.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).map(|_| ()).map_err(|cause| Error::io("copy", from, cause))
 }
 
 /// Rewrites a private file through `change`, which reads the old content and writes the new.
@@ -192,8 +284,11 @@ pub fn rewrite_private(
     Ok(())
 }
 
-/// Removes a whole directory of ours. What is already gone is no error.
+/// Removes a whole directory of ours, but nothing through a symlink. What is already gone is no error.
 pub fn remove_tree(path: &Path) -> Result<()> {
+    if !fs::symlink_metadata(path).is_ok_and(|about| about.is_dir()) {
+        return Ok(());
+    }
     match fs::remove_dir_all(path) {
         Err(cause) if !is_absent(&cause) => Err(Error::io("remove", path, cause)),
         _ => Ok(()),
@@ -306,10 +401,10 @@ mod tests {
         let file = directory.path().join("a/b/file.md");
         create_directories(file.parent().unwrap()).unwrap();
         replace(&file, b"one").unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
         replace(&file, b"two").unwrap();
         assert_eq!(read(&file).unwrap(), b"two");
-        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o666);
         assert_eq!(names(file.parent().unwrap()).unwrap(), ["file.md"]);
     }
 

@@ -19,6 +19,11 @@ pub fn new_run_id() -> Result<String> {
     Ok(encode(millis, random))
 }
 
+/// Whether a name is one that `new_run_id` could have made.
+pub fn is_run_id(name: &str) -> bool {
+    name.len() == 26 && name.bytes().all(|byte| ALPHABET.contains(&byte))
+}
+
 fn encode(millis: u64, random: [u8; 10]) -> String {
     let mut bytes = [0u8; 16];
     bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
@@ -43,6 +48,7 @@ mod tests {
         let new = encode(1_001, [0; 10]);
         assert!(old < new);
         assert_eq!((old.len(), new.len()), (26, 26));
+        assert!(is_run_id(&old) && !is_run_id("projects"));
         assert_eq!(encode(0, [0; 10]), "0".repeat(26));
         assert_eq!(encode((1 << 48) - 1, [255; 10]), "7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
     }

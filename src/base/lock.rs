@@ -31,23 +31,32 @@ impl std::fmt::Display for Owner {
 pub struct Lock {
     file: File,
     path: PathBuf,
-    /// The previous owner died without letting go, so it may have left temporaries.
-    pub owner_before_died: bool,
-    handed_over: bool,
 }
 
 impl Lock {
-    /// `None` if another process holds it.
+    /// `None` if another process holds it. A reader that only looks holds it for the length of a system call, so a
+    /// few glances are needed to tell.
     pub fn try_take(path: &Path) -> Result<Option<Lock>> {
         let file = fs::open_private(path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(cause)) => return Err(Error::io("lock", path, cause)),
+        for pause in [0, 1, 2, 4, 8] {
+            std::thread::sleep(std::time::Duration::from_millis(pause));
+            match file.try_lock() {
+                Ok(()) => {
+                    let mut lock = Lock { file, path: path.to_path_buf() };
+                    // What it says is of somebody who is gone; unless it is no lock of ours at all.
+                    if !fs::read(path)?.is_empty() && owner(path).is_none() {
+                        return Err(Error::failed(format!("`{}` is not a lock of agent-handover", path.display()))
+                            .hint("it was not changed: move it away, or choose another `--checkpoint`"));
+                    }
+                    lock.write(b"")?;
+                    fault::at("lock.taken");
+                    return Ok(Some(lock));
+                }
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(cause)) => return Err(Error::io("lock", path, cause)),
+            }
         }
-        let owner_before_died = file.metadata().is_ok_and(|about| about.len() > 0);
-        fault::at("lock.taken");
-        Ok(Some(Lock { file, path: path.to_path_buf(), owner_before_died, handed_over: false }))
+        Ok(None)
     }
 
     /// The lock that our parent took and gave us as standard input: the same open file, so the same lock, held without
@@ -61,14 +70,12 @@ impl Lock {
             return Err(Error::usage("standard input is not the lock of this project"));
         }
         file.try_lock().map_err(|cause| failed(cause.into()))?;
-        Ok(Lock { file, path: path.to_path_buf(), owner_before_died: false, handed_over: false })
+        Ok(Lock { file, path: path.to_path_buf() })
     }
 
     /// The open file, to be given to a child. From here on the lock is held as long as the child has it open.
-    pub fn hand_over(mut self) -> Result<File> {
-        let file = self.file.try_clone().map_err(|cause| Error::io("hand over the lock", &self.path, cause))?;
-        self.handed_over = true;
-        Ok(file)
+    pub fn hand_over(self) -> File {
+        self.file
     }
 
     /// Says in the file what is being done under this lock. Not synced: after a power cut nobody holds it.
@@ -92,18 +99,10 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // An empty file tells the next owner that this one ended in order.
-        if !self.handed_over {
-            let _ = self.write(b"");
-        }
-    }
-}
-
 /// Who holds the lock right now, if anybody does. Takes nothing that would stand in a runner's way for longer
 /// than a system call.
 pub fn holder(path: &Path) -> Option<Option<Owner>> {
+    fs::refuse_what_is_no_file(path).ok()?;
     let file = File::open(path).ok()?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Some(owner(path)),
@@ -130,25 +129,22 @@ mod tests {
         let path = directory.path().join("lock");
         assert_eq!(holder(&path), None);
         let mut lock = Lock::try_take(&path).unwrap().unwrap();
-        assert!(!lock.owner_before_died);
         lock.sign("01X").unwrap();
         assert!(Lock::try_take(&path).unwrap().is_none());
         assert_eq!(holder(&path).unwrap().unwrap().run, "01X");
         drop(lock);
         assert_eq!(holder(&path), None);
-        assert!(!Lock::try_take(&path).unwrap().unwrap().owner_before_died);
+        let _lock = Lock::try_take(&path).unwrap().unwrap();
+        assert_eq!(holder(&path), Some(None), "nobody takes the last owner for this one");
     }
 
     #[test]
-    fn a_dead_owner_is_noticed() {
+    fn a_lock_that_is_handed_over_stays_held() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
-        let mut lock = Lock::try_take(&path).unwrap().unwrap();
-        lock.sign("01X").unwrap();
-        // As the kernel does it: the lock goes, the text stays.
-        std::fs::copy(&path, directory.path().join("copy")).unwrap();
-        drop(lock);
-        std::fs::copy(directory.path().join("copy"), &path).unwrap();
-        assert!(Lock::try_take(&path).unwrap().unwrap().owner_before_died);
+        let file = Lock::try_take(&path).unwrap().unwrap().hand_over();
+        assert!(Lock::try_take(&path).unwrap().is_none());
+        drop(file);
+        assert!(Lock::try_take(&path).unwrap().is_some());
     }
 }

@@ -5,14 +5,14 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-use super::fault;
+use super::{fault, signals};
 use crate::error::{Error, Result};
 
 /// How long a group may take to leave after SIGTERM before it gets SIGKILL.
@@ -32,6 +32,10 @@ impl Job {
         let Some((program, arguments)) = self.argv.split_first() else {
             return Err(Error::bug("a process without a program"));
         };
+        // A program given by a relative path is one of the directory it runs in, not of ours.
+        let path = Path::new(program);
+        let is_relative = path.is_relative() && path.components().count() > 1;
+        let program = if is_relative { self.directory.join(path).into_os_string() } else { program.clone() };
         let mut expression = duct::cmd(program, arguments).dir(&self.directory).unchecked();
         for name in &self.env_remove {
             expression = expression.env_remove(name);
@@ -63,6 +67,9 @@ impl Job {
         let program = self.argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
         let error = Error::failed(format!("cannot start `{program}`")).cause(cause);
         match cause.kind() {
+            std::io::ErrorKind::ArgumentListTooLong | std::io::ErrorKind::InvalidInput => {
+                error.hint("an argument or a variable is too long or holds a NUL: write it to a file and pass its name")
+            }
             std::io::ErrorKind::NotFound => error.hint(format!(
                 "check that `{program}` is installed and that the directory `{}` exists",
                 self.directory.display()
@@ -132,11 +139,14 @@ pub fn capture(job: &Job, timeout: Duration, max: u64) -> Result<Captured> {
     let (stdout, in_time) = std::thread::scope(|scope| {
         let end = &end;
         let watchdog = scope.spawn(move || {
-            let in_time = watched.recv_timeout(timeout) != Err(RecvTimeoutError::Timeout);
-            if !in_time {
-                end();
+            let start = Instant::now();
+            while watched.recv_timeout(LOOK.min(timeout)) == Err(RecvTimeoutError::Timeout) {
+                if start.elapsed() >= timeout || signals::received().is_some() {
+                    end();
+                    return false;
+                }
             }
-            in_time
+            true
         });
         let mut stdout = Vec::new();
         let read = (&reader).take(max + 1).read_to_end(&mut stdout).map(|_| stdout);

@@ -12,13 +12,21 @@ static RECEIVED: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 /// Starts listening. Without this call signals do what they always do.
 pub fn listen() {
     let received = RECEIVED.get_or_init(Arc::default);
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
+    // What whoever started us chose to ignore (`nohup`, a background job) stays ignored.
+    for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)) {
         // A signal that cannot be caught keeps its default: the process ends and the next run resumes.
         let _ = signal_hook::flag::register_usize(signal, Arc::clone(received), signal.unsigned_abs() as usize);
     }
     // A file-size limit then fails the write with an error we can report, instead of ending us. A handler, not
     // "ignore", because children would inherit the latter.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
+
+/// As Linux tells it; elsewhere nothing is known to be ignored.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (signal - 1)) != 0)
 }
 
 /// The last signal that arrived since `listen`.

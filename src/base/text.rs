@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 /// Control characters out, except newline and tab: what reaches a terminal must not be able to steer it.
 pub fn printable(text: &str) -> String {
-    text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_control(*c)).collect()
+    text.chars().filter(|c| !is_unprintable(*c)).collect()
 }
 
 /// The same on one line, cut to at most `max` characters.
@@ -20,6 +20,11 @@ pub fn one_line(text: &str, max: usize) -> String {
         }
     }
     line
+}
+
+/// What `printable` takes out.
+pub fn is_unprintable(c: char) -> bool {
+    is_control(c) && !matches!(c, '\n' | '\t')
 }
 
 /// C0, C1, and the invisible characters that reorder or hide text.

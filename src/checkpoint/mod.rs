@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 
-use crate::base::{fault, fs};
+use crate::base::{fault, fs, signals};
 use crate::error::{Category, Error, Result};
 
 /// How long a writer waits for another writer; each holds the database for one small transaction.
@@ -66,6 +66,8 @@ pub struct NewRun<'a> {
     pub recorded_at: &'a str,
     pub agent: &'a str,
     pub tag: &'a str,
+    /// Where its state is written, so that another run knows whether it is the same place.
+    pub memory_dir: &'a str,
     pub head: Option<&'a str>,
     pub plan: &'a str,
     pub inputs: &'a str,
@@ -103,6 +105,13 @@ pub struct Step {
     pub error: Option<String>,
 }
 
+/// What becomes of the unfinished runs when a new one is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    Keep,
+    GiveUp,
+}
+
 /// How a step ended.
 #[derive(Clone, Debug)]
 pub struct Settled {
@@ -133,19 +142,23 @@ pub enum Next<'a> {
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    /// Holds the copy that is read where the file itself cannot be.
+    scratch: Option<tempfile::TempDir>,
 }
 
 impl Store {
     /// For writing; creates the file if it is not there.
     pub fn open(path: &Path) -> Result<Store> {
         // Created by us first, because SQLite would let everybody read it.
-        drop(fs::open_private(path)?);
+        fs::create_private_if_absent(path)?;
+        fs::refuse_what_is_no_file(path)?;
+        fs::refuse_foreign_owner(path, "checkpoint")?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(|cause| explain(path, cause))?;
-        let mut store = Store { connection, path: path.to_path_buf() };
+        let mut store = Store { connection, path: path.to_path_buf(), scratch: None };
         store.prepare().map_err(|cause| explain(path, cause))?;
         let version = store.version()?;
-        if version == 0 {
+        if version < schema::newest() {
             schema::migrate(&mut store.connection).map_err(|cause| explain(path, cause))?;
             fault::at("checkpoint.created");
         } else if version > schema::newest() {
@@ -160,7 +173,7 @@ impl Store {
     }
 
     fn prepare(&mut self) -> rusqlite::Result<()> {
-        self.connection.busy_timeout(WRITER_WAIT)?;
+        self.connection.busy_handler(Some(wait_for_writer))?;
         // The last connection would otherwise fold the log into the file on closing, at four more fsyncs.
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         // Instead it is folded in every few runs, and kept short: a reader has to look through what is in it.
@@ -168,14 +181,9 @@ impl Store {
         self.connection.pragma_update(None, "journal_size_limit", 1 << 20)?;
         self.connection.pragma_update(None, "synchronous", "FULL")?;
         self.connection.pragma_update(None, "foreign_keys", true)?;
-        // Reading the mode first tells a foreign or damaged file before anything about it is changed.
-        let id: i32 = self.connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
-        let mode: String = self.connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
         let tables: i64 = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-        if mode != "wal" && (id == schema::APPLICATION_ID || tables == 0) {
-            self.switch_to_wal()?;
-        }
-        Ok(())
+        // Only a file without anything in it is given the mode we want; nothing of any other is changed by opening it.
+        if tables == 0 { self.switch_to_wal() } else { Ok(()) }
     }
 
     /// Changing the mode needs the file for itself for a moment and does not wait by itself.
@@ -197,19 +205,25 @@ impl Store {
         match std::fs::metadata(path) {
             Err(cause) if fs::is_absent(&cause) => return Ok(None),
             Err(cause) => return Err(Error::io("read", path, cause)),
-            Ok(_) => {}
+            Ok(_) => {
+                fs::refuse_what_is_no_file(path)?;
+                fs::refuse_foreign_owner(path, "checkpoint")?;
+            }
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(|cause| explain(path, cause))?;
         connection.busy_timeout(READER_WAIT).map_err(|cause| explain(path, cause))?;
-        let mut store = Store { connection, path: path.to_path_buf() };
+        let mut store = Store { connection, path: path.to_path_buf(), scratch: None };
         let version = match store.version() {
-            // In a directory we cannot write SQLite cannot make the shared memory it wants; without a log beside
-            // the file there is nothing to share, and it may be read as it lies.
-            Err(_) if !store.sibling("-wal").exists() => {
-                let uri = format!("file:{}?immutable=1", uri_path(path));
-                store.connection = Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
-                    .map_err(|cause| explain(path, cause))?;
+            // In a directory we cannot write SQLite cannot make the shared memory it wants; a copy can be read.
+            Err(error) if error.category() == Category::Io => {
+                let scratch = tempfile::tempdir().map_err(|cause| explain_scratch(path, &cause))?;
+                let copy = scratch.path().join("checkpoint.db");
+                for part in ["", "-wal"].into_iter().filter(|part| sibling(path, part).exists()) {
+                    fs::copy(&sibling(path, part), &sibling(&copy, part))?;
+                }
+                store.connection = Connection::open(&copy).map_err(|cause| explain(path, cause))?;
+                store.scratch = Some(scratch);
                 store.version()?
             }
             version => version?,
@@ -239,17 +253,41 @@ impl Store {
         Err(damaged(&self.path, "it is a database of another program"))
     }
 
-    fn sibling(&self, suffix: &str) -> PathBuf {
-        sibling(&self.path, suffix)
+    /// Whether a run is on record although recording it failed: the disk may refuse after the log was written, and what
+    /// counts is how the next process to open the file reads that log.
+    pub fn is_recorded_all_the_same(&mut self, id: &str) -> bool {
+        let Ok(nothing) = Connection::open_in_memory() else { return false };
+        drop(std::mem::replace(&mut self.connection, nothing));
+        match Store::open(&self.path) {
+            Ok(again) => {
+                *self = again;
+                self.run_by_id(id).is_ok_and(|run| run.is_some())
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Reads everything once: damage may lie anywhere.
+    pub fn examine(&self) -> Result<()> {
+        let answer: String =
+            self.ask(|connection| connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
+        if answer != "ok" {
+            return Err(damaged(&self.path, &answer));
+        }
+        self.unfinished(u32::MAX).map(|_| ())
     }
 
     /// The first step of every handover: from here nothing can be lost.
-    pub fn record(&mut self, run: &NewRun<'_>) -> Result<i64> {
+    pub fn record(&mut self, run: &NewRun<'_>, others: Others) -> Result<i64> {
         let seq = self.write(|transaction| {
+            if others == Others::GiveUp {
+                let sql = "UPDATE run SET status = 'abandoned', finished_at = ?1 WHERE status = 'unfinished'";
+                transaction.execute(sql, [run.recorded_at])?;
+            }
             transaction.execute(
-                "INSERT INTO run (id, status, recorded_at, agent, tag, head, plan, inputs)
-                 VALUES (?1, 'unfinished', ?2, ?3, ?4, ?5, ?6, ?7)",
-                params![run.id, run.recorded_at, run.agent, run.tag, run.head, run.plan, run.inputs],
+                "INSERT INTO run (id, status, recorded_at, agent, tag, memory_dir, head, plan, inputs)
+                 VALUES (?1, 'unfinished', ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![run.id, run.recorded_at, run.agent, run.tag, run.memory_dir, run.head, run.plan, run.inputs],
             )?;
             let seq = transaction.last_insert_rowid();
             let mut insert = transaction
@@ -265,7 +303,12 @@ impl Store {
 
     /// Records how steps ended, if any did, together with what comes next.
     pub fn advance(&mut self, run: i64, settled: &[Settled], next: Next<'_>) -> Result<()> {
-        self.write(|transaction| {
+        let is_unfinished = self.write(|transaction| {
+            let sql = "SELECT status = 'unfinished' FROM run WHERE seq = ?1";
+            let is_unfinished: bool = transaction.prepare_cached(sql)?.query_row([run], |row| row.get(0))?;
+            if !is_unfinished {
+                return Ok(false);
+            }
             for settled in settled {
                 let millis = i64::try_from(settled.duration.as_millis()).unwrap_or(i64::MAX);
                 transaction
@@ -296,8 +339,11 @@ impl Store {
                 Next::Complete { at } => complete(transaction, run, at)?,
                 Next::Rest => {}
             }
-            Ok(())
+            Ok(true)
         })?;
+        if !is_unfinished {
+            return Err(Error::failed("another process gave this handover up while it was running"));
+        }
         fault::at(match next {
             Next::Intend { .. } => "checkpoint.intended",
             Next::Complete { .. } => "checkpoint.completed",
@@ -321,9 +367,13 @@ impl Store {
         Ok(())
     }
 
-    /// What is still to be done, oldest first.
-    pub fn unfinished(&self) -> Result<Vec<Run>> {
-        self.runs("WHERE status = 'unfinished' ORDER BY seq", params![])
+    /// What is still to be done, oldest first; but what kept killing its process comes last, so that it stands in
+    /// nobody's way.
+    pub fn unfinished(&self, deaths_to_park: u32) -> Result<Vec<Run>> {
+        let rest = "WHERE status = 'unfinished' ORDER BY EXISTS (
+                SELECT 1 FROM step WHERE step.run = run.seq AND state = 'intended' AND error IS NULL AND deaths + 1 >= ?1
+            ), seq";
+        self.runs(rest, params![deaths_to_park])
     }
 
     pub fn oldest_unfinished(&self) -> Result<Option<Run>> {
@@ -374,14 +424,16 @@ impl Store {
         })
     }
 
-    /// A younger run that has done, or has begun, a step of this kind.
+    /// A younger run that has done a step of this kind for the same memory, or has begun it and will go on.
     pub fn younger_run_with(&self, kind: &str, run: i64) -> Result<Option<String>> {
         self.ask(|connection| {
             connection
                 .query_row(
-                    "SELECT run.id FROM run JOIN step ON step.run = run.seq
-                     WHERE run.seq > ?1 AND step.kind = ?2 AND step.state IN ('intended', 'done')
-                     ORDER BY run.seq DESC LIMIT 1",
+                    "SELECT younger.id FROM run JOIN run AS younger JOIN step ON step.run = younger.seq
+                     WHERE run.seq = ?1 AND younger.seq > run.seq AND younger.memory_dir = run.memory_dir
+                     AND step.kind = ?2
+                     AND (step.state = 'done' OR step.state = 'intended' AND younger.status = 'unfinished')
+                     ORDER BY younger.seq DESC LIMIT 1",
                     params![run, kind],
                     |row| row.get(0),
                 )
@@ -402,6 +454,13 @@ impl Store {
     fn ask<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         question(&self.connection).map_err(|cause| explain(&self.path, cause))
     }
+}
+
+/// Waits for another writer, but not for longer than anybody would want to, and not when we are asked to stop.
+fn wait_for_writer(tries: i32) -> bool {
+    let pause = Duration::from_millis(5);
+    std::thread::sleep(pause);
+    signals::received().is_none() && pause * tries.unsigned_abs() < WRITER_WAIT
 }
 
 /// The run is over: what only a resume needed goes, and so do runs from long ago.
@@ -472,9 +531,18 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Percent-encodes what has a meaning in a `file:` address.
-fn uri_path(path: &Path) -> String {
-    path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
+/// Whether this is a good file of a newer program, rather than a damaged one.
+pub fn is_of_the_future(path: &Path) -> bool {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let ask = |pragma: &str| {
+        let connection = Connection::open_with_flags(path, flags).ok()?;
+        connection.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0)).ok()
+    };
+    ask("application_id") == Some(schema::APPLICATION_ID) && ask("user_version") > Some(schema::newest())
+}
+
+fn explain_scratch(path: &Path, cause: &std::io::Error) -> Error {
+    Error::io("read, for lack of a place for a copy,", path, cause)
 }
 
 fn damaged(path: &Path, cause: &str) -> Error {
@@ -490,6 +558,10 @@ fn explain(path: &Path, cause: rusqlite::Error) -> Error {
         Some(ErrorCode::DatabaseCorrupt) => damaged(path, &reason),
         // A table or column that should be there is not.
         Some(ErrorCode::Unknown) => damaged(path, &reason),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) if signals::received().is_some() => {
+            let number = signals::received().unwrap_or(0);
+            Error::new(Category::Signal(number), format!("interrupted by {}", signals::name(number)))
+        }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             Error::failed(format!("`{}` is locked by another process", path.display())).cause(reason)
         }
@@ -500,7 +572,11 @@ fn explain(path: &Path, cause: rusqlite::Error) -> Error {
             | ErrorCode::SystemIoFailure
             | ErrorCode::PermissionDenied,
         ) => Error::new(Category::Io, format!("cannot use the checkpoint `{}`", path.display())).cause(reason),
-        _ => Error::bug(format!("the checkpoint `{}` refused a statement", path.display())).cause(reason),
+        Some(ErrorCode::ConstraintViolation | ErrorCode::ApiMisuse) => {
+            Error::bug(format!("the checkpoint `{}` refused a statement", path.display())).cause(reason)
+        }
+        // What was read back is not what is ever written: a value of a wrong type, text that is none.
+        _ => damaged(path, &reason),
     }
 }
 
@@ -517,16 +593,20 @@ mod tests {
 
     fn record(store: &mut Store, id: &str) -> i64 {
         store
-            .record(&NewRun {
-                id,
-                recorded_at: "2026-11-15T10:00:00Z",
-                agent: "",
-                tag: "t",
-                head: None,
-                plan: "{}",
-                inputs: "{\"note\":\"n\"}",
-                steps: vec![("note", "note"), ("state", "state")],
-            })
+            .record(
+                &NewRun {
+                    id,
+                    recorded_at: "2026-11-15T10:00:00Z",
+                    agent: "",
+                    tag: "t",
+                    memory_dir: "memory",
+                    head: None,
+                    plan: "{}",
+                    inputs: "{\"note\":\"n\"}",
+                    steps: vec![("note", "note"), ("state", "state")],
+                },
+                Others::Keep,
+            )
             .unwrap()
     }
 
@@ -564,6 +644,9 @@ mod tests {
         store.advance(young, &[], Next::Intend { position: 1, intent: "{}", died: false }).unwrap();
         assert_eq!(store.younger_run_with("state", old).unwrap().as_deref(), Some("B"));
         assert_eq!(store.younger_run_with("state", young).unwrap(), None);
+        // Begun, but given up: then nobody will write it.
+        store.abandon(&[young], "x").unwrap();
+        assert_eq!(store.younger_run_with("state", old).unwrap(), None);
     }
 
     #[test]
@@ -606,6 +689,6 @@ mod tests {
         store.advance(new, &[], Next::Complete { at: "x" }).unwrap();
         assert!(store.run(old).unwrap().is_none());
         assert!(store.steps(old).unwrap().is_empty());
-        assert_eq!(store.unfinished().unwrap()[0].id, "unfinished");
+        assert_eq!(store.unfinished(5).unwrap()[0].id, "unfinished");
     }
 }

@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &["
         finished_at TEXT,
         agent       TEXT NOT NULL,
         tag         TEXT NOT NULL,
+        memory_dir  TEXT NOT NULL,
         head        TEXT,
         plan        TEXT,
         inputs      TEXT

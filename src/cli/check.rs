@@ -42,7 +42,7 @@ impl Check {
                 "exit_code": answer.code,
                 "run": answer.run.map(|run| run.id),
                 "message": answer.line,
-                "paused": paused.map(|pause| json!({ "file": pause.path.display().to_string(), "reason": pause.reason })),
+                "paused": paused.map(|pause| pause.json()),
             }));
             return Ok(answer.code);
         }

@@ -1,5 +1,7 @@
 //! `init`: a commented config to start from.
 
+use std::path::Path;
+
 use clap::Args;
 
 use super::Context;
@@ -7,6 +9,7 @@ use crate::base::fs;
 use crate::config;
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
+use crate::project;
 
 /// Write a commented handover.toml for this project
 #[derive(Args)]
@@ -14,24 +17,33 @@ pub struct Init {}
 
 impl Init {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        let project = context.project(None, None)?;
-        if let Some(stop) = project.brake().pressed() {
-            return Err(stop.error());
-        }
-        let file = project.root.join(config::FILE_NAME);
-        let exists = |path: &std::path::Path| {
+        let exists = |path: &Path| {
             Error::failed(format!("`{}` is there already and was not changed", path.display()))
                 .hint("edit it, or move it away and run `agent-handover init` again")
         };
-        if let Some(existing) = &project.config.file {
-            return Err(exists(existing));
+        // With `--config` that is the file to write; there need be none yet.
+        let named = context.config.take().map(|path| context.cwd.join(path));
+        let project = match context.project(None, None) {
+            Err(error) if named.is_none() => return Err(error),
+            other => other,
+        };
+        let root = project.as_ref().map_or_else(|_| project::root(&context.cwd), |project| project.root.clone());
+        if let Some(stop) = project.as_ref().ok().and_then(|project| project.brake().pressed()) {
+            return Err(stop.error());
         }
-        let remotes = match git::top_level(&project.root) {
-            Some(_) => Git::at(&project.root).remotes().unwrap_or_default(),
+        let existing = project.ok().and_then(|project| project.config.file);
+        let file = named.clone().unwrap_or_else(|| root.join(config::FILE_NAME));
+        if let Some(existing) = existing.filter(|_| named.is_none()) {
+            return Err(exists(&existing));
+        }
+        let remotes = match git::top_level(&root) {
+            Some(_) => Git::at(&root).remotes().unwrap_or_default(),
             None => Vec::new(),
         };
-        // Whoever was killed here left the config missing, and perhaps a temporary.
-        fs::sweep_temporaries(&project.root, fs::Depth::Directory)?;
+        // Whoever was killed here left the config missing, and perhaps a temporary. Nobody else makes any here.
+        let directory = file.parent().unwrap_or(&root);
+        let _alone = fs::lock_directory(directory)?;
+        fs::sweep_temporaries(directory, fs::Depth::Directory)?;
         match fs::create_new(&file, for_project(&remotes).as_bytes())? {
             fs::Created::Before => Err(exists(&file)),
             fs::Created::Now => {

@@ -44,7 +44,7 @@ struct Global {
 
 #[derive(Subcommand)]
 enum Command {
-    Run(run::Run),
+    Run(Box<run::Run>),
     Check(check::Check),
     Status(status::Status),
     Pause(pause::Pause),
@@ -84,12 +84,15 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut ui = Ui::new(cli.global.color, cli.global.quiet);
     ui::trace();
     let json = cli.command.json();
-    let cwd = std::env::current_dir()
-        .map_err(|cause| Error::new(Category::Io, "the current directory cannot be read").cause(cause));
+    let cwd = std::env::current_dir().map_err(|cause| {
+        let error = Error::new(Category::Io, "the current directory cannot be read").cause(cause);
+        error.hint("it may have been deleted: `cd` to a directory that is there")
+    });
     let result = cwd.and_then(|cwd| {
         let mut context = Context { cwd, config: cli.global.config, ui: &mut ui };
         cli.command.execute(&mut context)
     });
+    let answered = result.is_ok();
     let code = match result {
         Ok(code) => code,
         Err(error) => {
@@ -103,8 +106,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     match ui.write_error() {
-        Some(cause) if code == 0 => {
+        Some(cause) if answered => {
             ui.error(&format!("cannot write the answer: {cause}"));
+            ui.hint(&format!("what was asked for is done; its exit code would have been {code}"));
             ExitCode::from(Category::Io.exit_code())
         }
         _ => ExitCode::from(code),

@@ -6,6 +6,7 @@ use super::Context;
 use crate::base::{fs, text};
 use crate::error::{Category, Error, Result};
 use crate::guard::Brake;
+use crate::project;
 
 /// Stop all handovers in this project until `unpause`
 #[derive(Args)]
@@ -17,13 +18,22 @@ pub struct Pause {
 
 impl Pause {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        let project = context.project(None, None)?;
-        let file = &project.pause_files[0];
-        if let Some(directory) = file.parent() {
+        // The brake must work also where the config cannot be read.
+        let file = match context.project(None, None) {
+            Ok(project) => project.pause_files[0].clone(),
+            Err(error) => {
+                context.ui.warn(&format!(
+                    "the config cannot be read ({}), so the project's own PAUSE is used",
+                    error.message()
+                ));
+                project::root(&context.cwd).join("PAUSE")
+            }
+        };
+        if let Some(directory) = file.parent().filter(|directory| !directory.is_dir()) {
             fs::create_directories(directory)?;
         }
         let reason = self.reason.map(|reason| format!("{}\n", text::one_line(&reason, 200))).unwrap_or_default();
-        let said = match fs::create_new(file, reason.as_bytes())? {
+        let said = match fs::create_flag(&file, reason.as_bytes())? {
             fs::Created::Now => format!("paused: `agent-handover unpause` or removing {} goes on", file.display()),
             fs::Created::Before => format!("already paused by {}", file.display()),
         };

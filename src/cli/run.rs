@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 
 use super::ui::{StepMark, Ui};
 use super::{Context, render};
+use crate::base::lock::Lock;
 use crate::base::{duration, env, fs, process, signals};
 use crate::checkpoint::{StepState, Store};
-use crate::engine::{self, Drained, Event, Goal, Recorded, Request};
+use crate::engine::{self, Drained, Event, Goal, Recorded, Request, Whose};
 use crate::error::{Category, Error, Result};
 use crate::guard::{Stop, secrets};
 use crate::project::Project;
@@ -36,10 +37,10 @@ pub struct Run {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     current_state: Option<OsString>,
     /// Name of the stream of notes this one belongs to
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     tag: Option<String>,
     /// The agent that ran the session
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     agent: Option<String>,
     /// Record a text that looks like this kind of secret, for once
     #[arg(long, value_name = "KIND", value_parser = secret_kinds())]
@@ -86,38 +87,45 @@ impl Run {
         if self.inherited.is_some() {
             process::leave_session();
         }
-        signals::listen();
-        let project = context.project(self.checkpoint.as_deref(), self.tag.as_deref())?;
+        let says_something_new = !(self.resume || self.dry_run || self.inherited.is_some() || self.abandon.is_some());
+        let lost = |error: Error| if says_something_new { not_recorded(error) } else { error };
+        let project = context.project(self.checkpoint.as_deref(), self.tag.as_deref()).map_err(lost)?;
         let wait = self.wait()?;
         if let Some(run) = &self.abandon {
-            return abandon(context.ui, &project, run.as_deref(), wait);
+            return abandon(context.ui, &project, run.as_deref());
         }
-        let mut teller = Teller { ui: context.ui, json: self.json };
-        if let Some(id) = &self.inherited {
-            let mut store = Store::open(&project.checkpoint)?;
-            let run = store.run_by_id(id)?.ok_or_else(|| Error::usage(format!("no handover {id} is on record")))?;
-            let drained = engine::drain_inherited(&project, &mut store, run.seq, &mut |event| teller.tell(&event))?;
-            return teller.report(drained, Some(id));
-        }
-        if self.resume {
-            return teller.resume(&project, wait);
-        }
-        let request = self.request(teller.ui)?;
+        // Before this, whoever waits for standard input can simply be ended.
+        let request = self.request(context.ui).map_err(lost)?;
+        signals::listen();
         if self.dry_run {
             for preview in engine::preview(&project, &request)? {
-                teller.ui.answer(&format!("{}: would {}", preview.step, preview.what));
+                context.ui.answer(&format!("{}: would {}", preview.step, preview.what));
             }
             return Ok(0);
         }
-        let (mut store, recorded) = self.record(teller.ui, &project, &request, wait).map_err(not_recorded)?;
-        teller.event(json!({ "event": "recorded", "run": recorded.id }));
+        if self.resume || self.inherited.is_some() {
+            let teller = Teller { ui: context.ui, json: self.json };
+            return match &self.inherited {
+                Some(id) => teller.carry_out(&project, id),
+                None => teller.resume(&project, wait),
+            };
+        }
+        let (mut store, recorded, lock) = self.record(context.ui, &project, &request, wait).map_err(not_recorded)?;
+        let child = self.arguments_of_child(context, &project, &recorded);
+        let mut teller = Teller { ui: context.ui, json: self.json };
+        teller.recorded(&recorded);
         if self.detach {
             drop(store);
-            let detached = engine::detach(&project, &recorded, self.arguments_of_child(context, &project, &recorded));
-            return Teller { ui: context.ui, json: self.json }.detached(detached, &recorded);
+            let detached = engine::detach(&project, &recorded, lock, child);
+            return teller.detached(detached, &recorded);
         }
-        let drained =
-            engine::drain(&project, &mut store, Goal::Run(recorded.seq), wait, &mut |event| teller.tell(&event))?;
+        let goal = Goal::Run(recorded.seq);
+        let listener = &mut |event: Event| teller.tell(&event);
+        let drained = match lock {
+            Some(lock) => engine::work_off(&project, &mut store, goal, lock, listener),
+            None => engine::drain(&project, &mut store, goal, wait, listener),
+        };
+        let drained = drained.map_err(|error| engine::recorded_all_the_same(error, &recorded.id))?;
         teller.report(drained, Some(&recorded.id))
     }
 
@@ -131,25 +139,27 @@ impl Run {
         arguments
     }
 
-    fn record(&self, ui: &Ui, project: &Project, request: &Request, wait: Duration) -> Result<(Store, Recorded)> {
+    fn record(
+        &self,
+        ui: &Ui,
+        project: &Project,
+        request: &Request,
+        wait: Duration,
+    ) -> Result<(Store, Recorded, Option<Lock>)> {
         project.prepare()?;
-        let mut store = if self.restart {
-            let (store, given_up, aside) = engine::restart(project, wait)?;
-            if let Some(aside) = aside {
-                ui.warn(&format!("the damaged database was moved to `{}`", aside.display()));
-            }
-            for run in given_up {
-                ui.warn(&format!("gave up handover {}", run.id));
-            }
-            store
-        } else {
-            Store::open(&project.checkpoint)?
-        };
-        let recorded = engine::record(project, &mut store, request)?;
-        for warning in &recorded.warnings {
-            ui.warn(warning);
+        if !self.restart {
+            let mut store = Store::open(&project.checkpoint)?;
+            let recorded = engine::record(project, &mut store, request)?;
+            return Ok((store, recorded, None));
         }
-        Ok((store, recorded))
+        let restarted = engine::restart(project, request, wait)?;
+        if let Some(aside) = restarted.aside {
+            ui.warn(&format!("the damaged database was moved to `{}`", aside.display()));
+        }
+        for run in restarted.given_up {
+            ui.warn(&format!("gave up handover {}", run.id));
+        }
+        Ok((restarted.store, restarted.recorded, Some(restarted.lock)))
     }
 
     /// Inside a `command` step the lock is our own ancestor's: waiting for it would only end at the time limit.
@@ -167,7 +177,13 @@ impl Run {
     fn request(&self, ui: &Ui) -> Result<Request> {
         let note = match (&self.note, &self.note_file) {
             (Some(note), _) => Some(text_of(ui, "the note", note.clone().into_encoded_bytes())),
-            (None, Some(file)) => Some(text_of(ui, "the note", read_note(file)?)),
+            (None, Some(file)) => {
+                let bytes = read_note(file)?;
+                if bytes.is_empty() {
+                    ui.warn(&format!("there is no note in `{}`", file.display()));
+                }
+                Some(text_of(ui, "the note", bytes))
+            }
             (None, None) => None,
         };
         let state = self.current_state.clone().map(|state| text_of(ui, "the state", state.into_encoded_bytes()));
@@ -183,9 +199,11 @@ impl Run {
 
 /// Nobody may believe that what they said is safe when it is not.
 fn not_recorded(error: Error) -> Error {
+    let is_recorded = error.hints().iter().any(|hint| hint.contains("--resume"));
     match error.category() {
-        Category::Io | Category::Failed => error.hint("nothing was recorded: mend this, then run the handover again"),
-        _ => error,
+        Category::Usage | Category::Bug => error,
+        _ if is_recorded => error,
+        _ => error.hint("nothing was recorded: mend this, then run the handover again"),
     }
 }
 
@@ -211,13 +229,13 @@ fn text_of(ui: &Ui, what: &str, bytes: Vec<u8>) -> String {
     })
 }
 
-fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>, wait: Duration) -> Result<u8> {
+fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>) -> Result<u8> {
     if !project.checkpoint.exists() {
         ui.answer("nothing to abandon: no handover is on record here");
         return Ok(0);
     }
     let mut store = Store::open(&project.checkpoint)?;
-    let given_up = engine::abandon(project, &mut store, run, wait)?;
+    let given_up = engine::abandon(project, &mut store, run)?;
     for run in &given_up {
         ui.answer(&format!("gave up handover {}; its record and inputs are kept", run.id));
     }
@@ -248,6 +266,23 @@ impl Teller<'_> {
         let mut store = Store::open(&project.checkpoint)?;
         let drained = engine::drain(project, &mut store, Goal::Resume, wait, &mut |event| self.tell(&event))?;
         self.report(drained, None)
+    }
+
+    /// The child of a detached run: the lock is standard input.
+    fn carry_out(mut self, project: &Project, id: &str) -> Result<u8> {
+        let lock = Lock::inherited(&project.lock())?;
+        let mut store = Store::open(&project.checkpoint)?;
+        let run = store.run_by_id(id)?.ok_or_else(|| Error::usage(format!("no handover {id} is on record")))?;
+        let listener = &mut |event: Event| self.tell(&event);
+        let drained = engine::work_off(project, &mut store, Goal::Run(run.seq), lock, listener)?;
+        self.report(drained, Some(id))
+    }
+
+    fn recorded(&mut self, recorded: &Recorded) {
+        for warning in &recorded.warnings {
+            self.ui.warn(warning);
+        }
+        self.event(json!({ "event": "recorded", "run": recorded.id, "warnings": recorded.warnings }));
     }
 
     fn event(&mut self, mut event: Value) {
@@ -290,30 +325,33 @@ impl Teller<'_> {
                     .answer(&format!("handover {} is recorded and goes on in the background (pid {pid})", recorded.id));
                 Ok(0)
             }
-            Err(error) => Err(error.follow(&format!("; {} is recorded", recorded.id))),
+            Err(error) => Err(error.follow(&format!("; {} is recorded and waits", recorded.id))),
         }
     }
 
     fn report(mut self, drained: Drained, recorded: Option<&str>) -> Result<u8> {
         match drained {
-            Drained::Tried { executed, failures } if failures.is_empty() => self.executed(&executed),
             Drained::Tried { executed, mut failures } => {
+                // Who recorded a younger run hears of its failure themselves.
+                failures.retain(|failure| failure.whose != Whose::Younger);
+                let Some(last) = failures.len().checked_sub(1) else { return self.executed(&executed) };
                 self.executed_before(&executed)?;
-                let at = failures.iter().position(|failure| failure.mine).unwrap_or(failures.len() - 1);
+                let at = failures.iter().position(|failure| failure.whose == Whose::Mine).unwrap_or(last);
                 let worst = failures.remove(at);
                 for failure in &failures {
                     let reason = failure.error.one_line();
                     self.ui.warn(&format!("handover {} is still unfinished: {reason}", failure.run));
                 }
-                let error = match worst.mine {
-                    true => worst.error,
-                    false => Error::failed(format!(
+                let error = match worst.whose {
+                    Whose::Mine => worst.error,
+                    _ => Error::failed(format!(
                         "this handover is done, but the older {} still is not: {}",
                         worst.run,
                         worst.error.one_line()
                     )),
                 };
-                Err(error.hint("progress is saved: `agent-handover run --resume` tries again"))
+                let hint = "progress is saved: `agent-handover run --resume` tries again";
+                Err(error.hint(format!("{hint}, `--abandon {}` gives it up", worst.run)))
             }
             Drained::Busy(owner) => {
                 self.executed_before(&[])?;

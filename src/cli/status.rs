@@ -10,6 +10,7 @@ use super::Context;
 use super::ui::Ui;
 use crate::base::{duration, lock, text};
 use crate::checkpoint::{Run, RunStatus, Step, StepState, Store};
+use crate::engine::DEATHS_TO_PARK;
 use crate::error::Result;
 use crate::guard::Pause;
 use crate::project::Project;
@@ -51,7 +52,7 @@ fn look(project: &Project) -> Result<Picture> {
     let mut picture =
         Picture { run: None, steps: Vec::new(), waiting: Vec::new(), owner: None, paused: project.brake().paused() };
     let Some(store) = Store::read(&project.checkpoint)? else { return Ok(picture) };
-    let mut unfinished = store.unfinished()?.into_iter();
+    let mut unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter();
     picture.run = match unfinished.next() {
         Some(run) => {
             picture.owner = lock::holder(&project.lock());
@@ -111,8 +112,7 @@ impl Picture {
             None => {}
         }
         if let Some(pause) = &self.paused {
-            let reason = pause.reason.as_ref().map(|reason| format!(" (reason: {reason})")).unwrap_or_default();
-            ui.answer(&format!("paused: remove {} to go on{reason}", pause.path.display()));
+            ui.answer(&pause.to_string());
         }
     }
 
@@ -140,10 +140,7 @@ impl Picture {
             "pending": self.pending(),
             "waiting": self.waiting.iter().map(run).collect::<Vec<_>>(),
             "running": self.owner,
-            "paused": self.paused.as_ref().map(|pause| json!({
-                "file": pause.path.display().to_string(),
-                "reason": pause.reason,
-            })),
+            "paused": self.paused.as_ref().map(Pause::json),
         })
     }
 }
@@ -160,6 +157,13 @@ fn step_line(step: &Step) -> String {
     }
     if let (Some(millis), true) = (step.duration_ms, step.attempts > 0) {
         facts.push(duration::show(Duration::from_millis(millis)));
+    }
+    if step.deaths > 0 {
+        facts.push(format!(
+            "the process died {} time{} during it",
+            step.deaths,
+            if step.deaths == 1 { "" } else { "s" }
+        ));
     }
     let reason = match step.state {
         StepState::Skipped => step.detail.as_deref(),

@@ -110,7 +110,15 @@ impl Default for Config {
 impl Config {
     /// Reads and checks a file. `kinds` are the step kinds this program has.
     pub fn load(path: &Path, kinds: &[KindReader]) -> Result<Config> {
-        refuse_foreign_owner(path)?;
+        let about = std::fs::metadata(path).map_err(|cause| {
+            Error::bad_data(format!("cannot read the config `{}`", path.display()))
+                .cause(&cause)
+                .hint("run `agent-handover init` to write one, or name another with `--config`")
+        })?;
+        if !about.is_file() {
+            return Err(Error::bad_data(format!("the config `{}` is not a file", path.display())));
+        }
+        fs::refuse_foreign_owner(path, "config")?;
         let file = fs::open(path)?;
         let bytes = fs::read_at_most(file, MAX_SIZE).map_err(|cause| Error::io("read", path, cause))?;
         if bytes.len() as u64 > MAX_SIZE {
@@ -187,6 +195,16 @@ impl Config {
         }
     }
 
+    /// Whether this is a file of the Python tool: it has no steps, and means what it means there.
+    pub fn is_python(&self) -> bool {
+        self.file.is_some() && self.steps.is_none()
+    }
+
+    /// The value of this key no longer comes from the file.
+    pub fn overridden(&mut self, key: &str) {
+        self.places.retain(|(name, _)| *name != key);
+    }
+
     /// An error about a value of the file that only turns out to be wrong later, pointing at where it was written.
     pub fn error_at(&self, key: &str, message: String, help: &str) -> Error {
         match (&self.file, self.places.iter().find(|(name, _)| *name == key)) {
@@ -251,10 +269,10 @@ fn read_steps(root: &mut Reader<'_>, text: &str, kinds: &[KindReader]) -> Option
                 let message = format!("the step name `{}` is used twice", found.value);
                 reader.wrong(found.span.clone(), message, Some("every step needs a name of its own".to_owned()));
             }
-        } else if table.get("name").is_none() {
+        } else {
             reader.missing("name", Some("every step needs a `name` of its own".to_owned()));
         }
-        let Some(kind) = read_kind(&mut reader, table, kinds) else { continue };
+        let Some(kind) = read_kind(&mut reader, kinds) else { continue };
         reader.rename(format!("a `{}` step", kind.name));
         let on_failure = reader.choice("on_failure", &[("stop", false), ("continue", true)]);
         let retries = reader.count("retries", 0..101);
@@ -271,12 +289,10 @@ fn read_steps(root: &mut Reader<'_>, text: &str, kinds: &[KindReader]) -> Option
     Some(steps)
 }
 
-fn read_kind<'k>(reader: &mut Reader<'_>, table: &DeTable<'_>, kinds: &'k [KindReader]) -> Option<&'k KindReader> {
+fn read_kind<'k>(reader: &mut Reader<'_>, kinds: &'k [KindReader]) -> Option<&'k KindReader> {
     let known = || kinds.iter().map(|kind| format!("`{}`", kind.name)).collect::<Vec<_>>().join(", ");
     let Some(found) = reader.text("kind") else {
-        if table.get("kind").is_none() {
-            reader.missing("kind", Some(format!("kinds: {}", known())));
-        }
+        reader.missing("kind", Some(format!("kinds: {}", known())));
         return None;
     };
     let kind = kinds.iter().find(|kind| kind.name == found.value);
@@ -315,33 +331,6 @@ pub fn check_tag(tag: &str) -> Result<(), &'static str> {
     }
     if tag.chars().any(char::is_control) {
         return Err("must be one line without control characters");
-    }
-    Ok(())
-}
-
-/// A config can run commands, so one that another user could have written is not ours.
-fn refuse_foreign_owner(path: &Path) -> Result<()> {
-    use std::os::unix::fs::MetadataExt;
-    let about = std::fs::metadata(path).map_err(|cause| {
-        let error = Error::bad_data(format!("cannot read the config `{}`", path.display())).cause(&cause);
-        match cause.kind() {
-            std::io::ErrorKind::NotFound => {
-                error.hint("run `agent-handover init` to write one, or leave out `--config`")
-            }
-            _ => error,
-        }
-    })?;
-    if !about.is_file() {
-        return Err(Error::bad_data(format!("the config `{}` is not a file", path.display())));
-    }
-    let user = rustix::process::geteuid().as_raw();
-    if about.uid() != user && about.uid() != 0 {
-        return Err(Error::bad_data(format!(
-            "the config `{}` belongs to user {}, not to you",
-            path.display(),
-            about.uid()
-        ))
-        .hint("a config can run commands: read it, then make it yours with `chown`"));
     }
     Ok(())
 }

@@ -202,9 +202,9 @@ impl<'a> Reader<'a> {
         // Point into the string when its text stands in the file as it is, without escapes.
         let inner = self.text[found.span.clone()].find(found.value.as_str());
         let span = match (inner, wrong.range) {
-            (Some(start), Some(range)) if found.value.is_char_boundary(range.start) => {
+            (Some(start), Some(range)) => {
                 let start = found.span.start + start;
-                start + range.start..(start + range.end).min(found.span.end)
+                widen(self.text, start + range.start..(start + range.end).min(found.span.end))
             }
             _ => found.span.clone(),
         };
@@ -248,7 +248,11 @@ impl<'a> Reader<'a> {
         Some(tables)
     }
 
+    /// Reports a key that must be there; one that is there and wrong was reported already.
     pub fn missing(&mut self, key: &str, help: Option<String>) {
+        if self.table.get(key).is_some() {
+            return;
+        }
         let message = format!("`{key}` is missing in {}", self.place);
         self.problems.add(self.span.clone(), message, help);
     }
@@ -282,6 +286,13 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// The least span around this one that cuts no character in two.
+fn widen(text: &str, span: Range<usize>) -> Range<usize> {
+    let start = (0..=span.start).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let end = (span.end.max(start)..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    start..end
 }
 
 fn article(kind: &str) -> String {

@@ -87,8 +87,7 @@ pub fn render(template: &str, values: &Values) -> Result<String> {
         return Ok(template.to_owned());
     }
     environment().render_str(template, minijinja::value::Serde(values)).map_err(|error| {
-        Error::failed(format!("the template `{}` cannot be filled in", text::one_line(template, 60)))
-            .cause(error.detail().unwrap_or("unknown reason"))
+        Error::failed(format!("the template `{}` cannot be filled in", text::one_line(template, 60))).cause(&error)
     })
 }
 

@@ -2,22 +2,24 @@
 
 use std::ffi::OsString;
 
-use super::queue;
 use super::{Recorded, busy};
+use crate::base::lock::{self, Lock};
 use crate::base::process::{self, Job};
 use crate::base::{env, fs};
 use crate::error::{Error, Result};
 use crate::project::Project;
 
-/// Starts `program` with `arguments` as the process that carries the run out, and gives it the lock as standard input:
-/// at no moment is the lock free. Its output goes to the run's logs.
-pub fn detach(project: &Project, recorded: &Recorded, arguments: Vec<OsString>) -> Result<u32> {
+/// Starts this program with `arguments` as the process that carries the run out, and gives it the lock as standard
+/// input: at no moment is the lock free. Its output goes to the run's logs.
+pub fn detach(project: &Project, recorded: &Recorded, lock: Option<Lock>, arguments: Vec<OsString>) -> Result<u32> {
     if let Some(stop) = project.brake().pressed() {
         return Err(stop.error());
     }
-    let Some(lock) = queue::take_to_hand_over(project, &recorded.id)? else {
-        return Err(busy(queue::owner(project).as_ref(), "`agent-handover status` shows how far it is"));
+    let taken = lock.map_or_else(|| Lock::try_take(&project.lock()), |lock| Ok(Some(lock)))?;
+    let Some(mut lock) = taken else {
+        return Err(busy(lock::owner(&project.lock()).as_ref(), ""));
     };
+    lock.sign(&recorded.id)?;
     let program =
         std::env::current_exe().map_err(|cause| Error::failed("this program cannot be found").cause(cause))?;
     let logs = project.log_dir().join(&recorded.id);
@@ -32,5 +34,5 @@ pub fn detach(project: &Project, recorded: &Recorded, arguments: Vec<OsString>) 
         // It is no part of a step that this one may have been started in.
         env_remove: [env::RUN, env::STEP, env::ATTEMPT].map(str::to_owned).to_vec(),
     };
-    process::start_detached(&job, lock, &output)
+    process::start_detached(&job, lock.hand_over(), &output)
 }

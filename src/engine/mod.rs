@@ -8,25 +8,32 @@ mod queue;
 mod resume;
 mod runner;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub use detach::detach;
 pub use event::{Event, Listener, StepEnd};
 pub use plan::Plan;
 pub use preview::{Preview, preview};
-pub use queue::{Drained, Failure, Goal, drain, drain_inherited};
+pub use queue::{Drained, Failure, Goal, Whose, drain, work_off};
+pub use resume::DEATHS_TO_PARK;
 
+use queue::Lockup;
 use runner::Inputs;
 
-use crate::base::lock::{self, Owner};
-use crate::base::{clock, env, ids, text};
-use crate::checkpoint::{self, NewRun, Run, Store};
+use crate::base::lock::{self, Lock, Owner};
+use crate::base::{clock, env, ids, process, text};
+use crate::checkpoint::{self, NewRun, Others, Run, Store};
 use crate::config::{Config, Secrets};
 use crate::error::{Category, Error, Result};
 use crate::facts::Session;
 use crate::git::{self, Git, Head};
-use crate::guard::secrets::{self, Finding};
-use crate::project::Project;
+use crate::guard::{
+    self,
+    secrets::{self, Finding},
+};
+use crate::memory::Memory;
+use crate::project::{self, Project};
 
 /// What a session says at its end.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +60,7 @@ pub struct Recorded {
 fn session_for(project: &Project, plan: &Plan, request: &Request, base: Option<String>) -> Result<Session> {
     let config = &project.config;
     let note = request.note.clone().or_else(|| config.session_note.clone());
-    if note.is_none() && config.file.is_some() && config.steps.is_none() {
+    if note.is_none() && config.is_python() {
         return Err(Error::usage("no session note: pass note=... (CLI --note) or set [note].session in the config"));
     }
     let head = pin_head(project, plan);
@@ -81,11 +88,28 @@ fn pin_head(project: &Project, plan: &Plan) -> Option<Head> {
     wanted.then(|| Git::at(&project.root).head().ok().flatten())?
 }
 
+/// A run that is ready to be written down: nothing about it can fail any more but the writing.
+struct Prepared {
+    plan: Plan,
+    session: Session,
+    warnings: Vec<String>,
+}
+
+fn prepare(project: &Project, request: &Request, base: Option<String>) -> Result<Prepared> {
+    let plan = Plan::of(&project.config);
+    let mut session = session_for(project, &plan, request, base)?;
+    let warnings = keep_secrets_out(&project.config, request, &mut session)?;
+    Ok(Prepared { plan, session, warnings })
+}
+
 /// Writes the run down. From here on nothing can be lost, whoever holds the lock.
 pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result<Recorded> {
-    let plan = Plan::of(&project.config);
-    let mut session = session_for(project, &plan, request, store.last_head()?)?;
-    let warnings = keep_secrets_out(&project.config, request, &mut session)?;
+    let prepared = prepare(project, request, store.last_head()?)?;
+    write_down(store, prepared, Others::Keep)
+}
+
+fn write_down(store: &mut Store, prepared: Prepared, others: Others) -> Result<Recorded> {
+    let Prepared { plan, session, warnings } = prepared;
     let inputs = Inputs {
         note: session.note,
         state: session.state,
@@ -94,18 +118,35 @@ pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result
         branch: session.branch,
         base: session.base,
     };
-    let seq = store.record(&NewRun {
+    let inputs = serde_json::to_string(&inputs).map_err(|cause| Error::bug("inputs cannot be written").cause(cause))?;
+    let run = NewRun {
         id: &session.run,
         recorded_at: &clock::stamp(&session.at),
         agent: &session.agent,
         tag: &session.tag,
+        memory_dir: &plan.memory_dir,
         head: Some(session.head.as_str()).filter(|head| !head.is_empty()),
         plan: &plan.to_json()?,
-        inputs: &serde_json::to_string(&inputs).map_err(|cause| Error::bug("inputs cannot be written").cause(cause))?,
+        inputs: &inputs,
         steps: plan.steps.iter().map(|step| (step.name.as_str(), step.kind.as_str())).collect(),
-    })?;
+    };
+    let seq = match store.record(&run, others) {
+        Ok(seq) => seq,
+        // Saying it again would double it.
+        Err(error) if store.is_recorded_all_the_same(&session.run) => {
+            return Err(recorded_all_the_same(error, &session.run));
+        }
+        Err(error) => return Err(error),
+    };
     tracing::debug!(run = session.run, seq, "recorded");
     Ok(Recorded { seq, id: session.run, warnings })
+}
+
+/// An error that came after the record: whoever sees it must not say the same again.
+pub fn recorded_all_the_same(error: Error, id: &str) -> Error {
+    error
+        .follow(&format!("; {id} is recorded"))
+        .hint("mend this, then `agent-handover run --resume` goes on; running the handover again would double it")
 }
 
 /// What looks like a credential is refused, taken out, or only told, as the config says.
@@ -136,56 +177,95 @@ fn keep_secrets_out(config: &Config, request: &Request, session: &mut Session) -
     }
     let error = Error::new(Category::NotGood, format!("this looks like a secret: {}", told.join(", ")));
     let flags: Vec<String> = blocked.iter().map(|kind| format!("--allow-secret {kind}")).collect();
-    Err(error.hint(format!("take it out and run again, or pass `{}`; nothing was recorded", flags.join(" "))))
+    Err(error.hint(format!("take it out and run again, or pass `{}`", flags.join(" "))))
 }
 
 /// Gives up one run, or the oldest unfinished one. Its record and inputs stay.
-pub fn abandon(project: &Project, store: &mut Store, id: Option<&str>, wait: Duration) -> Result<Vec<Run>> {
-    let _locks = queue::take_lock(project, wait, &crate::guard::Brake::new(Vec::new()))?;
-    let unfinished = store.unfinished()?;
+pub fn abandon(project: &Project, store: &mut Store, id: Option<&str>) -> Result<Vec<Run>> {
+    let unfinished = store.unfinished(DEATHS_TO_PARK)?;
     let chosen: Vec<Run> = match id {
         None => unfinished.into_iter().take(1).collect(),
         Some(id) => {
-            let matching: Vec<Run> =
-                unfinished.into_iter().filter(|run| run.id.starts_with(&id.to_uppercase())).collect();
-            match matching.len() {
-                0 => {
-                    return Err(Error::usage(format!("no unfinished handover starts with `{id}`"))
-                        .hint("`agent-handover status` lists those that are unfinished"));
-                }
-                1 => matching,
-                count => {
-                    return Err(Error::usage(format!("{count} unfinished handovers start with `{id}`"))
-                        .hint("write more of the id; `agent-handover status` shows them"));
+            let is_meant = |run: &Run| run.id.starts_with(&id.to_uppercase());
+            let matching: Vec<Run> = unfinished.into_iter().filter(is_meant).collect();
+            let problem = match matching.len() {
+                1 => None,
+                0 => Some((format!("no unfinished handover starts with `{id}`"), "lists those that are unfinished")),
+                count => Some((format!("{count} unfinished handovers start with `{id}`"), "shows more of their ids")),
+            };
+            match problem {
+                None => matching,
+                Some((message, hint)) => {
+                    return Err(Error::usage(message).hint(format!("`agent-handover status` {hint}")));
                 }
             }
         }
     };
-    give_up(store, &chosen)?;
+    // One that is being run right now is not given up behind the back of who runs it.
+    if let Some(owner) = lock::holder(&project.lock())
+        && owner.as_ref().is_none_or(|owner| chosen.iter().any(|run| run.id == owner.run))
+    {
+        return Err(busy(owner.as_ref(), "wait until it ends, or end that process"));
+    }
+    let seqs: Vec<i64> = chosen.iter().map(|run| run.seq).collect();
+    store.abandon(&seqs, &clock::stamp(&clock::now()))?;
+    for run in &chosen {
+        clear_up(project, store, run)?;
+    }
     Ok(chosen)
 }
 
-/// Opens the store for a start from nothing: what is unfinished is given up, and a database that cannot be used is
-/// moved aside. Says where to.
-pub fn restart(project: &Project, wait: Duration) -> Result<(Store, Vec<Run>, Option<std::path::PathBuf>)> {
-    let _locks = queue::take_lock(project, wait, &project.brake())?;
-    let (mut store, aside) = match Store::open(&project.checkpoint) {
+/// Nobody will come back to a run that was given up: ends what it left running and removes what it left lying.
+fn clear_up(project: &Project, store: &Store, run: &Run) -> Result<()> {
+    process::end_orphans(&[(env::RUN, &run.id)])?;
+    guard::clean_logs(&project.log_dir().join(&run.id))?;
+    let (plan, _) = store.plan_and_inputs(run.seq)?;
+    match Plan::from_json(&plan).and_then(|plan| project::place(&project.root, &plan.memory_dir)) {
+        Ok(memory) => Memory::at(memory).sweep(),
+        // A plan of another version says nothing about where to look.
+        Err(_) => Ok(()),
+    }
+}
+
+/// A start from nothing.
+pub struct Restarted {
+    pub store: Store,
+    pub recorded: Recorded,
+    /// Still held, so that nobody comes in between.
+    pub lock: Lock,
+    pub given_up: Vec<Run>,
+    /// Where a database that could not be used was moved to.
+    pub aside: Option<PathBuf>,
+}
+
+/// Gives up everything unfinished and records a new run, both or neither. A database that cannot be used is moved
+/// aside; one of a newer program is not touched.
+pub fn restart(project: &Project, request: &Request, wait: Duration) -> Result<Restarted> {
+    let mut prepared = prepare(project, request, None)?;
+    let lock = match queue::wait_for_lock(project, None, wait, &project.brake(), &mut |_| ())? {
+        Lockup::Taken(lock) => lock,
+        Lockup::Stopped(stop) => return Err(stop.error().follow("; nothing was recorded and nothing given up")),
+        // Not "busy", which says of a `run` that it is recorded.
+        Lockup::Busy(owner) => return Err(Error::failed(busy(owner.as_ref(), "").message())),
+        Lockup::Finished => return Err(Error::bug("waited for a run without one")),
+    };
+    let opened = Store::open(&project.checkpoint).and_then(|store| store.examine().map(|()| store));
+    let (mut store, aside) = match opened {
         Ok(store) => (store, None),
-        Err(error) if error.category() == Category::BadData => {
+        Err(error) if error.category() == Category::BadData && !checkpoint::is_of_the_future(&project.checkpoint) => {
             let suffix = format!(".damaged-{}", clock::now().format("%Y%m%dT%H%M%S"));
             let aside = checkpoint::move_aside(&project.checkpoint, &suffix)?;
             (Store::open(&project.checkpoint)?, Some(aside))
         }
         Err(error) => return Err(error),
     };
-    let unfinished = store.unfinished()?;
-    give_up(&mut store, &unfinished)?;
-    Ok((store, unfinished, aside))
-}
-
-fn give_up(store: &mut Store, runs: &[Run]) -> Result<()> {
-    let runs: Vec<i64> = runs.iter().map(|run| run.seq).collect();
-    store.abandon(&runs, &clock::stamp(&clock::now()))
+    prepared.session.base = store.last_head()?.unwrap_or_default();
+    let given_up = store.unfinished(DEATHS_TO_PARK)?;
+    let recorded = write_down(&mut store, prepared, Others::GiveUp)?;
+    for run in &given_up {
+        clear_up(project, &store, run)?;
+    }
+    Ok(Restarted { store, recorded, lock, given_up, aside })
 }
 
 /// The one sentence about a lock that is held.

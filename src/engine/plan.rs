@@ -40,8 +40,8 @@ impl Step {
 
 impl Plan {
     pub fn of(config: &Config) -> Plan {
-        let steps = match (&config.steps, &config.file) {
-            (Some(steps), _) => steps
+        let steps = match &config.steps {
+            Some(steps) => steps
                 .iter()
                 .map(|step| Step {
                     name: step.name.clone(),
@@ -52,12 +52,12 @@ impl Plan {
                 })
                 .collect(),
             // A file without steps means what it means to the Python tool.
-            (None, Some(_)) => vec![
+            None if config.is_python() => vec![
                 Step::plain("session_note", "note"),
                 Step::plain("current_state", "state"),
                 Step::plain("publish", "publish"),
             ],
-            (None, None) => vec![
+            None => vec![
                 Step::plain("facts", "collect"),
                 Step::plain("note", "note"),
                 Step::plain("state", "state"),
@@ -86,7 +86,7 @@ impl Plan {
 }
 
 fn destination(config: &Config) -> Destination {
-    let is_python = config.steps.is_none() && config.file.is_some();
+    let is_python = config.is_python();
     let backend = config.backend.as_ref();
     let kind = backend.map_or(if is_python { BackendKind::Git } else { BackendKind::Null }, |backend| backend.kind);
     if kind == BackendKind::Null {

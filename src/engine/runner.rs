@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use super::event::{Event, Listener, StepEnd};
 use super::plan::{Plan, Step};
 use super::resume::{self, Action, Found};
-use crate::base::{clock, fault, fs};
+use crate::base::{clock, fault};
 use crate::checkpoint::{self, Next, Run, Settled, StepState, Store};
 use crate::config::template::Values;
 use crate::error::{Category, Error, Result};
 use crate::facts::{self, Session};
+use crate::git::{self, Git};
 use crate::guard::{Brake, Stop};
 use crate::project::{self, Project};
 use crate::steps::{self, Context, Failure, Intent, Kind};
@@ -43,8 +44,8 @@ pub struct Runner<'a, 'e> {
     pub store: &'a mut Store,
     pub brake: &'a Brake,
     pub listener: &'a mut Listener<'e>,
-    /// The last owner of the lock died, so there may be temporaries of its.
-    pub after_death: bool,
+    /// Of this drain; what concerns the project rather than the run is done once.
+    pub is_first: bool,
 }
 
 /// A step's way through one run of the loop.
@@ -64,16 +65,14 @@ impl Runner<'_, '_> {
         let prepared = Plan::from_json(&plan).and_then(|plan| {
             let session = session(run, &inputs)?;
             let memory = project::place(&self.project.root, &plan.memory_dir)?;
-            let history = project::place(&self.project.root, &plan.history_dir)?;
-            if self.after_death {
-                fs::sweep_temporaries(&memory, fs::Depth::Tree)?;
-                fs::sweep_temporaries(&history, fs::Depth::Tree)?;
-            }
             Ok((plan, session, memory))
         });
         let end = match prepared {
             Err(error) => RunEnd::Failed(error),
             Ok((plan, session, memory)) => {
+                if self.is_first {
+                    self.keep_out_of_git(&plan);
+                }
                 let mut values = facts::recorded(&session);
                 for step in &found {
                     values.extend(stored_facts(step));
@@ -95,6 +94,29 @@ impl Runner<'_, '_> {
         };
         (self.listener)(Event::RunEnded { run: run.id.clone(), completed: matches!(end, RunEnd::Completed) });
         Ok(end)
+    }
+}
+
+impl Runner<'_, '_> {
+    /// Our directories do not show up in `git status`, unless they are published on the branch that is checked out and so
+    /// belong to it. Failing at that is no reason to fail the handover.
+    fn keep_out_of_git(&mut self, plan: &Plan) {
+        let root = &self.project.root;
+        let done = || -> Result<Vec<String>> {
+            let destination = &plan.destination;
+            if git::top_level(root).is_none()
+                || destination.backend == "git" && Git::at(root).branch()?.as_ref() == Some(&destination.branch)
+            {
+                return Ok(Vec::new());
+            }
+            git::keep_out(root, &[project::place(root, &plan.memory_dir)?, project::place(root, &plan.history_dir)?])
+        };
+        let text = match done() {
+            Ok(added) if added.is_empty() => return,
+            Ok(added) => format!("keeping {} out of `git status` (in git's info/exclude)", added.join(" and ")),
+            Err(error) => format!("the memory directories will show up in `git status`: {}", error.one_line()),
+        };
+        (self.listener)(Event::Notice { text });
     }
 }
 
@@ -180,6 +202,12 @@ impl Walk<'_, '_, '_> {
             asked: self.asked,
         });
         tracing::debug!(step = step.name, state = found.state.name(), ?action, "decide");
+        if found.state == StepState::Intended && action != Action::Leave {
+            // Whatever is decided, nothing of the old attempt may still be at work.
+            if let Err(error) = (kind.before_resume)(&self.context(step, found.attempts)) {
+                return Ok(StepEnded::Leave(step_failed(&step.name, &error)));
+            }
+        }
         match action {
             Action::Settled => return Ok(StepEnded::GoOn),
             Action::Leave => return Ok(StepEnded::Leave(left(step, found))),
@@ -289,10 +317,12 @@ impl Walk<'_, '_, '_> {
                 }
                 Err(Failure::Failed(error, result)) => (error, result),
             };
+            // Until its last attempt a step has not failed; a kill between two must not make it so.
+            let state = if left > 0 { StepState::Pending } else { StepState::Failed };
             self.settled.push(Settled {
                 error: Some(error.one_line()),
                 result: Some(json!({ "result": result }).to_string()),
-                ..ended(found.position, StepState::Failed, took)
+                ..ended(found.position, state, took)
             });
             if left > 0 {
                 self.record(Next::Rest)?;

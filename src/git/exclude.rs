@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Git;
 use crate::base::fs;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 const COMMENT: &str = "# agent-handover: session memory, kept out of git status\n";
 
@@ -16,25 +16,37 @@ pub fn keep_out(root: &Path, directories: &[PathBuf]) -> Result<Vec<String>> {
     // git knows where the file is, also in a worktree or a submodule.
     let answer = git.read(&["rev-parse", "--show-toplevel", "--git-path", "info/exclude"])?;
     let mut lines = answer.split(|byte| *byte == b'\n');
-    let (Some(top), Some(file), None) = (lines.next(), lines.next(), lines.next()) else { return Ok(Vec::new()) };
+    let (Some(top), Some(file), None) = (lines.next(), lines.next(), lines.next()) else {
+        return Err(Error::failed("the name of the directory has a line break in it"));
+    };
     let top = Path::new(std::ffi::OsStr::from_bytes(top));
-    let file = root.join(std::ffi::OsStr::from_bytes(file));
+    // Behind a symlink is the file that the user keeps.
+    let file = fs::resolve(&root.join(std::ffi::OsStr::from_bytes(file)))?;
 
+    let Some(info) = file.parent() else { return Ok(Vec::new()) };
+    fs::create_directories(info)?;
+    // Worktrees share the file.
+    let _alone = fs::lock_directory(info)?;
     let old = fs::read_if_exists(&file)?.unwrap_or_default();
     let mut added = Vec::new();
     for directory in directories {
         let Ok(below) = fs::resolve(directory)?.strip_prefix(top).map(Path::to_path_buf) else { continue };
         let pattern = pattern(&below);
-        if below.as_os_str().is_empty() || has_line(&old, pattern.as_bytes()) {
+        if below.as_os_str().is_empty() || has_line(&old, &pattern) {
             continue;
         }
-        let tracked = git.ask(&["ls-files", "-z", "--", &format!(":(top,literal){}", below.display())])?;
+        if pattern.contains(&b'\n') {
+            return Err(Error::failed("the name of a directory has a line break in it"));
+        }
+        let mut tracked = std::ffi::OsString::from(":(top,literal)");
+        tracked.push(&below);
+        let tracked = git.ask(&["ls-files".as_ref(), "-z".as_ref(), "--".as_ref(), tracked.as_os_str()])?;
         if tracked.status.success() && tracked.stdout.is_empty() {
             added.push(pattern);
         }
     }
     if added.is_empty() {
-        return Ok(added);
+        return Ok(Vec::new());
     }
     let mut new = old;
     if new.last().is_some_and(|last| *last != b'\n') {
@@ -44,32 +56,33 @@ pub fn keep_out(root: &Path, directories: &[PathBuf]) -> Result<Vec<String>> {
         new.extend(COMMENT.as_bytes());
     }
     for pattern in &added {
-        new.extend(pattern.as_bytes());
+        new.extend(pattern);
         new.push(b'\n');
     }
-    if let Some(directory) = file.parent() {
-        fs::create_directories(directory)?;
-        // Who was killed while writing left the lines missing, so this is where its temporary is found.
-        fs::sweep_temporaries(directory, fs::Depth::Directory)?;
-    }
+    // Who was killed while writing left the lines missing, so this is where its temporary is found.
+    fs::sweep_temporaries(info, fs::Depth::Directory)?;
     fs::replace(&file, &new)?;
-    Ok(added)
+    Ok(shown(&added))
 }
 
 fn has_line(text: &[u8], line: &[u8]) -> bool {
     text.split(|byte| *byte == b'\n').any(|found| found.trim_ascii_end() == line)
 }
 
+fn shown(patterns: &[Vec<u8>]) -> Vec<String> {
+    patterns.iter().map(|pattern| String::from_utf8_lossy(pattern).into_owned()).collect()
+}
+
 /// Anchored at the top, for a directory only, and literal: what git would take for a wildcard is escaped.
-fn pattern(below: &Path) -> String {
-    let mut pattern = String::from("/");
-    for c in below.to_string_lossy().chars() {
-        if matches!(c, '*' | '?' | '[' | ']' | '\\' | '!' | '#' | ' ') {
-            pattern.push('\\');
+fn pattern(below: &Path) -> Vec<u8> {
+    let mut pattern = b"/".to_vec();
+    for byte in below.as_os_str().as_bytes() {
+        if b"*?[]\\!# ".contains(byte) {
+            pattern.push(b'\\');
         }
-        pattern.push(c);
+        pattern.push(*byte);
     }
-    pattern.push('/');
+    pattern.push(b'/');
     pattern
 }
 
@@ -79,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_pattern_means_exactly_one_directory() {
-        assert_eq!(pattern(Path::new("memory")), "/memory/");
-        assert_eq!(pattern(Path::new("a b/[x]*")), "/a\\ b/\\[x\\]\\*/");
+        assert_eq!(pattern(Path::new("memory")), b"/memory/");
+        assert_eq!(pattern(Path::new("a b/[x]*")), b"/a\\ b/\\[x\\]\\*/");
     }
 }

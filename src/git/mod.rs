@@ -3,7 +3,7 @@
 mod exclude;
 mod parse;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -48,11 +48,11 @@ impl Git {
     }
 
     /// Runs git and gives back whatever it said.
-    pub fn ask(&self, arguments: &[&str]) -> Result<Captured> {
+    pub fn ask<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Result<Captured> {
         let mut argv: Vec<OsString> = vec!["git".into()];
         // The user's file-system monitor is a program of theirs, and the built-in one would stay behind as a daemon.
         argv.extend(["-c", "core.fsmonitor=false"].map(OsString::from));
-        argv.extend(arguments.iter().map(OsString::from));
+        argv.extend(arguments.iter().map(|argument| argument.as_ref().to_owned()));
         let env = [
             // Messages we may have to tell apart must be in one language.
             ("LC_ALL", "C"),

@@ -8,24 +8,22 @@ use crate::base::fs;
 use crate::error::{Error, Result};
 
 /// A variable whose name has one of these in it holds something that is not for a log.
-const NAMES: &[&str] = &[
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "APIKEY",
-    "API_KEY",
-    "ACCESS_KEY",
-    "PRIVATE_KEY",
-    "CREDENTIAL",
-    "AUTH",
-];
+const NAMES: &[&str] = &["TOKEN", "SECRET", "PASS", "PWD_", "APIKEY", "CREDENTIAL", "AUTH", "DSN"];
+/// The same for how it ends.
+const ENDINGS: &[&str] = &["KEY", "_PAT", "_PW"];
+/// Where a secret lies is none.
+const PLACES: &[&str] = &["_SOCK", "_FILE", "_PATH", "_DIR", "_HOME", "_URL_BASE"];
 /// Shorter values are words such as `true` or a port, and would be blotted out everywhere.
 const SHORTEST: usize = 8;
 
 /// Finds and blots out the values of secret variables.
 pub struct Redactor {
+    /// A value that is part of another comes in a later pass than that one: what ends first would be found first, and
+    /// the rest of the longer one would stay.
+    passes: Vec<Pass>,
+}
+
+struct Pass {
     search: AhoCorasick,
     replacements: Vec<String>,
 }
@@ -34,40 +32,69 @@ impl Redactor {
     /// `None` if the environment holds nothing secret.
     pub fn for_environment(variables: impl Iterator<Item = (String, String)>) -> Option<Redactor> {
         let mut secrets: Vec<(String, String)> = variables.filter(|(name, value)| is_secret(name, value)).collect();
-        // The longest first, so that a value which contains another is blotted out whole.
         secrets.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.cmp(b)));
         secrets.dedup_by(|a, b| a.1 == b.1);
-        if secrets.is_empty() {
-            return None;
+        let mut groups: Vec<Vec<(String, String)>> = Vec::new();
+        for secret in secrets {
+            let last = groups.iter().rposition(|group| group.iter().any(|(_, longer)| longer.contains(&secret.1)));
+            let place = last.map_or(0, |last| last + 1);
+            if groups.len() == place {
+                groups.push(Vec::new());
+            }
+            groups[place].push(secret);
         }
-        let search = AhoCorasick::new(secrets.iter().map(|(_, value)| value)).ok()?;
-        let replacements = secrets.into_iter().map(|(name, _)| format!("[redacted:{name}]")).collect();
-        Some(Redactor { search, replacements })
+        let passes: Option<Vec<Pass>> = groups
+            .into_iter()
+            .map(|group| {
+                let search = AhoCorasick::new(group.iter().map(|(_, value)| value)).ok()?;
+                let replacements = group.into_iter().map(|(name, _)| format!("[redacted:{name}]")).collect();
+                Some(Pass { search, replacements })
+            })
+            .collect();
+        passes.filter(|passes| !passes.is_empty()).map(|passes| Redactor { passes })
     }
 
     pub fn redact(&self, text: &str) -> String {
-        self.search.replace_all(text, &self.replacements)
+        let first = text.to_owned();
+        self.passes.iter().fold(first, |text, pass| pass.search.replace_all(&text, &pass.replacements))
     }
 
     /// Rewrites the file if there is something in it that must not be. Its size does not matter.
     pub fn redact_file(&self, path: &Path) -> Result<()> {
-        let found = self.search.stream_find_iter(fs::open(path)?).next();
-        match found {
-            None => Ok(()),
-            Some(Err(cause)) => Err(Error::io("read", path, cause)),
-            Some(Ok(_)) => fs::rewrite_private(path, |old, new| self.copy(old, new)),
+        for pass in &self.passes {
+            match pass.search.stream_find_iter(fs::open(path)?).next() {
+                None => {}
+                Some(Err(cause)) => return Err(Error::io("read", path, cause)),
+                Some(Ok(_)) => fs::rewrite_private(path, |old, new| pass.copy(old, new))?,
+            }
         }
+        Ok(())
     }
+}
 
+impl Pass {
     fn copy(&self, old: &mut dyn Read, new: &mut dyn Write) -> io::Result<()> {
         self.search.try_stream_replace_all(old, new, &self.replacements).map_err(io::Error::other)
     }
 }
 
+/// Cleans every log in a directory of what this process's environment holds.
+pub fn clean_logs(directory: &Path) -> Result<()> {
+    fs::sweep_temporaries(directory, fs::Depth::Directory)?;
+    let variables =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let Some(redactor) = Redactor::for_environment(variables) else { return Ok(()) };
+    for name in fs::names(directory)? {
+        redactor.redact_file(&directory.join(name))?;
+    }
+    Ok(())
+}
+
 fn is_secret(name: &str, value: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    // A path to a secret is not the secret, and blotting it out would hide what a log is about.
-    value.len() >= SHORTEST && !value.starts_with('/') && NAMES.iter().any(|part| name.contains(part))
+    let by_name = NAMES.iter().any(|part| name.contains(part)) || ENDINGS.iter().any(|ending| name.ends_with(ending));
+    let is_place = PLACES.iter().any(|ending| name.ends_with(ending));
+    value.len() >= SHORTEST && !is_place && (by_name || !super::secrets::find(value).is_empty())
 }
 
 #[cfg(test)]
@@ -87,6 +114,27 @@ mod tests {
             "a [redacted:GH_TOKEN] b /usr/bin:/bin short"
         );
         assert!(redactor(&[("HOME", "/home/somebody"), ("SSH_AUTH_SOCK", "/run/agent.sock")]).is_none());
+        let found = redactor(&[
+            ("AWS_SECRET_ACCESS_KEY", "/abcd/efghIJKLmnop"),
+            ("DB_PASS", "hunter2hunter2"),
+            ("GITHUB_PAT", "not-so-random"),
+            ("DATABASE_URL", "postgres://app:s3cr3tPa55@db/app"),
+        ])
+        .unwrap();
+        let text = "/abcd/efghIJKLmnop hunter2hunter2 not-so-random postgres://app:s3cr3tPa55@db/app";
+        let clean = "[redacted:AWS_SECRET_ACCESS_KEY] [redacted:DB_PASS] [redacted:GITHUB_PAT] [redacted:DATABASE_URL]";
+        assert_eq!(found.redact(text), clean);
+    }
+
+    #[test]
+    fn a_secret_that_begins_with_another_is_blotted_out_whole() {
+        let found = redactor(&[
+            ("A_TOKEN", "abcdefgh12345678"),
+            ("B_TOKEN", "abcdefgh12345678SECRETTAIL"),
+            ("C_TOKEN", "12345678S"),
+        ]);
+        let text = "abcdefgh12345678SECRETTAIL abcdefgh12345678 x12345678S";
+        assert_eq!(found.unwrap().redact(text), "[redacted:B_TOKEN] [redacted:A_TOKEN] x[redacted:C_TOKEN]");
     }
 
     #[test]

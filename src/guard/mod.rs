@@ -4,5 +4,5 @@ mod environment;
 mod pause;
 pub mod secrets;
 
-pub use environment::Redactor;
+pub use environment::{Redactor, clean_logs};
 pub use pause::{Brake, Pause, Stop};

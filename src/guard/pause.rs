@@ -69,6 +69,13 @@ impl std::fmt::Display for Pause {
     }
 }
 
+impl Pause {
+    /// For the JSON of whoever tells of it.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!({ "file": self.path.display().to_string(), "reason": self.reason })
+    }
+}
+
 impl Stop {
     pub fn error(&self) -> Error {
         match self {

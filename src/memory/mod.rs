@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use chrono::NaiveDate;
 
-use crate::base::{fs, text};
+use crate::base::fs::{self, Depth, DirectoryLock};
+use crate::base::text;
 use crate::error::Result;
 use note::Note;
 
@@ -38,7 +39,7 @@ impl Memory {
     /// Adds a note to its day, or replaces the block with the same key. Twice equals once.
     pub fn put_note(&self, tag: &str, date: NaiveDate, note: &Note) -> Result<PathBuf> {
         let path = self.note_path(tag, date);
-        self.make_way(&path)?;
+        let _alone = self.make_way(&path)?;
         let old = fs::read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
         fs::replace(&path, &note::put(&old, note))?;
         Ok(path)
@@ -47,7 +48,7 @@ impl Memory {
     /// Replaces the current state.
     pub fn put_state(&self, date: NaiveDate, content: &str) -> Result<PathBuf> {
         let path = self.state_path();
-        self.make_way(&path)?;
+        let _alone = self.make_way(&path)?;
         let mut text = header("layer2", date);
         text.push_str(content);
         if !text.ends_with('\n') {
@@ -57,12 +58,26 @@ impl Memory {
         Ok(path)
     }
 
-    fn make_way(&self, path: &Path) -> Result<()> {
+    /// Makes the directories, and makes sure that nobody else writes here meanwhile: several projects may share one
+    /// memory. What a killed writer left in this place goes.
+    fn make_way(&self, path: &Path) -> Result<DirectoryLock> {
         fs::refuse_symlinks(&self.directory, path)?;
-        match path.parent() {
-            Some(directory) if !directory.is_dir() => fs::create_directories(directory),
-            _ => Ok(()),
+        let Some(directory) = path.parent() else { return fs::lock_directory(&self.directory) };
+        if !directory.is_dir() {
+            fs::create_directories(directory)?;
         }
+        let alone = fs::lock_directory(&self.directory)?;
+        fs::sweep_temporaries(directory, Depth::Directory)?;
+        Ok(alone)
+    }
+
+    /// Removes what killed writers left anywhere.
+    pub fn sweep(&self) -> Result<()> {
+        if !self.directory.is_dir() {
+            return Ok(());
+        }
+        let _alone = fs::lock_directory(&self.directory)?;
+        fs::sweep_temporaries(&self.directory, Depth::Tree)
     }
 }
 

@@ -29,6 +29,7 @@ pub const KIND: Kind = Kind {
     intend,
     preview,
     act,
+    before_resume,
     landed: super::never_asked,
     on_interrupt,
 };
@@ -114,7 +115,7 @@ fn on_interrupt(params: &Value) -> OnInterrupt {
     }
 }
 
-/// The environment is left out on purpose: it may hold secrets, and it can be made again.
+/// The environment is left out: most of it is not ours to write down, and it can be made again.
 fn intend(context: &Context<'_>) -> Result<Intent> {
     let params = params(context)?;
     let argv = match (&params.run, &params.shell) {
@@ -132,14 +133,9 @@ fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let params = params(context)?;
-    if context.attempt > 1 {
-        // An earlier attempt may still be at it, if the process that watched it was killed.
-        process::end_orphans(&[(env::RUN, &context.session.run), (env::STEP, context.step)])?;
-    }
     let job = job(context, &params, intent)?;
     let redactor = redactor(&job);
     fs::create_log_directory(&context.logs)?;
-    clean_earlier_logs(context, redactor.as_ref())?;
     let log = log_path(context, context.attempt);
     let output = fs::open_private(&log)?;
 
@@ -204,11 +200,16 @@ fn redactor(job: &Job) -> Option<Redactor> {
     Redactor::for_environment(inherited.chain(own).filter_map(|(name, value)| Some((text(name)?, text(value)?))))
 }
 
-/// The log of an attempt whose watcher was killed was never looked through.
-fn clean_earlier_logs(context: &Context<'_>, redactor: Option<&Redactor>) -> Result<()> {
-    for attempt in 1..context.attempt {
+/// Who watched the last attempt may have been killed: the process may still be at it, and its log was never looked
+/// through.
+fn before_resume(context: &Context<'_>) -> Result<()> {
+    process::end_orphans(&[(env::RUN, &context.session.run), (env::STEP, context.step)])?;
+    fs::sweep_temporaries(&context.logs, fs::Depth::Directory)?;
+    let job = job(context, &params(context)?, &json!({ "argv": [] }))?;
+    let Some(redactor) = redactor(&job) else { return Ok(()) };
+    for attempt in 1..=context.attempt {
         let log = log_path(context, attempt);
-        if let Some(redactor) = redactor.filter(|_| log.exists()) {
+        if log.exists() {
             redactor.redact_file(&log)?;
         }
     }

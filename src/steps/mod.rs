@@ -53,6 +53,8 @@ pub struct Kind {
     /// The intent in one line, for who wants to know before it happens.
     pub preview: fn(&Context<'_>, intent: &Value) -> Result<String>,
     pub act: fn(&Context<'_>, intent: &Value) -> Result<Outcome, Failure>,
+    /// Ends and cleans up what an interrupted act left, before anything is decided about it.
+    pub before_resume: fn(&Context<'_>) -> Result<()>,
     /// Whether an interrupted act did land after all.
     pub landed: fn(&Context<'_>) -> Result<bool>,
     pub on_interrupt: fn(params: &Value) -> OnInterrupt,
@@ -138,6 +140,11 @@ pub fn readers() -> Vec<KindReader> {
 /// For kinds that take no keys of their own.
 fn no_keys(_: &mut Reader<'_>) -> Value {
     Value::Null
+}
+
+/// For kinds that leave nothing but a temporary, which the next writer removes.
+fn leaves_nothing(_: &Context<'_>) -> Result<()> {
+    Ok(())
 }
 
 /// For kinds whose promise says that nobody asks.

@@ -16,6 +16,7 @@ pub const KIND: Kind = Kind {
     intend,
     preview,
     act,
+    before_resume: super::leaves_nothing,
     landed: super::never_asked,
     on_interrupt: super::always_rerun,
 };

@@ -15,6 +15,7 @@ pub const KIND: Kind = Kind {
     intend,
     preview,
     act,
+    before_resume: super::leaves_nothing,
     landed,
     on_interrupt: super::always_rerun,
 };

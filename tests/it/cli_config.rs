@@ -27,6 +27,7 @@ error: unknown key `memorydir` in `[handover]`
   | ^^^^^^^^^
   |
   = help: did you mean `memory_dir`?
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -40,6 +41,7 @@ error: unknown key `colour` in `[handover]`
   | ^^^^^^
   |
   = help: known here: `memory_dir`, `history_dir`, `state_dir`, `checkpoint`, `pause_file`, `tag`
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -53,6 +55,7 @@ error: unknown key `body` in a `note` step
   | ^^^^
   |
   = help: known here: `name`, `kind`, `on_failure`, `retries`, `content`
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -66,6 +69,7 @@ error: unknown key `handovr` in the file
   |  ^^^^^^^
   |
   = help: did you mean `handover`?
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -81,6 +85,7 @@ error: `push` in `[backend]` must be `true` or `false`, found `"false"`
   |
 2 | push = "false"
   |        ^^^^^^^
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -92,6 +97,7 @@ error: `paths` in `[backend]` must be an array of strings, found `"memory"`
   |
 2 | paths = "memory"
   |         ^^^^^^^^
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -103,6 +109,7 @@ error: `session` in `[note]` must be a string, found `5`
   |
 2 | session = 5
   |           ^
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -114,6 +121,7 @@ error: `step` in the file must be an array of tables, `[[step]]`, found `3`
   |
 1 | step = 3
   |        ^
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -125,6 +133,7 @@ error: `budget` in `[warmup]` must be a whole number from 200 to 1000000, found 
   |
 2 | budget = -1
   |          ^^
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -136,6 +145,7 @@ error: `handover` in the file must be a table, found `3`
   |
 1 | handover = 3
   |            ^
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -153,6 +163,7 @@ error: `type` in `[backend]` must be `git` or `null`, found `gti`
   |        ^^^^^
   |
   = help: did you mean `git`?
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -164,6 +175,7 @@ error: `on_failure` in a `note` step must be `stop` or `continue`, found `ignore
   |
 4 | on_failure = "ignore"
   |              ^^^^^^^^
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -181,6 +193,7 @@ error: the step name `a` is used twice
   |        ^^^
   |
   = help: every step needs a name of its own
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -194,6 +207,7 @@ error: `name` is missing in a step
   | ^^^^^^^^
   |
   = help: every step needs a `name` of its own
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -207,6 +221,7 @@ error: `kind` is missing in a step
   | ^^^^^^^^
   |
   = help: kinds: `collect`, `command`, `note`, `state`, `publish`
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -220,6 +235,7 @@ error: unknown step kind `comand`
   |        ^^^^^^^^
   |
   = help: did you mean `command`?
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -231,6 +247,7 @@ error: the step name `a, b` may only use letters, digits, `_`, `-` and `.`, and 
   |
 2 | name = "a, b"
   |        ^^^^^^
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -244,6 +261,7 @@ error: `step` is empty, so there is nothing to do
   |        ^^
   |
   = help: write at least one `[[step]]`, or remove the key
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -261,6 +279,7 @@ error: `run` is missing in a `command` step
   | ^^^^^^^^
   |
   = help: write `run = ["program", "argument"]`, or `shell = "…"` for a shell line
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -274,6 +293,7 @@ error: `run` in a `command` step names no program
   |       ^^
   |
   = help: write `run = ["program", "argument"]`
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -287,6 +307,7 @@ error: a `command` step has both `run` and `shell`
   |         ^^^
   |
   = help: keep one of them
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -300,6 +321,7 @@ error: `shell` in a `command` step is not filled in like a template
   |         ^^^^^^^^^^^^^^^^^
   |
   = help: pass the value through `env = { NOTE = "{{ note }}" }` and write "$NOTE"
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -315,6 +337,7 @@ error: `timeout` in a `command` step must be a duration such as `30s`, `10m`, `1
   |
 5 | timeout = "10 minutes"
   |           ^^^^^^^^^^^^
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -328,6 +351,7 @@ error: unknown name `sumary` in `content` of a `note` step
   |                   ^^^^^^
   |
   = help: did you mean `summary`?
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -339,6 +363,7 @@ error: bad template: unexpected end of input, expected end of variable block in 
   |
 6 | {{ note """
   |    ^^^^
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -356,6 +381,7 @@ error: `memory_dir` in `[handover]` leaves the project
   |              ^^^^^^^^^^^^^^
   |
   = help: write a path below the project, or an absolute path if you mean a place outside
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -367,6 +393,7 @@ error: `-A` in `paths` of `[backend]` is not a path inside the project
   |
 2 | paths = ["-A"]
   |          ^^^^
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -383,6 +410,7 @@ error: `memory_dir`: `out/memory` leaves the project `$WORLD/project`
   |              ^^^^^^^^^^^^
   |
   = help: make it a real directory, or write an absolute path if you mean a place outside
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -398,6 +426,7 @@ error: unclosed table, expected `]`
   |
 1 | [handover
   |          ^
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -414,6 +443,7 @@ error: duplicate key
   |
 2 | tag = 1
   | ^^^
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
@@ -453,7 +483,8 @@ fn a_config_that_is_not_a_readable_file_is_told_in_a_sentence() {
         str![[r#"
 error: cannot read the config `$WORLD/project/nowhere.toml`
   caused by: No such file or directory (os error 2)
-hint: run `agent-handover init` to write one, or leave out `--config`
+hint: run `agent-handover init` to write one, or name another with `--config`
+hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );

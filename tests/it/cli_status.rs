@@ -59,7 +59,7 @@ fn a_checkpoint_can_be_named_and_its_lock_lies_beside_it() {
     world.write("a/x", "");
     let below = |arguments: &[&str]| finish(world.command(arguments).current_dir(world.path("a")));
     below(&["run", "--note", "n", "--checkpoint", "../cp/my.db"]).expect(1);
-    assert!(world.exists("cp/my.db") && world.exists("cp/lock"));
+    assert!(world.exists("cp/my.db") && world.exists("cp/my.db.lock"));
     below(&["check", "--checkpoint", "../cp/my.db"]).expect(1);
     below(&["check"]).expect(0);
     assert!(below(&["status", "--checkpoint", "../cp/my.db"]).stdout.contains("pending: gate, state"));
@@ -94,7 +94,7 @@ pending: gate, state
 run: 01M7FAKZG8THSNWEH6BRBEXR1Z recorded 2026-11-15T10:04:05.000Z by codex, tag general
 waiting: 01M7FAKZG89R3M11B2QVDRPR6E recorded 2026-11-15T10:04:05.000Z
 unfinished: run `agent-handover run --resume` to go on
-paused: remove $WORLD/project/PAUSE to go on (reason: holiday)
+automation paused: remove $WORLD/project/PAUSE to resume (reason: holiday)
 ---
 [exit 0]
 
@@ -229,19 +229,33 @@ fn a_running_handover_is_4_and_named() {
     output(child).expect(1);
 }
 
+/// One with a handover in it and nothing in its log.
+fn good_database() -> Vec<u8> {
+    let world = World::new();
+    world.run(&["run", "--note", "n"]).expect(0);
+    world.database().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    std::fs::read(world.path(".agent-handover/checkpoint.db")).unwrap()
+}
+
 #[test]
 fn a_database_that_is_no_good_is_one_sentence_and_never_overwritten() {
-    let garbage: [(&str, Vec<u8>); 4] = [
+    let garbage: [(&str, Vec<u8>); 6] = [
         ("text", b"this is not a database, though it is long enough to look like one to somebody\n".repeat(20)),
         ("json", br#"{"status": "in_progress", "steps": {"publish": "pending"}}"#.to_vec()),
         ("bytes", vec![0xff, 0xfe]),
         ("torn", {
-            let world = World::new();
-            world.run(&["run", "--note", "n"]).expect(0);
-            world.database().pragma_update(None, "journal_mode", "delete").unwrap();
-            let mut bytes = std::fs::read(world.path(".agent-handover/checkpoint.db")).unwrap();
-            let middle = bytes.len() / 3;
-            bytes.truncate(middle);
+            let mut bytes = good_database();
+            bytes.truncate(bytes.len() / 3);
+            bytes
+        }),
+        ("overwritten", {
+            let mut bytes = good_database();
+            bytes[4096..].fill(0xff);
+            bytes
+        }),
+        ("zeroed", {
+            let mut bytes = good_database();
+            bytes[4096..8192].fill(0);
             bytes
         }),
     ];
@@ -249,7 +263,13 @@ fn a_database_that_is_no_good_is_one_sentence_and_never_overwritten() {
         let world = World::new();
         world.write(".agent-handover/checkpoint.db", &bytes);
         for arguments in [&["check"][..], &["status"], &["run", "--note", "n"], &["run", "--resume"]] {
-            let output = world.run(arguments).expect(65);
+            let output = world.run(arguments);
+            if name == "zeroed" && output.code == 0 {
+                // The index alone says that nothing is unfinished; the damage lies where a resume does not look.
+                assert_eq!(arguments[1], "--resume");
+                continue;
+            }
+            let output = output.expect(65);
             assert!(
                 output
                     .stderr
@@ -291,6 +311,9 @@ fn a_newer_database_is_read_and_not_written() {
     let output = world.run(&["run", "--note", "m"]).expect(65);
     assert!(output.stderr.contains("was written by a newer agent-handover"), "{}", output.stderr);
     assert!(output.stderr.contains("hint: update agent-handover"), "{}", output.stderr);
+    // It is good, just not ours to write: a restart does not move it aside.
+    world.run(&["run", "--restart", "--note", "m"]).expect(65);
+    world.run(&["check"]).expect(1);
 }
 
 #[test]

@@ -97,6 +97,67 @@ fn two_checkpoints_of_one_project_do_not_write_its_files_at_once() {
 }
 
 #[test]
+fn projects_that_share_one_memory_lose_nothing() {
+    let worlds: Vec<World> = (0..3).map(|_| World::new()).collect();
+    let shared = worlds[0].home().join("shared");
+    let mut children = Vec::new();
+    for world in &worlds {
+        world.write("handover.toml", format!("[handover]\nmemory_dir = \"{}\"\n{NOTE_AND_STATE}", shared.display()));
+        for n in 0..8 {
+            let mut command = world.command(&["run", "--note", &format!("{n}")]);
+            // Ids must differ between the projects as they do in life.
+            let command = command.env_remove("AGENT_HANDOVER_TEST_IDS").stdout(Stdio::piped()).stderr(Stdio::piped());
+            children.push(command.spawn().unwrap());
+        }
+    }
+    for child in children {
+        output(child).expect(0);
+    }
+    let notes = std::fs::read_to_string(shared.join("layer1/2026-11/general-2026-11-15.md")).unwrap();
+    assert_eq!(notes.matches("<!-- /note -->").count(), 24);
+}
+
+#[test]
+fn a_failure_of_a_younger_run_is_not_mine() {
+    let world = World::with_config(NOTE_AND_STATE);
+    let first = stopped_at(&world, "checkpoint.intended:1", "first");
+    world.write("handover.toml", "[[step]]\nname = \"no\"\nkind = \"command\"\nrun = [\"false\"]\n");
+    world.run(&["run", "--wait", "0", "--note", "second"]).expect(4);
+    signal(first.id(), "CONT");
+    assert_eq!(output(first).expect(0).stdout, "handover steps executed: note, state, publish\n");
+    world.run(&["check"]).expect(1);
+}
+
+#[test]
+fn the_lock_says_which_run_is_being_run() {
+    let world = World::with_config(NOTE_AND_STATE);
+    let mut killed = world.command(&["run", "--note", "old"]);
+    finish(killed.env("AGENT_HANDOVER_TEST_FAULT", "checkpoint.recorded:1=kill")).expect(137);
+    // It finishes the old one, and stops in the middle of its own.
+    let child = stopped_at(&world, "checkpoint.intended:4", "new");
+    let mine: String = world.database().query_row("SELECT max(id) FROM run", [], |row| row.get(0)).unwrap();
+    let young: String =
+        world.database().query_row("SELECT id FROM run ORDER BY seq DESC LIMIT 1", [], |row| row.get(0)).unwrap();
+    let check = world.run(&["check"]).expect(4);
+    assert!(check.stdout.contains(&format!("running handover {young} ")), "{mine}: {}", check.stdout);
+    signal(child.id(), "CONT");
+    output(child).expect(0);
+}
+
+#[test]
+fn a_checkpoint_named_in_a_roundabout_way_is_the_same() {
+    let world = World::with_config(NOTE_AND_STATE);
+    world.run(&["run", "--note", "one"]).expect(0);
+    world.write("sub/x", "");
+    std::os::unix::fs::symlink(".agent-handover", world.path("link")).unwrap();
+    for path in ["../.agent-handover/checkpoint.db", "../link/checkpoint.db"] {
+        let arguments = ["run", "--wait", "0", "--note", "two", "--checkpoint", path];
+        finish(world.command(&arguments).current_dir(world.path("sub"))).expect(0);
+    }
+    assert_eq!(world.read(NOTES).matches("<!-- /note -->").count(), 3);
+}
+
+#[test]
 fn an_unfinished_run_does_not_hold_newer_ones_back_nor_replace_their_state() {
     let world = World::with_config(
         "[[step]]\nname = \"gate\"\nkind = \"command\"\nshell = \"test -e open-{{TAG}} || test $TAG != old\"\nenv = { TAG = \"{{ tag }}\" }\n\

@@ -164,7 +164,8 @@ fn killed_at_any_point_a_resume_ends_as_if_nothing_had_happened() {
             }
         }
     }
-    let by_first_run = ["checkpoint.created", "fs.directory"];
+    // What only a first run, or another command, passes is killed in the tests below.
+    let by_first_run = ["checkpoint.created", "fs.directory", "fs.marked", "fs.moved", "fs.removed"];
     for point in POINTS.iter().filter(|point| !by_first_run.contains(point)) {
         assert!(
             reached.contains_key(point),
@@ -202,6 +203,137 @@ fn killed_anywhere_in_the_first_handover_nothing_is_lost_or_doubled() {
     }
 }
 
+/// Every kind is in the scenario that is meant to have every kind.
+#[test]
+fn the_scenario_of_every_kind_has_every_kind() {
+    for kind in agent_handover::steps::KINDS {
+        assert!(SCENARIOS[0].config.contains(&format!("kind = \"{}\"", kind.name)), "{} is missing", kind.name);
+    }
+}
+
+/// A command that changes something, with what must be true if it is killed anywhere and then done again.
+struct Other {
+    arguments: &'static [&'static str],
+    prepare: fn(&World),
+    /// After the command was killed and done again.
+    check: fn(&World),
+}
+
+const OTHERS: &[Other] = &[
+    Other {
+        arguments: &["run", "--restart", "--note", "NEW"],
+        prepare: |world| unfinished(world),
+        check: |world| {
+            let notes = world.read(NOTES);
+            assert!(notes.contains("\nNEW\n"), "{notes}");
+            world.run(&["check"]).expect(2);
+        },
+    },
+    Other {
+        arguments: &["run", "--restart", "--note", "NEW"],
+        prepare: |world| world.write(".agent-handover/checkpoint.db", "damaged ".repeat(1_000)),
+        check: |world| {
+            assert!(world.read(NOTES).contains("\nNEW\n"));
+            let aside = world.everything().into_iter().filter(|(path, _)| path.contains(".damaged-"));
+            assert!(aside.into_iter().any(|(_, text)| text == "damaged ".repeat(1_000)), "the damaged file is gone");
+            world.run(&["check"]).expect(2);
+        },
+    },
+    Other {
+        arguments: &["run", "--abandon"],
+        prepare: |world| unfinished(world),
+        check: |world| {
+            world.run(&["check"]).expect(0);
+            world.run(&["run", "--note", "later"]).expect(0);
+        },
+    },
+    Other {
+        arguments: &["pause", "--reason", "because"],
+        prepare: |_| {},
+        check: |world| {
+            world.run(&["run", "--note", "n"]).expect(3);
+            world.run(&["unpause"]).expect(0);
+        },
+    },
+    Other {
+        arguments: &["unpause"],
+        prepare: |world| world.write("PAUSE", ""),
+        check: |world| assert!(!world.exists("PAUSE")),
+    },
+    Other {
+        arguments: &["init"],
+        prepare: |_| {},
+        check: |world| {
+            world.run(&["run", "--note", "n"]).expect(0);
+        },
+    },
+];
+
+/// A run that was killed while it wrote a note, with its temporary still there.
+fn unfinished(world: &World) {
+    world
+        .command(&["run", "--note", "OLD"])
+        .env("AGENT_HANDOVER_TEST_FAULT", "fs.written:1=kill")
+        .finish()
+        .expect(KILLED);
+    assert_eq!(world.strays().len(), 1);
+}
+
+#[test]
+fn every_other_command_that_is_killed_anywhere_can_be_done_again() {
+    let mut reached = std::collections::BTreeSet::new();
+    for other in OTHERS {
+        for point in POINTS {
+            for nth in 1.. {
+                let case = format!("{:?} killed at {point}:{nth}", other.arguments);
+                let world = World::new();
+                (other.prepare)(&world);
+                let mut command = world.command(other.arguments);
+                if command.env("AGENT_HANDOVER_TEST_FAULT", format!("{point}:{nth}=kill")).finish().code != KILLED {
+                    break;
+                }
+                reached.insert(*point);
+                // Again; what was done already may be said to be so, and a restart may already be under way.
+                let again = world.run(other.arguments);
+                assert!([0, 1].contains(&again.code), "{case}: {}", again.seen());
+                (other.check)(&world);
+                assert_eq!(world.strays(), [""; 0], "{case}");
+            }
+        }
+    }
+    for point in ["fs.marked", "fs.moved", "fs.removed"] {
+        assert!(reached.contains(point), "no command passes {point}");
+    }
+}
+
+#[test]
+fn a_restart_gives_up_and_records_both_or_neither() {
+    for point in ["lock.taken:1", "checkpoint.recorded:1"] {
+        let world = World::new();
+        unfinished(&world);
+        let mut command = world.command(&["run", "--restart", "--note", "NEW"]);
+        command.env("AGENT_HANDOVER_TEST_FAULT", format!("{point}=kill")).finish().expect(KILLED);
+        world.run(&["check"]).expect(1);
+        world.run(&["run", "--resume"]).expect(0);
+        let notes = world.read(NOTES);
+        assert_eq!((notes.contains("OLD"), notes.contains("NEW")), (point == "lock.taken:1", point != "lock.taken:1"));
+    }
+    // What cannot be recorded gives nothing up.
+    let world = World::with_config("[note]\n[backend]\ntype = \"null\"\n");
+    world
+        .command(&["run", "--note", "OLD"])
+        .env("AGENT_HANDOVER_TEST_FAULT", "fs.written:1=kill")
+        .finish()
+        .expect(KILLED);
+    world.run(&["run", "--restart"]).expect(64);
+    world.write("PAUSE", "");
+    let paused = world.run(&["run", "--restart", "--note", "NEW"]).expect(3);
+    assert!(paused.stderr.contains("nothing was recorded and nothing given up"), "{}", paused.stderr);
+    world.run(&["unpause"]).expect(0);
+    world.run(&["run", "--resume"]).expect(0);
+    assert!(world.read(NOTES).contains("OLD"));
+}
+
 #[test]
 fn the_current_state_is_the_old_or_the_new_one_at_every_moment() {
     let world = World::new();
@@ -212,6 +344,7 @@ fn the_current_state_is_the_old_or_the_new_one_at_every_moment() {
         world.command(&["run", "--note", "new"]).env("AGENT_HANDOVER_TEST_FAULT", fault).finish().expect(KILLED);
         assert_eq!(world.read(STATE), old);
         world.run(&["run", "--abandon"]).expect(0);
+        assert_eq!(world.strays(), [""; 0]);
     }
 }
 
@@ -263,6 +396,57 @@ fn an_interrupted_command_is_treated_as_its_config_says() {
         assert_eq!(world.read("effects"), expected, "{on_interrupt}");
         assert!(world.read(NOTES).contains("\nn\n"));
     }
+}
+
+#[test]
+fn a_kill_between_two_attempts_does_not_use_up_the_retries() {
+    let world = World::with_config(
+        "[[step]]\nname = \"flaky\"\nkind = \"command\"\nshell = \"echo x >> tries; test $(wc -l < tries) = 2\"\n\
+         retries = 3\non_failure = \"continue\"\n",
+    );
+    run_with_fault(&world, &["run"], "checkpoint.settled:1").expect(KILLED);
+    assert_eq!(world.run(&["run", "--resume"]).expect(0).stdout, "handover steps executed: flaky\n");
+}
+
+#[test]
+fn nothing_of_a_given_up_or_skipped_command_goes_on() {
+    for (on_interrupt, arguments) in
+        [("skip", ["run", "--resume"]), ("stop", ["run", "--resume"]), ("rerun", ["run", "--abandon"])]
+    {
+        let world = World::with_config(&format!(
+            "[[step]]\nname = \"slow\"\nkind = \"command\"\non_interrupt = \"{on_interrupt}\"\n\
+             shell = \"echo $GH_TOKEN; echo $$ > pid; exec sleep 1000\"\n"
+        ));
+        let token = "ghx_thisIsVerySecret1";
+        let mut command = world.command(&["run"]);
+        let child =
+            command.env("GH_TOKEN", token).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let child = child.spawn().unwrap();
+        world.wait_for("pid");
+        wait_until("the pid to be written", || world.read("pid").ends_with('\n'));
+        signal(child.id(), "KILL");
+        output(child).expect(KILLED);
+        let orphan = world.read("pid").trim().to_owned();
+        assert!(!is_gone(&orphan));
+        world.command(&arguments).env("GH_TOKEN", token).finish();
+        assert!(is_gone(&orphan), "{on_interrupt}");
+        // Nobody had looked through its log, either.
+        assert!(!world.everything().values().any(|text| text.contains(token)), "{on_interrupt}");
+    }
+}
+
+#[test]
+fn a_run_that_kills_its_process_does_not_keep_others_from_being_resumed() {
+    let world =
+        World::with_config("[[step]]\nname = \"deadly\"\nkind = \"command\"\nshell = \"kill -9 $PPID; sleep 5\"\n");
+    world.run(&["run", "--note", "deadly"]).expect(KILLED);
+    world.write("handover.toml", "[[step]]\nname = \"note\"\nkind = \"note\"\n");
+    world.command(&["run", "--note", "clean"]).env("AGENT_HANDOVER_TEST_FAULT", "checkpoint.recorded:1=kill").finish();
+    for _ in 0..5 {
+        world.run(&["run", "--resume"]);
+    }
+    assert!(world.read(NOTES).contains("\nclean\n"));
+    assert!(world.run(&["status"]).stdout.contains("the process died "), "{}", world.run(&["status"]).stdout);
 }
 
 #[test]

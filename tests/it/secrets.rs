@@ -23,7 +23,8 @@ fn a_typed_run_with_a_secret_is_refused_and_records_nothing() {
         "{}",
         output.stderr
     );
-    assert!(output.stderr.contains("`--allow-secret github-token`; nothing was recorded"), "{}", output.stderr);
+    assert!(output.stderr.contains("or pass `--allow-secret github-token`"), "{}", output.stderr);
+    assert!(output.stderr.contains("nothing was recorded"), "{}", output.stderr);
     assert!(!output.stderr.contains(&token()) && output.stdout.is_empty());
     world.run(&["check"]).expect(0);
     nothing_of_it_anywhere(&world);

@@ -1,0 +1,114 @@
+//! A detached run: recorded, handed over with its lock, and gone on without whoever asked.
+
+use super::support::*;
+
+const SLOW: &str = "[[step]]\nname = \"slow\"\nkind = \"command\"\nshell = \"echo $$ > pid; while ! test -e go; do sleep 0.01; done\"\n\
+    [[step]]\nname = \"note\"\nkind = \"note\"\n";
+
+fn pid_of(output: &Output) -> String {
+    let text = output.stdout.split("(pid ").nth(1).unwrap_or_else(|| panic!("no pid: {}", output.seen()));
+    text.trim_end().trim_end_matches(')').to_owned()
+}
+
+#[test]
+fn it_returns_at_once_and_goes_on_in_a_session_of_its_own() {
+    let world = World::with_config(SLOW);
+    let output = world.run(&["run", "--detach", "--note", "said"]).expect(0);
+    assert!(output.stdout.contains(" is recorded and goes on in the background (pid "), "{}", output.stdout);
+    let pid = pid_of(&output);
+    world.wait_for("pid");
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let session = stat.rsplit(')').next().unwrap().split_whitespace().nth(3).unwrap().to_owned();
+    assert_eq!(session, pid, "it leads a session of its own");
+    let check = world.run(&["check"]).expect(4);
+    assert!(check.stdout.contains(&format!("busy: pid {pid} on ")), "{}", check.stdout);
+    world.write("go", "");
+    wait_until("it to complete", || world.run(&["check"]).code == 2);
+    assert!(world.read(NOTES).contains("\nsaid\n"));
+    wait_until("no daemon to be left", || is_gone(&pid));
+    // What it had to tell is in its log.
+    let logs = world.everything().into_iter().filter(|(path, _)| path.ends_with("/detached.log"));
+    let logs: Vec<String> = logs.map(|(_, text)| text).collect();
+    assert!(logs.len() == 1 && logs[0].contains("handover steps executed: slow, note\n"), "{logs:?}");
+}
+
+#[test]
+fn at_no_moment_does_check_see_neither_the_run_nor_its_result() {
+    for n in 0..20 {
+        let world = World::new();
+        world.run(&["run", "--detach", "--note", &format!("number {n}")]).expect(0);
+        let mut codes = Vec::new();
+        while codes.last() != Some(&2) {
+            let code = world.run(&["check"]).code;
+            assert!(code == 4 || code == 2, "{codes:?} then {code}");
+            codes.push(code);
+        }
+        assert!(world.read(NOTES).contains(&format!("number {n}")));
+    }
+}
+
+#[test]
+fn a_child_that_is_killed_is_noticed_and_finished() {
+    let world = World::with_config(SLOW);
+    let output = world.run(&["run", "--detach", "--note", "said"]).expect(0);
+    world.wait_for("pid");
+    signal(pid_of(&output).parse().unwrap(), "KILL");
+    wait_until("the lock to be free", || world.run(&["check"]).code == 1);
+    world.write("go", "");
+    world.run(&["run", "--resume"]).expect(0);
+    assert!(world.read(NOTES).contains("\nsaid\n"));
+}
+
+#[test]
+fn while_another_runs_or_a_pause_is_on_it_is_recorded_and_waits() {
+    let world = World::with_config(SLOW);
+    world.run(&["run", "--detach", "--note", "first"]).expect(0);
+    world.wait_for("pid");
+    let second = world.run(&["run", "--detach", "--note", "second"]).expect(4);
+    assert!(second.stderr.contains(" is recorded and waits"), "{}", second.stderr);
+    world.write("go", "");
+    wait_until("both to complete", || world.run(&["check"]).code == 2);
+    assert!(world.read(NOTES).contains("\nsecond\n"), "the first took it");
+    world.write("PAUSE", "");
+    world.run(&["run", "--detach", "--note", "third"]).expect(3);
+    world.run(&["unpause"]).expect(0);
+    world.run(&["run", "--resume"]).expect(0);
+    assert!(world.read(NOTES).contains("\nthird\n"));
+}
+
+#[test]
+fn secrets_are_taken_out_because_nobody_can_be_asked() {
+    let world = World::new();
+    let token = ["ghp_", "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"].concat();
+    let output = world.run(&["run", "--detach", "--note", &format!("use {token} then")]).expect(0);
+    assert!(
+        output.stderr.contains("what looks like a secret was taken out: github-token in line 1"),
+        "{}",
+        output.stderr
+    );
+    wait_until("it to complete", || world.run(&["check"]).code == 2);
+    assert!(world.read(NOTES).contains("\nuse [redacted:github-token] then\n"));
+    assert!(!world.everything().values().any(|text| text.contains(&token)));
+}
+
+#[test]
+fn config_checkpoint_and_directory_reach_the_child() {
+    let world = World::new();
+    world.write("conf/my.toml", "[handover]\nmemory_dir = \"m\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n");
+    world.write("sub/x", "");
+    let arguments = ["run", "--detach", "--config", "../conf/my.toml", "--checkpoint", "../cp/my.db", "--note", "n"];
+    let mut command = world.command(&arguments);
+    // The project is found from above: a directory of ours is there.
+    world.run(&["run", "--note", "first"]).expect(0);
+    finish(command.current_dir(world.path("sub"))).expect(0);
+    wait_until("it to complete", || world.run(&["check", "--checkpoint", "cp/my.db"]).code == 2);
+    assert!(world.read("m/layer1/2026-11/general-2026-11-15.md").contains("\nn\n"));
+}
+
+#[test]
+fn a_stranger_cannot_pretend_to_hold_the_lock() {
+    let world = World::new();
+    let output = world.run(&["run", "--inherited", "01M7FAKZG8DE3B4WZZ6KYE37BB"]);
+    assert_ne!(output.code, 0);
+    assert!(!world.exists("memory"));
+}

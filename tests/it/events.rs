@@ -1,0 +1,78 @@
+//! `run --json`: one event a line, the last one always `finished`.
+
+use snapbox::{assert_data_eq, str};
+
+use super::support::*;
+
+fn events(output: &Output) -> Vec<serde_json::Value> {
+    let lines = output.stdout.lines();
+    lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}"))).collect()
+}
+
+fn shown(output: &Output) -> String {
+    let mut text = String::new();
+    for mut event in events(output) {
+        assert_eq!(event["schema"], "agent-handover/run/1");
+        event.as_object_mut().unwrap().remove("schema");
+        if event["duration_ms"].is_number() {
+            event["duration_ms"] = 0.into();
+        }
+        text.push_str(&event.to_string());
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn each_event_is_a_line_and_the_last_says_how_it_ended() {
+    let world = World::with_config(
+        "[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"state\"\nkind = \"state\"\ncontent = \"{{ base }}\"\n\
+         [[step]]\nname = \"gate\"\nkind = \"command\"\nrun = [\"test\", \"-e\", \"open\"]\n",
+    );
+    assert_data_eq!(
+        shown(&world.run(&["run", "--json", "--note", "n"]).expect(1)),
+        str![[r#"
+{"event":"recorded","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","warnings":[]}
+{"event":"run-started","resumed":false,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB"}
+{"attempt":1,"event":"step-started","number":1,"of":3,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"note"}
+{"detail":"memory/layer1/2026-11/general-2026-11-15.md","duration_ms":0,"error":null,"event":"step-ended","number":1,"of":3,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB","state":"done","step":"note"}
+{"detail":"neither a state nor a note was given","duration_ms":0,"error":null,"event":"step-ended","number":2,"of":3,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB","state":"skipped","step":"state"}
+{"attempt":1,"event":"step-started","number":3,"of":3,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"gate"}
+{"detail":null,"duration_ms":0,"error":"exit status 1","event":"step-ended","number":3,"of":3,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB","state":"failed","step":"gate"}
+{"completed":false,"event":"run-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB"}
+{"error":{"category":"failed","causes":[],"exit_code":1,"hints":["its output is in `.agent-handover/log/01M7FAKZG8DE3B4WZZ6KYE37BB/gate-1.log`","progress is saved: `agent-handover run --resume` tries again, `--abandon 01M7FAKZG8DE3B4WZZ6KYE37BB` gives it up"],"listing":null,"message":"step 'gate' failed: exit status 1"},"event":"finished","exit_code":1}
+
+"#]]
+    );
+    world.write("open", "");
+    assert_data_eq!(
+        shown(&world.run(&["run", "--json", "--resume"]).expect(0)),
+        str![[r#"
+{"event":"run-started","resumed":true,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB"}
+{"attempt":2,"event":"step-started","number":3,"of":3,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"gate"}
+{"detail":"test -e open","duration_ms":0,"error":null,"event":"step-ended","number":3,"of":3,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB","state":"done","step":"gate"}
+{"completed":true,"event":"run-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB"}
+{"error":null,"event":"finished","exit_code":0}
+
+"#]]
+    );
+}
+
+#[test]
+fn failures_before_and_around_a_run_are_the_last_line_too() {
+    let world = World::with_config("tagg = 1\n");
+    let last = |output: &Output| events(output).pop().unwrap();
+    let output = world.run(&["run", "--json"]).expect(65);
+    assert_eq!(last(&output)["event"], "finished");
+    assert_eq!(last(&output)["error"]["listing"]["problems"][0]["line"], 1);
+    let world = World::new();
+    world.write("PAUSE", "");
+    let output = world.run(&["run", "--json", "--note", "n"]).expect(3);
+    assert_eq!(events(&output)[0]["event"], "recorded");
+    assert_eq!((&last(&output)["exit_code"], &last(&output)["error"]["category"]), (&3.into(), &"paused".into()));
+    world.run(&["unpause"]).expect(0);
+    let output = world.run(&["run", "--json", "--detach", "--note", "n"]).expect(0);
+    let names: Vec<String> = events(&output).iter().map(|event| event["event"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(names, ["recorded", "detached", "finished"]);
+    wait_until("it to complete", || world.run(&["check"]).code == 2);
+}

@@ -1,0 +1,265 @@
+//! Traps: what somebody may have put where we write, and disks that do not do as told.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::support::*;
+
+/// Makes a named pipe, which nobody will ever write to or read from.
+fn pipe(world: &World, path: &str) {
+    let path = world.path(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[test]
+fn a_symlink_in_the_state_directory_destroys_and_creates_nothing() {
+    for name in ["lock", "checkpoint.db", ".gitignore", "log"] {
+        for target in ["precious", "absent"] {
+            let world = World::with_config("[[step]]\nname = \"c\"\nkind = \"command\"\nrun = [\"true\"]\n");
+            world.write("../precious", "precious");
+            std::fs::create_dir(world.path(".agent-handover")).unwrap();
+            std::os::unix::fs::symlink(format!("../../{target}"), world.path(".agent-handover").join(name)).unwrap();
+            let output = world.run(&["run", "--note", "x"]).expect(1);
+            assert!(output.stderr.contains("is a symlink"), "{name}: {}", output.stderr);
+            assert_eq!(world.read("../precious"), "precious", "{name}");
+            assert!(!world.exists("../absent"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_file_of_the_user_is_not_taken_for_a_lock() {
+    let world = World::new();
+    world.write("lock", "data");
+    world.write("checkpoint.db.lock", "data");
+    let output = world.run(&["run", "--checkpoint", "checkpoint.db", "--note", "x"]).expect(1);
+    assert!(output.stderr.contains("is not a lock of agent-handover; 01M7"), "{}", output.stderr);
+    assert_eq!(world.read("lock"), "data");
+    world.run(&["run", "--checkpoint", "lock", "--note", "x"]).expect(64);
+    world.run(&["run", "--checkpoint", "cp.db", "--note", "x"]).expect(0);
+    assert_eq!(world.read("lock"), "data");
+    // Two checkpoints in one directory do not wait for each other.
+    assert!(world.exists("cp.db.lock"));
+}
+
+#[test]
+fn a_pipe_where_a_file_should_be_does_not_hang_anything() {
+    for path in [NOTES, ".agent-handover/.gitignore", ".agent-handover/lock", ".agent-handover/checkpoint.db"] {
+        let world = World::new();
+        pipe(&world, path);
+        for arguments in [&["run", "--note", "x"][..], &["check"], &["status"]] {
+            let output = world.run(arguments);
+            assert_ne!(output.code, 137, "{path} {arguments:?}");
+            if arguments[0] == "run" {
+                assert_eq!(output.code, 74, "{path}: {}", output.stderr);
+                assert!(output.stderr.contains("is not a plain file"), "{path}: {}", output.stderr);
+            }
+        }
+    }
+    let world = World::new();
+    pipe(&world, "PAUSE");
+    world.run(&["run", "--note", "x"]).expect(3);
+    let world = World::with_git();
+    std::fs::remove_file(world.path(".git/info/exclude")).unwrap();
+    pipe(&world, ".git/info/exclude");
+    let output = world.run(&["run", "--note", "x"]).expect(0);
+    assert!(output.stderr.contains("the memory directories will show up in `git status`"), "{}", output.stderr);
+}
+
+#[test]
+fn a_checkpoint_or_state_directory_of_another_user_is_refused() {
+    for path in [".agent-handover/checkpoint.db", ".agent-handover"] {
+        let world = World::with_config("[[step]]\nname = \"c\"\nkind = \"command\"\nrun = [\"touch\", \"../pwned\"]\n");
+        let mut killed = world.command(&["run"]);
+        finish(killed.env("AGENT_HANDOVER_TEST_FAULT", "checkpoint.recorded:1=kill")).expect(137);
+        std::fs::remove_file(world.path("handover.toml")).unwrap();
+        if std::os::unix::fs::chown(world.path(path), Some(12345), None).is_err() {
+            eprintln!("skipped: only root can make a file of another user");
+            return;
+        }
+        let output = world.run(&["run", "--note", "mine"]).expect(65);
+        assert!(output.stderr.contains("belongs to user 12345, not to you"), "{}", output.stderr);
+        assert!(!world.exists("../pwned"));
+    }
+}
+
+#[test]
+fn a_state_directory_that_holds_other_files_is_refused() {
+    let world = World::with_config("[handover]\nstate_dir = \"src\"\n[[step]]\nname = \"n\"\nkind = \"note\"\n");
+    world.write("src/main.c", "int main;");
+    let output = world.run(&["run", "--note", "x"]).expect(65);
+    assert!(output.stderr.contains("holds files that are not ours"), "{}", output.stderr);
+    assert!(output.stderr.contains("handover.toml:2:13"), "{}", output.stderr);
+    assert!(!world.exists("src/.gitignore"));
+    std::fs::remove_file(world.path("src/main.c")).unwrap();
+    world.run(&["run", "--note", "x"]).expect(0);
+    world.run(&["run", "--note", "y"]).expect(0);
+}
+
+#[test]
+fn odd_directory_names_are_kept_out_of_git_status_or_said_to_show_up() {
+    use std::os::unix::ffi::OsStrExt;
+    let world = World::with_git();
+    for (name, works) in [(&b"a b[c]*"[..], true), (b"bad\xff", true), (b"line\nbreak", false)] {
+        let directory = world.root().join(std::ffi::OsStr::from_bytes(name));
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(directory.join("handover.toml"), "[[step]]\nname = \"n\"\nkind = \"note\"\n").unwrap();
+        let output = finish(world.command(&["run", "--note", "x"]).current_dir(&directory)).expect(0);
+        let told = output.stderr.contains("will show up in `git status`");
+        assert_eq!(told, !works, "{}", output.stderr);
+        let mut status = world.clean("git");
+        let status = status.args(["status", "--porcelain", "-uall"]).current_dir(&directory).output().unwrap();
+        let status = String::from_utf8_lossy(&status.stdout).into_owned();
+        assert_eq!(status.lines().filter(|line| line.contains("memory/")).count(), usize::from(!works), "{status}");
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+    let exclude = std::fs::read(world.path(".git/info/exclude")).unwrap();
+    let exclude = String::from_utf8_lossy(&exclude);
+    assert!(!exclude.contains("break"), "{exclude}");
+}
+
+#[test]
+fn an_exclude_file_behind_a_symlink_stays_one() {
+    let world = World::with_git();
+    std::fs::rename(world.path(".git/info/exclude"), world.home().join("exclude")).unwrap();
+    std::os::unix::fs::symlink(world.home().join("exclude"), world.path(".git/info/exclude")).unwrap();
+    world.run(&["run", "--note", "x"]).expect(0);
+    assert!(world.path(".git/info/exclude").is_symlink());
+    assert_eq!(world.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_relative_program_is_one_of_the_project() {
+    let world = World::with_git();
+    world.write("handover.toml", "[[step]]\nname = \"c\"\nkind = \"command\"\nrun = [\"./script\"]\n");
+    for (path, text) in [("script", "right"), ("sub/script", "wrong")] {
+        world.write(path, format!("#!/bin/sh\necho {text} > \"$PWD/ran\"\n"));
+        std::fs::set_permissions(world.path(path), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    finish(world.command(&["run"]).current_dir(world.path("sub"))).expect(0);
+    assert_eq!(world.read("ran"), "right\n");
+}
+
+#[test]
+fn waiting_for_standard_input_can_be_interrupted() {
+    let world = World::new();
+    let mut command = world.command(&["run", "--note-file", "-"]);
+    let child = command
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    let input = child.stdin.take();
+    signal(child.id(), "TERM");
+    output(child).expect(143);
+    drop(input);
+    assert!(!world.exists(".agent-handover"));
+}
+
+#[test]
+fn what_was_ignored_when_we_were_started_stays_ignored() {
+    let world = World::with_config(
+        "[[step]]\nname = \"slow\"\nkind = \"command\"\nshell = \"touch up; while ! test -e go; do sleep 0.01; done\"\n",
+    );
+    let mut command = world.clean("nohup");
+    command.arg(BINARY).arg("run").stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    world.wait_for("up");
+    signal(child.id(), "HUP");
+    world.write("go", "");
+    output(child).expect(0);
+}
+
+#[test]
+fn an_interrupt_does_not_wait_for_a_git_that_hangs_nor_for_a_locked_database() {
+    let world = World::with_git();
+    let bin = world.home().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::fs::write(bin.join("git"), "#!/bin/sh\ntouch up\nexec sleep 1000\n").unwrap();
+    std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let start = |world: &World| {
+        let mut command = world.command(&["run", "--note", "x"]);
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        command
+            .env("PATH", path)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let child = start(&world);
+    world.wait_for("up");
+    signal(child.id(), "INT");
+    output(child).expect(130);
+    std::fs::remove_file(bin.join("git")).unwrap();
+    world.run(&["run", "--note", "first"]).expect(0);
+    let database = world.database();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let child = start(&world);
+    // It says nothing before it has recorded, so being asked to stop may also find it not begun.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    signal(child.id(), "INT");
+    output(child).expect(130);
+}
+
+/// Runs with a system call made to fail; `None` where there is no strace.
+fn with_failing(world: &World, inject: &str, arguments: &[&str]) -> Option<Output> {
+    let mut command = world.clean("strace");
+    command
+        .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,write,pwrite64", "-e", inject, BINARY])
+        .args(arguments);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().ok().map(output)
+}
+
+#[test]
+fn a_disk_that_refuses_never_makes_somebody_say_it_twice_or_think_it_said() {
+    for error in ["EIO", "ENOSPC"] {
+        for call in ["fsync", "pwrite64"] {
+            for nth in 1.. {
+                let world = World::with_config(
+                    "[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"state\"\nkind = \"state\"\n",
+                );
+                world.run(&["run", "--note", "first"]).expect(0);
+                let inject = format!("inject={call}:error={error}:when={nth}");
+                let Some(output) = with_failing(&world, &inject, &["run", "--note", "SECOND"]) else {
+                    eprintln!("skipped: strace is not installed");
+                    return;
+                };
+                if output.code == 0 {
+                    break;
+                }
+                assert_eq!(output.code, 74, "{inject}: {}", output.stderr);
+                // Whoever does as told ends with it said once.
+                match (output.stderr.contains("nothing was recorded"), output.stderr.contains("--resume")) {
+                    (true, false) => world.run(&["run", "--note", "SECOND"]).expect(0),
+                    (false, true) => world.run(&["run", "--resume"]).expect(0),
+                    _ => panic!("{inject}: it does not say what to do: {}", output.stderr),
+                };
+                assert_eq!(world.read(NOTES).matches("\nSECOND\n").count(), 1, "{inject}: {}", output.stderr);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_read_only_project_can_be_asked_but_not_written() {
+    let world = World::with_config("[[step]]\nname = \"no\"\nkind = \"command\"\nrun = [\"false\"]\n");
+    world.run(&["run", "--note", "x"]).expect(1);
+    let inside = format!("{BINARY} check; echo $?; {BINARY} status; {BINARY} run --note y; echo $?");
+    let script = format!(
+        "mount --bind . . && mount -o remount,ro,bind . . && cd $PWD && rm -f .agent-handover/checkpoint.db-shm; {inside}"
+    );
+    let mut command = world.clean("unshare");
+    let output = finish(command.args(["-rm", "sh", "-c", &script]));
+    if output.stderr.contains("Operation not permitted")
+        || output.stderr.contains("permission denied")
+        || output.code == 127
+    {
+        eprintln!("skipped: this machine lets nobody mount");
+        return;
+    }
+    assert!(output.stdout.starts_with("interrupted: handover "), "{}", output.seen());
+    assert!(output.stdout.contains("\n1\nstatus: in_progress\n"), "{}", output.seen());
+    assert!(output.stdout.ends_with("\n74\n"), "{}", output.seen());
+    assert!(output.stderr.contains("nothing was recorded"), "{}", output.seen());
+}
