@@ -85,6 +85,8 @@ pub struct Problem {
     /// Bytes of the text to underline.
     pub span: Range<usize>,
     pub help: Option<String>,
+    /// Ignoring it would be harmless to whoever wrote the text for a program that does.
+    pub is_ignorable: bool,
 }
 
 /// A text together with everything that is wrong in it.
@@ -155,6 +157,13 @@ impl Error {
     #[must_use]
     pub fn cause(mut self, cause: impl fmt::Display) -> Error {
         self.0.causes.push(cause.to_string());
+        self
+    }
+
+    /// The message with this before it.
+    #[must_use]
+    pub fn lead(mut self, before: &str) -> Error {
+        self.0.message.insert_str(0, before);
         self
     }
 

@@ -89,6 +89,11 @@ impl Project {
         }
     }
 
+    /// Where the Python tool's checkpoint would be, beside ours.
+    pub fn python_checkpoint(&self) -> PathBuf {
+        self.checkpoint.with_extension("json")
+    }
+
     pub fn log_dir(&self) -> PathBuf {
         self.state.join("log")
     }

@@ -35,12 +35,15 @@ fn is_control(c: char) -> bool {
 
 /// The first `bytes` of a SHA-256 in hexadecimal.
 pub fn digest(data: &[u8], bytes: usize) -> String {
+    hex(&Sha256::digest(data)[..bytes.min(32)])
+}
+
+pub fn hex(data: &[u8]) -> String {
     use std::fmt::Write;
-    let mut hex = String::new();
-    for byte in Sha256::digest(data).iter().take(bytes) {
+    data.iter().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+        hex
+    })
 }
 
 /// The candidate a person most likely meant, if any is close.

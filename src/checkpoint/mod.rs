@@ -1,5 +1,6 @@
 //! What happened to each step, durably: a queue of runs and the journal of their steps.
 
+pub mod python;
 mod schema;
 
 use std::path::{Path, PathBuf};

@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::Context;
 use crate::base::lock;
-use crate::checkpoint::{Run, Store};
+use crate::checkpoint::Store;
+use crate::checkpoint::python::{State, Theirs};
 use crate::error::Result;
 use crate::project::Project;
 
@@ -26,7 +27,7 @@ pub struct Check {
 struct Answer {
     code: u8,
     state: &'static str,
-    run: Option<Run>,
+    run: Option<String>,
     line: String,
 }
 
@@ -40,7 +41,7 @@ impl Check {
                 "schema": "agent-handover/check/1",
                 "state": answer.state,
                 "exit_code": answer.code,
-                "run": answer.run.map(|run| run.id),
+                "run": answer.run,
                 "message": answer.line,
                 "paused": paused.map(|pause| pause.json()),
             }));
@@ -55,23 +56,45 @@ impl Check {
 }
 
 fn ask(project: &Project) -> Result<Answer> {
-    let none = || Answer { code: 0, state: "none", run: None, line: "no handover on record".to_owned() };
-    let Some(store) = Store::read(&project.checkpoint)? else { return Ok(none()) };
+    let Some(store) = Store::read(&project.checkpoint)? else { return theirs(project) };
     if let Some(run) = store.oldest_unfinished()? {
         if let Some(owner) = lock::holder(&project.lock()) {
             let who =
                 owner.map_or_else(|| "another process is running a handover".to_owned(), |owner| owner.to_string());
-            return Ok(Answer { code: 4, state: "running", run: Some(run), line: format!("busy: {who}") });
+            return Ok(Answer { code: 4, state: "running", run: Some(run.id), line: format!("busy: {who}") });
         }
         // It may have completed between the two looks.
         if let Some(run) = store.oldest_unfinished()? {
             let line = format!("interrupted: handover {} is unfinished; run `agent-handover run --resume`", run.id);
-            return Ok(Answer { code: 1, state: "interrupted", run: Some(run), line });
+            return Ok(Answer { code: 1, state: "interrupted", run: Some(run.id), line });
         }
     }
-    Ok(store.latest()?.map_or_else(none, |run| {
-        let at = run.finished_at.as_deref().unwrap_or("an unknown time");
-        let line = format!("completed: handover {} at {at}", run.id);
-        Answer { code: 2, state: "completed", run: Some(run), line }
-    }))
+    match store.latest()? {
+        Some(run) => {
+            let at = run.finished_at.as_deref().unwrap_or("an unknown time");
+            let line = format!("completed: handover {} at {at}", run.id);
+            Ok(Answer { code: 2, state: "completed", run: Some(run.id), line })
+        }
+        None => theirs(project),
+    }
+}
+
+/// Where we have no run on record, the Python tool may have one.
+fn theirs(project: &Project) -> Result<Answer> {
+    let theirs = Theirs::read(&project.python_checkpoint())?;
+    let answer = |code, state, line: String| Ok(Answer { code, state, run: None, line });
+    match theirs.as_ref().map(|theirs| (theirs.state(), theirs)) {
+        Some((State::Interrupted, theirs)) => {
+            let pending = theirs.pending().join(", ");
+            let line = format!(
+                "interrupted: a handover of the Python tool has pending {pending}; run `agent-handover run --resume`"
+            );
+            answer(1, "interrupted", line)
+        }
+        Some((State::Completed, theirs)) => {
+            let at = theirs.finished_at.as_deref().unwrap_or("an unknown time");
+            answer(2, "completed", format!("completed: a handover of the Python tool at {at}"))
+        }
+        _ => answer(0, "none", "no handover on record".to_owned()),
+    }
 }

@@ -1,5 +1,6 @@
 //! Arguments, one call, one rendering: what a person types and what they see.
 
+mod allow;
 mod check;
 mod init;
 mod pause;
@@ -50,6 +51,7 @@ enum Command {
     Pause(pause::Pause),
     Unpause(pause::Unpause),
     Init(init::Init),
+    Allow(allow::Allow),
 }
 
 /// What every command is given.
@@ -124,6 +126,7 @@ impl Command {
             Command::Pause(command) => command.execute(context),
             Command::Unpause(command) => command.execute(context),
             Command::Init(command) => command.execute(context),
+            Command::Allow(command) => command.execute(context),
         }
     }
 

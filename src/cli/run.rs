@@ -12,6 +12,7 @@ use super::ui::{StepMark, Ui};
 use super::{Context, render};
 use crate::base::lock::Lock;
 use crate::base::{duration, env, fs, process, signals};
+use crate::checkpoint::python::{State, Theirs};
 use crate::checkpoint::{StepState, Store};
 use crate::engine::{self, Drained, Event, Goal, Recorded, Request, Whose};
 use crate::error::{Category, Error, Result};
@@ -42,6 +43,9 @@ pub struct Run {
     /// The agent that ran the session
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     agent: Option<String>,
+    /// Publish, but do not push
+    #[arg(long)]
+    no_push: bool,
     /// Record a text that looks like this kind of secret, for once
     #[arg(long, value_name = "KIND", value_parser = secret_kinds())]
     allow_secret: Vec<String>,
@@ -109,6 +113,10 @@ impl Run {
                 Some(id) => teller.carry_out(&project, id),
                 None => teller.resume(&project, wait),
             };
+        }
+        for ignored in &project.config.ignored {
+            let help = ignored.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+            context.ui.warn(&format!("{} is ignored, as the Python tool does{help}", ignored.message));
         }
         let (mut store, recorded, lock) = self.record(context.ui, &project, &request, wait).map_err(not_recorded)?;
         let child = self.arguments_of_child(context, &project, &recorded);
@@ -192,6 +200,8 @@ impl Run {
             state,
             agent: self.agent.clone(),
             allow_secrets: self.allow_secret.clone(),
+            no_push: self.no_push,
+            only_publish: false,
             unattended: self.detach,
         })
     }
@@ -259,6 +269,11 @@ struct Teller<'a> {
 
 impl Teller<'_> {
     fn resume(mut self, project: &Project, wait: Duration) -> Result<u8> {
+        let ours = Store::read(&project.checkpoint)?.map(|store| store.latest()).transpose()?.flatten();
+        let theirs = if ours.is_none() { Theirs::read(&project.python_checkpoint())? } else { None };
+        if let Some(theirs) = theirs.filter(|theirs| theirs.state() == State::Interrupted) {
+            return self.take_over(project, &theirs, wait);
+        }
         if !project.checkpoint.exists() {
             self.ui.tell("nothing to resume: no handover is on record here");
             return self.executed(&[]);
@@ -266,6 +281,33 @@ impl Teller<'_> {
         let mut store = Store::open(&project.checkpoint)?;
         let drained = engine::drain(project, &mut store, Goal::Resume, wait, &mut |event| self.tell(&event))?;
         self.report(drained, None)
+    }
+
+    /// What the Python tool left: what it had written can be published, what it had not is known to nobody.
+    fn take_over(mut self, project: &Project, theirs: &Theirs, wait: Duration) -> Result<u8> {
+        let (publish, lost): (Vec<&str>, Vec<&str>) = theirs.pending().into_iter().partition(|name| *name == "publish");
+        let again = "hand over again with `agent-handover run --note …`, which supersedes it";
+        if publish.is_empty() {
+            let message = format!(
+                "the Python tool left {} pending, and what it would have written is not recorded",
+                lost.join(", ")
+            );
+            return Err(Error::failed(message).hint(again));
+        }
+        if !lost.is_empty() {
+            self.ui.warn(&format!(
+                "the Python tool did not record what {} would have written; {again}",
+                lost.join(" and ")
+            ));
+        }
+        project.prepare()?;
+        let mut store = Store::open(&project.checkpoint)?;
+        let request = Request { only_publish: true, ..Request::default() };
+        let recorded = engine::record(project, &mut store, &request)?;
+        self.recorded(&recorded);
+        let listener = &mut |event: Event| self.tell(&event);
+        let drained = engine::drain(project, &mut store, Goal::Run(recorded.seq), wait, listener)?;
+        self.report(drained, Some(&recorded.id))
     }
 
     /// The child of a detached run: the lock is standard input.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::Context;
 use super::ui::Ui;
 use crate::base::{duration, lock, text};
+use crate::checkpoint::python::{State, Theirs};
 use crate::checkpoint::{Run, RunStatus, Step, StepState, Store};
 use crate::engine::DEATHS_TO_PARK;
 use crate::error::Result;
@@ -33,6 +34,8 @@ struct Picture {
     /// Recorded and not begun with, besides `run`.
     waiting: Vec<Run>,
     owner: Option<Option<lock::Owner>>,
+    /// What the Python tool has on record, where we have nothing.
+    theirs: Option<Theirs>,
     paused: Option<Pause>,
 }
 
@@ -49,9 +52,18 @@ impl Status {
 }
 
 fn look(project: &Project) -> Result<Picture> {
-    let mut picture =
-        Picture { run: None, steps: Vec::new(), waiting: Vec::new(), owner: None, paused: project.brake().paused() };
-    let Some(store) = Store::read(&project.checkpoint)? else { return Ok(picture) };
+    let mut picture = Picture {
+        run: None,
+        steps: Vec::new(),
+        waiting: Vec::new(),
+        owner: None,
+        theirs: None,
+        paused: project.brake().paused(),
+    };
+    let Some(store) = Store::read(&project.checkpoint)? else {
+        picture.theirs = Theirs::read(&project.python_checkpoint())?;
+        return Ok(picture);
+    };
     let mut unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter();
     picture.run = match unfinished.next() {
         Some(run) => {
@@ -61,8 +73,9 @@ fn look(project: &Project) -> Result<Picture> {
         None => store.latest()?,
     };
     picture.waiting = unfinished.collect();
-    if let Some(run) = &picture.run {
-        picture.steps = store.steps(run.seq)?;
+    match &picture.run {
+        Some(run) => picture.steps = store.steps(run.seq)?,
+        None => picture.theirs = Theirs::read(&project.python_checkpoint())?,
     }
     Ok(picture)
 }
@@ -76,7 +89,11 @@ impl Picture {
         match self.run.as_ref().map(|run| run.status) {
             Some(RunStatus::Unfinished) => "in_progress",
             Some(RunStatus::Completed) => "completed",
-            Some(RunStatus::Abandoned) | None => "none",
+            Some(RunStatus::Abandoned) | None => match self.theirs.as_ref().map(Theirs::state) {
+                Some(State::Interrupted) => "in_progress",
+                Some(State::Completed) => "completed",
+                Some(State::None) | None => "none",
+            },
         }
     }
 
@@ -84,13 +101,17 @@ impl Picture {
         if self.status() != "in_progress" {
             return Vec::new();
         }
-        self.steps.iter().filter(|step| is_pending(step)).map(|step| step.name.as_str()).collect()
+        let theirs = self.theirs.iter().flat_map(Theirs::pending);
+        self.steps.iter().filter(|step| is_pending(step)).map(|step| step.name.as_str()).chain(theirs).collect()
     }
 
     fn print(&self, ui: &mut Ui) {
         ui.answer(&format!("status: {}", self.status()));
         for step in &self.steps {
             ui.answer(&step_line(step));
+        }
+        for (name, done) in self.theirs.iter().flat_map(Theirs::steps) {
+            ui.answer(&format!("  [{}] {name}", if done { 'x' } else { ' ' }));
         }
         let pending = self.pending();
         if !pending.is_empty() {
@@ -119,6 +140,8 @@ impl Picture {
     fn json(&self) -> Value {
         let run =
             |run: &Run| json!({ "id": run.id, "recorded_at": run.recorded_at, "agent": run.agent, "tag": run.tag });
+        let theirs =
+            |(name, done): (&str, bool)| json!({ "name": name, "state": if done { "done" } else { "pending" } });
         let step = |step: &Step| {
             json!({
                 "name": step.name,
@@ -136,7 +159,8 @@ impl Picture {
             "status": self.status(),
             "run": self.run.as_ref().map(run),
             "finished_at": self.run.as_ref().and_then(|run| run.finished_at.clone()),
-            "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
+            "steps": self.steps.iter().map(step).chain(self.theirs.iter().flat_map(Theirs::steps).map(theirs)).collect::<Vec<_>>(),
+            "from_python_tool": self.theirs.is_some(),
             "pending": self.pending(),
             "waiting": self.waiting.iter().map(run).collect::<Vec<_>>(),
             "running": self.owner,

@@ -46,6 +46,8 @@ pub struct Config {
     pub warmup_budget: u64,
     /// `None` if the file has no `[[step]]` at all.
     pub steps: Option<Vec<Step>>,
+    /// Unknown keys of a file of the Python tool, which takes any.
+    pub ignored: Vec<Problem>,
     text: String,
     places: Vec<(&'static str, Range<usize>)>,
 }
@@ -101,6 +103,7 @@ impl Default for Config {
             secrets: Secrets::Block,
             warmup_budget: 9_000,
             steps: None,
+            ignored: Vec::new(),
             text: String::new(),
             places: Vec::new(),
         }
@@ -143,7 +146,10 @@ impl Config {
         if is_well_formed {
             config.read(Reader::new("the file", 0..0, root.get_ref(), text, &problems), kinds);
         }
-        match problems.into_sorted() {
+        let (ignored, problems): (Vec<Problem>, Vec<Problem>) =
+            problems.into_sorted().into_iter().partition(|problem| problem.is_ignorable && config.steps.is_none());
+        config.ignored = ignored;
+        match problems {
             problems if problems.is_empty() => Ok(config),
             problems => Err(Error::listing(Listing { path: path.to_path_buf(), text: text.to_owned(), problems })),
         }
@@ -200,6 +206,11 @@ impl Config {
         self.file.is_some() && self.steps.is_none()
     }
 
+    /// The file and its text.
+    pub fn source(&self) -> Option<(&Path, &str)> {
+        self.file.as_deref().map(|file| (file, self.text.as_str()))
+    }
+
     /// The value of this key no longer comes from the file.
     pub fn overridden(&mut self, key: &str) {
         self.places.retain(|(name, _)| *name != key);
@@ -209,7 +220,8 @@ impl Config {
     pub fn error_at(&self, key: &str, message: String, help: &str) -> Error {
         match (&self.file, self.places.iter().find(|(name, _)| *name == key)) {
             (Some(file), Some((_, span))) => {
-                let problem = Problem { message, span: span.clone(), help: Some(help.to_owned()) };
+                let help = Some(help.to_owned());
+                let problem = Problem { message, span: span.clone(), help, is_ignorable: false };
                 let (path, text) = (file.clone(), self.text.clone());
                 Error::listing(Listing { path, text, problems: vec![problem] })
             }
@@ -219,7 +231,17 @@ impl Config {
 }
 
 fn read_backend(table: &mut Reader<'_>) -> Backend {
-    let kind = table.choice("type", &[("git", BackendKind::Git), ("null", BackendKind::Null)]);
+    let kind = table.text("type").and_then(|found| match found.value.as_str() {
+        "git" => Some(BackendKind::Git),
+        "null" => Some(BackendKind::Null),
+        other => {
+            // The Python tool's words, which scripts may look for.
+            let message = format!("unknown backend type: '{other}' (expected 'git' or 'null')");
+            let help = text::nearest(other, ["git", "null"]).map(|near| format!("did you mean `{near}`?"));
+            table.wrong(found.span, message, help);
+            None
+        }
+    });
     let mut option = |key| {
         let found = table.text(key)?;
         if found.value.is_empty() || found.value.starts_with('-') {

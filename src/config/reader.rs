@@ -26,7 +26,11 @@ pub struct Problems(RefCell<Vec<Problem>>);
 
 impl Problems {
     pub fn add(&self, span: Range<usize>, message: impl Into<String>, help: Option<String>) {
-        self.0.borrow_mut().push(Problem { message: message.into(), span, help });
+        self.0.borrow_mut().push(Problem { message: message.into(), span, help, is_ignorable: false });
+    }
+
+    fn add_unknown(&self, span: Range<usize>, message: String, help: Option<String>) {
+        self.0.borrow_mut().push(Problem { message, span, help, is_ignorable: true });
     }
 
     /// All of them, in the order of the file.
@@ -282,7 +286,7 @@ impl<'a> Reader<'a> {
                     }
                     None => None,
                 };
-                self.problems.add(key.span(), format!("unknown key `{name}` in {}", self.place), help);
+                self.problems.add_unknown(key.span(), format!("unknown key `{name}` in {}", self.place), help);
             }
         }
     }

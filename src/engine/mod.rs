@@ -43,6 +43,10 @@ pub struct Request {
     pub agent: Option<String>,
     /// Kinds of secrets that may stay for once.
     pub allow_secrets: Vec<String>,
+    /// Publish, but do not push.
+    pub no_push: bool,
+    /// Nothing is said; only what was written before is to be published.
+    pub only_publish: bool,
     /// Nobody is there to be asked: take secrets out instead of refusing.
     pub unattended: bool,
 }
@@ -60,7 +64,7 @@ pub struct Recorded {
 fn session_for(project: &Project, plan: &Plan, request: &Request, base: Option<String>) -> Result<Session> {
     let config = &project.config;
     let note = request.note.clone().or_else(|| config.session_note.clone());
-    if note.is_none() && config.is_python() {
+    if note.is_none() && config.is_python() && !request.only_publish {
         return Err(Error::usage("no session note: pass note=... (CLI --note) or set [note].session in the config"));
     }
     let head = pin_head(project, plan);
@@ -96,7 +100,11 @@ struct Prepared {
 }
 
 fn prepare(project: &Project, request: &Request, base: Option<String>) -> Result<Prepared> {
-    let plan = Plan::of(&project.config);
+    let mut plan = Plan::of(&project.config);
+    plan.destination.push &= !request.no_push;
+    if request.only_publish {
+        plan.steps.retain(|step| step.kind == "publish");
+    }
     let mut session = session_for(project, &plan, request, base)?;
     let warnings = keep_secrets_out(&project.config, request, &mut session)?;
     Ok(Prepared { plan, session, warnings })

@@ -98,10 +98,12 @@ fn destination(config: &Config) -> Destination {
         branch: or(backend.and_then(|b| b.branch.as_ref()), if is_python { "main" } else { "agent-handover" }),
         remote: or(backend.and_then(|b| b.remote.as_ref()), "origin"),
         push: backend.is_none_or(|b| b.push),
-        paths: backend
-            .and_then(|b| b.paths.clone())
-            .filter(|paths| !paths.is_empty())
-            .unwrap_or_else(|| vec![config.memory_dir.clone(), config.history_dir.clone()]),
+        repo_dir: or(backend.and_then(|b| b.repo_dir.as_ref()), "."),
+        paths: backend.and_then(|b| b.paths.clone()).filter(|paths| !paths.is_empty()).unwrap_or_else(|| {
+            let both = [config.memory_dir.clone(), config.history_dir.clone()];
+            // The Python tool knows only the first.
+            both.into_iter().take(if is_python { 1 } else { 2 }).collect()
+        }),
         message: or(
             backend.and_then(|b| b.message.as_ref()),
             if is_python { "handover: {{ tag }} session" } else { "handover: {{ tag }} {{ date }}" },

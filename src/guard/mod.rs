@@ -1,5 +1,6 @@
 //! May this happen, and may this be written down? PAUSE, signals that ask us to stop, secrets.
 
+pub mod consent;
 mod environment;
 mod pause;
 pub mod secrets;

@@ -14,6 +14,8 @@ pub struct Destination {
     pub branch: String,
     pub remote: String,
     pub push: bool,
+    /// The repository, relative to the project; the paths are relative to it.
+    pub repo_dir: String,
     pub paths: Vec<String>,
     /// A template.
     pub message: String,
@@ -27,6 +29,7 @@ impl Destination {
             branch: String::new(),
             remote: String::new(),
             push: false,
+            repo_dir: ".".to_owned(),
             paths: Vec::new(),
             message: String::new(),
             timeout_ms: 0,

@@ -31,7 +31,9 @@ fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
 
 fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
     let backend = publish::backend(&context.destination.backend)?;
-    Ok(Outcome::new((backend.publish)(context.destination)?))
+    // The Python tool says this much and no more; scripts may look for it.
+    let published = (backend.publish)(context.destination).map_err(|error| error.lead("backend.publish failed: "))?;
+    Ok(Outcome::new(published))
 }
 
 fn landed(context: &Context<'_>) -> Result<bool> {

@@ -18,7 +18,7 @@ fn told(config: &str) -> String {
 #[test]
 fn an_unknown_key_suggests_the_nearest() {
     assert_data_eq!(
-        told("[handover]\nmemorydir = \"m\"\n"),
+        told("[handover]\nmemorydir = \"m\"\n[[step]]\nname = \"n\"\nkind = \"note\"\n"),
         str![[r#"
 error: unknown key `memorydir` in `[handover]`
  --> handover.toml:2:1
@@ -32,7 +32,7 @@ hint: nothing was recorded: mend this, then run the handover again
 "#]]
     );
     assert_data_eq!(
-        told("[handover]\ncolour = \"m\"\n"),
+        told("[handover]\ncolour = \"m\"\n[[step]]\nname = \"n\"\nkind = \"note\"\n"),
         str![[r#"
 error: unknown key `colour` in `[handover]`
  --> handover.toml:2:1
@@ -60,7 +60,7 @@ hint: nothing was recorded: mend this, then run the handover again
 "#]]
     );
     assert_data_eq!(
-        told("[handovr]\n"),
+        told("[handovr]\n[[step]]\nname = \"n\"\nkind = \"note\"\n"),
         str![[r#"
 error: unknown key `handovr` in the file
  --> handover.toml:1:2
@@ -156,7 +156,7 @@ fn a_word_that_is_none_of_the_choices_lists_them() {
     assert_data_eq!(
         told("[backend]\ntype = \"gti\"\n"),
         str![[r#"
-error: `type` in `[backend]` must be `git` or `null`, found `gti`
+error: unknown backend type: 'gti' (expected 'git' or 'null')
  --> handover.toml:2:8
   |
 2 | type = "gti"

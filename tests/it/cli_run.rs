@@ -437,7 +437,9 @@ fn backend_git_is_understood_and_refused_after_the_memory_is_written() {
     );
     let output = world.run(&["run", "--note", "n"]).expect(1);
     assert!(
-        output.stderr.contains("step 'publish' failed: publishing with backend `git` is not built yet"),
+        output
+            .stderr
+            .contains("step 'publish' failed: backend.publish failed: publishing with backend `git` is not built yet"),
         "{}",
         output.stderr
     );

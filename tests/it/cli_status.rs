@@ -111,12 +111,12 @@ fn the_json_of_check_and_status_has_a_schema() {
         serde_json::to_string_pretty(&check).unwrap(),
         str![[r#"
 {
-  "exit_code": 1,
-  "message": "interrupted: handover 01M7FAKZG8DE3B4WZZ6KYE37BB is unfinished; run `agent-handover run --resume`",
-  "paused": null,
-  "run": "01M7FAKZG8DE3B4WZZ6KYE37BB",
   "schema": "agent-handover/check/1",
-  "state": "interrupted"
+  "state": "interrupted",
+  "exit_code": 1,
+  "run": "01M7FAKZG8DE3B4WZZ6KYE37BB",
+  "message": "interrupted: handover 01M7FAKZG8DE3B4WZZ6KYE37BB is unfinished; run `agent-handover run --resume`",
+  "paused": null
 }
 "#]]
     );
@@ -125,54 +125,55 @@ fn the_json_of_check_and_status_has_a_schema() {
         serde_json::to_string_pretty(&status).unwrap(),
         str![[r#"
 {
+  "schema": "agent-handover/status/1",
+  "status": "in_progress",
+  "run": {
+    "id": "01M7FAKZG8DE3B4WZZ6KYE37BB",
+    "recorded_at": "2026-11-15T10:04:05.000Z",
+    "agent": "codex",
+    "tag": "general"
+  },
   "finished_at": null,
-  "paused": null,
+  "steps": [
+    {
+      "name": "note",
+      "kind": "note",
+      "state": "done",
+      "attempts": 1,
+      "deaths": 0,
+      "duration_ms": [..],
+      "detail": "memory/layer1/2026-11/general-2026-11-15.md",
+      "error": null
+    },
+    {
+      "name": "gate",
+      "kind": "command",
+      "state": "failed",
+      "attempts": 1,
+      "deaths": 0,
+      "duration_ms": [..],
+      "detail": null,
+      "error": "exit status 1"
+    },
+    {
+      "name": "state",
+      "kind": "state",
+      "state": "pending",
+      "attempts": 0,
+      "deaths": 0,
+      "duration_ms": null,
+      "detail": null,
+      "error": null
+    }
+  ],
+  "from_python_tool": false,
   "pending": [
     "gate",
     "state"
   ],
-  "run": {
-    "agent": "codex",
-    "id": "01M7FAKZG8DE3B4WZZ6KYE37BB",
-    "recorded_at": "2026-11-15T10:04:05.000Z",
-    "tag": "general"
-  },
+  "waiting": [],
   "running": null,
-  "schema": "agent-handover/status/1",
-  "status": "in_progress",
-  "steps": [
-    {
-      "attempts": 1,
-      "deaths": 0,
-      "detail": "memory/layer1/2026-11/general-2026-11-15.md",
-      "duration_ms": [..],
-      "error": null,
-      "kind": "note",
-      "name": "note",
-      "state": "done"
-    },
-    {
-      "attempts": 1,
-      "deaths": 0,
-      "detail": null,
-      "duration_ms": [..],
-      "error": "exit status 1",
-      "kind": "command",
-      "name": "gate",
-      "state": "failed"
-    },
-    {
-      "attempts": 0,
-      "deaths": 0,
-      "detail": null,
-      "duration_ms": null,
-      "error": null,
-      "kind": "state",
-      "name": "state",
-      "state": "pending"
-    }
-  ],
-  "waiting": []
+  "paused": null
 }
 "#]]
     );
@@ -180,31 +181,31 @@ fn the_json_of_check_and_status_has_a_schema() {
 
 #[test]
 fn a_failure_is_one_json_document_too() {
-    let world = World::with_config("tagg = 1\n");
+    let world = World::with_config("tagg = 1\n[[step]]\nname = \"n\"\nkind = \"note\"\n");
     let check = world.run(&["check", "--json"]).expect(65).json();
     assert_data_eq!(
         serde_json::to_string_pretty(&check).unwrap(),
         str![[r#"
 {
+  "schema": "agent-handover/error/1",
   "error": {
     "category": "bad-data",
-    "causes": [],
     "exit_code": 65,
+    "message": "`$WORLD/project/handover.toml` has a problem",
+    "causes": [],
     "hints": [],
     "listing": {
       "file": "$WORLD/project/handover.toml",
       "problems": [
         {
-          "column": 1,
+          "message": "unknown key `tagg` in the file",
           "help": "known here: `handover`, `note`, `backend`, `guard`, `warmup`, `step`",
           "line": 1,
-          "message": "unknown key `tagg` in the file"
+          "column": 1
         }
       ]
-    },
-    "message": "`$WORLD/project/handover.toml` has a problem"
-  },
-  "schema": "agent-handover/error/1"
+    }
+  }
 }
 "#]]
     );

@@ -33,14 +33,14 @@ fn each_event_is_a_line_and_the_last_says_how_it_ended() {
         shown(&world.run(&["run", "--json", "--note", "n"]).expect(1)),
         str![[r#"
 {"event":"recorded","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","warnings":[]}
-{"event":"run-started","resumed":false,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB"}
-{"attempt":1,"event":"step-started","number":1,"of":3,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"note"}
-{"detail":"memory/layer1/2026-11/general-2026-11-15.md","duration_ms":0,"error":null,"event":"step-ended","number":1,"of":3,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB","state":"done","step":"note"}
-{"detail":"neither a state nor a note was given","duration_ms":0,"error":null,"event":"step-ended","number":2,"of":3,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB","state":"skipped","step":"state"}
-{"attempt":1,"event":"step-started","number":3,"of":3,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"gate"}
-{"detail":null,"duration_ms":0,"error":"exit status 1","event":"step-ended","number":3,"of":3,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB","state":"failed","step":"gate"}
-{"completed":false,"event":"run-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB"}
-{"error":{"category":"failed","causes":[],"exit_code":1,"hints":["its output is in `.agent-handover/log/01M7FAKZG8DE3B4WZZ6KYE37BB/gate-1.log`","progress is saved: `agent-handover run --resume` tries again, `--abandon 01M7FAKZG8DE3B4WZZ6KYE37BB` gives it up"],"listing":null,"message":"step 'gate' failed: exit status 1"},"event":"finished","exit_code":1}
+{"event":"run-started","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","resumed":false}
+{"event":"step-started","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"note","number":1,"of":3,"attempt":1}
+{"event":"step-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"note","number":1,"of":3,"state":"done","duration_ms":0,"detail":"memory/layer1/2026-11/general-2026-11-15.md","error":null}
+{"event":"step-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"state","number":2,"of":3,"state":"skipped","duration_ms":0,"detail":"neither a state nor a note was given","error":null}
+{"event":"step-started","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"gate","number":3,"of":3,"attempt":1}
+{"event":"step-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"gate","number":3,"of":3,"state":"failed","duration_ms":0,"detail":null,"error":"exit status 1"}
+{"event":"run-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","completed":false}
+{"error":{"category":"failed","exit_code":1,"message":"step 'gate' failed: exit status 1","causes":[],"hints":["its output is in `.agent-handover/log/01M7FAKZG8DE3B4WZZ6KYE37BB/gate-1.log`","progress is saved: `agent-handover run --resume` tries again, `--abandon 01M7FAKZG8DE3B4WZZ6KYE37BB` gives it up"],"listing":null},"event":"finished","exit_code":1}
 
 "#]]
     );
@@ -48,10 +48,10 @@ fn each_event_is_a_line_and_the_last_says_how_it_ended() {
     assert_data_eq!(
         shown(&world.run(&["run", "--json", "--resume"]).expect(0)),
         str![[r#"
-{"event":"run-started","resumed":true,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB"}
-{"attempt":2,"event":"step-started","number":3,"of":3,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"gate"}
-{"detail":"test -e open","duration_ms":0,"error":null,"event":"step-ended","number":3,"of":3,"run":"01M7FAKZG8DE3B4WZZ6KYE37BB","state":"done","step":"gate"}
-{"completed":true,"event":"run-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB"}
+{"event":"run-started","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","resumed":true}
+{"event":"step-started","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"gate","number":3,"of":3,"attempt":2}
+{"event":"step-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"gate","number":3,"of":3,"state":"done","duration_ms":0,"detail":"test -e open","error":null}
+{"event":"run-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","completed":true}
 {"error":null,"event":"finished","exit_code":0}
 
 "#]]
@@ -60,7 +60,7 @@ fn each_event_is_a_line_and_the_last_says_how_it_ended() {
 
 #[test]
 fn failures_before_and_around_a_run_are_the_last_line_too() {
-    let world = World::with_config("tagg = 1\n");
+    let world = World::with_config("tagg = 1\n[[step]]\nname = \"n\"\nkind = \"note\"\n");
     let last = |output: &Output| events(output).pop().unwrap();
     let output = world.run(&["run", "--json"]).expect(65);
     assert_eq!(last(&output)["event"], "finished");

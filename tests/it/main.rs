@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, clippy::print_stderr)]
 
 mod architecture;
+mod cli_allow;
 mod cli_config;
 mod cli_init;
 mod cli_pause;
@@ -13,6 +14,7 @@ mod counts;
 mod crash;
 mod detach;
 mod docs;
+mod drop_in;
 mod events;
 mod git_facts;
 mod hostile;
