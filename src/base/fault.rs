@@ -42,6 +42,8 @@ struct Fault {
 pub fn at(point: &'static str) {
     static FAULT: OnceLock<Option<Fault>> = OnceLock::new();
     debug_assert!(POINTS.contains(&point), "{point} is not in POINTS, so no test would stop there");
+    #[cfg(test)]
+    inject::pass();
     let Some(fault) = FAULT.get_or_init(|| env::get_text(env::TEST_FAULT).and_then(|t| parse(&t))) else {
         return;
     };
@@ -59,4 +61,41 @@ fn parse(text: &str) -> Option<Fault> {
         _ => return None,
     };
     Some(Fault { point: point.to_owned(), nth: nth.parse().ok()?, signal, passed: AtomicU32::new(0) })
+}
+
+/// Crashes inside one test process: the stack is unwound instead of the process killed.
+#[cfg(test)]
+pub mod inject {
+    use std::cell::Cell;
+
+    thread_local! {
+        static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
+    }
+
+    /// What unwinds.
+    pub struct Crash;
+
+    /// Runs `act` and crashes it at the n-th point it passes. `None` if it did crash.
+    pub fn crashing_at<T>(nth: Option<u32>, act: impl FnOnce() -> T) -> Option<T> {
+        LEFT.set(nth);
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act));
+        LEFT.set(None);
+        match result {
+            Ok(value) => Some(value),
+            Err(panic) if panic.is::<Crash>() => None,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    pub(super) fn pass() {
+        match LEFT.get() {
+            None => {}
+            Some(0) => {
+                LEFT.set(None);
+                // Not a panic that anybody should see.
+                std::panic::resume_unwind(Box::new(Crash));
+            }
+            Some(left) => LEFT.set(Some(left - 1)),
+        }
+    }
 }

@@ -4,6 +4,8 @@ mod detach;
 mod event;
 mod plan;
 mod preview;
+#[cfg(test)]
+mod property;
 mod queue;
 mod resume;
 mod runner;

@@ -1,0 +1,270 @@
+//! Any plan, any crashes, pauses, failures and recorders at once: resumed until quiet, the files are those that an
+//! uninterrupted world would have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::{Drained, Goal, Request, drain, record};
+use crate::base::fault::inject::crashing_at;
+use crate::checkpoint::{RunStatus, StepState, Store};
+use crate::config::Config;
+use crate::memory::note::{self, Piece};
+use crate::project::{Options, Project};
+use crate::steps;
+
+/// A step of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Collect,
+    Note,
+    Command,
+    State,
+    Publish,
+}
+
+/// Something that happens to a project.
+#[derive(Clone, Debug)]
+enum Happening {
+    /// So many record at the same time.
+    Record(usize),
+    /// Somebody works the queue off, and crashes at the n-th point it passes.
+    Drain {
+        asked: bool,
+        crash: Option<u32>,
+    },
+    /// While somebody works the queue off, others record.
+    DrainAndRecord {
+        crash: Option<u32>,
+        recorders: usize,
+    },
+    Pause,
+    Unpause,
+    /// Commands fail from here on.
+    Break,
+    Mend,
+    /// New runs get this plan.
+    Replan(Vec<Kind>),
+}
+
+fn kinds() -> impl Strategy<Value = Vec<Kind>> {
+    let kind = prop_oneof![
+        1 => Just(Kind::Collect),
+        3 => Just(Kind::Note),
+        2 => Just(Kind::Command),
+        2 => Just(Kind::State),
+        1 => Just(Kind::Publish)
+    ];
+    proptest::collection::vec(kind, 1..5)
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let crash = proptest::option::of(0..25u32);
+    prop_oneof![
+        3 => (1..4usize).prop_map(Happening::Record),
+        6 => (any::<bool>(), crash.clone()).prop_map(|(asked, crash)| Happening::Drain { asked, crash }),
+        2 => (crash, 1..3usize).prop_map(|(crash, recorders)| Happening::DrainAndRecord { crash, recorders }),
+        1 => Just(Happening::Pause),
+        1 => Just(Happening::Unpause),
+        2 => Just(Happening::Break),
+        1 => Just(Happening::Mend),
+        1 => kinds().prop_map(Happening::Replan),
+    ]
+}
+
+fn config(plan: &[Kind]) -> String {
+    let mut text = String::new();
+    for (number, kind) in plan.iter().enumerate() {
+        let rest = match kind {
+            Kind::Collect => "kind = \"collect\"",
+            Kind::Note => "kind = \"note\"\ncontent = \"{{ note }} in {{ step }}\"",
+            // Only every other session fails at it, so that younger ones overtake older ones.
+            Kind::Command => {
+                "kind = \"command\"\nenv = { NOTE = \"{{ note }}\" }\n\
+                 shell = 'case \"$NOTE\" in *[02468]) test ! -e broken || exit 1;; esac; echo \"$AGENT_HANDOVER_RUN $AGENT_HANDOVER_STEP\" >> effects'"
+            }
+            Kind::State => "kind = \"state\"",
+            Kind::Publish => "kind = \"publish\"",
+        };
+        text.push_str(&format!("[[step]]\nname = \"s{number}\"\n{rest}\n"));
+    }
+    text
+}
+
+/// What was recorded: the note, and the plan it was recorded with.
+type Said = BTreeMap<String, (String, Vec<Kind>)>;
+
+struct World {
+    directory: tempfile::TempDir,
+    plan: Vec<Kind>,
+    said: Said,
+}
+
+impl World {
+    fn root(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn project(&self) -> Project {
+        Project::open(self.root(), &Options::default(), &steps::readers()).unwrap()
+    }
+
+    fn replan(&mut self, plan: &[Kind]) {
+        self.plan = plan.to_vec();
+        std::fs::write(self.root().join("handover.toml"), config(plan)).unwrap();
+    }
+
+    /// Says something new, as a process of its own would.
+    fn say(project: &Project, note: &str) -> String {
+        let mut store = Store::open(&project.checkpoint).unwrap();
+        let request = Request { note: Some(note.to_owned()), ..Request::default() };
+        record(project, &mut store, &request).unwrap().id
+    }
+
+    fn drain(project: &Project, asked: bool) -> Option<Drained> {
+        let mut store = Store::open(&project.checkpoint).unwrap();
+        let newest = store.unfinished(u32::MAX).unwrap().pop()?;
+        let goal = if asked { Goal::Resume } else { Goal::Run(newest.seq) };
+        Some(drain(project, &mut store, goal, Duration::from_secs(60), &mut |_| ()).unwrap())
+    }
+
+    fn happen(&mut self, happening: &Happening) {
+        let project = self.project();
+        project.prepare().unwrap();
+        let next = self.said.len();
+        let flag = |name: &str| self.root().join(name);
+        let mut said = Vec::new();
+        match happening {
+            Happening::Record(count) => {
+                std::thread::scope(|scope| {
+                    let say = |n: usize| {
+                        scope.spawn({
+                            let project = &project;
+                            move || (Self::say(project, &format!("note {n}")), n)
+                        })
+                    };
+                    let threads: Vec<_> = (next..next + count).map(say).collect();
+                    said.extend(threads.into_iter().map(|thread| thread.join().unwrap()));
+                });
+            }
+            Happening::Drain { asked, crash } => {
+                crashing_at(*crash, || Self::drain(&project, *asked));
+            }
+            Happening::DrainAndRecord { crash, recorders } => {
+                std::thread::scope(|scope| {
+                    let say = |n: usize| {
+                        scope.spawn({
+                            let project = &project;
+                            move || (Self::say(project, &format!("note {n}")), n)
+                        })
+                    };
+                    let threads: Vec<_> = (next..next + recorders).map(say).collect();
+                    crashing_at(*crash, || Self::drain(&project, false));
+                    said.extend(threads.into_iter().map(|thread| thread.join().unwrap()));
+                });
+            }
+            Happening::Pause => std::fs::write(flag("PAUSE"), "").unwrap(),
+            Happening::Unpause => drop(std::fs::remove_file(flag("PAUSE"))),
+            Happening::Break => std::fs::write(flag("broken"), "").unwrap(),
+            Happening::Mend => drop(std::fs::remove_file(flag("broken"))),
+            Happening::Replan(plan) => self.replan(plan),
+        }
+        for (id, n) in said {
+            self.said.insert(id, (format!("note {n}"), self.plan.clone()));
+        }
+    }
+
+    /// Nothing in the way any more, and nobody crashes: it must come to rest.
+    fn settle(&mut self) {
+        self.happen(&Happening::Unpause);
+        self.happen(&Happening::Mend);
+        match Self::drain(&self.project(), true) {
+            None => {}
+            Some(Drained::Tried { failures, .. }) => assert!(failures.is_empty(), "{failures:?}"),
+            Some(other) => panic!("{other:?}"),
+        }
+    }
+
+    /// Compares with what an uninterrupted world would hold, worked out from what was said alone.
+    fn check(&self) {
+        let store = Store::open(&self.project().checkpoint).unwrap();
+        assert!(store.unfinished(u32::MAX).unwrap().is_empty());
+        let mut notes: BTreeMap<(String, String), String> = BTreeMap::new();
+        let mut effects = BTreeSet::new();
+        let mut state = None;
+        // Runs in the order of the queue, which several recorders decide among themselves.
+        let mut order: Vec<(i64, &String)> = Vec::new();
+        for id in self.said.keys() {
+            let run = store.run_by_id(id).unwrap().expect("what was recorded is on record");
+            assert_eq!(run.status, RunStatus::Completed);
+            for step in store.steps(run.seq).unwrap() {
+                assert!(matches!(step.state, StepState::Done | StepState::Skipped), "{step:?}");
+            }
+            order.push((run.seq, id));
+        }
+        order.sort_unstable();
+        for (_, id) in order {
+            let (note, plan) = &self.said[id];
+            for (number, kind) in plan.iter().enumerate() {
+                let step = format!("s{number}");
+                match kind {
+                    Kind::Note => drop(notes.insert((id.clone(), step.clone()), format!("{note} in {step}"))),
+                    Kind::Command => drop(effects.insert(format!("{id} {step}"))),
+                    Kind::State => state = Some(note.clone()),
+                    Kind::Collect | Kind::Publish => {}
+                }
+            }
+        }
+        let mut found = BTreeMap::new();
+        for file in files(&self.root().join("memory/layer1")) {
+            for piece in note::parse(&std::fs::read(&file).unwrap()) {
+                if let Piece::Note { note, .. } = piece {
+                    let content = String::from_utf8(note.content).unwrap();
+                    assert!(found.insert((note.run, note.step), content).is_none(), "a note stands there twice");
+                }
+            }
+        }
+        assert_eq!(found, notes);
+        let written = std::fs::read_to_string(self.root().join("memory/layer2/current-state.md")).ok();
+        let written = written.map(|text| text.lines().skip(1).collect::<String>());
+        assert_eq!(written, state, "the state is the youngest's");
+        let done = std::fs::read_to_string(self.root().join("effects")).unwrap_or_default();
+        assert_eq!(done.lines().map(str::to_owned).collect::<BTreeSet<_>>(), effects, "each command at least once");
+        let strays: Vec<_> =
+            files(self.root()).into_iter().filter(|file| file.extension().is_some_and(|e| e == "tmp")).collect();
+        assert!(strays.is_empty(), "{strays:?}");
+    }
+}
+
+fn files(directory: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+#[test]
+fn the_plans_of_the_property_are_good_configs() {
+    let all = [Kind::Collect, Kind::Note, Kind::Command, Kind::State, Kind::Publish];
+    assert!(Config::parse(Path::new("x"), &config(&all), &steps::readers()).is_ok());
+    assert_eq!(all.len(), steps::KINDS.len(), "a new kind belongs into the property, too");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happens_it_comes_to_rest_as_if_nothing_had(plan in kinds(), happenings in proptest::collection::vec(happening(), 1..12)) {
+        let mut world = World { directory: tempfile::tempdir().unwrap(), plan: Vec::new(), said: Said::new() };
+        world.replan(&plan);
+        for happening in &happenings {
+            world.happen(happening);
+        }
+        world.settle();
+        world.check();
+    }
+}
