@@ -40,6 +40,7 @@ impl Project {
             Some(file) => Config::load(file, kinds)?,
             None => Config::default(),
         };
+        tracing::debug!(root = %root.display(), config = ?file, "project");
         apply_environment(&mut config)?;
         if let Some(tag) = options.tag.clone().or_else(|| env::get_text(env::TAG)) {
             config::check_tag(&tag).map_err(|reason| Error::usage(format!("the tag {reason}")))?;

@@ -57,7 +57,8 @@ impl Job {
     /// Starts it by `how`, leaving a trace of what is run but never of its environment.
     fn begin<T>(&self, how: impl FnOnce() -> Result<T>) -> Result<T> {
         let program = self.argv.first().map(|program| program.to_string_lossy()).unwrap_or_default();
-        tracing::debug!(%program, arguments = self.argv.len().saturating_sub(1), "start process");
+        let _span = tracing::debug_span!("process", %program, arguments = self.argv.len().saturating_sub(1)).entered();
+        tracing::debug!("start");
         let started = how()?;
         fault::at("process.started");
         Ok(started)
@@ -179,6 +180,7 @@ impl Running {
             match waited.map_err(|cause| Error::failed("cannot wait for a process").cause(cause))? {
                 Some(output) => {
                     fault::at("process.ended");
+                    tracing::debug!(status = %output.status, "process ended");
                     return Ok(Ended::Exited(output.status));
                 }
                 None if left == Some(Duration::ZERO) => {

@@ -197,7 +197,7 @@ impl World {
         // Runs in the order of the queue, which several recorders decide among themselves.
         let mut order: Vec<(i64, &String)> = Vec::new();
         for id in self.said.keys() {
-            let run = store.run_by_id(id).unwrap().expect("what was recorded is on record");
+            let run = store.run_by_id(id).unwrap().unwrap();
             assert_eq!(run.status, RunStatus::Completed);
             for step in store.steps(run.seq).unwrap() {
                 assert!(matches!(step.state, StepState::Done | StepState::Skipped), "{step:?}");

@@ -164,6 +164,7 @@ pub fn wait_for_lock(
             return Ok(Lockup::Finished);
         }
         let owner = lock::owner(&project.lock());
+        tracing::debug!(?owner, "the lock is held");
         if start.elapsed() >= wait {
             return Ok(Lockup::Busy(owner));
         }

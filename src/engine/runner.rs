@@ -61,6 +61,7 @@ impl Runner<'_, '_> {
         let (plan, inputs) = self.store.plan_and_inputs(run.seq)?;
         let found = self.store.steps(run.seq)?;
         let resumed = found.iter().any(|step| step.state != StepState::Pending);
+        let _span = tracing::debug_span!("run", id = run.id, resumed).entered();
         (self.listener)(Event::RunStarted { run: run.id.clone(), resumed });
         let prepared = Plan::from_json(&plan).and_then(|plan| {
             let session = session(run, &inputs)?;
@@ -191,6 +192,7 @@ impl Walk<'_, '_, '_> {
         found: &checkpoint::Step,
         executed: &mut Vec<String>,
     ) -> Result<StepEnded> {
+        let _span = tracing::debug_span!("step", name = step.name, kind = step.kind).entered();
         let died = found.state == StepState::Intended && found.error.is_none();
         let action = resume::decide(Found {
             state: found.state,

@@ -517,3 +517,28 @@ fn wrong_usage_is_64_and_never_2() {
     world.run(&["--version"]).expect(0);
     world.run(&["--help"]).expect(0);
 }
+
+#[test]
+fn a_developer_can_see_each_decision_and_never_a_content() {
+    let world = World::with_config(
+        "[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"c\"\nkind = \"command\"\nrun = [\"true\", \"an argument\"]\n\
+         env = { MINE = \"of the config\" }\n",
+    );
+    let mut command = world.command(&["run", "--note", "what was said"]);
+    let output = finish(command.env("AGENT_HANDOVER_LOG", "debug").env("THEIRS", "of the environment")).expect(0);
+    for part in [
+        "project root=",
+        "recorded run=",
+        "step{name=\"note\" kind=\"note\"}: ",
+        "process{program=true arguments=1}: ",
+        "process ended",
+    ] {
+        assert!(output.stderr.contains(part), "{part} is missing: {}", output.stderr);
+    }
+    for content in ["what was said", "an argument", "of the config", "of the environment"] {
+        let traces: Vec<&str> = output.stderr.lines().filter(|line| line.contains("DEBUG")).collect();
+        assert!(!traces.iter().any(|line| line.contains(content)), "{content}: {traces:?}");
+    }
+    assert_eq!(output.stdout, "handover steps executed: note, c\n");
+    assert!(!world.run(&["run", "--note", "n"]).stderr.contains("DEBUG"));
+}

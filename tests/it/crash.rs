@@ -467,3 +467,60 @@ fn a_command_that_outlived_its_watcher_is_ended_before_it_runs_again() {
     assert!(is_gone(&orphan));
     assert_eq!(world.read("pids").lines().count(), 2);
 }
+
+/// Every call with which a process changes something that outlives it.
+const CALLS: &[&str] =
+    &["write", "pwrite64", "fsync", "fdatasync", "rename", "renameat", "renameat2", "unlink", "unlinkat", "ftruncate"];
+
+/// Kills the real program at every `stride`-th of those calls, resumes, and compares. Says how often; `None` where
+/// there is no strace.
+fn sweep_system_calls(stride: usize) -> Option<usize> {
+    let mut kills = 0;
+    for scenario in SCENARIOS {
+        let oracle = oracle(scenario);
+        for call in CALLS {
+            for nth in (1..).step_by(stride) {
+                let world = scenario.world();
+                let mut strace = world.clean("strace");
+                let inject = format!("inject={call}:signal=KILL:when={nth}");
+                strace
+                    .args(["-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &inject, BINARY])
+                    .args(RUN);
+                strace.env("AGENT_HANDOVER_TEST_IDS", "the run");
+                strace.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+                if output(strace.spawn().ok()?).code != KILLED {
+                    break;
+                }
+                kills += 1;
+                if let Some(file) = scenario.mend {
+                    world.write(file, "");
+                }
+                scenario.finish(&world);
+                assert_as_if_nothing_had_happened(
+                    &world,
+                    &oracle,
+                    &format!("{}: killed at {call} {nth}", scenario.name),
+                );
+            }
+        }
+    }
+    assert!(kills > 10, "only {kills} kills: the calls are not those the program makes");
+    eprintln!("killed at {kills} system calls and resumed");
+    Some(kills)
+}
+
+#[test]
+fn killed_at_some_system_calls_a_resume_ends_as_if_nothing_had_happened() {
+    // A machine that tests for everybody takes the time for all of them.
+    let stride = if std::env::var_os("CI").is_some() { 1 } else { 5 };
+    if sweep_system_calls(stride).is_none() {
+        assert!(std::env::var_os("CI").is_none(), "strace is not installed, and CI must not skip this");
+        eprintln!("skipped: strace is not installed");
+    }
+}
+
+#[test]
+#[ignore = "takes half a minute: cargo test --test it -- --ignored killed_at_every_system_call --nocapture"]
+fn killed_at_every_system_call_a_resume_ends_as_if_nothing_had_happened() {
+    assert!(sweep_system_calls(1).is_some(), "this test needs strace");
+}

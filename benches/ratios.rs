@@ -1,0 +1,224 @@
+//! What the program costs, as ratios to the least that could do the same, all measured in one run:
+//! `cargo bench --bench ratios`.
+//!
+//! The floors are processes of this same file: `ratios floor NAME …` does only what cannot be avoided. Every comparison
+//! takes its sides in turns, so that a busy moment of the machine hits all of them alike, and compares medians.
+//! With `AGENT_HANDOVER_PYTHON=/path/to/agent-handover` the Python tool takes part.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, clippy::print_stdout)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const BINARY: &str = env!("CARGO_BIN_EXE_agent-handover");
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some("floor") => floor(&arguments[1..]),
+        _ => compare(),
+    }
+}
+
+fn floor(arguments: &[String]) {
+    let database = || Path::new(&arguments[1]);
+    match arguments[0].as_str() {
+        "trivial" => {}
+        "read-a-row" => {
+            let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY | rusqlite::OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            let connection = rusqlite::Connection::open_with_flags(database(), flags).unwrap();
+            let id: String =
+                connection.query_row("SELECT id FROM run ORDER BY seq DESC LIMIT 1", [], |row| row.get(0)).unwrap();
+            println!("{id}");
+        }
+        "commits" => {
+            let connection = durable(database());
+            for n in 0..arguments[2].parse::<u32>().unwrap() {
+                connection.execute("UPDATE floor SET value = ?1", [n]).unwrap();
+            }
+        }
+        "commit-and-spawn" => {
+            let connection = durable(database());
+            connection.execute("UPDATE floor SET value = value + 1", []).unwrap();
+            // Left to itself, as a detached run is.
+            drop(duct::cmd!("true").stdin_null().stdout_null().start().unwrap());
+        }
+        other => panic!("no floor {other}"),
+    }
+}
+
+/// As durable as the checkpoint is.
+fn durable(path: &Path) -> rusqlite::Connection {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
+    connection.pragma_update(None, "journal_mode", "wal").unwrap();
+    connection.pragma_update(None, "synchronous", "FULL").unwrap();
+    connection.execute_batch("CREATE TABLE IF NOT EXISTS floor (value)").unwrap();
+    if connection.query_row("SELECT count(*) FROM floor", [], |row| row.get::<_, i64>(0)).unwrap() == 0 {
+        connection.execute("INSERT INTO floor VALUES (0)", []).unwrap();
+    }
+    connection
+}
+
+/// A side of a comparison: a command, and what is put back after each time it ran.
+struct Side {
+    name: String,
+    command: Box<dyn Fn() -> Command>,
+    after: Box<dyn Fn()>,
+    times: Vec<Duration>,
+}
+
+fn side(name: &str, command: impl Fn() -> Command + 'static) -> Side {
+    Side { name: name.to_owned(), command: Box::new(command), after: Box::new(|| ()), times: Vec::new() }
+}
+
+impl Side {
+    fn after(mut self, after: impl Fn() + 'static) -> Side {
+        self.after = Box::new(after);
+        self
+    }
+
+    fn median(&self) -> Duration {
+        let mut times = self.times.clone();
+        times.sort_unstable();
+        times[times.len() / 2]
+    }
+}
+
+/// Runs all sides in turns and prints each against the first.
+fn race(title: &str, rounds: usize, mut sides: Vec<Side>) {
+    for round in 0..=rounds {
+        for side in &mut sides {
+            let mut command = (side.command)();
+            command.stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());
+            let start = Instant::now();
+            command.status().unwrap();
+            let took = start.elapsed();
+            (side.after)();
+            // The first round warms up.
+            if round > 0 {
+                side.times.push(took);
+            }
+        }
+    }
+    println!("\n{title}");
+    let floor = sides[0].median();
+    for side in &sides {
+        let ratio = side.median().as_secs_f64() / floor.as_secs_f64();
+        println!("  {:<52} {:>10.3} ms  {ratio:>7.2}x", side.name, side.median().as_secs_f64() * 1e3);
+    }
+}
+
+struct World {
+    directory: tempfile::TempDir,
+}
+
+impl World {
+    fn new(config: &str) -> World {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("handover.toml"), config).unwrap();
+        World { directory }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().to_path_buf()
+    }
+
+    fn command(&self, arguments: &'static [&'static str]) -> impl Fn() -> Command + use<> {
+        let path = self.path();
+        move || {
+            let mut command = Command::new(BINARY);
+            command.args(arguments).current_dir(&path).env("HOME", &path);
+            command
+        }
+    }
+
+    fn run(&self, arguments: &'static [&'static str]) {
+        assert!(self.command(arguments)().stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
+    }
+}
+
+fn floor_command(arguments: Vec<String>) -> impl Fn() -> Command {
+    move || {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.arg("floor").args(&arguments);
+        command
+    }
+}
+
+fn compare() {
+    readers();
+    steps();
+    detach();
+    notes();
+}
+
+fn readers() {
+    let world = World::new("[[step]]\nname = \"note\"\nkind = \"note\"\n");
+    world.run(&["run", "--note", "n"]);
+    let database = world.path().join(".agent-handover/checkpoint.db").display().to_string();
+    let mut sides = vec![
+        side("open the database and read a row", floor_command(vec!["read-a-row".to_owned(), database])),
+        side("a process that does nothing", floor_command(vec!["trivial".to_owned()])),
+        side("check", world.command(&["check"])),
+        side("status", world.command(&["status"])),
+    ];
+    if let Some(python) = std::env::var_os("AGENT_HANDOVER_PYTHON") {
+        let path = world.path();
+        sides.push(side("check of the Python tool", move || {
+            let mut command = Command::new(&python);
+            command.arg("check").current_dir(&path);
+            command
+        }));
+    }
+    race("check and status (aim: 1.5x of reading a row; the Python tool 20x of ours)", 200, sides);
+}
+
+fn steps() {
+    const STEPS: usize = 1_000;
+    let config: String = (0..STEPS).map(|n| format!("[[step]]\nname = \"s{n}\"\nkind = \"publish\"\n")).collect();
+    let world = World::new(&config);
+    world.run(&["run"]);
+    let floor = world.path().join("floor.db").display().to_string();
+    // Recorded, each step intended, completed.
+    let commits = (STEPS + 2).to_string();
+    let sides = vec![
+        side("the bare commits they need", floor_command(vec!["commits".to_owned(), floor, commits])),
+        side("run with 1,000 steps that do nothing", world.command(&["run", "--quiet"])),
+    ];
+    race("1,000 steps (aim: 1.3x)", 9, sides);
+}
+
+fn detach() {
+    let world = World::new("[[step]]\nname = \"note\"\nkind = \"note\"\n");
+    world.run(&["run", "--note", "n"]);
+    let floor = world.path().join("floor.db").display().to_string();
+    let idle = world.command(&["check"]);
+    let sides = vec![
+        side("one durable commit and a spawn", floor_command(vec!["commit-and-spawn".to_owned(), floor])),
+        side("run --detach until it returns", world.command(&["run", "--detach", "--note", "n"])).after(move || {
+            while idle().stdout(Stdio::null()).status().unwrap().code() != Some(2) {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }),
+    ];
+    race("run --detach (aim: 2x)", 60, sides);
+}
+
+fn notes() {
+    let config = "[[step]]\nname = \"note\"\nkind = \"note\"\n";
+    let mut sides = Vec::new();
+    for (name, size) in [("run --note onto a file of 1 kB", 1_000), ("run --note onto a file of 10 MB", 10_000_000)] {
+        let world: &'static World = Box::leak(Box::new(World::new(config)));
+        world.run(&["run", "--note", "n"]);
+        let layer = world.path().join("memory/layer1");
+        let month = std::fs::read_dir(layer).unwrap().next().unwrap().unwrap().path();
+        let file = std::fs::read_dir(month).unwrap().next().unwrap().unwrap().path();
+        let text = "a line of somebody else's text\n".repeat(size / 31);
+        std::fs::write(&file, &text).unwrap();
+        let put_back = move || std::fs::write(&file, &text).unwrap();
+        sides.push(side(name, world.command(&["run", "--quiet", "--note", "n"])).after(put_back));
+    }
+    race("a note at the end of a long day", 15, sides);
+}
