@@ -12,6 +12,8 @@
 //! | 1 | [`checkpoint`] | what happened to each step, durably |
 //! | 1 | [`guard`] | PAUSE and secrets: may this happen? |
 //! | 2 | [`project`] | root, layout, config |
+//! | 1 | [`handoff`] | one session's document: frontmatter and body |
+//! | 2 | [`history`] | the `.agent-history` protocol |
 //! | 2 | [`memory`] | the layers of Markdown |
 //! | 3 | [`facts`] | what the session did |
 //! | 3 | [`publish`] | backends |
@@ -34,6 +36,8 @@ pub mod error;
 pub mod facts;
 pub mod git;
 pub mod guard;
+pub mod handoff;
+pub mod history;
 pub mod memory;
 pub mod project;
 pub mod publish;

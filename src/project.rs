@@ -71,11 +71,7 @@ impl Project {
 
     /// Stops at the project's PAUSE files and at those in the home directory, which stop every project.
     pub fn brake(&self) -> Brake {
-        let mut paths = self.pause_files.clone();
-        for name in [STATE_DIR, ".agent_handover"] {
-            paths.extend(env::home().map(|home| home.join(name).join("PAUSE")));
-        }
-        Brake::new(paths)
+        brake(self.pause_files.clone())
     }
 
     /// The lock of the checkpoint, beside it: `lock`, or for a database of another name one of that name.
@@ -128,6 +124,18 @@ impl Project {
             _ => Ok(()),
         }
     }
+}
+
+/// The brake of a project whose config cannot be asked.
+pub fn plain_brake(root: &Path) -> Brake {
+    brake(vec![root.join("PAUSE")])
+}
+
+fn brake(mut paths: Vec<PathBuf>) -> Brake {
+    for name in [STATE_DIR, ".agent_handover"] {
+        paths.extend(env::home().map(|home| home.join(name).join("PAUSE")));
+    }
+    Brake::new(paths)
 }
 
 /// What a state directory may hold.

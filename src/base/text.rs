@@ -46,6 +46,17 @@ pub fn hex(data: &[u8]) -> String {
     })
 }
 
+/// Any text as part of a file name. What is plain stays as it is; anything else gets a digest, and the `~` before it cannot
+/// occur in what is plain, so two different texts never share a name.
+pub fn safe_file_name(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if text.len() <= 64 && !text.is_empty() && text.chars().all(plain) && !text.starts_with('.') {
+        return text.to_owned();
+    }
+    let readable: String = text.chars().map(|c| if plain(c) { c } else { '-' }).collect();
+    format!("{}~{}", cut(readable.trim_start_matches('.'), 48), digest(text.as_bytes(), 6))
+}
+
 /// The candidate a person most likely meant, if any is close.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
@@ -71,6 +82,36 @@ mod tests {
         assert_eq!(printable("a\x1b[31mb\u{9b}c\rd\te\nf\u{202e}g"), "a[31mbcd\te\nfg");
         assert_eq!(one_line("a\n b\x07\tc", 10), "a b c");
         assert_eq!(one_line("abcdef", 3), "abc…");
+    }
+
+    #[test]
+    fn different_texts_never_share_a_file_name() {
+        let long = "x".repeat(200);
+        let texts = [
+            "a/b",
+            "a-b",
+            "a b",
+            "a_b",
+            "a.b",
+            "../../evil",
+            "..",
+            ".hidden",
+            "é",
+            "e",
+            "a\\b",
+            "a:b",
+            "a~b",
+            &long,
+            "-",
+            "x",
+            "",
+        ];
+        let names: std::collections::BTreeSet<String> = texts.iter().map(|text| safe_file_name(text)).collect();
+        assert_eq!(names.len(), texts.len());
+        for name in names {
+            assert!(!name.starts_with('.') && !name.contains(['/', '\\', '\0']) && name.len() <= 64, "{name}");
+        }
+        assert_eq!(safe_file_name("general"), "general");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod allow;
 mod check;
+mod history;
 mod init;
 mod pause;
 mod render;
@@ -52,6 +53,7 @@ enum Command {
     Unpause(pause::Unpause),
     Init(init::Init),
     Allow(allow::Allow),
+    History(Box<history::HistoryCommand>),
 }
 
 /// What every command is given.
@@ -127,6 +129,7 @@ impl Command {
             Command::Unpause(command) => command.execute(context),
             Command::Init(command) => command.execute(context),
             Command::Allow(command) => command.execute(context),
+            Command::History(command) => command.execute(context),
         }
     }
 
@@ -135,6 +138,7 @@ impl Command {
             Command::Run(command) if command.json => Json::Events,
             Command::Check(command) if command.json => Json::Document,
             Command::Status(command) if command.json => Json::Document,
+            Command::History(command) if command.json => Json::Document,
             _ => Json::No,
         }
     }

@@ -55,11 +55,22 @@ impl Ui {
     /// A line of the answer. A reader who has seen enough is no error.
     pub fn answer(&mut self, line: &str) {
         let written = writeln!(io::stdout().lock(), "{}", text::printable(line));
+        self.note_failure(written);
+    }
+
+    fn note_failure(&mut self, written: io::Result<()>) {
         if let Err(cause) = written
             && cause.kind() != io::ErrorKind::BrokenPipe
         {
             self.failed.get_or_insert(cause);
         }
+    }
+
+    /// A whole text as it is; only a terminal gets it without what could steer it.
+    pub fn answer_text(&mut self, whole: &str) {
+        let shown = if io::stdout().is_terminal() { text::printable(whole) } else { whole.to_owned() };
+        let written = io::stdout().lock().write_all(shown.as_bytes());
+        self.note_failure(written);
     }
 
     pub fn answer_json(&mut self, document: &serde_json::Value) {

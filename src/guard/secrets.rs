@@ -119,6 +119,27 @@ pub fn clean(text: &str) -> String {
     redact(text, &find(text))
 }
 
+/// The name that Session Glue has for a kind, where it has one.
+pub fn label(kind: &'static str) -> &'static str {
+    match kind {
+        "openai-key" | "anthropic-key" => "OpenAI-style key (sk-)",
+        "github-token" => "GitHub token (ghp_/gho_)",
+        "aws-access-key" => "AWS access key id (AKIA)",
+        "private-key" => "private key block",
+        "jwt" => "JWT (eyJ)",
+        "slack-token" => "Slack token (xoxb-/xoxp-)",
+        other => other,
+    }
+}
+
+/// The first path in a text that names a person's home.
+pub fn personal_path(text: &str) -> Option<String> {
+    let pattern = r"(?:/(?:Users|home)/[A-Za-z0-9._-]+|/root/[A-Za-z0-9._-]|(?i:[a-z]:\\users\\)[A-Za-z0-9._-]+)";
+    let pattern = RegexBuilder::new(pattern).unicode(false).build().ok()?;
+    let found = pattern.find(text.as_bytes())?;
+    Some(String::from_utf8_lossy(found.as_bytes()).into_owned())
+}
+
 /// One pass over the text says which patterns are worth the price of compiling.
 fn candidates(text: &str) -> Vec<&'static Detector> {
     let keywords: Vec<(usize, &str)> = DETECTORS

@@ -29,7 +29,7 @@ impl Memory {
     /// `layer1/YYYY-MM/<tag>-YYYY-MM-DD.md`
     pub fn note_path(&self, tag: &str, date: NaiveDate) -> PathBuf {
         let month = date.format("%Y-%m").to_string();
-        self.directory.join("layer1").join(month).join(format!("{}-{date}.md", file_name(tag)))
+        self.directory.join("layer1").join(month).join(format!("{}-{date}.md", text::safe_file_name(tag)))
     }
 
     pub fn state_path(&self) -> PathBuf {
@@ -78,51 +78,5 @@ impl Memory {
         }
         let _alone = fs::lock_directory(&self.directory)?;
         fs::sweep_temporaries(&self.directory, Depth::Tree)
-    }
-}
-
-/// A tag as part of a file name. Plain tags stay as they are; any other gets a digest, and the `~` before it cannot
-/// occur in a plain one, so two different tags never share a file.
-fn file_name(tag: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if tag.len() <= 64 && tag.chars().all(plain) && !tag.starts_with('.') {
-        return tag.to_owned();
-    }
-    let readable: String = tag.chars().map(|c| if plain(c) { c } else { '-' }).collect();
-    let readable = text::cut(readable.trim_start_matches('.'), 48);
-    format!("{readable}~{}", text::digest(tag.as_bytes(), 6))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn different_tags_never_share_a_file() {
-        let long = "x".repeat(200);
-        let tags = [
-            "a/b",
-            "a-b",
-            "a b",
-            "a_b",
-            "a.b",
-            "../../evil",
-            "..",
-            ".hidden",
-            "é",
-            "e",
-            "a\\b",
-            "a:b",
-            "a~b",
-            &long,
-            "-",
-            "x",
-        ];
-        let names: std::collections::BTreeSet<String> = tags.iter().map(|tag| file_name(tag)).collect();
-        assert_eq!(names.len(), tags.len());
-        for name in names {
-            assert!(!name.starts_with('.') && !name.contains(['/', '\\', '\0']) && name.len() <= 64, "{name}");
-        }
-        assert_eq!(file_name("general"), "general");
     }
 }

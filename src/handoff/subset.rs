@@ -1,0 +1,290 @@
+//! The YAML subset of Session Glue: how it reads, to the letter, and a way of writing that it and every YAML library
+//! read alike.
+
+use super::value::{Field, Value, Wrong, repr};
+
+const MULTI_LINE: &str = "multi-line YAML values are not supported — keep each value on one line";
+
+/// Reads a mapping.
+pub fn read(text: &str) -> Result<Vec<Field>, Wrong> {
+    let lines = split_lines(text);
+    let mut fields: Vec<Field> = Vec::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let line = lines[at];
+        let number = at + 1;
+        at += 1;
+        if is_blank_or_comment(line) {
+            continue;
+        }
+        if line.starts_with([' ', '\t']) {
+            return Err(Wrong::at(number, format!("{MULTI_LINE} (unexpected indentation at: {})", repr(line))));
+        }
+        let Some((key, rest)) = line.split_once(':') else {
+            return Err(Wrong::at(number, format!("expected 'key: value', got: {}", repr(line))));
+        };
+        let key = key.trim().to_owned();
+        if fields.iter().any(|field| field.key == key) {
+            return Err(Wrong::at(number, format!("duplicate top-level key: {}", repr(&key))));
+        }
+        let rest = rest.trim();
+        if is_block_scalar(rest) {
+            return Err(Wrong::at(number, MULTI_LINE));
+        }
+        let value = if rest.is_empty() {
+            let start = at;
+            while at < lines.len() && (lines[at].trim().is_empty() || lines[at].starts_with([' ', '\t'])) {
+                at += 1;
+            }
+            Value::List(read_list(&lines[start..at], start + 1)?)
+        } else {
+            scalar(rest)
+        };
+        fields.push(Field { key, value, line: number });
+    }
+    Ok(fields)
+}
+
+/// As Python's `splitlines`: more than `\n` ends a line.
+fn split_lines(text: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let mut start = 0;
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, c)) = characters.next() {
+        let ends =
+            matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+        if ends {
+            lines.push(&text[start..at]);
+            if c == '\r' {
+                characters.next_if(|(_, next)| *next == '\n');
+            }
+            start = characters.peek().map_or(text.len(), |(next, _)| *next);
+        }
+    }
+    if start < text.len() {
+        lines.push(&text[start..]);
+    }
+    lines
+}
+
+fn is_blank_or_comment(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line.starts_with('#')
+}
+
+/// `|` or `>`, then signs and digits, and nothing else.
+fn is_block_scalar(text: &str) -> bool {
+    let rest = text.strip_prefix(['|', '>']);
+    rest.is_some_and(|rest| rest.chars().all(|c| matches!(c, '+' | '-') || c.is_ascii_digit()))
+}
+
+fn scalar(text: &str) -> Value {
+    if text == "[]" {
+        return Value::List(Vec::new());
+    }
+    Value::Text(unquote(text))
+}
+
+fn unquote(text: &str) -> String {
+    let inner = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    if let Some(inner) = inner('"').filter(|_| text.len() >= 2) {
+        let mut plain = String::with_capacity(inner.len());
+        let mut characters = inner.chars();
+        while let Some(c) = characters.next() {
+            match c {
+                '\\' => plain.extend(characters.next()),
+                c => plain.push(c),
+            }
+        }
+        return plain;
+    }
+    inner('\'').filter(|_| text.len() >= 2).unwrap_or(text).to_owned()
+}
+
+fn read_list(lines: &[&str], first: usize) -> Result<Vec<Value>, Wrong> {
+    let indent = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let mut items = Vec::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let line = lines[at];
+        at += 1;
+        if is_blank_or_comment(line) {
+            continue;
+        }
+        let dash = indent(line);
+        let Some(rest) = line.trim_start().strip_prefix('-') else {
+            return Err(Wrong::at(first + at - 1, format!("expected a list item, got: {}", repr(line.trim()))));
+        };
+        let rest = rest.trim();
+        let Some((key, value)) = pair(rest) else {
+            items.push(scalar(rest));
+            continue;
+        };
+        let mut pairs = vec![(key, value)];
+        while at < lines.len()
+            && (lines[at].trim().is_empty() || indent(lines[at]) > dash && !lines[at].trim_start().starts_with('-'))
+        {
+            let line = lines[at].trim();
+            at += 1;
+            if is_blank_or_comment(line) {
+                continue;
+            }
+            let (key, value) = line.split_once(':').unwrap_or((line, ""));
+            let value = value.trim();
+            pairs.push((key.trim().to_owned(), if value.is_empty() { Value::from("") } else { scalar(value) }));
+        }
+        items.push(Value::Map(pairs));
+    }
+    Ok(items)
+}
+
+/// An identifier, a colon, white space and something: then the item is a mapping.
+fn pair(text: &str) -> Option<(String, Value)> {
+    let (key, rest) = text.split_once(':')?;
+    let is_identifier = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let value = rest.trim();
+    (is_identifier && rest.starts_with(char::is_whitespace) && !value.is_empty())
+        .then(|| (key.to_owned(), scalar(value)))
+}
+
+/// Lines that the subset, YAML 1.2 and we ourselves read back as the same values.
+pub fn write<'a>(fields: impl IntoIterator<Item = (&'a str, &'a Value)>) -> String {
+    let mut text = String::new();
+    for (key, value) in fields {
+        write_field(&mut text, key, value);
+    }
+    text
+}
+
+fn write_field(text: &mut String, key: &str, value: &Value) {
+    match value {
+        Value::Text(value) => push(text, &[key, ": ", &quote(key, value), "\n"]),
+        Value::List(items) if items.is_empty() => push(text, &[key, ": []\n"]),
+        Value::List(items) => {
+            push(text, &[key, ":\n"]);
+            for item in items {
+                write_item(text, item);
+            }
+        }
+        // There is no way to write a mapping at the top; what was read as one is kept as a list of one.
+        Value::Map(_) => {
+            push(text, &[key, ":\n"]);
+            write_item(text, value);
+        }
+    }
+}
+
+fn write_item(text: &mut String, item: &Value) {
+    match item {
+        Value::Text(value) => push(text, &["  - ", &quote("", value), "\n"]),
+        Value::List(items) => {
+            // Deeper than one level there is no way either.
+            let joined: Vec<&str> = items.iter().filter_map(Value::text).collect();
+            push(text, &["  - ", &quote("", &joined.join(", ")), "\n"]);
+        }
+        Value::Map(pairs) => {
+            for (number, (key, value)) in pairs.iter().enumerate() {
+                let lead = if number == 0 { "  - " } else { "    " };
+                let value = match value {
+                    Value::Text(value) => quote(key, value),
+                    Value::List(items) if items.is_empty() => "[]".to_owned(),
+                    other => quote("", &flatten(other)),
+                };
+                push(text, &[lead, key, ": ", &value, "\n"]);
+            }
+        }
+    }
+}
+
+fn flatten(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        Value::List(items) => items.iter().map(flatten).collect::<Vec<_>>().join(", "),
+        Value::Map(pairs) => pairs.iter().map(|(k, v)| format!("{k}: {}", flatten(v))).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn push(text: &mut String, parts: &[&str]) {
+    text.extend(parts.iter().copied());
+}
+
+/// Double quotes, and only the two escapes that mean the same to everybody. `schema_version` is a number to them.
+fn quote(key: &str, value: &str) -> String {
+    let digits = value.strip_prefix('-').unwrap_or(value);
+    if key == "schema_version" && !digits.is_empty() && digits.len() <= 9 && digits.bytes().all(|b| b.is_ascii_digit())
+    {
+        return value.to_owned();
+    }
+    format!("\"{}\"", one_line(value).replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// A value is one line of what YAML allows in a line.
+pub fn one_line(value: &str) -> String {
+    let is_odd = |c: char| {
+        c.is_control() && c != '\t' || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+    };
+    value.chars().map(|c| if is_odd(c) { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Value {
+        read(&format!("k: {text}\n")).unwrap().remove(0).value
+    }
+
+    #[test]
+    fn scalars_are_read_as_they_read_them() {
+        for (text, expected) in [
+            ("\"a \\\"b\\\" \\n\"", "a \"b\" n"),
+            ("'it''s'", "it''s"),
+            ("[a, b]", "[a, b]"),
+            ("a # b", "a # b"),
+            ("null", "null"),
+            ("\"fast\" vs \"slow\"", "fast\" vs \"slow"),
+            ("\"", "\""),
+        ] {
+            assert_eq!(value(text), Value::from(expected), "{text}");
+        }
+        assert_eq!(value("[]"), Value::List(Vec::new()));
+        assert_eq!(read("k:\n").unwrap()[0].value, Value::List(Vec::new()));
+    }
+
+    #[test]
+    fn lists_are_read_as_they_read_them() {
+        let text = "a:\n  - one\n  -two\n    - [standing] three\n  # comment\n\n  - path: x.rs\n    reason: because\n  - Fix: it\n  - time: \nb: 1\n";
+        let fields = read(text).unwrap();
+        let map = |pairs: &[(&str, &str)]| {
+            Value::Map(pairs.iter().map(|(k, v)| ((*k).to_owned(), Value::from(*v))).collect())
+        };
+        let expected = vec![
+            Value::from("one"),
+            Value::from("two"),
+            Value::from("[standing] three"),
+            map(&[("path", "x.rs"), ("reason", "because")]),
+            map(&[("Fix", "it")]),
+            Value::from("time:"),
+        ];
+        assert_eq!(fields[0].value, Value::List(expected));
+        assert_eq!((fields[1].key.as_str(), fields[1].line), ("b", 11));
+    }
+
+    #[test]
+    fn what_they_refuse_is_refused_with_their_words_and_the_line() {
+        for (text, line, message) in [
+            (
+                "a: 1\n b: 2\n",
+                2,
+                "multi-line YAML values are not supported — keep each value on one line (unexpected indentation at: ' b: 2')",
+            ),
+            ("a: 1\nnothing\n", 2, "expected 'key: value', got: 'nothing'"),
+            ("a: 1\na: 2\n", 2, "duplicate top-level key: 'a'"),
+            ("a: |\n  x\n", 1, MULTI_LINE),
+            ("a:\n  x\n", 2, "expected a list item, got: 'x'"),
+        ] {
+            assert_eq!(read(text), Err(Wrong::at(line, message)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The eight sections of a body, made of what is known, for who writes no document.
+
+use crate::handoff::SECTIONS;
+
+pub struct Sections<'a> {
+    pub goal: &'a str,
+    pub summary: &'a str,
+    pub done: &'a [String],
+    pub next: &'a [String],
+    pub decisions: &'a [String],
+    pub issues: &'a [String],
+    /// Command and result.
+    pub validation: &'a [(String, String)],
+    /// Said at the top of each section; empty for nothing.
+    pub marked: &'a str,
+}
+
+pub fn body(sections: &Sections<'_>) -> String {
+    let none = || "(nothing recorded)".to_owned();
+    let list = |items: &[String]| -> String {
+        if items.is_empty() {
+            none()
+        } else {
+            items.iter().map(|item| format!("- {}", indent(item))).collect::<Vec<_>>().join("\n")
+        }
+    };
+    let validation: Vec<String> =
+        sections.validation.iter().map(|(command, result)| format!("`{command}`: {result}")).collect();
+    let mut text = String::new();
+    for section in SECTIONS {
+        let content = match section {
+            "# Resume Prompt" => format!("Goal: {}\n\nNext:\n{}", indent(sections.goal), list(sections.next)),
+            "# What We Did" => list(sections.done),
+            "# Current State" => quote(sections.summary),
+            "# Decisions Made" => list(sections.decisions),
+            "# Next-Agent Instructions" => list(sections.next),
+            "# Commands And Validation" => list(&validation),
+            "# Risks And Constraints" => list(sections.issues),
+            _ => none(),
+        };
+        let marked = if sections.marked.is_empty() { String::new() } else { format!("{}\n\n", sections.marked) };
+        text.push_str(&format!("\n{section}\n\n{marked}{content}\n"));
+    }
+    text
+}
+
+/// A line of free text that looks like a heading must not become one.
+fn quote(text: &str) -> String {
+    text.lines()
+        .map(|line| if line.starts_with('#') { format!("\\{line}") } else { line.to_owned() })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn indent(text: &str) -> String {
+    text.lines().collect::<Vec<_>>().join("\n  ")
+}

@@ -1,0 +1,46 @@
+//! DECISIONS.md: one line for each decision that outlives its session.
+
+use crate::handoff::{Handoff, one_line};
+
+const HEADER: &str =
+    "# Decisions\n\nAppend-only log of durable decisions; one line each. Read after LATEST.md on resume.\n\n";
+/// How many standing rulings are shown.
+const SHOWN: usize = 20;
+
+pub fn lines(handoff: &Handoff) -> Vec<String> {
+    let (date, id) = (one_line(handoff.text("session_date")), one_line(handoff.text("session_id")));
+    handoff.texts("decisions").into_iter().map(|decision| format!("- [{date}][{id}] {}", one_line(decision))).collect()
+}
+
+/// The log with these lines at its end, those that are there already left out.
+pub fn append(log: &str, lines: &[String]) -> String {
+    let known: std::collections::HashSet<&str> = log.lines().collect();
+    let new: Vec<&String> = lines.iter().filter(|line| !known.contains(line.as_str())).collect();
+    if new.is_empty() {
+        return log.to_owned();
+    }
+    let mut text = if log.trim().is_empty() { HEADER.to_owned() } else { log.to_owned() };
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    for line in new {
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
+/// The newest standing rulings, oldest first, and how many more there are.
+pub fn standing(log: &str) -> Vec<String> {
+    let all: Vec<&str> = log.lines().filter(|line| line.contains("[standing]")).collect();
+    let older = all.len().saturating_sub(SHOWN);
+    let mut shown: Vec<String> = all[older..].iter().map(|line| (*line).to_owned()).collect();
+    if older > 0 {
+        shown.insert(0, format!("(+{older} older standing lines in DECISIONS.md)"));
+    }
+    shown
+}
+
+pub fn count(log: &str) -> usize {
+    log.lines().filter(|line| line.starts_with("- [")).count()
+}

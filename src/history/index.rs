@@ -1,0 +1,147 @@
+//! INDEX.yaml: a compact entry for each session.
+
+use crate::handoff::{Handoff, Value, Wrong, read_subset_first, write_fields};
+
+/// Keys of an entry, in their order.
+const KEYS: [&str; 14] = [
+    "session_id",
+    "file",
+    "session_date",
+    "generated_at",
+    "agent",
+    "project_root",
+    "repo_root",
+    "current_branch",
+    "head_commit",
+    "status",
+    "primary_goal",
+    "search_tags",
+    "supersedes",
+    "first_next_action",
+];
+
+/// One session, with whatever keys another tool gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry(Vec<(String, Value)>);
+
+impl Entry {
+    pub fn of(handoff: &Handoff, file: &str) -> Entry {
+        let value = |key: &str| match key {
+            "file" => file.to_owned(),
+            "search_tags" => handoff.texts("search_tags").join(", "),
+            "first_next_action" => handoff.texts("next_todo_items").first().copied().unwrap_or_default().to_owned(),
+            key => handoff.text(key).to_owned(),
+        };
+        Entry(KEYS.iter().map(|key| ((*key).to_owned(), Value::Text(value(key)))).collect())
+    }
+
+    pub fn get(&self, key: &str) -> &str {
+        self.0.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.text()).unwrap_or_default()
+    }
+
+    pub fn set(&mut self, key: &str, value: &str) {
+        match self.0.iter_mut().find(|(name, _)| name == key) {
+            Some((_, old)) => *old = Value::from(value),
+            None => self.0.push((key.to_owned(), Value::from(value))),
+        }
+    }
+
+    /// Sortable: newest last. What states no time that can be read comes before all that do.
+    fn age(&self) -> (bool, i64) {
+        let time = super::time_of(self.get("generated_at")).or_else(|| super::time_of(self.get("session_date")));
+        (time.is_some(), time.map_or(0, |time| time.timestamp_millis()))
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Index {
+    pub latest_session: String,
+    pub latest_file: String,
+    pub first_next_action: String,
+    /// The other keys of the top, in their order.
+    rest: Vec<(String, Value)>,
+    pub sessions: Vec<Entry>,
+}
+
+impl Index {
+    pub fn parse(text: &str) -> Result<Index, Wrong> {
+        let mut index = Index::default();
+        for field in read_subset_first(text)? {
+            let text = field.value.text().unwrap_or_default().to_owned();
+            match field.key.as_str() {
+                "latest_session" => index.latest_session = text,
+                "latest_file" => index.latest_file = text,
+                "first_next_action" => index.first_next_action = text,
+                "sessions" => {
+                    let Value::List(items) = field.value else {
+                        return Err(Wrong::at(field.line, "INDEX.yaml.sessions is not a list"));
+                    };
+                    for (number, item) in items.into_iter().enumerate() {
+                        let Value::Map(pairs) = item else {
+                            return Err(Wrong::at(
+                                field.line,
+                                format!("INDEX.yaml.sessions[{number}] is not a mapping"),
+                            ));
+                        };
+                        index.sessions.push(Entry(pairs));
+                    }
+                }
+                _ => index.rest.push((field.key, field.value)),
+            }
+        }
+        Ok(index)
+    }
+
+    /// The newest by its time; of several, the one that came last.
+    pub fn newest(&self) -> Option<&Entry> {
+        self.sessions.iter().enumerate().max_by_key(|(place, entry)| (entry.age(), *place)).map(|(_, entry)| entry)
+    }
+
+    pub fn latest(&self) -> Option<&Entry> {
+        self.sessions.iter().find(|entry| entry.get("session_id") == self.latest_session)
+    }
+
+    pub fn top(&self, key: &str) -> &str {
+        self.rest.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.text()).unwrap_or_default()
+    }
+
+    /// Makes the top speak of this session.
+    pub fn head(&mut self, handoff: &Handoff, entry: &Entry) {
+        let is_done = entry.get("status") == "DONE";
+        self.latest_session = entry.get("session_id").to_owned();
+        self.latest_file = entry.get("file").to_owned();
+        self.first_next_action = if is_done { String::new() } else { entry.get("first_next_action").to_owned() };
+        for key in ["repo_root", "current_branch", "head_commit", "primary_goal"] {
+            self.set(key, handoff.text(key));
+        }
+        self.set("search_tags", entry.get("search_tags"));
+    }
+
+    fn set(&mut self, key: &str, value: &str) {
+        match self.rest.iter_mut().find(|(name, _)| name == key) {
+            Some((_, old)) => *old = Value::from(value),
+            None => self.rest.push((key.to_owned(), Value::from(value))),
+        }
+    }
+
+    /// In their order of keys. The comment tells how many there are without reading them.
+    pub fn render(&self) -> String {
+        let one = |key: &str, text: &str| (key.to_owned(), Value::from(text));
+        let mut fields = vec![
+            one("schema_version", "1"),
+            one("latest_session", &self.latest_session),
+            one("latest_file", &self.latest_file),
+        ];
+        for key in ["repo_root", "current_branch", "head_commit", "primary_goal", "search_tags"] {
+            fields.push(one(key, self.top(key)));
+        }
+        fields.push(one("first_next_action", &self.first_next_action));
+        let unknown = |key: &String| !fields.iter().any(|(name, _)| name == key);
+        let others: Vec<(String, Value)> = self.rest.iter().filter(|(key, _)| unknown(key)).cloned().collect();
+        fields.extend(others);
+        let sessions = Value::List(self.sessions.iter().map(|entry| Value::Map(entry.0.clone())).collect());
+        fields.push(("sessions".to_owned(), sessions));
+        let body = write_fields(fields.iter().map(|(key, value)| (key.as_str(), value)));
+        format!("# sessions: {}\n{body}", self.sessions.len())
+    }
+}

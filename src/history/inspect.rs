@@ -1,0 +1,298 @@
+//! Looking at a history without changing it: is it whole, and where does it stand?
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::{History, decisions, prompt};
+use crate::base::{fs, text};
+use crate::error::Result;
+use crate::git::{self, Git};
+use crate::handoff::{self, Handoff, repr};
+
+/// Where a history stands.
+#[derive(Debug, Default)]
+pub struct Status {
+    pub latest_session: String,
+    pub latest_file: String,
+    pub current_branch: String,
+    pub head_commit: String,
+    pub first_next_action: String,
+    pub status: String,
+    pub supersedes: String,
+    pub sessions: usize,
+    pub decisions: usize,
+    pub standing: Vec<String>,
+    pub problems: Vec<String>,
+}
+
+impl History {
+    /// Everything that is wrong; with `sessions`, also inside each archive.
+    pub fn validate(&self, sessions: bool) -> Result<Vec<String>> {
+        let mut problems = Vec::new();
+        if !self.exists() {
+            return Ok(vec![format!("no {} directory at {}", super::DIRECTORY, self.directory.display())]);
+        }
+        let latest = self.check_latest(&mut problems)?;
+        let log = self.decisions_log()?;
+        let index = match fs::read_if_exists(&self.index_path())? {
+            None => {
+                problems.push("missing INDEX.yaml".to_owned());
+                None
+            }
+            Some(bytes) => match super::index::Index::parse(&String::from_utf8_lossy(&bytes)) {
+                Ok(index) => Some(index),
+                Err(wrong) => {
+                    problems.push(format!("INDEX.yaml: line {}: {}", wrong.line, wrong.message));
+                    None
+                }
+            },
+        };
+        let status = index.as_ref().and_then(|index| index.latest()).map_or("", |entry| entry.get("status")).to_owned();
+        self.check_prompt(latest.as_ref(), &status, &decisions::standing(&log), &mut problems)?;
+        let Some(index) = index else { return Ok(problems) };
+        if let Some(latest) = &latest {
+            check_head(&index, latest, &mut problems);
+        }
+        let mut known = HashSet::new();
+        let mut ids: HashMap<&str, usize> = HashMap::new();
+        for (number, entry) in index.sessions.iter().enumerate() {
+            let file = entry.get("file");
+            known.insert(file.to_owned());
+            *ids.entry(entry.get("session_id")).or_default() += 1;
+            if file.is_empty() {
+                problems.push(format!("INDEX.yaml.sessions[{number}].file is malformed ({})", repr(file)));
+            } else {
+                self.check_file(&format!("sessions[{number}].file"), file, &mut problems);
+            }
+        }
+        for (id, count) in ids.iter().filter(|(_, count)| **count > 1) {
+            problems.push(format!("INDEX.yaml has session {} {count} times", repr(id)));
+        }
+        self.check_archives(sessions, &known, &mut problems)?;
+        check_lineage(&index, &mut problems);
+        Ok(problems)
+    }
+
+    fn decisions_log(&self) -> Result<String> {
+        let bytes = fs::read_if_exists(&self.decisions_path())?.unwrap_or_default();
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn check_latest(&self, problems: &mut Vec<String>) -> Result<Option<Handoff>> {
+        let Some(bytes) = fs::read_if_exists(&self.latest_path())? else {
+            problems.push("missing LATEST.md".to_owned());
+            return Ok(None);
+        };
+        match Handoff::parse(&String::from_utf8_lossy(&bytes)) {
+            Err(wrong) => {
+                problems.push(format!("LATEST.md: line {}: {}", wrong.line, wrong.message));
+                Ok(None)
+            }
+            Ok(handoff) => {
+                problems.extend(
+                    handoff::check(&handoff)
+                        .into_iter()
+                        .map(|wrong| format!("LATEST.md: line {}: {}", wrong.line, wrong.message)),
+                );
+                let name = super::file_name(handoff.text("session_id"));
+                let archive = self.sessions().join(format!("{name}.md"));
+                if fs::read_if_exists(&archive)?.is_some_and(|archived| archived != bytes) {
+                    problems.push(format!("LATEST.md differs from its archive sessions/{name}.md"));
+                }
+                for file in handoff.get("active_context_files").and_then(handoff::Value::list).unwrap_or_default() {
+                    let path = file.get("path").and_then(handoff::Value::text).or(file.text()).unwrap_or_default();
+                    let root = self.directory.parent().unwrap_or(&self.directory);
+                    if !path.is_empty() && root.join(path).symlink_metadata().is_err() {
+                        problems.push(format!("LATEST.md: context file {} no longer exists", repr(path)));
+                    }
+                }
+                Ok(Some(handoff))
+            }
+        }
+    }
+
+    fn check_prompt(
+        &self,
+        latest: Option<&Handoff>,
+        status: &str,
+        standing: &[String],
+        problems: &mut Vec<String>,
+    ) -> Result<()> {
+        let Some(bytes) = fs::read_if_exists(&self.prompt_path())? else {
+            problems.push("missing RESUME_PROMPT.txt".to_owned());
+            return Ok(());
+        };
+        let found = String::from_utf8_lossy(&bytes);
+        let Some(latest) = latest else { return Ok(()) };
+        let first = latest.texts("next_todo_items").first().copied().unwrap_or_default();
+        if !found.contains(&handoff::one_line(first)) {
+            problems.push(format!(
+                "RESUME_PROMPT.txt is stale: it does not contain LATEST.md next_todo_items[0] ({})",
+                repr(first)
+            ));
+        } else if found != prompt::render(latest, status, standing) && found != prompt::render(latest, "", standing) {
+            problems.push(
+                "RESUME_PROMPT.txt is not what LATEST.md and DECISIONS.md make it: somebody changed it".to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_file(&self, what: &str, file: &str, problems: &mut Vec<String>) {
+        match self.inside(file) {
+            Err(_) => problems.push(format!("INDEX.yaml.{what} ({}) is outside {}/", repr(file), super::DIRECTORY)),
+            Ok(path) if !path.exists() => {
+                problems.push(format!("INDEX.yaml.{what} ({}) does not exist on disk", repr(file)))
+            }
+            Ok(_) => {}
+        }
+    }
+
+    fn check_archives(&self, inside: bool, known: &HashSet<String>, problems: &mut Vec<String>) -> Result<()> {
+        let mut ids: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for name in fs::names(&self.sessions())?.into_iter().filter(|name| name.ends_with(".md")) {
+            if !known.contains(&format!("sessions/{name}")) {
+                problems.push(format!("sessions/{name} is missing from INDEX.yaml"));
+            }
+            if !inside {
+                continue;
+            }
+            let bytes = fs::read(&self.sessions().join(&name))?;
+            match std::str::from_utf8(&bytes).map(Handoff::parse) {
+                Err(_) => problems.push(format!("sessions/{name}: it is not UTF-8 text")),
+                Ok(Err(wrong)) => problems.push(format!("sessions/{name}: line {}: {}", wrong.line, wrong.message)),
+                Ok(Ok(handoff)) => {
+                    let wrong = handoff::check(&handoff).into_iter();
+                    problems
+                        .extend(wrong.map(|wrong| format!("sessions/{name}: line {}: {}", wrong.line, wrong.message)));
+                    ids.entry(handoff.text("session_id").to_owned()).or_default().push(name);
+                }
+            }
+        }
+        for (id, names) in ids.into_iter().filter(|(_, names)| names.len() > 1) {
+            problems.push(format!("session {} is archived several times: {}", repr(&id), names.join(", ")));
+        }
+        Ok(())
+    }
+
+    /// What a person wants to know first. Reads the head of the index and its end, not what lies between.
+    pub fn status(&self) -> Result<Status> {
+        let mut status = Status::default();
+        let bytes = fs::read_if_exists(&self.index_path())?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let split = text.find("\nsessions:").map_or(text.len(), |at| at + 1);
+        let (head, sessions) = text.split_at(split);
+        match super::index::Index::parse(head) {
+            Err(wrong) => status.problems.push(format!("INDEX.yaml: line {}: {}", wrong.line, wrong.message)),
+            Ok(index) => {
+                status.sessions = counted(head).unwrap_or_else(|| sessions.matches("\n  - session_id:").count());
+                let latest = last_entry(sessions, &index.latest_session);
+                status.status = latest.as_ref().map(|entry| entry.get("status").to_owned()).unwrap_or_default();
+                status.supersedes = latest.as_ref().map(|entry| entry.get("supersedes").to_owned()).unwrap_or_default();
+                status.current_branch = index.top("current_branch").to_owned();
+                status.head_commit = index.top("head_commit").to_owned();
+                status.first_next_action = index.first_next_action.clone();
+                status.latest_session = index.latest_session.clone();
+                status.latest_file = index.latest_file.clone();
+                let mut problems = Vec::new();
+                if let Some(latest) = self.check_latest(&mut problems)? {
+                    check_head_of(&index, &latest, &status.status, &mut problems);
+                    let standing = decisions::standing(&self.decisions_log()?);
+                    self.check_prompt(Some(&latest), &status.status, &standing, &mut problems)?;
+                }
+                self.check_file("latest_file", &status.latest_file, &mut problems);
+                status.problems = problems;
+            }
+        }
+        let log = self.decisions_log()?;
+        status.decisions = decisions::count(&log);
+        status.standing = decisions::standing(&log);
+        Ok(status)
+    }
+}
+
+/// How many sessions there are, as our own comment says.
+fn counted(head: &str) -> Option<usize> {
+    head.lines().next()?.strip_prefix("# sessions: ")?.parse().ok()
+}
+
+/// The entry of this session, looked for from the end, where the newest stand.
+fn last_entry(sessions: &str, id: &str) -> Option<super::Entry> {
+    let mut end = sessions.len();
+    while let Some(start) = sessions[..end].rfind("\n  - session_id:") {
+        let entry = format!("sessions:{}\n", &sessions[start..end]);
+        let parsed = super::index::Index::parse(&entry).ok()?.sessions.pop()?;
+        if parsed.get("session_id") == id {
+            return Some(parsed);
+        }
+        end = start;
+    }
+    None
+}
+
+fn check_head(index: &super::index::Index, latest: &Handoff, problems: &mut Vec<String>) {
+    let status = index.latest().map_or("", |entry| entry.get("status"));
+    check_head_of(index, latest, status, problems);
+}
+
+fn check_head_of(index: &super::index::Index, latest: &Handoff, status: &str, problems: &mut Vec<String>) {
+    let first = latest.texts("next_todo_items").first().copied().unwrap_or_default();
+    let is_cleared = index.first_next_action.is_empty() && status == "DONE";
+    if index.first_next_action != first && !is_cleared {
+        problems.push(format!(
+            "INDEX.yaml.first_next_action ({}) does not match LATEST.md next_todo_items[0] ({})",
+            repr(&index.first_next_action),
+            repr(first)
+        ));
+    }
+    if index.latest_session != latest.text("session_id") {
+        problems.push(format!(
+            "INDEX.yaml.latest_session ({}) does not match LATEST.md session_id ({})",
+            repr(&index.latest_session),
+            repr(latest.text("session_id"))
+        ));
+    }
+}
+
+/// What supersedes what must be there, and must not go in circles.
+fn check_lineage(index: &super::index::Index, problems: &mut Vec<String>) {
+    let parents: HashMap<&str, &str> =
+        index.sessions.iter().map(|entry| (entry.get("session_id"), entry.get("supersedes"))).collect();
+    for (id, parent) in parents.iter().filter(|(_, parent)| !parent.is_empty()) {
+        if !parents.contains_key(parent) {
+            problems.push(format!("session {} supersedes unknown session id {}", repr(id), repr(parent)));
+        }
+        let mut seen = HashSet::from([*id]);
+        let mut at = *parent;
+        while let Some(next) = parents.get(at) {
+            if !seen.insert(at) {
+                if at == *id {
+                    problems.push(format!("session {} supersedes itself in a circle", repr(id)));
+                }
+                break;
+            }
+            at = next;
+        }
+    }
+    problems.sort();
+}
+
+/// How the repository differs from what a handoff recorded, in Session Glue's words.
+pub fn drift(root: &std::path::Path, branch: &str, commit: &str) -> Vec<String> {
+    let head = git::top_level(root).and_then(|_| Git::at(root).head().ok().flatten());
+    let Some(head) = head else { return vec!["--git: git unavailable or not a repository".to_owned()] };
+    let is_unknown = |value: &str| matches!(value.trim(), "" | "unknown" | "(unknown)" | "none");
+    let now = if head.branch.is_empty() { "HEAD" } else { &head.branch };
+    let mut lines = Vec::new();
+    if is_unknown(branch) {
+        lines.push("--git: recorded current_branch is missing/unknown — skipping branch check".to_owned());
+    }
+    if is_unknown(commit) {
+        lines.push("--git: recorded head_commit is missing/unknown — skipping commit check".to_owned());
+    }
+    let moved = !is_unknown(commit) && !head.commit.starts_with(&commit.to_lowercase());
+    if moved || !is_unknown(branch) && branch != now {
+        let short = text::cut(&head.commit, commit.len().clamp(7, 40));
+        lines.push(format!("drift: handoff recorded {branch}@{commit} but repo is at {now}@{short}"));
+    }
+    lines
+}

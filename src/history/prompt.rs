@@ -1,0 +1,35 @@
+//! RESUME_PROMPT.txt, in Session Glue's words.
+
+use crate::handoff::{Handoff, one_line};
+
+pub fn render(handoff: &Handoff, status: &str, standing: &[String]) -> String {
+    let or = |text: &str, otherwise: &str| if text.is_empty() { otherwise.to_owned() } else { one_line(text) };
+    let root = or(handoff.text("project_root"), "(unknown)");
+    let first = handoff.texts("next_todo_items").first().copied().unwrap_or_default();
+    let action = match status {
+        // The words of the action stay, because a stale prompt is told by their absence; the order to do it does not.
+        "DONE" => format!("(none: the session is DONE; its first action was: {})", one_line(first)),
+        _ => or(first, "(no next action recorded)"),
+    };
+    let mut text = format!(
+        "Continue the previous coding session.\n\n\
+         Project root: {root}\n\
+         First, read: .agent-history/LATEST.md\n\
+         Prompt artifact: .agent-history/RESUME_PROMPT.txt\n\
+         Then follow the Resume Prompt and continue from the first next_todo_items entry.\n\n\
+         First productive next action (next_todo_items[0]):\n{action}\n\n"
+    );
+    if !standing.is_empty() {
+        text.push_str("Standing operator rulings:\n");
+        for line in standing {
+            text.push_str(line);
+            text.push('\n');
+        }
+        text.push('\n');
+    }
+    text.push_str(
+        "Before editing, run git status --short and report any drift from the handoff.\n\
+         Do not scan the whole repository unless the handoff is stale or insufficient.\n",
+    );
+    text
+}
