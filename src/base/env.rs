@@ -22,6 +22,8 @@ pub const LOG: &str = "AGENT_HANDOVER_LOG";
 pub const RUN: &str = "AGENT_HANDOVER_RUN";
 pub const STEP: &str = "AGENT_HANDOVER_STEP";
 pub const ATTEMPT: &str = "AGENT_HANDOVER_ATTEMPT";
+/// The project of such a child.
+pub const ROOT: &str = "AGENT_HANDOVER_ROOT";
 
 /// Pins for tests. They change nothing unless set.
 pub const TEST_NOW: &str = "AGENT_HANDOVER_TEST_NOW";

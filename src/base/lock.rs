@@ -133,7 +133,10 @@ mod tests {
         assert!(Lock::try_take(&path).unwrap().is_none());
         assert_eq!(holder(&path).unwrap().unwrap().run, "01X");
         drop(lock);
-        assert_eq!(holder(&path), None);
+        // Another test may be forking just now, and its child has the lock for as long as it takes to start a program.
+        while holder(&path).is_some() {
+            std::thread::yield_now();
+        }
         let _lock = Lock::try_take(&path).unwrap().unwrap();
         assert_eq!(holder(&path), Some(None), "nobody takes the last owner for this one");
     }
@@ -145,6 +148,8 @@ mod tests {
         let file = Lock::try_take(&path).unwrap().unwrap().hand_over();
         assert!(Lock::try_take(&path).unwrap().is_none());
         drop(file);
-        assert!(Lock::try_take(&path).unwrap().is_some());
+        while Lock::try_take(&path).unwrap().is_none() {
+            std::thread::yield_now();
+        }
     }
 }

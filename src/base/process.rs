@@ -163,6 +163,11 @@ pub fn capture(job: &Job, timeout: Duration, max: u64) -> Result<Captured> {
         stdout.truncate(usize::try_from(max).unwrap_or(usize::MAX));
         end();
     }
+    // It has ended or is ending; collecting it takes the system a moment.
+    let start = Instant::now();
+    while reader.try_wait().map_err(failed)?.is_none() && start.elapsed() < GRACE {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     match reader.try_wait().map_err(failed)? {
         Some(output) => Ok(Captured { status: output.status, stdout, stderr: output.stderr.clone(), whole }),
         None => Err(Error::failed(format!("`{program}` does not end"))),

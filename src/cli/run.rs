@@ -37,6 +37,9 @@ pub struct Run {
     /// Where the project stands now (default: the note)
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     current_state: Option<OsString>,
+    /// A handoff to archive: a document, or `-` for standard input
+    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
+    handoff: Option<PathBuf>,
     /// Name of the stream of notes this one belongs to
     #[arg(long, allow_hyphen_values = true)]
     tag: Option<String>,
@@ -50,10 +53,10 @@ pub struct Run {
     #[arg(long, value_name = "KIND", value_parser = secret_kinds())]
     allow_secret: Vec<String>,
     /// Only finish what was interrupted; say nothing new
-    #[arg(long, conflicts_with_all = ["note", "note_file", "current_state", "tag", "agent", "abandon", "restart"])]
+    #[arg(long, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "tag", "agent", "abandon", "restart"])]
     resume: bool,
     /// Give up an unfinished handover (default: the oldest); its record stays
-    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["note", "note_file", "current_state", "tag", "agent", "restart"])]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "tag", "agent", "restart"])]
     abandon: Option<Option<String>>,
     /// Give up everything unfinished and start anew; a damaged database is moved aside
     #[arg(long)]
@@ -195,9 +198,12 @@ impl Run {
             (None, None) => None,
         };
         let state = self.current_state.clone().map(|state| text_of(ui, "the state", state.into_encoded_bytes()));
+        let handoff =
+            self.handoff.as_deref().map(|file| Ok(text_of(ui, "the handoff", read_note(file)?))).transpose()?;
         Ok(Request {
             note,
             state,
+            handoff,
             agent: self.agent.clone(),
             allow_secrets: self.allow_secret.clone(),
             no_push: self.no_push,

@@ -32,7 +32,7 @@ pub fn detach(project: &Project, recorded: &Recorded, lock: Option<Lock>, argume
         directory: project.root.clone(),
         env: Vec::new(),
         // It is no part of a step that this one may have been started in.
-        env_remove: [env::RUN, env::STEP, env::ATTEMPT].map(str::to_owned).to_vec(),
+        env_remove: [env::RUN, env::STEP, env::ATTEMPT, env::ROOT].map(str::to_owned).to_vec(),
     };
     process::start_detached(&job, lock.hand_over(), &output)
 }

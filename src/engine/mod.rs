@@ -20,6 +20,7 @@ pub use preview::{Preview, preview};
 pub use queue::{Drained, Failure, Goal, Whose, drain, work_off};
 pub use resume::DEATHS_TO_PARK;
 
+use chrono::{DateTime, FixedOffset};
 use queue::Lockup;
 use runner::Inputs;
 
@@ -34,6 +35,8 @@ use crate::guard::{
     self,
     secrets::{self, Finding},
 };
+use crate::handoff;
+use crate::history::{self, Machine};
 use crate::memory::Memory;
 use crate::project::{self, Project};
 
@@ -42,6 +45,8 @@ use crate::project::{self, Project};
 pub struct Request {
     pub note: Option<String>,
     pub state: Option<String>,
+    /// A handoff's document; what a machine knows may be missing in it.
+    pub handoff: Option<String>,
     pub agent: Option<String>,
     /// Kinds of secrets that may stay for once.
     pub allow_secrets: Vec<String>,
@@ -70,10 +75,15 @@ fn session_for(project: &Project, plan: &Plan, request: &Request, base: Option<S
         return Err(Error::usage("no session note: pass note=... (CLI --note) or set [note].session in the config"));
     }
     let head = pin_head(project, plan);
+    let at = clock::now();
     let agent = request.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
     Ok(Session {
         run: ids::new_run_id()?,
-        at: clock::now(),
+        at,
+        handoff: match &request.handoff {
+            Some(text) => complete_handoff(project, text, head.as_ref(), at, &agent)?,
+            None => String::new(),
+        },
         tag: config.tag.clone(),
         agent: text::one_line(&agent, 100),
         host: lock::host(),
@@ -86,10 +96,32 @@ fn session_for(project: &Project, plan: &Plan, request: &Request, base: Option<S
     })
 }
 
+/// The document with what a machine knows filled in, or everything that is wrong with it.
+fn complete_handoff(
+    project: &Project,
+    text: &str,
+    head: Option<&Head>,
+    now: DateTime<FixedOffset>,
+    agent: &str,
+) -> Result<String> {
+    let mut handoff = history::parse(text)?;
+    let machine = Machine {
+        now,
+        root: project.root.display().to_string(),
+        branch: head.map(|head| head.branch.clone()).unwrap_or_default(),
+        commit: head.map(|head| head.commit.clone()).unwrap_or_default(),
+        agent: agent.to_owned(),
+    };
+    history::fill_in(&mut handoff, &machine);
+    let wrong = handoff::check(&handoff);
+    if wrong.is_empty() { Ok(handoff.render()) } else { Err(history::refuse(&wrong)) }
+}
+
 /// The commit that is checked out now, so that what is committed later counts for the next session. One git process,
 /// and only if somebody will ask for it.
 fn pin_head(project: &Project, plan: &Plan) -> Option<Head> {
-    let wanted = plan.steps.iter().any(|step| step.kind == "collect") && git::top_level(&project.root).is_some();
+    let wanted = plan.steps.iter().any(|step| step.kind == "collect" || step.kind == "history")
+        && git::top_level(&project.root).is_some();
     // Without an answer the session has no git facts, and `collect` says why.
     wanted.then(|| Git::at(&project.root).head().ok().flatten())?
 }
@@ -123,6 +155,7 @@ fn write_down(store: &mut Store, prepared: Prepared, others: Others) -> Result<R
     let inputs = Inputs {
         note: session.note,
         state: session.state,
+        handoff: session.handoff,
         host: session.host,
         user: session.user,
         branch: session.branch,
@@ -167,6 +200,7 @@ fn keep_secrets_out(config: &Config, request: &Request, session: &mut Session) -
     for (name, text) in [
         ("note", &mut session.note),
         ("current state", &mut session.state),
+        ("handoff", &mut session.handoff),
         ("tag", &mut session.tag),
         ("agent", &mut session.agent),
     ] {
@@ -227,7 +261,7 @@ pub fn abandon(project: &Project, store: &mut Store, id: Option<&str>) -> Result
 
 /// Nobody will come back to a run that was given up: ends what it left running and removes what it left lying.
 fn clear_up(project: &Project, store: &Store, run: &Run) -> Result<()> {
-    process::end_orphans(&[(env::RUN, &run.id)])?;
+    process::end_orphans(&[(env::ROOT, &project.root.to_string_lossy()), (env::RUN, &run.id)])?;
     guard::clean_logs(&project.log_dir().join(&run.id))?;
     let (plan, _) = store.plan_and_inputs(run.seq)?;
     match Plan::from_json(&plan).and_then(|plan| project::place(&project.root, &plan.memory_dir)) {

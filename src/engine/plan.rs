@@ -61,6 +61,7 @@ impl Plan {
                 Step::plain("facts", "collect"),
                 Step::plain("note", "note"),
                 Step::plain("state", "state"),
+                Step::plain("history", "history"),
                 Step::plain("publish", "publish"),
             ],
         };

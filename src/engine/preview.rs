@@ -20,6 +20,7 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
     let base = Store::read(&project.checkpoint)?.map(|store| store.last_head()).transpose()?.flatten();
     let session = session_for(project, &plan, request, base)?;
     let memory = project::place(&project.root, &plan.memory_dir)?;
+    let history = project::place(&project.root, &plan.history_dir)?;
     let mut values = facts::recorded(&session);
     let mut previews = Vec::new();
     for step in &plan.steps {
@@ -29,6 +30,7 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
         let context = Context {
             root: &project.root,
             memory: memory.clone(),
+            history: history.clone(),
             logs: project.log_dir().join(&session.run),
             session: &session,
             destination: &plan.destination,

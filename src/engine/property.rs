@@ -22,6 +22,7 @@ enum Kind {
     Note,
     Command,
     State,
+    History,
     Publish,
 }
 
@@ -55,6 +56,7 @@ fn kinds() -> impl Strategy<Value = Vec<Kind>> {
         3 => Just(Kind::Note),
         2 => Just(Kind::Command),
         2 => Just(Kind::State),
+        1 => Just(Kind::History),
         1 => Just(Kind::Publish)
     ];
     proptest::collection::vec(kind, 1..5)
@@ -86,6 +88,7 @@ fn config(plan: &[Kind]) -> String {
                  shell = 'case \"$NOTE\" in *[02468]) test ! -e broken || exit 1;; esac; echo \"$AGENT_HANDOVER_RUN $AGENT_HANDOVER_STEP\" >> effects'"
             }
             Kind::State => "kind = \"state\"",
+            Kind::History => "kind = \"history\"",
             Kind::Publish => "kind = \"publish\"",
         };
         text.push_str(&format!("[[step]]\nname = \"s{number}\"\n{rest}\n"));
@@ -193,6 +196,7 @@ impl World {
         assert!(store.unfinished(u32::MAX).unwrap().is_empty());
         let mut notes: BTreeMap<(String, String), String> = BTreeMap::new();
         let mut effects = BTreeSet::new();
+        let mut archived = BTreeSet::new();
         let mut state = None;
         // Runs in the order of the queue, which several recorders decide among themselves.
         let mut order: Vec<(i64, &String)> = Vec::new();
@@ -213,6 +217,8 @@ impl World {
                     Kind::Note => drop(notes.insert((id.clone(), step.clone()), format!("{note} in {step}"))),
                     Kind::Command => drop(effects.insert(format!("{id} {step}"))),
                     Kind::State => state = Some(note.clone()),
+                    // Two of them in one plan make the same document of the same session.
+                    Kind::History => drop(archived.insert(id[id.len() - 6..].to_lowercase())),
                     Kind::Collect | Kind::Publish => {}
                 }
             }
@@ -230,6 +236,16 @@ impl World {
         let written = std::fs::read_to_string(self.root().join("memory/layer2/current-state.md")).ok();
         let written = written.map(|text| text.lines().skip(1).collect::<String>());
         assert_eq!(written, state, "the state is the youngest's");
+        let history = crate::history::History::at(self.root().join(".agent-history"));
+        let sessions = files(&self.root().join(".agent-history/sessions"));
+        let tails = sessions
+            .iter()
+            .map(|path| path.file_stem().unwrap().to_str().unwrap().rsplit('-').next().unwrap().to_owned());
+        assert_eq!(tails.collect::<BTreeSet<_>>(), archived);
+        if !archived.is_empty() {
+            assert_eq!(history.validate(true).unwrap(), [""; 0]);
+            assert_eq!(history.index().unwrap().sessions.len(), archived.len());
+        }
         let done = std::fs::read_to_string(self.root().join("effects")).unwrap_or_default();
         assert_eq!(done.lines().map(str::to_owned).collect::<BTreeSet<_>>(), effects, "each command at least once");
         let strays: Vec<_> =
@@ -249,7 +265,7 @@ fn files(directory: &Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn the_plans_of_the_property_are_good_configs() {
-    let all = [Kind::Collect, Kind::Note, Kind::Command, Kind::State, Kind::Publish];
+    let all = [Kind::Collect, Kind::Note, Kind::Command, Kind::State, Kind::History, Kind::Publish];
     assert!(Config::parse(Path::new("x"), &config(&all), &steps::readers()).is_ok());
     assert_eq!(all.len(), steps::KINDS.len(), "a new kind belongs into the property, too");
 }

@@ -24,6 +24,8 @@ use crate::steps::{self, Context, Failure, Intent, Kind};
 pub struct Inputs {
     pub note: String,
     pub state: String,
+    /// The handoff's document, checked; empty if the session wrote none.
+    pub handoff: String,
     pub host: String,
     pub user: String,
     pub branch: String,
@@ -66,11 +68,12 @@ impl Runner<'_, '_> {
         let prepared = Plan::from_json(&plan).and_then(|plan| {
             let session = session(run, &inputs)?;
             let memory = project::place(&self.project.root, &plan.memory_dir)?;
-            Ok((plan, session, memory))
+            let history = project::place(&self.project.root, &plan.history_dir)?;
+            Ok((plan, session, memory, history))
         });
         let end = match prepared {
             Err(error) => RunEnd::Failed(error),
-            Ok((plan, session, memory)) => {
+            Ok((plan, session, memory, history)) => {
                 if self.is_first {
                     self.keep_out_of_git(&plan);
                 }
@@ -86,6 +89,7 @@ impl Runner<'_, '_> {
                     session: &session,
                     values,
                     memory,
+                    history,
                     logs,
                     asked,
                     settled: Vec::new(),
@@ -135,6 +139,7 @@ fn session(run: &Run, inputs: &str) -> Result<Session> {
         user: inputs.user,
         note: inputs.note,
         state: inputs.state,
+        handoff: inputs.handoff,
         head: run.head.clone().unwrap_or_default(),
         branch: inputs.branch,
         base: inputs.base,
@@ -155,6 +160,7 @@ struct Walk<'w, 'a, 'e> {
     session: &'w Session,
     values: Values,
     memory: std::path::PathBuf,
+    history: std::path::PathBuf,
     logs: std::path::PathBuf,
     asked: bool,
     /// Steps that ended and are not recorded yet: the next transaction takes them along.
@@ -354,6 +360,7 @@ impl Walk<'_, '_, '_> {
         Context {
             root: &self.runner.project.root,
             memory: self.memory.clone(),
+            history: self.history.clone(),
             logs: self.logs.clone(),
             session: self.session,
             destination: &self.plan.destination,

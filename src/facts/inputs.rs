@@ -9,7 +9,7 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let session = scene.session;
     let mut values = super::recorded(session);
     // The texts themselves are in the record; keeping them twice would only make it larger.
-    for text in ["note", "state", "summary"] {
+    for text in ["note", "state", "summary", "handoff"] {
         values.remove(text);
     }
     let who = if session.agent.is_empty() { &session.user } else { &session.agent };

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::config::template::Values;
 use crate::error::Result;
+use crate::handoff::{self, Handoff};
 
 /// What was recorded of a session when its handover was asked for.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct Session {
     pub user: String,
     pub note: String,
     pub state: String,
+    /// The document of the session's handoff; empty if it wrote none.
+    pub handoff: String,
     /// The commit that was checked out, pinned when the run was recorded; empty without one.
     pub head: String,
     /// The branch it was on; empty without one.
@@ -87,5 +90,24 @@ pub fn recorded(session: &Session) -> Values {
         ("date", session.at.format("%Y-%m-%d").to_string()),
         ("time", session.at.format("%H:%M:%S").to_string()),
     ];
-    texts.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
+    let mut values: Values = texts.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    values.extend(handoff_values(&session.handoff));
+    values
+}
+
+/// The handoff by the names of its fields, for `{{ handoff.primary_goal }}`.
+fn handoff_values(document: &str) -> Option<(String, serde_json::Value)> {
+    let handoff = Handoff::parse(document).ok()?;
+    let fields = handoff.fields.iter().map(|field| (field.key.clone(), json_of(&field.value)));
+    Some(("handoff".to_owned(), serde_json::Value::Object(fields.collect())))
+}
+
+fn json_of(value: &handoff::Value) -> serde_json::Value {
+    match value {
+        handoff::Value::Text(text) => text.clone().into(),
+        handoff::Value::List(items) => items.iter().map(json_of).collect(),
+        handoff::Value::Map(pairs) => {
+            serde_json::Value::Object(pairs.iter().map(|(key, value)| (key.clone(), json_of(value))).collect())
+        }
+    }
 }

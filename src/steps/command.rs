@@ -179,6 +179,7 @@ fn job(context: &Context<'_>, params: &Params, intent: &Value) -> Result<Job> {
     for (name, value) in &params.env {
         variables.push((name.clone(), context.render(value)?.into()));
     }
+    variables.push((env::ROOT.to_owned(), context.root.to_string_lossy().into_owned().into()));
     variables.push((env::RUN.to_owned(), context.session.run.clone().into()));
     variables.push((env::STEP.to_owned(), context.step.into()));
     variables.push((env::ATTEMPT.to_owned(), context.attempt.to_string().into()));
@@ -203,7 +204,8 @@ fn redactor(job: &Job) -> Option<Redactor> {
 /// Who watched the last attempt may have been killed: the process may still be at it, and its log was never looked
 /// through.
 fn before_resume(context: &Context<'_>) -> Result<()> {
-    process::end_orphans(&[(env::RUN, &context.session.run), (env::STEP, context.step)])?;
+    let root = context.root.to_string_lossy();
+    process::end_orphans(&[(env::ROOT, &root), (env::RUN, &context.session.run), (env::STEP, context.step)])?;
     fs::sweep_temporaries(&context.logs, fs::Depth::Directory)?;
     let job = job(context, &params(context)?, &json!({ "argv": [] }))?;
     let Some(redactor) = redactor(&job) else { return Ok(()) };

@@ -2,6 +2,7 @@
 
 mod collect;
 mod command;
+mod history;
 mod note;
 mod publish;
 mod state;
@@ -18,7 +19,7 @@ use crate::guard::{Brake, Stop};
 use crate::publish::Destination;
 
 /// Every kind. A new one is a file, its `mod` line and its line here.
-pub const KINDS: &[Kind] = &[collect::KIND, command::KIND, note::KIND, state::KIND, publish::KIND];
+pub const KINDS: &[Kind] = &[collect::KIND, command::KIND, note::KIND, state::KIND, history::KIND, publish::KIND];
 
 /// What a kind promises about doing its step again, which decides what a resume does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +100,7 @@ impl From<Error> for Failure {
 pub struct Context<'a> {
     pub root: &'a Path,
     pub memory: PathBuf,
+    pub history: PathBuf,
     pub logs: PathBuf,
     pub session: &'a Session,
     pub destination: &'a Destination,

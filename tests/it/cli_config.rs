@@ -220,7 +220,7 @@ error: `kind` is missing in a step
 1 | [[step]]
   | ^^^^^^^^
   |
-  = help: kinds: `collect`, `command`, `note`, `state`, `publish`
+  = help: kinds: `collect`, `command`, `note`, `state`, `history`, `publish`
 hint: nothing was recorded: mend this, then run the handover again
 
 "#]]

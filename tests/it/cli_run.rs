@@ -15,12 +15,13 @@ fn without_a_config_a_first_handover_just_works() {
     assert_data_eq!(
         output.seen(),
         str![[r#"
-handover steps executed: facts, note, state, publish
+handover steps executed: facts, note, state, history, publish
 ---
 handover 01M7FAKZG8DE3B4WZZ6KYE37BB
 ✓ facts  [..] ms  a note of 15 bytes, by tester on [..]
 ✓ note  [..] ms  memory/layer1/2026-11/general-2026-11-15.md
 ✓ state  [..] ms  memory/layer2/current-state.md
+✓ history  [..] ms  .agent-history/sessions/2026-11-15-1004-built-the-house-ye37bb.md
 ✓ publish  [..] ms  kept in this directory only (backend null)
 [exit 0]
 
@@ -44,7 +45,11 @@ built the house
 
 "#]]
     );
-    assert_eq!(world.tree().len(), 2);
+    let files: Vec<String> = world.tree().into_keys().collect();
+    let history =
+        ["INDEX.yaml", "LATEST.md", "RESUME_PROMPT.txt", "sessions/2026-11-15-1004-built-the-house-ye37bb.md"];
+    let expected = history.map(|file| format!(".agent-history/{file}"));
+    assert_eq!(files, [&expected[..], &[NOTES.to_owned(), STATE.to_owned()]].concat());
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn twenty_at_once_leave_twenty_notes_once_each() {
         let children: Vec<_> = (0..20).map(|n| world.start(&["run", "--note", &format!("note number {n};")])).collect();
         for child in children {
             let output = output(child).expect(0);
-            assert_eq!(output.stdout, "handover steps executed: facts, note, state, publish\n");
+            assert_eq!(output.stdout, "handover steps executed: facts, note, state, history, publish\n");
         }
         let notes = world.read(NOTES);
         for n in 0..20 {

@@ -37,6 +37,9 @@ const SCENARIOS: &[Scenario] = &[
             name = "state"
             kind = "state"
             [[step]]
+            name = "history"
+            kind = "history"
+            [[step]]
             name = "publish"
             kind = "publish"
         "#,

@@ -60,7 +60,15 @@ fn every_command_and_every_flag_is_in_the_readme() {
     let readme = text("README.md");
     for command in agent_handover::cli::command_line().get_subcommands() {
         assert!(readme.contains(&format!("`{}", command.get_name())), "`{}` is not in the README", command.get_name());
-        for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+        let below = command.get_subcommands().flat_map(|verb| verb.get_arguments());
+        for verb in command.get_subcommands() {
+            assert!(
+                readme.contains(&format!("`{} {}`", command.get_name(), verb.get_name())),
+                "{} is not in the README",
+                verb.get_name()
+            );
+        }
+        for argument in command.get_arguments().chain(below).filter(|argument| !argument.is_hide_set()) {
             if let Some(flag) = argument.get_long().filter(|flag| *flag != "help" && *flag != "version") {
                 assert!(
                     readme.contains(&format!("--{flag}")),

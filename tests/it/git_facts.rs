@@ -234,7 +234,7 @@ fn a_session_that_said_nothing_leaves_what_git_knows() {
     world.write("a", "");
     world.commit("did <!-- /note --> something");
     let output = world.run(&["run"]).expect(0);
-    assert_eq!(output.stdout, "handover steps executed: facts, note, publish\n");
+    assert_eq!(output.stdout, "handover steps executed: facts, note, history, publish\n");
     let notes = world.read(NOTES);
     assert!(notes.contains("(derived from git; the session gave no note)\n"), "{notes}");
     assert!(notes.contains("did <!-- /note --> something\n") && notes.contains("\n- A a\n"), "{notes}");

@@ -143,7 +143,9 @@ impl World {
         let mut files = BTreeMap::new();
         collect(&self.root(), &self.root(), &mut files);
         files.retain(|path, _| !path.starts_with(".git/") && !path.starts_with(".agent-handover/"));
-        files
+        // A handoff says where it was written, which is another place in every world.
+        let place = self.directory.path().display().to_string();
+        files.into_iter().map(|(path, text)| (path, text.replace(&place, "$WORLD"))).collect()
     }
 
     /// Every file of the project, git's and ours included.
