@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -29,6 +29,25 @@ pub fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>> {
         Err(cause) if is_absent(&cause) => Ok(None),
         Err(cause) => Err(Error::io("read", path, cause)),
     }
+}
+
+/// The beginning and the end of a file, each at most `size` bytes; of a small file the same whole text twice.
+pub fn read_ends(path: &Path, size: u64) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+    refuse_what_is_no_file(path)?;
+    let failed = |cause: io::Error| Error::io("read", path, cause);
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(cause) if is_absent(&cause) => return Ok(None),
+        Err(cause) => return Err(failed(cause)),
+    };
+    let length = file.metadata().map_err(failed)?.len();
+    let mut head = Vec::new();
+    let size = if length <= 2 * size { length } else { size };
+    (&file).take(size).read_to_end(&mut head).map_err(failed)?;
+    let mut tail = Vec::new();
+    file.seek(io::SeekFrom::Start(length - size)).map_err(failed)?;
+    file.read_to_end(&mut tail).map_err(failed)?;
+    Ok(Some((head, tail)))
 }
 
 /// Opening a pipe or a device where a file should be could wait for ever.

@@ -8,6 +8,9 @@ use crate::error::Result;
 use crate::git::{self, Git};
 use crate::handoff::{self, Handoff, repr};
 
+/// How much of either end of INDEX.yaml is read to say where it stands.
+const ENDS: u64 = 32 << 10;
+
 /// Where a history stands.
 #[derive(Debug, Default)]
 pub struct Status {
@@ -177,15 +180,22 @@ impl History {
     /// What a person wants to know first. Reads the head of the index and its end, not what lies between.
     pub fn status(&self) -> Result<Status> {
         let mut status = Status::default();
-        let bytes = fs::read_if_exists(&self.index_path())?.unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
-        let split = text.find("\nsessions:").map_or(text.len(), |at| at + 1);
-        let (head, sessions) = text.split_at(split);
+        let (start, end) = fs::read_ends(&self.index_path(), ENDS)?.unwrap_or_default();
+        let (start, end) = (String::from_utf8_lossy(&start), String::from_utf8_lossy(&end));
+        let split = start.find("\nsessions:").map_or(start.len(), |at| at + 1);
+        let head = &start[..split];
         match super::index::Index::parse(head) {
             Err(wrong) => status.problems.push(format!("INDEX.yaml: line {}: {}", wrong.line, wrong.message)),
             Ok(index) => {
-                status.sessions = counted(head).unwrap_or_else(|| sessions.matches("\n  - session_id:").count());
-                let latest = last_entry(sessions, &index.latest_session);
+                let mut latest = last_entry(&end, &index.latest_session);
+                status.sessions = counted(head).unwrap_or_default();
+                // Another tool wrote the index, or the latest is not where the newest stand: then all of it is read.
+                if status.sessions == 0 || latest.is_none() {
+                    let whole = fs::read_if_exists(&self.index_path())?.unwrap_or_default();
+                    let whole = String::from_utf8_lossy(&whole);
+                    status.sessions = whole.matches("\n  - session_id:").count();
+                    latest = latest.or_else(|| last_entry(&whole, &index.latest_session));
+                }
                 status.status = latest.as_ref().map(|entry| entry.get("status").to_owned()).unwrap_or_default();
                 status.supersedes = latest.as_ref().map(|entry| entry.get("supersedes").to_owned()).unwrap_or_default();
                 status.current_branch = index.top("current_branch").to_owned();

@@ -17,6 +17,7 @@ mod docs;
 mod drop_in;
 mod events;
 mod git_facts;
+mod history;
 mod hostile;
 mod python_peer;
 mod secrets;
