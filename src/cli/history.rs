@@ -84,31 +84,31 @@ struct Create {
     #[arg(long)]
     supersede: bool,
     /// What the work is for
-    #[arg(long, value_name = "TEXT", conflicts_with = "input")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     goal: Option<String>,
     /// What was done and where it stands
-    #[arg(long, value_name = "TEXT", conflicts_with = "input")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     summary: Option<String>,
     /// What to do next; may be given several times
-    #[arg(long, value_name = "TEXT", conflicts_with = "input")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     next: Vec<String>,
     /// Something that is done
-    #[arg(long, value_name = "TEXT", conflicts_with = "input")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     done: Vec<String>,
     /// Something that is wrong
-    #[arg(long, value_name = "TEXT", conflicts_with = "input")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     issue: Vec<String>,
     /// Something that was decided
-    #[arg(long, value_name = "TEXT", conflicts_with = "input")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     decision: Vec<String>,
     /// A file to read, and why
-    #[arg(long, value_name = "PATH=REASON", conflicts_with = "input")]
+    #[arg(long, value_name = "PATH=REASON", allow_hyphen_values = true, conflicts_with = "input")]
     file: Vec<String>,
     /// A word to find it by
-    #[arg(long, value_name = "TAG", conflicts_with = "input")]
+    #[arg(long, value_name = "TAG", allow_hyphen_values = true, conflicts_with = "input")]
     tag: Vec<String>,
     /// A command that was run, and its result: passed, failed or not_run
-    #[arg(long, value_name = "COMMAND=RESULT", conflicts_with = "input")]
+    #[arg(long, value_name = "COMMAND=RESULT", allow_hyphen_values = true, conflicts_with = "input")]
     validation: Vec<String>,
     /// The agent that ran the session
     #[arg(long, value_name = "NAME")]

@@ -61,7 +61,7 @@ Wrote handoff for session 2026-11-15-1000-parser:
 schema_version: 1
 latest_session: "2026-11-15-1000-parser"
 latest_file: "sessions/2026-11-15-1000-parser.md"
-repo_root: "/work/parser"
+repo_root: "/srv/parser"
 current_branch: "main"
 head_commit: "3a15bbb"
 primary_goal: "Ship the parser rewrite"
@@ -73,8 +73,8 @@ sessions:
     session_date: "2026-11-15"
     generated_at: "2026-11-15T10:00:00Z"
     agent: "claude"
-    project_root: "/work/parser"
-    repo_root: "/work/parser"
+    project_root: "/srv/parser"
+    repo_root: "/srv/parser"
     current_branch: "main"
     head_commit: "3a15bbb"
     status: "IN_PROGRESS"
@@ -90,7 +90,7 @@ sessions:
         str![[r#"
 Continue the previous coding session.
 
-Project root: /work/parser
+Project root: /srv/parser
 First, read: .agent-history/LATEST.md
 Prompt artifact: .agent-history/RESUME_PROMPT.txt
 Then follow the Resume Prompt and continue from the first next_todo_items entry.
