@@ -44,6 +44,17 @@ fn floor(arguments: &[String]) {
             // Left to itself, as a detached run is.
             drop(duct::cmd!("true").stdin_null().stdout_null().start().unwrap());
         }
+        "rewrite" => {
+            let text = std::fs::read(database()).unwrap();
+            let mut file = std::fs::File::create(database().with_extension("floor")).unwrap();
+            std::io::Write::write_all(&mut file, &text).unwrap();
+            file.sync_all().unwrap();
+        }
+        "read-files" => {
+            let files = std::fs::read_dir(database()).unwrap().flatten();
+            let bytes: usize = files.map(|file| std::fs::read(file.path()).unwrap().len()).sum();
+            println!("{bytes}");
+        }
         other => panic!("no floor {other}"),
     }
 }
@@ -148,10 +159,14 @@ fn floor_command(arguments: Vec<String>) -> impl Fn() -> Command {
 }
 
 fn compare() {
+    if std::env::args().any(|argument| argument == "history") {
+        return history();
+    }
     readers();
     steps();
     detach();
     notes();
+    history();
 }
 
 fn readers() {
@@ -221,4 +236,76 @@ fn notes() {
         sides.push(side(name, world.command(&["run", "--quiet", "--note", "n"])).after(put_back));
     }
     race("a note at the end of a long day", 15, sides);
+}
+
+/// The archive at several sizes. With `AGENT_HANDOVER_GLUE=/path/to/glue` Session Glue takes part.
+fn history() {
+    let glue = std::env::var_os("AGENT_HANDOVER_GLUE");
+    for size in [10, 1_000, 20_000] {
+        let world: &'static World = Box::leak(Box::new(World::new("[[step]]\nname = \"note\"\nkind = \"note\"\n")));
+        fill(world, size);
+        let history = world.path().join(".agent-history");
+        let index = history.join("INDEX.yaml").display().to_string();
+        let sessions = history.join("sessions").display().to_string();
+        let glue_side = |name: &str, arguments: &'static [&'static str]| {
+            let (glue, path) = (glue.clone()?, world.path());
+            Some(side(name, move || {
+                let mut command = Command::new(&glue);
+                command.args(arguments).current_dir(&path);
+                command
+            }))
+        };
+        let rounds = if size > 5_000 { 5 } else { 30 };
+        let mut sides = vec![side("a process that does nothing", floor_command(vec!["trivial".to_owned()]))];
+        sides.push(side("history status", world.command(&["history", "status"])));
+        sides.extend(glue_side("glue status", &["status"]));
+        race(&format!("status at {size} sessions (aim: does not grow)"), rounds, sides);
+
+        let newest = history.join("sessions");
+        let before: std::collections::HashSet<_> =
+            std::fs::read_dir(&newest).unwrap().flatten().map(|file| file.path()).collect();
+        let old_index = std::fs::read(&index).unwrap();
+        let index_path = index.clone();
+        let put_back = move || {
+            for file in std::fs::read_dir(&newest).unwrap().flatten().filter(|file| !before.contains(&file.path())) {
+                std::fs::remove_file(file.path()).unwrap();
+            }
+            std::fs::write(&index_path, &old_index).unwrap();
+        };
+        let create = world.command(&["history", "create", "--goal", "one more", "--next", "Fix it"]);
+        let sides = vec![
+            side("read INDEX.yaml and write it again, durably", floor_command(vec!["rewrite".to_owned(), index])),
+            side("history create", create).after(put_back),
+        ];
+        race(&format!("create at {size} sessions (aim: grows only by rewriting the index)"), rounds, sides);
+
+        let mut sides = vec![
+            side("read the archives", floor_command(vec!["read-files".to_owned(), sessions])),
+            side("history validate --sessions", world.command(&["history", "validate", "--sessions"])),
+        ];
+        sides.extend(glue_side("glue validate --sessions", &["validate", "--sessions"]));
+        race(&format!("validate --sessions at {size} sessions (aim: 2x of reading the files)"), rounds.min(10), sides);
+    }
+}
+
+/// So many sessions, each a copy of one of ours under its own id, indexed by the program itself.
+fn fill(world: &World, size: usize) {
+    world.run(&[
+        "history",
+        "create",
+        "--goal",
+        "first",
+        "--next",
+        "Fix it",
+        "--summary",
+        "what was done, in a few words",
+    ]);
+    let sessions = world.path().join(".agent-history/sessions");
+    let first = std::fs::read_dir(&sessions).unwrap().next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(&first).unwrap();
+    let id = first.file_stem().unwrap().to_str().unwrap().to_owned();
+    for n in 1..size {
+        std::fs::write(sessions.join(format!("s{n:06}.md")), text.replace(&id, &format!("s{n:06}"))).unwrap();
+    }
+    world.run(&["history", "close", "--status", "BLOCKED"]);
 }

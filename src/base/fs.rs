@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -325,6 +326,17 @@ pub fn names(directory: &Path) -> Result<Vec<String>> {
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     Ok(names)
+}
+
+/// How many names in a directory end like this.
+pub fn count_names(directory: &Path, ending: &str) -> Result<usize> {
+    match fs::read_dir(directory) {
+        Ok(entries) => {
+            Ok(entries.flatten().filter(|entry| entry.file_name().as_bytes().ends_with(ending.as_bytes())).count())
+        }
+        Err(cause) if is_absent(&cause) => Ok(0),
+        Err(cause) => Err(Error::io("list", directory, cause)),
+    }
 }
 
 /// Removes the temporaries that a killed process left in `directory`. Only who is alone in writing there may call

@@ -47,6 +47,16 @@ pub fn read(text: &str) -> Result<Vec<Field>, Wrong> {
 
 /// As Python's `splitlines`: more than `\n` ends a line.
 fn split_lines(text: &str) -> Vec<&str> {
+    // Nearly always there is nothing but `\n`; the others begin with one of these bytes.
+    let is_odd = |byte: &u8| matches!(byte, b'\r' | 0x0b | 0x0c | 0x1c..=0x1e | 0xc2 | 0xe2);
+    if !text.as_bytes().iter().any(is_odd) {
+        return text
+            .strip_suffix('\n')
+            .unwrap_or(text)
+            .split('\n')
+            .take(if text.is_empty() { 0 } else { usize::MAX })
+            .collect();
+    }
     let mut lines = Vec::new();
     let mut start = 0;
     let mut characters = text.char_indices().peekable();
@@ -146,6 +156,40 @@ fn pair(text: &str) -> Option<(String, Value)> {
     let value = rest.trim();
     (is_identifier && rest.starts_with(char::is_whitespace) && !value.is_empty())
         .then(|| (key.to_owned(), scalar(value)))
+}
+
+/// Whether every line is one that `write` could have written, so that YAML reads it as we do and need not be asked.
+pub fn is_as_we_write(text: &str) -> bool {
+    text.lines().all(|line| {
+        let rest = line.strip_prefix("  - ").or_else(|| line.strip_prefix("    ")).unwrap_or(line);
+        let is_item = rest.len() < line.len();
+        if is_item && is_quoted(rest) {
+            return line.starts_with("  - ");
+        }
+        let Some((key, value)) = rest.split_once(':') else { return false };
+        let is_key = key.starts_with(|c: char| c.is_ascii_alphabetic())
+            && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        let is_number = key == "schema_version" && !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+        is_key && (is_quoted(value) || value == "[]" || is_number || value.is_empty() && !is_item)
+    })
+}
+
+/// In double quotes, with no escape but the two, and nothing that must not be in a line.
+fn is_quoted(text: &str) -> bool {
+    let Some(inner) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).filter(|_| text.len() >= 2) else {
+        return false;
+    };
+    let mut bytes = inner.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' if !matches!(bytes.next(), Some(b'\\' | b'"')) => return false,
+            b'"' | 0x7f | 0..=8 | 10..=31 => return false,
+            _ => {}
+        }
+    }
+    // Beyond ASCII a few characters end a line or may not be written at all.
+    inner.is_ascii() || one_line(inner) == inner
 }
 
 /// Lines that the subset, YAML 1.2 and we ourselves read back as the same values.
@@ -269,6 +313,28 @@ mod tests {
         ];
         assert_eq!(fields[0].value, Value::List(expected));
         assert_eq!((fields[1].key.as_str(), fields[1].line), ("b", 11));
+    }
+
+    #[test]
+    fn only_what_we_write_passes_for_it() {
+        for text in ["a: \"x\"\nb: []\nc:\n  - \"y\"\n  - path: \"z\"\n    reason: \"w\\\"\"\nschema_version: 1\n", ""]
+        {
+            assert!(is_as_we_write(text), "{text}");
+        }
+        for text in [
+            "a: x\n",
+            "a: \"x\" # c\n",
+            "a: \"\\n\"\n",
+            "  - x\n",
+            "a: 'x'\n",
+            "a: \"x\"y\"\n",
+            " b: \"x\"\n",
+            "a: \"\u{85}\"\n",
+            "-: \"x\"\n",
+            "    k:\n",
+        ] {
+            assert!(!is_as_we_write(text), "{text:?}");
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Entry {
     }
 
     /// Sortable: newest last. What states no time that can be read comes before all that do.
-    fn age(&self) -> (bool, i64) {
+    pub fn age(&self) -> (bool, i64) {
         let time = super::time_of(self.get("generated_at")).or_else(|| super::time_of(self.get("session_date")));
         (time.is_some(), time.map_or(0, |time| time.timestamp_millis()))
     }
@@ -124,8 +124,33 @@ impl Index {
         }
     }
 
+    /// An index of ours as text, with one more entry at its end: nothing that is in it is read or written anew. `None` if it
+    /// is not one that we wrote last, with so many entries.
+    pub fn append(text: &str, count: usize, entry: &Entry, is_newest: Option<&Handoff>) -> Option<String> {
+        let first = format!("# sessions: {count}\n");
+        let rest = text.strip_prefix(&first)?;
+        let start = rest.find("\nsessions:\n").map(|at| at + 1)?;
+        let (head, sessions) = rest.split_at(start);
+        let mut index = Index::parse(head).ok()?;
+        if let Some(handoff) = is_newest {
+            index.head(handoff, entry);
+        }
+        let entry = write_fields([("sessions", &Value::List(vec![Value::Map(entry.0.clone())]))]);
+        let mut new = index.render_head(count + 1);
+        new.push_str(sessions);
+        new.push_str(entry.strip_prefix("sessions:\n")?);
+        Some(new)
+    }
+
     /// In their order of keys. The comment tells how many there are without reading them.
     pub fn render(&self) -> String {
+        let sessions = Value::List(self.sessions.iter().map(|entry| Value::Map(entry.0.clone())).collect());
+        let mut text = self.render_head(self.sessions.len());
+        text.push_str(&write_fields([("sessions", &sessions)]));
+        text
+    }
+
+    fn render_head(&self, count: usize) -> String {
         let one = |key: &str, text: &str| (key.to_owned(), Value::from(text));
         let mut fields = vec![
             one("schema_version", "1"),
@@ -139,9 +164,7 @@ impl Index {
         let unknown = |key: &String| !fields.iter().any(|(name, _)| name == key);
         let others: Vec<(String, Value)> = self.rest.iter().filter(|(key, _)| unknown(key)).cloned().collect();
         fields.extend(others);
-        let sessions = Value::List(self.sessions.iter().map(|entry| Value::Map(entry.0.clone())).collect());
-        fields.push(("sessions".to_owned(), sessions));
         let body = write_fields(fields.iter().map(|(key, value)| (key.as_str(), value)));
-        format!("# sessions: {}\n{body}", self.sessions.len())
+        format!("# sessions: {count}\n{body}")
     }
 }

@@ -152,29 +152,51 @@ impl History {
 
     fn check_archives(&self, inside: bool, known: &HashSet<String>, problems: &mut Vec<String>) -> Result<()> {
         let mut ids: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for name in fs::names(&self.sessions())?.into_iter().filter(|name| name.ends_with(".md")) {
-            if !known.contains(&format!("sessions/{name}")) {
-                problems.push(format!("sessions/{name} is missing from INDEX.yaml"));
-            }
-            if !inside {
-                continue;
-            }
-            let bytes = fs::read(&self.sessions().join(&name))?;
-            match std::str::from_utf8(&bytes).map(Handoff::parse) {
-                Err(_) => problems.push(format!("sessions/{name}: it is not UTF-8 text")),
-                Ok(Err(wrong)) => problems.push(format!("sessions/{name}: line {}: {}", wrong.line, wrong.message)),
-                Ok(Ok(handoff)) => {
-                    let wrong = handoff::check(&handoff).into_iter();
-                    problems
-                        .extend(wrong.map(|wrong| format!("sessions/{name}: line {}: {}", wrong.line, wrong.message)));
-                    ids.entry(handoff.text("session_id").to_owned()).or_default().push(name);
-                }
+        let names: Vec<String> =
+            fs::names(&self.sessions())?.into_iter().filter(|name| name.ends_with(".md")).collect();
+        problems.extend(
+            names
+                .iter()
+                .filter(|name| !known.contains(&format!("sessions/{name}")))
+                .map(|name| format!("sessions/{name} is missing from INDEX.yaml")),
+        );
+        if !inside {
+            return Ok(());
+        }
+        for (name, checked) in names.iter().zip(self.check_each(&names)) {
+            let (id, wrong) = checked?;
+            problems.extend(wrong.into_iter().map(|wrong| format!("sessions/{name}: {wrong}")));
+            if let Some(id) = id {
+                ids.entry(id).or_default().push(name.clone());
             }
         }
         for (id, names) in ids.into_iter().filter(|(_, names)| names.len() > 1) {
             problems.push(format!("session {} is archived several times: {}", repr(&id), names.join(", ")));
         }
         Ok(())
+    }
+
+    /// The id and the problems of each archive, on as many processors as there are.
+    fn check_each(&self, names: &[String]) -> Vec<Result<(Option<String>, Vec<String>)>> {
+        let check = |name: &String| {
+            let bytes = fs::read(&self.sessions().join(name))?;
+            Ok(match std::str::from_utf8(&bytes).map(Handoff::parse) {
+                Err(_) => (None, vec!["it is not UTF-8 text".to_owned()]),
+                Ok(Err(wrong)) => (None, vec![format!("line {}: {}", wrong.line, wrong.message)]),
+                Ok(Ok(handoff)) => {
+                    let wrong = handoff::check(&handoff).into_iter();
+                    let wrong = wrong.map(|wrong| format!("line {}: {}", wrong.line, wrong.message)).collect();
+                    (Some(handoff.text("session_id").to_owned()), wrong)
+                }
+            })
+        };
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            let parts = names.chunks(names.len().div_ceil(workers).max(1));
+            let threads: Vec<_> =
+                parts.map(|part| scope.spawn(move || part.iter().map(check).collect::<Vec<_>>())).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+        })
     }
 
     /// What a person wants to know first. Reads the head of the index and its end, not what lies between.

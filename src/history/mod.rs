@@ -117,7 +117,9 @@ impl History {
         fs::sweep_temporaries(&self.directory, Depth::Directory)?;
         fs::sweep_temporaries(&self.sessions(), Depth::Directory)?;
         let written = self.archive(handoff, if_taken)?;
-        self.bring_up_to_date()?;
+        if written.before || !self.add(&written)? {
+            self.bring_up_to_date()?;
+        }
         Ok(written)
     }
 
@@ -176,6 +178,31 @@ impl History {
         let text =
             String::from_utf8(bytes).map_err(|_| Error::bad_data(format!("`{}` is not UTF-8 text", path.display())))?;
         parse(&text).map_err(|error| error.lead(&format!("`{}`: ", path.display())))
+    }
+
+    /// Adds one new archive to an index that was whole before, without going through the others. `false` if it was not.
+    fn add(&self, written: &Written) -> Result<bool> {
+        let Some(text) = fs::read_if_exists(&self.index_path())?.and_then(|bytes| String::from_utf8(bytes).ok()) else {
+            return Ok(false);
+        };
+        let before = fs::count_names(&self.sessions(), ".md")?.saturating_sub(1);
+        let Some(name) = written.archive.file_name().and_then(|name| name.to_str()) else { return Ok(false) };
+        let handoff = self.read_archive(&written.archive)?;
+        let entry = Entry::of(&handoff, &format!("sessions/{name}"));
+        let Ok(latest) = self.read_archive(&self.latest_path()) else { return Ok(false) };
+        let is_newest = Entry::of(&latest, "").age() <= entry.age();
+        let Some(text) = Index::append(&text, before, &entry, is_newest.then_some(&handoff)) else { return Ok(false) };
+        let log = fs::read_if_exists(&self.decisions_path())?.unwrap_or_default();
+        let log = decisions::append(&String::from_utf8_lossy(&log), &decisions::lines(&handoff));
+        self.write_if_changed(&self.decisions_path(), &log)?;
+        // The index last: until it knows the archive, the next writer goes through everything.
+        if is_newest {
+            fs::replace(&self.latest_path(), &fs::read(&written.archive)?)?;
+            let prompt = prompt::render(&handoff, entry.get("status"), &decisions::standing(&log));
+            self.write_if_changed(&self.prompt_path(), &prompt)?;
+        }
+        fs::replace(&self.index_path(), text.as_bytes())?;
+        Ok(true)
     }
 
     /// Makes what is derived from the archives what it should be; writes only what differs. The caller holds the lock.
