@@ -342,13 +342,19 @@ pub fn count_names(directory: &Path, ending: &str) -> Result<usize> {
 /// Removes the temporaries that a killed process left in `directory`. Only who is alone in writing there may call
 /// this: the temporaries of a living writer look the same.
 pub fn sweep_temporaries(directory: &Path, depth: Depth) -> Result<()> {
-    for name in names(directory)? {
-        let path = directory.join(&name);
-        let Ok(about) = fs::symlink_metadata(&path) else { continue };
-        if about.is_dir() && depth == Depth::Tree {
-            sweep_temporaries(&path, depth)?;
-        } else if about.is_file() && name.starts_with(TEMPORARY_PREFIX) && name.ends_with(TEMPORARY_SUFFIX) {
-            remove_file(&path)?;
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(cause) if is_absent(&cause) => return Ok(()),
+        Err(cause) => return Err(Error::io("list", directory, cause)),
+    };
+    for entry in entries.flatten() {
+        let (name, kind) = (entry.file_name(), entry.file_type());
+        let is_ours = name.as_bytes().starts_with(TEMPORARY_PREFIX.as_bytes())
+            && name.as_bytes().ends_with(TEMPORARY_SUFFIX.as_bytes());
+        match kind {
+            Ok(kind) if kind.is_dir() && depth == Depth::Tree => sweep_temporaries(&entry.path(), depth)?,
+            Ok(kind) if kind.is_file() && is_ours => remove_file(&entry.path())?,
+            _ => {}
         }
     }
     Ok(())

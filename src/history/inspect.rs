@@ -55,22 +55,25 @@ impl History {
         if let Some(latest) = &latest {
             check_head(&index, latest, &mut problems);
         }
+        let names: Vec<String> =
+            fs::names(&self.sessions())?.into_iter().filter(|name| name.ends_with(".md")).collect();
+        let there: HashSet<&str> = names.iter().map(String::as_str).collect();
         let mut known = HashSet::new();
         let mut ids: HashMap<&str, usize> = HashMap::new();
         for (number, entry) in index.sessions.iter().enumerate() {
             let file = entry.get("file");
-            known.insert(file.to_owned());
+            known.insert(file);
             *ids.entry(entry.get("session_id")).or_default() += 1;
             if file.is_empty() {
                 problems.push(format!("INDEX.yaml.sessions[{number}].file is malformed ({})", repr(file)));
-            } else {
+            } else if file.strip_prefix("sessions/").is_none_or(|name| !there.contains(name)) {
                 self.check_file(&format!("sessions[{number}].file"), file, &mut problems);
             }
         }
         for (id, count) in ids.iter().filter(|(_, count)| **count > 1) {
             problems.push(format!("INDEX.yaml has session {} {count} times", repr(id)));
         }
-        self.check_archives(sessions, &known, &mut problems)?;
+        self.check_archives(sessions, &names, &known, &mut problems)?;
         check_lineage(&index, &mut problems);
         Ok(problems)
     }
@@ -150,20 +153,20 @@ impl History {
         }
     }
 
-    fn check_archives(&self, inside: bool, known: &HashSet<String>, problems: &mut Vec<String>) -> Result<()> {
+    fn check_archives(
+        &self,
+        inside: bool,
+        names: &[String],
+        known: &HashSet<&str>,
+        problems: &mut Vec<String>,
+    ) -> Result<()> {
         let mut ids: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let names: Vec<String> =
-            fs::names(&self.sessions())?.into_iter().filter(|name| name.ends_with(".md")).collect();
-        problems.extend(
-            names
-                .iter()
-                .filter(|name| !known.contains(&format!("sessions/{name}")))
-                .map(|name| format!("sessions/{name} is missing from INDEX.yaml")),
-        );
+        let unknown = names.iter().filter(|name| !known.contains(format!("sessions/{name}").as_str()));
+        problems.extend(unknown.map(|name| format!("sessions/{name} is missing from INDEX.yaml")));
         if !inside {
             return Ok(());
         }
-        for (name, checked) in names.iter().zip(self.check_each(&names)) {
+        for (name, checked) in names.iter().zip(self.check_each(names)) {
             let (id, wrong) = checked?;
             problems.extend(wrong.into_iter().map(|wrong| format!("sessions/{name}: {wrong}")));
             if let Some(id) = id {

@@ -603,6 +603,38 @@ fn killed_anywhere_create_and_close_leave_nothing_half_done_for_the_next() {
     assert!(kills > 10, "only {kills} kills");
 }
 
+#[test]
+fn killed_anywhere_while_a_damaged_index_is_made_anew_the_next_makes_it() {
+    let damaged = |world: &World| {
+        world.create(&other_id("before")).expect(0);
+        world.run(&["history", "close", "--status", "BLOCKED"]).expect(0);
+        world.write(INDEX, "<<<<<<< damaged\n");
+        std::fs::remove_file(world.path(LATEST)).unwrap();
+        world.write("../handoff.md", GLUE);
+    };
+    let create = ["history", "create", "--input", "../handoff.md"];
+    let oracle = world();
+    damaged(&oracle);
+    oracle.run(&create).expect(0);
+    assert!(oracle.read(INDEX).contains("BLOCKED"));
+    let mut kills = 0;
+    for point in agent_handover::base::fault::POINTS {
+        for nth in 1.. {
+            let world = world();
+            damaged(&world);
+            let mut command = world.command(&create);
+            if finish(command.env("AGENT_HANDOVER_TEST_FAULT", format!("{point}:{nth}=kill"))).code != KILLED {
+                break;
+            }
+            kills += 1;
+            world.run(&create).expect(0);
+            assert_eq!(world.tree(), oracle.tree(), "killed at {point}:{nth}");
+            assert_eq!(world.strays(), [""; 0]);
+        }
+    }
+    assert!(kills > 5, "only {kills} kills");
+}
+
 /// With the real peer, where it is installed: neither breaks the other, whatever the values.
 #[test]
 fn session_glue_and_we_share_one_archive() {
