@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::fault;
+use super::{fault, signals};
 use crate::error::{Category, Error, Result};
 
 const TEMPORARY_PREFIX: &str = ".agent-handover-";
@@ -253,7 +253,11 @@ pub fn lock_directory(path: &Path) -> Result<DirectoryLock> {
     loop {
         match directory.try_lock() {
             Ok(()) => return Ok(DirectoryLock(directory)),
-            Err(TryLockError::WouldBlock) if start.elapsed() < Duration::from_secs(30) => {
+            Err(TryLockError::WouldBlock) if signals::received().is_some() => {
+                let signal = signals::received().unwrap_or(0);
+                return Err(Error::new(Category::Signal(signal), format!("interrupted by {}", signals::name(signal))));
+            }
+            Err(TryLockError::WouldBlock) if start.elapsed() < Duration::from_secs(10) => {
                 std::thread::sleep(Duration::from_millis(1));
             }
             Err(TryLockError::WouldBlock) => {

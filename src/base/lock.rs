@@ -44,7 +44,7 @@ impl Lock {
                 Ok(()) => {
                     let mut lock = Lock { file, path: path.to_path_buf() };
                     // What it says is of somebody who is gone; unless it is no lock of ours at all.
-                    if !fs::read(path)?.is_empty() && owner(path).is_none() {
+                    if !could_be_ours(&fs::read(path)?) {
                         return Err(Error::failed(format!("`{}` is not a lock of agent-handover", path.display()))
                             .hint("it was not changed: move it away, or choose another `--checkpoint`"));
                     }
@@ -70,6 +70,9 @@ impl Lock {
             return Err(Error::usage("standard input is not the lock of this project"));
         }
         file.try_lock().map_err(|cause| failed(cause.into()))?;
+        // Only this one may hold it open, or letting go would let nothing go.
+        let nothing = File::open("/dev/null").map_err(failed)?;
+        rustix::stdio::dup2_stdin(&nothing).map_err(|cause| failed(cause.into()))?;
         Ok(Lock { file, path: path.to_path_buf() })
     }
 
@@ -97,6 +100,17 @@ impl Lock {
             .and_then(|()| self.file.write_all(text))
             .map_err(|cause| Error::io("write", &self.path, cause))
     }
+}
+
+/// Whether a lock file of ours may hold this: nothing, an owner, or what a power cut made of one.
+fn could_be_ours(text: &[u8]) -> bool {
+    let is_text = text.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    text.len() <= 1_000 && (!is_text || text.is_empty() || text.starts_with(b"{\"pid\":"))
+}
+
+/// Who has it, in words, also while they have not said so.
+pub fn describe(owner: Option<&Owner>) -> String {
+    owner.map_or_else(|| "another process is running a handover".to_owned(), Owner::to_string)
 }
 
 /// Who holds the lock right now, if anybody does. Takes nothing that would stand in a runner's way for longer

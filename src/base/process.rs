@@ -4,16 +4,15 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use super::{fault, signals};
-use crate::error::{Error, Result};
+use crate::error::{Category, Error, Result};
 
 /// How long a group may take to leave after SIGTERM before it gets SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -48,10 +47,14 @@ impl Job {
 
     /// In a group of its own, so that the whole family can be ended; Ctrl-C at the terminal then reaches only us.
     fn expression(&self) -> Result<duct::Expression> {
-        Ok(self.plain()?.stdin_null().before_spawn(|command| {
+        Ok(self.in_a_group(self.plain()?.stdin_null()))
+    }
+
+    fn in_a_group(&self, expression: duct::Expression) -> duct::Expression {
+        expression.before_spawn(|command| {
             std::os::unix::process::CommandExt::process_group(command, 0);
             Ok(())
-        }))
+        })
     }
 
     /// Starts it by `how`, leaving a trace of what is run but never of its environment.
@@ -121,57 +124,49 @@ pub fn leave_session() {
 }
 
 pub struct Captured {
-    pub status: ExitStatus,
+    /// It ended well, or would have gone on saying more than was wanted.
+    pub succeeded: bool,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
     /// `stdout` is all there was, rather than cut at the limit.
     pub whole: bool,
 }
 
-/// For short questions to well-behaved programs, such as git. An answer longer than `max` bytes, or one that takes
-/// longer than `timeout`, ends the process with its family.
+/// For short questions, such as those to git. An answer longer than `max` bytes, or one that takes longer than `timeout`,
+/// ends the process with its family. The answer goes through files: a pipe would stay open as long as anything that the
+/// program left behind.
 pub fn capture(job: &Job, timeout: Duration, max: u64) -> Result<Captured> {
     let program = job.argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
     let failed = |cause: std::io::Error| Error::failed(format!("cannot read what `{program}` says")).cause(cause);
-    let reader = job.begin(|| job.expression()?.stderr_capture().reader().map_err(|cause| job.not_started(&cause)))?;
-    let group = reader.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
-    let end = || group.into_iter().for_each(|group| end_group(group, || drop(reader.try_wait())));
-    let (finished, watched) = std::sync::mpsc::channel::<()>();
-    let (stdout, in_time) = std::thread::scope(|scope| {
-        let end = &end;
-        let watchdog = scope.spawn(move || {
-            let start = Instant::now();
-            while watched.recv_timeout(LOOK.min(timeout)) == Err(RecvTimeoutError::Timeout) {
-                if start.elapsed() >= timeout || signals::received().is_some() {
-                    end();
-                    return false;
-                }
-            }
-            true
-        });
-        let mut stdout = Vec::new();
-        let read = (&reader).take(max + 1).read_to_end(&mut stdout).map(|_| stdout);
-        drop(finished);
-        (read, watchdog.join().unwrap_or(false))
-    });
-    if !in_time {
-        return Err(Error::failed(format!("`{program}` did not answer within {}", super::duration::show(timeout))));
-    }
-    let mut stdout = stdout.map_err(failed)?;
-    let whole = stdout.len() as u64 <= max;
-    if !whole {
-        stdout.truncate(usize::try_from(max).unwrap_or(usize::MAX));
-        end();
-    }
-    // It has ended or is ending; collecting it takes the system a moment.
-    let start = Instant::now();
-    while reader.try_wait().map_err(failed)?.is_none() && start.elapsed() < GRACE {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    match reader.try_wait().map_err(failed)? {
-        Some(output) => Ok(Captured { status: output.status, stdout, stderr: output.stderr.clone(), whole }),
-        None => Err(Error::failed(format!("`{program}` does not end"))),
-    }
+    let (mut out, mut err) = (tempfile::tempfile().map_err(failed)?, tempfile::tempfile().map_err(failed)?);
+    let copy = |file: &File| file.try_clone().map_err(failed);
+    let handle = job.begin(|| {
+        let expression = job.expression()?.stdout_file(copy(&out)?).stderr_file(copy(&err)?);
+        expression.start().map_err(|cause| job.not_started(&cause))
+    })?;
+    let group = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
+    let length = |file: &File| file.metadata().map_or(0, |about| about.len());
+    let ended = Running { handle, group }
+        .wait(Some(timeout), || if length(&out) > max { Some(None) } else { signals::received().map(Some) })?;
+    let status = match ended {
+        Ended::TimedOut => {
+            return Err(Error::failed(format!("`{program}` did not answer within {}", super::duration::show(timeout))));
+        }
+        Ended::Stopped(Some(signal)) => {
+            return Err(Error::new(Category::Signal(signal), format!("interrupted by {}", signals::name(signal))));
+        }
+        Ended::Stopped(None) => None,
+        Ended::Exited(status) => Some(status),
+    };
+    let read = |file: &mut File, max: u64| -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        file.rewind()?;
+        file.take(max).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let whole = status.is_some() && length(&out) <= max;
+    let (stdout, stderr) = (read(&mut out, max).map_err(failed)?, read(&mut err, 64 << 10).map_err(failed)?);
+    Ok(Captured { succeeded: status.is_none_or(|status| status.success()), stdout, stderr, whole })
 }
 
 impl Running {
@@ -344,7 +339,10 @@ mod tests {
             (short.stdout.as_slice(), short.stderr.as_slice(), short.whole),
             (&b"out\n"[..], &b"err\n"[..], true)
         );
-        assert_eq!(short.status.code(), Some(3));
+        assert!(!short.succeeded && long.succeeded);
+        // What it leaves behind with its output in hand holds nobody up.
+        let left = capture(&shell("setsid sleep 1000 & echo $!"), Duration::from_secs(20), 1_000).unwrap();
+        let _ = std::process::Command::new("kill").arg(String::from_utf8_lossy(&left.stdout).trim()).status();
         let slow = capture(&shell("sleep 1000"), Duration::from_millis(50), 1_000);
         assert!(slow.is_err_and(|error| error.message().contains("did not answer within 50 ms")));
     }

@@ -17,8 +17,11 @@ pub fn listen() {
         // A signal that cannot be caught keeps its default: the process ends and the next run resumes.
         let _ = signal_hook::flag::register_usize(signal, Arc::clone(received), signal.unsigned_abs() as usize);
     }
-    // A file-size limit then fails the write with an error we can report, instead of ending us. A handler, not
-    // "ignore", because children would inherit the latter.
+}
+
+/// A file-size limit then fails the write with an error we can report, instead of ending us. A handler, not
+/// "ignore", because children would inherit the latter.
+pub fn survive_file_limits() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 

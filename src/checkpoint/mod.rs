@@ -184,7 +184,11 @@ impl Store {
         self.connection.pragma_update(None, "foreign_keys", true)?;
         let tables: i64 = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         // Only a file without anything in it is given the mode we want; nothing of any other is changed by opening it.
-        if tables == 0 { self.switch_to_wal() } else { Ok(()) }
+        if tables > 0 {
+            return Ok(());
+        }
+        self.connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        self.switch_to_wal()
     }
 
     /// Changing the mode needs the file for itself for a moment and does not wait by itself.
@@ -345,12 +349,31 @@ impl Store {
         if !is_unfinished {
             return Err(Error::failed("another process gave this handover up while it was running"));
         }
+        if matches!(next, Next::Complete { .. }) {
+            self.give_back_space();
+        }
         fault::at(match next {
             Next::Intend { .. } => "checkpoint.intended",
             Next::Complete { .. } => "checkpoint.completed",
             Next::Rest => "checkpoint.settled",
         });
         Ok(())
+    }
+
+    /// After a long note the file would stay as large for ever. Nothing depends on it, so nothing is said about it.
+    fn give_back_space(&self) {
+        let free = self.connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
+        if free.is_ok_and(|pages| pages > 256) {
+            // It frees a page a row.
+            let freed = self.connection.prepare("PRAGMA incremental_vacuum").and_then(|mut vacuum| {
+                let mut rows = vacuum.query([])?;
+                while rows.next()?.is_some() {}
+                Ok(())
+            });
+            if freed.is_ok() {
+                let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            }
+        }
     }
 
     /// Gives runs up. Their record and inputs stay.
@@ -516,7 +539,14 @@ fn read_step(row: &Row<'_>) -> rusqlite::Result<Step> {
 
 /// Moves a database that cannot be used out of the way, with what belongs to it, and says where to.
 pub fn move_aside(path: &Path, suffix: &str) -> Result<PathBuf> {
-    let aside = sibling(path, suffix);
+    let aside = (0..)
+        .map(
+            |number: u32| {
+                if number == 0 { sibling(path, suffix) } else { sibling(path, &format!("{suffix}-{number}")) }
+            },
+        )
+        .find(|aside| aside.symlink_metadata().is_err())
+        .unwrap_or_else(|| sibling(path, suffix));
     for part in ["-shm", "-wal", ""] {
         let from = sibling(path, part);
         if from.symlink_metadata().is_ok() {

@@ -16,8 +16,6 @@ pub struct Theirs {
     #[serde(default)]
     steps: serde_json::Map<String, serde_json::Value>,
     #[serde(default)]
-    pub started_at: Option<String>,
-    #[serde(default)]
     pub finished_at: Option<String>,
 }
 

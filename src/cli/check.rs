@@ -59,8 +59,7 @@ fn ask(project: &Project) -> Result<Answer> {
     let Some(store) = Store::read(&project.checkpoint)? else { return theirs(project) };
     if let Some(run) = store.oldest_unfinished()? {
         if let Some(owner) = lock::holder(&project.lock()) {
-            let who =
-                owner.map_or_else(|| "another process is running a handover".to_owned(), |owner| owner.to_string());
+            let who = lock::describe(owner.as_ref());
             return Ok(Answer { code: 4, state: "running", run: Some(run.id), line: format!("busy: {who}") });
         }
         // It may have completed between the two looks.

@@ -379,7 +379,7 @@ fn is_ignored(place: &Place) -> bool {
     git::top_level(&place.root).is_none()
         || Git::at(&place.root)
             .ask(&["check-ignore".as_ref(), "--quiet".as_ref(), place.history.latest_path().as_os_str()])
-            .is_ok_and(|answer| answer.status.success())
+            .is_ok_and(|answer| answer.succeeded)
 }
 
 fn template(context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {

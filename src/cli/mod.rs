@@ -86,6 +86,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return usage(&error),
     };
     let mut ui = Ui::new(cli.global.color, cli.global.quiet);
+    crate::base::signals::survive_file_limits();
     ui::trace();
     let json = cli.command.json();
     let cwd = std::env::current_dir().map_err(|cause| {

@@ -48,9 +48,15 @@ pub struct Unpause {}
 
 impl Unpause {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        let project = context.project(None, None)?;
+        let (files, brake) = match context.project(None, None) {
+            Ok(project) => (project.pause_files.clone(), project.brake()),
+            Err(_) => {
+                let root = project::root(&context.cwd);
+                (vec![root.join("PAUSE")], project::plain_brake(&root))
+            }
+        };
         let mut removed = false;
-        while let Some(pause) = Brake::new(project.pause_files.clone()).paused() {
+        while let Some(pause) = Brake::new(files.clone()).paused() {
             let is_directory = std::fs::symlink_metadata(&pause.path).is_ok_and(|about| about.is_dir());
             match is_directory {
                 true => fs::remove_empty_directory(&pause.path)?,
@@ -59,7 +65,7 @@ impl Unpause {
             context.ui.answer(&format!("removed {}", pause.path.display()));
             removed = true;
         }
-        if let Some(pause) = project.brake().paused() {
+        if let Some(pause) = brake.paused() {
             return Err(Error::new(Category::Paused, pause.to_string())
                 .hint("that file stops every project of this user, so `unpause` leaves it alone"));
         }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::ui::{StepMark, Ui};
 use super::{Context, render};
-use crate::base::lock::Lock;
+use crate::base::lock::{self, Lock};
 use crate::base::{duration, env, fs, process, signals};
 use crate::checkpoint::python::{State, Theirs};
 use crate::checkpoint::{StepState, Store};
@@ -114,7 +114,7 @@ impl Run {
             let teller = Teller { ui: context.ui, json: self.json };
             return match &self.inherited {
                 Some(id) => teller.carry_out(&project, id),
-                None => teller.resume(&project, wait),
+                None => teller.resume(&project, wait, self.no_push),
             };
         }
         for ignored in &project.config.ignored {
@@ -122,7 +122,7 @@ impl Run {
             context.ui.warn(&format!("{} is ignored, as the Python tool does{help}", ignored.message));
         }
         let (mut store, recorded, lock) = self.record(context.ui, &project, &request, wait).map_err(not_recorded)?;
-        let child = self.arguments_of_child(context, &project, &recorded);
+        let child = arguments_of_child(&project, &recorded);
         let mut teller = Teller { ui: context.ui, json: self.json };
         teller.recorded(&recorded);
         if self.detach {
@@ -140,16 +140,6 @@ impl Run {
         teller.report(drained, Some(&recorded.id))
     }
 
-    /// Absolute paths, because the child stands at the root of the project.
-    fn arguments_of_child(&self, context: &Context<'_>, project: &Project, recorded: &Recorded) -> Vec<OsString> {
-        let mut arguments: Vec<OsString> = vec!["run".into(), "--inherited".into(), recorded.id.clone().into()];
-        if let Some(config) = &context.config {
-            arguments.extend(["--config".into(), context.cwd.join(config).into_os_string()]);
-        }
-        arguments.extend(["--checkpoint".into(), project.checkpoint.clone().into_os_string()]);
-        arguments
-    }
-
     fn record(
         &self,
         ui: &Ui,
@@ -159,9 +149,15 @@ impl Run {
     ) -> Result<(Store, Recorded, Option<Lock>)> {
         project.prepare()?;
         if !self.restart {
+            // Taken before anything is on record, so that nobody finds it there and thinks it was left behind.
+            let lock = if self.detach && project.brake().pressed().is_none() {
+                Lock::try_take(&project.lock())?
+            } else {
+                None
+            };
             let mut store = Store::open(&project.checkpoint)?;
             let recorded = engine::record(project, &mut store, request)?;
-            return Ok((store, recorded, None));
+            return Ok((store, recorded, lock));
         }
         let restarted = engine::restart(project, request, wait)?;
         if let Some(aside) = restarted.aside {
@@ -213,6 +209,16 @@ impl Run {
     }
 }
 
+/// Absolute paths, because the child stands at the root of the project.
+fn arguments_of_child(project: &Project, recorded: &Recorded) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = vec!["run".into(), "--inherited".into(), recorded.id.clone().into()];
+    if let Some(config) = &project.config.file {
+        arguments.extend(["--config".into(), config.clone().into_os_string()]);
+    }
+    arguments.extend(["--checkpoint".into(), project.checkpoint.clone().into_os_string()]);
+    arguments
+}
+
 /// Nobody may believe that what they said is safe when it is not.
 fn not_recorded(error: Error) -> Error {
     let is_recorded = error.hints().iter().any(|hint| hint.contains("--resume"));
@@ -246,6 +252,9 @@ fn text_of(ui: &Ui, what: &str, bytes: Vec<u8>) -> String {
 }
 
 fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>) -> Result<u8> {
+    if let Some(stop) = project.brake().pressed() {
+        return Err(stop.error());
+    }
     if !project.checkpoint.exists() {
         ui.answer("nothing to abandon: no handover is on record here");
         return Ok(0);
@@ -274,11 +283,11 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    fn resume(mut self, project: &Project, wait: Duration) -> Result<u8> {
+    fn resume(mut self, project: &Project, wait: Duration, no_push: bool) -> Result<u8> {
         let ours = Store::read(&project.checkpoint)?.map(|store| store.latest()).transpose()?.flatten();
         let theirs = if ours.is_none() { Theirs::read(&project.python_checkpoint())? } else { None };
         if let Some(theirs) = theirs.filter(|theirs| theirs.state() == State::Interrupted) {
-            return self.take_over(project, &theirs, wait);
+            return self.take_over(project, &theirs, wait, no_push);
         }
         if !project.checkpoint.exists() {
             self.ui.tell("nothing to resume: no handover is on record here");
@@ -290,7 +299,7 @@ impl Teller<'_> {
     }
 
     /// What the Python tool left: what it had written can be published, what it had not is known to nobody.
-    fn take_over(mut self, project: &Project, theirs: &Theirs, wait: Duration) -> Result<u8> {
+    fn take_over(mut self, project: &Project, theirs: &Theirs, wait: Duration, no_push: bool) -> Result<u8> {
         let (publish, lost): (Vec<&str>, Vec<&str>) = theirs.pending().into_iter().partition(|name| *name == "publish");
         let again = "hand over again with `agent-handover run --note …`, which supersedes it";
         if publish.is_empty() {
@@ -308,7 +317,7 @@ impl Teller<'_> {
         }
         project.prepare()?;
         let mut store = Store::open(&project.checkpoint)?;
-        let request = Request { only_publish: true, ..Request::default() };
+        let request = Request { only_publish: true, no_push, ..Request::default() };
         let recorded = engine::record(project, &mut store, &request)?;
         self.recorded(&recorded);
         let listener = &mut |event: Event| self.tell(&event);
@@ -318,7 +327,9 @@ impl Teller<'_> {
 
     /// The child of a detached run: the lock is standard input.
     fn carry_out(mut self, project: &Project, id: &str) -> Result<u8> {
-        let lock = Lock::inherited(&project.lock())?;
+        let mut lock = Lock::inherited(&project.lock())?;
+        // Whoever started us waits for this.
+        lock.sign(id)?;
         let mut store = Store::open(&project.checkpoint)?;
         let run = store.run_by_id(id)?.ok_or_else(|| Error::usage(format!("no handover {id} is on record")))?;
         let listener = &mut |event: Event| self.tell(&event);
@@ -439,8 +450,7 @@ fn tell(ui: &Ui, event: &Event) {
                 _ => ui.tell_step(StepMark::Failed, name, &format!("{took}  {detail}")),
             }
         }
-        Event::Waiting { owner: Some(owner) } => ui.tell(&format!("waiting: {owner}")),
-        Event::Waiting { owner: None } => ui.tell("waiting: another process is running a handover"),
+        Event::Waiting { owner } => ui.tell(&format!("waiting: {}", lock::describe(owner.as_ref()))),
         Event::Notice { text } => ui.tell(text),
         Event::RunEnded { .. } => {}
     }

@@ -125,8 +125,7 @@ impl Picture {
             ui.answer(&format!("waiting: {} recorded {}", run.id, run.recorded_at));
         }
         match &self.owner {
-            Some(Some(owner)) => ui.answer(&format!("running: {owner}")),
-            Some(None) => ui.answer("running: another process is running a handover"),
+            Some(owner) => ui.answer(&format!("running: {}", lock::describe(owner.as_ref()))),
             None if self.status() == "in_progress" => {
                 ui.answer("unfinished: run `agent-handover run --resume` to go on");
             }

@@ -1,6 +1,7 @@
 //! A run that goes on without whoever asked for it: recorded here, carried out by a child that is given the lock.
 
 use std::ffi::OsString;
+use std::time::{Duration, Instant};
 
 use super::{Recorded, busy};
 use crate::base::lock::{self, Lock};
@@ -8,6 +9,9 @@ use crate::base::process::{self, Job};
 use crate::base::{env, fs};
 use crate::error::{Error, Result};
 use crate::project::Project;
+
+/// How long a child may take to stand on its own feet.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Starts this program with `arguments` as the process that carries the run out, and gives it the lock as standard
 /// input: at no moment is the lock free. Its output goes to the run's logs.
@@ -34,5 +38,12 @@ pub fn detach(project: &Project, recorded: &Recorded, lock: Option<Lock>, argume
         // It is no part of a step that this one may have been started in.
         env_remove: [env::RUN, env::STEP, env::ATTEMPT, env::ROOT].map(str::to_owned).to_vec(),
     };
-    process::start_detached(&job, lock.hand_over(), &output)
+    let pid = process::start_detached(&job, lock.hand_over(), &output)?;
+    // Until it has a session of its own, whoever ends our group ends it, too. It signs the lock as soon as it has; if that
+    // takes longer than anybody should wait, it goes on all the same.
+    let start = Instant::now();
+    while lock::owner(&project.lock()).is_none_or(|owner| owner.pid != pid) && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    Ok(pid)
 }

@@ -25,20 +25,23 @@ use queue::Lockup;
 use runner::Inputs;
 
 use crate::base::lock::{self, Lock, Owner};
-use crate::base::{clock, env, ids, process, text};
-use crate::checkpoint::{self, NewRun, Others, Run, Store};
+use crate::base::{clock, env, fs, ids, process, text};
+use crate::checkpoint::{self, NewRun, Others, Run, StepState, Store};
 use crate::config::{Config, Secrets};
 use crate::error::{Category, Error, Result};
 use crate::facts::Session;
 use crate::git::{self, Git, Head};
-use crate::guard::{
-    self,
-    secrets::{self, Finding},
-};
+use crate::guard::secrets::{self, Finding};
 use crate::handoff;
 use crate::history::{self, Machine};
 use crate::memory::Memory;
 use crate::project::{self, Project};
+use crate::steps;
+
+/// How many findings are named.
+const TOLD_SECRETS: usize = 20;
+/// How long a hook can be made to wait for git.
+const PIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What a session says at its end.
 #[derive(Clone, Debug, Default)]
@@ -123,12 +126,14 @@ fn pin_head(project: &Project, plan: &Plan) -> Option<Head> {
     let wanted = plan.steps.iter().any(|step| step.kind == "collect" || step.kind == "history")
         && git::top_level(&project.root).is_some();
     // Without an answer the session has no git facts, and `collect` says why.
-    wanted.then(|| Git::at(&project.root).head().ok().flatten())?
+    wanted.then(|| Git::at(&project.root).within(PIN_TIMEOUT).head().ok().flatten())?
 }
 
 /// A run that is ready to be written down: nothing about it can fail any more but the writing.
 struct Prepared {
     plan: Plan,
+    /// The memory directory as a place, however the config writes it.
+    memory: String,
     session: Session,
     warnings: Vec<String>,
 }
@@ -141,7 +146,11 @@ fn prepare(project: &Project, request: &Request, base: Option<String>) -> Result
     }
     let mut session = session_for(project, &plan, request, base)?;
     let warnings = keep_secrets_out(&project.config, request, &mut session)?;
-    Ok(Prepared { plan, session, warnings })
+    let memory = fs::resolve(&project::place(&project.root, &plan.memory_dir)?)?;
+    let root = fs::resolve(&project.root)?;
+    // Relative where it can be, because a project may be moved.
+    let memory = memory.strip_prefix(root).unwrap_or(&memory).to_string_lossy().into_owned();
+    Ok(Prepared { plan, memory, session, warnings })
 }
 
 /// Writes the run down. From here on nothing can be lost, whoever holds the lock.
@@ -151,7 +160,7 @@ pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result
 }
 
 fn write_down(store: &mut Store, prepared: Prepared, others: Others) -> Result<Recorded> {
-    let Prepared { plan, session, warnings } = prepared;
+    let Prepared { plan, memory, session, warnings } = prepared;
     let inputs = Inputs {
         note: session.note,
         state: session.state,
@@ -167,7 +176,7 @@ fn write_down(store: &mut Store, prepared: Prepared, others: Others) -> Result<R
         recorded_at: &clock::stamp(&session.at),
         agent: &session.agent,
         tag: &session.tag,
-        memory_dir: &plan.memory_dir,
+        memory_dir: &memory,
         head: Some(session.head.as_str()).filter(|head| !head.is_empty()),
         plan: &plan.to_json()?,
         inputs: &inputs,
@@ -206,14 +215,18 @@ fn keep_secrets_out(config: &Config, request: &Request, session: &mut Session) -
     ] {
         let allowed = |finding: &Finding| request.allow_secrets.iter().any(|kind| kind == finding.kind);
         let found: Vec<Finding> = secrets::find(text).into_iter().filter(|finding| !allowed(finding)).collect();
-        for finding in &found {
+        for finding in found.iter().take(TOLD_SECRETS) {
             told.push(format!("{} in line {} of the {name}", finding.kind, finding.line));
             blocked.push(finding.kind);
+        }
+        if found.len() > TOLD_SECRETS {
+            told.push(format!("{} more in the {name}", found.len() - TOLD_SECRETS));
         }
         if redacts {
             *text = secrets::redact(text, &found);
         }
     }
+    blocked.sort_unstable();
     blocked.dedup();
     if blocked.is_empty() || redacts || config.secrets == Secrets::Warn {
         let what = if redacts { "taken out" } else { "recorded" };
@@ -245,24 +258,27 @@ pub fn abandon(project: &Project, store: &mut Store, id: Option<&str>) -> Result
             }
         }
     };
-    // One that is being run right now is not given up behind the back of who runs it.
-    if let Some(owner) = lock::holder(&project.lock())
-        && owner.as_ref().is_none_or(|owner| chosen.iter().any(|run| run.id == owner.run))
-    {
+    // One that is being run right now is not given up behind the back of who runs it; and nobody begins with it meanwhile.
+    let lock = Lock::try_take(&project.lock())?;
+    let owner = lock::owner(&project.lock());
+    if lock.is_none() && owner.as_ref().is_none_or(|owner| chosen.iter().any(|run| run.id == owner.run)) {
         return Err(busy(owner.as_ref(), "wait until it ends, or end that process"));
     }
-    let seqs: Vec<i64> = chosen.iter().map(|run| run.seq).collect();
-    store.abandon(&seqs, &clock::stamp(&clock::now()))?;
+    // What it left goes first: nobody looks for it once the run is given up.
     for run in &chosen {
         clear_up(project, store, run)?;
     }
+    let seqs: Vec<i64> = chosen.iter().map(|run| run.seq).collect();
+    store.abandon(&seqs, &clock::stamp(&clock::now()))?;
     Ok(chosen)
 }
 
 /// Nobody will come back to a run that was given up: ends what it left running and removes what it left lying.
 fn clear_up(project: &Project, store: &Store, run: &Run) -> Result<()> {
-    process::end_orphans(&[(env::ROOT, &project.root.to_string_lossy()), (env::RUN, &run.id)])?;
-    guard::clean_logs(&project.log_dir().join(&run.id))?;
+    process::end_orphans(&[(env::RUN, &run.id)])?;
+    for step in store.steps(run.seq)?.iter().filter(|step| step.state == StepState::Intended) {
+        steps::remove_logs(&project.log_dir().join(&run.id), &step.name, step.attempts)?;
+    }
     let (plan, _) = store.plan_and_inputs(run.seq)?;
     match Plan::from_json(&plan).and_then(|plan| project::place(&project.root, &plan.memory_dir)) {
         Ok(memory) => Memory::at(memory).sweep(),
@@ -297,25 +313,24 @@ pub fn restart(project: &Project, request: &Request, wait: Duration) -> Result<R
     let (mut store, aside) = match opened {
         Ok(store) => (store, None),
         Err(error) if error.category() == Category::BadData && !checkpoint::is_of_the_future(&project.checkpoint) => {
-            let suffix = format!(".damaged-{}", clock::now().format("%Y%m%dT%H%M%S"));
-            let aside = checkpoint::move_aside(&project.checkpoint, &suffix)?;
+            let at = clock::now().format("%Y%m%dT%H%M%S").to_string();
+            let aside = checkpoint::move_aside(&project.checkpoint, &format!(".damaged-{at}"))?;
             (Store::open(&project.checkpoint)?, Some(aside))
         }
         Err(error) => return Err(error),
     };
     prepared.session.base = store.last_head()?.unwrap_or_default();
     let given_up = store.unfinished(DEATHS_TO_PARK)?;
-    let recorded = write_down(&mut store, prepared, Others::GiveUp)?;
     for run in &given_up {
         clear_up(project, &store, run)?;
     }
+    let recorded = write_down(&mut store, prepared, Others::GiveUp)?;
     Ok(Restarted { store, recorded, lock, given_up, aside })
 }
 
 /// The one sentence about a lock that is held.
 pub fn busy(owner: Option<&Owner>, hint: &str) -> Error {
-    let who = owner.map_or_else(|| "another process is running a handover".to_owned(), Owner::to_string);
-    Error::new(Category::Busy, who).hint(hint)
+    Error::new(Category::Busy, lock::describe(owner)).hint(hint)
 }
 
 fn user() -> String {

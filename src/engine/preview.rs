@@ -1,7 +1,6 @@
 //! What a run would do, without doing or recording anything.
 
-use super::plan::Plan;
-use super::{Request, session_for};
+use super::{Prepared, Request, prepare};
 use crate::checkpoint::Store;
 use crate::error::Result;
 use crate::facts;
@@ -16,9 +15,8 @@ pub struct Preview {
 
 /// One line a step. Fails where the run would fail before its first step.
 pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
-    let plan = Plan::of(&project.config);
     let base = Store::read(&project.checkpoint)?.map(|store| store.last_head()).transpose()?.flatten();
-    let session = session_for(project, &plan, request, base)?;
+    let Prepared { plan, session, .. } = prepare(project, request, base)?;
     let memory = project::place(&project.root, &plan.memory_dir)?;
     let history = project::place(&project.root, &plan.history_dir)?;
     let mut values = facts::recorded(&session);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::event::{Event, Listener, StepEnd};
 use super::plan::{Plan, Step};
 use super::resume::{self, Action, Found};
-use crate::base::{clock, fault};
+use crate::base::{clock, fault, signals};
 use crate::checkpoint::{self, Next, Run, Settled, StepState, Store};
 use crate::config::template::Values;
 use crate::error::{Category, Error, Result};
@@ -303,6 +303,13 @@ impl Walk<'_, '_, '_> {
             };
             fault::at("step.acted");
             let took = start.elapsed();
+            let acted = match acted {
+                Err(Failure::Failed(error, _)) if matches!(error.category(), Category::Signal(_)) => {
+                    Err(signals::received()
+                        .map_or_else(|| Failure::from(error), |signal| Failure::Stopped(Stop::Signal(signal))))
+                }
+                acted => acted,
+            };
             let (error, result) = match acted {
                 Ok(outcome) => {
                     executed.push(step.name.clone());

@@ -17,49 +17,57 @@ const MAX_FILES: usize = 500;
 /// How much of it a note that is made from it shows.
 const SHOWN: usize = 20;
 
-/// What git cannot tell is said and left out: a handover is never held up by it.
+/// What git cannot tell is said and left out: a handover is never held up by it, and one answer does not need another.
 fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let mut facts = Facts::default();
     if git::top_level(scene.root).is_none() {
         return Ok(facts);
     }
-    if let Err(error) = ask(scene, &mut facts) {
-        facts.notices.push(format!("git facts are incomplete: {}", error.one_line()));
+    let git = Git::at(scene.root);
+    let session = scene.session;
+    let mut notices = Vec::new();
+    let branch = match session.head.is_empty() {
+        true => told(git.branch(), &mut notices).flatten().unwrap_or_default(),
+        false => session.branch.clone(),
+    };
+    let base = told(base(&git, &session.base, &session.head, &mut notices), &mut Vec::new()).flatten();
+    let range = base.as_deref().filter(|base| *base != session.head);
+    let mut commits =
+        range.and_then(|base| told(git.log(base, &session.head, MAX_COMMITS + 1), &mut notices)).unwrap_or_default();
+    let mut changes = range.and_then(|base| told(git.changes(base, &session.head), &mut notices)).unwrap_or_default();
+    // Asked last: in a huge work tree it may take longer than we wait.
+    let mut dirty = told(git.dirty(), &mut notices).unwrap_or_default();
+    limit(&mut commits, MAX_COMMITS, "commits", &mut notices);
+    limit(&mut changes, MAX_FILES, "changed files", &mut notices);
+    limit(&mut dirty, MAX_FILES, "uncommitted files", &mut notices);
+    let clean = |text: &mut String| *text = secrets::clean(text);
+    for commit in &mut commits {
+        clean(&mut commit.subject);
+        clean(&mut commit.author);
     }
+    for change in changes.iter_mut().chain(&mut dirty) {
+        clean(&mut change.path);
+        change.from.iter_mut().for_each(clean);
+    }
+    let branch = secrets::clean(&branch);
+    let values = [
+        ("branch", json!(branch)),
+        ("head", json!(session.head)),
+        ("base", json!(base.unwrap_or_default())),
+        ("commits", json!(commits)),
+        ("changes", json!(changes)),
+        ("dirty", json!(dirty)),
+    ];
+    facts.values.extend(values.map(|(name, value)| (name.to_owned(), value)));
+    facts.detail = Some(describe(&branch, &session.head, &commits, &changes, &dirty));
+    facts.derived = derive(&branch, &session.head, &commits, &changes, &dirty);
+    facts.notices = notices;
     Ok(facts)
 }
 
-fn ask(scene: &Scene<'_>, facts: &mut Facts) -> Result<()> {
-    let git = Git::at(scene.root);
-    let session = scene.session;
-    let branch = match session.head.is_empty() {
-        true => git.branch()?.unwrap_or_default(),
-        false => session.branch.clone(),
-    };
-    facts.values.insert("branch".to_owned(), branch.clone().into());
-    facts.values.insert("head".to_owned(), session.head.clone().into());
-    let (mut commits, mut changes) = (Vec::new(), Vec::new());
-    if let Some(base) = base(&git, &session.base, &session.head, &mut facts.notices)? {
-        facts.values.insert("base".to_owned(), base.clone().into());
-        if base != session.head {
-            commits = git.log(&base, &session.head, MAX_COMMITS + 1)?;
-            changes = git.changes(&base, &session.head)?;
-        }
-    }
-    for commit in &mut commits {
-        commit.subject = secrets::clean(&commit.subject);
-    }
-    limit(&mut commits, MAX_COMMITS, "commits", &mut facts.notices);
-    limit(&mut changes, MAX_FILES, "changed files", &mut facts.notices);
-    facts.values.insert("commits".to_owned(), json!(commits));
-    facts.values.insert("changes".to_owned(), json!(changes));
-    // Asked last: in a huge work tree it may take longer than we wait.
-    let mut dirty = git.dirty()?;
-    limit(&mut dirty, MAX_FILES, "uncommitted files", &mut facts.notices);
-    facts.values.insert("dirty".to_owned(), json!(dirty));
-    facts.detail = Some(describe(&branch, &session.head, &commits, &changes, &dirty));
-    facts.derived = derive(&branch, &session.head, &commits, &changes, &dirty);
-    Ok(())
+/// The answer, or why there is none.
+fn told<T>(answer: Result<T>, notices: &mut Vec<String>) -> Option<T> {
+    answer.map_err(|error| notices.push(format!("git facts are incomplete: {}", error.one_line()))).ok()
 }
 
 /// The commit to count from: that of the last handover, or where its history parted from ours.

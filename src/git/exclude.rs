@@ -41,7 +41,7 @@ pub fn keep_out(root: &Path, directories: &[PathBuf]) -> Result<Vec<String>> {
         let mut tracked = std::ffi::OsString::from(":(top,literal)");
         tracked.push(&below);
         let tracked = git.ask(&["ls-files".as_ref(), "-z".as_ref(), "--".as_ref(), tracked.as_os_str()])?;
-        if tracked.status.success() && tracked.stdout.is_empty() {
+        if tracked.succeeded && tracked.stdout.is_empty() {
             added.push(pattern);
         }
     }

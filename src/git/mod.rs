@@ -40,11 +40,18 @@ const REPOSITORY_VARIABLES: &[&str] = &[
 
 pub struct Git {
     directory: PathBuf,
+    timeout: Duration,
 }
 
 impl Git {
     pub fn at(directory: &Path) -> Git {
-        Git { directory: directory.to_path_buf() }
+        Git { directory: directory.to_path_buf(), timeout: LOCAL_TIMEOUT }
+    }
+
+    /// For who cannot wait.
+    #[must_use]
+    pub fn within(self, timeout: Duration) -> Git {
+        Git { timeout, ..self }
     }
 
     /// Runs git and gives back whatever it said.
@@ -60,6 +67,8 @@ impl Git {
             ("GIT_TERMINAL_PROMPT", "0"),
             // A reader must not make another git process wait for a lock.
             ("GIT_OPTIONAL_LOCKS", "0"),
+            // What a partial clone lacks is not fetched for the sake of an answer.
+            ("GIT_NO_LAZY_FETCH", "1"),
         ];
         let job = Job {
             argv,
@@ -67,13 +76,13 @@ impl Git {
             env: env.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect(),
             env_remove: REPOSITORY_VARIABLES.iter().map(|name| (*name).to_owned()).collect(),
         };
-        process::capture(&job, LOCAL_TIMEOUT, MAX_ANSWER)
+        process::capture(&job, self.timeout, MAX_ANSWER)
     }
 
-    /// The answer of a git that must succeed, without the last newline.
+    /// The answer of a git that must succeed, without the last newline. Of an answer that is too long, what there is.
     pub fn read(&self, arguments: &[&str]) -> Result<Vec<u8>> {
         let mut answer = self.ask(arguments)?;
-        if !answer.status.success() {
+        if !answer.succeeded {
             let said = String::from_utf8_lossy(&answer.stderr);
             return Err(Error::failed(format!("`git {}` failed", arguments.join(" "))).cause(said.trim()));
         }
@@ -90,21 +99,21 @@ impl Git {
         let mut lines = text.lines();
         let commit = lines.next().unwrap_or_default().to_owned();
         let branch = lines.next().and_then(|name| name.strip_prefix("refs/heads/")).unwrap_or_default().to_owned();
-        Ok((answer.status.success() && is_object_id(&commit)).then_some(Head { commit, branch }))
+        Ok((answer.succeeded && is_object_id(&commit)).then_some(Head { commit, branch }))
     }
 
     /// The branch that is checked out, also before its first commit. `None` if HEAD is detached.
     pub fn branch(&self) -> Result<Option<String>> {
         let answer = self.ask(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
         let name = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
-        Ok((answer.status.success() && !name.is_empty()).then_some(name))
+        Ok((answer.succeeded && !name.is_empty()).then_some(name))
     }
 
     /// The best common ancestor; `None` if there is none, or if git does not know one of the two any more.
     pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>> {
         let answer = self.ask(&["merge-base", one, other])?;
         let commit = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
-        Ok((answer.status.success() && is_object_id(&commit)).then_some(commit))
+        Ok((answer.succeeded && is_object_id(&commit)).then_some(commit))
     }
 
     /// Commits after `base` up to `head`, newest first, at most `max`.
@@ -119,7 +128,8 @@ impl Git {
 
     /// Files that differ between two commits.
     pub fn changes(&self, base: &str, head: &str) -> Result<Vec<Change>> {
-        let answer = self.read(&["diff-tree", "-r", "-z", "-M", "--no-ext-diff", "--name-status", base, head, "--"])?;
+        let answer =
+            self.read(&["diff-tree", "-r", "-z", "-M", "-l1000", "--no-ext-diff", "--name-status", base, head, "--"])?;
         Ok(parse::name_status(&answer))
     }
 

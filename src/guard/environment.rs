@@ -78,18 +78,6 @@ impl Pass {
     }
 }
 
-/// Cleans every log in a directory of what this process's environment holds.
-pub fn clean_logs(directory: &Path) -> Result<()> {
-    fs::sweep_temporaries(directory, fs::Depth::Directory)?;
-    let variables =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let Some(redactor) = Redactor::for_environment(variables) else { return Ok(()) };
-    for name in fs::names(directory)? {
-        redactor.redact_file(&directory.join(name))?;
-    }
-    Ok(())
-}
-
 fn is_secret(name: &str, value: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let by_name = NAMES.iter().any(|part| name.contains(part)) || ENDINGS.iter().any(|ending| name.ends_with(ending));

@@ -5,5 +5,5 @@ mod environment;
 mod pause;
 pub mod secrets;
 
-pub use environment::{Redactor, clean_logs};
+pub use environment::Redactor;
 pub use pause::{Brake, Pause, Stop};

@@ -36,6 +36,8 @@ pub const KIND: Kind = Kind {
 
 /// How much of the output's beginning and of its end the checkpoint keeps.
 const KEPT_OUTPUT: u64 = 2_000;
+/// How much around it is looked through.
+const MARGIN: u64 = 40_000;
 
 #[derive(Serialize, Deserialize)]
 struct Params {
@@ -202,20 +204,17 @@ fn redactor(job: &Job) -> Option<Redactor> {
 }
 
 /// Who watched the last attempt may have been killed: the process may still be at it, and its log was never looked
-/// through.
+/// through. The environment it came from may be gone by now, so the log goes, too.
 fn before_resume(context: &Context<'_>) -> Result<()> {
-    let root = context.root.to_string_lossy();
-    process::end_orphans(&[(env::ROOT, &root), (env::RUN, &context.session.run), (env::STEP, context.step)])?;
-    fs::sweep_temporaries(&context.logs, fs::Depth::Directory)?;
-    let job = job(context, &params(context)?, &json!({ "argv": [] }))?;
-    let Some(redactor) = redactor(&job) else { return Ok(()) };
-    for attempt in 1..=context.attempt {
-        let log = log_path(context, attempt);
-        if log.exists() {
-            redactor.redact_file(&log)?;
-        }
-    }
-    Ok(())
+    process::end_orphans(&[(env::RUN, &context.session.run), (env::STEP, context.step)])?;
+    remove_logs(&context.logs, context.step, context.attempt)
+}
+
+/// Removes the log of an attempt whose end was not recorded.
+pub fn remove_logs(logs: &Path, step: &str, attempt: u32) -> Result<()> {
+    fs::sweep_temporaries(logs, fs::Depth::Directory)?;
+    let log = logs.join(format!("{step}-{attempt}.log"));
+    if log.exists() { fs::remove_file(&log) } else { Ok(()) }
 }
 
 fn log_path(context: &Context<'_>, attempt: u32) -> PathBuf {
@@ -227,18 +226,24 @@ fn shown(argv: &[OsString]) -> String {
 }
 
 fn read_start(log: &Path) -> Result<String> {
-    read_part(log, |file| file.take(KEPT_OUTPUT))
+    let cleaned = read_part(log, |file| file.take(KEPT_OUTPUT + MARGIN))?;
+    Ok(text::cut(&cleaned, KEPT_OUTPUT as usize).to_owned())
 }
 
 fn read_end(log: &Path) -> Result<String> {
-    read_part(log, |mut file| {
+    let cleaned = read_part(log, |mut file| {
         let length = file.metadata().map_or(0, |about| about.len());
-        let _ = file.seek(SeekFrom::Start(length.saturating_sub(KEPT_OUTPUT)));
-        file.take(KEPT_OUTPUT)
-    })
+        let _ = file.seek(SeekFrom::Start(length.saturating_sub(KEPT_OUTPUT + MARGIN)));
+        file.take(KEPT_OUTPUT + MARGIN)
+    })?;
+    let skip = cleaned.len().saturating_sub(KEPT_OUTPUT as usize);
+    let start = (skip..=cleaned.len()).find(|at| cleaned.is_char_boundary(*at)).unwrap_or(0);
+    Ok(cleaned[start..].to_owned())
 }
 
+/// Without secrets; more is looked at than is kept, because a secret may lie across the cut.
 fn read_part(log: &Path, part: impl FnOnce(File) -> std::io::Take<File>) -> Result<String> {
-    let bytes = fs::read_at_most(part(fs::open(log)?), KEPT_OUTPUT).map_err(|cause| Error::io("read", log, cause))?;
+    let bytes =
+        fs::read_at_most(part(fs::open(log)?), KEPT_OUTPUT + MARGIN).map_err(|cause| Error::io("read", log, cause))?;
     Ok(secrets::clean(&text::printable(&String::from_utf8_lossy(&bytes))))
 }

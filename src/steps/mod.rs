@@ -7,6 +7,8 @@ mod note;
 mod publish;
 mod state;
 
+pub use command::remove_logs;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;

@@ -17,11 +17,11 @@ fn without_a_config_a_first_handover_just_works() {
         str![[r#"
 handover steps executed: facts, note, state, history, publish
 ---
-handover 01M7FAKZG8DE3B4WZZ6KYE37BB
+handover 01M7FAKZG8GH9HCHDHHH2AYS8R
 ✓ facts  [..] ms  a note of 15 bytes, by tester on [..]
 ✓ note  [..] ms  memory/layer1/2026-11/general-2026-11-15.md
 ✓ state  [..] ms  memory/layer2/current-state.md
-✓ history  [..] ms  .agent-history/sessions/2026-11-15-1004-built-the-house-ye37bb.md
+✓ history  [..] ms  .agent-history/sessions/2026-11-15-1004-built-the-house-2ays8r.md
 ✓ publish  [..] ms  kept in this directory only (backend null)
 [exit 0]
 
@@ -31,7 +31,7 @@ handover 01M7FAKZG8DE3B4WZZ6KYE37BB
         world.read(NOTES),
         str![[r#"
 <!-- agent-handover | layer1 | 2026-11-15 -->
-<!-- note run=01M7FAKZG8DE3B4WZZ6KYE37BB step=note at=2026-11-15T10:04:05Z -->
+<!-- note run=01M7FAKZG8GH9HCHDHHH2AYS8R step=note at=2026-11-15T10:04:05Z -->
 built the house
 <!-- /note -->
 
@@ -45,11 +45,11 @@ built the house
 
 "#]]
     );
-    let files: Vec<String> = world.tree().into_keys().collect();
-    let history =
-        ["INDEX.yaml", "LATEST.md", "RESUME_PROMPT.txt", "sessions/2026-11-15-1004-built-the-house-ye37bb.md"];
-    let expected = history.map(|file| format!(".agent-history/{file}"));
-    assert_eq!(files, [&expected[..], &[NOTES.to_owned(), STATE.to_owned()]].concat());
+    let mut files: Vec<String> = world.tree().into_keys().collect();
+    let session = files.remove(3);
+    assert!(session.starts_with(".agent-history/sessions/2026-11-15-1004-built-the-house-"), "{session}");
+    let history = ["INDEX.yaml", "LATEST.md", "RESUME_PROMPT.txt"].map(|file| format!(".agent-history/{file}"));
+    assert_eq!(files, [&history[..], &[NOTES.to_owned(), STATE.to_owned()]].concat());
 }
 
 #[test]
@@ -220,12 +220,12 @@ fn a_failed_command_stops_the_run_says_why_and_is_tried_again_later() {
         str![[r#"
 handover steps executed: first
 ---
-handover 01M7FAKZG8DE3B4WZZ6KYE37BB
+handover 01M7FAKZG8024Q34PSRHCQV5SE
 ✓ first  [..] ms  memory/layer1/2026-11/general-2026-11-15.md
 ✗ tests  [..] ms  exit status 1: it broke
 error: step 'tests' failed: exit status 1: it broke
-hint: its output is in `.agent-handover/log/01M7FAKZG8DE3B4WZZ6KYE37BB/tests-1.log`
-hint: progress is saved: `agent-handover run --resume` tries again, `--abandon 01M7FAKZG8DE3B4WZZ6KYE37BB` gives it up
+hint: its output is in `.agent-handover/log/01M7FAKZG8024Q34PSRHCQV5SE/tests-1.log`
+hint: progress is saved: `agent-handover run --resume` tries again, `--abandon 01M7FAKZG8024Q34PSRHCQV5SE` gives it up
 [exit 1]
 
 "#]]
@@ -243,7 +243,7 @@ status: in_progress
   [ ] tests  (1 attempt, [..] ms, exit status 1: it broke)
   [ ] last
 pending: tests, last
-run: 01M7FAKZG8DE3B4WZZ6KYE37BB recorded 2026-11-15T10:04:05.000Z, tag general
+run: 01M7FAKZG8024Q34PSRHCQV5SE recorded 2026-11-15T10:04:05.000Z, tag general
 unfinished: run `agent-handover run --resume` to go on
 
 "#]]

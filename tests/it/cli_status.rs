@@ -23,7 +23,7 @@ no handover on record
     assert_data_eq!(
         world.run(&["check"]).expect(1).seen(),
         str![[r#"
-interrupted: handover 01M7FAKZG8THSNWEH6BRBEXR1Z is unfinished; run `agent-handover run --resume`
+interrupted: handover 01M7FAKZG8RZK5Z5D6KRT992JC is unfinished; run `agent-handover run --resume`
 ---
 [exit 1]
 
@@ -34,7 +34,7 @@ interrupted: handover 01M7FAKZG8THSNWEH6BRBEXR1Z is unfinished; run `agent-hando
     assert_data_eq!(
         world.run(&["check"]).expect(2).seen(),
         str![[r#"
-completed: handover 01M7FAKZG8THSNWEH6BRBEXR1Z at 2026-11-15T10:04:05.000Z
+completed: handover 01M7FAKZG8RZK5Z5D6KRT992JC at 2026-11-15T10:04:05.000Z
 ---
 [exit 2]
 
@@ -91,8 +91,8 @@ status: in_progress
   [ ] gate  (2 attempts, [..] ms, exit status 1)
   [ ] state
 pending: gate, state
-run: 01M7FAKZG8THSNWEH6BRBEXR1Z recorded 2026-11-15T10:04:05.000Z by codex, tag general
-waiting: 01M7FAKZG89R3M11B2QVDRPR6E recorded 2026-11-15T10:04:05.000Z
+run: 01M7FAKZG838PAYS8GRQFX2FH7 recorded 2026-11-15T10:04:05.000Z by codex, tag general
+waiting: 01M7FAKZG8DWBBVGPYEZ4EVAF4 recorded 2026-11-15T10:04:05.000Z
 unfinished: run `agent-handover run --resume` to go on
 automation paused: remove $WORLD/project/PAUSE to resume (reason: holiday)
 ---
@@ -114,8 +114,8 @@ fn the_json_of_check_and_status_has_a_schema() {
   "schema": "agent-handover/check/1",
   "state": "interrupted",
   "exit_code": 1,
-  "run": "01M7FAKZG8DE3B4WZZ6KYE37BB",
-  "message": "interrupted: handover 01M7FAKZG8DE3B4WZZ6KYE37BB is unfinished; run `agent-handover run --resume`",
+  "run": "01M7FAKZG80FCP4JT44SBQHB6D",
+  "message": "interrupted: handover 01M7FAKZG80FCP4JT44SBQHB6D is unfinished; run `agent-handover run --resume`",
   "paused": null
 }
 "#]]
@@ -128,7 +128,7 @@ fn the_json_of_check_and_status_has_a_schema() {
   "schema": "agent-handover/status/1",
   "status": "in_progress",
   "run": {
-    "id": "01M7FAKZG8DE3B4WZZ6KYE37BB",
+    "id": "01M7FAKZG80FCP4JT44SBQHB6D",
     "recorded_at": "2026-11-15T10:04:05.000Z",
     "agent": "codex",
     "tag": "general"
@@ -256,7 +256,7 @@ fn a_database_that_is_no_good_is_one_sentence_and_never_overwritten() {
         }),
         ("zeroed", {
             let mut bytes = good_database();
-            bytes[4096..8192].fill(0);
+            bytes[8192..12288].fill(0);
             bytes
         }),
     ];

@@ -177,3 +177,18 @@ fn an_unfinished_run_does_not_hold_newer_ones_back_nor_replace_their_state() {
     assert!(world.read(STATE).ends_with("\nnew\n"));
     world.run(&["check"]).expect(2);
 }
+
+#[test]
+fn the_same_memory_written_differently_is_the_same() {
+    let plan = "[[step]]\nname = \"gate\"\nkind = \"command\"\nrun = [\"test\", \"-e\", \"open\"]\n[[step]]\nname = \"state\"\nkind = \"state\"\n";
+    let world = World::with_config(plan);
+    world.run(&["run", "--note", "old"]).expect(1);
+    world.write(
+        "handover.toml",
+        "[handover]\nmemory_dir = \"./memory\"\n[[step]]\nname = \"state\"\nkind = \"state\"\n",
+    );
+    world.run(&["run", "--note", "new"]).expect(1);
+    world.write("open", "");
+    world.run(&["run", "--resume"]).expect(0);
+    assert!(world.read(STATE).ends_with("\nnew\n"));
+}

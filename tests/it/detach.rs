@@ -112,3 +112,52 @@ fn a_stranger_cannot_pretend_to_hold_the_lock() {
     assert_ne!(output.code, 0);
     assert!(!world.exists("memory"));
 }
+
+#[test]
+fn who_is_recorded_after_its_last_look_is_taken_by_a_detached_run_too() {
+    let world = World::new();
+    let mut first = world.command(&["run", "--detach", "--note", "first"]);
+    let first = finish(first.env("AGENT_HANDOVER_TEST_FAULT", "queue.empty:1=stop")).expect(0);
+    let child: u32 = pid_of(&first).parse().unwrap();
+    wait_until("the child to stop", || is_stopped(child));
+    world.run(&["run", "--wait", "0", "--note", "second"]).expect(4);
+    signal(child, "CONT");
+    wait_until("both to be completed", || world.run(&["check"]).code == 2);
+    assert!(world.read(NOTES).contains("\nsecond\n"));
+}
+
+#[test]
+fn what_is_on_record_is_never_without_its_lock() {
+    let world = World::new();
+    world.run(&["run", "--note", "before"]).expect(0);
+    let mut command = world.command(&["run", "--detach", "--note", "n"]);
+    let command = command.env("AGENT_HANDOVER_TEST_FAULT", "checkpoint.recorded:1=stop");
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    wait_until("it to be recorded", || is_stopped(child.id()));
+    world.run(&["check"]).expect(4);
+    signal(child.id(), "CONT");
+    output(child).expect(0);
+    wait_until("it to complete", || world.run(&["check"]).code == 2);
+}
+
+#[test]
+fn whoever_ends_the_group_of_the_hook_does_not_end_it() {
+    for _ in 0..10 {
+        let world = World::new();
+        let script = format!("{BINARY} run --detach --note n; kill -9 0");
+        let mut command = world.clean("setsid");
+        finish(command.args(["--wait", "sh", "-c", &script]));
+        wait_until("it to complete", || world.run(&["check"]).code == 2);
+    }
+}
+
+#[test]
+fn a_relative_config_of_the_environment_reaches_the_child() {
+    let world = World::with_git();
+    world.write("conf/my.toml", "[handover]\nmemory_dir = \"m\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n");
+    world.write("sub/x", "");
+    let mut command = world.command(&["run", "--detach", "--note", "n"]);
+    finish(command.env("AGENT_HANDOVER_CONFIG", "../conf/my.toml").current_dir(world.path("sub"))).expect(0);
+    wait_until("it to complete", || world.run(&["check"]).code == 2);
+    assert!(world.exists("m/layer1"));
+}

@@ -69,7 +69,7 @@ status: completed
   [x] session_note  (1 attempt, [..] ms)
   [x] current_state  (1 attempt, [..] ms)
   [x] publish  (1 attempt, [..] ms)
-run: 01M7FAKZG8THSNWEH6BRBEXR1Z recorded 2026-11-15T10:04:05.000Z, tag codex
+run: 01M7FAKZG8Y43HQBS14APFTGEV recorded 2026-11-15T10:04:05.000Z, tag codex
 
 "#]]
     );

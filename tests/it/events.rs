@@ -32,15 +32,15 @@ fn each_event_is_a_line_and_the_last_says_how_it_ended() {
     assert_data_eq!(
         shown(&world.run(&["run", "--json", "--note", "n"]).expect(1)),
         str![[r#"
-{"event":"recorded","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","warnings":[]}
-{"event":"run-started","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","resumed":false}
-{"event":"step-started","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"note","number":1,"of":3,"attempt":1}
-{"event":"step-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"note","number":1,"of":3,"state":"done","duration_ms":0,"detail":"memory/layer1/2026-11/general-2026-11-15.md","error":null}
-{"event":"step-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"state","number":2,"of":3,"state":"skipped","duration_ms":0,"detail":"neither a state nor a note was given","error":null}
-{"event":"step-started","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"gate","number":3,"of":3,"attempt":1}
-{"event":"step-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"gate","number":3,"of":3,"state":"failed","duration_ms":0,"detail":null,"error":"exit status 1"}
-{"event":"run-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","completed":false}
-{"error":{"category":"failed","exit_code":1,"message":"step 'gate' failed: exit status 1","causes":[],"hints":["its output is in `.agent-handover/log/01M7FAKZG8DE3B4WZZ6KYE37BB/gate-1.log`","progress is saved: `agent-handover run --resume` tries again, `--abandon 01M7FAKZG8DE3B4WZZ6KYE37BB` gives it up"],"listing":null},"event":"finished","exit_code":1}
+{"event":"recorded","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","warnings":[]}
+{"event":"run-started","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","resumed":false}
+{"event":"step-started","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","step":"note","number":1,"of":3,"attempt":1}
+{"event":"step-ended","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","step":"note","number":1,"of":3,"state":"done","duration_ms":0,"detail":"memory/layer1/2026-11/general-2026-11-15.md","error":null}
+{"event":"step-ended","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","step":"state","number":2,"of":3,"state":"skipped","duration_ms":0,"detail":"neither a state nor a note was given","error":null}
+{"event":"step-started","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","step":"gate","number":3,"of":3,"attempt":1}
+{"event":"step-ended","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","step":"gate","number":3,"of":3,"state":"failed","duration_ms":0,"detail":null,"error":"exit status 1"}
+{"event":"run-ended","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","completed":false}
+{"error":{"category":"failed","exit_code":1,"message":"step 'gate' failed: exit status 1","causes":[],"hints":["its output is in `.agent-handover/log/01M7FAKZG8ZCC8V74RZHTRNYF6/gate-1.log`","progress is saved: `agent-handover run --resume` tries again, `--abandon 01M7FAKZG8ZCC8V74RZHTRNYF6` gives it up"],"listing":null},"event":"finished","exit_code":1}
 
 "#]]
     );
@@ -48,10 +48,10 @@ fn each_event_is_a_line_and_the_last_says_how_it_ended() {
     assert_data_eq!(
         shown(&world.run(&["run", "--json", "--resume"]).expect(0)),
         str![[r#"
-{"event":"run-started","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","resumed":true}
-{"event":"step-started","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"gate","number":3,"of":3,"attempt":2}
-{"event":"step-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","step":"gate","number":3,"of":3,"state":"done","duration_ms":0,"detail":"test -e open","error":null}
-{"event":"run-ended","run":"01M7FAKZG8DE3B4WZZ6KYE37BB","completed":true}
+{"event":"run-started","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","resumed":true}
+{"event":"step-started","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","step":"gate","number":3,"of":3,"attempt":2}
+{"event":"step-ended","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","step":"gate","number":3,"of":3,"state":"done","duration_ms":0,"detail":"test -e open","error":null}
+{"event":"run-ended","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","completed":true}
 {"error":null,"event":"finished","exit_code":0}
 
 "#]]

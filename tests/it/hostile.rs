@@ -263,3 +263,66 @@ fn a_read_only_project_can_be_asked_but_not_written() {
     assert!(output.stdout.ends_with("\n74\n"), "{}", output.seen());
     assert!(output.stderr.contains("nothing was recorded"), "{}", output.seen());
 }
+
+#[test]
+fn what_a_power_cut_leaves_of_a_lock_stops_nobody() {
+    for text in [&[0u8; 40][..], b"", b"{\"pid\":12", b"{\"pid\":\0\0\0"] {
+        let world = World::new();
+        world.write(".agent-handover/lock", text);
+        world.run(&["run", "--note", "n"]).expect(0);
+    }
+}
+
+#[test]
+fn a_file_size_limit_is_told_by_every_command() {
+    for arguments in ["init", "pause --reason x"] {
+        let world = World::new();
+        let script = format!("ulimit -f 0; exec {BINARY} {arguments}");
+        let output = finish(world.clean("sh").args(["-c", &script]));
+        assert_eq!(output.code, 74, "{arguments}: {}", output.stderr);
+        assert_eq!(world.strays(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_long_note_does_not_leave_a_large_database() {
+    let world = World::with_config("[[step]]\nname = \"note\"\nkind = \"note\"\n");
+    world.write("../big", "a line of a long note\n".repeat(200_000));
+    world.run(&["run", "--note-file", "../big"]).expect(0);
+    let size =
+        |name: &str| std::fs::metadata(world.path(&format!(".agent-handover/{name}"))).map_or(0, |about| about.len());
+    assert!(
+        size("checkpoint.db") + size("checkpoint.db-wal") < 3_000_000,
+        "{} {}",
+        size("checkpoint.db"),
+        size("checkpoint.db-wal")
+    );
+}
+
+#[test]
+fn two_damaged_databases_in_one_second_are_both_kept() {
+    let world = World::new();
+    for text in ["first ", "second "] {
+        world.write(".agent-handover/checkpoint.db", text.repeat(500));
+        let _ = std::fs::remove_file(world.path(".agent-handover/checkpoint.db-wal"));
+        world.run(&["run", "--restart", "--note", "n"]).expect(0);
+    }
+    let aside =
+        world.everything().into_keys().filter(|path| path.contains(".damaged-") && !path.contains("-shm")).count();
+    assert_eq!(aside, 2);
+}
+
+#[test]
+fn a_memory_directory_that_somebody_holds_does_not_make_us_deaf() {
+    let world = World::new();
+    std::fs::create_dir(world.path("memory")).unwrap();
+    let held = std::fs::File::open(world.path("memory")).unwrap();
+    held.lock().unwrap();
+    let child = world.start(&["run", "--note", "n"]);
+    wait_until("it to be at the note", || world.run(&["status"]).stdout.contains("[ ] note  (1 attempt"));
+    signal(child.id(), "TERM");
+    output(child).expect(143);
+    drop(held);
+    world.run(&["run", "--resume"]).expect(0);
+    assert!(world.read(NOTES).contains("\nn\n"));
+}

@@ -83,3 +83,35 @@ fn a_secret_in_a_commit_message_or_in_what_a_command_prints_is_not_taken_along()
         assert!(is_theirs || !content.contains(&token()), "{path}");
     }
 }
+
+#[test]
+fn a_key_that_a_command_prints_is_kept_by_nobody() {
+    let world = World::with_config("[[step]]\nname = \"print\"\nkind = \"command\"\nrun = [\"cat\", \"../key\"]\n");
+    let line = "MIIEowIBAAKCAQEAsecretsecretsecretsecretsecretsecret\n";
+    world.write(
+        "../key",
+        format!("-----BEGIN RSA {}-----\n{}-----END RSA {}-----\n", "PRIVATE KEY", line.repeat(60), "PRIVATE KEY"),
+    );
+    world.run(&["run"]).expect(0);
+    let kept: String = world.database().query_row("SELECT result FROM step", [], |row| row.get(0)).unwrap();
+    assert!(kept.contains("[redacted:private-key]") && !kept.contains("secretsecret"), "{kept}");
+}
+
+#[test]
+fn a_dry_run_refuses_what_the_run_would_refuse() {
+    let world = World::new();
+    world.run(&["run", "--dry-run", "--note", &token()]).expect(5);
+    world.run(&["run", "--dry-run", "--note", "n"]).expect(0);
+}
+
+#[test]
+fn names_in_git_are_cleaned_like_messages() {
+    let world = World::with_git();
+    world.git(&["checkout", "-q", "-b", &token()]);
+    world.write(&format!("{}.pem", token()), "");
+    world.run(&["run"]).expect(0);
+    assert!(world.read(NOTES).contains("[redacted:github-token]"));
+    for (path, content) in world.tree() {
+        assert!(path.starts_with("ghp_") || !content.contains(&token()), "{path}");
+    }
+}

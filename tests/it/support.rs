@@ -117,7 +117,7 @@ impl World {
     pub fn command(&self, arguments: &[&str]) -> Command {
         self.commands.set(self.commands.get() + 1);
         let mut command = self.clean(BINARY);
-        command.args(arguments).env("AGENT_HANDOVER_TEST_IDS", self.commands.get().to_string());
+        command.args(arguments).env("AGENT_HANDOVER_TEST_IDS", seed(&self.commands.get().to_string()));
         command
     }
 
@@ -171,6 +171,11 @@ impl World {
         let answer: String = self.database().query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
         assert_eq!(answer, "ok");
     }
+}
+
+/// Ids are the same whenever a test is run, and never those of another test: processes are found by them.
+pub fn seed(name: &str) -> String {
+    format!("{} {name}", std::thread::current().name().unwrap_or_default())
 }
 
 fn collect(base: &Path, directory: &Path, files: &mut BTreeMap<String, String>) {
