@@ -180,12 +180,14 @@ fn readers() {
         side("status", world.command(&["status"])),
     ];
     if let Some(python) = std::env::var_os("AGENT_HANDOVER_PYTHON") {
-        let path = world.path();
-        sides.push(side("check of the Python tool", move || {
-            let mut command = Command::new(&python);
-            command.arg("check").current_dir(&path);
-            command
-        }));
+        for (name, verb) in [("check of the Python tool", "check"), ("status of the Python tool", "status")] {
+            let (python, path) = (python.clone(), world.path());
+            sides.push(side(name, move || {
+                let mut command = Command::new(&python);
+                command.arg(verb).current_dir(&path);
+                command
+            }));
+        }
     }
     race("check and status (aim: 1.5x of reading a row; the Python tool 20x of ours)", 200, sides);
 }
@@ -206,13 +208,20 @@ fn steps() {
 }
 
 fn detach() {
-    let world = World::new("[[step]]\nname = \"note\"\nkind = \"note\"\n");
+    detach_with("run --detach until it returns", "[[step]]\nname = \"note\"\nkind = \"note\"\n");
+    // As a hook has it: what is checked out is asked of git, before it returns.
+    detach_with("run --detach until it returns, with git facts", "[[step]]\nname = \"facts\"\nkind = \"collect\"\n");
+}
+
+fn detach_with(name: &str, config: &str) {
+    let world: &'static World = Box::leak(Box::new(World::new(config)));
+    Command::new("git").args(["init", "--quiet"]).current_dir(world.path()).status().unwrap();
     world.run(&["run", "--note", "n"]);
     let floor = world.path().join("floor.db").display().to_string();
     let idle = world.command(&["check"]);
     let sides = vec![
         side("one durable commit and a spawn", floor_command(vec!["commit-and-spawn".to_owned(), floor])),
-        side("run --detach until it returns", world.command(&["run", "--detach", "--note", "n"])).after(move || {
+        side(name, world.command(&["run", "--detach", "--note", "n"])).after(move || {
             while idle().stdout(Stdio::null()).status().unwrap().code() != Some(2) {
                 std::thread::sleep(Duration::from_millis(2));
             }

@@ -1,5 +1,5 @@
-//! The one door to the file system for writing. What it reports as written would survive a power cut, and
-//! every error names its path.
+//! The one door to the file system for writing. What it reports as written would survive a power cut, except where a
+//! function says that it is for logs, copies or leftovers; and every error names its path.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -284,12 +284,12 @@ pub fn refuse_foreign_owner(path: &Path, what: &str) -> Result<()> {
     }
 }
 
-/// Copies a file to where it may be opened for writing.
+/// Copies a file to where it may be opened for writing; the copy is to be read once and thrown away.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to).map(|_| ()).map_err(|cause| Error::io("copy", from, cause))
 }
 
-/// Rewrites a private file through `change`, which reads the old content and writes the new.
+/// Rewrites a log through `change`, not waiting for the disk; `change` reads the old content and writes the new.
 pub fn rewrite_private(
     path: &Path,
     change: impl FnOnce(&mut dyn Read, &mut dyn Write) -> io::Result<()>,

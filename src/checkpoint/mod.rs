@@ -662,7 +662,7 @@ mod tests {
         let reader = Store::read(&path).unwrap().unwrap();
         assert!(reader.oldest_unfinished().unwrap().is_none());
         assert_eq!(reader.latest().unwrap().unwrap().status, RunStatus::Completed);
-        // What was said is in the files now, and nowhere else.
+        // What was said is in the files now, and not to be asked for here any more.
         assert!(reader.plan_and_inputs(run).is_err());
     }
 

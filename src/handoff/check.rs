@@ -25,19 +25,6 @@ pub const REQUIRED: [&str; 17] = [
 ];
 pub const LIST_FIELDS: [&str; 6] =
     ["active_context_files", "completed_tasks", "known_issues", "next_todo_items", "search_tags", "validation"];
-pub const TEXT_FIELDS: [&str; 11] = [
-    "session_id",
-    "session_date",
-    "generated_at",
-    "schema_version",
-    "project_root",
-    "repo_root",
-    "current_branch",
-    "head_commit",
-    "agent",
-    "status",
-    "primary_goal",
-];
 const NOT_EMPTY: [&str; 3] = ["next_todo_items", "search_tags", "validation"];
 pub const SECTIONS: [&str; 8] = [
     "# Resume Prompt",

@@ -6,7 +6,7 @@ mod subset;
 mod value;
 mod yaml;
 
-pub use check::{LIST_FIELDS, REQUIRED, SECTIONS, TEXT_FIELDS, check};
+pub use check::{LIST_FIELDS, REQUIRED, SECTIONS, check};
 pub use first_action::resume_mechanic;
 pub use subset::one_line;
 pub use value::{Field, Value, Wrong, repr};
