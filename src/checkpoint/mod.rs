@@ -187,7 +187,6 @@ impl Store {
         if tables > 0 {
             return Ok(());
         }
-        self.connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         self.switch_to_wal()
     }
 
@@ -309,17 +308,13 @@ impl Store {
     /// Records how steps ended, if any did, together with what comes next.
     pub fn advance(&mut self, run: i64, settled: &[Settled], next: Next<'_>) -> Result<()> {
         let is_unfinished = self.write(|transaction| {
-            let sql = "SELECT status = 'unfinished' FROM run WHERE seq = ?1";
-            let is_unfinished: bool = transaction.prepare_cached(sql)?.query_row([run], |row| row.get(0))?;
-            if !is_unfinished {
-                return Ok(false);
-            }
+            let mut changed = 1;
             for settled in settled {
                 let millis = i64::try_from(settled.duration.as_millis()).unwrap_or(i64::MAX);
-                transaction
+                changed = transaction
                     .prepare_cached(
                         "UPDATE step SET state = ?3, duration_ms = ?4, result = ?5, detail = ?6, error = ?7
-                         WHERE run = ?1 AND position = ?2",
+                         WHERE run = ?1 AND position = ?2 AND (SELECT status FROM run WHERE seq = ?1) = 'unfinished'",
                     )?
                     .execute(params![
                         run,
@@ -333,18 +328,18 @@ impl Store {
             }
             match next {
                 Next::Intend { position, intent, died } => {
-                    transaction
+                    changed = transaction
                         .prepare_cached(
                             "UPDATE step SET state = 'intended', attempts = attempts + 1, deaths = deaths + ?4,
                              intent = ?3, result = NULL, detail = NULL, error = NULL
-                             WHERE run = ?1 AND position = ?2",
+                             WHERE run = ?1 AND position = ?2 AND (SELECT status FROM run WHERE seq = ?1) = 'unfinished'",
                         )?
                         .execute(params![run, position as i64, intent, died])?;
                 }
-                Next::Complete { at } => complete(transaction, run, at)?,
+                Next::Complete { at } => changed = complete(transaction, run, at)?,
                 Next::Rest => {}
             }
-            Ok(true)
+            Ok(changed > 0)
         })?;
         if !is_unfinished {
             return Err(Error::failed("another process gave this handover up while it was running"));
@@ -364,15 +359,9 @@ impl Store {
     fn give_back_space(&self) {
         let free = self.connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
         if free.is_ok_and(|pages| pages > 256) {
-            // It frees a page a row.
-            let freed = self.connection.prepare("PRAGMA incremental_vacuum").and_then(|mut vacuum| {
-                let mut rows = vacuum.query([])?;
-                while rows.next()?.is_some() {}
-                Ok(())
-            });
-            if freed.is_ok() {
-                let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            }
+            // Little is left by then, so making the file anew is quick.
+            let _ = self.connection.execute_batch("VACUUM");
+            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         }
     }
 
@@ -488,15 +477,15 @@ fn wait_for_writer(tries: i32) -> bool {
 }
 
 /// The run is over: what only a resume needed goes, and so do runs from long ago.
-fn complete(transaction: &rusqlite::Transaction<'_>, run: i64, at: &str) -> rusqlite::Result<()> {
-    transaction.execute(
-        "UPDATE run SET status = 'completed', finished_at = ?2, plan = NULL, inputs = NULL WHERE seq = ?1",
+fn complete(transaction: &rusqlite::Transaction<'_>, run: i64, at: &str) -> rusqlite::Result<usize> {
+    let changed = transaction.execute(
+        "UPDATE run SET status = 'completed', finished_at = ?2, plan = NULL, inputs = NULL
+         WHERE seq = ?1 AND status = 'unfinished'",
         params![run, at],
     )?;
     transaction.execute("UPDATE step SET intent = NULL WHERE run = ?1", [run])?;
-    transaction
-        .execute("DELETE FROM run WHERE status = 'completed' AND seq <= ?1 - ?2", params![run, KEPT_RUNS])
-        .map(|_| ())
+    transaction.execute("DELETE FROM run WHERE status = 'completed' AND seq <= ?1 - ?2", params![run, KEPT_RUNS])?;
+    Ok(changed)
 }
 
 fn read_run(row: &Row<'_>) -> rusqlite::Result<Run> {

@@ -256,7 +256,7 @@ fn a_database_that_is_no_good_is_one_sentence_and_never_overwritten() {
         }),
         ("zeroed", {
             let mut bytes = good_database();
-            bytes[8192..12288].fill(0);
+            bytes[4096..8192].fill(0);
             bytes
         }),
     ];

@@ -192,3 +192,15 @@ fn the_same_memory_written_differently_is_the_same() {
     world.run(&["run", "--resume"]).expect(0);
     assert!(world.read(STATE).ends_with("\nnew\n"));
 }
+
+#[test]
+fn a_run_that_is_given_up_while_it_is_stopped_is_not_completed_behind_anybodys_back() {
+    let world = World::with_config(NOTE_AND_STATE);
+    let child = stopped_at(&world, "checkpoint.intended:1", "n");
+    world.database().execute("UPDATE run SET status = 'abandoned'", []).unwrap();
+    signal(child.id(), "CONT");
+    let ended = output(child).expect(1);
+    assert!(ended.stderr.contains("another process gave this handover up while it was running"), "{}", ended.stderr);
+    let status: String = world.database().query_row("SELECT status FROM run", [], |row| row.get(0)).unwrap();
+    assert_eq!(status, "abandoned");
+}
