@@ -158,15 +158,16 @@ fn floor_command(arguments: Vec<String>) -> impl Fn() -> Command {
     }
 }
 
+/// All of them, or those that are named.
 fn compare() {
-    if std::env::args().any(|argument| argument == "history") {
-        return history();
+    let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let all: [(&str, fn()); 5] =
+        [("readers", readers), ("steps", steps), ("detach", detach), ("notes", notes), ("history", history)];
+    for (name, run) in all {
+        if named.is_empty() || named.iter().any(|wanted| wanted == name) {
+            run();
+        }
     }
-    readers();
-    steps();
-    detach();
-    notes();
-    history();
 }
 
 fn readers() {

@@ -8,6 +8,9 @@ use crate::error::Result;
 use crate::git::{self, Git};
 use crate::handoff::{self, Handoff, repr};
 
+/// The id of an archive, if it has one, and what is wrong in it.
+type Checked = (Option<String>, Vec<String>);
+
 /// How much of either end of INDEX.yaml is read to say where it stands.
 const ENDS: u64 = 32 << 10;
 
@@ -36,27 +39,20 @@ impl History {
         }
         let latest = self.check_latest(&mut problems)?;
         let log = self.decisions_log()?;
-        let index = match fs::read_if_exists(&self.index_path())? {
-            None => {
-                problems.push("missing INDEX.yaml".to_owned());
-                None
-            }
-            Some(bytes) => match super::index::Index::parse(&String::from_utf8_lossy(&bytes)) {
-                Ok(index) => Some(index),
-                Err(wrong) => {
-                    problems.push(format!("INDEX.yaml: line {}: {}", wrong.line, wrong.message));
-                    None
-                }
-            },
-        };
+        let names: Vec<String> =
+            fs::names(&self.sessions())?.into_iter().filter(|name| name.ends_with(".md")).collect();
+        // Both take long where there are many; neither needs the other.
+        let (index, archives) = std::thread::scope(|scope| {
+            let archives = scope.spawn(|| if sessions { self.check_each(&names) } else { Vec::new() });
+            (self.check_index(&mut problems), archives.join().unwrap_or_default())
+        });
+        let index = index?;
         let status = index.as_ref().and_then(|index| index.latest()).map_or("", |entry| entry.get("status")).to_owned();
         self.check_prompt(latest.as_ref(), &status, &decisions::standing(&log), &mut problems)?;
         let Some(index) = index else { return Ok(problems) };
         if let Some(latest) = &latest {
             check_head(&index, latest, &mut problems);
         }
-        let names: Vec<String> =
-            fs::names(&self.sessions())?.into_iter().filter(|name| name.ends_with(".md")).collect();
         let there: HashSet<&str> = names.iter().map(String::as_str).collect();
         let mut known = HashSet::new();
         let mut ids: HashMap<&str, usize> = HashMap::new();
@@ -73,7 +69,7 @@ impl History {
         for (id, count) in ids.iter().filter(|(_, count)| **count > 1) {
             problems.push(format!("INDEX.yaml has session {} {count} times", repr(id)));
         }
-        self.check_archives(sessions, &names, &known, &mut problems)?;
+        check_archives(&names, archives, &known, &mut problems)?;
         check_lineage(&index, &mut problems);
         Ok(problems)
     }
@@ -153,34 +149,22 @@ impl History {
         }
     }
 
-    fn check_archives(
-        &self,
-        inside: bool,
-        names: &[String],
-        known: &HashSet<&str>,
-        problems: &mut Vec<String>,
-    ) -> Result<()> {
-        let mut ids: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let unknown = names.iter().filter(|name| !known.contains(format!("sessions/{name}").as_str()));
-        problems.extend(unknown.map(|name| format!("sessions/{name} is missing from INDEX.yaml")));
-        if !inside {
-            return Ok(());
-        }
-        for (name, checked) in names.iter().zip(self.check_each(names)) {
-            let (id, wrong) = checked?;
-            problems.extend(wrong.into_iter().map(|wrong| format!("sessions/{name}: {wrong}")));
-            if let Some(id) = id {
-                ids.entry(id).or_default().push(name.clone());
+    fn check_index(&self, problems: &mut Vec<String>) -> Result<Option<super::index::Index>> {
+        let Some(bytes) = fs::read_if_exists(&self.index_path())? else {
+            problems.push("missing INDEX.yaml".to_owned());
+            return Ok(None);
+        };
+        match super::index::Index::parse(&String::from_utf8_lossy(&bytes)) {
+            Ok(index) => Ok(Some(index)),
+            Err(wrong) => {
+                problems.push(format!("INDEX.yaml: line {}: {}", wrong.line, wrong.message));
+                Ok(None)
             }
         }
-        for (id, names) in ids.into_iter().filter(|(_, names)| names.len() > 1) {
-            problems.push(format!("session {} is archived several times: {}", repr(&id), names.join(", ")));
-        }
-        Ok(())
     }
 
     /// The id and the problems of each archive, on as many processors as there are.
-    fn check_each(&self, names: &[String]) -> Vec<Result<(Option<String>, Vec<String>)>> {
+    fn check_each(&self, names: &[String]) -> Vec<Result<Checked>> {
         let check = |name: &String| {
             let bytes = fs::read(&self.sessions().join(name))?;
             Ok(match std::str::from_utf8(&bytes).map(Handoff::parse) {
@@ -243,6 +227,29 @@ impl History {
         status.standing = decisions::standing(&log);
         Ok(status)
     }
+}
+
+/// What is wrong with the archives: unknown to the index, several of one id, and what was found inside.
+fn check_archives(
+    names: &[String],
+    archives: Vec<Result<Checked>>,
+    known: &HashSet<&str>,
+    problems: &mut Vec<String>,
+) -> Result<()> {
+    let unknown = names.iter().filter(|name| !known.contains(format!("sessions/{name}").as_str()));
+    problems.extend(unknown.map(|name| format!("sessions/{name} is missing from INDEX.yaml")));
+    let mut ids: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, checked) in names.iter().zip(archives) {
+        let (id, wrong) = checked?;
+        problems.extend(wrong.into_iter().map(|wrong| format!("sessions/{name}: {wrong}")));
+        if let Some(id) = id {
+            ids.entry(id).or_default().push(name.clone());
+        }
+    }
+    for (id, names) in ids.into_iter().filter(|(_, names)| names.len() > 1) {
+        problems.push(format!("session {} is archived several times: {}", repr(&id), names.join(", ")));
+    }
+    Ok(())
 }
 
 /// How many sessions there are, as our own comment says.
