@@ -16,6 +16,8 @@ use crate::error::{Category, Error, Result};
 const WRITER_WAIT: Duration = Duration::from_secs(20);
 /// A reader only ever meets a lock while the file of a killed process is being recovered.
 const READER_WAIT: Duration = Duration::from_millis(200);
+/// A log longer than this is folded into the file when a run completes.
+const LONG_LOG: u64 = 256 << 10;
 /// Completed runs beyond this many are forgotten, oldest first. Their notes are in the files.
 const KEPT_RUNS: i64 = 1_000;
 
@@ -177,9 +179,7 @@ impl Store {
         self.connection.busy_handler(Some(wait_for_writer))?;
         // The last connection would otherwise fold the log into the file on closing, at four more fsyncs.
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // Instead it is folded in every few runs, and kept short: a reader has to look through what is in it.
-        self.connection.pragma_update(None, "wal_autocheckpoint", 64)?;
-        self.connection.pragma_update(None, "journal_size_limit", 1 << 20)?;
+        // Instead it is folded in when a run completes, if it has grown: see `tidy`.
         self.connection.pragma_update(None, "synchronous", "FULL")?;
         self.connection.pragma_update(None, "foreign_keys", true)?;
         let tables: i64 = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -345,7 +345,7 @@ impl Store {
             return Err(Error::failed("another process gave this handover up while it was running"));
         }
         if matches!(next, Next::Complete { .. }) {
-            self.give_back_space();
+            self.tidy();
         }
         fault::at(match next {
             Next::Intend { .. } => "checkpoint.intended",
@@ -355,12 +355,16 @@ impl Store {
         Ok(())
     }
 
-    /// After a long note the file would stay as large for ever. Nothing depends on it, so nothing is said about it.
-    fn give_back_space(&self) {
+    /// A reader has to look through the log, and after a long note the file would stay as large for ever. Nothing depends
+    /// on this, so nothing is said about it if it cannot be done now.
+    fn tidy(&self) {
         let free = self.connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
-        if free.is_ok_and(|pages| pages > 256) {
+        let is_loose = free.is_ok_and(|pages| pages > 256);
+        if is_loose {
             // Little is left by then, so making the file anew is quick.
             let _ = self.connection.execute_batch("VACUUM");
+        }
+        if is_loose || std::fs::metadata(sibling(&self.path, "-wal")).is_ok_and(|log| log.len() > LONG_LOG) {
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         }
     }

@@ -302,12 +302,12 @@ fn an_answer_of_many_megabytes_is_cut_and_the_rest_is_still_known() {
 #[test]
 fn what_git_leaves_behind_holds_nobody_up() {
     let world = repository();
-    world.git(&["config", "filter.x.clean", "setsid sleep 600 >/dev/null & cat"]);
+    world.git(&["config", "filter.x.clean", "setsid sleep 600.0417 >/dev/null & cat"]);
     world.write(".gitattributes", "kept filter=x\n");
     world.write("kept", "changed");
     // The test ends, so it was not waited for; the sleeper is ended by its name.
     world.run(&["run"]).expect(0);
-    let _ = std::process::Command::new("pkill").args(["-f", "sleep 600"]).status();
+    let _ = std::process::Command::new("pkill").args(["-f", "sleep 600.0417"]).status();
     assert!(world.collected().contains("dirty M kept"), "{}", world.collected());
 }
 
@@ -319,8 +319,10 @@ fn a_git_that_hangs_does_not_keep_a_hook_waiting() {
     std::fs::write(bin.join("git"), "#!/bin/sh\nexec sleep 600\n").unwrap();
     std::fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    finish(world.command(&["run", "--detach", "--note", "n"]).env("PATH", path)).expect(0);
-    // It has returned, although nobody has answered it yet; the child is told to stop.
-    world.write("PAUSE", "");
+    let detached = finish(world.command(&["run", "--detach", "--note", "n"]).env("PATH", path)).expect(0);
+    // It has returned, although nobody has answered it yet; its child is still asking.
+    world.run(&["check"]).expect(4);
+    let pid = detached.stdout.split("(pid ").nth(1).unwrap().trim_end().trim_end_matches(')');
+    signal(pid.parse().unwrap(), "TERM");
     wait_until("the child to stop", || world.run(&["check"]).code == 1);
 }
