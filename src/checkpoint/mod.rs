@@ -179,7 +179,9 @@ impl Store {
         self.connection.busy_handler(Some(wait_for_writer))?;
         // The last connection would otherwise fold the log into the file on closing, at four more fsyncs.
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // Instead it is folded in when a run completes, if it has grown: see `tidy`.
+        // Instead it is folded in when a run completes, if it has grown (see `tidy`); or in a long run once in a while, because
+        // writing over an old log is cheaper than making it longer.
+        self.connection.pragma_update(None, "wal_autocheckpoint", 256)?;
         self.connection.pragma_update(None, "synchronous", "FULL")?;
         self.connection.pragma_update(None, "foreign_keys", true)?;
         let tables: i64 = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;

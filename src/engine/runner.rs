@@ -313,10 +313,12 @@ impl Walk<'_, '_, '_> {
             let (error, result) = match acted {
                 Ok(outcome) => {
                     executed.push(step.name.clone());
+                    // Nothing is written as nothing: rows that grow cost more than one page a step.
+                    let has_result = !outcome.result.is_null() || !outcome.facts.is_empty();
                     let result = json!({ "result": outcome.result, "facts": outcome.facts });
                     self.values.extend(outcome.facts);
                     self.settled.push(Settled {
-                        result: Some(result.to_string()),
+                        result: has_result.then(|| result.to_string()),
                         detail: Some(outcome.detail),
                         ..ended(found.position, StepState::Done, took)
                     });
@@ -336,7 +338,7 @@ impl Walk<'_, '_, '_> {
             let state = if left > 0 { StepState::Pending } else { StepState::Failed };
             self.settled.push(Settled {
                 error: Some(error.one_line()),
-                result: Some(json!({ "result": result }).to_string()),
+                result: (!result.is_null()).then(|| json!({ "result": result }).to_string()),
                 ..ended(found.position, state, took)
             });
             if left > 0 {
