@@ -137,6 +137,14 @@ pub fn host() -> String {
 mod tests {
     use super::*;
 
+    fn wait_until(condition: impl Fn() -> bool) {
+        let start = std::time::Instant::now();
+        while !condition() {
+            assert!(start.elapsed() < std::time::Duration::from_secs(30), "waited in vain");
+            std::thread::yield_now();
+        }
+    }
+
     #[test]
     fn one_owner_at_a_time_and_its_name_is_known() {
         let directory = tempfile::tempdir().unwrap();
@@ -148,9 +156,7 @@ mod tests {
         assert_eq!(holder(&path).unwrap().unwrap().run, "01X");
         drop(lock);
         // Another test may be forking just now, and its child has the lock for as long as it takes to start a program.
-        while holder(&path).is_some() {
-            std::thread::yield_now();
-        }
+        wait_until(|| holder(&path).is_none());
         let _lock = Lock::try_take(&path).unwrap().unwrap();
         assert_eq!(holder(&path), Some(None), "nobody takes the last owner for this one");
     }
@@ -162,8 +168,6 @@ mod tests {
         let file = Lock::try_take(&path).unwrap().unwrap().hand_over();
         assert!(Lock::try_take(&path).unwrap().is_none());
         drop(file);
-        while Lock::try_take(&path).unwrap().is_none() {
-            std::thread::yield_now();
-        }
+        wait_until(|| Lock::try_take(&path).unwrap().is_some());
     }
 }

@@ -10,10 +10,11 @@ use super::Context;
 use crate::base::{clock, env, fs};
 use crate::error::{Category, Error, Result};
 use crate::git::{self, Git};
-use crate::guard::secrets;
+use crate::guard::{Brake, secrets};
 use crate::handoff::{self, Handoff, Value};
 use crate::history::{self, History, IfTaken, Machine};
-use crate::project;
+use crate::project::{self, Options, Project};
+use crate::steps;
 
 /// A handoff is read whole by whoever comes next; more than this is no handoff.
 const MAX_INPUT: u64 = 4 << 20;
@@ -180,8 +181,7 @@ fn machine(place: &Place, tool: Option<&str>) -> Machine {
 
 impl Create {
     fn execute(self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
-        let brake = context.brake(&place.root);
-        if let Some(stop) = brake.pressed() {
+        if let Some(stop) = brake(&place.root).pressed() {
             return Err(stop.error());
         }
         let (raw, mut handoff) = self.read(context)?;
@@ -498,7 +498,7 @@ fn resume_prompt(context: &mut Context<'_>, place: &Place, as_json: bool) -> Res
 }
 
 fn close(context: &mut Context<'_>, place: &Place, session: Option<&str>, status: &str, as_json: bool) -> Result<u8> {
-    if let Some(stop) = context.brake(&place.root).pressed() {
+    if let Some(stop) = brake(&place.root).pressed() {
         return Err(stop.error());
     }
     let id = place.history.close(session, status)?;
@@ -507,9 +507,9 @@ fn close(context: &mut Context<'_>, place: &Place, session: Option<&str>, status
     Ok(0)
 }
 
-impl Context<'_> {
-    /// The brake of the project around a directory; where its config cannot be read, the PAUSE files that always count.
-    fn brake(&self, root: &Path) -> crate::guard::Brake {
-        self.project(None, None).map_or_else(|_| project::plain_brake(root), |project| project.brake())
-    }
+/// The brake of the project that is written to, which need not be the one we stand in; where its config cannot be read, the
+/// PAUSE files that always count.
+fn brake(root: &Path) -> Brake {
+    Project::open(root, &Options::default(), &steps::readers())
+        .map_or_else(|_| project::plain_brake(root), |project| project.brake())
 }

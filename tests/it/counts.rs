@@ -1,7 +1,5 @@
 //! What a handover costs, in counts that do not depend on the machine: fsyncs and git processes.
 
-use std::os::unix::fs::PermissionsExt;
-
 use super::support::*;
 
 /// Runs under strace and counts the calls that wait for the disk; `None` where there is no strace. The log of the
@@ -67,15 +65,8 @@ fn readers_write_nothing_and_never_wait_for_the_disk() {
 
 /// A git that writes down each call, in front of the real one.
 fn count_git(world: &World) -> impl Fn(&[&str]) -> Vec<String> {
-    let real =
-        std::env::split_paths(&std::env::var_os("PATH").unwrap()).map(|path| path.join("git")).find(|git| git.exists());
-    let bin = world.home().join("bin");
-    std::fs::create_dir(&bin).unwrap();
     let log = world.home().join("git.log");
-    let script = format!("#!/bin/sh\necho \"$@\" >> {}\nexec {} \"$@\"\n", log.display(), real.unwrap().display());
-    std::fs::write(bin.join("git"), script).unwrap();
-    std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let path = world.stand_in_for_git(&format!("echo \"$@\" >> {}\nexec $GIT \"$@\"", log.display()));
     move |arguments| {
         let _ = std::fs::remove_file(&log);
         finish(world.command(arguments).env("PATH", &path));

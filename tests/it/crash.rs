@@ -529,17 +529,24 @@ fn killed_at_every_system_call_a_resume_ends_as_if_nothing_had_happened() {
     assert!(sweep_system_calls(1).is_some(), "this test needs strace");
 }
 
+/// Runs this config, kills the watcher once the command has written its pid to `pid`, and gives that pid.
+fn orphan_of(world: &World) -> String {
+    let child = world.start(&["run"]);
+    world.wait_for("pid");
+    wait_until("the pid to be written", || world.read("pid").ends_with('\n'));
+    signal(child.id(), "KILL");
+    output(child).expect(KILLED);
+    let orphan = world.read("pid").trim().to_owned();
+    assert!(!is_gone(&orphan), "the test is about a process that survives");
+    orphan
+}
+
 #[test]
 fn a_project_that_was_moved_is_resumed_and_its_orphans_ended() {
     let world = World::with_config(
-        "[[step]]\nname = \"slow\"\nkind = \"command\"\nshell = \"echo $$ >> pids; test -e quick || exec sleep 1000\"\n",
+        "[[step]]\nname = \"slow\"\nkind = \"command\"\nshell = \"echo $$ > pid; test -e quick || exec sleep 1000\"\n",
     );
-    let child = world.start(&["run"]);
-    world.wait_for("pids");
-    wait_until("the pid to be written", || world.read("pids").ends_with('\n'));
-    signal(child.id(), "KILL");
-    output(child).expect(KILLED);
-    let orphan = world.read("pids").trim().to_owned();
+    let orphan = orphan_of(&world);
     world.write("quick", "");
     let moved = world.root().with_file_name("moved");
     std::fs::rename(world.root(), &moved).unwrap();
@@ -553,11 +560,7 @@ fn a_kill_while_giving_up_leaves_no_command_running() {
     let world = World::with_config(
         "[[step]]\nname = \"slow\"\nkind = \"command\"\nshell = \"echo $$ > pid; exec sleep 1000\"\n",
     );
-    let child = world.start(&["run"]);
-    world.wait_for("pid");
-    wait_until("the pid to be written", || world.read("pid").ends_with('\n'));
-    signal(child.id(), "KILL");
-    output(child).expect(KILLED);
+    let orphan = orphan_of(&world);
     run_with_fault(&world, &["run", "--abandon"], "checkpoint.settled:1").expect(KILLED);
-    assert!(is_gone(world.read("pid").trim()));
+    assert!(is_gone(&orphan));
 }

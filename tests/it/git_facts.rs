@@ -278,20 +278,9 @@ fn an_answer_of_many_megabytes_is_cut_and_the_rest_is_still_known() {
     }
     world.commit("many long names");
     // As long as 25,000 files would make it, without making them.
-    let bin = world.home().join("bin");
-    std::fs::create_dir(&bin).unwrap();
-    let real = std::env::split_paths(&std::env::var_os("PATH").unwrap())
-        .map(|path| path.join("git"))
-        .find(|git| git.exists())
-        .unwrap();
-    let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *diff-tree*) for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 \
-         31 32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50; do for m in 1 2 3 4 5; do {0} \"$@\"; done; done;; *) exec {0} \"$@\";; esac\n",
-        real.display()
+    let path = world.stand_in_for_git(
+        "case \"$*\" in *diff-tree*) n=0; while test $n -lt 250; do $GIT \"$@\"; n=$((n + 1)); done;; *) exec $GIT \"$@\";; esac",
     );
-    std::fs::write(bin.join("git"), script).unwrap();
-    std::fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     finish(world.command(&["run"]).env("PATH", path)).expect(0);
     let facts = world.facts();
     assert_eq!(facts["facts"]["changes"].as_array().unwrap().len(), 500);
@@ -314,11 +303,7 @@ fn what_git_leaves_behind_holds_nobody_up() {
 #[test]
 fn a_git_that_hangs_does_not_keep_a_hook_waiting() {
     let world = repository();
-    let bin = world.home().join("bin");
-    std::fs::create_dir(&bin).unwrap();
-    std::fs::write(bin.join("git"), "#!/bin/sh\nexec sleep 600\n").unwrap();
-    std::fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let path = world.stand_in_for_git("exec sleep 600");
     let detached = finish(world.command(&["run", "--detach", "--note", "n"]).env("PATH", path)).expect(0);
     // It has returned, although nobody has answered it yet; its child is still asking.
     world.run(&["check"]).expect(4);

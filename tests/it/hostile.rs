@@ -173,25 +173,18 @@ fn what_was_ignored_when_we_were_started_stays_ignored() {
 #[test]
 fn an_interrupt_does_not_wait_for_a_git_that_hangs_nor_for_a_locked_database() {
     let world = World::with_git();
-    let bin = world.home().join("bin");
-    std::fs::create_dir(&bin).unwrap();
-    std::fs::write(bin.join("git"), "#!/bin/sh\ntouch up\nexec sleep 1000\n").unwrap();
-    std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = world.stand_in_for_git("touch up; exec sleep 600");
     let start = |world: &World| {
         let mut command = world.command(&["run", "--note", "x"]);
-        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-        command
-            .env("PATH", path)
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped())
-            .spawn()
-            .unwrap()
+        let command =
+            command.env("PATH", &path).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        command.spawn().unwrap()
     };
     let child = start(&world);
     world.wait_for("up");
     signal(child.id(), "INT");
     output(child).expect(130);
-    std::fs::remove_file(bin.join("git")).unwrap();
+    std::fs::remove_file(world.home().join("bin/git")).unwrap();
     world.run(&["run", "--note", "first"]).expect(0);
     let database = world.database();
     database.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -132,6 +132,18 @@ impl World {
         self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
+    /// Puts a script in front of git, with `$GIT` for the real one. Gives back the PATH that finds it.
+    pub fn stand_in_for_git(&self, script: &str) -> String {
+        use std::os::unix::fs::PermissionsExt;
+        let path = std::env::var("PATH").unwrap();
+        let real = std::env::split_paths(&path).map(|path| path.join("git")).find(|git| git.exists()).unwrap();
+        let bin = self.home().join("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        std::fs::write(bin.join("git"), format!("#!/bin/sh\nGIT={}\n{script}\n", real.display())).unwrap();
+        std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        format!("{}:{path}", bin.display())
+    }
+
     /// Waits for a file that a child makes to say that it is there.
     #[track_caller]
     pub fn wait_for(&self, path: &str) {
