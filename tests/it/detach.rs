@@ -161,3 +161,18 @@ fn a_relative_config_of_the_environment_reaches_the_child() {
     wait_until("it to complete", || world.run(&["check"]).code == 2);
     assert!(world.exists("m/layer1"));
 }
+
+#[test]
+fn a_restart_can_be_detached_and_keeps_its_lock() {
+    let world = World::new();
+    let mut killed = world.command(&["run", "--note", "old"]);
+    finish(killed.env("AGENT_HANDOVER_TEST_FAULT", "checkpoint.recorded:1=kill")).expect(137);
+    let output = world.run(&["run", "--restart", "--detach", "--note", "new"]).expect(0);
+    assert!(output.stderr.contains("gave up handover "), "{}", output.stderr);
+    let mut code = 4;
+    while code == 4 {
+        code = world.run(&["check"]).code;
+    }
+    assert_eq!(code, 2);
+    assert!(world.read(NOTES).contains("\nnew\n") && !world.read(NOTES).contains("\nold\n"));
+}

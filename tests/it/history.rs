@@ -733,3 +733,38 @@ fn session_glue_and_we_share_one_archive() {
     run_glue(&["validate", "--sessions"]);
     eprintln!("checked against {}", run_glue(&["--version"]).stdout.trim());
 }
+
+/// G17: their registration missed worktrees and made a second history in a subdirectory.
+#[test]
+fn worktrees_submodules_and_subdirectories_stay_clean_and_have_one_history() {
+    let world = World::with_git();
+    let commit = ["-c", "user.name=t", "-c", "user.email=t@example", "commit", "-qm", "x", "--allow-empty"];
+    world.git(&commit);
+    let inner = World::with_git();
+    inner.git(&commit);
+    world.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        inner.root().to_str().unwrap(),
+        "sub",
+    ]);
+    world.git(&commit);
+    world.git(&["worktree", "add", "-q", "../tree"]);
+    world.write("src/deep/x", "");
+    world.git(&["add", "-A"]);
+    world.git(&commit);
+    let tree = world.root().with_file_name("tree");
+    for (place, root) in
+        [(world.path("src/deep"), world.root()), (world.path("sub"), world.path("sub")), (tree.clone(), tree)]
+    {
+        let mut command = world.command(&["history", "create", "--goal", "g", "--next", "Fix it"]);
+        finish(command.current_dir(&place)).expect(0);
+        assert!(root.join(".agent-history/LATEST.md").exists(), "{}", place.display());
+        let status = world.clean("git").args(["status", "--porcelain"]).current_dir(&root).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&status.stdout), "", "{}", place.display());
+    }
+    assert!(!world.exists("src/deep/.agent-history"));
+}
