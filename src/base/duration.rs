@@ -2,8 +2,17 @@
 
 use std::time::Duration;
 
-const UNITS: [(&str, u64); 6] =
-    [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("w", 604_800_000)];
+const UNITS: [(&str, &str, u64); 8] = [
+    ("ms", "millisecond", 1),
+    ("s", "second", 1_000),
+    ("m", "minute", 60_000),
+    ("h", "hour", 3_600_000),
+    ("d", "day", 86_400_000),
+    ("w", "week", 604_800_000),
+    // Thirty days, as nothing here knows from when it is counted.
+    ("mo", "month", 2_592_000_000),
+    ("y", "year", 31_536_000_000),
+];
 
 /// What `parse` accepts, for messages.
 pub const EXPECTED: &str = "a duration such as `30s`, `10m`, `1h 30m` or `250ms`";
@@ -21,7 +30,10 @@ pub fn parse(text: &str) -> Option<Duration> {
         let count: u64 = rest[..digits].parse().ok()?;
         rest = rest[digits..].trim_start();
         let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
-        let (_, millis) = UNITS.iter().find(|(unit, _)| *unit == &rest[..letters])?;
+        let unit = &rest[..letters];
+        let is_it =
+            |(short, long, _): &&(&str, &str, u64)| unit == *short || unit.strip_suffix('s').unwrap_or(unit) == *long;
+        let (.., millis) = UNITS.iter().find(is_it)?;
         total = total.checked_add(count.checked_mul(*millis)?)?;
         rest = rest[letters..].trim_start();
     }
@@ -48,10 +60,12 @@ mod tests {
     fn durations_are_read_as_people_write_them() {
         assert_eq!(parse("10m"), Some(Duration::from_secs(600)));
         assert_eq!(parse("1h 30m"), Some(Duration::from_secs(5_400)));
+        assert_eq!(parse("10 minutes"), Some(Duration::from_secs(600)));
+        assert_eq!(parse("1 month 2 days"), Some(Duration::from_secs(32 * 86_400)));
         assert_eq!(parse("1h30m"), Some(Duration::from_secs(5_400)));
         assert_eq!(parse("250 ms"), Some(Duration::from_millis(250)));
         assert_eq!(parse("0"), Some(Duration::ZERO));
-        for wrong in ["", " ", "10", "m", "10 minutes", "-1s", "1.5h", "99999999999999999999s", "s10"] {
+        for wrong in ["", " ", "10", "m", "-1s", "1.5h", "99999999999999999999s", "s10"] {
             assert_eq!(parse(wrong), None, "{wrong:?}");
         }
     }

@@ -208,6 +208,17 @@ pub fn remove_file(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Removes several files; one fsync for each directory they were in.
+pub fn remove_files(paths: &[&Path]) -> Result<()> {
+    for path in paths {
+        fs::remove_file(path).map_err(|cause| Error::io("remove", path, cause))?;
+        fault::at("fs.removed");
+    }
+    let mut directories: Vec<&Path> = paths.iter().map(|path| parent(path)).collect();
+    directories.dedup();
+    directories.into_iter().try_for_each(sync_directory)
+}
+
 pub fn remove_empty_directory(path: &Path) -> Result<()> {
     fs::remove_dir(path).map_err(|cause| Error::io("remove", path, cause))?;
     sync_directory(parent(path))

@@ -2,8 +2,10 @@
 
 mod allow;
 mod check;
+mod compact;
 mod history;
 mod init;
+mod memory;
 mod pause;
 mod render;
 mod run;
@@ -54,6 +56,8 @@ enum Command {
     Init(init::Init),
     Allow(allow::Allow),
     History(Box<history::HistoryCommand>),
+    Memory(Box<memory::MemoryCommand>),
+    Compact(compact::Compact),
 }
 
 /// What every command is given.
@@ -131,6 +135,8 @@ impl Command {
             Command::Init(command) => command.execute(context),
             Command::Allow(command) => command.execute(context),
             Command::History(command) => command.execute(context),
+            Command::Memory(command) => command.execute(context),
+            Command::Compact(command) => command.execute(context),
         }
     }
 
@@ -140,6 +146,8 @@ impl Command {
             Command::Check(command) if command.json => Json::Document,
             Command::Status(command) if command.json => Json::Document,
             Command::History(command) if command.json => Json::Document,
+            Command::Memory(command) if command.json() => Json::Document,
+            Command::Compact(command) if command.json => Json::Document,
             _ => Json::No,
         }
     }

@@ -6,6 +6,7 @@ use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::base::{env, text};
 
@@ -129,11 +130,35 @@ impl Ui {
         }
     }
 
+    /// A bar for work that takes a while; on a terminal only.
+    pub fn progress(&self, what: &'static str) -> Progress {
+        let target = if self.live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(0), target).with_message(what);
+        if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {pos} of {len}") {
+            bar.set_style(style);
+        }
+        Progress(bar)
+    }
+
     fn stderr(&self, line: &str) {
         let clear = if self.unfinished.replace(false) { CLEAR } else { "" };
         let _ = write!(io::stderr(), "{clear}");
         let mut stream = anstream::AutoStream::new(io::stderr(), self.color);
         let _ = writeln!(stream, "{line}");
+    }
+}
+
+/// Work that takes a while.
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    pub fn show(&self, done: usize, total: usize) {
+        self.0.set_length(total as u64);
+        self.0.set_position(done as u64);
+    }
+
+    pub fn end(&self) {
+        self.0.finish_and_clear();
     }
 }
 

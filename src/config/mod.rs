@@ -1,5 +1,6 @@
 //! `handover.toml` as checked values that remember their place.
 
+pub mod category;
 mod reader;
 pub mod template;
 
@@ -10,6 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 use toml::de::DeTable;
 
+use category::Categories;
 pub use reader::{Placed, Problems, Reader};
 
 use crate::base::{fs, text};
@@ -44,6 +46,7 @@ pub struct Config {
     pub backend: Option<Backend>,
     pub secrets: Secrets,
     pub warmup_budget: u64,
+    pub categories: Categories,
     /// `None` if the file has no `[[step]]` at all.
     pub steps: Option<Vec<Step>>,
     /// Unknown keys of a file of the Python tool, which takes any.
@@ -102,6 +105,7 @@ impl Default for Config {
             backend: None,
             secrets: Secrets::Block,
             warmup_budget: 9_000,
+            categories: Categories::default(),
             steps: None,
             ignored: Vec::new(),
             text: String::new(),
@@ -169,6 +173,7 @@ impl Config {
         root.table("warmup", "`[warmup]`", |table| {
             self.warmup_budget = table.count("budget", 200..1_000_001).unwrap_or(self.warmup_budget);
         });
+        self.categories = root.table("category", "the category", category::read).unwrap_or_default();
         self.steps = read_steps(&mut root, &self.text, kinds);
         root.finish();
     }

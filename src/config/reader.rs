@@ -49,6 +49,8 @@ pub struct Reader<'a> {
     table: &'a DeTable<'a>,
     text: &'a str,
     known: Vec<&'static str>,
+    /// Its keys are names that somebody else gives.
+    takes_any: bool,
     pub(super) problems: &'a Problems,
 }
 
@@ -60,7 +62,7 @@ impl<'a> Reader<'a> {
         text: &'a str,
         problems: &'a Problems,
     ) -> Reader<'a> {
-        Reader { place: place.into(), span, table, text, known: Vec::new(), problems }
+        Reader { place: place.into(), span, table, text, known: Vec::new(), takes_any: false, problems }
     }
 
     pub fn rename(&mut self, place: impl Into<String>) {
@@ -228,6 +230,24 @@ impl<'a> Reader<'a> {
         Some(value)
     }
 
+    /// The tables in this table whatever their names are, such as those of `[category]`.
+    pub fn named_tables(&mut self) -> Vec<(String, Range<usize>, Reader<'a>)> {
+        let mut tables = Vec::new();
+        for (key, found) in self.table {
+            let name = key.get_ref().to_string();
+            match found.get_ref().as_table() {
+                Some(table) => {
+                    let place = format!("{} `{name}`", self.place);
+                    let reader = Reader::new(place, found.span(), table, self.text, self.problems);
+                    tables.push((name, key.span(), reader));
+                }
+                None => self.wrong_type(&name, "a table", found),
+            }
+        }
+        self.takes_any = true;
+        tables
+    }
+
     /// The tables of an array of tables, such as `[[step]]`.
     pub fn tables(&mut self, key: &'static str) -> Option<Vec<&'a Spanned<DeValue<'a>>>> {
         let found = self.get(key)?;
@@ -277,7 +297,7 @@ impl<'a> Reader<'a> {
     pub fn finish(self) {
         for (key, _) in self.table {
             let name: &str = key.get_ref();
-            if !self.known.contains(&name) && !name.starts_with("x-") {
+            if !self.takes_any && !self.known.contains(&name) && !name.starts_with("x-") {
                 let help = match text::nearest(name, self.known.iter().copied()) {
                     Some(near) => Some(format!("did you mean `{near}`?")),
                     None if self.known.len() <= 12 => {

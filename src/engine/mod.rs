@@ -17,8 +17,9 @@ pub use detach::detach;
 pub use event::{Event, Listener, StepEnd};
 pub use plan::Plan;
 pub use preview::{Preview, preview};
-pub use queue::{Drained, Failure, Goal, Whose, drain, work_off};
+pub use queue::{Drained, Failure, Goal, Whose, between_runs, drain, work_off};
 pub use resume::DEATHS_TO_PARK;
+pub use runner::keep_out_of_git;
 
 use chrono::{DateTime, FixedOffset};
 use queue::Lockup;
@@ -27,7 +28,7 @@ use runner::Inputs;
 use crate::base::lock::{self, Lock, Owner};
 use crate::base::{clock, env, fs, ids, process, text};
 use crate::checkpoint::{self, NewRun, Others, Run, StepState, Store};
-use crate::config::{Config, Secrets};
+use crate::config::Secrets;
 use crate::error::{Category, Error, Result};
 use crate::facts::Session;
 use crate::git::{self, Git, Head};
@@ -145,7 +146,16 @@ fn prepare(project: &Project, request: &Request, base: Option<String>) -> Result
         plan.steps.retain(|step| step.kind == "publish");
     }
     let mut session = session_for(project, &plan, request, base)?;
-    let warnings = keep_secrets_out(&project.config, request, &mut session)?;
+    let policy =
+        Policy { config: project.config.secrets, allowed: &request.allow_secrets, unattended: request.unattended };
+    let fields = [
+        ("note", &mut session.note),
+        ("current state", &mut session.state),
+        ("handoff", &mut session.handoff),
+        ("tag", &mut session.tag),
+        ("agent", &mut session.agent),
+    ];
+    let warnings = keep_secrets_out(&policy, fields)?;
     let memory = fs::resolve(&project::place(&project.root, &plan.memory_dir)?)?;
     let root = fs::resolve(&project.root)?;
     // Relative where it can be, because a project may be moved.
@@ -201,19 +211,25 @@ pub fn recorded_all_the_same(error: Error, id: &str) -> Error {
         .hint("mend this, then `agent-handover run --resume` goes on; running the handover again would double it")
 }
 
+/// What is to become of secrets in what is said.
+pub struct Policy<'a> {
+    pub config: Secrets,
+    /// Kinds that may stay for once.
+    pub allowed: &'a [String],
+    /// Nobody is there to be asked: take them out instead of refusing.
+    pub unattended: bool,
+}
+
 /// What looks like a credential is refused, taken out, or only told, as the config says.
-fn keep_secrets_out(config: &Config, request: &Request, session: &mut Session) -> Result<Vec<String>> {
+pub fn keep_secrets_out<'t>(
+    policy: &Policy<'_>,
+    fields: impl IntoIterator<Item = (&'t str, &'t mut String)>,
+) -> Result<Vec<String>> {
     let mut told = Vec::new();
     let mut blocked: Vec<&str> = Vec::new();
-    let redacts = config.secrets == Secrets::Redact || request.unattended && config.secrets == Secrets::Block;
-    for (name, text) in [
-        ("note", &mut session.note),
-        ("current state", &mut session.state),
-        ("handoff", &mut session.handoff),
-        ("tag", &mut session.tag),
-        ("agent", &mut session.agent),
-    ] {
-        let allowed = |finding: &Finding| request.allow_secrets.iter().any(|kind| kind == finding.kind);
+    let redacts = policy.config == Secrets::Redact || policy.unattended && policy.config == Secrets::Block;
+    for (name, text) in fields {
+        let allowed = |finding: &Finding| policy.allowed.iter().any(|kind| kind == finding.kind);
         let found: Vec<Finding> = secrets::find(text).into_iter().filter(|finding| !allowed(finding)).collect();
         for finding in found.iter().take(TOLD_SECRETS) {
             told.push(format!("{} in line {} of the {name}", finding.kind, finding.line));
@@ -228,7 +244,7 @@ fn keep_secrets_out(config: &Config, request: &Request, session: &mut Session) -
     }
     blocked.sort_unstable();
     blocked.dedup();
-    if blocked.is_empty() || redacts || config.secrets == Secrets::Warn {
+    if blocked.is_empty() || redacts || policy.config == Secrets::Warn {
         let what = if redacts { "taken out" } else { "recorded" };
         return Ok(told.iter().map(|told| format!("what looks like a secret was {what}: {told}")).collect());
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::config::category::Categories;
 use crate::config::{BackendKind, Config};
 use crate::error::{Error, Result};
 use crate::publish::Destination;
@@ -14,6 +15,8 @@ pub struct Plan {
     pub memory_dir: String,
     pub history_dir: String,
     pub destination: Destination,
+    #[serde(default)]
+    pub categories: Categories,
     pub steps: Vec<Step>,
 }
 
@@ -69,6 +72,7 @@ impl Plan {
             memory_dir: config.memory_dir.clone(),
             history_dir: config.history_dir.clone(),
             destination: destination(config),
+            categories: config.categories.clone(),
             steps,
         }
     }

@@ -37,6 +37,8 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
             params: &step.params,
             values: &values,
             brake: &project.brake(),
+            categories: &plan.categories,
+            overtaken_by: None,
         };
         let what = match (kind.intend)(&context)? {
             Intent::Nothing(why) => format!("do nothing: {why}"),

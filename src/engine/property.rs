@@ -12,6 +12,7 @@ use crate::base::fault::inject::crashing_at;
 use crate::checkpoint::{RunStatus, StepState, Store};
 use crate::config::Config;
 use crate::memory::note::{self, Piece};
+use crate::memory::{self, Verb};
 use crate::project::{Options, Project};
 use crate::steps;
 
@@ -23,6 +24,7 @@ enum Kind {
     Command,
     State,
     History,
+    Compact,
     Publish,
 }
 
@@ -57,6 +59,7 @@ fn kinds() -> impl Strategy<Value = Vec<Kind>> {
         2 => Just(Kind::Command),
         2 => Just(Kind::State),
         1 => Just(Kind::History),
+        1 => Just(Kind::Compact),
         1 => Just(Kind::Publish)
     ];
     proptest::collection::vec(kind, 1..5)
@@ -89,6 +92,7 @@ fn config(plan: &[Kind]) -> String {
             }
             Kind::State => "kind = \"state\"",
             Kind::History => "kind = \"history\"",
+            Kind::Compact => "kind = \"compact\"",
             Kind::Publish => "kind = \"publish\"",
         };
         text.push_str(&format!("[[step]]\nname = \"s{number}\"\n{rest}\n"));
@@ -219,14 +223,30 @@ impl World {
                     Kind::State => state = Some(note.clone()),
                     // Two of them in one plan make the same document of the same session.
                     Kind::History => drop(archived.insert(id[id.len() - 6..].to_lowercase())),
-                    Kind::Collect | Kind::Publish => {}
+                    Kind::Collect | Kind::Compact | Kind::Publish => {}
                 }
             }
         }
+        // What was there before is in one place, and in layer 3 if anybody compacted.
+        let compacted = self.said.values().any(|(_, plan)| plan.contains(&Kind::Compact));
+        let old: Vec<_> = files(&self.root().join("memory"))
+            .into_iter()
+            .filter(|file| std::fs::read_to_string(file).unwrap().contains("\nlong ago\n"))
+            .collect();
+        assert_eq!(old.len(), 1, "{old:?}");
+        assert_eq!(old[0].starts_with(self.root().join("memory/layer3")), compacted, "{old:?}");
         let mut found = BTreeMap::new();
-        for file in files(&self.root().join("memory/layer1")) {
+        for file in files(&self.root().join("memory/layer1")).into_iter().filter(|file| !old.contains(file)) {
             for piece in note::parse(&std::fs::read(&file).unwrap()) {
                 if let Piece::Note { note, .. } = piece {
+                    // A state that made way for another is told; which one depends on who was faster.
+                    if !note.changes.is_empty() {
+                        for change in memory::changes(&note) {
+                            assert_eq!(change.verb, Verb::Replaced);
+                            assert!(self.said.values().any(|(said, _)| *said == change.text), "{change:?}");
+                        }
+                        continue;
+                    }
                     let content = String::from_utf8(note.content).unwrap();
                     assert!(found.insert((note.run, note.step), content).is_none(), "a note stands there twice");
                 }
@@ -265,7 +285,7 @@ fn files(directory: &Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn the_plans_of_the_property_are_good_configs() {
-    let all = [Kind::Collect, Kind::Note, Kind::Command, Kind::State, Kind::History, Kind::Publish];
+    let all = [Kind::Collect, Kind::Note, Kind::Command, Kind::State, Kind::History, Kind::Compact, Kind::Publish];
     assert!(Config::parse(Path::new("x"), &config(&all), &steps::readers()).is_ok());
     assert_eq!(all.len(), steps::KINDS.len(), "a new kind belongs into the property, too");
 }
@@ -276,6 +296,10 @@ proptest! {
     #[test]
     fn whatever_happens_it_comes_to_rest_as_if_nothing_had(plan in kinds(), happenings in proptest::collection::vec(happening(), 1..12)) {
         let mut world = World { directory: tempfile::tempdir().unwrap(), plan: Vec::new(), said: Said::new() };
+        let old = world.root().join("memory/layer1/2020-01");
+        std::fs::create_dir_all(&old).unwrap();
+        let note = "<!-- note run=OLD step=note at=2020-01-05T00:00:00Z -->\nlong ago\n<!-- /note -->\n";
+        std::fs::write(old.join("old-2020-01-05.md"), note).unwrap();
         world.replan(&plan);
         for happening in &happenings {
             world.happen(happening);

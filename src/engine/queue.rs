@@ -90,11 +90,51 @@ pub fn work_off(
     project: &Project,
     store: &mut Store,
     goal: Goal,
+    lock: Lock,
+    listener: &mut Listener<'_>,
+) -> Result<Drained> {
+    work_off_but(project, store, goal, lock, Vec::new(), listener)
+}
+
+/// Does something that must not happen during a handover, waiting up to `wait` for one that is going on. Who recorded a
+/// run meanwhile was told that it would be taken, so it is; what was unfinished before is left alone.
+pub fn between_runs<T>(
+    project: &Project,
+    wait: Duration,
+    listener: &mut Listener<'_>,
+    act: impl FnOnce(&mut Listener<'_>) -> Result<T>,
+) -> Result<T> {
+    project.prepare()?;
+    let mut lock = match wait_for_lock(project, None, wait, &project.brake(), listener)? {
+        Lockup::Taken(lock) => lock,
+        Lockup::Stopped(stop) => return Err(stop.error()),
+        Lockup::Busy(owner) => return Err(super::busy(owner.as_ref(), "nothing was done; try again when it ends")),
+        Lockup::Finished => return Err(Error::bug("waited for a run without one")),
+    };
+    let unfinished = |store: &Store| -> Result<Vec<i64>> {
+        Ok(store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.seq).collect())
+    };
+    let before = Store::read(&project.checkpoint)?.map(|store| unfinished(&store)).transpose()?.unwrap_or_default();
+    lock.sign("")?;
+    let done = act(listener)?;
+    let after = Store::read(&project.checkpoint)?.map(|store| unfinished(&store)).transpose()?.unwrap_or_default();
+    if after.iter().any(|seq| !before.contains(seq)) {
+        let mut store = Store::open(&project.checkpoint)?;
+        work_off_but(project, &mut store, Goal::Resume, lock, before, listener)?;
+    }
+    Ok(done)
+}
+
+fn work_off_but(
+    project: &Project,
+    store: &mut Store,
+    goal: Goal,
     mut lock: Lock,
+    mut tried: Vec<i64>,
     listener: &mut Listener<'_>,
 ) -> Result<Drained> {
     let brake = project.brake();
-    let mut tried: Vec<i64> = Vec::new();
+    let mut is_first = true;
     let mut executed = Vec::new();
     let mut failures = Vec::new();
     loop {
@@ -110,7 +150,8 @@ pub fn work_off(
                 _ => Whose::Mine,
             };
             let mut steps = Vec::new();
-            let mut runner = Runner { project, store, brake: &brake, listener, is_first: tried.len() == 1 };
+            let mut runner = Runner { project, store, brake: &brake, listener, is_first };
+            is_first = false;
             let end = runner.carry_out(&run, goal == Goal::Resume, &mut steps)?;
             if whose == Whose::Mine {
                 executed.append(&mut steps);

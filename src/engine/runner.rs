@@ -1,5 +1,6 @@
 //! Carries out one recorded run, step by step: brake, intend, act, record.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -74,8 +75,10 @@ impl Runner<'_, '_> {
         let end = match prepared {
             Err(error) => RunEnd::Failed(error),
             Ok((plan, session, memory, history)) => {
-                if self.is_first {
-                    self.keep_out_of_git(&plan);
+                if self.is_first
+                    && let Some(text) = keep_out_of_git(&self.project.root, &plan)
+                {
+                    (self.listener)(Event::Notice { text });
                 }
                 let mut values = facts::recorded(&session);
                 for step in &found {
@@ -92,6 +95,7 @@ impl Runner<'_, '_> {
                     history,
                     logs,
                     asked,
+                    overtaken_by: None,
                     settled: Vec::new(),
                 };
                 walk.all(&found, executed)?
@@ -102,26 +106,22 @@ impl Runner<'_, '_> {
     }
 }
 
-impl Runner<'_, '_> {
-    /// Our directories do not show up in `git status`, unless they are published on the branch that is checked out and so
-    /// belong to it. Failing at that is no reason to fail the handover.
-    fn keep_out_of_git(&mut self, plan: &Plan) {
-        let root = &self.project.root;
-        let done = || -> Result<Vec<String>> {
-            let destination = &plan.destination;
-            if git::top_level(root).is_none()
-                || destination.backend == "git" && Git::at(root).branch()?.as_ref() == Some(&destination.branch)
-            {
-                return Ok(Vec::new());
-            }
-            git::keep_out(root, &[project::place(root, &plan.memory_dir)?, project::place(root, &plan.history_dir)?])
-        };
-        let text = match done() {
-            Ok(added) if added.is_empty() => return,
-            Ok(added) => format!("keeping {} out of `git status` (in git's info/exclude)", added.join(" and ")),
-            Err(error) => format!("the memory directories will show up in `git status`: {}", error.one_line()),
-        };
-        (self.listener)(Event::Notice { text });
+/// Our directories do not show up in `git status`, unless they are published on the branch that is checked out and so
+/// belong to it. Failing at that is no reason to fail the handover. The answer is what to tell about it.
+pub fn keep_out_of_git(root: &Path, plan: &Plan) -> Option<String> {
+    let done = || -> Result<Vec<String>> {
+        let destination = &plan.destination;
+        if git::top_level(root).is_none()
+            || destination.backend == "git" && Git::at(root).branch()?.as_ref() == Some(&destination.branch)
+        {
+            return Ok(Vec::new());
+        }
+        git::keep_out(root, &[project::place(root, &plan.memory_dir)?, project::place(root, &plan.history_dir)?])
+    };
+    match done() {
+        Ok(added) if added.is_empty() => None,
+        Ok(added) => Some(format!("keeping {} out of `git status` (in git's info/exclude)", added.join(" and "))),
+        Err(error) => Some(format!("the memory directories will show up in `git status`: {}", error.one_line())),
     }
 }
 
@@ -163,6 +163,8 @@ struct Walk<'w, 'a, 'e> {
     history: std::path::PathBuf,
     logs: std::path::PathBuf,
     asked: bool,
+    /// The younger run that did before us what the present step does.
+    overtaken_by: Option<String>,
     /// Steps that ended and are not recorded yet: the next transaction takes them along.
     settled: Vec<Settled>,
 }
@@ -240,19 +242,14 @@ impl Walk<'_, '_, '_> {
         if let Some(stop) = self.runner.brake.pressed() {
             return Ok(StepEnded::Stopped(stop));
         }
-        if kind.newest_wins
-            && let Some(younger) = self.runner.store.younger_run_with(kind.name, self.run.seq)?
-        {
-            self.settle(
-                found.position,
-                StepState::Skipped,
-                Duration::ZERO,
-                &format!("superseded by handover {younger}"),
-            );
-            return Ok(StepEnded::GoOn);
-        }
+        self.overtaken_by = match kind.newest_wins {
+            true => self.runner.store.younger_run_with(kind.name, self.run.seq)?,
+            false => None,
+        };
         let intended: Option<Value> = match action {
             Action::Run => None,
+            // What it intended was meant for a world without the younger run.
+            _ if self.overtaken_by.is_some() => None,
             _ => found.intent.as_deref().and_then(|text| serde_json::from_str(text).ok()),
         };
         if action == Action::Probe && self.probe(step, kind, found)? {
@@ -378,6 +375,8 @@ impl Walk<'_, '_, '_> {
             params: &step.params,
             values: &self.values,
             brake: self.runner.brake,
+            categories: &self.plan.categories,
+            overtaken_by: self.overtaken_by.as_deref(),
         }
     }
 

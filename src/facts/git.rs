@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::json;
 
 use super::{Collector, Facts, Scene};
+use crate::base::text;
 use crate::error::Result;
 use crate::git::{self, Change, Commit, Git};
 use crate::guard::secrets;
@@ -112,12 +113,8 @@ fn place(branch: &str, head: &str) -> String {
     }
 }
 
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
-
 fn describe(branch: &str, head: &str, commits: &[Commit], changes: &[Change], dirty: &[Change]) -> String {
-    let (commits, changes) = (count(commits.len(), "commit"), count(changes.len(), "changed file"));
+    let (commits, changes) = (text::count(commits.len(), "commit"), text::count(changes.len(), "changed file"));
     format!("{}: {commits}, {changes}, {} uncommitted", place(branch, head), dirty.len())
 }
 
@@ -136,7 +133,7 @@ fn derive(branch: &str, head: &str, commits: &[Commit], changes: &[Change], dirt
         }
         let _ = write!(text, "\n{title}:\n");
         for line in lines.iter().take(SHOWN) {
-            let _ = writeln!(text, "- {}", crate::base::text::one_line(line, 200));
+            let _ = writeln!(text, "- {}", text::one_line(line, 200));
         }
         if lines.len() > SHOWN {
             let _ = writeln!(text, "- and {} more", lines.len() - SHOWN);

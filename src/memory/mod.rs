@@ -1,24 +1,84 @@
-//! The three layers of plain Markdown: session notes, the current state, and (later) the monthly archive.
+//! The three layers of plain Markdown: session notes, the current state, and the monthly archive.
 
+pub mod archive;
+pub mod capture;
+mod change;
+pub mod compact;
+pub mod listing;
+mod marker;
 pub mod note;
+mod rollup;
+pub mod state;
 
 use std::path::{Path, PathBuf};
 
-use chrono::NaiveDate;
+use chrono::{DateTime, FixedOffset, NaiveDate};
+
+pub use change::{Change, Verb};
 
 use crate::base::fs::{self, Depth, DirectoryLock};
 use crate::base::text;
-use crate::error::Result;
-use note::Note;
+use crate::config::category::Categories;
+use crate::error::{Error, Result};
+use archive::Month;
+use note::{Note, Piece};
+use state::{By, State};
 
 /// The first line of every memory file; the Python tool writes the same.
 pub fn header(layer: &str, date: NaiveDate) -> String {
     format!("<!-- agent-handover | {layer} | {date} -->\n")
 }
 
+/// A time as it stands in markers.
+pub fn stamp(at: &DateTime<FixedOffset>) -> String {
+    at.to_utc().format("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 /// The memory directory of a project.
 pub struct Memory {
     directory: PathBuf,
+}
+
+/// Who changes the current state, when and in which part of the notes that is told.
+pub struct Author<'a> {
+    pub run: &'a str,
+    pub step: &'a str,
+    pub at: DateTime<FixedOffset>,
+    pub agent: &'a str,
+    pub tag: &'a str,
+    pub commit: &'a str,
+    /// A younger run has done this since: only what is appended still counts.
+    pub is_late: bool,
+}
+
+/// What shall become of the current state; all of it or nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edits {
+    /// The free text.
+    pub text: Option<String>,
+    /// Categories to empty.
+    pub clear: Vec<String>,
+    /// What categories shall take, as their mode says.
+    pub put: Vec<(String, Vec<String>)>,
+    /// One item more for a category.
+    pub add: Vec<(String, String)>,
+    /// Ids of items that are done.
+    pub done: Vec<String>,
+    /// Ids of items that shall go.
+    pub delete: Vec<String>,
+}
+
+impl Edits {
+    /// Nothing said about a category is no edit.
+    pub fn put(&mut self, category: &str, texts: Vec<String>) {
+        if !texts.is_empty() {
+            self.put.push((category.to_owned(), texts));
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        *self == Edits::default()
+    }
 }
 
 impl Memory {
@@ -39,23 +99,129 @@ impl Memory {
     /// Adds a note to its day, or replaces the block with the same key. Twice equals once.
     pub fn put_note(&self, tag: &str, date: NaiveDate, note: &Note) -> Result<PathBuf> {
         let path = self.note_path(tag, date);
+        // A run that was interrupted may come back after its month was compacted.
+        if self.is_archived(tag, date, note)? {
+            return Ok(self.archive_path(Month::of(date), tag));
+        }
         let _alone = self.make_way(&path)?;
         let old = fs::read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
         fs::replace(&path, &note::put(&old, note))?;
         Ok(path)
     }
 
-    /// Replaces the current state.
-    pub fn put_state(&self, date: NaiveDate, content: &str) -> Result<PathBuf> {
+    pub fn state(&self) -> Result<State> {
+        Ok(State::parse(&fs::read_if_exists(&self.state_path())?.unwrap_or_default()))
+    }
+
+    /// Changes the current state. What enters or leaves it is told in layer 1 first, so that it is always in one of
+    /// both; whoever was killed in between and comes again finds it told.
+    pub fn update(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) -> Result<Vec<Change>> {
         let path = self.state_path();
         let _alone = self.make_way(&path)?;
-        let mut text = header("layer2", date);
-        text.push_str(content);
-        if !text.ends_with('\n') {
-            text.push('\n');
+        let old = fs::read_if_exists(&path)?;
+        let mut state = State::parse(old.as_deref().unwrap_or(header("layer2", author.at.date_naive()).as_bytes()));
+        let changes = self.apply(&mut state, author, categories, edits)?;
+        let new = state.write();
+        self.tell(author, &changes, &text::digest(old.as_deref().unwrap_or_default(), 5))?;
+        let says_something = old.is_some() || !changes.is_empty() || edits.text.is_some();
+        if says_something && old.as_deref() != Some(&new) {
+            fs::replace(&path, &new)?;
         }
-        fs::replace(&path, text.as_bytes())?;
-        Ok(path)
+        Ok(changes)
+    }
+
+    fn apply(
+        &self,
+        state: &mut State,
+        author: &Author<'_>,
+        categories: &Categories,
+        edits: &Edits,
+    ) -> Result<Vec<Change>> {
+        let by = By {
+            at: stamp(&author.at),
+            run: author.run.to_owned(),
+            commit: author.commit.get(..12).unwrap_or(author.commit).to_owned(),
+            is_late: author.is_late,
+        };
+        let mut changes = Vec::new();
+        state.adopt(&by);
+        if let Some(text) = edits.text.as_ref().filter(|_| !author.is_late) {
+            let was = state.date();
+            let replaced = state.set_text(author.at.date_naive(), text);
+            if let Some(change) = replaced
+                && !self.is_noted(author.tag, was, &change.text)?
+            {
+                changes.push(change);
+            }
+        }
+        for category in &edits.clear {
+            changes.extend(state.clear(category, &by));
+        }
+        for (category, texts) in &edits.put {
+            changes.extend(state.put(&categories.get(category), texts, &by));
+        }
+        for (category, text) in &edits.add {
+            changes.extend(state.add(&categories.get(category), text, &by));
+        }
+        for (ids, verb) in [(&edits.done, Verb::Done), (&edits.delete, Verb::Deleted)] {
+            for id in ids {
+                changes.extend(state.remove(id, verb, &by));
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Whether a note of that day says just this. Most free text is the note of the session that wrote it.
+    fn is_noted(&self, tag: &str, date: Option<NaiveDate>, text: &str) -> Result<bool> {
+        let Some(date) = date else { return Ok(false) };
+        let file = fs::read_if_exists(&self.note_path(tag, date))?.unwrap_or_default();
+        Ok(note::parse(&file).iter().any(|piece| match piece {
+            Piece::Note { note, .. } => state::tidy(&String::from_utf8_lossy(&note.content)) == text,
+            Piece::Foreign(_) => false,
+        }))
+    }
+
+    /// Tells changes in the notes of the day, beside what the same run and step told before.
+    fn tell(&self, author: &Author<'_>, changes: &[Change], was: &str) -> Result<()> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let date = author.at.date_naive();
+        let path = self.note_path(author.tag, date);
+        if let Some(directory) = path.parent() {
+            fs::refuse_symlinks(&self.directory, &path)?;
+            fs::create_directories(directory)?;
+            fs::sweep_temporaries(directory, Depth::Directory)?;
+        }
+        let old = fs::read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
+        let told: Vec<Note> = note::parse(&old)
+            .into_iter()
+            .filter_map(|piece| match piece {
+                Piece::Note { note, .. } if !note.changes.is_empty() => Some(note),
+                _ => None,
+            })
+            .collect();
+        let content = change::write(changes);
+        // Told by somebody who was killed before the state itself could change.
+        if told.iter().any(|note| note.changes == was && note.content == content) {
+            return Ok(());
+        }
+        let before = told.into_iter().find(|note| note.run == author.run && note.step == author.step);
+        let mut all = before.as_ref().map(|note| change::parse(&note.content)).unwrap_or_default();
+        for change in changes {
+            if !all.contains(change) {
+                all.push(change.clone());
+            }
+        }
+        let note = Note {
+            run: author.run.to_owned(),
+            step: author.step.to_owned(),
+            at: stamp(&author.at),
+            agent: author.agent.to_owned(),
+            changes: before.map_or(was.to_owned(), |note| note.changes),
+            content: change::write(&all),
+        };
+        fs::replace(&path, &note::put(&old, &note))
     }
 
     /// Makes the directories, and makes sure that nobody else writes here meanwhile: several projects may share one
@@ -78,5 +244,29 @@ impl Memory {
         }
         let _alone = fs::lock_directory(&self.directory)?;
         fs::sweep_temporaries(&self.directory, Depth::Tree)
+    }
+}
+
+/// What a note tells about the current state; nothing for any other note.
+pub fn changes(note: &Note) -> Vec<Change> {
+    if note.changes.is_empty() { Vec::new() } else { change::parse(&note.content) }
+}
+
+/// The one item that an id or its beginning means.
+pub fn find<'s>(state: &'s State, id: &str) -> Result<(&'s str, &'s state::Item)> {
+    let id = id.to_lowercase();
+    let mut matching: Vec<_> = state.items().filter(|(_, item)| !id.is_empty() && item.id.starts_with(&id)).collect();
+    if let Some(exact) = matching.iter().position(|(_, item)| item.id == id) {
+        return Ok(matching.swap_remove(exact));
+    }
+    match matching.as_slice() {
+        [one] => Ok(*one),
+        [] => Err(Error::failed(format!("no item has the id `{}`", text::one_line(&id, 40)))
+            .hint("`agent-handover memory list` shows what there is")),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|(_, item)| item.id.as_str()).collect();
+            Err(Error::usage(format!("`{id}` is the beginning of several ids: {}", ids.join(", ")))
+                .hint("give one more letter"))
+        }
     }
 }

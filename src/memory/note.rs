@@ -12,11 +12,12 @@
 
 use std::ops::Range;
 
-const OPEN: &str = "<!-- note ";
-const CLOSE: &str = "<!-- /note -->";
-const END: &str = " -->";
+use super::marker;
+
+const NAME: &str = "note";
+pub(super) const CLOSE: &str = "<!-- /note -->";
 /// What a content line must not start with: our two markers and the header line of a memory file.
-const MARKERS: [&str; 3] = [OPEN, "<!-- /note", "<!-- agent-handover |"];
+const MARKERS: [&str; 3] = ["<!-- note ", "<!-- /note", "<!-- agent-handover |"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
@@ -25,6 +26,8 @@ pub struct Note {
     pub step: String,
     pub at: String,
     pub agent: String,
+    /// Set if the content tells how the current state changed: the digest of the state before. Empty for all else.
+    pub changes: String,
     pub content: Vec<u8>,
 }
 
@@ -64,21 +67,17 @@ pub fn put(file: &[u8], note: &Note) -> Vec<u8> {
     new
 }
 
-fn write(note: &Note) -> Vec<u8> {
-    let mut block = Vec::with_capacity(note.content.len() + 160);
-    block
-        .extend(format!("{OPEN}run={} step={} at={}", encode(&note.run), encode(&note.step), encode(&note.at)).bytes());
-    if !note.agent.is_empty() {
-        block.extend(format!(" agent={}", encode(&note.agent)).bytes());
-    }
-    block.extend(END.bytes());
-    for line in note.content.split(|byte| *byte == b'\n') {
-        block.push(b'\n');
-        if looks_like_a_marker(line) {
-            block.push(b'\\');
-        }
-        block.extend(line);
-    }
+pub fn write(note: &Note) -> Vec<u8> {
+    let attributes = [
+        ("run", note.run.as_str()),
+        ("step", &note.step),
+        ("at", &note.at),
+        ("agent", &note.agent),
+        ("changes", &note.changes),
+    ];
+    let mut block = marker::line(NAME, &attributes).into_bytes();
+    block.push(b'\n');
+    block.extend(marker::escape(&note.content, &MARKERS));
     block.push(b'\n');
     block.extend(CLOSE.bytes());
     block.push(b'\n');
@@ -92,7 +91,12 @@ pub fn parse(file: &[u8]) -> Vec<Piece> {
     let mut open: Option<(Note, usize, usize)> = None;
     let mut start = 0;
     while start < file.len() {
-        let end = file[start..].iter().position(|byte| *byte == b'\n').map_or(file.len(), |at| start + at + 1);
+        let end = memchr::memchr(b'\n', &file[start..]).map_or(file.len(), |at| start + at + 1);
+        // Nearly every line is told by its first byte.
+        if file[start] != b'<' {
+            start = end;
+            continue;
+        }
         let line = file[start..end].trim_ascii_end();
         if let Some(note) = read_opening(line) {
             // An opening inside a block means that the block before was never closed: then it is just text.
@@ -100,7 +104,8 @@ pub fn parse(file: &[u8]) -> Vec<Piece> {
         } else if line == CLOSE.as_bytes()
             && let Some((mut note, from, content)) = open.take()
         {
-            note.content = read_content(&file[content..start]);
+            let lines = &file[content..start];
+            note.content = read_content(lines.strip_suffix(b"\n").unwrap_or(lines));
             if foreign < from {
                 pieces.push(Piece::Foreign(foreign..from));
             }
@@ -115,72 +120,21 @@ pub fn parse(file: &[u8]) -> Vec<Piece> {
     pieces
 }
 
-fn read_opening(line: &[u8]) -> Option<Note> {
-    let line = std::str::from_utf8(line).ok()?;
-    let attributes = line.strip_prefix(OPEN)?.strip_suffix(END)?;
-    let value = |name: &str| {
-        let found = attributes.split(' ').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
-        found.map(decode)
-    };
+pub(super) fn read_opening(line: &[u8]) -> Option<Note> {
+    let attributes = marker::read(line, NAME)?;
     Some(Note {
-        run: value("run")?,
-        step: value("step")?,
-        at: value("at").unwrap_or_default(),
-        agent: value("agent").unwrap_or_default(),
+        run: attributes.get("run")?,
+        step: attributes.get("step")?,
+        at: attributes.text("at"),
+        agent: attributes.text("agent"),
+        changes: attributes.text("changes"),
         content: Vec::new(),
     })
 }
 
-fn read_content(lines: &[u8]) -> Vec<u8> {
-    let lines = lines.strip_suffix(b"\n").unwrap_or(lines);
-    let mut content = Vec::with_capacity(lines.len());
-    for (number, line) in lines.split(|byte| *byte == b'\n').enumerate() {
-        if number > 0 {
-            content.push(b'\n');
-        }
-        let escaped = line.first() == Some(&b'\\') && looks_like_a_marker(line);
-        content.extend(if escaped { &line[1..] } else { line });
-    }
-    content
-}
-
-fn looks_like_a_marker(line: &[u8]) -> bool {
-    let backslashes = line.iter().take_while(|byte| **byte == b'\\').count();
-    MARKERS.iter().any(|marker| line[backslashes..].starts_with(marker.as_bytes()))
-}
-
-/// Percent-encodes what could end the attribute, the line or the comment.
-fn encode(value: &str) -> String {
-    use std::fmt::Write;
-    let mut text = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~:/@+".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            let _ = write!(text, "%{byte:02X}");
-        }
-    }
-    text
-}
-
-fn decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut value = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = (bytes[at] == b'%').then(|| text.get(at + 1..at + 3)).flatten();
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                value.push(byte);
-                at += 3;
-            }
-            None => {
-                value.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&value).into_owned()
+/// What stood between the markers, without the newline that belongs to the closing one.
+pub(super) fn read_content(lines: &[u8]) -> Vec<u8> {
+    marker::unescape(lines, &MARKERS)
 }
 
 #[cfg(test)]
@@ -195,6 +149,7 @@ mod tests {
             step: "note".to_owned(),
             at: "2026-11-15T10:04:05Z".to_owned(),
             agent: String::new(),
+            changes: String::new(),
             content: content.as_bytes().to_vec(),
         }
     }

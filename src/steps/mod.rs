@@ -2,6 +2,7 @@
 
 mod collect;
 mod command;
+mod compact;
 mod history;
 mod note;
 mod publish;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::config::category::Categories;
 use crate::config::template::Values;
 use crate::config::{KindReader, Reader};
 use crate::error::{Error, Result};
@@ -21,7 +23,8 @@ use crate::guard::{Brake, Stop};
 use crate::publish::Destination;
 
 /// Every kind. A new one is a file, its `mod` line and its line here.
-pub const KINDS: &[Kind] = &[collect::KIND, command::KIND, note::KIND, state::KIND, history::KIND, publish::KIND];
+pub const KINDS: &[Kind] =
+    &[collect::KIND, command::KIND, note::KIND, state::KIND, history::KIND, compact::KIND, publish::KIND];
 
 /// What a kind promises about doing its step again, which decides what a resume does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +48,7 @@ pub enum OnInterrupt {
 pub struct Kind {
     pub name: &'static str,
     pub promise: Promise,
-    /// An older run's step of this kind does nothing once a younger run has done its own.
+    /// An older run's step of this kind replaces nothing once a younger run has done its own.
     pub newest_wins: bool,
     /// Acting changes nothing, so even a dry run may do it.
     pub only_reads: bool,
@@ -111,6 +114,9 @@ pub struct Context<'a> {
     pub params: &'a Value,
     pub values: &'a Values,
     pub brake: &'a Brake,
+    pub categories: &'a Categories,
+    /// For a kind of which the newest wins: the younger run that has done its own already.
+    pub overtaken_by: Option<&'a str>,
 }
 
 impl Context<'_> {

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::{Context, Failure, Intent, Kind, Outcome, Promise};
 use crate::error::{Error, Result};
-use crate::memory::Memory;
 use crate::memory::note::Note;
+use crate::memory::{self, Memory};
 
 pub const KIND: Kind = Kind {
     name: "note",
@@ -44,8 +44,9 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let note = Note {
         run: session.run.clone(),
         step: context.step.to_owned(),
-        at: session.at.to_utc().format("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        at: memory::stamp(&session.at),
         agent: session.agent.clone(),
+        changes: String::new(),
         content: content.as_bytes().to_vec(),
     };
     let memory = Memory::at(context.memory.clone());

@@ -1,10 +1,12 @@
-//! Replaces the current state in layer 2: the one file the next session reads first.
+//! Brings the current state in layer 2 up to date: the one file the next session reads first.
 
 use serde_json::{Value, json};
 
 use super::{Context, Failure, Intent, Kind, Outcome, Promise};
+use crate::base::text;
 use crate::error::{Error, Result};
-use crate::memory::Memory;
+use crate::handoff::Handoff;
+use crate::memory::{Author, Edits, Memory, Verb};
 
 pub const KIND: Kind = Kind {
     name: "state",
@@ -20,26 +22,87 @@ pub const KIND: Kind = Kind {
     on_interrupt: super::always_rerun,
 };
 
+/// Which list of a handoff is which category of the current state. Decisions join those that are there.
+const SAID_IN_LISTS: [(&str, &str); 4] = [
+    ("decisions", "decision"),
+    ("next_todo_items", "open_loop"),
+    ("known_issues", "known_issue"),
+    ("completed_tasks", "recent_change"),
+];
+
 fn intend(context: &Context<'_>) -> Result<Intent> {
     let content = match context.params.as_str() {
         Some(template) => context.render(template)?,
         None if !context.session.state.trim().is_empty() => context.session.state.clone(),
         None => context.session.note.clone(),
     };
+    let mut said = of_handoff(&context.session.handoff);
+    if let Some(younger) = context.overtaken_by {
+        said.retain(|(category, _)| *category == "decision");
+        if said.is_empty() {
+            return Ok(Intent::Nothing(format!("superseded by handover {younger}")));
+        }
+    }
     // Nothing said is no reason to forget where we are.
-    if content.trim().is_empty() {
+    if content.trim().is_empty() && said.is_empty() {
         return Ok(Intent::Nothing("neither a state nor a note was given".to_owned()));
     }
-    Ok(Intent::Do(json!({ "content": content })))
+    Ok(Intent::Do(json!({ "content": content, "said": said })))
+}
+
+/// What a handoff says about where we are, by category. An empty list says nothing.
+fn of_handoff(document: &str) -> Vec<(&'static str, Vec<String>)> {
+    let Ok(handoff) = Handoff::parse(document) else { return Vec::new() };
+    let goal = handoff.text("primary_goal").to_owned();
+    let is_done = handoff.text("status").eq_ignore_ascii_case("done");
+    let mut said = vec![("goal", vec![goal])];
+    for (field, category) in SAID_IN_LISTS {
+        // What a finished session leaves as the next action is only there because there must be one.
+        if !(is_done && category == "open_loop") {
+            said.push((category, handoff.texts(field).into_iter().map(str::to_owned).collect()));
+        }
+    }
+    said.retain(|(_, texts)| texts.iter().any(|text| !text.trim().is_empty()));
+    said
+}
+
+fn edits(intent: &Value) -> Result<Edits> {
+    let content = intent["content"].as_str().ok_or_else(|| Error::bug("a state intent without content"))?;
+    let mut edits = Edits {
+        text: Some(content).filter(|content| !content.trim().is_empty()).map(str::to_owned),
+        ..Edits::default()
+    };
+    let said: Vec<(String, Vec<String>)> = serde_json::from_value(intent["said"].clone()).unwrap_or_default();
+    for (category, texts) in said {
+        edits.put(&category, texts);
+    }
+    Ok(edits)
 }
 
 fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
+    let edits = edits(intent)?;
+    let items: usize = edits.put.iter().map(|(_, texts)| texts.len()).sum();
+    let mut parts = Vec::new();
+    parts.extend(edits.text.map(|text| format!("{} bytes of text", text.len())));
+    parts.extend((items > 0).then(|| text::count(items, "item")));
     let path = Memory::at(context.memory.clone()).state_path();
-    Ok(format!("replace {} with {} bytes", context.show(&path), intent["content"].as_str().map_or(0, str::len)))
+    Ok(format!("put {} into {}", parts.join(" and "), context.show(&path)))
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
-    let content = intent["content"].as_str().ok_or_else(|| Error::bug("a state intent without content"))?;
-    let path = Memory::at(context.memory.clone()).put_state(context.session.at.date_naive(), content)?;
-    Ok(Outcome::new(context.show(&path)))
+    let session = context.session;
+    let memory = Memory::at(context.memory.clone());
+    let author = Author {
+        run: &session.run,
+        step: context.step,
+        at: session.at,
+        agent: &session.agent,
+        tag: &session.tag,
+        commit: &session.head,
+        is_late: context.overtaken_by.is_some(),
+    };
+    let changes = memory.update(&author, context.categories, &edits(intent)?)?;
+    let new = changes.iter().filter(|change| change.verb == Verb::Added).count();
+    let path = context.show(&memory.state_path());
+    Ok(Outcome::new(if new == 0 { path } else { format!("{path}: {}", text::count(new, "new item")) }))
 }

@@ -220,7 +220,7 @@ error: `kind` is missing in a step
 1 | [[step]]
   | ^^^^^^^^
   |
-  = help: kinds: `collect`, `command`, `note`, `state`, `history`, `publish`
+  = help: kinds: `collect`, `command`, `note`, `state`, `history`, `compact`, `publish`
 hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
@@ -330,13 +330,13 @@ hint: nothing was recorded: mend this, then run the handover again
 #[test]
 fn bad_durations_and_templates_are_found_before_anything_runs() {
     assert_data_eq!(
-        told("[[step]]\nname = \"a\"\nkind = \"command\"\nrun = [\"x\"]\ntimeout = \"10 minutes\"\n"),
+        told("[[step]]\nname = \"a\"\nkind = \"command\"\nrun = [\"x\"]\ntimeout = \"10 lightyears\"\n"),
         str![[r#"
-error: `timeout` in a `command` step must be a duration such as `30s`, `10m`, `1h 30m` or `250ms`, found `"10 minutes"`
+error: `timeout` in a `command` step must be a duration such as `30s`, `10m`, `1h 30m` or `250ms`, found `"10 lightyears"`
  --> handover.toml:5:11
   |
-5 | timeout = "10 minutes"
-  |           ^^^^^^^^^^^^
+5 | timeout = "10 lightyears"
+  |           ^^^^^^^^^^^^^^^
 hint: nothing was recorded: mend this, then run the handover again
 
 "#]]

@@ -40,6 +40,9 @@ const SCENARIOS: &[Scenario] = &[
             name = "history"
             kind = "history"
             [[step]]
+            name = "archive"
+            kind = "compact"
+            [[step]]
             name = "publish"
             kind = "publish"
         "#,
@@ -70,6 +73,7 @@ impl Scenario {
     fn world(&self) -> World {
         let world = World::with_git();
         world.run(&["run", "--note", "yesterday"]).expect(0);
+        old_notes(&world);
         world.write("handover.toml", self.config);
         world
     }
@@ -270,7 +274,69 @@ const OTHERS: &[Other] = &[
             world.run(&["run", "--note", "n"]).expect(0);
         },
     },
+    Other {
+        arguments: &[
+            "memory",
+            "capture",
+            "--data",
+            r#"{"goal": "ship it", "decisions": ["use SQLite"], "open_loops": ["write docs"]}"#,
+        ],
+        prepare: |world| {
+            world.write(STATE, "free text\n");
+            world.run(&["memory", "add", "goal", "the goal before"]).expect(0);
+        },
+        check: captured_once,
+    },
+    Other {
+        arguments: &["memory", "add", "decision", "use SQLite"],
+        prepare: |_| {},
+        check: |world| {
+            assert_eq!(world.read(STATE).matches("- use SQLite\n").count(), 1);
+            assert_eq!(world.read(NOTES).matches(": use SQLite\n").count(), 1);
+        },
+    },
+    Other { arguments: &["memory", "compact"], prepare: old_notes, check: old_notes_are_archived },
 ];
+
+/// Notes of months that are over: of a session, of the Python tool and of somebody's hand.
+fn old_notes(world: &World) {
+    for (month, day) in [("2026-09", "2026-09-30"), ("2026-10", "2026-10-01"), ("2026-10", "2026-10-02")] {
+        let header = format!("<!-- agent-handover | layer1 | {day} -->\n");
+        let note = format!("<!-- note run=OLD step=note at={day}T10:00:00Z -->\nnote of {day}\n<!-- /note -->\n");
+        world.write(&format!("memory/layer1/{month}/general-{day}.md"), format!("{header}by hand {day}\n{note}"));
+    }
+    world.write("memory/layer1/2026-10/other-2026-10-01.md", "of the Python tool, without an end");
+}
+
+/// Every note of the past stands in exactly one place.
+fn old_notes_are_archived(world: &World) {
+    let memory: String =
+        world.tree().into_iter().filter(|(path, _)| path.starts_with("memory/")).map(|(_, text)| text).collect();
+    for line in [
+        "note of 2026-09-30\n<!-- /note",
+        "note of 2026-10-01\n<!-- /note",
+        "note of 2026-10-02\n<!-- /note",
+        "\nby hand 2026-10-02\n",
+        "\nof the Python tool, without an end\n",
+    ] {
+        assert_eq!(memory.matches(line).count(), 1, "{line}");
+    }
+    // An empty directory may have been left.
+    assert!(!world.tree().keys().any(|path| path.starts_with("memory/layer1/2026-")), "{:?}", world.tree().keys());
+    assert!(world.exists("memory/layer3/2026-09-general-archive.md"));
+}
+
+/// What a killed capture said stands there once, whoever says it again.
+fn captured_once(world: &World) {
+    let (state, notes) = (world.read(STATE), world.read(NOTES));
+    for text in ["- ship it\n", "- use SQLite\n", "- write docs\n"] {
+        assert_eq!(state.matches(text).count(), 1, "{state}");
+    }
+    assert!(state.starts_with("free text\n"), "{state}");
+    for told in [": ship it\n", ": use SQLite\n", ": write docs\n", "- cleared goal "] {
+        assert_eq!(notes.matches(told).count(), 1, "{notes}");
+    }
+}
 
 /// A run that was killed while it wrote a note, with its temporary still there.
 fn unfinished(world: &World) {

@@ -116,7 +116,8 @@ fn every_config_that_is_shown_loads_without_a_problem() {
 fn the_example_shows_every_key() {
     let example = text("handover.toml.example");
     let probe = "zzz = 1\n[handover]\nzzz = 1\n[backend]\nzzz = 1\n[guard]\nzzz = 1\n[warmup]\nzzz = 1\n\
-        [[step]]\nname = \"a\"\nkind = \"command\"\nrun = [\"x\"]\nzzz = 1\n[[step]]\nname = \"b\"\nkind = \"note\"\nzzz = 1\n";
+        [[step]]\nname = \"a\"\nkind = \"command\"\nrun = [\"x\"]\nzzz = 1\n[[step]]\nname = \"b\"\nkind = \"note\"\nzzz = 1\n\
+        [[step]]\nname = \"c\"\nkind = \"compact\"\nzzz = 1\n[category.decision]\nzzz = 1\n";
     let error = Config::parse(Path::new("probe"), probe, &steps::readers()).unwrap_err();
     // What only the Python tool's files use is not shown.
     let theirs = ["note", "checkpoint", "repo_dir"];
@@ -124,7 +125,9 @@ fn the_example_shows_every_key() {
     for problem in &error.problems().unwrap().problems {
         let known = problem.help.as_ref().and_then(|help| help.strip_prefix("known here: ")).expect("a list of keys");
         for key in known.split(", ").map(|key| key.trim_matches('`')).filter(|key| !theirs.contains(key)) {
-            let shown = example.contains(&format!("{key} ")) || example.contains(&format!("[{key}]"));
+            let shown = example.contains(&format!("{key} "))
+                || example.contains(&format!("[{key}]"))
+                || example.contains(&format!("[{key}."));
             assert!(shown, "`{key}` is not in the example");
             seen += 1;
         }

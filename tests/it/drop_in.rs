@@ -95,7 +95,7 @@ fn unknown_keys_are_told_and_ignored_and_wrong_types_are_not() {
         output.stderr.lines().filter(|line| line.starts_with("note:")).collect::<Vec<_>>().join("\n"),
         str![[r#"
 note: unknown key `memorydir` in `[handover]` is ignored, as the Python tool does (did you mean `memory_dir`?)
-note: unknown key `extra` in the file is ignored, as the Python tool does (known here: `handover`, `note`, `backend`, `guard`, `warmup`, `step`)
+note: unknown key `extra` in the file is ignored, as the Python tool does (known here: `handover`, `note`, `backend`, `guard`, `warmup`, `category`, `step`)
 "#]]
     );
     world.write("handover.toml", "[backend]\ntype = \"null\"\npush = \"false\"\n");

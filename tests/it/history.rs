@@ -536,7 +536,7 @@ fn a_run_archives_the_handoff_it_is_given() {
     let world = world();
     world.write("../handoff.md", YAML);
     let output = world.run(&["run", "--handoff", "../handoff.md", "--agent", "codex"]).expect(0);
-    assert_eq!(output.stdout, "handover steps executed: facts, history, publish\n");
+    assert_eq!(output.stdout, "handover steps executed: facts, state, history, publish\n");
     assert!(world.read(LATEST).contains("agent: \"codex\""));
     world.run(&["history", "validate", "--sessions"]).expect(0);
     world.write("../bad.md", "---\na: 1\n---\n");

@@ -19,6 +19,7 @@ mod events;
 mod git_facts;
 mod history;
 mod hostile;
+mod memory;
 mod python_peer;
 mod secrets;
 mod support;

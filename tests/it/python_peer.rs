@@ -230,7 +230,7 @@ fn a_file_is_synced_before_it_gets_its_name_and_its_directory_after() {
     }
     let trace = std::fs::read_to_string(trace).unwrap();
     let lines: Vec<&str> = trace.lines().collect();
-    let renamed = lines.iter().position(|line| line.contains("rename")).expect("a rename");
+    let renamed = lines.iter().rposition(|line| line.contains("rename")).expect("a rename");
     assert!(lines[renamed - 1].contains("fsync(") && lines[renamed - 1].contains(".tmp>"), "{trace}");
     assert!(lines[renamed + 1].contains("fsync(") && lines[renamed + 1].contains("/layer2>"), "{trace}");
     assert!(lines[renamed + 2].contains("checkpoint.db-wal>"), "{trace}");

@@ -1,0 +1,102 @@
+//! What a session says about itself as one JSON object: glee's keys and aliases, and the user's own categories.
+
+use serde_json::{Map, Value};
+
+use super::Edits;
+use super::state::tidy;
+use crate::base::text;
+use crate::config::category::{BUILT_IN, Categories};
+use crate::error::{Error, Result};
+use crate::git;
+
+/// More than this is no item that anybody reads.
+pub const MAX_ITEM: usize = 64 << 10;
+/// What glee knows beside the categories; it says nothing that is kept here.
+const IGNORED: [&str; 3] = ["source", "session_id", "timestamp"];
+
+/// Everything in it, or an error about the first thing that cannot be kept.
+pub fn parse(data: &str, categories: &Categories) -> Result<(Edits, Option<String>)> {
+    let document: Value = serde_json::from_str(data).map_err(|cause| {
+        Error::bad_data("the capture is not JSON")
+            .cause(cause)
+            .hint("give one object, such as '{\"goal\": \"ship it\", \"decisions\": [\"use SQLite\"]}'")
+    })?;
+    let Value::Object(mut object) = document else {
+        return Err(Error::bad_data("the capture must be one JSON object"));
+    };
+    let mut edits = Edits::default();
+    let commit = base(object.remove("git_base"))?;
+    if let Some(clear) = object.remove("clear") {
+        edits.clear = texts("clear", clear)?
+            .iter()
+            .map(|word| {
+                let named = categories.named(word);
+                named.ok_or_else(|| Error::bad_data(format!("`clear`: `{}` is no category", text::one_line(word, 40))))
+            })
+            .collect::<Result<_>>()?;
+    }
+    for known in BUILT_IN {
+        let given: Vec<(&str, Value)> =
+            known.keys.iter().filter_map(|key| object.remove(*key).map(|value| (*key, value))).collect();
+        if let Some((key, value)) = given.into_iter().next() {
+            edits.put(known.name, texts(key, value)?);
+        }
+    }
+    for name in categories.extra() {
+        if let Some(value) = object.remove(name) {
+            edits.put(name, texts(name, value)?);
+        }
+    }
+    refuse_the_rest(&object, categories)?;
+    Ok((edits, commit))
+}
+
+/// The commit the session began at. It is only ever shown or compared, but nothing that could be an option passes.
+fn base(value: Option<Value>) -> Result<Option<String>> {
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
+        Some(Value::String(text)) if git::is_object_id(text.trim()) => Ok(Some(text.trim().to_owned())),
+        Some(_) => Err(Error::bad_data("`git_base` must be a commit id")),
+    }
+}
+
+/// Nothing, one text or several. Absent, null and empty all mean that nothing is said; only `clear` empties.
+fn texts(key: &str, value: Value) -> Result<Vec<String>> {
+    let items = match value {
+        Value::Array(items) => items,
+        one => vec![one],
+    };
+    let mut texts = Vec::new();
+    for item in items {
+        let item = match item {
+            Value::Null => continue,
+            Value::String(text) => tidy(&text),
+            Value::Bool(_) | Value::Number(_) => item.to_string(),
+            Value::Array(_) | Value::Object(_) => {
+                return Err(Error::bad_data(format!("`{key}` must be a text or a list of texts")));
+            }
+        };
+        check(&item).map_err(|reason| Error::bad_data(format!("an item of `{key}` {reason}")))?;
+        if !item.is_empty() {
+            texts.push(item);
+        }
+    }
+    Ok(texts)
+}
+
+pub fn check(item: &str) -> Result<(), &'static str> {
+    if item.len() > MAX_ITEM { Err("is larger than 64 KiB") } else { Ok(()) }
+}
+
+/// What nobody knows is most likely misspelt, and would be lost without a word.
+fn refuse_the_rest(object: &Map<String, Value>, categories: &Categories) -> Result<()> {
+    let Some(key) = object.keys().find(|key| !IGNORED.contains(&key.as_str())) else { return Ok(()) };
+    let known =
+        || BUILT_IN.iter().flat_map(|known| known.keys.iter().copied()).chain(categories.extra()).chain(["clear"]);
+    let error = Error::bad_data(format!("unknown key `{}` in the capture; nothing was kept", text::one_line(key, 40)));
+    Err(match text::nearest(key, known()) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("a category of your own needs a table `[category.NAME]` in handover.toml"),
+    })
+}

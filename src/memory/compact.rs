@@ -1,0 +1,220 @@
+//! Rolls finished months of layer 1 into layer 3. Notes go only after the archive that holds them was read back.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use chrono::{DateTime, FixedOffset, NaiveDate};
+
+use super::archive::{self, Entry, Month};
+use super::{Memory, header};
+use crate::base::fs::{self, Depth};
+use crate::base::text;
+use crate::error::{Error, Result};
+use crate::guard::{Brake, Stop};
+
+/// What to compact.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// Only this month.
+    pub month: Option<Month>,
+    /// Only what ended before this day, which is the first that is not over yet or earlier.
+    pub before: NaiveDate,
+    pub tag: Option<String>,
+    /// The notes stay where they are, too.
+    pub keep_notes: bool,
+    /// Only say what would be done.
+    pub dry_run: bool,
+}
+
+/// The notes of one month and tag.
+#[derive(Clone, Debug)]
+pub struct Rolled {
+    pub month: Month,
+    pub tag: String,
+    pub archive: PathBuf,
+    /// How many day files there were.
+    pub files: usize,
+    /// How many notes and texts came from them.
+    pub entries: usize,
+}
+
+#[derive(Debug, Default)]
+pub struct Compaction {
+    pub rolled: Vec<Rolled>,
+    /// Why it ended before the end.
+    pub stopped: Option<Stop>,
+}
+
+/// The day files of one month and tag.
+struct Source {
+    month: Month,
+    tag: String,
+    files: Vec<(NaiveDate, PathBuf)>,
+}
+
+/// The first day that is not over long enough: months that ended by then are finished.
+pub fn ended_before(now: &DateTime<FixedOffset>, older_than: Option<Duration>) -> NaiveDate {
+    let ago = older_than.and_then(|ago| chrono::Duration::from_std(ago).ok()).unwrap_or_default();
+    now.checked_sub_signed(ago).map_or(NaiveDate::MIN, |then| then.date_naive())
+}
+
+impl Memory {
+    /// Whether there are any notes to compact. Reads no file.
+    pub fn has_notes(&self, selection: &Selection) -> Result<bool> {
+        Ok(!self.sources(selection)?.is_empty())
+    }
+
+    /// `progress` gets how many of how many day files are done.
+    pub fn compact(
+        &self,
+        selection: &Selection,
+        brake: &Brake,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Compaction> {
+        let sources = self.sources(selection)?;
+        let total = sources.iter().map(|source| source.files.len()).sum();
+        let mut compaction = Compaction::default();
+        let mut done = 0;
+        for source in sources {
+            if let Some(stop) = brake.pressed().filter(|_| !selection.dry_run) {
+                compaction.stopped = Some(stop);
+                break;
+            }
+            progress(done, total);
+            done += source.files.len();
+            compaction.rolled.extend(self.roll(&source, selection)?);
+        }
+        progress(total, total);
+        Ok(compaction)
+    }
+
+    /// What there is to compact, oldest first.
+    fn sources(&self, selection: &Selection) -> Result<Vec<Source>> {
+        let layer = self.directory.join("layer1");
+        let mut sources: BTreeMap<(Month, String), Vec<(NaiveDate, PathBuf)>> = BTreeMap::new();
+        let wanted = selection.tag.as_deref().map(text::safe_file_name);
+        let mut names = if layer.is_dir() { fs::names(&layer)? } else { Vec::new() };
+        names.sort_unstable();
+        for name in names {
+            let Some(month) = Month::parse(&name) else { continue };
+            if selection.month.is_some_and(|only| only != month) || month.end() > selection.before {
+                continue;
+            }
+            let directory = layer.join(&name);
+            fs::refuse_symlinks(&self.directory, &directory)?;
+            for file in fs::names(&directory)? {
+                if let Some((tag, day)) = split_name(&file)
+                    && wanted.as_deref().is_none_or(|wanted| wanted == tag)
+                {
+                    sources.entry((month, tag.to_owned())).or_default().push((day, directory.join(&file)));
+                }
+            }
+        }
+        let sorted = sources.into_iter().map(|((month, tag), mut files)| {
+            files.sort_unstable();
+            Source { month, tag, files }
+        });
+        Ok(sorted.collect())
+    }
+
+    pub fn archive_path(&self, month: Month, tag: &str) -> PathBuf {
+        self.directory.join("layer3").join(format!("{month}-{}-archive.md", text::safe_file_name(tag)))
+    }
+
+    /// One month and tag. `None` if there was nothing new in it and nothing to remove.
+    fn roll(&self, source: &Source, selection: &Selection) -> Result<Option<Rolled>> {
+        let path = self.archive_path(source.month, &source.tag);
+        let _alone = if selection.dry_run { None } else { Some(self.make_way(&path)?) };
+        let mut files = Vec::new();
+        for (day, file) in &source.files {
+            fs::refuse_symlinks(&self.directory, file)?;
+            // Gone if somebody else compacted it while we waited.
+            if let Some(content) = fs::read_if_exists(file)? {
+                files.push((*day, file, content));
+            }
+        }
+        let mut entries: Vec<Entry<'_>> =
+            files.iter().flat_map(|(day, _, content)| archive::of_notes(content, *day)).collect();
+        archive::sort(&mut entries);
+        let old = fs::read_if_exists(&path)?;
+        let mut all = old.as_deref().map(archive::parse).unwrap_or_default();
+        let count = entries.len();
+        all.extend(entries.iter().cloned());
+        archive::sort(&mut all);
+        let new = archive::write(source.month, &source.tag, &all);
+        let is_new = !all.is_empty() && old.as_deref() != Some(&new);
+        let rolled = Rolled {
+            month: source.month,
+            tag: source.tag.clone(),
+            archive: path.clone(),
+            files: files.len(),
+            entries: count,
+        };
+        if selection.dry_run {
+            return Ok((is_new || !selection.keep_notes && !files.is_empty()).then_some(rolled));
+        }
+        if is_new {
+            fs::replace(&path, &new)?;
+        }
+        if selection.keep_notes {
+            return Ok(is_new.then_some(rolled));
+        }
+        if !entries.is_empty() {
+            self.make_sure(&path, &entries)?;
+        }
+        self.remove_notes(&files)?;
+        Ok((!files.is_empty()).then_some(rolled))
+    }
+
+    /// Reads the archive back and looks for every entry in it.
+    fn make_sure(&self, path: &std::path::Path, entries: &[Entry<'_>]) -> Result<()> {
+        let written = fs::read(path)?;
+        let mut found = archive::parse(&written).into_iter();
+        // Both are sorted, so one walk through both finds them all.
+        for entry in entries {
+            if !found.any(|candidate| candidate == *entry) {
+                return Err(Error::bug(format!(
+                    "`{}` does not hold all that was written to it; no note was removed",
+                    path.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Only what still is as it was read: somebody may have an editor open.
+    fn remove_notes(&self, files: &[(NaiveDate, &PathBuf, Vec<u8>)]) -> Result<()> {
+        let mut unchanged = Vec::new();
+        for (_, path, content) in files {
+            if fs::read_if_exists(path)?.as_deref() == Some(content) {
+                unchanged.push(path.as_path());
+            }
+        }
+        fs::remove_files(&unchanged)?;
+        if let Some(directory) = files.first().and_then(|(_, path, _)| path.parent()) {
+            fs::sweep_temporaries(directory, Depth::Directory)?;
+            if fs::names(directory)?.is_empty() {
+                fs::remove_empty_directory(directory)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the archive of its month has this note already: then it is not written again.
+    pub(super) fn is_archived(&self, tag: &str, date: NaiveDate, note: &super::note::Note) -> Result<bool> {
+        let Some(file) = fs::read_if_exists(&self.archive_path(Month::of(date), tag))? else { return Ok(false) };
+        let is_it = |entry: &Entry<'_>| matches!(&entry.what, archive::What::Note(found) if found == note);
+        Ok(archive::parse(&file).iter().any(is_it))
+    }
+}
+
+/// `<tag>-YYYY-MM-DD.md`
+pub fn split_name(name: &str) -> Option<(&str, NaiveDate)> {
+    let stem = name.strip_suffix(".md")?;
+    let at = stem.len().checked_sub(11)?;
+    let (tag, date) = (stem.get(..at)?, stem.get(at..)?.strip_prefix('-')?);
+    let day: NaiveDate = date.parse().ok()?;
+    // The one way to write it that we write, so that its header is the one we know.
+    (header("layer1", day).contains(date)).then_some((tag, day))
+}

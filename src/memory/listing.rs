@@ -1,0 +1,84 @@
+//! The notes of layers 1 and 3, one by one, and how much there is of everything.
+
+use super::archive::{self, Entry, Month, What};
+use super::{Memory, compact};
+use crate::base::{fs, text};
+use crate::error::Result;
+
+/// A note, or a text of others that stands beside notes.
+pub struct Listed {
+    /// Empty for a text of others.
+    pub run: String,
+    pub step: String,
+    pub at: String,
+    pub agent: String,
+    pub tag: String,
+    pub text: String,
+}
+
+/// Every note of a layer, oldest month first. One file is in memory at a time.
+pub fn notes(memory: &Memory, layer: u8, tag: Option<&str>, tell: &mut dyn FnMut(Listed)) -> Result<()> {
+    let tag = tag.map(text::safe_file_name);
+    let is_wanted = |found: &str| tag.as_deref().is_none_or(|tag| tag == found);
+    if layer == 3 {
+        for name in names(&memory.directory.join("layer3"))? {
+            let Some((_, found)) = archive_name(&name).filter(|(_, found)| is_wanted(found)) else { continue };
+            let file = fs::read(&memory.directory.join("layer3").join(&name))?;
+            archive::parse(&file).into_iter().for_each(|entry| tell(listed(entry, found)));
+        }
+        return Ok(());
+    }
+    let directory = memory.directory.join("layer1");
+    for month in names(&directory)?.into_iter().filter(|name| Month::parse(name).is_some()) {
+        let mut days: Vec<_> = names(&directory.join(&month))?;
+        days.sort_by(|a, b| {
+            compact::split_name(a).map(|(_, day)| day).cmp(&compact::split_name(b).map(|(_, day)| day))
+        });
+        for name in days {
+            let Some((found, day)) = compact::split_name(&name).filter(|(found, _)| is_wanted(found)) else { continue };
+            let file = fs::read(&directory.join(&month).join(&name))?;
+            archive::of_notes(&file, day).into_iter().for_each(|entry| tell(listed(entry, found)));
+        }
+    }
+    Ok(())
+}
+
+fn listed(entry: Entry<'_>, tag: &str) -> Listed {
+    let (run, step, agent, content) = match entry.what {
+        What::Note(note) => (note.run, note.step, note.agent, note.content),
+        What::Text(text) => (String::new(), String::new(), String::new(), text),
+    };
+    let text = String::from_utf8_lossy(&content).into_owned();
+    Listed { run, step, at: entry.time, agent, tag: tag.to_owned(), text }
+}
+
+/// `YYYY-MM-<tag>-archive.md`
+pub fn archive_name(name: &str) -> Option<(Month, &str)> {
+    let stem = name.strip_suffix("-archive.md")?;
+    Some((Month::parse(stem.get(..7)?)?, stem.get(7..)?.strip_prefix('-')?))
+}
+
+fn names(directory: &std::path::Path) -> Result<Vec<String>> {
+    let mut names = if directory.is_dir() { fs::names(directory)? } else { Vec::new() };
+    names.sort_unstable();
+    Ok(names)
+}
+
+pub struct Measure {
+    pub state_bytes: usize,
+    pub note_files: usize,
+    pub note_months: usize,
+    pub archives: usize,
+}
+
+pub fn measure(memory: &Memory) -> Result<Measure> {
+    let layer1 = memory.directory.join("layer1");
+    let months: Vec<String> = names(&layer1)?.into_iter().filter(|name| Month::parse(name).is_some()).collect();
+    let mut note_files = 0;
+    for month in &months {
+        note_files += names(&layer1.join(month))?.iter().filter(|name| compact::split_name(name).is_some()).count();
+    }
+    let archives = names(&memory.directory.join("layer3"))?.iter().filter(|name| archive_name(name).is_some()).count();
+    let state_bytes = fs::read_if_exists(&memory.state_path())?.unwrap_or_default().len();
+    Ok(Measure { state_bytes, note_files, note_months: months.len(), archives })
+}

@@ -1,0 +1,106 @@
+//! The comment lines that structure memory files: `<!-- name key=value … -->`, alone at the start of a line.
+
+use std::fmt::Write;
+
+const OPEN: &str = "<!-- ";
+const END: &str = " -->";
+
+/// The line, without its end.
+pub fn line(name: &str, attributes: &[(&str, &str)]) -> String {
+    let mut line = format!("{OPEN}{name}");
+    for (key, value) in attributes.iter().filter(|(_, value)| !value.is_empty()) {
+        let _ = write!(line, " {key}={}", encode(value));
+    }
+    line.push_str(END);
+    line
+}
+
+/// What a marker of this name says.
+pub struct Attributes<'a>(&'a str);
+
+pub fn read<'a>(line: &'a [u8], name: &str) -> Option<Attributes<'a>> {
+    // Asked of every line of every file: most are no comment at all.
+    let rest = line.strip_prefix(OPEN.as_bytes())?.strip_prefix(name.as_bytes())?;
+    let rest = std::str::from_utf8(rest.trim_ascii_end()).ok()?.strip_suffix(END)?;
+    (rest.is_empty() || rest.starts_with(' ')).then_some(Attributes(rest))
+}
+
+impl Attributes<'_> {
+    pub fn get(&self, key: &str) -> Option<String> {
+        self.0.split(' ').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('=')).map(decode)
+    }
+
+    /// Empty if it is not there.
+    pub fn text(&self, key: &str) -> String {
+        self.get(key).unwrap_or_default()
+    }
+}
+
+/// Puts a backslash before each line that would be read as one of these markers, and before each that has one already.
+pub fn escape(text: &[u8], markers: &[&str]) -> Vec<u8> {
+    let mut escaped = Vec::with_capacity(text.len());
+    for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
+        if number > 0 {
+            escaped.push(b'\n');
+        }
+        if is_like(line, markers) {
+            escaped.push(b'\\');
+        }
+        escaped.extend(line);
+    }
+    escaped
+}
+
+pub fn unescape(text: &[u8], markers: &[&str]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
+        if number > 0 {
+            plain.push(b'\n');
+        }
+        let is_escaped = line.first() == Some(&b'\\') && is_like(line, markers);
+        plain.extend(if is_escaped { &line[1..] } else { line });
+    }
+    plain
+}
+
+fn is_like(line: &[u8], markers: &[&str]) -> bool {
+    // Nearly every line is told by its first byte.
+    if !matches!(line.first(), Some(b'\\' | b'<')) {
+        return false;
+    }
+    let backslashes = line.iter().take_while(|byte| **byte == b'\\').count();
+    markers.iter().any(|marker| line[backslashes..].starts_with(marker.as_bytes()))
+}
+
+/// Percent-encodes what could end the attribute, the line or the comment.
+fn encode(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~:/@+".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
+}
+
+fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut value = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = (bytes[at] == b'%').then(|| text.get(at + 1..at + 3)).flatten();
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                value.push(byte);
+                at += 3;
+            }
+            None => {
+                value.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&value).into_owned()
+}

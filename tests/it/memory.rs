@@ -1,0 +1,630 @@
+//! The three layers by item: capture, add, list, done, delete, overview, compact. glee's pitfalls each have a test here.
+
+use serde_json::{Value, json};
+
+use super::support::*;
+
+const JUNE: &str = "2026-06-15T10:00:00Z";
+
+fn capture(world: &World, data: &Value) -> Value {
+    world.run(&["memory", "capture", "--data", &data.to_string()]).expect(0).json()
+}
+
+fn items(world: &World, category: &str) -> Vec<String> {
+    let answer = world.run(&["memory", "list", "--category", category, "--json"]).expect(0).json();
+    answer["items"].as_array().unwrap().iter().map(|item| item["text"].as_str().unwrap().to_owned()).collect()
+}
+
+fn id(world: &World, text: &str) -> String {
+    let answer = world.run(&["memory", "list", "--json"]).expect(0).json();
+    let item = answer["items"].as_array().unwrap().iter().find(|item| item["text"] == text).cloned();
+    item.unwrap_or_else(|| panic!("no item says {text}"))["id"].as_str().unwrap().to_owned()
+}
+
+/// The same command at another time.
+fn at(world: &World, now: &str, arguments: &[&str]) -> Output {
+    let mut command = world.command(arguments);
+    command.env("AGENT_HANDOVER_TEST_NOW", now);
+    finish(&mut command)
+}
+
+#[test]
+fn a_capture_takes_glees_keys_and_aliases() {
+    let world = World::new();
+    let answer = capture(
+        &world,
+        &json!({
+            "current_goal": "ship", "objective": "not this", "key_constraints": ["c1", "c2"],
+            "recent_decisions": "one text is one item", "open_loop": ["l1", null, " ", 7, true],
+            "changes": ["M\tsrc/main.rs"], "summary": "did it", "source": "capture", "session_id": "x",
+        }),
+    );
+    assert_eq!(
+        answer,
+        json!({
+            "schema": "agent-handover/memory-capture/1",
+            "added": { "goal": 1, "constraint": 2, "decision": 1, "open_loop": 3, "recent_change": 1, "session_summary": 1 },
+            "cleared": {}, "dropped": {},
+        })
+    );
+    assert_eq!(items(&world, "goal"), ["ship"]);
+    assert_eq!(items(&world, "constraints"), ["c1", "c2"]);
+    assert_eq!(items(&world, "open_loop"), ["l1", "7", "true"]);
+    assert_eq!(items(&world, "recent_change"), ["M\tsrc/main.rs"]);
+}
+
+#[test]
+fn a_capture_comes_from_a_flag_a_file_or_standard_input() {
+    let world = World::new();
+    world.write("capture.json", r#"{"goal": "from a file"}"#);
+    world.run(&["memory", "capture", "--file", "capture.json"]).expect(0);
+    assert_eq!(items(&world, "goal"), ["from a file"]);
+    world.run(&["memory", "capture", "--json", r#"{"goal": "by glee's flag"}"#]).expect(0);
+    assert_eq!(items(&world, "goal"), ["by glee's flag"]);
+    let mut child = world.command(&["memory", "capture"]);
+    child.stdin(std::fs::File::open(world.path("capture.json")).unwrap());
+    finish(&mut child).expect(0);
+    assert_eq!(items(&world, "goal"), ["from a file"]);
+}
+
+/// glee clears a category when a key is there and empty, so a session that said nothing erases the state.
+#[test]
+fn absent_is_not_empty_and_only_clear_empties() {
+    let world = World::new();
+    capture(&world, &json!({ "goal": "ship", "open_loops": ["l1"], "constraints": ["c"] }));
+    let answer = capture(&world, &json!({ "goal": "", "open_loops": [], "constraints": null, "decisions": [] }));
+    assert_eq!((&answer["added"], &answer["cleared"]), (&json!({}), &json!({})));
+    assert_eq!((items(&world, "goal"), items(&world, "open_loop")), (vec!["ship".to_owned()], vec!["l1".to_owned()]));
+    let answer = capture(&world, &json!({ "clear": ["goal", "open_loops"] }));
+    assert_eq!(answer["cleared"], json!({ "goal": 1, "open_loop": 1 }));
+    assert_eq!(items(&world, "goal"), [""; 0]);
+    world.run(&["memory", "capture", "--clear", "constraint", "--data", "{}"]).expect(0);
+    assert_eq!(items(&world, "constraint"), [""; 0]);
+    // What left layer 2 is in layer 1.
+    assert!(world.read(NOTES).contains(": ship\n") && world.read(NOTES).contains("- cleared constraint "));
+}
+
+/// glee's retention deletes what is new once a category is full.
+#[test]
+fn twenty_captures_keep_the_newest_and_tell_the_rest() {
+    let world = World::new();
+    for number in 0..20 {
+        let decisions = [format!("d{number}a"), format!("d{number}b")];
+        capture(
+            &world,
+            &json!({ "decisions": decisions, "summary": format!("s{number}"), "goal": format!("g{number}") }),
+        );
+    }
+    let expected: Vec<String> = (12..20).flat_map(|n| [format!("d{n}a"), format!("d{n}b")]).skip(1).collect();
+    assert_eq!(items(&world, "decision"), expected);
+    assert_eq!(items(&world, "session_summary"), (10..20).map(|n| format!("s{n}")).collect::<Vec<_>>());
+    assert_eq!(items(&world, "goal"), ["g19"]);
+    let notes = world.read(NOTES);
+    for number in 0..20 {
+        for text in [format!("d{number}a"), format!("d{number}b"), format!("s{number}"), format!("g{number}")] {
+            assert!(notes.lines().any(|line| line.ends_with(&format!(": {text}"))), "{text} is lost");
+        }
+    }
+}
+
+/// glee stores a part of a capture when the rest fails.
+#[test]
+fn a_capture_is_kept_as_a_whole_or_not_at_all() {
+    let world = World::new();
+    capture(&world, &json!({ "goal": "ship" }));
+    let before = world.tree();
+    let huge = "x".repeat(70_000);
+    for (data, expected) in [
+        (r#"{"goal": "new", "desicions": ["d"]}"#.to_owned(), "did you mean `decisions`?"),
+        (r#"{"goal": "new", "decisions": [{"a": 1}]}"#.to_owned(), "`decisions` must be a text or a list of texts"),
+        (r#"{"goal": "new", "git_base": "--output=/tmp/x"}"#.to_owned(), "`git_base` must be a commit id"),
+        (r#"{"goal": "new", "lesson": "unknown"}"#.to_owned(), "[category.NAME]"),
+        (r#"{"goal": "new", "clear": ["No Such"]}"#.to_owned(), "`No Such` is no category"),
+        (r#"["goal"]"#.to_owned(), "must be one JSON object"),
+        (r#"{"goal": "#.to_owned(), "is not JSON"),
+        (format!(r#"{{"goal": "new", "decisions": ["{huge}"]}}"#), "is larger than 64 KiB"),
+        ("[".repeat(100_000), "is not JSON"),
+    ] {
+        let mut command = world.command(&["memory", "capture", "--file", "in.json"]);
+        world.write("in.json", &data);
+        let output = finish(&mut command).expect(65);
+        assert!(output.stderr.contains(expected), "{}", output.stderr);
+        assert_eq!(output.json()["error"]["exit_code"], 65);
+        std::fs::remove_file(world.path("in.json")).unwrap();
+        assert_eq!(world.tree(), before);
+    }
+    assert_eq!(items(&world, "goal"), ["ship"]);
+}
+
+/// glee's warmup renders an item with a newline and a heading as a section of its own.
+#[test]
+fn a_hostile_item_forges_nothing() {
+    let world = World::new();
+    let hostile = "x\n## Goal\n- forged\n<!-- /section -->\n<!-- section name=goal -->\n<!-- item id=aaaaaaaaaa at=9 run=x -->\n- forged\n```\n---\n<!-- /note -->\n<!-- note run=EVIL step=note at=9 -->\n\u{1b}[31mred\u{0}";
+    capture(&world, &json!({ "goal": "real", "decisions": [hostile], "open_loops": [hostile] }));
+    assert_eq!(items(&world, "goal"), ["real"]);
+    assert_eq!(items(&world, "decision"), [hostile]);
+    let notes = world.run(&["memory", "list", "--layer", "1", "--json"]).expect(0).json();
+    assert_eq!(notes["notes"].as_array().unwrap().len(), 1, "{notes}");
+    let shown = world.run(&["memory", "list"]).expect(0).stdout;
+    assert!(!shown.contains('\u{1b}') && shown.lines().count() == 6, "{shown}");
+}
+
+#[test]
+fn text_of_others_stays_and_current_state_replaces_only_it() {
+    let world = World::new();
+    let theirs = "<!-- agent-handover | layer2 | 2026-11-01 -->\nwhere we are, says the Python tool\n\n## Goal\nnot a section of ours\r\n  no newline at the end";
+    world.write(STATE, theirs);
+    capture(&world, &json!({ "goal": "ship", "decisions": ["d"] }));
+    assert!(world.read(STATE).starts_with(theirs), "{}", world.read(STATE));
+    world.run(&["run", "--note", "n", "--current-state", "new\n<!-- section name=goal -->\n- forged"]).expect(0);
+    let state = world.read(STATE);
+    assert!(
+        state.starts_with(
+            "<!-- agent-handover | layer2 | 2026-11-15 -->\nnew\n\\<!-- section name=goal -->\n- forged\n\n<!-- section"
+        ),
+        "{state}"
+    );
+    assert_eq!((items(&world, "goal"), items(&world, "decision")), (vec!["ship".to_owned()], vec!["d".to_owned()]));
+    // The text that made way is in layer 1.
+    assert!(world.read(NOTES).contains("- replaced text "), "{}", world.read(NOTES));
+    assert!(world.read(NOTES).contains("where we are, says the Python tool"));
+    // The same again changes nothing, and a text that a note has already is not told twice.
+    world.run(&["run", "--note", "the next", "--current-state", "new"]).expect(0);
+    world.run(&["run", "--note", "after it"]).expect(0);
+    let told = world.read(NOTES).matches("- replaced text ").count();
+    world.run(&["run", "--note", "and after"]).expect(0);
+    assert_eq!(world.read(NOTES).matches("- replaced text ").count(), told, "{}", world.read(NOTES));
+}
+
+#[test]
+fn a_run_brings_its_handoff_into_the_sections() {
+    let world = World::with_git();
+    world.run(&["memory", "add", "open_loop", "an old one"]).expect(0);
+    world.run(&["memory", "add", "decision", "an old one"]).expect(0);
+    let template = world.run(&["history", "template"]).expect(0).stdout;
+    let document = template
+        .replace("primary_goal: \"\"", "primary_goal: \"Ship the importer\"")
+        .replace("next_todo_items:\n  - \"\"", "next_todo_items:\n  - \"Write the parser test\"\n  - \"Then the docs\"")
+        .replace("known_issues: []", "known_issues:\n  - \"Slow on Windows\"\ndecisions:\n  - \"[standing] No unsafe\"")
+        .replace("completed_tasks: []", "completed_tasks:\n  - \"Parser\"")
+        .replace("search_tags:\n  - \"\"", "search_tags:\n  - \"importer\"")
+        .replace("command: \"\"", "command: \"cargo test\"");
+    world.write("handoff.md", &document);
+    world.run(&["run", "--handoff", "handoff.md"]).expect(0);
+    for (category, expected) in [
+        ("goal", vec!["Ship the importer"]),
+        ("open_loop", vec!["Write the parser test", "Then the docs"]),
+        ("known_issue", vec!["Slow on Windows"]),
+        ("decision", vec!["an old one", "[standing] No unsafe"]),
+        ("recent_change", vec!["Parser"]),
+    ] {
+        assert_eq!(items(&world, category), expected, "{category}");
+    }
+    let item = &world.run(&["memory", "list", "--category", "goal", "--json"]).expect(0).json()["items"][0];
+    assert_eq!(item["at"], "2026-11-15T10:04:05Z");
+    assert_eq!(item["run"].as_str().unwrap().len(), 26);
+    assert!(world.read(NOTES).contains("- cleared open_loop "), "{}", world.read(NOTES));
+}
+
+#[test]
+fn items_know_their_commit_and_a_given_base() {
+    let world = World::with_git();
+    world.git(&["-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "--allow-empty", "-m", "x"]);
+    let head = world.git(&["rev-parse", "HEAD"]);
+    capture(&world, &json!({ "goal": "ship" }));
+    let base = "0123456789abcdef0123456789abcdef01234567";
+    capture(&world, &json!({ "decisions": ["d"], "git_base": base }));
+    let answer = world.run(&["memory", "list", "--json"]).expect(0).json();
+    assert_eq!(answer["items"][0]["commit"], head[..12]);
+    assert_eq!(answer["items"][1]["commit"], base[..12]);
+}
+
+#[test]
+fn a_loop_is_done_an_item_deleted_and_both_are_told() {
+    let world = World::new();
+    capture(&world, &json!({ "open_loops": ["fix x", "fix y"], "decisions": ["d"], "goal": "g" }));
+    let (x, d) = (id(&world, "fix x"), id(&world, "d"));
+    let output = world.run(&["memory", "done", &x[..6]]).expect(0);
+    assert_eq!(output.stdout, format!("done {x}: fix x\n"));
+    assert_eq!(items(&world, "open_loop"), ["fix y"]);
+    assert!(world.read(NOTES).contains(&format!("- done open_loop {x}: fix x\n")));
+    assert!(world.read(STATE).contains(&format!("<!-- gone id={x} at=2026-11-15T10:04:05Z -->")));
+    world.run(&["memory", "done", &x]).expect(1);
+    let output = world.run(&["memory", "done", &d]).expect(64);
+    assert!(output.stderr.contains(&format!("`agent-handover memory delete {d}`")), "{}", output.stderr);
+    let answer = world.run(&["memory", "delete", &d, "--json"]).expect(0).json();
+    assert_eq!(
+        answer,
+        json!({ "schema": "agent-handover/memory-deleted/1", "id": d, "category": "decision", "text": "d" })
+    );
+    assert_eq!(items(&world, "decision"), [""; 0]);
+    assert_eq!(items(&world, "goal"), ["g"]);
+}
+
+#[test]
+fn an_ambiguous_id_is_refused_with_what_it_could_mean() {
+    let world = World::new();
+    let many: Vec<String> = (0..40).map(|number| format!("change {number}")).collect();
+    world.write("handover.toml", "[category.recent_change]\nkeep = 40\n[[step]]\nname = \"n\"\nkind = \"note\"\n");
+    capture(&world, &json!({ "recent_changes": many }));
+    let answer = world.run(&["memory", "list", "--json"]).expect(0).json();
+    let ids: Vec<&str> = answer["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), 40);
+    // Forty ids and sixteen digits: one of them begins two.
+    let first = "0123456789abcdef".chars().find(|c| ids.iter().filter(|id| id.starts_with(*c)).count() > 1).unwrap();
+    let output = world.run(&["memory", "delete", &first.to_string()]).expect(64);
+    for id in ids.iter().filter(|id| id.starts_with(first)) {
+        assert!(output.stderr.contains(id), "{}", output.stderr);
+    }
+    world.run(&["memory", "delete", ""]).expect(1);
+}
+
+#[test]
+fn categories_are_configurable_and_users_have_their_own() {
+    let world = World::with_config(
+        "[category.decision]\nkeep = 2\n[category.lesson]\nmode = \"clear\"\nkeep = 3\n[[step]]\nname = \"n\"\nkind = \"note\"\n",
+    );
+    for number in 0..4 {
+        capture(&world, &json!({ "decisions": [format!("d{number}")], "lesson": [format!("l{number}")] }));
+    }
+    assert_eq!(items(&world, "decision"), ["d2", "d3"]);
+    assert_eq!(items(&world, "lesson"), ["l3"]);
+    world.run(&["memory", "add", "api-note", "one that no config names"]).expect(0);
+    assert!(world.read(STATE).contains("## Api note\n"), "{}", world.read(STATE));
+    let output = world.run(&["memory", "add", "desicion", "x"]).expect(64);
+    assert!(output.stderr.contains("did you mean `decision`?"), "{}", output.stderr);
+    world.run(&["memory", "add", "Bad Name", "x"]).expect(64);
+    world.run(&["memory", "add", "decision", "  \n "]).expect(64);
+    let wrong = World::with_config(
+        "[category.decision]\nmode = \"sometimes\"\nkeeep = 1\n[category.\"B c\"]\n[[step]]\nname = \"n\"\nkind = \"note\"\n",
+    );
+    let output = wrong.run(&["memory", "list"]).expect(65);
+    for part in ["`clear` or `append`", "did you mean `keep`?", "`B c` cannot be a category"] {
+        assert!(output.stderr.contains(part), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn secrets_and_pause_hold_for_items_too() {
+    let world = World::new();
+    let key = ["AKIA", "IOSFODNN7EXAMPLQ"].concat();
+    let output = world.run(&["memory", "add", "decision", &format!("the key is {key}")]).expect(5);
+    assert!(output.stderr.contains("looks like a secret") && !output.stderr.contains(&key), "{}", output.stderr);
+    assert!(!world.exists("memory"));
+    world.write("PAUSE", "not now");
+    for arguments in [
+        &["memory", "add", "decision", "d"][..],
+        &["memory", "capture", "--data", "{\"goal\": \"g\"}"],
+        &["memory", "compact"],
+        &["compact"],
+    ] {
+        world.run(arguments).expect(3);
+    }
+    assert!(!world.exists("memory") && !world.exists(".agent-handover"));
+}
+
+/// glee finds nothing from a subdirectory.
+#[test]
+fn a_subdirectory_belongs_to_the_project() {
+    let world = World::with_git();
+    capture(&world, &json!({ "goal": "ship" }));
+    std::fs::create_dir_all(world.path("src/deep")).unwrap();
+    let mut command = world.command(&["memory", "list"]);
+    let output = finish(command.current_dir(world.path("src/deep"))).expect(0);
+    assert!(output.stdout.contains("ship"));
+    assert_eq!(world.git(&["status", "--porcelain"]), "", "memory stays out of `git status`");
+}
+
+/// glee's database takes one writer and prints its errors as context.
+#[test]
+fn many_capture_at_once_and_nothing_is_lost() {
+    let world = World::with_config("[category.decision]\nkeep = 100\n[[step]]\nname = \"n\"\nkind = \"note\"\n");
+    let children: Vec<_> =
+        (0..12).map(|number| world.start(&["memory", "add", "decision", &format!("decision {number}")])).collect();
+    for child in children {
+        output(child).expect(0);
+    }
+    let mut found = items(&world, "decision");
+    found.sort();
+    let mut expected: Vec<String> = (0..12).map(|number| format!("decision {number}")).collect();
+    expected.sort();
+    assert_eq!(found, expected);
+    assert_eq!(world.read(NOTES).matches("- added decision ").count(), 12);
+}
+
+#[test]
+fn an_overview_says_what_there_is_and_how_old_it_is() {
+    let world = World::new();
+    let output = world.run(&["memory", "overview"]).expect(0);
+    assert!(output.stderr.contains("memory add overview"), "{}", output.stderr);
+    at(&world, "2026-11-01T00:00:00Z", &["memory", "add", "overview", "An importer.\nIt imports."]).expect(0);
+    capture(&world, &json!({ "decisions": ["a", "b"] }));
+    let output = world.run(&["memory", "overview"]).expect(0);
+    assert!(output.stdout.starts_with("An importer.\nIt imports.\n"), "{}", output.stdout);
+    assert!(output.stdout.contains("Decisions: 2\n"));
+    assert!(output.stderr.contains("14 days ago"), "{}", output.stderr);
+    // Replaced, never deleted before something replaces it.
+    world.run(&["memory", "add", "overview", "New."]).expect(0);
+    let json = world.run(&["memory", "overview", "--json"]).expect(0).json();
+    assert_eq!((&json["overview"]["text"], &json["overview_days"]), (&json!("New."), &json!(0)));
+    assert_eq!((&json["categories"]["decision"], &json["note_files"]), (&json!(2), &json!(2)));
+}
+
+#[test]
+fn lists_are_filtered_by_category_layer_tag_and_time() {
+    let world = World::new();
+    at(&world, "2026-11-01T00:00:00Z", &["memory", "add", "decision", "old"]).expect(0);
+    world.run(&["memory", "add", "decision", "new"]).expect(0);
+    world.run(&["run", "--note", "a note", "--tag", "web"]).expect(0);
+    for since in ["2026-11-10", "7d", "1 week"] {
+        let answer = world.run(&["memory", "list", "--since", since, "--json"]).expect(0).json();
+        assert_eq!(answer["items"].as_array().unwrap().len(), 1, "{since}");
+        assert_eq!(answer["items"][0]["text"], "new");
+    }
+    let notes = world.run(&["memory", "list", "--layer", "1", "--tag", "web", "--json"]).expect(0).json();
+    assert_eq!(notes["notes"].as_array().unwrap().len(), 1);
+    assert_eq!((&notes["notes"][0]["text"], &notes["notes"][0]["step"]), (&json!("a note"), &json!("note")));
+    world.run(&["memory", "list", "--tag", "web"]).expect(64);
+    world.run(&["memory", "list", "--layer", "1", "--category", "goal"]).expect(64);
+    world.run(&["memory", "list", "--layer", "4"]).expect(64);
+    world.run(&["memory", "list", "--since", "yesterday"]).expect(64);
+}
+
+#[test]
+fn an_older_run_that_comes_late_adds_its_decisions_and_replaces_nothing() {
+    let world = World::with_git();
+    let template = world.run(&["history", "template"]).expect(0).stdout;
+    let document = |goal: &str, decision: &str| {
+        template
+            .replace("primary_goal: \"\"", &format!("primary_goal: \"{goal}\""))
+            .replace("next_todo_items:\n  - \"\"", &format!("next_todo_items:\n  - \"Next for {goal}\""))
+            .replace("known_issues: []", &format!("known_issues: []\ndecisions:\n  - \"{decision}\""))
+            .replace("search_tags:\n  - \"\"", "search_tags:\n  - \"t\"")
+            .replace("command: \"\"", "command: \"cargo test\"")
+    };
+    world.write("handover.toml", "[[step]]\nname = \"gate\"\nkind = \"command\"\nshell = \"test -e open\"\n[[step]]\nname = \"state\"\nkind = \"state\"\n");
+    world.write("old.md", document("the old goal", "an old decision"));
+    at(&world, "2026-11-15T09:00:00Z", &["run", "--handoff", "old.md", "--current-state", "old text"]).expect(1);
+    world.write("handover.toml", "[[step]]\nname = \"state\"\nkind = \"state\"\n");
+    world.write("new.md", document("the new goal", "a new decision"));
+    world.run(&["run", "--handoff", "new.md", "--current-state", "new text"]).expect(1);
+    assert_eq!(items(&world, "decision"), ["a new decision"]);
+    world.write("open", "");
+    world.run(&["run", "--resume"]).expect(0);
+    assert_eq!(items(&world, "goal"), ["the new goal"]);
+    assert_eq!(items(&world, "open_loop"), ["Next for the new goal"]);
+    assert_eq!(items(&world, "decision"), ["an old decision", "a new decision"]);
+    assert!(world.read(STATE).contains("\nnew text\n") && !world.read(STATE).contains("old text"));
+}
+
+/// Twenty generations of run, kill, resume and compact carry every decision to the byte.
+#[test]
+fn decisions_survive_twenty_generations() {
+    let config = "[category.decision]\nkeep = 5\n[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"state\"\nkind = \"state\"\n[[step]]\nname = \"archive\"\nkind = \"compact\"\n";
+    let world = World::with_config(config);
+    let faults = ["fs.written", "fs.renamed", "fs.replaced", "step.acted", "checkpoint.intended", "fs.removed"];
+    let mut said = Vec::new();
+    for generation in 0..20 {
+        let now = format!("20{:02}-{:02}-10T10:00:00Z", 25 + generation / 12, generation % 12 + 1);
+        let decision =
+            format!("decision {generation}:\n  indented\n<!-- /note -->\n# heading \u{1f980}\ttab  two  spaces");
+        at(&world, &now, &["memory", "add", "decision", &decision]).expect(0);
+        said.push(decision);
+        let mut command = world.command(&["run", "--note", &format!("note {generation}")]);
+        command.env("AGENT_HANDOVER_TEST_NOW", &now);
+        let fault = faults[generation % faults.len()];
+        command.env("AGENT_HANDOVER_TEST_FAULT", format!("{fault}:{}=kill", generation % 3 + 1));
+        finish(&mut command);
+        at(&world, &now, &["run", "--resume"]).expect(0);
+    }
+    assert_eq!(items(&world, "decision"), said[15..]);
+    at(&world, "2027-01-01T00:00:00Z", &["memory", "compact"]).expect(0);
+    assert_eq!(std::fs::read_dir(world.path("memory/layer1")).unwrap().count(), 0);
+    let notes = world.run(&["memory", "list", "--layer", "3", "--json"]).expect(0).json();
+    let notes: Vec<&str> =
+        notes["notes"].as_array().unwrap().iter().map(|note| note["text"].as_str().unwrap()).collect();
+    for (generation, decision) in said.iter().enumerate() {
+        let indented = decision.replace('\n', "\n  ");
+        let added = notes.iter().flat_map(|note| note.split("- added decision ").skip(1));
+        assert_eq!(added.filter(|added| added[12..].starts_with(&indented)).count(), 1, "{generation}");
+        // A kill before the record is no handover; every other one left its note exactly once.
+        assert!(notes.iter().filter(|note| **note == format!("note {generation}")).count() <= 1, "{generation}");
+    }
+    assert_eq!(world.strays(), [""; 0]);
+}
+
+#[test]
+fn a_month_is_rolled_up_as_documented() {
+    let world = World::new();
+    at(
+        &world,
+        JUNE,
+        &[
+            "memory",
+            "capture",
+            "--data",
+            r#"{"decisions": ["Use SQLite"], "open_loops": ["fix x", "write docs"], "summary": "Set up src/main.rs"}"#,
+        ],
+    )
+    .expect(0);
+    let x = id(&world, "fix x");
+    at(&world, "2026-06-20T10:00:00Z", &["memory", "done", &x]).expect(0);
+    at(&world, "2026-06-20T11:00:00Z", &["run", "--note", "# Parser\nEdited src/main.rs and README.md."]).expect(0);
+    world.write("memory/layer1/2026-06/general-2026-06-21.md", "by hand, about src/main.rs\n");
+    let dry = world.run(&["compact", "--dry-run"]).expect(0);
+    assert_eq!(dry.stdout, "would be: 4 notes from 3 files in memory/layer3/2026-06-general-archive.md\n");
+    assert!(world.exists("memory/layer1/2026-06"));
+    let output = world.run(&["compact"]).expect(0);
+    assert_eq!(output.stdout, "4 notes from 3 files in memory/layer3/2026-06-general-archive.md\n");
+    snapbox::assert_data_eq!(
+        world.read("memory/layer3/2026-06-general-archive.md"),
+        snapbox::str![[r#"
+<!-- agent-handover | layer3 | 2026-06-30 -->
+<!-- roll-up month=2026-06 tag=general -->
+# 2026-06, general
+
+3 notes and 1 text of others, whole below. This part is made of them and written anew with them.
+
+## Decisions
+
+- 2026-06-15: Use SQLite
+
+## Work completed
+
+- 2026-06-15: Set up src/main.rs
+- 2026-06-20: Parser
+
+## Loops opened and closed
+
+- 2026-06-15 to 2026-06-20 (done): fix x
+
+## Loops still open
+
+- since 2026-06-15: write docs
+
+## Files most touched
+
+- src/main.rs (3 notes)
+- README.md (1 note)
+<!-- /roll-up -->
+
+## 2026-06-15
+
+<!-- note run=01KV5BJH80WM7T7VP9Q5MB26YS step=capture at=2026-06-15T10:00:00Z changes=e3b0c44298 -->
+- added decision 65f8c69dc3: Use SQLite
+- added open_loop 5dac24312f: fix x
+- added open_loop 503343d74f: write docs
+- added session_summary efd3ff799e: Set up src/main.rs
+<!-- /note -->
+
+## 2026-06-20
+
+<!-- note run=01KVJ7J4800PXBT48RSSFR943G step=done at=2026-06-20T10:00:00Z changes=5081dfa7a8 -->
+- done open_loop 5dac24312f: fix x
+<!-- /note -->
+<!-- note run=01KVJAZZW0C3PXBRPT7QAGJQG0 step=note at=2026-06-20T11:00:00Z -->
+# Parser
+Edited src/main.rs and README.md.
+<!-- /note -->
+
+## 2026-06-21
+
+<!-- text day=2026-06-21 -->
+by hand, about src/main.rs
+
+<!-- /text -->
+
+"#]]
+    );
+    // Quiet when there is nothing to do.
+    let output = world.run(&["compact"]).expect(0);
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("", ""));
+}
+
+#[test]
+fn compaction_takes_only_finished_months_and_what_was_asked_for() {
+    let world = World::new();
+    for (now, tag) in
+        [(JUNE, "a"), (JUNE, "b"), ("2026-09-01T00:00:00Z", "a"), ("2026-10-31T23:00:00Z", "a"), (NOW, "a")]
+    {
+        at(&world, now, &["run", "--note", "n", "--tag", tag]).expect(0);
+    }
+    let output = world.run(&["compact", "--month", "2026-11"]).expect(64);
+    assert!(output.stderr.contains("2026-11 is not over yet"), "{}", output.stderr);
+    world.run(&["compact", "--month", "2026-13"]).expect(64);
+    world.run(&["compact", "--month", "2026-06", "--older-than", "1d"]).expect(64);
+    let answer = world.run(&["compact", "--month", "2026-06", "--tag", "b", "--json"]).expect(0).json();
+    assert_eq!(
+        answer,
+        json!({ "schema": "agent-handover/memory-compact/1", "dry_run": false, "archives": [
+            { "month": "2026-06", "tag": "b", "archive": "memory/layer3/2026-06-b-archive.md", "files": 1, "entries": 1 },
+        ]})
+    );
+    assert!(world.exists("memory/layer1/2026-06/a-2026-06-15.md"));
+    // October ended two weeks ago, September six.
+    world.run(&["compact", "--older-than", "1 month"]).expect(0);
+    assert!(world.exists("memory/layer3/2026-09-a-archive.md") && !world.exists("memory/layer3/2026-10-a-archive.md"));
+    world.run(&["memory", "compact", "--keep-notes"]).expect(0);
+    assert!(
+        world.exists("memory/layer3/2026-10-a-archive.md") && world.exists("memory/layer1/2026-10/a-2026-10-31.md")
+    );
+    world.run(&["compact"]).expect(0);
+    assert!(!world.exists("memory/layer1/2026-10") && world.exists("memory/layer1/2026-11/a-2026-11-15.md"));
+}
+
+#[test]
+fn a_late_note_is_merged_in_and_twice_changes_nothing() {
+    let early = "<!-- note run=A step=note at=2026-06-15T10:00:00Z -->\nfirst\n<!-- /note -->\n";
+    let late = "<!-- note run=B step=note at=2026-06-14T10:00:00Z -->\nlate\n<!-- /note -->\n";
+    let at_once = World::new();
+    at_once.write("memory/layer1/2026-06/t-2026-06-15.md", format!("{early}by hand"));
+    at_once.write("memory/layer1/2026-06/t-2026-06-14.md", late);
+    at_once.run(&["compact"]).expect(0);
+    let world = World::new();
+    world.write("memory/layer1/2026-06/t-2026-06-15.md", format!("{early}by hand"));
+    world.run(&["compact"]).expect(0);
+    world.write("memory/layer1/2026-06/t-2026-06-14.md", late);
+    // The same note again, as a copy of the directory would bring it.
+    world.write("memory/layer1/2026-06/t-2026-06-15.md", early);
+    world.run(&["compact"]).expect(0);
+    assert_eq!(world.tree(), at_once.tree());
+}
+
+#[test]
+fn a_run_that_resumes_after_its_month_was_compacted_writes_no_second_note() {
+    let world = World::with_config(
+        "[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"state\"\nkind = \"state\"\n",
+    );
+    let mut command = world.command(&["run", "--note", "in June"]);
+    command.env("AGENT_HANDOVER_TEST_NOW", JUNE).env("AGENT_HANDOVER_TEST_FAULT", "fs.replaced:1=kill");
+    finish(&mut command).expect(128 + 9);
+    world.run(&["compact"]).expect(0);
+    assert!(world.read("memory/layer3/2026-06-general-archive.md").contains("\nin June\n"));
+    world.run(&["run", "--resume"]).expect(0);
+    assert!(!world.exists("memory/layer1/2026-06"), "the note came back");
+}
+
+#[test]
+fn what_is_no_note_of_ours_is_not_touched_by_compaction() {
+    let world = World::new();
+    world.write("memory/layer1/2026-06/README.md", "mine");
+    world.write("memory/layer1/2026-06/t-2026-06-31.md", "no such day");
+    world.write("memory/layer1/notes/t-2026-06-01.md", "no month");
+    world.write("memory/layer1/2026-06/t-2026-06-01.md", "a note");
+    world.run(&["compact"]).expect(0);
+    assert!(world.exists("memory/layer1/2026-06/README.md") && world.exists("memory/layer1/2026-06/t-2026-06-31.md"));
+    assert!(
+        world.exists("memory/layer1/notes/t-2026-06-01.md") && !world.exists("memory/layer1/2026-06/t-2026-06-01.md")
+    );
+    // Nor is what a link leads to.
+    std::os::unix::fs::symlink("/etc/hostname", world.path("memory/layer1/2026-06/t-2026-06-02.md")).unwrap();
+    world.run(&["compact"]).expect(1);
+    assert!(world.exists("memory/layer1/2026-06/t-2026-06-02.md"));
+}
+
+#[test]
+fn an_archive_that_cannot_be_written_costs_no_note() {
+    let world = World::new();
+    world.write("memory/layer1/2026-06/t-2026-06-01.md", "a note");
+    world.write("memory/layer3", "a file where the directory should be");
+    let output = world.run(&["compact"]);
+    assert!([65, 74].contains(&output.code), "{}", output.seen());
+    assert_eq!(world.read("memory/layer1/2026-06/t-2026-06-01.md"), "a note");
+}
+
+/// Who was told that the owner of the lock takes their run must be able to rely on it, also when that owner compacts.
+#[test]
+fn a_run_recorded_during_a_compaction_is_taken_by_it() {
+    let world = World::with_config("[[step]]\nname = \"note\"\nkind = \"note\"\n");
+    world.write("memory/layer1/2026-06/t-2026-06-01.md", "a note");
+    let mut command = world.command(&["compact"]);
+    command.env("AGENT_HANDOVER_TEST_FAULT", "fs.replaced:1=stop");
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    wait_until("the compaction to stop", || is_stopped(child.id()));
+    world.run(&["run", "--note", "meanwhile", "--wait", "0"]).expect(4);
+    signal(child.id(), "CONT");
+    output(child).expect(0);
+    assert!(world.read(NOTES).contains("\nmeanwhile\n"));
+    world.run(&["check"]).expect(2);
+}
