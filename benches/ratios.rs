@@ -161,8 +161,14 @@ fn floor_command(arguments: Vec<String>) -> impl Fn() -> Command {
 /// All of them, or those that are named.
 fn compare() {
     let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let all: [(&str, fn()); 5] =
-        [("readers", readers), ("steps", steps), ("detach", detach), ("notes", notes), ("history", history)];
+    let all: &[(&str, fn())] = &[
+        ("readers", readers),
+        ("steps", steps),
+        ("detach", detach),
+        ("notes", notes),
+        ("compact", compact),
+        ("history", history),
+    ];
     for (name, run) in all {
         if named.is_empty() || named.iter().any(|wanted| wanted == name) {
             run();
@@ -246,6 +252,48 @@ fn notes() {
         sides.push(side(name, world.command(&["run", "--quiet", "--note", "n"])).after(put_back));
     }
     race("a note at the end of a long day", 15, sides);
+}
+
+/// 100,000 notes over 24 months.
+fn compact() {
+    let world: &'static World = Box::leak(Box::new(World::new("[[step]]\nname = \"note\"\nkind = \"note\"\n")));
+    let fill = move || {
+        let memory = world.path().join("memory");
+        let _ = std::fs::remove_dir_all(&memory);
+        for month in 0..24 {
+            let (year, month) = (2023 + month / 12, month % 12 + 1);
+            let directory = memory.join(format!("layer1/{year}-{month:02}"));
+            std::fs::create_dir_all(&directory).unwrap();
+            for day in 1..=28 {
+                let date = format!("{year}-{month:02}-{day:02}");
+                let mut text = format!("<!-- agent-handover | layer1 | {date} -->\n");
+                for note in 0..149 {
+                    let at = format!("{date}T{:02}:{:02}:00Z", note / 60 + 8, note % 60);
+                    text.push_str(&format!(
+                        "<!-- note run=01K{year}{month:02}{day:02}{note:015} step=note at={at} agent=codex -->\n\
+                         Mended the parser in src/parse.rs, and said so.\n\n- tests pass: cargo test\n- next: the docs in README.md\n<!-- /note -->\n"
+                    ));
+                }
+                std::fs::write(directory.join(format!("general-{date}.md")), text).unwrap();
+            }
+        }
+    };
+    fill();
+    let shell = move |line: &'static str| {
+        move || {
+            let mut command = Command::new("sh");
+            command.args(["-c", line]).current_dir(world.path());
+            command
+        }
+    };
+    let sides = vec![
+        side("cat of the same bytes into a file, synced", shell("cat memory/layer1/*/* > all && sync all")),
+        side("cat of the same bytes into a file", shell("cat memory/layer1/*/* > all")),
+        side("compact --keep-notes", world.command(&["compact", "--keep-notes"]))
+            .after(move || std::fs::remove_dir_all(world.path().join("memory/layer3")).unwrap()),
+        side("compact", world.command(&["compact"])).after(fill),
+    ];
+    race("100,000 notes of 24 months", 7, sides);
 }
 
 /// The archive at several sizes. With `AGENT_HANDOVER_GLUE=/path/to/glue` Session Glue takes part.

@@ -16,6 +16,8 @@ use crate::error::{Category, Error, Result};
 const TEMPORARY_PREFIX: &str = ".agent-handover-";
 const TEMPORARY_SUFFIX: &str = ".tmp";
 /// A symlink at a place of ours is somebody's trap.
+/// A pipe in the place of a file is not waited for.
+const NO_WAIT: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 pub fn read(path: &Path) -> Result<Vec<u8>> {
@@ -208,15 +210,54 @@ pub fn remove_file(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes several files; one fsync for each directory they were in.
-pub fn remove_files(paths: &[&Path]) -> Result<()> {
+/// A file as it was when it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    inode: u64,
+    length: u64,
+    modified: (i64, i64),
+}
+
+impl Seen {
+    fn of(about: &fs::Metadata) -> Seen {
+        Seen { inode: about.ino(), length: about.len(), modified: (about.mtime(), about.mtime_nsec()) }
+    }
+
+    pub fn is_still(&self, path: &Path) -> bool {
+        fs::symlink_metadata(path).is_ok_and(|about| Seen::of(&about) == *self)
+    }
+}
+
+/// The content of a plain file, and what it looked like; `None` if there is none. A symlink is refused.
+pub fn read_seen(path: &Path) -> Result<Option<(Vec<u8>, Seen)>> {
+    let failed = |cause: io::Error| Error::io("read", path, cause);
+    let mut file = match OpenOptions::new().read(true).custom_flags(NO_FOLLOW | NO_WAIT).open(path) {
+        Ok(file) => file,
+        Err(cause) if is_absent(&cause) => return Ok(None),
+        Err(_) if path.is_symlink() => return Err(through_symlink(path)),
+        Err(cause) => return Err(failed(cause)),
+    };
+    let about = file.metadata().map_err(failed)?;
+    if !about.is_file() {
+        return Err(Error::failed(format!("`{}` is not a file", path.display())));
+    }
+    let mut content = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0) + 1);
+    file.read_to_end(&mut content).map_err(failed)?;
+    Ok(Some((content, Seen::of(&about))))
+}
+
+/// Removes files that may come back after a power cut.
+pub fn remove_files_lazily(paths: &[&Path]) -> Result<()> {
     for path in paths {
         fs::remove_file(path).map_err(|cause| Error::io("remove", path, cause))?;
         fault::at("fs.removed");
     }
-    let mut directories: Vec<&Path> = paths.iter().map(|path| parent(path)).collect();
-    directories.dedup();
-    directories.into_iter().try_for_each(sync_directory)
+    Ok(())
+}
+
+/// Removes an empty directory that may come back after a power cut.
+pub fn remove_empty_directory_lazily(path: &Path) -> Result<()> {
+    fs::remove_dir(path).map_err(|cause| Error::io("remove", path, cause))
 }
 
 pub fn remove_empty_directory(path: &Path) -> Result<()> {
@@ -392,8 +433,7 @@ pub fn refuse_symlinks(base: &Path, path: &Path) -> Result<()> {
         place.push(part);
         match fs::symlink_metadata(&place) {
             Ok(about) if about.file_type().is_symlink() => {
-                return Err(Error::failed(format!("`{}` is a symlink", place.display()))
-                    .hint("replace the symlink by a real file or directory; nothing was written through it"));
+                return Err(through_symlink(&place));
             }
             Ok(_) => {}
             Err(cause) if is_absent(&cause) => return Ok(()),
@@ -401,6 +441,11 @@ pub fn refuse_symlinks(base: &Path, path: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn through_symlink(path: &Path) -> Error {
+    Error::failed(format!("`{}` is a symlink", path.display()))
+        .hint("replace the symlink by a real file or directory; nothing was written through it")
 }
 
 /// `path` with `.` and `..` resolved by name alone; `None` if it climbs above its start.

@@ -23,32 +23,47 @@ use std::ops::Range;
 
 use chrono::{Datelike, NaiveDate};
 
-use super::note::{self, Note, Piece};
+use super::note::{self, Note, Span};
 use super::{header, marker, rollup};
 
 /// What text of others must not start a line with.
 const MARKERS: [&str; 7] =
     ["<!-- text ", "<!-- /text", "<!-- note ", "<!-- /note", "<!-- roll-up", "<!-- /roll-up", "<!-- agent-handover |"];
 
+const END_OF_TEXT: &[u8] = b"\n<!-- /text -->\n";
+
 /// One thing that an archive holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// When it was written, as far as that is known: the sort key, and the day it stands under.
-    pub time: String,
-    pub what: What,
+    pub time: Cow<'a, str>,
+    /// A text of others, or a note.
+    pub is_text: bool,
     /// As it stands in the archive.
     pub block: Cow<'a, [u8]>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
-    Note(Note),
-    Text(Vec<u8>),
-}
-
 impl Entry<'_> {
     fn key(&self) -> (&str, bool, &[u8]) {
-        (&self.time, matches!(self.what, What::Text(_)), &self.block)
+        (&self.time, self.is_text, &self.block)
+    }
+
+    /// `None` for a text of others.
+    pub fn note(&self) -> Option<Note> {
+        if self.is_text { None } else { note::read(&self.block) }
+    }
+
+    /// Whether it is a note that tells how the current state changed.
+    pub fn tells_changes(&self) -> bool {
+        !self.is_text && note::attributes(&self.block).is_some_and(|says| says.has("changes"))
+    }
+
+    pub fn content(&self) -> Cow<'_, [u8]> {
+        if !self.is_text {
+            return note::content(&self.block);
+        }
+        let start = memchr::memchr(b'\n', &self.block).map_or(self.block.len(), |at| at + 1);
+        marker::unescape(self.block[start..].strip_suffix(END_OF_TEXT).unwrap_or_default(), &MARKERS)
     }
 }
 
@@ -84,32 +99,35 @@ impl std::fmt::Display for Month {
 
 /// The entries of a layer-1 file.
 pub fn of_notes(file: &[u8], day: NaiveDate) -> Vec<Entry<'_>> {
-    let mut entries = Vec::new();
-    let mut after = String::new();
+    let mut entries: Vec<Entry<'_>> = Vec::new();
     let header = header("layer1", day);
-    for piece in note::parse(file) {
-        match piece {
-            Piece::Note { note, range } => {
-                after.clone_from(&note.at);
-                entries.push(of_note(note, &file[range]));
+    let day = day.to_string();
+    let mut after = Cow::Borrowed("");
+    for span in note::spans(file) {
+        match span {
+            Span::Note(range) => {
+                let entry = of_note(&file[range]);
+                after.clone_from(&entry.time);
+                entries.push(entry);
             }
-            Piece::Foreign(range) => {
+            Span::Foreign(range) => {
                 let text = &file[range.clone()];
                 let text = if range.start == 0 { text.strip_prefix(header.as_bytes()).unwrap_or(text) } else { text };
-                entries.extend(of_text(&day.to_string(), &after, text));
+                entries.extend(of_text(&day, &after, text));
             }
         }
     }
     entries
 }
 
-fn of_note(note: Note, block: &[u8]) -> Entry<'_> {
+fn of_note(block: &[u8]) -> Entry<'_> {
+    let time = note::attributes(block).and_then(|says| says.borrowed("at")).unwrap_or_default();
     // The last line of a file may lack its end, which is no part of the note.
     let block = match block.last() {
         Some(b'\n') => Cow::Borrowed(block),
         _ => Cow::Owned([block, b"\n"].concat()),
     };
-    Entry { time: note.at.clone(), what: What::Note(note), block }
+    Entry { time, is_text: false, block }
 }
 
 /// Nothing but space is no text.
@@ -119,15 +137,15 @@ fn of_text(day: &str, after: &str, text: &[u8]) -> Option<Entry<'static>> {
     }
     let mut block = marker::line("text", &[("day", day), ("after", after)]).into_bytes();
     block.push(b'\n');
-    block.extend(marker::escape(text, &MARKERS));
-    block.extend(b"\n<!-- /text -->\n");
+    block.extend_from_slice(&marker::escape(text, &MARKERS));
+    block.extend(END_OF_TEXT);
     let time = if after.is_empty() { day } else { after };
-    Some(Entry { time: time.to_owned(), what: What::Text(text.to_vec()), block: Cow::Owned(block) })
+    Some(Entry { time: Cow::Owned(time.to_owned()), is_text: true, block: Cow::Owned(block) })
 }
 
 /// The entries of an archive. What somebody wrote into it by hand is an entry, too.
 pub fn parse(file: &[u8]) -> Vec<Entry<'_>> {
-    let mut reader = Reader { file, entries: Vec::new(), day: String::new(), after: String::new(), loose: None };
+    let mut reader = Reader { file, entries: Vec::new(), day: String::new(), after: Cow::Borrowed(""), loose: None };
     let mut start = 0;
     while start < file.len() {
         let end = end_of_line(file, start);
@@ -157,7 +175,7 @@ struct Reader<'a> {
     file: &'a [u8],
     entries: Vec<Entry<'a>>,
     day: String,
-    after: String,
+    after: Cow<'a, str>,
     /// Where text began that is in no block.
     loose: Option<usize>,
 }
@@ -175,15 +193,16 @@ impl<'a> Reader<'a> {
             self.entries.extend(of_text(&says.text("day"), &says.text("after"), &text));
             return Some(end);
         }
-        if let Some(note) = note::read_opening(line) {
-            let (content, end) = self.closing(first.end, note::CLOSE.as_bytes())?;
+        if note::is_opening(line) {
+            let (content, end) = self.closing(first.end, b"<!-- /note -->")?;
             // An opening inside means that somebody lost the end of this one: then its first line is just text.
-            if content.split(|byte| *byte == b'\n').any(|line| note::read_opening(line).is_some()) {
+            if memchr::memmem::find(content, b"<!-- note ").is_some()
+                && content.split(|byte| *byte == b'\n').any(note::is_opening)
+            {
                 return None;
             }
             self.end_loose(first.start);
-            let note = Note { content: note::read_content(content), ..note };
-            self.entries.push(of_note(note, &self.file[first.start..end]));
+            self.entries.push(of_note(&self.file[first.start..end]));
             return Some(end);
         }
         (first.start == 0 && line.starts_with(b"<!-- agent-handover | layer3 | ")).then_some(first.end)
@@ -219,8 +238,8 @@ impl<'a> Reader<'a> {
     }
 
     fn after_block(&mut self) {
-        if let Some(Entry { what: What::Note(note), .. }) = self.entries.last() {
-            self.after.clone_from(&note.at);
+        if let Some(Entry { time, is_text: false, .. }) = self.entries.last() {
+            self.after.clone_from(time);
         }
     }
 }
@@ -242,6 +261,7 @@ pub fn write(month: Month, tag: &str, entries: &[Entry<'_>]) -> Vec<u8> {
     file.extend(format!("{}\n", marker::line("roll-up", &[("month", &month), ("tag", tag)])).bytes());
     file.extend(rollup::write(&month, tag, entries).bytes());
     file.extend(b"<!-- /roll-up -->\n");
+    file.reserve(entries.iter().map(|entry| entry.block.len()).sum::<usize>() + 1_000);
     let mut day = "";
     for entry in entries {
         let its_day = entry.time.get(..10).unwrap_or(&entry.time);
@@ -261,6 +281,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::memory::note::Piece;
 
     fn line() -> impl Strategy<Value = String> {
         let markers = [

@@ -1,7 +1,7 @@
 //! Rolls finished months of layer 1 into layer 3. Notes go only after the archive that holds them was read back.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, NaiveDate};
@@ -57,6 +57,14 @@ struct Source {
 pub fn ended_before(now: &DateTime<FixedOffset>, older_than: Option<Duration>) -> NaiveDate {
     let ago = older_than.and_then(|ago| chrono::Duration::from_std(ago).ok()).unwrap_or_default();
     now.checked_sub_signed(ago).map_or(NaiveDate::MIN, |then| then.date_naive())
+}
+
+/// A day file as it was read.
+struct Read<'s> {
+    day: NaiveDate,
+    path: &'s Path,
+    content: Vec<u8>,
+    seen: fs::Seen,
 }
 
 impl Memory {
@@ -128,18 +136,17 @@ impl Memory {
         let _alone = if selection.dry_run { None } else { Some(self.make_way(&path)?) };
         let mut files = Vec::new();
         for (day, file) in &source.files {
-            fs::refuse_symlinks(&self.directory, file)?;
             // Gone if somebody else compacted it while we waited.
-            if let Some(content) = fs::read_if_exists(file)? {
-                files.push((*day, file, content));
+            if let Some((content, seen)) = fs::read_seen(file)? {
+                files.push(Read { day: *day, path: file, content, seen });
             }
         }
         let mut entries: Vec<Entry<'_>> =
-            files.iter().flat_map(|(day, _, content)| archive::of_notes(content, *day)).collect();
+            files.iter().flat_map(|file| archive::of_notes(&file.content, file.day)).collect();
         archive::sort(&mut entries);
+        let count = entries.len();
         let old = fs::read_if_exists(&path)?;
         let mut all = old.as_deref().map(archive::parse).unwrap_or_default();
-        let count = entries.len();
         all.extend(entries.iter().cloned());
         archive::sort(&mut all);
         let new = archive::write(source.month, &source.tag, &all);
@@ -168,7 +175,7 @@ impl Memory {
     }
 
     /// Reads the archive back and looks for every entry in it.
-    fn make_sure(&self, path: &std::path::Path, entries: &[Entry<'_>]) -> Result<()> {
+    fn make_sure(&self, path: &Path, entries: &[Entry<'_>]) -> Result<()> {
         let written = fs::read(path)?;
         let mut found = archive::parse(&written).into_iter();
         // Both are sorted, so one walk through both finds them all.
@@ -184,19 +191,15 @@ impl Memory {
     }
 
     /// Only what still is as it was read: somebody may have an editor open.
-    fn remove_notes(&self, files: &[(NaiveDate, &PathBuf, Vec<u8>)]) -> Result<()> {
-        let mut unchanged = Vec::new();
-        for (_, path, content) in files {
-            if fs::read_if_exists(path)?.as_deref() == Some(content) {
-                unchanged.push(path.as_path());
-            }
-        }
-        fs::remove_files(&unchanged)?;
-        if let Some(directory) = files.first().and_then(|(_, path, _)| path.parent()) {
-            fs::sweep_temporaries(directory, Depth::Directory)?;
-            if fs::names(directory)?.is_empty() {
-                fs::remove_empty_directory(directory)?;
-            }
+    fn remove_notes(&self, files: &[Read<'_>]) -> Result<()> {
+        let Some(directory) = files.first().and_then(|file| file.path.parent()) else { return Ok(()) };
+        let unchanged: Vec<&Path> =
+            files.iter().filter(|file| file.seen.is_still(file.path)).map(|file| file.path).collect();
+        // Not waited for: a note that a power cut brings back is in the archive, and goes with the next compaction.
+        fs::remove_files_lazily(&unchanged)?;
+        fs::sweep_temporaries(directory, Depth::Directory)?;
+        if fs::names(directory)?.is_empty() {
+            fs::remove_empty_directory_lazily(directory)?;
         }
         Ok(())
     }
@@ -204,7 +207,7 @@ impl Memory {
     /// Whether the archive of its month has this note already: then it is not written again.
     pub(super) fn is_archived(&self, tag: &str, date: NaiveDate, note: &super::note::Note) -> Result<bool> {
         let Some(file) = fs::read_if_exists(&self.archive_path(Month::of(date), tag))? else { return Ok(false) };
-        let is_it = |entry: &Entry<'_>| matches!(&entry.what, archive::What::Note(found) if found == note);
+        let is_it = |entry: &Entry<'_>| entry.note().as_ref() == Some(note);
         Ok(archive::parse(&file).iter().any(is_it))
     }
 }

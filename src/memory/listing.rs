@@ -1,6 +1,6 @@
 //! The notes of layers 1 and 3, one by one, and how much there is of everything.
 
-use super::archive::{self, Entry, Month, What};
+use super::archive::{self, Entry, Month};
 use super::{Memory, compact};
 use crate::base::{fs, text};
 use crate::error::Result;
@@ -24,7 +24,7 @@ pub fn notes(memory: &Memory, layer: u8, tag: Option<&str>, tell: &mut dyn FnMut
         for name in names(&memory.directory.join("layer3"))? {
             let Some((_, found)) = archive_name(&name).filter(|(_, found)| is_wanted(found)) else { continue };
             let file = fs::read(&memory.directory.join("layer3").join(&name))?;
-            archive::parse(&file).into_iter().for_each(|entry| tell(listed(entry, found)));
+            archive::parse(&file).iter().for_each(|entry| tell(listed(entry, found)));
         }
         return Ok(());
     }
@@ -37,19 +37,16 @@ pub fn notes(memory: &Memory, layer: u8, tag: Option<&str>, tell: &mut dyn FnMut
         for name in days {
             let Some((found, day)) = compact::split_name(&name).filter(|(found, _)| is_wanted(found)) else { continue };
             let file = fs::read(&directory.join(&month).join(&name))?;
-            archive::of_notes(&file, day).into_iter().for_each(|entry| tell(listed(entry, found)));
+            archive::of_notes(&file, day).iter().for_each(|entry| tell(listed(entry, found)));
         }
     }
     Ok(())
 }
 
-fn listed(entry: Entry<'_>, tag: &str) -> Listed {
-    let (run, step, agent, content) = match entry.what {
-        What::Note(note) => (note.run, note.step, note.agent, note.content),
-        What::Text(text) => (String::new(), String::new(), String::new(), text),
-    };
-    let text = String::from_utf8_lossy(&content).into_owned();
-    Listed { run, step, at: entry.time, agent, tag: tag.to_owned(), text }
+fn listed(entry: &Entry<'_>, tag: &str) -> Listed {
+    let text = String::from_utf8_lossy(&entry.content()).into_owned();
+    let (run, step, agent) = entry.note().map(|note| (note.run, note.step, note.agent)).unwrap_or_default();
+    Listed { run, step, at: entry.time.clone().into_owned(), agent, tag: tag.to_owned(), text }
 }
 
 /// `YYYY-MM-<tag>-archive.md`

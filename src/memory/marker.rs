@@ -1,5 +1,6 @@
 //! The comment lines that structure memory files: `<!-- name key=value … -->`, alone at the start of a line.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 const OPEN: &str = "<!-- ";
@@ -25,9 +26,21 @@ pub fn read<'a>(line: &'a [u8], name: &str) -> Option<Attributes<'a>> {
     (rest.is_empty() || rest.starts_with(' ')).then_some(Attributes(rest))
 }
 
-impl Attributes<'_> {
+impl<'a> Attributes<'a> {
     pub fn get(&self, key: &str) -> Option<String> {
-        self.0.split(' ').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('=')).map(decode)
+        self.borrowed(key).map(Cow::into_owned)
+    }
+
+    pub fn borrowed(&self, key: &str) -> Option<Cow<'a, str>> {
+        self.raw(key).map(|raw| if raw.contains('%') { Cow::Owned(decode(raw)) } else { Cow::Borrowed(raw) })
+    }
+
+    pub fn has(&self, key: &str) -> bool {
+        self.raw(key).is_some()
+    }
+
+    fn raw(&self, key: &str) -> Option<&'a str> {
+        self.0.split(' ').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='))
     }
 
     /// Empty if it is not there.
@@ -37,8 +50,12 @@ impl Attributes<'_> {
 }
 
 /// Puts a backslash before each line that would be read as one of these markers, and before each that has one already.
-pub fn escape(text: &[u8], markers: &[&str]) -> Vec<u8> {
-    let mut escaped = Vec::with_capacity(text.len());
+pub fn escape<'t>(text: &'t [u8], markers: &[&str]) -> Cow<'t, [u8]> {
+    // Few texts speak of comments at all.
+    if memchr::memmem::find(text, OPEN.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = Vec::with_capacity(text.len() + 8);
     for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
         if number > 0 {
             escaped.push(b'\n');
@@ -48,10 +65,13 @@ pub fn escape(text: &[u8], markers: &[&str]) -> Vec<u8> {
         }
         escaped.extend(line);
     }
-    escaped
+    Cow::Owned(escaped)
 }
 
-pub fn unescape(text: &[u8], markers: &[&str]) -> Vec<u8> {
+pub fn unescape<'t>(text: &'t [u8], markers: &[&str]) -> Cow<'t, [u8]> {
+    if memchr::memmem::find(text, OPEN.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
     let mut plain = Vec::with_capacity(text.len());
     for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
         if number > 0 {
@@ -60,7 +80,7 @@ pub fn unescape(text: &[u8], markers: &[&str]) -> Vec<u8> {
         let is_escaped = line.first() == Some(&b'\\') && is_like(line, markers);
         plain.extend(if is_escaped { &line[1..] } else { line });
     }
-    plain
+    Cow::Owned(plain)
 }
 
 fn is_like(line: &[u8], markers: &[&str]) -> bool {

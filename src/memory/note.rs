@@ -10,12 +10,13 @@
 //! byte. A content line that would read as a marker gets one leading backslash, and loses one on reading. Everything
 //! outside blocks is somebody else's text and stays where it stands.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::marker;
 
 const NAME: &str = "note";
-pub(super) const CLOSE: &str = "<!-- /note -->";
+const CLOSE: &str = "<!-- /note -->";
 /// What a content line must not start with: our two markers and the header line of a memory file.
 const MARKERS: [&str; 3] = ["<!-- note ", "<!-- /note", "<!-- agent-handover |"];
 
@@ -77,7 +78,7 @@ pub fn write(note: &Note) -> Vec<u8> {
     ];
     let mut block = marker::line(NAME, &attributes).into_bytes();
     block.push(b'\n');
-    block.extend(marker::escape(&note.content, &MARKERS));
+    block.extend_from_slice(&marker::escape(&note.content, &MARKERS));
     block.push(b'\n');
     block.extend(CLOSE.bytes());
     block.push(b'\n');
@@ -86,55 +87,84 @@ pub fn write(note: &Note) -> Vec<u8> {
 
 /// The pieces of a file, in order and without gaps.
 pub fn parse(file: &[u8]) -> Vec<Piece> {
-    let mut pieces = Vec::new();
+    let piece = |span| match span {
+        Span::Note(range) => match read(&file[range.clone()]) {
+            Some(note) => Piece::Note { note, range },
+            None => Piece::Foreign(range),
+        },
+        Span::Foreign(range) => Piece::Foreign(range),
+    };
+    spans(file).into_iter().map(piece).collect()
+}
+
+/// Where the pieces of a file are, without reading what is in them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Span {
+    Note(Range<usize>),
+    Foreign(Range<usize>),
+}
+
+pub(super) fn spans(file: &[u8]) -> Vec<Span> {
+    let mut spans = Vec::new();
     let mut foreign = 0;
-    let mut open: Option<(Note, usize, usize)> = None;
+    let mut open: Option<usize> = None;
     let mut start = 0;
     while start < file.len() {
         let end = memchr::memchr(b'\n', &file[start..]).map_or(file.len(), |at| start + at + 1);
         // Nearly every line is told by its first byte.
-        if file[start] != b'<' {
-            start = end;
-            continue;
-        }
-        let line = file[start..end].trim_ascii_end();
-        if let Some(note) = read_opening(line) {
-            // An opening inside a block means that the block before was never closed: then it is just text.
-            open = Some((note, start, end));
-        } else if line == CLOSE.as_bytes()
-            && let Some((mut note, from, content)) = open.take()
-        {
-            let lines = &file[content..start];
-            note.content = read_content(lines.strip_suffix(b"\n").unwrap_or(lines));
-            if foreign < from {
-                pieces.push(Piece::Foreign(foreign..from));
+        if file[start] == b'<' {
+            let line = file[start..end].trim_ascii_end();
+            if is_opening(line) {
+                // An opening inside a block means that the block before was never closed: then it is just text.
+                open = Some(start);
+            } else if line == CLOSE.as_bytes()
+                && let Some(from) = open.take()
+            {
+                if foreign < from {
+                    spans.push(Span::Foreign(foreign..from));
+                }
+                spans.push(Span::Note(from..end));
+                foreign = end;
             }
-            pieces.push(Piece::Note { note, range: from..end });
-            foreign = end;
         }
         start = end;
     }
     if foreign < file.len() {
-        pieces.push(Piece::Foreign(foreign..file.len()));
+        spans.push(Span::Foreign(foreign..file.len()));
     }
-    pieces
+    spans
 }
 
-pub(super) fn read_opening(line: &[u8]) -> Option<Note> {
-    let attributes = marker::read(line, NAME)?;
+/// Whether a block begins in this line.
+pub(super) fn is_opening(line: &[u8]) -> bool {
+    marker::read(line, NAME).is_some_and(|says| says.has("run") && says.has("step"))
+}
+
+/// What the opening line of a block says, without its content; `None` if it is none.
+pub(super) fn attributes(block: &[u8]) -> Option<marker::Attributes<'_>> {
+    let end = memchr::memchr(b'\n', block).unwrap_or(block.len());
+    marker::read(block[..end].trim_ascii_end(), NAME)
+}
+
+/// The content of a block, to the byte.
+pub(super) fn content(block: &[u8]) -> Cow<'_, [u8]> {
+    let start = memchr::memchr(b'\n', block).map_or(block.len(), |at| at + 1);
+    let body = block[start..].trim_ascii_end();
+    let body = body.strip_suffix(CLOSE.as_bytes()).unwrap_or(body);
+    marker::unescape(body.strip_suffix(b"\n").unwrap_or(body), &MARKERS)
+}
+
+/// A whole block.
+pub(super) fn read(block: &[u8]) -> Option<Note> {
+    let says = attributes(block)?;
     Some(Note {
-        run: attributes.get("run")?,
-        step: attributes.get("step")?,
-        at: attributes.text("at"),
-        agent: attributes.text("agent"),
-        changes: attributes.text("changes"),
-        content: Vec::new(),
+        run: says.get("run")?,
+        step: says.get("step")?,
+        at: says.text("at"),
+        agent: says.text("agent"),
+        changes: says.text("changes"),
+        content: content(block).into_owned(),
     })
-}
-
-/// What stood between the markers, without the newline that belongs to the closing one.
-pub(super) fn read_content(lines: &[u8]) -> Vec<u8> {
-    marker::unescape(lines, &MARKERS)
 }
 
 #[cfg(test)]

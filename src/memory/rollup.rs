@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
-use super::archive::{Entry, What};
-use super::change::{Change, Verb};
+use super::archive::Entry;
+use super::change::{self, Change, Verb};
 use super::state::indent;
 use crate::base::text;
 
@@ -21,7 +21,7 @@ const ENDINGS: [&str; 48] = [
 
 pub fn write(month: &str, tag: &str, entries: &[Entry<'_>]) -> String {
     let found = Found::in_entries(entries);
-    let texts = entries.iter().filter(|entry| matches!(entry.what, What::Text(_))).count();
+    let texts = entries.iter().filter(|entry| entry.is_text).count();
     let mut page = format!("# {month}, {}\n\n", text::one_line(tag, 200));
     let _ = write!(page, "{}", text::count(entries.len() - texts, "note"));
     if texts > 0 {
@@ -29,22 +29,23 @@ pub fn write(month: &str, tag: &str, entries: &[Entry<'_>]) -> String {
     }
     page.push_str(", whole below. This part is made of them and written anew with them.\n");
     let files = found.files();
-    for (title, lines, max) in [
-        ("Decisions", found.decisions, usize::MAX),
-        ("Work completed", found.work, SHOWN),
-        ("Loops opened and closed", found.closed, usize::MAX),
-        ("Loops still open", found.open, usize::MAX),
-        ("Files most touched", files, SHOWN_FILES),
+    let more_files = files.len().saturating_sub(SHOWN_FILES);
+    for (title, lines, more) in [
+        ("Decisions", found.decisions, 0),
+        ("Work completed", found.work, found.more_work),
+        ("Loops opened and closed", found.closed, 0),
+        ("Loops still open", found.open, 0),
+        ("Files most touched", files.into_iter().take(SHOWN_FILES).collect(), more_files),
     ] {
         if lines.is_empty() {
             continue;
         }
         let _ = write!(page, "\n## {title}\n\n");
-        for line in lines.iter().take(max) {
+        for line in &lines {
             let _ = writeln!(page, "- {}", indent(line));
         }
-        if lines.len() > max {
-            let _ = writeln!(page, "- and {} more", lines.len() - max);
+        if more > 0 {
+            let _ = writeln!(page, "- and {more} more");
         }
     }
     page
@@ -54,6 +55,7 @@ pub fn write(month: &str, tag: &str, entries: &[Entry<'_>]) -> String {
 struct Found {
     decisions: Vec<String>,
     work: Vec<String>,
+    more_work: usize,
     closed: Vec<String>,
     open: Vec<String>,
     touched: HashMap<String, usize>,
@@ -67,28 +69,27 @@ impl Found {
         let mut decided = BTreeSet::new();
         for entry in entries {
             let day = entry.time.get(..10).unwrap_or(&entry.time);
-            let content = match &entry.what {
-                What::Note(note) => &note.content,
-                What::Text(text) => text,
-            };
-            let content = String::from_utf8_lossy(content);
+            let content = entry.content();
+            let content = String::from_utf8_lossy(&content);
             for file in files_in(&content) {
-                *found.touched.entry(file.to_owned()).or_default() += 1;
+                match found.touched.get_mut(file) {
+                    Some(count) => *count += 1,
+                    None => drop(found.touched.insert(file.to_owned(), 1)),
+                }
             }
-            let What::Note(note) = &entry.what else { continue };
-            if note.changes.is_empty() {
-                found.work.extend(first_line(&content).map(|line| format!("{day}: {line}")));
+            if !entry.tells_changes() {
+                if !entry.is_text {
+                    found.did(day, &content);
+                }
                 continue;
             }
-            for change in super::changes(note) {
+            for change in change::parse(content.as_bytes()) {
                 let Change { verb, category, id, text } = change;
                 match (verb, category.as_str()) {
                     (Verb::Added, "decision") if decided.insert(id.clone()) => {
                         found.decisions.push(format!("{day}: {text}"))
                     }
-                    (Verb::Added, "recent_change" | "session_summary") => {
-                        found.work.extend(first_line(&text).map(|line| format!("{day}: {line}")));
-                    }
+                    (Verb::Added, "recent_change" | "session_summary") => found.did(day, &text),
                     (Verb::Added, "open_loop") if !loops.iter().any(|(known, ..)| *known == id) => {
                         loops.push((id, day.to_owned(), text));
                     }
@@ -105,6 +106,14 @@ impl Found {
         found
     }
 
+    fn did(&mut self, day: &str, said: &str) {
+        match first_line(said) {
+            Some(line) if self.work.len() < SHOWN => self.work.push(format!("{day}: {}", text::one_line(line, 160))),
+            Some(_) => self.more_work += 1,
+            None => {}
+        }
+    }
+
     /// The most often named first.
     fn files(&self) -> Vec<String> {
         let mut by_count: BTreeMap<(std::cmp::Reverse<usize>, &String), ()> = BTreeMap::new();
@@ -114,27 +123,35 @@ impl Found {
 }
 
 /// What a note says first, without the sign of a heading and without what only says that it was derived.
-fn first_line(content: &str) -> Option<String> {
+fn first_line(content: &str) -> Option<&str> {
     let says = |line: &&str| !line.is_empty() && !line.starts_with("(derived");
-    let line = content.lines().map(|line| line.trim_start_matches('#').trim()).find(says)?;
-    Some(text::one_line(line, 160))
+    content.lines().map(|line| line.trim_start_matches('#').trim()).find(says)
 }
 
 /// Names of files in a text, each once.
-fn files_in(content: &str) -> BTreeSet<&str> {
-    let is_end = |c: char| c.is_whitespace() || "\"'`()[]{}<>,;|*=".contains(c);
-    let mut files = BTreeSet::new();
+fn files_in(content: &str) -> Vec<&str> {
+    let bytes = content.as_bytes();
+    let mut files = Vec::new();
+    let mut looked = 0;
     // Most words have no dot, and looking for one is quicker than taking the text apart.
-    for (dot, _) in content.match_indices('.') {
-        let start =
-            content[..dot].rfind(is_end).map_or(0, |at| at + content[at..].chars().next().map_or(1, char::len_utf8));
-        let end = content[dot..].find(is_end).map_or(content.len(), |at| dot + at);
-        let word = content[start..end].trim_end_matches(['.', ':', '!', '?']);
-        if is_file(word) {
-            files.insert(word);
+    for dot in memchr::memchr_iter(b'.', bytes) {
+        if dot < looked {
+            continue;
+        }
+        let start = bytes[looked..dot].iter().rposition(|byte| !is_of_path(*byte)).map_or(looked, |at| looked + at + 1);
+        let end = bytes[dot..].iter().position(|byte| !is_of_path(*byte)).map_or(bytes.len(), |at| dot + at);
+        looked = end;
+        let word = content[start..end].trim_end_matches(['.', '/']);
+        // An address of the web goes on before this word.
+        if is_file(word) && !content[..start].ends_with(':') && !files.contains(&word) {
+            files.push(word);
         }
     }
     files
+}
+
+fn is_of_path(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-' | b'+' | b'@')
 }
 
 fn is_file(word: &str) -> bool {
@@ -142,8 +159,7 @@ fn is_file(word: &str) -> bool {
     let is_ending = (1..=8).contains(&ending.len())
         && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
         && ending.starts_with(|c: char| c.is_ascii_alphabetic());
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+@".contains(&byte);
-    let is_path = word.len() <= 200 && word.bytes().all(allowed) && !word.contains("//");
+    let is_path = word.len() <= 200 && !word.contains("//");
     let name = stem.rsplit('/').next().unwrap_or_default();
     is_ending && is_path && !name.is_empty() && (stem.contains('/') || ENDINGS.contains(&ending))
 }
@@ -155,6 +171,6 @@ mod tests {
     #[test]
     fn files_are_told_from_other_words_with_dots() {
         let text = "Edited `src/main.rs`, (README.md) and lib.rs; see https://example.com/a.html, e.g. v1.2.3, self.items, 3.14. a/b.xyz.";
-        assert_eq!(files_in(text).into_iter().collect::<Vec<_>>(), ["README.md", "a/b.xyz", "lib.rs", "src/main.rs"]);
+        assert_eq!(files_in(text), ["src/main.rs", "README.md", "lib.rs", "a/b.xyz"]);
     }
 }

@@ -152,7 +152,7 @@ impl State {
     pub fn set_text(&mut self, date: NaiveDate, new: &str) -> Option<Change> {
         let old = tidy(&self.text());
         let mut text = header("layer2", date).into_bytes();
-        text.extend(marker::escape(new.as_bytes(), &MARKERS));
+        text.extend_from_slice(&marker::escape(new.as_bytes(), &MARKERS));
         if !text.ends_with(b"\n") {
             text.push(b'\n');
         }
