@@ -8,6 +8,7 @@ mod pause;
 mod render;
 mod run;
 mod status;
+mod summarize;
 mod ui;
 
 use std::ffi::OsString;
@@ -54,6 +55,7 @@ enum Command {
     Init(init::Init),
     Allow(allow::Allow),
     History(Box<history::HistoryCommand>),
+    Summarize(summarize::Summarize),
 }
 
 /// What every command is given.
@@ -131,6 +133,7 @@ impl Command {
             Command::Init(command) => command.execute(context),
             Command::Allow(command) => command.execute(context),
             Command::History(command) => command.execute(context),
+            Command::Summarize(command) => command.execute(context),
         }
     }
 
@@ -140,6 +143,7 @@ impl Command {
             Command::Check(command) if command.json => Json::Document,
             Command::Status(command) if command.json => Json::Document,
             Command::History(command) if command.json => Json::Document,
+            Command::Summarize(command) if command.json => Json::Document,
             _ => Json::No,
         }
     }

@@ -25,7 +25,7 @@ fn intend(_: &Context<'_>) -> Result<Intent> {
 }
 
 fn preview(_: &Context<'_>, _: &Value) -> Result<String> {
-    Ok(format!("collect facts from {}", facts::COLLECTORS.iter().map(|c| c.name).collect::<Vec<_>>().join(" and ")))
+    Ok(format!("collect facts from {}", facts::COLLECTORS.iter().map(|c| c.name).collect::<Vec<_>>().join(", ")))
 }
 
 fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {

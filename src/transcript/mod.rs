@@ -1,0 +1,328 @@
+//! What agents leave on disk of a session: one file a format, read as a stream, within limits, and never believed.
+//!
+//! The formats are their owners' and change without notice: what is not understood is passed over. Nothing of a
+//! transcript is kept but what [`Transcript`] holds, and that without secrets and without what was said in private.
+
+mod claude_code;
+mod codex;
+mod draft;
+mod lean;
+mod lines;
+mod said;
+mod verdict;
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use chrono::{DateTime, FixedOffset};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::base::fs;
+use crate::error::{Category, Error, Result};
+use draft::Draft;
+use lines::{Line, Lines};
+
+/// The first line of what we inject into a session, by which we know it again and do not take it for something said.
+pub const WARMUP_MARKER: &str = "<!-- agent-handover warmup -->";
+
+/// How much of a file is looked at: this much of its beginning, where the goal is,
+const MAX_BEGINNING: u64 = 16 << 20;
+/// and this much of its end, where the work is.
+const MAX_END: u64 = 240 << 20;
+/// By then a file has said what it is.
+const HEAD_RECORDS: usize = 50;
+const HEAD_BYTES: u64 = 4 << 20;
+
+/// One way of writing a session down. A new one is a file, its `mod` line and its line in `FORMATS`.
+pub struct Format {
+    /// The name of the agent.
+    pub name: &'static str,
+    /// Whether a record is one of these.
+    is_one: fn(&Value) -> bool,
+    /// Adds what a record says.
+    take: fn(&mut Draft, &Value),
+    /// The files of sessions that may belong to a project, by what can be told without opening them.
+    candidates: fn(root: &Path) -> Vec<PathBuf>,
+    /// The session's id, from its file's name.
+    id: fn(&Path) -> Option<String>,
+}
+
+pub const FORMATS: &[Format] = &[claude_code::FORMAT, codex::FORMAT];
+
+/// What a session did, as far as its transcript tells.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Transcript {
+    /// The agent whose format it is.
+    pub agent: &'static str,
+    pub session: String,
+    /// Where it was started.
+    pub cwd: String,
+    pub branch: String,
+    pub model: String,
+    pub title: String,
+    /// What a person asked for first and last; what they asked in private is not in it.
+    pub first_request: String,
+    pub last_request: String,
+    pub requests: usize,
+    /// Absolute where that is known, in the order of their first edit.
+    pub edited: Vec<String>,
+    /// The last ones, in their order.
+    pub commands: Vec<Command>,
+    /// Each test command once, with how it ended last.
+    pub tests: Vec<Command>,
+    /// As the list stood at the end.
+    pub todos: Vec<Todo>,
+    pub started: Option<DateTime<FixedOffset>>,
+    pub ended: Option<DateTime<FixedOffset>>,
+    /// Asked by another agent, not by a person.
+    pub is_subagent: bool,
+    /// Run without a person in front of it, if that is known.
+    pub is_headless: Option<bool>,
+    /// What was not read, or not kept.
+    pub notices: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    pub command: String,
+    pub outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Passed,
+    /// With its exit code, if it is the command's own.
+    Failed(Option<i64>),
+    /// Not over, or not to be told: the exit code behind a pipe is another program's.
+    Unknown,
+}
+
+impl Serialize for Command {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (result, exit_code) = match self.outcome {
+            Outcome::Passed => ("passed", Some(0)),
+            Outcome::Failed(code) => ("failed", code),
+            Outcome::Unknown => ("unknown", None),
+        };
+        let mut fields = serializer.serialize_struct("Command", 3)?;
+        fields.serialize_field("command", &self.command)?;
+        fields.serialize_field("result", result)?;
+        fields.serialize_field("exit_code", &exit_code)?;
+        fields.end()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Todo {
+    pub text: String,
+    pub status: TodoStatus,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoStatus {
+    Pending,
+    InProgress,
+    Completed,
+}
+
+/// A part of a transcript, pinned: what is written to the file later is not in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    pub path: PathBuf,
+    /// The session's id as its agent says it; empty if nobody did.
+    #[serde(default)]
+    pub session: String,
+    #[serde(default)]
+    pub start: u64,
+    pub end: u64,
+}
+
+/// A session's file, known by its beginning and by what the file system says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionFile {
+    pub agent: &'static str,
+    pub path: PathBuf,
+    pub session: String,
+    /// Where the session was started.
+    pub cwd: PathBuf,
+    pub size: u64,
+    pub modified: SystemTime,
+    pub is_subagent: bool,
+}
+
+impl Source {
+    /// All that is in the file now. One that is not there yet is a session that has said nothing.
+    pub fn pin(path: &Path, session: &str) -> Result<Source> {
+        fs::refuse_what_is_no_file(path)?;
+        let end = match std::fs::metadata(path) {
+            Ok(about) => about.len(),
+            Err(cause) if fs::is_absent(&cause) => 0,
+            Err(cause) => return Err(Error::io("read", path, cause)),
+        };
+        Ok(Source { path: path.to_path_buf(), session: session.to_owned(), start: 0, end })
+    }
+
+    /// Reads what was pinned. `None` if the file is gone.
+    pub fn read(&self) -> Result<Option<Transcript>> {
+        read(&self.path, self.start, self.end).map(|read| {
+            read.map(|mut read| {
+                if !self.session.is_empty() {
+                    read.session.clone_from(&self.session);
+                }
+                read
+            })
+        })
+    }
+}
+
+/// Reads a transcript from `start` to `end`. `None` if there is no file.
+pub fn read(path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
+    let Some(mut file) = open(path)? else { return Ok(None) };
+    let failed = |cause: io::Error| Error::io("read", path, cause);
+    let mut beginning = Vec::new();
+    let all = |record| {
+        beginning.push(record);
+        true
+    };
+    head(&mut file, end, all).map_err(failed)?;
+    if beginning.is_empty() && end == 0 {
+        return Ok(Some(Draft::of("").finish()));
+    }
+    let Some(format) = FORMATS.iter().find(|format| beginning.iter().any(|record| (format.is_one)(record))) else {
+        let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        return Err(Error::bad_data(format!("`{}` is no transcript of {}", path.display(), known.join(" or "))));
+    };
+    let mut draft = Draft::of(format.name);
+    if let Some(id) = (format.id)(path) {
+        draft.found.session = id;
+    }
+    if start > 0 {
+        // Who it was is said at the beginning only.
+        draft.about_only = true;
+        for record in &beginning {
+            (format.take)(&mut draft, record);
+        }
+        draft.about_only = false;
+    }
+    for (from, to) in pieces(start, end) {
+        if from > start {
+            draft.passed_over(from - start - MAX_BEGINNING.min(from - start));
+        }
+        read_piece(&mut file, from, to, format, &mut draft).map_err(failed)?;
+    }
+    Ok(Some(draft.finish()))
+}
+
+/// What is looked at of a file: all of it, or its two ends.
+fn pieces(start: u64, end: u64) -> Vec<(u64, u64)> {
+    if end.saturating_sub(start) <= MAX_BEGINNING + MAX_END {
+        return vec![(start, end)];
+    }
+    vec![(start, start + MAX_BEGINNING), (end - MAX_END, end)]
+}
+
+fn read_piece(file: &mut File, from: u64, to: u64, format: &Format, draft: &mut Draft) -> io::Result<()> {
+    // One byte earlier, so that a line that begins exactly here is told from one that is cut.
+    file.seek(SeekFrom::Start(from.saturating_sub(1)))?;
+    let reader = BufReader::with_capacity(64 << 10, Read::by_ref(file).take(to - from.saturating_sub(1).min(to)));
+    let mut lines = Lines::of(reader);
+    if from > 0 {
+        lines.next()?;
+    }
+    while let Some(line) = lines.next()? {
+        match line {
+            Line::TooLong => draft.too_long(),
+            // Whoever writes it is not done, unless it reads as a record all the same.
+            Line::Unended(line) => lean::parse(line).iter().for_each(|record| (format.take)(draft, record)),
+            Line::Whole(line) => match lean::parse(line) {
+                Some(record) => (format.take)(draft, &record),
+                None if line.iter().all(u8::is_ascii_whitespace) => {}
+                None => draft.unreadable(),
+            },
+        }
+    }
+    Ok(())
+}
+
+/// A pipe or a device would be waited for; a file that is not there is nothing wrong.
+fn open(path: &Path) -> Result<Option<File>> {
+    fs::refuse_what_is_no_file(path)?;
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(cause) if fs::is_absent(&cause) => Ok(None),
+        Err(cause) => Err(Error::io("read", path, cause)),
+    }
+}
+
+/// The first records of a file, as far as `wanted` wants more.
+fn head(file: &mut File, end: u64, mut wanted: impl FnMut(Value) -> bool) -> io::Result<()> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut lines = Lines::of(BufReader::new(Read::by_ref(file).take(end.min(HEAD_BYTES))));
+    for _ in 0..HEAD_RECORDS {
+        match lines.next()? {
+            None => break,
+            Some(Line::TooLong) => {}
+            Some(Line::Whole(line) | Line::Unended(line)) => {
+                if lean::parse(line).is_some_and(|record| !wanted(record)) {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The sessions of every format that were started where `belongs` says, newest first. Only files changed after `since` are
+/// opened, each when it is asked for, and only their beginning is read.
+pub fn sessions(
+    root: &Path,
+    since: Option<SystemTime>,
+    belongs: impl Fn(&Path) -> bool,
+) -> impl Iterator<Item = SessionFile> {
+    let mut found = Vec::new();
+    for format in FORMATS {
+        for path in (format.candidates)(root) {
+            let Ok(about) = std::fs::metadata(&path) else { continue };
+            let Ok(modified) = about.modified() else { continue };
+            if about.is_file() && since.is_none_or(|since| modified > since) {
+                found.push((format, path, about.len(), modified));
+            }
+        }
+    }
+    found.sort_by(|a, b| b.3.cmp(&a.3).then_with(|| a.1.cmp(&b.1)));
+    found.into_iter().filter_map(move |(format, path, size, modified)| {
+        let about = about(format, &path)?;
+        let cwd = PathBuf::from(&about.cwd);
+        let is_ours = belongs(&cwd);
+        let (agent, session, is_subagent) = (format.name, about.session, about.is_subagent);
+        is_ours.then_some(SessionFile { agent, path, session, cwd, size, modified, is_subagent })
+    })
+}
+
+/// What the beginning of a file says of its session, up to where it was started.
+fn about(format: &'static Format, path: &Path) -> Option<Transcript> {
+    let mut file = open(path).ok()??;
+    let mut draft = Draft::of(format.name);
+    if let Some(id) = (format.id)(path) {
+        draft.found.session = id;
+    }
+    draft.about_only = true;
+    let take = |record| {
+        (format.take)(&mut draft, &record);
+        draft.found.cwd.is_empty()
+    };
+    head(&mut file, u64::MAX, take).ok()?;
+    let about = draft.finish();
+    (!about.cwd.is_empty()).then_some(about)
+}
+
+/// The sentence for who looked for a transcript in vain.
+pub fn none_found(root: &Path) -> Error {
+    Error::new(Category::Failed, format!("no transcript of a session in `{}` was found", root.display()))
+        .hint("name one with `--transcript FILE`")
+}
