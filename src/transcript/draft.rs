@@ -30,6 +30,8 @@ pub struct Draft {
     pub about_only: bool,
     commands: VecDeque<(u64, Command)>,
     next_command: u64,
+    /// By what makes them the same.
+    tests: Vec<(String, Command)>,
     edited: HashSet<String>,
     calls: HashMap<String, Call>,
     call_order: VecDeque<String>,
@@ -69,6 +71,7 @@ impl Draft {
             about_only: false,
             commands: VecDeque::new(),
             next_command: 0,
+            tests: Vec::new(),
             edited: HashSet::new(),
             calls: HashMap::new(),
             call_order: VecDeque::new(),
@@ -206,12 +209,12 @@ impl Draft {
             Ended::Failed => Outcome::Failed(None),
             Ended::Unknown => Outcome::Unknown,
         };
-        if verdict::is_test(&command.command) {
+        if let Some(name) = verdict::name(&command.command) {
             let test = command.clone();
-            self.found.tests.retain(|other| other.command != test.command);
-            self.found.tests.push(test);
-            if self.found.tests.len() > MAX_TESTS {
-                self.found.tests.remove(0);
+            self.tests.retain(|(other, _)| *other != name);
+            self.tests.push((name, test));
+            if self.tests.len() > MAX_TESTS {
+                self.tests.remove(0);
             }
         }
     }
@@ -270,6 +273,7 @@ impl Draft {
     pub fn finish(mut self) -> Transcript {
         let mut found = std::mem::take(&mut self.found);
         found.commands = self.commands.into_iter().map(|(_, command)| command).collect();
+        found.tests = self.tests.into_iter().map(|(_, test)| test).collect();
         found.todos = self.tasks.into_iter().map(|(_, todo)| todo).collect();
         for (count, what) in [
             (self.unreadable, "records could not be read"),
@@ -367,8 +371,8 @@ mod tests {
     #[test]
     fn a_test_counts_as_it_ended_last() {
         let mut draft = Draft::of("x");
-        for (id, code) in [("1", 1), ("2", 0)] {
-            draft.called_command(id, "cargo test");
+        for (id, command, code) in [("1", "cargo test --quiet", 1), ("2", "cargo test", 0)] {
+            draft.called_command(id, command);
             draft.returned(id, &Ended::Code(code, ""), None);
         }
         let found = draft.finish();

@@ -159,6 +159,15 @@ pub fn is_test(command: &str) -> bool {
     parts(command).iter().any(|(part, _)| part_is_test(part))
 }
 
+/// What makes two commands the same test: its program and what it names, not how it is told to print.
+pub fn name(command: &str) -> Option<String> {
+    let parts = parts(command);
+    let (part, _) = parts.iter().rfind(|(part, _)| part_is_test(part))?;
+    let (program, arguments) = program(part)?;
+    let names = arguments.into_iter().filter(|word| !word.starts_with('-') && !word.contains('>'));
+    Some(std::iter::once(program.as_str()).chain(names).collect::<Vec<_>>().join(" "))
+}
+
 /// Whether the exit code of the line is that of its test: it is not after a pipe, `;` or `||`.
 fn code_is_the_tests(command: &str) -> bool {
     let parts = parts(command);
@@ -248,6 +257,17 @@ mod tests {
         ] {
             assert!(!is_test(command), "{command}");
         }
+    }
+
+    #[test]
+    fn a_test_is_the_same_however_it_prints() {
+        for command in
+            ["cargo test", "cargo test --quiet", "cd a && cargo test 2>&1 | tail -3", "X=1 cargo test -q >log"]
+        {
+            assert_eq!(name(command).unwrap(), "cargo test", "{command}");
+        }
+        assert_eq!(name("pytest -q a.py").unwrap(), "pytest a.py");
+        assert_eq!(name("ls"), None);
     }
 
     #[test]
