@@ -8,7 +8,8 @@ use super::draft::{Draft, Ended};
 use super::{Format, Todo, TodoStatus};
 use crate::base::{env, fs};
 
-pub const FORMAT: Format = Format { name: "claude-code", is_one, take, candidates, id };
+pub const FORMAT: Format =
+    Format { name: "claude-code", place: (env::CLAUDE_CONFIG_DIR, ".claude"), is_one, take, candidates, id };
 
 /// Longer directory names are cut there and a hash is added.
 const MAX_NAME: usize = 200;
@@ -174,9 +175,8 @@ fn status(name: &str) -> Option<TodoStatus> {
 }
 
 /// The directories of all places at or below the root. The naming loses what it replaces, so others may be among them.
-fn candidates(root: &Path) -> Vec<PathBuf> {
-    let home = env::get(env::CLAUDE_CONFIG_DIR).map(PathBuf::from).or_else(|| Some(env::home()?.join(".claude")));
-    let Some(projects) = home.map(|home| home.join("projects")) else { return Vec::new() };
+fn candidates(place: &Path, root: &Path) -> Vec<PathBuf> {
+    let projects = place.join("projects");
     let name = directory_name(root);
     let mut files = Vec::new();
     for directory in fs::names(&projects).unwrap_or_default() {

@@ -11,7 +11,7 @@ use super::draft::{Draft, Ended};
 use super::{Format, Todo, TodoStatus};
 use crate::base::{env, fs};
 
-pub const FORMAT: Format = Format { name: "codex", is_one, take, candidates, id };
+pub const FORMAT: Format = Format { name: "codex", place: (env::CODEX_HOME, ".codex"), is_one, take, candidates, id };
 
 /// Sessions are looked for in the directories of this many days, the last ones there are.
 const MAX_DAYS: usize = 60;
@@ -245,9 +245,8 @@ fn changed(draft: &mut Draft, id: &str, worked: bool, changes: &Value) {
 }
 
 /// Every session of the last days: only their first record says where they were.
-fn candidates(_root: &Path) -> Vec<PathBuf> {
-    let home = env::get(env::CODEX_HOME).map(PathBuf::from).or_else(|| Some(env::home()?.join(".codex")));
-    let Some(sessions) = home.map(|home| home.join("sessions")) else { return Vec::new() };
+fn candidates(place: &Path, _root: &Path) -> Vec<PathBuf> {
+    let sessions = place.join("sessions");
     let mut files = Vec::new();
     let mut days = 0;
     for year in below(&sessions) {

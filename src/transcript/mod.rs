@@ -21,7 +21,7 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::base::fs;
+use crate::base::{env, fs};
 use crate::error::{Category, Error, Result};
 use draft::Draft;
 use lines::{Line, Lines};
@@ -41,12 +41,14 @@ const HEAD_BYTES: u64 = 4 << 20;
 pub struct Format {
     /// The name of the agent.
     pub name: &'static str,
+    /// The variable that says where it keeps its files, and the directory in the home that it keeps them in otherwise.
+    place: (&'static str, &'static str),
     /// Whether a record is one of these.
     is_one: fn(&Value) -> bool,
     /// Adds what a record says.
     take: fn(&mut Draft, &Value),
     /// The files of sessions that may belong to a project, by what can be told without opening them.
-    candidates: fn(root: &Path) -> Vec<PathBuf>,
+    candidates: fn(place: &Path, root: &Path) -> Vec<PathBuf>,
     /// The session's id, from its file's name.
     id: fn(&Path) -> Option<String>,
 }
@@ -284,9 +286,23 @@ pub fn sessions(
     since: Option<SystemTime>,
     belongs: impl Fn(&Path) -> bool,
 ) -> impl Iterator<Item = SessionFile> {
+    let places = FORMATS.iter().filter_map(|format| {
+        let (variable, directory) = format.place;
+        let place = env::get(variable).map(PathBuf::from).or_else(|| Some(env::home()?.join(directory)))?;
+        Some((format, place))
+    });
+    sessions_at(places, root, since, belongs)
+}
+
+fn sessions_at(
+    places: impl Iterator<Item = (&'static Format, PathBuf)>,
+    root: &Path,
+    since: Option<SystemTime>,
+    belongs: impl Fn(&Path) -> bool,
+) -> impl Iterator<Item = SessionFile> {
     let mut found = Vec::new();
-    for format in FORMATS {
-        for path in (format.candidates)(root) {
+    for (format, place) in places {
+        for path in (format.candidates)(&place, root) {
             let Ok(about) = std::fs::metadata(&path) else { continue };
             let Ok(modified) = about.modified() else { continue };
             if about.is_file() && since.is_none_or(|since| modified > since) {
@@ -325,4 +341,55 @@ fn about(format: &'static Format, path: &Path) -> Option<Transcript> {
 pub fn none_found(root: &Path) -> Error {
     Error::new(Category::Failed, format!("no transcript of a session in `{}` was found", root.display()))
         .hint("name one with `--transcript FILE`")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn put(path: &Path, cwd: &str, more: &str, age: u64) -> SystemTime {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let record = serde_json::json!({ "type": "user", "sessionId": "s", "cwd": cwd, "isSidechain": false });
+        std::fs::write(path, format!("{{\"half\n{record}\n{more}")).unwrap();
+        let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - age);
+        File::options().append(true).open(path).unwrap().set_modified(changed).unwrap();
+        changed
+    }
+
+    #[test]
+    fn sessions_are_listed_newest_first_with_size_and_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().to_path_buf();
+        let projects = place.join("projects");
+        put(&projects.join("-a-b-c/old.jsonl"), "/a/b.c", "", 50);
+        let changed = put(&projects.join("-a-b-c/new.jsonl"), "/a/b.c", "more", 10);
+        put(&projects.join("-a-b-c-deep/below.jsonl"), "/a/b.c/deep", "", 20);
+        // Names that the same rule makes of other places, and what is no session.
+        put(&projects.join("-a-b-c/other.jsonl"), "/a/b/c", "", 5);
+        put(&projects.join("-a-b-cd/other.jsonl"), "/a/b.cd", "", 5);
+        put(&projects.join("-a-b-c/new/subagents/agent-1.jsonl"), "/a/b.c", "", 5);
+        std::fs::write(projects.join("-a-b-c/empty.jsonl"), "").unwrap();
+        let root = Path::new("/a/b.c");
+        let list = |since: Option<SystemTime>| -> Vec<SessionFile> {
+            let places = [(&FORMATS[0], place.clone())].into_iter();
+            sessions_at(places, root, since, |cwd| cwd.starts_with(root)).collect()
+        };
+        let all = list(None);
+        let ids: Vec<&str> = all.iter().map(|session| session.session.as_str()).collect();
+        assert_eq!(ids, ["new", "below", "old"]);
+        assert_eq!((all[0].modified, all[0].agent, all[0].is_subagent), (changed, "claude-code", false));
+        assert_eq!(all[0].size, all[2].size + 4);
+        assert_eq!(list(Some(changed - Duration::from_secs(1))).len(), 1);
+        assert_eq!(list(Some(changed)), []);
+    }
+
+    #[test]
+    fn of_a_file_that_is_too_large_both_ends_are_read() {
+        assert_eq!(pieces(0, 10), [(0, 10)]);
+        assert_eq!(pieces(20, 10), [(20, 10)]);
+        let end = 1 << 40;
+        assert_eq!(pieces(7, end), [(7, 7 + MAX_BEGINNING), (end - MAX_END, end)]);
+    }
 }

@@ -604,7 +604,7 @@ fn a_large_transcript_costs_a_bounded_amount_of_memory() {
     let file = world.home().join("large.jsonl");
     write_large(&file, &world.root(), 24);
     assert!(file.metadata().unwrap().len() > 48 << 20);
-    let output = with_memory(&world, 96, &["summarize", "--json", "--transcript", file.to_str().unwrap()]).expect(0);
+    let output = with_memory(&world, 64, &["summarize", "--json", "--transcript", file.to_str().unwrap()]).expect(0);
     let found = &output.json()["transcript"];
     assert_eq!(
         (&found["first_request"], &found["last_request"]),
@@ -620,9 +620,9 @@ fn a_large_transcript_costs_a_bounded_amount_of_memory() {
 fn hundreds_of_megabytes_are_read_in_the_same_memory() {
     let world = World::new();
     let file = world.home().join("huge.jsonl");
-    write_large(&file, &world.root(), 100);
+    write_large(&file, &world.root(), 200);
     assert!(file.metadata().unwrap().len() > 200 << 20);
-    let output = with_memory(&world, 96, &["summarize", "--json", "--transcript", file.to_str().unwrap()]).expect(0);
+    let output = with_memory(&world, 64, &["summarize", "--json", "--transcript", file.to_str().unwrap()]).expect(0);
     assert_eq!(output.json()["transcript"]["last_request"], "the last request");
 
     // A hole of gigabytes in the middle: only the two ends are looked at.
@@ -632,7 +632,7 @@ fn hundreds_of_megabytes_are_read_in_the_same_memory() {
     out.seek(SeekFrom::End(0)).unwrap();
     writeln!(out, "\n{}", json!({ "type": "user", "sessionId": "s", "message": { "content": "after the hole" } }))
         .unwrap();
-    let output = with_memory(&world, 96, &["summarize", "--json", "--transcript", file.to_str().unwrap()]).expect(0);
+    let output = with_memory(&world, 64, &["summarize", "--json", "--transcript", file.to_str().unwrap()]).expect(0);
     let found = &output.json()["transcript"];
     assert_eq!(
         (&found["first_request"], &found["last_request"]),

@@ -45,7 +45,7 @@ def project(path):
     with open(os.path.join(path, "test.sh"), "w", encoding="utf-8") as file:
         file.write("test -f greeting.txt || { echo '1 test failed: no greeting.txt'; exit 1; }\necho '1 test passed'\n")
     git = ["git", "-C", path, "-c", "user.name=t", "-c", "user.email=t@localhost"]
-    for arguments in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "Begin"]):
+    for arguments in (["init", "--quiet", "--initial-branch=master"], ["add", "."], ["commit", "--quiet", "-m", "Begin"]):
         subprocess.run(git + arguments, check=True)
 
 
