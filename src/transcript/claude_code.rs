@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::draft::{Draft, Ended};
-use super::{Format, Todo, TodoStatus};
+use super::{Format, Todo, TodoStatus, said};
 use crate::base::{env, fs};
 
 pub const FORMAT: Format =
@@ -43,7 +43,6 @@ fn take(draft: &mut Draft, record: &Value) {
         }
         "ai-title" => draft.title(text("aiTitle"), false),
         "custom-title" => draft.title(text("customTitle"), true),
-        "summary" => draft.title(text("summary"), false),
         _ => {}
     }
 }
@@ -85,13 +84,8 @@ fn user(draft: &mut Draft, record: &Value, message: &Value, is_side: bool) {
     match &message["content"] {
         Value::String(text) => draft.asked(text),
         _ => {
-            let texts: Vec<&str> = blocks
-                .iter()
-                .filter(|block| block["type"] == "text")
-                .filter_map(|block| block["text"].as_str())
-                .filter(|text| super::said::said(text).is_some())
-                .collect();
-            draft.asked(&texts.join("\n"));
+            let texts = blocks.iter().filter(|block| block["type"] == "text");
+            draft.asked(&said::in_parts(texts.filter_map(|block| block["text"].as_str())));
         }
     }
 }
@@ -118,11 +112,7 @@ fn ended<'a>(result: &'a Value, answer: &Value) -> Ended<'a> {
         };
     }
     let is_open = answer["interrupted"] == true || answer["backgroundTaskId"].is_string();
-    match (is_open, answer["stdout"].as_str()) {
-        (true, _) => Ended::Unknown,
-        (false, Some(_)) => Ended::Code(0, output),
-        (false, None) => Ended::Worked,
-    }
+    if is_open { Ended::Unknown } else { Ended::Code(0, output) }
 }
 
 fn assistant(draft: &mut Draft, message: &Value, is_side: bool) {

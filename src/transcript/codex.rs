@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::draft::{Draft, Ended};
-use super::{Format, Todo, TodoStatus};
+use super::{Format, Todo, TodoStatus, said};
 use crate::base::{env, fs};
 
 pub const FORMAT: Format = Format { name: "codex", place: (env::CODEX_HOME, ".codex"), is_one, take, candidates, id };
@@ -78,12 +78,10 @@ fn response_item(draft: &mut Draft, item: &Value) {
 fn request(draft: &mut Draft, item: &Value) {
     let provenance = &item["internal_chat_message_metadata_passthrough"]["content_item_metadata"];
     let parts = item["content"].as_array().into_iter().flatten().enumerate();
-    let said: Vec<&str> = parts
+    let texts = parts
         .filter(|(number, _)| provenance[*number]["provenance"]["type"] != "harness")
-        .filter_map(|(_, part)| part["text"].as_str())
-        .filter(|text| super::said::said(text).is_some())
-        .collect();
-    draft.asked(&said.join("\n"));
+        .filter_map(|(_, part)| part["text"].as_str());
+    draft.asked(&said::in_parts(texts));
 }
 
 fn call(draft: &mut Draft, id: &str, name: &str, arguments: &Value) {
@@ -197,7 +195,7 @@ fn ended(output: &str) -> Ended<'_> {
         None if output.contains("rejected by user") => Ended::NotRun,
         // A tool that is no command says what it did.
         None if output.contains("Process running with") => Ended::Unknown,
-        None if output.starts_with("Success") || output.starts_with("Done") => Ended::Worked,
+        None if output.starts_with("Success") || output.starts_with("Done") => Ended::Code(0, output),
         None => Ended::Unknown,
     }
 }

@@ -7,6 +7,7 @@ use chrono::DateTime;
 use super::{Command, Outcome, Todo, TodoStatus, Transcript, said, verdict};
 use crate::base::text;
 use crate::guard::secrets;
+use crate::handoff;
 
 /// How much of each is kept. A handover shows less.
 const MAX_COMMANDS: usize = 200;
@@ -55,12 +56,12 @@ enum Call {
 
 /// How a call ended.
 pub enum Ended<'a> {
-    Worked,
+    /// With this exit code, or 0 for a tool that is no command and worked; and with this output.
+    Code(i64, &'a str),
     Failed,
     /// It was refused, so nothing was run.
     NotRun,
-    Code(i64, &'a str),
-    /// Still running, or cut off.
+    /// Still running, or cut off: another result may follow.
     Unknown,
 }
 
@@ -122,7 +123,9 @@ impl Draft {
             // Clients write a request down more than once: as queued, as asked.
             return;
         }
-        if self.found.requests == 0 {
+        // "Continue" is no goal; what is asked for after it may be one.
+        let says_nothing = |text: &str| handoff::resume_mechanic(text).is_some();
+        if self.found.requests == 0 || says_nothing(&self.found.first_request) && !says_nothing(&said) {
             self.found.first_request.clone_from(&said);
         }
         self.found.last_request = said;
@@ -177,16 +180,16 @@ impl Draft {
 
     /// The result of a call. `task` is the number that a new task was given.
     pub fn returned(&mut self, id: &str, ended: &Ended<'_>, task: Option<&str>) {
-        if self.about_only {
+        if self.about_only || matches!(ended, Ended::Unknown) {
             return;
         }
         let Some(call) = self.calls.get_mut(text::cut(id, MAX_NAME)) else { return };
         match std::mem::replace(call, Call::Over) {
             Call::Command(number) => self.command_ended(number, ended),
-            Call::Edit(paths) if matches!(ended, Ended::Worked | Ended::Code(0, _)) => {
+            Call::Edit(paths) if matches!(ended, Ended::Code(0, _)) => {
                 paths.into_iter().for_each(|path| self.edited(path));
             }
-            Call::NewTask(subject) if matches!(ended, Ended::Worked) => {
+            Call::NewTask(subject) if matches!(ended, Ended::Code(0, _)) => {
                 let number = task.map_or_else(|| (self.tasks.len() + 1).to_string(), str::to_owned);
                 if self.tasks.len() < MAX_TODOS {
                     self.tasks.push((number, Todo { text: subject, status: TodoStatus::Pending }));
@@ -204,10 +207,9 @@ impl Draft {
                 self.commands.remove(at);
                 return;
             }
-            Ended::Worked => verdict::verdict(&command.command, Some(0), ""),
-            Ended::Code(code, output) => verdict::verdict(&command.command, Some(*code), output),
+            Ended::Code(code, output) => verdict::verdict(&command.command, *code, output),
             Ended::Failed => Outcome::Failed(None),
-            Ended::Unknown => Outcome::Unknown,
+            Ended::Unknown => return,
         };
         if let Some(name) = verdict::name(&command.command) {
             let test = command.clone();
@@ -336,6 +338,8 @@ fn clean(found: &mut Transcript) {
 mod tests {
     use super::*;
 
+    const DONE: Ended<'_> = Ended::Code(0, "");
+
     #[test]
     fn a_secret_never_reaches_from_one_text_into_another() {
         let key = ["-----BEGIN RSA ", "PRIVATE KEY-----"].concat();
@@ -358,7 +362,7 @@ mod tests {
         for (id, path) in [("1", "a"), ("1", "again"), ("2", "b"), ("3", "c"), ("4", "a")] {
             draft.called_edit(id, [path.to_owned()]);
         }
-        for (id, ended) in [("1", Ended::Worked), ("2", Ended::Failed), ("4", Ended::Worked), ("1", Ended::Worked)] {
+        for (id, ended) in [("1", DONE), ("2", Ended::Failed), ("4", DONE), ("1", DONE)] {
             draft.returned(id, &ended, None);
         }
         draft.called_command("5", "rm -rf /");
@@ -366,6 +370,25 @@ mod tests {
         let found = draft.finish();
         assert_eq!(found.edited, ["a"]);
         assert_eq!(found.commands, []);
+    }
+
+    #[test]
+    fn a_goal_is_work() {
+        let mut draft = Draft::of("x");
+        for text in ["continue", "Fix the lexer", "Fix the parser"] {
+            draft.asked(text);
+        }
+        let found = draft.finish();
+        assert_eq!((found.first_request.as_str(), found.requests), ("Fix the lexer", 3));
+    }
+
+    #[test]
+    fn a_command_that_goes_on_in_the_background_may_end_later() {
+        let mut draft = Draft::of("x");
+        draft.called_command("1", "cargo test");
+        draft.returned("1", &Ended::Unknown, None);
+        draft.returned("1", &Ended::Code(1, ""), None);
+        assert_eq!(draft.finish().tests[0].outcome, Outcome::Failed(Some(1)));
     }
 
     #[test]
@@ -387,9 +410,9 @@ mod tests {
             draft.called_command(&format!("c{number}"), &format!("cargo test {number}"));
             draft.returned(&format!("c{number}"), &Ended::Code(0, ""), None);
             draft.called_edit(&format!("e{number}"), [format!("f{number}")]);
-            draft.returned(&format!("e{number}"), &Ended::Worked, None);
+            draft.returned(&format!("e{number}"), &DONE, None);
             draft.called_new_task(&format!("t{number}"), "x");
-            draft.returned(&format!("t{number}"), &Ended::Worked, None);
+            draft.returned(&format!("t{number}"), &DONE, None);
         }
         assert!(draft.calls.len() <= MAX_OPEN_CALLS && draft.call_order.len() <= MAX_OPEN_CALLS);
         let found = draft.finish();

@@ -160,6 +160,10 @@ pub struct SessionFile {
 impl Source {
     /// All that is in the file now. One that is not there yet is a session that has said nothing.
     pub fn pin(path: &Path, session: &str) -> Result<Source> {
+        if path.to_str().is_none() {
+            let message = format!("the path `{}` is not UTF-8 and cannot be recorded", path.display());
+            return Err(Error::usage(message).hint("make a link with a plain name to it"));
+        }
         fs::refuse_what_is_no_file(path)?;
         let end = match std::fs::metadata(path) {
             Ok(about) => about.len(),

@@ -51,6 +51,13 @@ pub fn said(text: &str) -> Option<String> {
     (!text.is_empty() && !is_a_programs).then(|| text.to_owned())
 }
 
+/// The same of a text that comes in parts: some of them may be a program's, and what is private may begin in one part and
+/// end in another.
+pub fn in_parts<'a>(parts: impl Iterator<Item = &'a str>) -> String {
+    let together = without_private(&parts.collect::<Vec<_>>().join("\u{1e}"));
+    together.split('\u{1e}').filter_map(said).collect::<Vec<_>>().join("\n")
+}
+
 /// `<private>…</private>` out, and all that follows one that is not closed.
 pub fn without_private(text: &str) -> String {
     without(text, "private", Place::Anywhere)
@@ -163,6 +170,12 @@ mod tests {
         ] {
             assert_eq!(said(text).as_deref(), Some(kept));
         }
+    }
+
+    #[test]
+    fn what_is_private_may_reach_over_parts() {
+        let parts = ["<system-reminder>x</system-reminder>", "<private>SECRET", "SECRET</private> fix it", "now"];
+        assert_eq!(in_parts(parts.into_iter()), "fix it\nnow");
     }
 
     proptest! {

@@ -49,8 +49,8 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("npm", &["test", "t"]),
     ("playwright", &["test"]),
     ("pnpm", &["test", "t"]),
-    ("python", &["pytest", "unittest"]),
-    ("python3", &["pytest", "unittest"]),
+    ("python", &["pytest", "test", "unittest"]),
+    ("python3", &["pytest", "test", "unittest"]),
     ("rails", &["test"]),
     ("rake", &["test", "spec"]),
     ("sbt", &["test"]),
@@ -84,7 +84,9 @@ const SHELLS: &[&str] = &["bash", "dash", "node", "perl", "php", "python", "pyth
 fn parts(command: &str) -> Vec<(String, &'static str)> {
     let mut parts = vec![(String::new(), "")];
     let mut quote = None;
-    let mut rest = command;
+    // What follows the line of a `<<` is text for a program, not a command.
+    let text = command.find("<<").and_then(|at| command[at..].find('\n').map(|end| at + end));
+    let mut rest = &command[..text.unwrap_or(command.len())];
     while let Some(c) = rest.chars().next() {
         let operators = ["&&", "||", "|&", "|", ";", "\n", "&"];
         // `2>&1` and `&>` are no ends.
@@ -155,10 +157,6 @@ fn part_is_test(part: &str) -> bool {
     is_a_path && names_test(&name)
 }
 
-pub fn is_test(command: &str) -> bool {
-    parts(command).iter().any(|(part, _)| part_is_test(part))
-}
-
 /// What makes two commands the same test: its program and what it names, not how it is told to print.
 pub fn name(command: &str) -> Option<String> {
     let parts = parts(command);
@@ -178,12 +176,11 @@ fn code_is_the_tests(command: &str) -> bool {
 }
 
 /// What became of a command that ended with this code after printing this.
-pub fn verdict(command: &str, code: Option<i64>, output: &str) -> Outcome {
+pub fn verdict(command: &str, code: i64, output: &str) -> Outcome {
     match code {
-        None => Outcome::Unknown,
-        Some(0) if !is_test(command) || code_is_the_tests(command) => Outcome::Passed,
-        Some(0) => by_output(output),
-        Some(code) => Outcome::Failed(Some(code)),
+        0 if name(command).is_none() || code_is_the_tests(command) => Outcome::Passed,
+        0 => by_output(output),
+        code => Outcome::Failed(Some(code)),
     }
 }
 
@@ -235,6 +232,7 @@ mod tests {
             "python3 -m pytest tests",
             "python -m unittest",
             "go test ./...",
+            "python manage.py test app",
             "make -j4 check",
             "sh ./test.sh",
             "./scripts/run-tests.sh fast",
@@ -242,7 +240,7 @@ mod tests {
             "./gradlew test",
             "bash -e scripts/test",
         ] {
-            assert!(is_test(command), "{command}");
+            assert!(name(command).is_some(), "{command}");
         }
         for command in [
             "cat test.sh",
@@ -252,10 +250,11 @@ mod tests {
             "ls tests/",
             "echo 'pytest; cargo test'",
             "npm install",
+            "cat > run.sh <<'EOF'\ncargo test\nEOF",
             "python3 manage.py migrate",
             "",
         ] {
-            assert!(!is_test(command), "{command}");
+            assert!(name(command).is_none(), "{command}");
         }
     }
 
@@ -275,20 +274,19 @@ mod tests {
         let ok = "test result: ok. 3 passed; 0 failed; 0 ignored";
         let bad = "test result: FAILED. 2 passed; 1 failed; 0 ignored";
         for (command, code, output, expected) in [
-            ("cargo test", Some(0), "", Outcome::Passed),
-            ("cargo test 2>&1", Some(0), "", Outcome::Passed),
-            ("cargo test", Some(101), ok, Outcome::Failed(Some(101))),
-            ("cargo test | tail -5", Some(0), bad, Outcome::Failed(None)),
-            ("cargo test | tail -5", Some(0), ok, Outcome::Passed),
-            ("cargo test | tail -5", Some(0), "", Outcome::Unknown),
-            ("set -o pipefail; cargo test | tail -5", Some(0), "", Outcome::Passed),
-            ("cargo test || true", Some(0), "", Outcome::Unknown),
-            ("pytest; echo done", Some(0), "= 2 failed, 3 passed in 1s =", Outcome::Failed(None)),
-            ("pytest; echo done", Some(0), "= 3 passed in 1s =", Outcome::Passed),
-            ("npm test &", Some(0), "", Outcome::Unknown),
-            ("cargo fmt && cargo test && git push", Some(0), "", Outcome::Passed),
-            ("ls | grep x", Some(0), "", Outcome::Passed),
-            ("cargo test", None, "", Outcome::Unknown),
+            ("cargo test", 0, "", Outcome::Passed),
+            ("cargo test 2>&1", 0, "", Outcome::Passed),
+            ("cargo test", 101, ok, Outcome::Failed(Some(101))),
+            ("cargo test | tail -5", 0, bad, Outcome::Failed(None)),
+            ("cargo test | tail -5", 0, ok, Outcome::Passed),
+            ("cargo test | tail -5", 0, "", Outcome::Unknown),
+            ("set -o pipefail; cargo test | tail -5", 0, "", Outcome::Passed),
+            ("cargo test || true", 0, "", Outcome::Unknown),
+            ("pytest; echo done", 0, "= 2 failed, 3 passed in 1s =", Outcome::Failed(None)),
+            ("pytest; echo done", 0, "= 3 passed in 1s =", Outcome::Passed),
+            ("npm test &", 0, "", Outcome::Unknown),
+            ("cargo fmt && cargo test && git push", 0, "", Outcome::Passed),
+            ("ls | grep x", 0, "", Outcome::Passed),
         ] {
             assert_eq!(verdict(command, code, output), expected, "{command}");
         }
@@ -297,8 +295,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_line_is_judged(command in "[a-z|&;'\"=/ \n>é]{0,40}", output in any::<String>()) {
-            verdict(&command, Some(0), &output);
-            is_test(&output);
+            verdict(&command, 0, &output);
+            name(&output);
         }
     }
 }
