@@ -155,10 +155,11 @@ fn quote_names(script: &str) -> String {
     let (mut in_text, mut escaped) = (false, false);
     let mut rest = script;
     while let Some(c) = rest.chars().next() {
-        let word = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
-        if !in_text && !word.is_empty() && rest[word.len()..].trim_start().starts_with(':') {
-            json.push_str(&format!("\"{word}\""));
+        let word = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().filter(|_| !in_text);
+        if let Some(word) = word.filter(|word| !word.is_empty()) {
             rest = &rest[word.len()..];
+            let quote = if rest.trim_start().starts_with(':') { "\"" } else { "" };
+            json.extend([quote, word, quote]);
             continue;
         }
         in_text ^= c == '"' && !escaped;

@@ -39,6 +39,7 @@ pub struct Draft {
     /// By the number that the agent gave them.
     tasks: Vec<(String, Todo)>,
     has_custom_title: bool,
+    has_goal: bool,
     unreadable: u64,
     too_long: u64,
     passed_over: u64,
@@ -78,6 +79,7 @@ impl Draft {
             call_order: VecDeque::new(),
             tasks: Vec::new(),
             has_custom_title: false,
+            has_goal: false,
             unreadable: 0,
             too_long: 0,
             passed_over: 0,
@@ -124,10 +126,11 @@ impl Draft {
             return;
         }
         // "Continue" is no goal; what is asked for after it may be one.
-        let says_nothing = |text: &str| handoff::resume_mechanic(text).is_some();
-        if self.found.requests == 0 || says_nothing(&self.found.first_request) && !says_nothing(&said) {
+        let is_goal = !self.has_goal && handoff::resume_mechanic(&said).is_none();
+        if is_goal || self.found.requests == 0 {
             self.found.first_request.clone_from(&said);
         }
+        self.has_goal |= is_goal;
         self.found.last_request = said;
         self.found.requests += 1;
     }

@@ -11,7 +11,7 @@ pub const MAX_TEXT: usize = 64 << 10;
 /// A path, at most.
 const MAX_KEY: usize = 4096;
 /// Of one record. A value costs some hundred bytes, so this bounds what a line of brackets can cost.
-const MAX_VALUES: usize = 20_000;
+const MAX_VALUES: usize = 5_000;
 const MAX_TEXTS: usize = 1 << 20;
 
 /// What is left for one record.

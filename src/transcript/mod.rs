@@ -190,16 +190,16 @@ impl Source {
 pub fn read(path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
     let Some(mut file) = open(path)? else { return Ok(None) };
     let failed = |cause: io::Error| Error::io("read", path, cause);
-    let mut beginning = Vec::new();
-    let all = |record| {
-        beginning.push(record);
-        true
-    };
-    head(&mut file, end, all).map_err(failed)?;
-    if beginning.is_empty() && end == 0 {
+    if end == 0 {
         return Ok(Some(Draft::of("").finish()));
     }
-    let Some(format) = FORMATS.iter().find(|format| beginning.iter().any(|record| (format.is_one)(record))) else {
+    let mut format = None;
+    let is_unknown = |record| {
+        format = FORMATS.iter().find(|format| (format.is_one)(&record));
+        format.is_none()
+    };
+    head(&mut file, end, is_unknown).map_err(failed)?;
+    let Some(format) = format else {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
         return Err(Error::bad_data(format!("`{}` is no transcript of {}", path.display(), known.join(" or "))));
     };
@@ -210,9 +210,11 @@ pub fn read(path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
     if start > 0 {
         // Who it was is said at the beginning only.
         draft.about_only = true;
-        for record in &beginning {
-            (format.take)(&mut draft, record);
-        }
+        let take = |record| {
+            (format.take)(&mut draft, &record);
+            true
+        };
+        head(&mut file, start, take).map_err(failed)?;
         draft.about_only = false;
     }
     for (from, to) in pieces(start, end) {

@@ -45,7 +45,7 @@ const NOT_SAID: &[&str] = &[
 /// `None` if nothing is left that a person said.
 pub fn said(text: &str) -> Option<String> {
     let text = without_private(before_warmup(text));
-    let text = WRAPPERS.iter().fold(text, |text, tag| without(&text, tag, Place::LineStart));
+    let text = without(&text, WRAPPERS, Place::LineStart);
     let text = text.trim();
     let is_a_programs = NOT_SAID.iter().any(|beginning| text.starts_with(beginning)) || is_of_a_hook(text);
     (!text.is_empty() && !is_a_programs).then(|| text.to_owned())
@@ -60,7 +60,7 @@ pub fn in_parts<'a>(parts: impl Iterator<Item = &'a str>) -> String {
 
 /// `<private>…</private>` out, and all that follows one that is not closed.
 pub fn without_private(text: &str) -> String {
-    without(text, "private", Place::Anywhere)
+    without(text, &["private"], Place::Anywhere)
 }
 
 /// What we injected ourselves goes to the end of its text.
@@ -89,30 +89,36 @@ enum Place {
 }
 
 /// The text without `<tag …>…</tag>`, whatever the case; one that is not closed reaches to the end.
-fn without(text: &str, tag: &str, place: Place) -> String {
+fn without(text: &str, tags: &[&str], place: Place) -> String {
     let mut kept = String::new();
     let mut rest = text;
-    while let Some((start, inside)) = opening(rest, tag, place, kept.is_empty() || kept.ends_with('\n')) {
-        kept.push_str(&rest[..start]);
-        rest = closing(&rest[inside..], tag).map_or("", |end| &rest[inside + end..]);
+    let mut is_line_start = true;
+    while let Some(at) = rest.find('<') {
+        let before = &rest[..at];
+        kept.push_str(before);
+        rest = &rest[at..];
+        let (has_newline, line) = before.rsplit_once('\n').map_or((false, before), |(_, line)| (true, line));
+        is_line_start = (is_line_start || has_newline) && line.trim().is_empty();
+        let tag = tags.iter().find(|tag| opens(rest, tag));
+        match tag.filter(|_| place == Place::Anywhere || is_line_start) {
+            Some(tag) => {
+                let inside = rest.find('>').map_or("", |end| &rest[end + 1..]);
+                rest = closing(inside, tag).map_or("", |end| &inside[end..]);
+            }
+            None => {
+                kept.push('<');
+                rest = &rest[1..];
+                is_line_start = false;
+            }
+        }
     }
     kept.push_str(rest);
     kept
 }
 
-/// Where the tag begins, and where what it holds does.
-fn opening(text: &str, tag: &str, place: Place, at_line_start: bool) -> Option<(usize, usize)> {
-    text.match_indices('<').find_map(|(at, _)| {
-        let name = text.get(at + 1..at + 1 + tag.len())?;
-        let after = &text[at + 1 + tag.len()..];
-        let is_tag = name.eq_ignore_ascii_case(tag) && after.starts_with(['>', ' ', '\n', '/', '\t', '\r']);
-        let line = text[..at].rsplit('\n').next().unwrap_or_default();
-        let is_first = line.trim().is_empty() && (line.len() < at || at_line_start);
-        if !is_tag || place == Place::LineStart && !is_first {
-            return None;
-        }
-        Some((at, text[at..].find('>').map_or(text.len(), |end| at + end + 1)))
-    })
+fn opens(text: &str, tag: &str) -> bool {
+    text.get(1..1 + tag.len()).is_some_and(|name| name.eq_ignore_ascii_case(tag))
+        && text[1 + tag.len()..].starts_with(['>', ' ', '\n', '/', '\t', '\r'])
 }
 
 /// Where what follows the closing tag begins.
@@ -138,6 +144,7 @@ mod tests {
             "<local-command-stdout>Set model to x</local-command-stdout>",
             "<system-reminder>\nas you answer\n</system-reminder>\n",
             "<task-notification>done</task-notification>",
+            "<bash-stdout>a\nb</bash-stdout><bash-stderr></bash-stderr>",
             "<environment_context>\n  <cwd>/x</cwd>\n</environment_context>",
             "<turn_aborted>",
             "# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>\nbe good\n</INSTRUCTIONS>",
@@ -176,6 +183,14 @@ mod tests {
     fn what_is_private_may_reach_over_parts() {
         let parts = ["<system-reminder>x</system-reminder>", "<private>SECRET", "SECRET</private> fix it", "now"];
         assert_eq!(in_parts(parts.into_iter()), "fix it\nnow");
+    }
+
+    /// Counted, not timed: looking back for each of them would not end within anybody's patience.
+    #[test]
+    fn many_tags_are_looked_through_in_one_go() {
+        for part in ["<", "x<skill>", "<skill></skill>", "</skill>", "<private></private>"] {
+            said(&part.repeat(30_000));
+        }
     }
 
     proptest! {
