@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{Collector, Facts, Scene};
+use crate::base::fs;
 use crate::base::text::one_line;
 use crate::error::Result;
 use crate::transcript::{Command, Outcome, Todo, TodoStatus, Transcript};
@@ -44,15 +45,16 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
     Ok(facts)
 }
 
-/// Paths as a person in the project would write them.
+/// The files of the project, as a person in it would write them. What an agent keeps elsewhere for itself is not for others
+/// to read, and its path names a person's home.
 fn below(root: &Path, mut found: Transcript) -> Transcript {
     let real = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
-    for path in &mut found.edited {
-        let inside = [root, &real].into_iter().find_map(|root| Path::new(path.as_str()).strip_prefix(root).ok());
-        if let Some(inside) = inside {
-            *path = inside.to_string_lossy().into_owned();
-        }
-    }
+    let inside = |path: &String| {
+        let path = fs::tidy(Path::new(path))?;
+        let inside = [root, &real].into_iter().find_map(|root| path.strip_prefix(root).ok())?;
+        Some(inside.to_string_lossy().into_owned())
+    };
+    found.edited = found.edited.iter().filter_map(inside).filter(|path| !path.is_empty()).collect();
     found
 }
 

@@ -34,6 +34,7 @@ fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
     for notice in &found.notices {
         detail = format!("{detail}; {notice}");
     }
-    let result = json!({ "notices": found.notices });
+    // Which session this was, and up to where, is asked when others are looked for that nobody handed over.
+    let result = json!({ "notices": found.notices, "transcript": context.session.transcript });
     Ok(Outcome { detail, result, facts: found.values })
 }

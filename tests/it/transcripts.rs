@@ -353,7 +353,12 @@ Commands:
 
 "#]]
     );
-    // The same id in another order would be another document: a resume must find this one.
+    // Kept when the inputs are gone: which session was handed over, and up to where.
+    let kept: String = world
+        .database()
+        .query_row("SELECT json_extract(result, '$.result.transcript.end') || ' ' || json_extract(result, '$.result.transcript.path') FROM step WHERE kind = 'collect'", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(kept, format!("{} {}", file.metadata().unwrap().len(), file.display()));
     for (_, secret) in SECRETS {
         let found = world.everything().into_iter().find(|(_, text)| text.contains(&secret.concat()));
         assert_eq!(found.map(|(path, _)| path), None);
@@ -568,6 +573,7 @@ fn hostile_transcripts_do_no_harm() {
     let notes = world.read(NOTES);
     assert!(notes.contains("Goal as first asked: clear [2J31mthe screen (derived)"), "{notes}");
     assert!(!notes.chars().any(|c| c.is_control() && c != '\n'));
+    assert!(!notes.contains("etc/passwd"), "what is edited outside is not the project's");
     world.write("../hostile.jsonl", &control);
     let output = world.run(&["summarize", "--transcript", "../hostile.jsonl"]).expect(0);
     assert!(!output.stdout.contains('\u{1b}') && output.stdout.contains("the screen"), "{}", output.stdout);
