@@ -81,5 +81,8 @@ fn as_json(path: &Path, found: &Transcript, document: Option<&str>) -> serde_jso
 fn newest(project: &Project) -> Result<PathBuf> {
     let belongs = |cwd: &Path| project::root(cwd) == project.root;
     let found = transcript::sessions(&project.root, None, belongs).find(|session| !session.is_subagent);
-    found.map(|session| session.path).ok_or_else(|| transcript::none_found(&project.root))
+    found.map(|session| session.path).ok_or_else(|| {
+        Error::failed(format!("no transcript of a session in `{}` was found", project.root.display()))
+            .hint("name one with `--transcript FILE`")
+    })
 }

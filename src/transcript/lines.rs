@@ -3,7 +3,7 @@
 use std::io::{self, BufRead};
 
 /// Room for a picture or a whole source file; what is longer is passed over.
-const MAX_LINE: usize = 8 << 20;
+pub const MAX_LINE: usize = 8 << 20;
 /// A buffer that grew beyond this for one line is not kept for the others.
 const KEPT: usize = 256 << 10;
 
