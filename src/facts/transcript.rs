@@ -27,6 +27,8 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let mut facts = Facts::default();
     let Some(source) = &scene.session.transcript else { return Ok(facts) };
     let found = match source.read() {
+        // Nothing was written down yet.
+        Ok(Some(found)) if found.agent.is_empty() => return Ok(facts),
         Ok(Some(found)) => found,
         Ok(None) => {
             facts.notices.push(format!("the transcript `{}` is gone", source.path.display()));
@@ -75,7 +77,7 @@ fn describe(found: &Transcript) -> String {
     let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
     format!(
         "transcript of {}: {}, {} edited, {}",
-        if found.agent.is_empty() { "nothing" } else { found.agent },
+        found.agent,
         count(found.requests, "request"),
         count(found.edited.len(), "file"),
         count(found.commands.len(), "command"),

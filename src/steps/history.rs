@@ -155,14 +155,12 @@ impl Known<'_> {
 
     /// As first asked, if somebody wrote that down; else the first line of what was said.
     fn goal(&self, said: Option<&String>) -> String {
-        let first_line =
-            |text: &str| text.lines().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned());
-        match first_line(&self.text("goal")) {
-            Some(asked) => text::one_line(&asked, 280) + DERIVED,
-            None => {
-                said.and_then(|said| first_line(said)).unwrap_or_else(|| format!("Work on {}", self.text("branch")))
-            }
+        let asked = text::one_line(&self.text("goal"), 280);
+        if !asked.is_empty() {
+            return asked + DERIVED;
         }
+        let first_line = |text: &String| text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+        said.and_then(first_line).unwrap_or_else(|| format!("Work on {}", self.text("branch")))
     }
 
     fn done(&self) -> Vec<String> {

@@ -281,13 +281,13 @@ impl Draft {
         found.tests = self.tests.into_iter().map(|(_, test)| test).collect();
         found.todos = self.tasks.into_iter().map(|(_, todo)| todo).collect();
         for (count, what) in [
-            (self.unreadable, "records could not be read"),
-            (self.too_long, "records were too long to be read"),
-            (self.passed_over, "bytes in the middle were passed over"),
-            (self.not_kept, "commands and files were too many to be listed"),
+            (self.unreadable, "records of the transcript that could not be read"),
+            (self.too_long, "records of the transcript that are too long to be read"),
+            (self.passed_over, "bytes in the middle of the transcript that were passed over"),
+            (self.not_kept, "commands and files of the transcript beyond those that are kept"),
         ] {
             if count > 0 {
-                found.notices.push(format!("of the transcript {count} {what}"));
+                found.notices.push(format!("{what}: {count}"));
             }
         }
         clean(&mut found);
@@ -296,9 +296,8 @@ impl Draft {
 }
 
 fn keep_last(kept: &mut String, text: &str) {
-    let text = text::one_line(text::cut(text, MAX_RAW), MAX_NAME);
-    if !text.is_empty() {
-        *kept = text;
+    if !text.trim().is_empty() {
+        *kept = raw(text);
     }
 }
 
@@ -357,6 +356,18 @@ mod tests {
         assert_eq!(found.last_request, "and go on");
         let commands: Vec<&str> = found.commands.iter().map(|command| command.command.as_str()).collect();
         assert_eq!(commands, ["echo [redacted:gitlab-token]", "ls", "ls"]);
+    }
+
+    #[test]
+    fn no_half_of_a_secret_is_left_where_a_text_is_cut() {
+        let token = ["glpat-", "x9Kq2Lm4Np6Rs8Tv1Wy3"].concat();
+        let mut draft = Draft::of("x");
+        draft.title(&format!("{} {token}", "a".repeat(MAX_NAME - 9)), false);
+        draft.called_command("1", &format!("{} {token}", "b ".repeat(MAX_LINE / 2 - 4)));
+        let found = draft.finish();
+        for text in [&found.title, &found.commands[0].command] {
+            assert!(!text.contains("glpat") && text.contains("[redac"), "{text}");
+        }
     }
 
     #[test]
@@ -422,6 +433,6 @@ mod tests {
         assert_eq!(found.commands.len(), MAX_COMMANDS);
         assert_eq!(found.commands.last().unwrap().command, "cargo test 4999");
         assert_eq!((found.tests.len(), found.edited.len(), found.todos.len()), (MAX_TESTS, MAX_EDITED, MAX_TODOS));
-        assert!(found.notices[0].contains("too many"), "{:?}", found.notices);
+        assert!(found.notices[0].ends_with("kept: 9300"), "{:?}", found.notices);
     }
 }
