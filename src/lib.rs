@@ -15,6 +15,7 @@
 //! | 1 | [`handoff`] | one session's document: frontmatter and body |
 //! | 2 | [`history`] | the `.agent-history` protocol |
 //! | 2 | [`memory`] | the layers of Markdown |
+//! | 2 | [`transcript`] | what agents left on disk: one file per format |
 //! | 3 | [`facts`] | what the session did |
 //! | 3 | [`publish`] | backends |
 //! | 4 | [`steps`] | every step kind, one file each |
@@ -42,3 +43,4 @@ pub mod memory;
 pub mod project;
 pub mod publish;
 pub mod steps;
+pub mod transcript;

@@ -17,6 +17,9 @@ pub const TAG: &str = "AGENT_HANDOVER_TAG";
 pub const AGENT: &str = "AGENT_HANDOVER_AGENT";
 pub const WAIT: &str = "AGENT_HANDOVER_WAIT";
 pub const LOG: &str = "AGENT_HANDOVER_LOG";
+/// The agents' own: where they keep their sessions.
+pub const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+pub const CODEX_HOME: &str = "CODEX_HOME";
 
 /// Set for the children of `command` steps; finding it says that we run inside one.
 pub const RUN: &str = "AGENT_HANDOVER_RUN";
@@ -42,6 +45,8 @@ pub const VARIABLES: &[Variable] = &[
     Variable { name: AGENT, help: "the agent that ran the session, as `--agent`" },
     Variable { name: WAIT, help: "how long `run` waits for another run, as `--wait`" },
     Variable { name: LOG, help: "`debug` prints each decision to stderr, for developers" },
+    Variable { name: CLAUDE_CONFIG_DIR, help: "where Claude Code keeps its transcripts, if not in `~/.claude`" },
+    Variable { name: CODEX_HOME, help: "where Codex keeps its transcripts, if not in `~/.codex`" },
 ];
 
 /// A variable that is set and not empty.

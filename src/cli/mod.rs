@@ -10,6 +10,7 @@ mod pause;
 mod render;
 mod run;
 mod status;
+mod summarize;
 mod ui;
 
 use std::ffi::OsString;
@@ -58,6 +59,7 @@ enum Command {
     History(Box<history::HistoryCommand>),
     Memory(Box<memory::MemoryCommand>),
     Compact(compact::Compact),
+    Summarize(summarize::Summarize),
 }
 
 /// What every command is given.
@@ -137,6 +139,7 @@ impl Command {
             Command::History(command) => command.execute(context),
             Command::Memory(command) => command.execute(context),
             Command::Compact(command) => command.execute(context),
+            Command::Summarize(command) => command.execute(context),
         }
     }
 
@@ -148,6 +151,7 @@ impl Command {
             Command::History(command) if command.json => Json::Document,
             Command::Memory(command) if command.json() => Json::Document,
             Command::Compact(command) if command.json => Json::Document,
+            Command::Summarize(command) if command.json => Json::Document,
             _ => Json::No,
         }
     }

@@ -18,6 +18,7 @@ use crate::engine::{self, Drained, Event, Goal, Recorded, Request, Whose};
 use crate::error::{Category, Error, Result};
 use crate::guard::{Stop, secrets};
 use crate::project::Project;
+use crate::transcript::Source;
 
 /// A note is text that people read; a hundred books are not.
 const MAX_NOTE: u64 = 64 << 20;
@@ -26,7 +27,7 @@ const SCHEMA: &str = "agent-handover/run/1";
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
 /// Hand the session over: run every step, finishing interrupted handovers first
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct Run {
     /// What this session did
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "note_file")]
@@ -40,6 +41,9 @@ pub struct Run {
     /// A handoff to archive: a document, or `-` for standard input
     #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
     handoff: Option<PathBuf>,
+    /// What the agent wrote down of the session, up to now
+    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
+    transcript: Option<PathBuf>,
     /// Name of the stream of notes this one belongs to
     #[arg(long, allow_hyphen_values = true)]
     tag: Option<String>,
@@ -53,10 +57,10 @@ pub struct Run {
     #[arg(long, value_name = "KIND", value_parser = secret_kinds())]
     allow_secret: Vec<String>,
     /// Only finish what was interrupted; say nothing new
-    #[arg(long, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "tag", "agent", "abandon", "restart"])]
+    #[arg(long, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "abandon", "restart"])]
     resume: bool,
     /// Give up an unfinished handover (default: the oldest); its record stays
-    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "tag", "agent", "restart"])]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "restart"])]
     abandon: Option<Option<String>>,
     /// Give up everything unfinished and start anew; a damaged database is moved aside
     #[arg(long)]
@@ -90,6 +94,11 @@ fn parse_wait(text: &str) -> Result<Duration, String> {
 }
 
 impl Run {
+    /// A run that says what a transcript tells.
+    pub fn of_transcript(transcript: PathBuf, summary: Option<OsString>, agent: &str) -> Run {
+        Run { transcript: Some(transcript), note: summary, agent: Some(agent.to_owned()), ..Run::default() }
+    }
+
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         if self.inherited.is_some() {
             process::leave_session();
@@ -196,17 +205,28 @@ impl Run {
         let state = self.current_state.clone().map(|state| text_of(ui, "the state", state.into_encoded_bytes()));
         let handoff =
             self.handoff.as_deref().map(|file| Ok(text_of(ui, "the handoff", read_note(file)?))).transpose()?;
+        let transcript = self.transcript.as_deref().map(pin).transpose()?;
         Ok(Request {
             note,
             state,
             handoff,
             agent: self.agent.clone(),
+            transcript,
             allow_secrets: self.allow_secret.clone(),
             no_push: self.no_push,
             only_publish: false,
             unattended: self.detach,
         })
     }
+}
+
+/// An absolute path, because whoever carries the run out may stand elsewhere.
+fn pin(file: &Path) -> Result<Source> {
+    let path = std::path::absolute(file).map_err(|cause| Error::io("find", file, cause))?;
+    if !path.exists() {
+        return Err(Error::io("read the transcript", &path, "there is no such file"));
+    }
+    Source::pin(&path, "")
 }
 
 /// Absolute paths, because the child stands at the root of the project.

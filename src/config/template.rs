@@ -12,8 +12,31 @@ use crate::error::{Error, Result};
 
 /// Every name a template may use. A known name without a value renders empty.
 pub const NAMES: &[&str] = &[
-    "note", "state", "summary", "tag", "date", "time", "host", "user", "agent", "run", "step", "attempt", "branch",
-    "head", "base", "commits", "changes", "dirty", "handoff",
+    "note",
+    "state",
+    "summary",
+    "tag",
+    "date",
+    "time",
+    "host",
+    "user",
+    "agent",
+    "run",
+    "step",
+    "attempt",
+    "branch",
+    "head",
+    "base",
+    "commits",
+    "changes",
+    "dirty",
+    "handoff",
+    "goal",
+    "last_request",
+    "edited",
+    "commands",
+    "tests",
+    "todos",
 ];
 
 pub type Values = BTreeMap<String, Value>;

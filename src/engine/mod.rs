@@ -16,7 +16,7 @@ use std::time::Duration;
 pub use detach::detach;
 pub use event::{Event, Listener, StepEnd};
 pub use plan::Plan;
-pub use preview::{Preview, preview};
+pub use preview::{Preview, preview, summarize};
 pub use queue::{Drained, Failure, Goal, Whose, between_runs, drain, work_off};
 pub use resume::DEATHS_TO_PARK;
 pub use runner::keep_out_of_git;
@@ -38,6 +38,7 @@ use crate::history::{self, Machine};
 use crate::memory::Memory;
 use crate::project::{self, Project};
 use crate::steps;
+use crate::transcript::Source;
 
 /// How many findings are named.
 const TOLD_SECRETS: usize = 20;
@@ -52,6 +53,8 @@ pub struct Request {
     /// A handoff's document; what a machine knows may be missing in it.
     pub handoff: Option<String>,
     pub agent: Option<String>,
+    /// What the agent wrote down of the session, pinned.
+    pub transcript: Option<Source>,
     /// Kinds of secrets that may stay for once.
     pub allow_secrets: Vec<String>,
     /// Publish, but do not push.
@@ -97,6 +100,7 @@ fn session_for(project: &Project, plan: &Plan, request: &Request, base: Option<S
         head: head.as_ref().map(|head| head.commit.clone()).unwrap_or_default(),
         branch: head.map(|head| head.branch).unwrap_or_default(),
         base: base.unwrap_or_default(),
+        transcript: request.transcript.clone(),
     })
 }
 
@@ -179,6 +183,7 @@ fn write_down(store: &mut Store, prepared: Prepared, others: Others) -> Result<R
         user: session.user,
         branch: session.branch,
         base: session.base,
+        transcript: session.transcript,
     };
     let inputs = serde_json::to_string(&inputs).map_err(|cause| Error::bug("inputs cannot be written").cause(cause))?;
     let run = NewRun {

@@ -3,7 +3,8 @@
 use super::{Prepared, Request, prepare};
 use crate::checkpoint::Store;
 use crate::error::Result;
-use crate::facts;
+use crate::facts::{self, Scene};
+use crate::handoff::Handoff;
 use crate::project::{self, Project};
 use crate::steps::{self, Context, Intent};
 
@@ -56,4 +57,15 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
         previews.push(Preview { step: step.name.clone(), what });
     }
     Ok(previews)
+}
+
+/// The handoff that a run with this request would make of what is known; `None` if nothing is. Nothing is recorded.
+pub fn summarize(project: &Project, request: &Request) -> Result<(Option<Handoff>, Vec<String>)> {
+    let base = Store::read(&project.checkpoint)?.map(|store| store.last_head()).transpose()?.flatten();
+    let Prepared { session, warnings, .. } = prepare(project, request, base)?;
+    let mut values = facts::recorded(&session);
+    let found = facts::collect(&Scene { session: &session, root: &project.root })?;
+    values.extend(found.values);
+    let notices = warnings.into_iter().chain(found.notices).collect();
+    Ok((steps::derive_handoff(&session, &values, &project.root), notices))
 }

@@ -18,6 +18,7 @@ use crate::git::{self, Git};
 use crate::guard::{Brake, Stop};
 use crate::project::{self, Project};
 use crate::steps::{self, Context, Failure, Intent, Kind};
+use crate::transcript::Source;
 
 /// What a session said and who it was, as recorded.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -32,6 +33,7 @@ pub struct Inputs {
     pub branch: String,
     /// The commit of the last completed handover.
     pub base: String,
+    pub transcript: Option<Source>,
 }
 
 pub enum RunEnd {
@@ -143,6 +145,7 @@ fn session(run: &Run, inputs: &str) -> Result<Session> {
         head: run.head.clone().unwrap_or_default(),
         branch: inputs.branch,
         base: inputs.base,
+        transcript: inputs.transcript,
     })
 }
 

@@ -2,12 +2,14 @@
 
 mod git;
 mod inputs;
+mod transcript;
 
 use std::path::Path;
 
 use crate::config::template::Values;
 use crate::error::Result;
 use crate::handoff::{self, Handoff};
+use crate::transcript::Source;
 
 /// What was recorded of a session when its handover was asked for.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ pub struct Session {
     pub branch: String,
     /// The same of the last completed handover.
     pub base: String,
+    /// What the agent wrote down of the session, up to when the run was recorded.
+    pub transcript: Option<Source>,
 }
 
 /// A session and the project it was in.
@@ -55,7 +59,7 @@ pub struct Collector {
     pub collect: fn(&Scene<'_>) -> Result<Facts>,
 }
 
-pub const COLLECTORS: &[Collector] = &[inputs::COLLECTOR, git::COLLECTOR];
+pub const COLLECTORS: &[Collector] = &[inputs::COLLECTOR, transcript::COLLECTOR, git::COLLECTOR];
 
 /// Everything that can be found out.
 pub fn collect(scene: &Scene<'_>) -> Result<Facts> {
@@ -66,6 +70,9 @@ pub fn collect(scene: &Scene<'_>) -> Result<Facts> {
         let found = (collector.collect)(scene)?;
         all.values.extend(found.values);
         all.notices.extend(found.notices);
+        if !all.derived.is_empty() && !found.derived.is_empty() {
+            all.derived.push_str("\n\n");
+        }
         all.derived.push_str(&found.derived);
         details.extend(found.detail);
     }

@@ -25,7 +25,7 @@ fn intend(_: &Context<'_>) -> Result<Intent> {
 }
 
 fn preview(_: &Context<'_>, _: &Value) -> Result<String> {
-    Ok(format!("collect facts from {}", facts::COLLECTORS.iter().map(|c| c.name).collect::<Vec<_>>().join(" and ")))
+    Ok(format!("collect facts from {}", facts::COLLECTORS.iter().map(|c| c.name).collect::<Vec<_>>().join(", ")))
 }
 
 fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
@@ -34,6 +34,7 @@ fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
     for notice in &found.notices {
         detail = format!("{detail}; {notice}");
     }
-    let result = json!({ "notices": found.notices });
+    // Which session this was, and up to where, is asked when others are looked for that nobody handed over.
+    let result = json!({ "notices": found.notices, "transcript": context.session.transcript });
     Ok(Outcome { detail, result, facts: found.values })
 }

@@ -9,6 +9,7 @@ mod publish;
 mod state;
 
 pub use command::remove_logs;
+pub use history::derive as derive_handoff;
 
 use std::path::{Path, PathBuf};
 

@@ -373,7 +373,7 @@ fn a_dry_run_says_what_would_happen_and_touches_nothing() {
     assert_data_eq!(
         output.seen(),
         str![[r#"
-facts: would collect facts from inputs and git
+facts: would collect facts from inputs, transcript, git
 tests: would run `touch general` in $WORLD/project
 note: would add a note of 4 bytes to memory/layer1/2026-11/general-2026-11-15.md
 state: would put 4 bytes of text into memory/layer2/current-state.md

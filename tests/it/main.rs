@@ -23,3 +23,4 @@ mod memory;
 mod python_peer;
 mod secrets;
 mod support;
+mod transcripts;

@@ -1,0 +1,88 @@
+//! `summarize`: what a session's transcript tells, as a handoff to read, to mend, or to keep.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::Context;
+use super::run::Run;
+use crate::engine::{self, Request};
+use crate::error::{Error, Result};
+use crate::project::{self, Project};
+use crate::transcript::{self, Source, Transcript};
+
+/// Print a handoff made of an agent's transcript and git; nothing is stored without `--save`
+#[derive(Args)]
+#[command(visible_alias = "summarize-session")]
+pub struct Summarize {
+    /// The transcript [default: the newest of this project]
+    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
+    transcript: Option<PathBuf>,
+    /// What was done, in your words instead of derived ones
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    summary: Option<OsString>,
+    /// Hand over with it, as `run --transcript FILE --note TEXT` does
+    #[arg(long, conflicts_with = "json")]
+    save: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Summarize {
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let project = context.project(None, None)?;
+        let path = match &self.transcript {
+            Some(path) => context.cwd.join(path),
+            None => newest(&project)?,
+        };
+        let source = Source::pin(&path, "")?;
+        let found = source.read()?.ok_or_else(|| Error::io("read", &path, "there is no such file"))?;
+        if self.save {
+            return Run::of_transcript(path, self.summary, found.agent).execute(context);
+        }
+        context.ui.tell(&format!("transcript: {}", path.display()));
+        let request = Request {
+            // What is only printed may hold what a person may see; what looks like a secret is taken out all the same.
+            unattended: true,
+            note: Some(self.summary.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()),
+            agent: Some(found.agent.to_owned()),
+            transcript: Some(source),
+            ..Request::default()
+        };
+        let (handoff, notices) = engine::summarize(&project, &request)?;
+        for notice in &notices {
+            context.ui.warn(notice);
+        }
+        let document = handoff.map(|handoff| handoff.render());
+        if self.json {
+            context.ui.answer_json(&as_json(&path, &found, document.as_deref()));
+        } else if let Some(document) = document {
+            context.ui.answer_text(&document);
+        } else {
+            context.ui.answer("nothing was asked and nothing was done in this session");
+        }
+        Ok(0)
+    }
+}
+
+fn as_json(path: &Path, found: &Transcript, document: Option<&str>) -> serde_json::Value {
+    json!({
+        "schema": "agent-handover/summarize/1",
+        "path": path.display().to_string(),
+        "transcript": found,
+        "document": document,
+    })
+}
+
+/// Sub-agents are part of somebody else's session.
+fn newest(project: &Project) -> Result<PathBuf> {
+    let belongs = |cwd: &Path| project::root(cwd) == project.root;
+    let found = transcript::sessions(&project.root, None, belongs).find(|session| !session.is_subagent);
+    found.map(|session| session.path).ok_or_else(|| {
+        Error::failed(format!("no transcript of a session in `{}` was found", project.root.display()))
+            .hint("name one with `--transcript FILE`")
+    })
+}

@@ -1,0 +1,134 @@
+//! What the agent's transcript tells of the session. Nobody said it, so each line that is made of it says that it is derived.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{Collector, Facts, Scene};
+use crate::base::fs;
+use crate::base::text::one_line;
+use crate::error::Result;
+use crate::transcript::{Command, Outcome, Todo, TodoStatus, Transcript};
+
+pub const COLLECTOR: Collector = Collector { name: "transcript", collect };
+
+/// How much of each is kept with the run.
+const MAX_COMMANDS: usize = 50;
+const MAX_FILES: usize = 200;
+/// How much of it a note that is made from it shows.
+const SHOWN: usize = 20;
+/// The word at the end of a line that says where it comes from. Short, because it stands there often; at the end, because
+/// what was done matters more than who noticed it.
+const MARK: &str = "(derived)";
+
+/// A transcript that cannot be read is said and left out: the handover is about what is known.
+fn collect(scene: &Scene<'_>) -> Result<Facts> {
+    let mut facts = Facts::default();
+    let Some(source) = &scene.session.transcript else { return Ok(facts) };
+    let found = match source.read() {
+        // Nothing was written down yet.
+        Ok(Some(found)) if found.agent.is_empty() => return Ok(facts),
+        Ok(Some(found)) => found,
+        Ok(None) => {
+            facts.notices.push(format!("the transcript `{}` is gone", source.path.display()));
+            return Ok(facts);
+        }
+        Err(error) => {
+            facts.notices.push(format!("the transcript was not read: {}", error.one_line()));
+            return Ok(facts);
+        }
+    };
+    facts.notices.extend(found.notices.iter().cloned());
+    let found = below(scene.root, found);
+    facts.detail = Some(describe(&found));
+    facts.derived = derive(&found);
+    facts.values.extend(values(&found).map(|(name, value)| (name.to_owned(), value)));
+    Ok(facts)
+}
+
+/// The files of the project, as a person in it would write them. What an agent keeps elsewhere for itself is not for others
+/// to read, and its path names a person's home.
+fn below(root: &Path, mut found: Transcript) -> Transcript {
+    let real = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+    let inside = |path: &String| {
+        let path = fs::tidy(Path::new(path))?;
+        let inside = [root, &real].into_iter().find_map(|root| path.strip_prefix(root).ok())?;
+        Some(inside.to_string_lossy().into_owned())
+    };
+    found.edited = found.edited.iter().filter_map(inside).filter(|path| !path.is_empty()).collect();
+    found
+}
+
+/// By the names that templates use.
+fn values(found: &Transcript) -> [(&'static str, Value); 6] {
+    let skipped = found.commands.len().saturating_sub(MAX_COMMANDS);
+    [
+        ("goal", json!(found.first_request)),
+        ("last_request", json!(found.last_request)),
+        ("edited", json!(&found.edited[..found.edited.len().min(MAX_FILES)])),
+        ("commands", json!(&found.commands[skipped..])),
+        ("tests", json!(found.tests)),
+        ("todos", json!(found.todos)),
+    ]
+}
+
+fn describe(found: &Transcript) -> String {
+    let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    format!(
+        "transcript of {}: {}, {} edited, {}",
+        found.agent,
+        count(found.requests, "request"),
+        count(found.edited.len(), "file"),
+        count(found.commands.len(), "command"),
+    )
+}
+
+/// What can be said for a session that said nothing itself. Empty if it did nothing either.
+fn derive(found: &Transcript) -> String {
+    let mut text = String::new();
+    if found.requests == 0 && found.edited.is_empty() && found.commands.is_empty() {
+        return text;
+    }
+    text.push_str("(derived from the transcript; the session gave no note)\n\n");
+    for (title, said) in [("Goal as first asked", &found.first_request), ("Last request", &found.last_request)] {
+        if !said.is_empty() {
+            let _ = writeln!(text, "{title}: {} {MARK}", one_line(said, 600));
+        }
+    }
+    let open: Vec<&Todo> = found.todos.iter().filter(|todo| todo.status != TodoStatus::Completed).collect();
+    let sections = [
+        ("Open to-dos", open.iter().map(|todo| todo_line(todo)).collect()),
+        ("Files edited", found.edited.clone()),
+        ("Tests", found.tests.iter().map(command_line).collect()),
+        ("Commands", found.commands.iter().rev().take(SHOWN).rev().map(command_line).collect::<Vec<_>>()),
+    ];
+    for (title, lines) in sections.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+        let _ = write!(text, "\n{title}:\n");
+        for line in lines.iter().take(SHOWN) {
+            let _ = writeln!(text, "- {} {MARK}", one_line(line, 300));
+        }
+        if lines.len() > SHOWN {
+            let _ = writeln!(text, "- and {} more {MARK}", lines.len() - SHOWN);
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn todo_line(todo: &Todo) -> String {
+    match todo.status {
+        TodoStatus::InProgress => format!("{} [in progress]", todo.text),
+        TodoStatus::Pending | TodoStatus::Completed => todo.text.clone(),
+    }
+}
+
+fn command_line(command: &Command) -> String {
+    let outcome = match command.outcome {
+        Outcome::Passed => "passed".to_owned(),
+        Outcome::Failed(Some(code)) => format!("failed with exit code {code}"),
+        Outcome::Failed(None) => "failed".to_owned(),
+        Outcome::Unknown => "outcome not known".to_owned(),
+    };
+    format!("`{}`: {outcome}", command.command)
+}

@@ -1,0 +1,318 @@
+//! Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, whatever project it was in.
+//!
+//! A call of a tool stands there as a `response_item`. Models that call their tools from a script ("code mode") leave only
+//! the script there; what it ran is in the `event_msg` records of completed items. Both are read; one id is one call.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::draft::{Draft, Ended};
+use super::{Format, Todo, TodoStatus, said};
+use crate::base::{env, fs};
+
+pub const FORMAT: Format = Format { name: "codex", place: (env::CODEX_HOME, ".codex"), is_one, take, candidates, id };
+
+/// Sessions are looked for in the directories of this many days, the last ones there are.
+const MAX_DAYS: usize = 60;
+
+fn is_one(record: &Value) -> bool {
+    record["payload"].is_object() && record["type"].is_string() && record["timestamp"].is_string()
+}
+
+fn take(draft: &mut Draft, record: &Value) {
+    let payload = &record["payload"];
+    draft.at(record["timestamp"].as_str().unwrap_or_default());
+    match record["type"].as_str().unwrap_or_default() {
+        "session_meta" => about(draft, payload),
+        "turn_context" => {
+            draft.cwd(payload["cwd"].as_str().unwrap_or_default());
+            draft.model(payload["model"].as_str().unwrap_or_default());
+        }
+        "response_item" => response_item(draft, payload),
+        "event_msg" => event(draft, payload),
+        _ => {}
+    }
+}
+
+fn about(draft: &mut Draft, payload: &Value) {
+    // A session that was continued elsewhere carries the older ones' records, too.
+    if !draft.found.cwd.is_empty() {
+        return;
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    if draft.found.session.is_empty() {
+        draft.found.session = text(&payload["id"]);
+    }
+    draft.cwd(&text(&payload["cwd"]));
+    draft.branch(&text(&payload["git"]["branch"]));
+    let source = &payload["source"];
+    draft.found.is_subagent = source["subagent"] != Value::Null || payload["thread_source"] == "subagent";
+    draft.found.is_headless = match source.as_str() {
+        Some("exec") => Some(true),
+        Some("cli" | "vscode") => Some(false),
+        _ => None,
+    };
+}
+
+fn response_item(draft: &mut Draft, item: &Value) {
+    let text = |name: &str| item[name].as_str().unwrap_or_default();
+    let id = text("call_id");
+    match text("type") {
+        "message" if item["role"] == "user" => request(draft, item),
+        "function_call" => {
+            let arguments: Value = super::lean::parse(text("arguments").as_bytes()).unwrap_or_default();
+            call(draft, id, text("name"), &arguments);
+        }
+        "local_shell_call" => draft.called_command(id, &command_line(&item["action"]["command"])),
+        "custom_tool_call" if text("name") == "apply_patch" => patch(draft, id, text("input")),
+        "custom_tool_call" if text("name") == "exec" => plan_in_script(draft, text("input")),
+        "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
+            draft.returned(id, &ended(&output(&item["output"])), None);
+        }
+        _ => {}
+    }
+}
+
+/// Newer versions say of each part who wrote it.
+fn request(draft: &mut Draft, item: &Value) {
+    let provenance = &item["internal_chat_message_metadata_passthrough"]["content_item_metadata"];
+    let parts = item["content"].as_array().into_iter().flatten().enumerate();
+    let texts = parts
+        .filter(|(number, _)| provenance[*number]["provenance"]["type"] != "harness")
+        .filter_map(|(_, part)| part["text"].as_str());
+    draft.asked(&said::in_parts(texts));
+}
+
+fn call(draft: &mut Draft, id: &str, name: &str, arguments: &Value) {
+    match name {
+        "exec_command" | "shell_command" | "shell" | "container.exec" => {
+            let field = if arguments["cmd"].is_null() { &arguments["command"] } else { &arguments["cmd"] };
+            let command = command_line(field);
+            match command.trim_start().starts_with("apply_patch") {
+                true => patch(draft, id, &command),
+                false => draft.called_command(id, &command),
+            }
+        }
+        "apply_patch" => patch(draft, id, arguments["input"].as_str().unwrap_or_default()),
+        "update_plan" => plan(draft, arguments),
+        _ => {}
+    }
+}
+
+/// A command as a person would type it: of `bash -lc "…"` what the shell is given.
+fn command_line(command: &Value) -> String {
+    if let Some(text) = command.as_str() {
+        return text.to_owned();
+    }
+    let words: Vec<&str> = command.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    match words.as_slice() {
+        [shell, flag, script] if flag.starts_with('-') && flag.ends_with('c') && shell.ends_with("sh") => {
+            (*script).to_owned()
+        }
+        words => words.join(" "),
+    }
+}
+
+/// The files that a patch names, from where the session was started.
+fn patch(draft: &mut Draft, id: &str, patch: &str) {
+    let named = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    let cwd = PathBuf::from(&draft.found.cwd);
+    let paths: Vec<String> = patch
+        .lines()
+        .filter_map(|line| named.iter().find_map(|name| line.strip_prefix(name)))
+        .map(|path| cwd.join(path.trim()).to_string_lossy().into_owned())
+        .collect();
+    draft.called_edit(id, paths);
+}
+
+fn plan(draft: &mut Draft, arguments: &Value) {
+    let Some(steps) = arguments["plan"].as_array() else { return };
+    draft.todos(steps.iter().filter_map(|step| {
+        let status = match step["status"].as_str()? {
+            "pending" => TodoStatus::Pending,
+            "in_progress" => TodoStatus::InProgress,
+            "completed" => TodoStatus::Completed,
+            _ => return None,
+        };
+        Some(Todo { text: step["step"].as_str()?.to_owned(), status })
+    }));
+}
+
+/// A script's plan, where its argument is written as data: `tools.update_plan({plan: [{step: "…", status: "…"}]})`.
+fn plan_in_script(draft: &mut Draft, script: &str) {
+    let Some((_, argument)) = script.rsplit_once("tools.update_plan(") else { return };
+    let quoted = quote_names(argument);
+    let mut values = serde_json::Deserializer::from_str(&quoted).into_iter::<Value>();
+    if let Some(Ok(arguments)) = values.next() {
+        plan(draft, &arguments);
+    }
+}
+
+/// JavaScript's `{name: …}` as JSON's `{"name": …}`; texts in double quotes are left alone.
+fn quote_names(script: &str) -> String {
+    let mut json = String::with_capacity(script.len() + 64);
+    let (mut in_text, mut escaped) = (false, false);
+    let mut rest = script;
+    while let Some(c) = rest.chars().next() {
+        let word = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().filter(|_| !in_text);
+        if let Some(word) = word.filter(|word| !word.is_empty()) {
+            rest = &rest[word.len()..];
+            let quote = if rest.trim_start().starts_with(':') { "\"" } else { "" };
+            json.extend([quote, word, quote]);
+            continue;
+        }
+        in_text ^= c == '"' && !escaped;
+        escaped = in_text && c == '\\' && !escaped;
+        json.push(c);
+        rest = &rest[c.len_utf8()..];
+    }
+    json
+}
+
+/// An output is a text, or a list of parts.
+fn output(output: &Value) -> String {
+    match output {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"),
+        other => other["content"].as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+/// Versions differ in how they say the exit code: in a line before the output, or beside it in JSON.
+fn ended(output: &str) -> Ended<'_> {
+    let code_in = |place: &str| {
+        ["Process exited with code ", "Exit code: "].iter().find_map(|words| {
+            place.split_once(words)?.1.split(|c: char| !c.is_ascii_digit() && c != '-').next()?.parse().ok()
+        })
+    };
+    // A patch says it after the first "Output:", but soon.
+    let head = output.split("Output:\n").next().unwrap_or_default();
+    let said = code_in(head).or_else(|| code_in(crate::base::text::cut(output, 100)));
+    let beside = || super::lean::parse(output.as_bytes())?["metadata"]["exit_code"].as_i64();
+    match said.or_else(beside) {
+        Some(code) => Ended::Code(code, output),
+        None if output.contains("aborted by user") || output.starts_with("exec_command failed") => Ended::Unknown,
+        None if output.contains("rejected by user") => Ended::NotRun,
+        // A tool that is no command says what it did.
+        None if output.contains("Process running with") => Ended::Unknown,
+        None if output.starts_with("Success") || output.starts_with("Done") => Ended::Code(0, output),
+        None => Ended::Unknown,
+    }
+}
+
+fn event(draft: &mut Draft, payload: &Value) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    match text(&payload["type"]).as_str() {
+        "item_completed" => {
+            let item = &payload["item"];
+            let id = text(&item["id"]);
+            match text(&item["type"]).as_str() {
+                "CommandExecution" => {
+                    command_ended(draft, &id, &item["command"], &item["exit_code"], &item["aggregated_output"]);
+                }
+                "FileChange" => changed(draft, &id, item["status"] == "completed", &item["changes"]),
+                _ => {}
+            }
+        }
+        // The same in the words of older versions.
+        "exec_command_end" => {
+            let (id, output) = (text(&payload["call_id"]), &payload["aggregated_output"]);
+            command_ended(draft, &id, &payload["command"], &payload["exit_code"], output);
+        }
+        "patch_apply_end" => {
+            changed(draft, &text(&payload["call_id"]), payload["success"] == true, &payload["changes"]);
+        }
+        "thread_name_updated" => draft.title(&text(&payload["thread_name"]), true),
+        _ => {}
+    }
+}
+
+fn command_ended(draft: &mut Draft, id: &str, command: &Value, code: &Value, output: &Value) {
+    draft.called_command(id, &command_line(command));
+    let output = output.as_str().unwrap_or_default();
+    draft.returned(id, &code.as_i64().map_or(Ended::Unknown, |code| Ended::Code(code, output)), None);
+}
+
+fn changed(draft: &mut Draft, id: &str, worked: bool, changes: &Value) {
+    let paths: Vec<String> = changes.as_object().into_iter().flatten().map(|(path, _)| path.clone()).collect();
+    // The item knows every file; what the call said of them is not needed any more.
+    draft.returned(id, &Ended::Failed, None);
+    if worked {
+        paths.into_iter().for_each(|path| draft.edited(path));
+    }
+}
+
+/// Every session of the last days: only their first record says where they were.
+fn candidates(place: &Path, _root: &Path) -> Vec<PathBuf> {
+    let sessions = place.join("sessions");
+    let mut files = Vec::new();
+    let mut days = 0;
+    for year in below(&sessions) {
+        for month in below(&year) {
+            for day in below(&month) {
+                let names = fs::names(&day).unwrap_or_default();
+                let rollouts = names.iter().filter(|name| name.starts_with("rollout-") && name.ends_with(".jsonl"));
+                files.extend(rollouts.map(|name| day.join(name)));
+                days += 1;
+                if days == MAX_DAYS {
+                    return files;
+                }
+            }
+        }
+    }
+    files
+}
+
+/// The directories in a directory, the last first.
+fn below(directory: &Path) -> Vec<PathBuf> {
+    let names = fs::names(directory).unwrap_or_default();
+    names
+        .iter()
+        .rev()
+        .filter(|name| name.bytes().all(|b| b.is_ascii_digit()))
+        .map(|name| directory.join(name))
+        .collect()
+}
+
+/// The id is the last part of the name, as long as a UUID is.
+fn id(path: &Path) -> Option<String> {
+    let stem = path.file_stem()?.to_str()?;
+    let id = stem.get(stem.len().checked_sub(36)?..)?;
+    let is_uuid = id.bytes().enumerate().all(|(at, byte)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    });
+    is_uuid.then(|| id.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_found_in_the_words_of_every_version() {
+        let code = |output: &str| match ended(output) {
+            Ended::Code(code, _) => Some(code),
+            _ => None,
+        };
+        assert_eq!(code("Chunk ID: 1\nWall time: 0.0 seconds\nProcess exited with code 1\nOutput:\nx\n"), Some(1));
+        assert_eq!(code("Exit code: 0\nWall time: 0 seconds\nOutput:\nProcess exited with code 9\n"), Some(0));
+        assert_eq!(code("Wall time: 0.0 seconds\nOutput:\nExit code: 0\nWall time: 0 seconds\n"), Some(0));
+        assert_eq!(code(r#"{"output":"x","metadata":{"exit_code":2,"duration_seconds":0.1}}"#), Some(2));
+        assert_eq!(code("Wall time: 10 seconds\nProcess running with session ID 7\nOutput:\n"), None);
+    }
+
+    #[test]
+    fn a_plan_in_a_script_is_read_where_it_is_data() {
+        let mut draft = Draft::of("codex");
+        plan_in_script(
+            &mut draft,
+            r#"const r = await tools.update_plan({plan: [{step: "a: \"b\", c", status: "completed"}, {"step":"d","status":"pending"}]}); text(r)"#,
+        );
+        plan_in_script(&mut draft, "tools.update_plan({plan: steps.map(s => s)})");
+        let found = draft.finish();
+        assert_eq!(found.todos.len(), 2);
+        assert_eq!(found.todos[0].text, r#"a: "b", c"#);
+    }
+}

@@ -1,0 +1,155 @@
+//! JSON of any size as a value that is not: long texts are cut, long lists end early, deep ones are refused.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// A request or a patch; more of one nobody shows.
+pub const MAX_TEXT: usize = 64 << 10;
+/// A path, at most.
+const MAX_KEY: usize = 4096;
+/// Of one record. A value costs some hundred bytes, so this bounds what a line of brackets can cost.
+const MAX_VALUES: usize = 5_000;
+const MAX_TEXTS: usize = 1 << 20;
+
+/// What is left for one record.
+struct Budget {
+    values: Cell<usize>,
+    bytes: Cell<usize>,
+}
+
+/// `None` for what is no JSON object, or one nested deeper than anybody nests records.
+pub fn parse(line: &[u8]) -> Option<Value> {
+    let text = String::from_utf8_lossy(line);
+    let budget = Budget { values: Cell::new(MAX_VALUES), bytes: Cell::new(MAX_TEXTS) };
+    // The parser's own limit of depth holds here, for it recurses; what is ignored does not recurse.
+    let mut parser = serde_json::Deserializer::from_str(&text);
+    let value = Lean(&budget).deserialize(&mut parser).ok()?;
+    parser.end().ok()?;
+    value.is_object().then_some(value)
+}
+
+impl Budget {
+    fn allows_another(&self) -> bool {
+        let left = self.values.get();
+        self.values.set(left.saturating_sub(1));
+        left > 0
+    }
+
+    /// Cut where a word ends, so that no half of a token is left which nobody would know for one.
+    fn text(&self, text: &str) -> String {
+        let room = MAX_TEXT.min(self.bytes.get());
+        let mut kept = crate::base::text::cut(text, room);
+        if kept.len() < text.len() {
+            kept = &kept[..kept.rfind(char::is_whitespace).unwrap_or(kept.len())];
+        }
+        self.bytes.set(self.bytes.get() - kept.len());
+        kept.to_owned()
+    }
+}
+
+struct Lean<'b>(&'b Budget);
+
+impl<'de> DeserializeSeed<'de> for Lean<'_> {
+    type Value = Value;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, parser: D) -> Result<Value, D::Error> {
+        parser.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Lean<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(self.0.text(text).into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while self.0.allows_another() {
+            match items.next_element_seed(Lean(self.0))? {
+                Some(item) => list.push(item),
+                None => return Ok(Value::Array(list)),
+            }
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<std::borrow::Cow<'de, str>>()? {
+            if key.len() <= MAX_KEY && self.0.allows_another() {
+                let value = entries.next_value_seed(Lean(self.0))?;
+                map.insert(key.into_owned(), value);
+            } else {
+                entries.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_small_is_read_as_it_is() {
+        let text = r#"{"a":[1,-2,3.5,true,null,"x\u00e9"],"b":{"c":"d"}}"#;
+        assert_eq!(parse(text.as_bytes()), serde_json::from_str(text).ok());
+    }
+
+    #[test]
+    fn what_is_large_is_cut_and_what_follows_is_still_read() {
+        let long = format!(r#"{{"a":"{}","b":[{}],"c":"end"}}"#, "word ".repeat(50_000), vec!["[]"; 100_000].join(","));
+        let value = parse(long.as_bytes()).unwrap();
+        assert!(value["a"].as_str().unwrap().len() <= MAX_TEXT);
+        assert!(value["b"].as_array().unwrap().len() <= MAX_VALUES);
+        let early = format!(r#"{{"c":"end","b":[{}]}}"#, vec!["1"; 100_000].join(","));
+        assert_eq!(parse(early.as_bytes()).unwrap()["c"], "end");
+    }
+
+    #[test]
+    fn what_is_deep_or_no_record_is_refused() {
+        let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(1_000_000), "]".repeat(1_000_000));
+        for text in [&deep, "", "[]", "1", "{", r#"{"a":1} x"#, "\u{0}"] {
+            assert_eq!(parse(text.as_bytes()), None);
+        }
+        assert!(parse(b"{\"a\":\"\xff\"}").is_some());
+    }
+
+    #[test]
+    fn a_cut_leaves_no_half_of_a_word() {
+        let text = format!("{} {}", "a".repeat(MAX_TEXT - 10), "b".repeat(100));
+        let value = parse(format!(r#"{{"a":"{text}"}}"#).as_bytes()).unwrap();
+        assert!(!value["a"].as_str().unwrap().contains('b'));
+    }
+}

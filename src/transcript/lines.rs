@@ -1,0 +1,83 @@
+//! The lines of a file that may be of any size: one at a time, and none of them longer than we can hold.
+
+use std::io::{self, BufRead};
+
+/// Room for a picture or a whole source file; what is longer is passed over.
+pub const MAX_LINE: usize = 8 << 20;
+/// A buffer that grew beyond this for one line is not kept for the others.
+const KEPT: usize = 256 << 10;
+
+pub struct Lines<R> {
+    reader: R,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    Whole(&'a [u8]),
+    /// The last one, without its end: whoever writes it may not be done.
+    Unended(&'a [u8]),
+    TooLong,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub fn of(reader: R) -> Lines<R> {
+        Lines { reader, buffer: Vec::new() }
+    }
+
+    pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        if self.buffer.capacity() > KEPT {
+            self.buffer = Vec::new();
+        }
+        self.buffer.clear();
+        let mut is_too_long = false;
+        let mut read_anything = false;
+        loop {
+            let available = match self.reader.fill_buf() {
+                Err(cause) if cause.kind() == io::ErrorKind::Interrupted => continue,
+                available => available?,
+            };
+            if available.is_empty() {
+                return Ok(match (read_anything, is_too_long) {
+                    (false, _) => None,
+                    (true, true) => Some(Line::TooLong),
+                    (true, false) => Some(Line::Unended(&self.buffer)),
+                });
+            }
+            read_anything = true;
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let part = &available[..end.unwrap_or(available.len())];
+            is_too_long |= self.buffer.len() + part.len() > MAX_LINE;
+            if !is_too_long {
+                self.buffer.extend_from_slice(part);
+            }
+            let used = part.len() + usize::from(end.is_some());
+            self.reader.consume(used);
+            if end.is_some() {
+                return Ok(Some(if is_too_long { Line::TooLong } else { Line::Whole(&self.buffer) }));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, Read};
+
+    use super::*;
+
+    #[test]
+    fn a_line_too_long_is_passed_over_without_being_held() {
+        let long = io::repeat(b'x').take(3 * MAX_LINE as u64);
+        let text = b"one\n".chain(long).chain(&b"\n\ntwo\nhalf"[..]);
+        let mut lines = Lines::of(BufReader::new(text));
+        assert_eq!(lines.next().unwrap(), Some(Line::Whole(b"one")));
+        assert_eq!(lines.next().unwrap(), Some(Line::TooLong));
+        assert!(lines.buffer.capacity() <= 2 * MAX_LINE);
+        assert_eq!(lines.next().unwrap(), Some(Line::Whole(b"")));
+        assert!(lines.buffer.capacity() <= KEPT);
+        assert_eq!(lines.next().unwrap(), Some(Line::Whole(b"two")));
+        assert_eq!(lines.next().unwrap(), Some(Line::Unended(b"half")));
+        assert_eq!(lines.next().unwrap(), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! The sessions that are on disk, whether or not they ever ended.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::draft::Draft;
+use super::{FORMATS, Format, Transcript, source};
+use crate::base::env;
+
+/// A session's file, known by its beginning and by what the file system says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionFile {
+    pub agent: &'static str,
+    pub path: PathBuf,
+    pub session: String,
+    /// Where the session was started.
+    pub cwd: PathBuf,
+    pub size: u64,
+    pub modified: SystemTime,
+    pub is_subagent: bool,
+}
+
+/// The sessions of every format that were started where `belongs` says, newest first. Only files changed after `since` are
+/// opened, each when it is asked for, and only their beginning is read.
+pub fn sessions(
+    root: &Path,
+    since: Option<SystemTime>,
+    belongs: impl Fn(&Path) -> bool,
+) -> impl Iterator<Item = SessionFile> {
+    let places = FORMATS.iter().filter_map(|format| {
+        let (variable, directory) = format.place;
+        let place = env::get(variable).map(PathBuf::from).or_else(|| Some(env::home()?.join(directory)))?;
+        Some((format, place))
+    });
+    sessions_at(places, root, since, belongs)
+}
+
+fn sessions_at(
+    places: impl Iterator<Item = (&'static Format, PathBuf)>,
+    root: &Path,
+    since: Option<SystemTime>,
+    belongs: impl Fn(&Path) -> bool,
+) -> impl Iterator<Item = SessionFile> {
+    let mut found = Vec::new();
+    for (format, place) in places {
+        for path in (format.candidates)(&place, root) {
+            let Ok(about) = std::fs::metadata(&path) else { continue };
+            let Ok(modified) = about.modified() else { continue };
+            if about.is_file() && since.is_none_or(|since| modified > since) {
+                found.push((format, path, about.len(), modified));
+            }
+        }
+    }
+    found.sort_by(|a, b| b.3.cmp(&a.3).then_with(|| a.1.cmp(&b.1)));
+    found.into_iter().filter_map(move |(format, path, size, modified)| {
+        let about = about(format, &path)?;
+        let cwd = PathBuf::from(&about.cwd);
+        let is_ours = belongs(&cwd);
+        let (agent, session, is_subagent) = (format.name, about.session, about.is_subagent);
+        is_ours.then_some(SessionFile { agent, path, session, cwd, size, modified, is_subagent })
+    })
+}
+
+/// What the beginning of a file says of its session, up to where it was started.
+fn about(format: &'static Format, path: &Path) -> Option<Transcript> {
+    let mut file = source::open(path).ok()??;
+    let mut draft = Draft::of(format.name);
+    if let Some(id) = (format.id)(path) {
+        draft.found.session = id;
+    }
+    draft.about_only = true;
+    let take = |record| {
+        (format.take)(&mut draft, &record);
+        draft.found.cwd.is_empty()
+    };
+    source::head(&mut file, u64::MAX, take).ok()?;
+    let about = draft.finish();
+    (!about.cwd.is_empty()).then_some(about)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn put(path: &Path, cwd: &str, more: &str, age: u64) -> SystemTime {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let record = serde_json::json!({ "type": "user", "sessionId": "s", "cwd": cwd, "isSidechain": false });
+        std::fs::write(path, format!("{{\"half\n{record}\n{more}")).unwrap();
+        let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - age);
+        File::options().append(true).open(path).unwrap().set_modified(changed).unwrap();
+        changed
+    }
+
+    #[test]
+    fn sessions_are_listed_newest_first_with_size_and_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().to_path_buf();
+        let projects = place.join("projects");
+        put(&projects.join("-a-b-c/old.jsonl"), "/a/b.c", "", 50);
+        let changed = put(&projects.join("-a-b-c/new.jsonl"), "/a/b.c", "more", 10);
+        put(&projects.join("-a-b-c-deep/below.jsonl"), "/a/b.c/deep", "", 20);
+        // Names that the same rule makes of other places, and what is no session.
+        put(&projects.join("-a-b-c/other.jsonl"), "/a/b/c", "", 5);
+        put(&projects.join("-a-b-cd/other.jsonl"), "/a/b.cd", "", 5);
+        put(&projects.join("-a-b-c/new/subagents/agent-1.jsonl"), "/a/b.c", "", 5);
+        std::fs::write(projects.join("-a-b-c/empty.jsonl"), "").unwrap();
+        let root = Path::new("/a/b.c");
+        let list = |since: Option<SystemTime>| -> Vec<SessionFile> {
+            let places = [(&FORMATS[0], place.clone())].into_iter();
+            sessions_at(places, root, since, |cwd| cwd.starts_with(root)).collect()
+        };
+        let all = list(None);
+        let ids: Vec<&str> = all.iter().map(|session| session.session.as_str()).collect();
+        assert_eq!(ids, ["new", "below", "old"]);
+        assert_eq!((all[0].modified, all[0].agent, all[0].is_subagent), (changed, "claude-code", false));
+        assert_eq!(all[0].size, all[2].size + 4);
+        assert_eq!(list(Some(changed - Duration::from_secs(1))).len(), 1);
+        assert_eq!(list(Some(changed)), []);
+    }
+}
