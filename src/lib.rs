@@ -17,6 +17,7 @@
 //! | 2 | [`memory`] | the layers of Markdown |
 //! | 3 | [`facts`] | what the session did |
 //! | 3 | [`publish`] | backends |
+//! | 3 | [`agents`] | each coding agent's files, payloads and answers |
 //! | 4 | [`steps`] | every step kind, one file each |
 //! | 5 | [`engine`] | plan, queue, resume, runner, events |
 //! | 8 | [`cli`] | arguments, one call, one rendering |
@@ -27,6 +28,7 @@
 // Tests set up the worlds they look at with the plain tools.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
+pub mod agents;
 pub mod base;
 pub mod checkpoint;
 pub mod cli;

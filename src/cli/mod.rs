@@ -4,6 +4,7 @@ mod allow;
 mod check;
 mod history;
 mod init;
+mod install;
 mod pause;
 mod render;
 mod run;
@@ -53,6 +54,8 @@ enum Command {
     Unpause(pause::Unpause),
     Init(init::Init),
     Allow(allow::Allow),
+    Install(install::Install),
+    Uninstall(install::Uninstall),
     History(Box<history::HistoryCommand>),
 }
 
@@ -130,6 +133,8 @@ impl Command {
             Command::Unpause(command) => command.execute(context),
             Command::Init(command) => command.execute(context),
             Command::Allow(command) => command.execute(context),
+            Command::Install(command) => command.execute(context),
+            Command::Uninstall(command) => command.execute(context),
             Command::History(command) => command.execute(context),
         }
     }
