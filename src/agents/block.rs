@@ -8,6 +8,8 @@ use std::ops::Range;
 
 const BEGINS: [&str; 2] = ["<!-- agent-handover:begin -->", "<!-- agent-handover:start -->"];
 const END: &str = "<!-- agent-handover:end -->";
+/// The script that the Python tool's block, and no other, sends agents to.
+const PYTHON: &str = "end_of_session.py";
 
 /// The text with this in the block: in place if there is one, else at the end.
 pub fn with(text: &str, content: &str) -> String {
@@ -34,9 +36,10 @@ pub fn with(text: &str, content: &str) -> String {
     new
 }
 
+/// The text without what we put there; a block of the Python tool is not ours to take away.
 pub fn without(text: &str) -> String {
     let (mut new, mut from) = (String::new(), 0);
-    for block in blocks(text) {
+    for block in blocks(text).into_iter().filter(|block| !text[block.clone()].contains(PYTHON)) {
         new.push_str(&text[from..before(text, &block).max(from)]);
         from = block.end;
     }
@@ -45,7 +48,12 @@ pub fn without(text: &str) -> String {
 }
 
 pub fn is_in(text: &str) -> bool {
-    !blocks(text).is_empty()
+    blocks(text).into_iter().any(|block| !text[block].contains(PYTHON))
+}
+
+/// Whether the block is the Python tool's, which an install takes over.
+pub fn is_python(text: &str) -> bool {
+    blocks(text).into_iter().any(|block| text[block].contains(PYTHON))
 }
 
 /// Whether a marker stands there alone, so that somebody should look.
@@ -125,15 +133,16 @@ mod tests {
 
     const OURS: &str = "<!-- agent-handover:begin -->\nnew\n<!-- agent-handover:end -->\n";
     /// As the Python tool writes it, code fence included.
-    const PYTHON: &str = "<!-- agent-handover:begin -->\n## Session handover (agent-handover)\n\n```bash\nagent-handover \
-        check --checkpoint .agent-handover/checkpoint.json\n```\n<!-- agent-handover:end -->\n";
+    const THEIRS: &str = "<!-- agent-handover:begin -->\n## Session handover (agent-handover)\n\n```bash\nagent-handover \
+        check --checkpoint .agent-handover/checkpoint.json\n```\n(see `examples/codex-cli/end_of_session.py`)\n<!-- agent-handover:end -->\n";
 
     #[test]
     fn the_block_of_the_python_tool_is_replaced_where_it_stands() {
-        let text = format!("# Rules\n\n{PYTHON}\nlast\n");
+        let text = format!("# Rules\n\n{THEIRS}\nlast\n");
         assert_eq!(with(&text, "new"), format!("# Rules\n\n{OURS}\nlast\n"));
-        let grown = format!("# Rules\n\n{PYTHON}\n{PYTHON}\n{PYTHON}mine\n");
+        let grown = format!("# Rules\n\n{THEIRS}\n{THEIRS}\n{THEIRS}mine\n");
         assert_eq!(with(&grown, "new"), format!("# Rules\n\n{OURS}mine\n"));
+        assert_eq!(without(&text), text, "not ours to take away");
         assert_eq!(with(text.trim_end(), "new"), format!("# Rules\n\n{OURS}\nlast"));
     }
 

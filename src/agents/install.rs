@@ -16,6 +16,8 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// What its user should know, whether or not anything changes.
     pub notes: Vec<String>,
+    /// Places where nothing of ours shall be left, not even an empty directory.
+    cleared: Vec<PathBuf>,
 }
 
 /// One file.
@@ -57,20 +59,22 @@ impl Change {
 /// Alone with the files of this user's agents, and knowing what was done to them.
 pub struct Installer {
     record: Record,
-    _alone: Option<fs::DirectoryLock>,
+    /// Held on the home directory, which always is there.
+    alone: Option<(PathBuf, fs::DirectoryLock)>,
 }
 
 impl Installer {
     /// For who only wants to see.
     pub fn to_look() -> Result<Installer> {
-        Ok(Installer { record: Record::load()?, _alone: None })
+        Ok(Installer { record: Record::load()?, alone: None })
     }
 
     pub fn to_change(places: &Places) -> Result<Installer> {
-        let alone = fs::lock_directory(&places.home)?;
+        let home = fs::resolve(&places.home)?;
+        let alone = fs::lock_directory(&home)?;
         let record = Record::load()?;
         record.sweep()?;
-        Ok(Installer { record, _alone: Some(alone) })
+        Ok(Installer { record, alone: Some((home, alone)) })
     }
 
     pub fn plan_install(
@@ -80,9 +84,9 @@ impl Installer {
         scope: Scope,
         program: &Program,
     ) -> Result<Plan> {
-        let mut plan = Plan { agent, changes: Vec::new(), notes: Vec::new() };
+        let mut plan = Plan { agent, changes: Vec::new(), notes: Vec::new(), cleared: Vec::new() };
         for target in (agent.targets)(places, scope, program)? {
-            let (real, now) = read(&target.path)?;
+            let (real, now) = self.look(&target.path)?;
             if !target.is_wanted && !now.as_deref().is_some_and(|now| target.look(now).is_there) {
                 continue;
             }
@@ -110,12 +114,16 @@ impl Installer {
         scope: Scope,
         leaving: &[&'static Agent],
     ) -> Result<Plan> {
-        let mut plan = Plan { agent, changes: Vec::new(), notes: Vec::new() };
+        let mut plan = Plan { agent, changes: Vec::new(), notes: Vec::new(), cleared: Vec::new() };
         for target in (agent.targets)(places, scope, &Program::by_name())? {
-            let (real, now) = read(&target.path)?;
-            let Some(now) = now else { continue };
+            let (real, now) = self.look(&target.path)?;
+            let Some(now) = now else {
+                plan.cleared.push(real);
+                continue;
+            };
             plan.notes.extend(target.oddity(&now));
             if !target.look(&now).is_there {
+                plan.cleared.push(real);
                 continue;
             }
             if is_needed(&target, places, scope, leaving)? {
@@ -141,7 +149,21 @@ impl Installer {
         for change in plan.changes.iter().filter(|change| change.is_change()) {
             self.apply_one(change)?;
         }
+        for real in &plan.cleared {
+            self.settle(real)?;
+        }
         Ok(())
+    }
+
+    /// What is at a place, after what a killed install left beside it is gone.
+    fn look(&self, path: &Path) -> Result<(PathBuf, Option<String>)> {
+        let found = read(path)?;
+        let Some((home, _)) = &self.alone else { return Ok(found) };
+        if let Some(directory) = found.0.parent().filter(|directory| directory.is_dir()) {
+            let _alone = if directory == home { None } else { Some(fs::lock_directory(directory)?) };
+            fs::sweep_temporaries(directory, fs::Depth::Directory)?;
+        }
+        Ok(found)
     }
 
     fn apply_one(&mut self, change: &Change) -> Result<()> {
@@ -160,8 +182,6 @@ impl Installer {
         }
         self.record.make_directory(directory)?;
         self.record.save()?;
-        let _alone = fs::lock_directory(directory)?;
-        fs::sweep_temporaries(directory, fs::Depth::Directory)?;
         match change.is_executable {
             true => fs::replace_executable(&change.real, after.as_bytes())?,
             false => fs::replace(&change.real, after.as_bytes())?,
@@ -261,8 +281,7 @@ fn python_block(agent: &Agent, places: &Places, scope: Scope) -> Option<String> 
     }
     let file = places.project.join("AGENTS.md");
     let text = read(&file).ok()?.1?;
-    let is_old = block::is_in(&text) && text.contains("end_of_session.py");
-    is_old.then(|| {
+    block::is_python(&text).then(|| {
         format!(
             "`{}` has the block of the Python tool: `agent-handover install agents-md --scope project` upgrades it",
             file.display()
