@@ -36,6 +36,7 @@ pub struct Change {
     /// What the file is without us; `None` if there was no file.
     base: Option<String>,
     is_executable: bool,
+    is_essential: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,11 @@ pub enum Left {
 impl Change {
     pub fn is_change(&self) -> bool {
         self.before != self.after
+    }
+
+    /// Without it the agent does not call us; the rest is teaching.
+    pub fn is_essential(&self) -> bool {
+        self.is_essential
     }
 
     pub fn diff(&self) -> String {
@@ -242,6 +248,7 @@ fn change(target: &Target, real: PathBuf, before: Option<String>, after: Option<
         left: None,
         real,
         is_executable: target.is_executable(),
+        is_essential: target.is_essential(),
     }
 }
 

@@ -94,6 +94,11 @@ impl Target {
         matches!(self.content, Content::Whole { is_executable: true, .. })
     }
 
+    /// Whether the agent calls us through it, rather than only being taught by it.
+    pub fn is_essential(&self) -> bool {
+        matches!(self.content, Content::Hooks(..) | Content::Whole { what: "hook" | "plugin", .. })
+    }
+
     /// What it is for, in a few words.
     pub fn describe(&self) -> String {
         match &self.content {

