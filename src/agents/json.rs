@@ -126,9 +126,13 @@ fn edit(text: &str, change: impl FnOnce(&CstRootNode) -> Result<()>) -> Result<S
         Some(body) => (BYTE_ORDER_MARK.to_string(), body),
         None => (String::new(), text),
     };
-    let root = parse(body)?;
+    let shifted = |trouble: Trouble| {
+        let at = trouble.at.start + mark.len()..trouble.at.end + mark.len();
+        Trouble { at: if trouble.at.is_empty() { trouble.at } else { at }, ..trouble }
+    };
+    let root = parse(body).map_err(shifted)?;
     change(&root)?;
-    Ok(mark + &root.to_string())
+    Ok(format!("{mark}{root}"))
 }
 
 fn parse(text: &str) -> Result<CstRootNode> {
@@ -269,6 +273,102 @@ fn input(value: &Value) -> CstInputValue {
         Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
         Value::Object(fields) => {
             CstInputValue::Object(fields.iter().map(|(key, value)| (key.clone(), input(value))).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn ours(shape: Shape, program: &str) -> Hooks {
+        let handler = json!({ "command": format!("{program} hook --agent x"), "timeout": 10 });
+        Hooks { shape, top: None, entries: vec![("Start", handler.clone()), ("Stop", handler)] }
+    }
+
+    fn handler() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            Just(json!({ "command": "theirs" })),
+            Just(json!({ "command": "/old/agent-handover hook" })),
+            Just(json!({ "command": "agent-handover run" })),
+            Just(json!(7)),
+            Just(json!({})),
+        ]
+    }
+
+    fn event(shape: Shape) -> impl Strategy<Value = Value> {
+        let entry = match shape {
+            Shape::Flat => handler().boxed(),
+            Shape::Groups => prop_oneof![
+                proptest::collection::vec(handler(), 0..3).prop_map(|list| json!({ "matcher": "m", "hooks": list })),
+                Just(json!(7)),
+                Just(json!({ "command": "theirs" })),
+                Just(json!({})),
+            ]
+            .boxed(),
+        };
+        proptest::collection::vec(entry, 0..4).prop_map(Value::from)
+    }
+
+    fn settings(shape: Shape) -> impl Strategy<Value = Value> {
+        let names = prop_oneof![Just("Start"), Just("Stop"), Just("Other")];
+        let hooks = proptest::collection::btree_map(names, event(shape), 0..4);
+        (proptest::option::of(hooks), any::<bool>()).prop_map(|(hooks, more)| {
+            let mut settings = serde_json::Map::new();
+            if more {
+                settings.insert("model".to_owned(), json!({ "name": "m" }));
+            }
+            if let Some(hooks) = hooks {
+                settings.insert("hooks".to_owned(), json!(hooks));
+            }
+            Value::Object(settings)
+        })
+    }
+
+    fn commands(value: &Value, is_ours: bool) -> usize {
+        match value {
+            Value::Object(fields) => fields
+                .iter()
+                .map(|(key, value)| match value.as_str() {
+                    Some(line) if key == "command" => usize::from(program::own(line, &[]).is_some() == is_ours),
+                    _ => commands(value, is_ours),
+                })
+                .sum(),
+            Value::Array(items) => items.iter().map(|item| commands(item, is_ours)).sum(),
+            _ => 0,
+        }
+    }
+
+    fn check(shape: Shape, settings: &Value, text: &str) -> std::result::Result<(), TestCaseError> {
+        let hooks = ours(shape, "/new/agent-handover");
+        let installed = with(text, &hooks).map_err(|trouble| TestCaseError::fail(trouble.message))?;
+        let value: Value = serde_json::from_str(&installed).map_err(|cause| TestCaseError::fail(cause.to_string()))?;
+        prop_assert_eq!(with(&installed, &hooks).ok(), Some(installed.clone()), "twice is once");
+        prop_assert_eq!(commands(&value, false), commands(settings, false), "theirs stay");
+        for event in ["Start", "Stop"] {
+            prop_assert_eq!(commands(&value["hooks"][event], true), 1, "one of ours: {}", installed);
+        }
+        prop_assert_eq!(value.get("model"), settings.get("model"));
+        let removed = without(&installed, &hooks).map_err(|trouble| TestCaseError::fail(trouble.message))?;
+        let value: Value = serde_json::from_str(&removed).map_err(|cause| TestCaseError::fail(cause.to_string()))?;
+        prop_assert_eq!((commands(&value, true), commands(&value, false)), (0, commands(settings, false)));
+        if commands(settings, true) == 0 && settings.get("hooks").is_none() {
+            prop_assert_eq!(&value, settings);
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_there_stays_and_ours_is_there_once(
+            (shape, settings) in prop_oneof![Just(Shape::Flat), Just(Shape::Groups)]
+                .prop_flat_map(|shape| (Just(shape), settings(shape))),
+            is_pretty in any::<bool>(),
+        ) {
+            let text = if is_pretty { serde_json::to_string_pretty(&settings).unwrap() } else { settings.to_string() };
+            check(shape, &settings, &text)?;
         }
     }
 }

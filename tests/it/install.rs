@@ -716,3 +716,71 @@ fn killed_anywhere_it_can_be_done_again_and_undone() {
     }
     assert!(reached > 30, "only {reached}");
 }
+
+/// OpenCode's side of the plugin, as far as it matters: the same calls in the same order, with a stand-in for us that
+/// writes down what it is sent.
+#[test]
+fn the_plugin_calls_us_and_passes_on_what_we_say() {
+    let world = World::new();
+    let path = std::env::var("PATH").unwrap();
+    if !std::env::split_paths(&path).any(|directory| directory.join("node").exists()) {
+        eprintln!("skipped: node is not installed");
+        return;
+    }
+    world.agent(&["install", "opencode"]).expect(0);
+    let stand_in = world.home_file("bin/agent-handover");
+    std::fs::remove_file(&stand_in).unwrap();
+    let log = world.home_file("log").display().to_string();
+    std::fs::write(
+        &stand_in,
+        format!("#!/bin/sh\necho \"$*\" >>{log}\ncat >>{log}\necho >>{log}\necho '{{\"context\":\"CONTEXT\"}}'\n"),
+    )
+    .unwrap();
+    std::fs::set_permissions(&stand_in, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let plugin = world.get(".config/opencode/plugins/agent-handover.js");
+    world.put("plugin.mjs", plugin);
+    world.put(
+        "drive.mjs",
+        r#"import { AgentHandover } from "./plugin.mjs"
+const plugin = await AgentHandover({ directory: process.cwd() })
+const transform = async (input) => { const output = { system: ["base"] }; await plugin["experimental.chat.system.transform"](input, output); return output.system }
+console.log(JSON.stringify(await transform({})))
+console.log(JSON.stringify(await transform({ sessionID: "s1" })))
+console.log(JSON.stringify(await transform({ sessionID: "s1" })))
+await plugin.event({ event: { type: "session.created", properties: { info: { id: "s2", parentID: "s1" } } } })
+await plugin.event({ event: { type: "session.idle", properties: { sessionID: "s2" } } })
+await plugin.event({ event: { type: "file.edited", properties: {} } })
+const compacting = { context: [] }
+await plugin["experimental.session.compacting"]({ sessionID: "s1" }, compacting)
+console.log(JSON.stringify(compacting.context))
+await plugin.dispose()
+await plugin.dispose()
+"#,
+    );
+    let driver = world.home_file("drive.mjs");
+    let output = finish(world.clean("node").arg(&driver)).expect(0);
+    assert_eq!(
+        output.stdout, "[\"base\"]\n[\"base\",\"CONTEXT\"]\n[\"base\",\"CONTEXT\"]\n[\"CONTEXT\"]\n",
+        "{}",
+        output.stderr
+    );
+    let place = world.home().parent().unwrap().display().to_string();
+    assert_data_eq!(
+        world.get("log").replace(&place, "$WORLD"),
+        str![[r#"
+hook --agent opencode
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.start","session_id":"s1","is_subagent":false,"source":"startup"}
+hook --agent opencode
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.idle","session_id":"s2","is_subagent":true}
+hook --agent opencode
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.compacting","session_id":"s1","is_subagent":false}
+hook --agent opencode
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.end","session_id":"s1","is_subagent":false,"reason":"exit"}
+
+"#]]
+    );
+    // With us gone, the agent works on.
+    std::fs::remove_file(&stand_in).unwrap();
+    let output = finish(world.clean("node").arg(&driver)).expect(0);
+    assert_eq!(output.stdout, "[\"base\"]\n[\"base\"]\n[\"base\"]\n[]\n", "{}", output.stderr);
+}
