@@ -1,5 +1,7 @@
 //! Any other agent: the instructions as a block in AGENTS.md, which most of them read, and the skill.
 
+use std::path::PathBuf;
+
 use super::payload::Event;
 use super::target::Target;
 use super::{Agent, Places, Program, Scope, nothing, teaching};
@@ -9,7 +11,7 @@ pub const AGENT: Agent = Agent {
     name: "agents-md",
     title: "AGENTS.md",
     programs: &[],
-    traces: |places| vec![places.project.join("AGENTS.md"), places.home.join(".agents/AGENTS.md")],
+    traces: |places, scope| vec![file(places, scope)],
     events: &[],
     targets,
     answer,
@@ -22,12 +24,15 @@ pub const AGENT: Agent = Agent {
     },
 };
 
-fn targets(places: &Places, scope: Scope, _: &Program) -> Result<Vec<Target>> {
-    let file = match scope {
+fn file(places: &Places, scope: Scope) -> PathBuf {
+    match scope {
         Scope::User => places.home.join(".agents/AGENTS.md"),
         Scope::Project => places.project.join("AGENTS.md"),
-    };
-    Ok(vec![teaching::instructions(&file), teaching::skill(&places.base(scope).join(".agents/skills"))])
+    }
+}
+
+fn targets(places: &Places, scope: Scope, _: &Program) -> Result<Vec<Target>> {
+    Ok(vec![teaching::instructions(&file(places, scope)), teaching::skill(&places.base(scope).join(".agents/skills"))])
 }
 
 /// Nothing is known of who asks, and plain text is what most understand.

@@ -12,7 +12,7 @@ pub const AGENT: Agent = Agent {
     name: "claude-code",
     title: "Claude Code",
     programs: &["claude"],
-    traces: |places| vec![directory(places)],
+    traces: |places, _| vec![directory(places)],
     events: &[
         ("SessionStart", Event::SessionStart),
         ("Stop", Event::TurnEnd),

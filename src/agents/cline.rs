@@ -13,7 +13,7 @@ pub const AGENT: Agent = Agent {
     name: "cline",
     title: "Cline",
     programs: &["cline"],
-    traces: |places| vec![places.home.join(".cline"), places.home.join("Documents/Cline")],
+    traces: |places, _| vec![places.home.join(".cline"), places.home.join("Documents/Cline")],
     events: &[
         ("agent_start", Event::SessionStart),
         ("TaskStart", Event::SessionStart),

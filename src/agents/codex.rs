@@ -14,7 +14,7 @@ pub const AGENT: Agent = Agent {
     name: "codex",
     title: "Codex",
     programs: &["codex"],
-    traces: |places| vec![directory(places, Scope::User)],
+    traces: |places, _| vec![directory(places, Scope::User)],
     events: &[
         ("SessionStart", Event::SessionStart),
         ("Stop", Event::TurnEnd),

@@ -11,7 +11,7 @@ pub const AGENT: Agent = Agent {
     name: "copilot",
     title: "GitHub Copilot CLI",
     programs: &["copilot"],
-    traces: |places| vec![directory(places)],
+    traces: |places, _| vec![directory(places)],
     events: &[
         ("sessionStart", Event::SessionStart),
         ("agentStop", Event::TurnEnd),

@@ -11,7 +11,7 @@ pub const AGENT: Agent = Agent {
     name: "cursor",
     title: "Cursor",
     programs: &["cursor", "cursor-agent"],
-    traces: |places| vec![places.home.join(".cursor")],
+    traces: |places, _| vec![places.home.join(".cursor")],
     events: &[
         ("sessionStart", Event::SessionStart),
         ("stop", Event::TurnEnd),

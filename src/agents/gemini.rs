@@ -14,7 +14,7 @@ pub const AGENT: Agent = Agent {
     name: "gemini",
     title: "Gemini CLI",
     programs: &["gemini"],
-    traces: |places| vec![directory(places, Scope::User)],
+    traces: |places, _| vec![directory(places, Scope::User)],
     events: &[
         ("SessionStart", Event::SessionStart),
         ("AfterAgent", Event::TurnEnd),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::record::Record;
 use super::target::{Edit, Target};
-use super::{AGENTS, Agent, Places, Program, Scope, block, diff, state};
+use super::{AGENTS, Agent, Places, Program, Scope, block, codex, diff, state};
 use crate::base::fs;
 use crate::error::{Category, Error, Result};
 
@@ -128,9 +128,15 @@ impl Installer {
                 continue;
             };
             plan.notes.extend(target.oddity(&now));
-            if !target.look(&now).is_there {
+            let seen = target.look(&now);
+            if !seen.is_there {
                 plan.cleared.push(real);
                 continue;
+            }
+            if seen.is_followed && *agent == codex::AGENT {
+                plan.notes.push(
+                    "hooks that come after ours change their place: Codex will ask again whether you trust them".into(),
+                );
             }
             if is_needed(&target, places, scope, leaving)? {
                 continue;

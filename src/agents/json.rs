@@ -96,7 +96,10 @@ pub fn look(text: &str, hooks: &Hooks) -> Seen {
     let Some(all) = parse(text).ok().and_then(|root| root.object_value()?.object_value(HOOKS)) else { return seen };
     for event in all.properties() {
         let (Some(name), Some(list)) = (event.decoded_name(), event.array_value()) else { continue };
-        for program in handlers(&list, hooks.shape).iter().filter_map(own) {
+        let owners: Vec<Option<String>> = handlers(&list, hooks.shape).iter().map(own).collect();
+        let first = owners.iter().position(Option::is_some).unwrap_or(owners.len());
+        seen.is_followed |= owners[first..].iter().any(Option::is_none);
+        for program in owners.into_iter().flatten() {
             seen.events.push(name.clone());
             seen.programs.push(program);
         }

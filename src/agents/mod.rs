@@ -52,7 +52,7 @@ pub struct Agent {
     /// The programs by which it is started.
     pub programs: &'static [&'static str],
     /// The files or directories that are there where it is used.
-    pub traces: fn(&Places) -> Vec<PathBuf>,
+    pub traces: fn(&Places, Scope) -> Vec<PathBuf>,
     /// Its names for the events that mean something to us, the ones we listen to and others.
     pub events: &'static [(&'static str, Event)],
     /// The files that we keep at this scope. The program is what their hooks shall start.
@@ -152,9 +152,9 @@ impl Places {
 }
 
 /// How we know that an agent is used here; `None` if nothing says so.
-pub fn found(agent: &Agent, places: &Places) -> Option<PathBuf> {
+pub fn found(agent: &Agent, places: &Places, scope: Scope) -> Option<PathBuf> {
     let program = agent.programs.iter().find_map(|program| places.program(program));
-    program.or_else(|| (agent.traces)(places).into_iter().find(|path| path.exists()))
+    program.or_else(|| (agent.traces)(places, scope).into_iter().find(|path| path.exists()))
 }
 
 /// The agent of this name.

@@ -11,7 +11,7 @@ pub const AGENT: Agent = Agent {
     name: "opencode",
     title: "OpenCode",
     programs: &["opencode"],
-    traces: |places| vec![directory(places)],
+    traces: |places, _| vec![directory(places)],
     // Our plugin's names.
     events: &[
         ("session.start", Event::SessionStart),

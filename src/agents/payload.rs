@@ -110,7 +110,7 @@ pub fn recognise(stdin: &[u8], argv_agent: Option<&str>, env: &dyn Fn(&str) -> O
         cwd: payload.cwd(&mut problems),
         project_dir,
         source: payload.word(&["source"]),
-        reason: payload.word(&["reason", "stopReason"]),
+        reason: payload.word(&["reason", "stopReason", "stop_reason"]),
         trigger: payload.word(&["trigger"]),
         model: payload.word(&["model"]),
         prompt: payload.text(&["prompt", "initialPrompt"]),
@@ -194,6 +194,7 @@ const WANTED: &[&str] = &[
     "source",
     "stopReason",
     "stop_hook_active",
+    "stop_reason",
     "taskId",
     "timestamp",
     "transcriptPath",
@@ -337,7 +338,7 @@ fn nameless(payload: &Payload) -> Event {
         Event::SessionStart
     } else if payload.has("trigger") {
         Event::BeforeCompaction
-    } else if payload.has("stopReason") || payload.has("stop_hook_active") {
+    } else if ["stopReason", "stop_reason", "stop_hook_active"].iter().any(|key| payload.has(key)) {
         Event::TurnEnd
     } else if payload.has("reason") {
         Event::SessionEnd

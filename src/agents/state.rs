@@ -62,7 +62,8 @@ impl Wiring {
 /// Reads; changes nothing. What cannot be read counts as not ours.
 pub fn of(agent: &'static Agent, places: &Places, program: &Program) -> State {
     let wirings = Scope::ALL.into_iter().filter_map(|scope| wiring(agent, places, scope, program)).collect();
-    State { agent, found: super::found(agent, places), wirings }
+    let found = Scope::ALL.into_iter().find_map(|scope| super::found(agent, places, scope));
+    State { agent, found, wirings }
 }
 
 /// Whether anything of this agent's own, hooks or instructions, is there at this scope. A skill may be another's.

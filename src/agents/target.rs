@@ -61,6 +61,8 @@ pub struct Seen {
     pub events: Vec<String>,
     /// What these call.
     pub programs: Vec<String>,
+    /// Somebody else's hooks come after ours and change their place when ours go.
+    pub is_followed: bool,
 }
 
 /// What becomes of a file.
@@ -161,6 +163,7 @@ impl Target {
                     is_changed: seal == Seal::Broken,
                     events: Vec::new(),
                     programs: if seal == Seal::None { Vec::new() } else { programs },
+                    is_followed: false,
                 };
             }
         };

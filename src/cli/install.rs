@@ -59,7 +59,7 @@ impl Install {
         let scope = Scope::from(self.scope);
         let (places, mut installer) = open(context, self.dry_run)?;
         let program = Program::this()?;
-        let agents = chosen(&self.agents, |agent| agents::found(agent, &places).is_some())?;
+        let agents = chosen(&self.agents, |agent| agents::found(agent, &places, scope).is_some())?;
         if agents.is_empty() {
             return Err(Error::failed("no coding agent was found on this machine")
                 .hint(format!("name one: `agent-handover install {}`", AGENTS[0].name)));

@@ -305,6 +305,25 @@ fn an_entry_of_ours_is_updated_where_it_is_and_keeps_what_its_user_set() {
     assert_eq!(stop.as_array().unwrap().len(), 2, "one of ours is enough");
 }
 
+/// Codex remembers trust by place.
+#[test]
+fn who_comes_after_us_in_codex_is_told_that_trust_is_asked_again() {
+    let world = World::new();
+    world.agent(&["install", "codex"]).expect(0);
+    let alone = world.agent(&["uninstall", "codex"]).expect(0);
+    assert!(!alone.stderr.contains("trust"), "{}", alone.stderr);
+    world.agent(&["install", "codex"]).expect(0);
+    let later = r#""Stop": [{"hooks": [{"type": "command", "command": "X hook"}]}, {"hooks": [{"type": "command", "command": "say"}]}]"#;
+    let (program, _) = program(&world, "bin");
+    world.put(".codex/hooks.json", format!("{{\"hooks\": {{{}}}}}", later.replace('X', &program)));
+    let followed = world.agent(&["uninstall", "codex"]).expect(0);
+    assert!(followed.stderr.contains("Codex will ask again"), "{}", followed.stderr);
+    assert_eq!(
+        world.get(".codex/hooks.json"),
+        r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say"}]}]}}"#
+    );
+}
+
 #[test]
 fn who_edits_after_the_install_keeps_the_edit() {
     let world = World::new();
@@ -625,6 +644,11 @@ fn all_means_the_agents_that_are_here() {
     let output = finish(world.command(&["install", "all"]).env("PATH", "/nowhere"));
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert!(output.stdout.lines().all(|line| line.starts_with("gemini: ")), "{}", output.stdout);
+    world.write("AGENTS.md", "# Rules\n");
+    let user = finish(world.command(&["install", "all"]).env("PATH", "/nowhere"));
+    assert!(!user.stdout.contains("agents-md"), "that file is the project's: {}", user.stdout);
+    let project = finish(world.command(&["install", "all", "--scope", "project"]).env("PATH", "/nowhere"));
+    assert!(project.stdout.contains("agents-md: changed"), "{}", project.stdout);
     world.agent(&["install", "claude-cod"]).expect(64);
     world.agent(&["install"]).expect(64);
 }
