@@ -318,9 +318,10 @@ fn who_comes_after_us_in_codex_is_told_that_trust_is_asked_again() {
     world.put(".codex/hooks.json", format!("{{\"hooks\": {{{}}}}}", later.replace('X', &program)));
     let followed = world.agent(&["uninstall", "codex"]).expect(0);
     assert!(followed.stderr.contains("Codex will ask again"), "{}", followed.stderr);
+    let left: serde_json::Value = serde_json::from_str(&world.get(".codex/hooks.json")).unwrap();
     assert_eq!(
-        world.get(".codex/hooks.json"),
-        r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say"}]}]}}"#
+        left,
+        serde_json::json!({ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "say" }] }] } })
     );
 }
 
