@@ -102,13 +102,11 @@ pub fn recognise(stdin: &[u8], argv_agent: Option<&str>, env: &dyn Fn(&str) -> O
         problems.push(format!("{} sent an event that is not listened to: `{name}`", agent.name));
     }
     let transcript_path = payload.path(&["transcript_path", "transcriptPath"], &mut problems);
-    let variable = |name: &str| env(name).and_then(|value| absolute(&value));
-    let project_dir = ["CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "GEMINI_PROJECT_DIR"].into_iter().find_map(variable);
     Call {
         agent,
         session_id: payload.word(&["session_id", "sessionId", "conversation_id", "taskId"]),
         cwd: payload.cwd(&mut problems),
-        project_dir,
+        project_dir: project_dir(agent, env),
         source: payload.word(&["source"]),
         reason: payload.word(&["reason", "stopReason", "stop_reason"]),
         trigger: payload.word(&["trigger"]),
@@ -117,12 +115,24 @@ pub fn recognise(stdin: &[u8], argv_agent: Option<&str>, env: &dyn Fn(&str) -> O
         last_message: payload.text(&["last_assistant_message", "prompt_response"]),
         is_subagent: payload.is_subagent(agent, transcript_path.as_deref()),
         is_headless: payload.flag("is_background_agent")
-            || env("CLAUDE_CODE_ENTRYPOINT").is_some_and(|entry| entry.starts_with("sdk")),
+            || *agent == claude_code::AGENT
+                && env("CLAUDE_CODE_ENTRYPOINT").is_some_and(|entry| entry.starts_with("sdk")),
         is_continued_by_hook: payload.flag("stop_hook_active"),
         transcript_path,
         event,
         problems,
     }
+}
+
+/// By the agent's own variable: one that starts another hands its variables down.
+fn project_dir(agent: &Agent, env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let variables = [
+        (&claude_code::AGENT, "CLAUDE_PROJECT_DIR"),
+        (&cursor::AGENT, "CURSOR_PROJECT_DIR"),
+        (&gemini::AGENT, "GEMINI_PROJECT_DIR"),
+    ];
+    let (_, variable) = variables.into_iter().find(|(known, _)| *known == agent)?;
+    env(variable).and_then(|value| absolute(&value))
 }
 
 /// What this agent wants to read on stdout after this event, to the byte. Empty means: print nothing.
@@ -423,6 +433,15 @@ mod tests {
         assert_eq!(given.bytes.len(), 4 << 20);
         let call = recognise(&given.bytes, Some("claude-code"), &|_| None);
         assert_eq!((call.session_id.as_deref(), call.event), (Some("s"), Event::TurnEnd));
+    }
+
+    #[test]
+    fn what_an_outer_agent_left_in_the_environment_is_not_believed() {
+        let outer = [("CLAUDE_CODE_ENTRYPOINT", "sdk-cli"), ("CLAUDE_PROJECT_DIR", "/outer"), ("CLAUDECODE", "1")];
+        let inner = call(r#"{"hook_event_name":"SessionStart","cwd":"/inner"}"#, Some("codex"), &outer);
+        assert_eq!((inner.agent.name, inner.is_headless, inner.project_dir), ("codex", false, None));
+        let own = call(r#"{"hook_event_name":"SessionStart"}"#, Some("claude-code"), &outer);
+        assert_eq!((own.is_headless, own.project_dir), (true, Some(PathBuf::from("/outer"))));
     }
 
     #[test]
