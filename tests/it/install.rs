@@ -708,7 +708,7 @@ fn how_things_stand_is_told_per_agent() {
 /// Killed anywhere, in an install or an uninstall: each can be done again, and in the end all is as it was.
 #[test]
 fn killed_anywhere_it_can_be_done_again_and_undone() {
-    let agents = ["claude-code", "cline"];
+    let agents = ["claude-code"];
     let mut reached = 0;
     for verb in ["install", "uninstall"] {
         for point in POINTS {
@@ -739,7 +739,7 @@ fn killed_anywhere_it_can_be_done_again_and_undone() {
             }
         }
     }
-    assert!(reached > 30, "only {reached}");
+    assert!(reached > 20, "only {reached}");
 }
 
 /// OpenCode's side of the plugin, as far as it matters: the same calls in the same order, with a stand-in for us that
