@@ -18,6 +18,7 @@
 //! | 2 | [`transcript`] | what agents left on disk: one file per format |
 //! | 3 | [`facts`] | what the session did |
 //! | 3 | [`publish`] | backends |
+//! | 3 | [`agents`] | each coding agent's files, payloads and answers |
 //! | 4 | [`steps`] | every step kind, one file each |
 //! | 5 | [`engine`] | plan, queue, resume, runner, events |
 //! | 8 | [`cli`] | arguments, one call, one rendering |
@@ -28,6 +29,7 @@
 // Tests set up the worlds they look at with the plain tools.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
+pub mod agents;
 pub mod base;
 pub mod checkpoint;
 pub mod cli;

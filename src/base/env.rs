@@ -63,3 +63,10 @@ pub fn get_text(name: &str) -> Option<String> {
 pub fn home() -> Option<std::path::PathBuf> {
     std::env::home_dir().filter(|home| home.is_absolute())
 }
+
+/// Where this user's own state of this program is, where no repository can put anything.
+pub fn user_state() -> Option<std::path::PathBuf> {
+    let state = get("XDG_STATE_HOME").map(std::path::PathBuf::from).filter(|path| path.is_absolute());
+    let state = state.or_else(|| home().map(|home| home.join(".local/state")));
+    state.map(|state| state.join("agent-handover"))
+}

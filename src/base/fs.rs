@@ -83,12 +83,26 @@ pub fn is_absent(cause: &io::Error) -> bool {
 /// Replaces the file or creates it: temporary sibling, fsync, rename, fsync of the directory. A reader, and the
 /// next boot, see the old content or the new, never a part.
 pub fn replace(path: &Path, content: &[u8]) -> Result<()> {
-    let temporary = write_temporary(path, content)?;
+    persist(write_temporary(path, content)?, path)
+}
+
+fn persist(temporary: tempfile::NamedTempFile, path: &Path) -> Result<()> {
     temporary.persist(path).map_err(|failed| Error::io("write", path, failed.error))?;
     fault::at("fs.renamed");
     sync_directory(parent(path))?;
     fault::at("fs.replaced");
     Ok(())
+}
+
+/// The same for a file that is to be started.
+pub fn replace_executable(path: &Path, content: &[u8]) -> Result<()> {
+    let temporary = write_temporary(path, content)?;
+    let failed = |cause: io::Error| Error::io("write", path, cause);
+    let mode = temporary.as_file().metadata().map_err(failed)?.permissions().mode();
+    // Whoever may read it may run it.
+    let mode = mode | (mode & 0o444) >> 2;
+    temporary.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(failed)?;
+    persist(temporary, path)
 }
 
 /// Creates the file with this content, whole, or reports that something is there already.

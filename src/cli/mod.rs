@@ -5,6 +5,7 @@ mod check;
 mod compact;
 mod history;
 mod init;
+mod install;
 mod memory;
 mod pause;
 mod render;
@@ -56,6 +57,8 @@ enum Command {
     Unpause(pause::Unpause),
     Init(init::Init),
     Allow(allow::Allow),
+    Install(install::Install),
+    Uninstall(install::Uninstall),
     History(Box<history::HistoryCommand>),
     Memory(Box<memory::MemoryCommand>),
     Compact(compact::Compact),
@@ -136,6 +139,8 @@ impl Command {
             Command::Unpause(command) => command.execute(context),
             Command::Init(command) => command.execute(context),
             Command::Allow(command) => command.execute(context),
+            Command::Install(command) => command.execute(context),
+            Command::Uninstall(command) => command.execute(context),
             Command::History(command) => command.execute(context),
             Command::Memory(command) => command.execute(context),
             Command::Compact(command) => command.execute(context),

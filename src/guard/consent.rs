@@ -21,10 +21,8 @@ fn mark(directory: &Path, config: &Path, content: &str) -> Result<PathBuf> {
 
 /// In the user's own state, where no repository can put anything.
 fn directory() -> Result<PathBuf> {
-    let state = env::get("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = state.or_else(|| env::home().map(|home| home.join(".local/state")));
-    state
-        .map(|state| state.join("agent-handover/allowed"))
+    env::user_state()
+        .map(|state| state.join("allowed"))
         .ok_or_else(|| Error::failed("there is no home directory to keep your consent in").hint("set HOME"))
 }
 

@@ -1,0 +1,317 @@
+//! Puts our part into the files of agents, and takes it out again. Everything is planned before anything is written.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::record::Record;
+use super::target::{Edit, Target};
+use super::{AGENTS, Agent, Places, Program, Scope, block, codex, diff, state};
+use crate::base::fs;
+use crate::error::{Category, Error, Result};
+
+/// What would be done to the files of one agent.
+#[derive(Debug)]
+pub struct Plan {
+    pub agent: &'static Agent,
+    pub changes: Vec<Change>,
+    /// What its user should know, whether or not anything changes.
+    pub notes: Vec<String>,
+    /// Places where nothing of ours shall be left, not even an empty directory.
+    cleared: Vec<PathBuf>,
+}
+
+/// One file.
+#[derive(Debug)]
+pub struct Change {
+    /// As the agent knows it.
+    pub path: PathBuf,
+    /// What it is for, in a few words.
+    pub what: String,
+    pub before: Option<String>,
+    pub after: Option<String>,
+    /// Why nothing is done although something should be.
+    pub left: Option<Left>,
+    /// Behind symlinks.
+    real: PathBuf,
+    /// What the file is without us; `None` if there was no file.
+    base: Option<String>,
+    is_executable: bool,
+    is_essential: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Ours, but somebody has changed it, and it stays as they want it.
+    Changed,
+    /// Somebody else's, in the place where ours should be.
+    Foreign,
+}
+
+impl Change {
+    pub fn is_change(&self) -> bool {
+        self.before != self.after
+    }
+
+    /// Without it the agent does not call us; the rest is teaching.
+    pub fn is_essential(&self) -> bool {
+        self.is_essential
+    }
+
+    pub fn diff(&self) -> String {
+        diff::unified(&self.path, self.before.as_deref(), self.after.as_deref())
+    }
+}
+
+/// Alone with the files of this user's agents, and knowing what was done to them.
+pub struct Installer {
+    record: Record,
+    /// Held on the home directory, which always is there.
+    alone: Option<(PathBuf, fs::DirectoryLock)>,
+}
+
+impl Installer {
+    /// For who only wants to see.
+    pub fn to_look() -> Result<Installer> {
+        Ok(Installer { record: Record::load()?, alone: None })
+    }
+
+    pub fn to_change(places: &Places) -> Result<Installer> {
+        let home = fs::resolve(&places.home)?;
+        let alone = fs::lock_directory(&home)?;
+        let record = Record::load()?;
+        record.sweep()?;
+        Ok(Installer { record, alone: Some((home, alone)) })
+    }
+
+    pub fn plan_install(
+        &self,
+        agent: &'static Agent,
+        places: &Places,
+        scope: Scope,
+        program: &Program,
+    ) -> Result<Plan> {
+        let mut plan = Plan { agent, changes: Vec::new(), notes: Vec::new(), cleared: Vec::new() };
+        for target in (agent.targets)(places, scope, program)? {
+            let (real, now) = self.look(&target.path)?;
+            if !target.is_wanted && !now.as_deref().is_some_and(|now| target.look(now).is_there) {
+                continue;
+            }
+            plan.notes.extend(now.as_deref().and_then(|now| target.oddity(now)));
+            let change = match target.with(now.as_deref())? {
+                Edit::Text(after) => {
+                    let base = self.base(&target, &real, now.as_deref())?;
+                    Change { base, ..change(&target, real, now, Some(after)) }
+                }
+                Edit::LeftAsChanged => left(&target, real, now, Left::Changed),
+                Edit::LeftAsForeign => left(&target, real, now, Left::Foreign),
+            };
+            plan.changes.push(change);
+        }
+        plan.notes.extend(python_block(agent, places, scope));
+        plan.notes.extend(other_scope(agent, places, scope));
+        Ok(plan)
+    }
+
+    /// Files that another agent needs, which is not in `leaving`, stay.
+    pub fn plan_uninstall(
+        &self,
+        agent: &'static Agent,
+        places: &Places,
+        scope: Scope,
+        leaving: &[&'static Agent],
+    ) -> Result<Plan> {
+        let mut plan = Plan { agent, changes: Vec::new(), notes: Vec::new(), cleared: Vec::new() };
+        for target in (agent.targets)(places, scope, &Program::by_name())? {
+            let (real, now) = self.look(&target.path)?;
+            let Some(now) = now else {
+                plan.cleared.push(real);
+                continue;
+            };
+            plan.notes.extend(target.oddity(&now));
+            let seen = target.look(&now);
+            if !seen.is_there {
+                plan.cleared.push(real);
+                continue;
+            }
+            if seen.is_followed && *agent == codex::AGENT {
+                plan.notes.push(
+                    "hooks that come after ours change their place: Codex will ask again whether you trust them".into(),
+                );
+            }
+            if is_needed(&target, places, scope, leaving)? {
+                continue;
+            }
+            let after = match self.record.before(&real, &now) {
+                Some(was) => was,
+                None => match target.without(&now)? {
+                    Edit::LeftAsChanged | Edit::LeftAsForeign => {
+                        plan.changes.push(left(&target, real, Some(now), Left::Changed));
+                        continue;
+                    }
+                    Edit::Text(text) => self.unless_bare(&target, &real, text),
+                },
+            };
+            plan.changes.push(change(&target, real, Some(now), after));
+        }
+        Ok(plan)
+    }
+
+    /// Does what was planned. A kill at any moment leaves each file old or new, and the record knowing of it.
+    pub fn apply(&mut self, plan: &Plan) -> Result<()> {
+        for change in plan.changes.iter().filter(|change| change.is_change()) {
+            self.apply_one(change)?;
+        }
+        for real in &plan.cleared {
+            self.settle(real)?;
+        }
+        Ok(())
+    }
+
+    /// What is at a place, after what a killed install left beside it is gone.
+    fn look(&self, path: &Path) -> Result<(PathBuf, Option<String>)> {
+        let found = read(path)?;
+        let Some((home, _)) = &self.alone else { return Ok(found) };
+        if let Some(directory) = found.0.parent().filter(|directory| directory.is_dir()) {
+            let _alone = if directory == home { None } else { Some(fs::lock_directory(directory)?) };
+            fs::sweep_temporaries(directory, fs::Depth::Directory)?;
+        }
+        Ok(found)
+    }
+
+    fn apply_one(&mut self, change: &Change) -> Result<()> {
+        let directory = change.real.parent().unwrap_or(Path::new("/"));
+        if read(&change.path)?.1 != change.before {
+            return Err(Error::failed(format!("`{}` was changed by somebody else just now", change.path.display()))
+                .hint("try again"));
+        }
+        let Some(after) = &change.after else {
+            fs::remove_file(&change.real)?;
+            return self.settle(&change.real);
+        };
+        refuse_what_is_not_ours_to_write(&change.real)?;
+        if change.base != change.after {
+            self.record.remember(&change.real, change.base.as_deref(), change.before.as_deref(), after);
+        }
+        self.record.make_directory(directory)?;
+        self.record.save()?;
+        match change.is_executable {
+            true => fs::replace_executable(&change.real, after.as_bytes())?,
+            false => fs::replace(&change.real, after.as_bytes())?,
+        }
+        if change.base == change.after { self.settle(&change.real) } else { Ok(()) }
+    }
+
+    /// Nothing of ours is left in this file.
+    fn settle(&mut self, real: &Path) -> Result<()> {
+        self.record.tidy(real)?;
+        self.record.forget(real);
+        self.record.save()
+    }
+
+    /// What the file is, or would be, without us.
+    fn base(&self, target: &Target, real: &Path, now: Option<&str>) -> Result<Option<String>> {
+        let Some(now) = now else { return Ok(None) };
+        if let Some(was) = self.record.before(real, now) {
+            return Ok(was);
+        }
+        match target.look(now).is_there {
+            false => Ok(Some(now.to_owned())),
+            true => Ok(match target.without(now)? {
+                Edit::Text(text) => self.unless_bare(target, real, text),
+                Edit::LeftAsChanged | Edit::LeftAsForeign => Some(now.to_owned()),
+            }),
+        }
+    }
+
+    /// A file of ours as a whole is gone without its text; one of the user's only if we made it and nothing is left.
+    fn unless_bare(&self, target: &Target, real: &Path, text: String) -> Option<String> {
+        let is_whole = matches!(target.content, super::Content::Whole { .. });
+        let is_gone = target.is_bare(&text) && (is_whole || self.record.is_made_by_us(real));
+        (!is_gone).then_some(text)
+    }
+}
+
+/// The place behind symlinks and what is there.
+fn read(path: &Path) -> Result<(PathBuf, Option<String>)> {
+    let real = fs::resolve(path)?;
+    let text = match fs::read_if_exists(&real)? {
+        None => None,
+        Some(bytes) => Some(String::from_utf8(bytes).map_err(|_| {
+            Error::bad_data(format!("`{}` is not UTF-8", path.display()))
+                .hint("nothing was changed: mend it, then try again")
+        })?),
+    };
+    Ok((real, text))
+}
+
+fn change(target: &Target, real: PathBuf, before: Option<String>, after: Option<String>) -> Change {
+    Change {
+        path: target.path.clone(),
+        what: target.describe(),
+        base: after.clone(),
+        before,
+        after,
+        left: None,
+        real,
+        is_executable: target.is_executable(),
+        is_essential: target.is_essential(),
+    }
+}
+
+fn left(target: &Target, real: PathBuf, now: Option<String>, why: Left) -> Change {
+    Change { left: Some(why), ..change(target, real, now.clone(), now) }
+}
+
+/// A file that its owner has made read-only is not to be changed, even where replacing it would work; and one of
+/// another user would become ours.
+fn refuse_what_is_not_ours_to_write(path: &Path) -> Result<()> {
+    let Ok(about) = std::fs::metadata(path) else { return Ok(()) };
+    let refused = |why: String| Error::new(Category::Io, format!("`{}` {why}", path.display()));
+    if about.mode() & 0o222 == 0 {
+        return Err(refused("is read-only".to_owned()).hint("make it writable with `chmod u+w`, then try again"));
+    }
+    if about.uid() != rustix::process::geteuid().as_raw() {
+        return Err(refused(format!("belongs to user {}, not to you", about.uid())).hint("run this as that user"));
+    }
+    Ok(())
+}
+
+/// Whether another agent is wired at this scope and keeps the same file.
+fn is_needed(target: &Target, places: &Places, scope: Scope, leaving: &[&'static Agent]) -> Result<bool> {
+    for other in AGENTS.iter().copied().filter(|other| !leaving.contains(other)) {
+        let shares = (other.targets)(places, scope, &Program::by_name())?.iter().any(|t| t.path == target.path);
+        if shares && state::is_wired(other, places, scope) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The Python tool's block sends agents to a script that is not there.
+fn python_block(agent: &Agent, places: &Places, scope: Scope) -> Option<String> {
+    if agent.name == "agents-md" && scope == Scope::Project {
+        return None;
+    }
+    let file = places.project.join("AGENTS.md");
+    let text = read(&file).ok()?.1?;
+    block::is_python(&text).then(|| {
+        format!(
+            "`{}` has the block of the Python tool: `agent-handover install agents-md --scope project` upgrades it",
+            file.display()
+        )
+    })
+}
+
+fn other_scope(agent: &'static Agent, places: &Places, scope: Scope) -> Option<String> {
+    let other = Scope::ALL.into_iter().find(|other| *other != scope)?;
+    let is_both = !agent.events.is_empty() && places.home != places.project && state::is_wired(agent, places, other);
+    is_both.then(|| {
+        format!(
+            "{} has hooks at {} scope too, and would call them twice: `agent-handover uninstall {} --scope {}`",
+            agent.title,
+            other.name(),
+            agent.name,
+            other.name()
+        )
+    })
+}

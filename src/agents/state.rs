@@ -1,0 +1,133 @@
+//! How things stand with each agent: is it here, does it call us, will that work?
+
+use std::path::{Path, PathBuf};
+
+use super::target::{Content, Target};
+use super::{Agent, Places, Program, Scope};
+use crate::base::fs;
+
+#[derive(Debug)]
+pub struct State {
+    pub agent: &'static Agent,
+    /// The program or directory that says that it is used here.
+    pub found: Option<PathBuf>,
+    /// One for each scope at which anything of ours is there.
+    pub wirings: Vec<Wiring>,
+}
+
+#[derive(Debug)]
+pub struct Wiring {
+    pub scope: Scope,
+    /// The files with something of ours.
+    pub files: Vec<PathBuf>,
+    /// The agent's names of the events that call us; empty for agents that are only told what to run.
+    pub events: Vec<String>,
+    /// Events that should call us and do not.
+    pub missing: Vec<String>,
+    /// Files that an install would add.
+    pub missing_files: Vec<PathBuf>,
+    /// Files of ours that somebody has changed.
+    pub changed: Vec<PathBuf>,
+    pub programs: Vec<Called>,
+    /// What keeps the hooks from running although they are there.
+    pub obstacles: Vec<String>,
+    /// What only the user can do.
+    pub clicks: Vec<String>,
+}
+
+/// A program that hooks call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Called {
+    pub path: String,
+    pub is: Which,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The one that asks.
+    This,
+    /// There, but another file.
+    Another,
+    Missing,
+}
+
+impl Wiring {
+    /// Nothing is missing and what is called is there.
+    pub fn is_whole(&self) -> bool {
+        let is_there = self.programs.iter().all(|program| program.is != Which::Missing);
+        self.missing.is_empty() && self.missing_files.is_empty() && self.obstacles.is_empty() && is_there
+    }
+}
+
+/// Reads; changes nothing. What cannot be read counts as not ours.
+pub fn of(agent: &'static Agent, places: &Places, program: &Program) -> State {
+    let wirings = Scope::ALL.into_iter().filter_map(|scope| wiring(agent, places, scope, program)).collect();
+    let found = Scope::ALL.into_iter().find_map(|scope| super::found(agent, places, scope));
+    State { agent, found, wirings }
+}
+
+/// Whether anything of this agent's own, hooks or instructions, is there at this scope. A skill may be another's.
+pub fn is_wired(agent: &'static Agent, places: &Places, scope: Scope) -> bool {
+    let targets = (agent.targets)(places, scope, &Program::by_name()).unwrap_or_default();
+    targets.iter().any(|target| !is_skill(target) && text(&target.path).is_some_and(|t| target.look(&t).is_there))
+}
+
+fn wiring(agent: &'static Agent, places: &Places, scope: Scope, program: &Program) -> Option<Wiring> {
+    if !is_wired(agent, places, scope) {
+        return None;
+    }
+    let mut wiring = Wiring {
+        scope,
+        files: Vec::new(),
+        events: Vec::new(),
+        missing: Vec::new(),
+        missing_files: Vec::new(),
+        changed: Vec::new(),
+        programs: Vec::new(),
+        obstacles: (agent.obstacles)(places, scope),
+        clicks: (agent.clicks)(places, scope),
+    };
+    for target in (agent.targets)(places, scope, program).unwrap_or_default() {
+        let seen = text(&target.path).map(|text| target.look(&text)).unwrap_or_default();
+        if !seen.is_there {
+            if target.is_wanted {
+                wiring.missing_files.push(target.path);
+            }
+            continue;
+        }
+        if let Content::Hooks(hooks, _) = &target.content {
+            let is_missing = |event: &&str| !seen.events.iter().any(|seen| seen == event);
+            let missing = hooks.entries.iter().map(|(event, _)| *event).filter(is_missing);
+            wiring.missing.extend(missing.map(str::to_owned));
+        }
+        if seen.is_changed {
+            wiring.changed.push(target.path.clone());
+        }
+        wiring.files.push(target.path);
+        wiring.events.extend(seen.events);
+        for path in seen.programs {
+            let called = Called { is: which(&path, places, program), path };
+            if !wiring.programs.contains(&called) {
+                wiring.programs.push(called);
+            }
+        }
+    }
+    Some(wiring)
+}
+
+fn is_skill(target: &Target) -> bool {
+    matches!(target.content, Content::Whole { what: "skill", .. })
+}
+
+fn which(path: &str, places: &Places, program: &Program) -> Which {
+    let place = if path.contains('/') { Some(PathBuf::from(path)) } else { places.program(path) };
+    let Some(real) = place.and_then(|place| place.canonicalize().ok()) else { return Which::Missing };
+    match Path::new(program.path()).canonicalize().is_ok_and(|this| this == real) {
+        true => Which::This,
+        false => Which::Another,
+    }
+}
+
+fn text(path: &Path) -> Option<String> {
+    String::from_utf8(fs::read_if_exists(path).ok().flatten()?).ok()
+}

@@ -1,0 +1,214 @@
+//! `install` and `uninstall`: our part in the files of coding agents.
+
+use clap::{Args, ValueEnum};
+
+use super::Context;
+use crate::agents::install::{Change, Installer, Left, Plan};
+use crate::agents::{self, AGENTS, Agent, Places, Program, Scope};
+use crate::error::{Error, Result};
+use crate::project;
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Where {
+    /// In your home directory, for all projects
+    #[default]
+    User,
+    /// In this project
+    Project,
+}
+
+impl From<Where> for Scope {
+    fn from(scope: Where) -> Scope {
+        match scope {
+            Where::User => Scope::User,
+            Where::Project => Scope::Project,
+        }
+    }
+}
+
+/// Let coding agents call agent-handover: hooks, a skill, instructions
+#[derive(Args)]
+pub struct Install {
+    /// claude-code, codex, gemini, cursor, opencode, cline, copilot, agents-md; or `all` that are found here
+    #[arg(required = true, value_name = "AGENT")]
+    agents: Vec<String>,
+    /// Whose files
+    #[arg(long, value_enum, default_value_t)]
+    scope: Where,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Take out again what `install` put into the files of coding agents
+#[derive(Args)]
+pub struct Uninstall {
+    /// As for `install`
+    #[arg(required = true, value_name = "AGENT")]
+    agents: Vec<String>,
+    /// Whose files
+    #[arg(long, value_enum, default_value_t)]
+    scope: Where,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Install {
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let scope = Scope::from(self.scope);
+        let (places, mut installer) = open(context, self.dry_run)?;
+        let program = Program::this()?;
+        let agents = chosen(&self.agents, |agent| agents::found(agent, &places, scope).is_some())?;
+        if agents.is_empty() {
+            return Err(Error::failed("no coding agent was found on this machine")
+                .hint(format!("name one: `agent-handover install {}`", AGENTS[0].name)));
+        }
+        if program.is_short_lived() {
+            context.ui.warn(&format!(
+                "hooks will call {}, which may not stay there: install the program first, then do this again",
+                program.path()
+            ));
+        }
+        let each = Each { agents: &agents, is_dry: self.dry_run };
+        let plan = |installer: &Installer, agent| installer.plan_install(agent, &places, scope, &program);
+        let changed = each.go(context, plan, &mut installer)?;
+        for agent in changed {
+            for click in (agent.clicks)(&places, scope) {
+                context.ui.tell(&format!("next, for {}: {click}", agent.title));
+            }
+        }
+        Ok(0)
+    }
+}
+
+impl Uninstall {
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let scope = Scope::from(self.scope);
+        let (places, mut installer) = open(context, self.dry_run)?;
+        let agents = chosen(&self.agents, |_| true)?;
+        let each = Each { agents: &agents, is_dry: self.dry_run };
+        // A file that two of them share goes with the last.
+        let leaving = |agent: &Agent| {
+            let at = agents.iter().position(|other| *other == agent).unwrap_or(0);
+            agents[..=at].to_vec()
+        };
+        each.go(
+            context,
+            |installer, agent| installer.plan_uninstall(agent, &places, scope, &leaving(agent)),
+            &mut installer,
+        )?;
+        Ok(0)
+    }
+}
+
+/// Nothing outside the state directory changes while paused, and this lies outside. Looking is free.
+fn open(context: &Context<'_>, is_dry: bool) -> Result<(Places, Installer)> {
+    let project = context.project(None, None);
+    let root = project.as_ref().map_or_else(|_| project::root(&context.cwd), |project| project.root.clone());
+    let brake = project.map_or_else(|_| project::plain_brake(&root), |project| project.brake());
+    let places = Places::here(&root)?;
+    if is_dry {
+        return Ok((places, Installer::to_look()?));
+    }
+    if let Some(stop) = brake.pressed() {
+        return Err(stop.error());
+    }
+    let installer = Installer::to_change(&places)?;
+    Ok((places, installer))
+}
+
+/// The agents of these names, each once; `all` means those of which `is_meant` says so.
+fn chosen(names: &[String], is_meant: impl Fn(&Agent) -> bool) -> Result<Vec<&'static Agent>> {
+    let mut agents: Vec<&'static Agent> = Vec::new();
+    for name in names {
+        let meant = match name.as_str() {
+            "all" => AGENTS.iter().copied().filter(|agent| is_meant(agent)).collect(),
+            _ => vec![agents::find(name)?],
+        };
+        for agent in meant {
+            if !agents.contains(&agent) {
+                agents.push(agent);
+            }
+        }
+    }
+    Ok(agents)
+}
+
+struct Each<'a> {
+    agents: &'a [&'static Agent],
+    is_dry: bool,
+}
+
+impl Each<'_> {
+    /// One agent's trouble does not keep the others from being done; the first trouble is the answer. Gives back
+    /// whose files were changed.
+    fn go(
+        &self,
+        context: &mut Context<'_>,
+        plan: impl Fn(&Installer, &'static Agent) -> Result<Plan>,
+        installer: &mut Installer,
+    ) -> Result<Vec<&'static Agent>> {
+        let (mut changed, mut first) = (Vec::new(), None);
+        for agent in self.agents {
+            match (plan(installer, agent).and_then(|plan| self.one(context, &plan, installer)), &first) {
+                (Ok(true), _) => changed.push(*agent),
+                (Ok(false), _) => {}
+                (Err(error), None) => first = Some(error),
+                (Err(error), Some(_)) => context.ui.warn(&format!("{}: {}", agent.name, error.one_line())),
+            }
+        }
+        first.map_or(Ok(changed), Err)
+    }
+
+    /// Whether anything was changed.
+    fn one(&self, context: &mut Context<'_>, plan: &Plan, installer: &mut Installer) -> Result<bool> {
+        for note in &plan.notes {
+            context.ui.warn(note);
+        }
+        if self.is_dry {
+            for change in &plan.changes {
+                context.ui.answer_text(&change.diff());
+            }
+        } else {
+            installer.apply(plan)?;
+        }
+        tell(context, plan, self.is_dry);
+        let foreign = |change: &&Change| change.left == Some(Left::Foreign) && change.is_essential();
+        let is_changed = !self.is_dry && plan.changes.iter().any(Change::is_change);
+        plan.changes.iter().find(foreign).map_or(Ok(is_changed), |change| {
+            let line = Program::by_name().line(plan.agent.name);
+            Err(Error::failed(format!("`{}` is not ours and stays as it is", change.path.display()))
+                .hint(format!("let it call `{line}`, or move it away and try again")))
+        })
+    }
+}
+
+fn tell(context: &mut Context<'_>, plan: &Plan, is_dry: bool) {
+    let name = plan.agent.name;
+    if plan.changes.is_empty() && !is_dry {
+        context.ui.answer(&format!("{name}: nothing of ours is there"));
+    }
+    for change in &plan.changes {
+        let path = change.path.display();
+        let said = match (change.left, &change.before, &change.after) {
+            (Some(Left::Foreign), ..) => {
+                if !change.is_essential() {
+                    context.ui.warn(&format!("`{path}` is not ours and stays as it is"));
+                }
+                continue;
+            }
+            (Some(Left::Changed), ..) => {
+                context.ui.warn(&format!("`{path}` was changed by somebody since we wrote it, and stays as it is"));
+                continue;
+            }
+            (None, before, after) if before == after => format!("{name}: unchanged {path}"),
+            (None, _, None) => format!("{name}: removed {path}"),
+            (None, None, Some(_)) => format!("{name}: wrote {path} ({})", change.what),
+            (None, Some(_), Some(_)) => format!("{name}: changed {path} ({})", change.what),
+        };
+        if !is_dry {
+            context.ui.answer(&said);
+        }
+    }
+}
