@@ -82,7 +82,7 @@ pub struct Run {
 }
 
 fn secret_kinds() -> clap::builder::PossibleValuesParser {
-    clap::builder::PossibleValuesParser::new(secrets::DETECTORS.iter().map(|detector| detector.kind))
+    clap::builder::PossibleValuesParser::new(secrets::kinds())
 }
 
 fn parse_wait(text: &str) -> Result<Duration, String> {

@@ -214,7 +214,7 @@ fn keep_secrets_out(config: &Config, request: &Request, session: &mut Session) -
         ("agent", &mut session.agent),
     ] {
         let allowed = |finding: &Finding| request.allow_secrets.iter().any(|kind| kind == finding.kind);
-        let found: Vec<Finding> = secrets::find(text).into_iter().filter(|finding| !allowed(finding)).collect();
+        let found: Vec<Finding> = secrets::find(&*text).into_iter().filter(|finding| !allowed(finding)).collect();
         for finding in found.iter().take(TOLD_SECRETS) {
             told.push(format!("{} in line {} of the {name}", finding.kind, finding.line));
             blocked.push(finding.kind);
