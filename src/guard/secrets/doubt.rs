@@ -43,49 +43,10 @@ const STAND_INS: &[&[u8]] = &[
     b"<",
 ];
 
-/// A name with one of these in it speaks about a secret, or of another thing altogether.
-const OTHER_NAMES: &[&[u8]] = &[
-    b"hash",
-    b"digest",
-    b"sha1",
-    b"sha2",
-    b"sha5",
-    b"checksum",
-    b"fingerprint",
-    b"public",
-    b"_id",
-    b"-id",
-    b"id_",
-    b"path",
-    b"file",
-    b"name",
-    b"url",
-    b"uri",
-    b"arn",
-    b"type",
-    b"count",
-    b"length",
-    b"limit",
-    b"index",
-    b"field",
-    b"label",
-    b"prefix",
-    b"suffix",
-    b"regex",
-    b"pattern",
-    b"version",
-    b"commit",
-    b"expir",
-    b"ttl",
-    b"csrf",
-    b"page",
-    b"cursor",
-    b"continuation",
-    b"cancellation",
-    b"tokeniz",
-    b"color",
-    b"test",
-];
+/// A name with one of these words in it speaks about a secret, or of another thing altogether.
+const OTHER_NAMES: &str = " hash hashed digest sha sha1 sha256 sha512 checksum fingerprint public pub id ids path file filename dir name names \
+    url uri arn type count length len size limit index field label prefix suffix regex pattern version commit expiry expires expiration ttl csrf \
+    xsrf page cursor continuation cancellation color ";
 
 /// The shape alone is proof.
 pub fn certain(_: &Candidate<'_>) -> bool {
@@ -165,29 +126,49 @@ pub fn basic(candidate: &Candidate<'_>) -> bool {
 /// What a name that speaks of a secret was given.
 pub fn assigned(candidate: &Candidate<'_>) -> bool {
     let value = candidate.secret;
-    let name = name_of(candidate);
-    let has = |part: &[u8]| contains(&name, part);
-    let is_password = [&b"pass"[..], b"pwd"].into_iter().any(has);
-    if OTHER_NAMES.iter().any(|part| has(part))
-        || name.ends_with(b"id")
-        || is_stand_in(value)
-        || is_code(value)
-        || is_id(value)
-    {
+    let name = words_of(name_of(candidate));
+    if name.iter().any(|word| is_other_name(word)) || is_stand_in(value) || is_code(value) || is_id(value) {
         return false;
     }
-    match is_password {
+    match name.iter().any(|word| word.starts_with("pass") || word.ends_with("pwd") || word.ends_with("password")) {
         true => looks_drawn(value, 8) && entropy(value) >= 2.5,
         false => value.len() >= 16 && looks_drawn(value, 12) && entropy(value) >= 3.0,
     }
 }
 
-/// The whole name that the keyword is part of, in small letters.
-fn name_of(candidate: &Candidate<'_>) -> Vec<u8> {
+/// The whole name that the keyword is part of.
+fn name_of<'a>(candidate: &Candidate<'a>) -> &'a [u8] {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
     let before = candidate.text[..candidate.keyword].iter().rev().take(40).take_while(|byte| is_name(byte)).count();
     let after = candidate.text[candidate.keyword..candidate.start].iter().take_while(|byte| is_name(byte)).count();
-    candidate.text[candidate.keyword - before..candidate.keyword + after].to_ascii_lowercase()
+    &candidate.text[candidate.keyword - before..candidate.keyword + after]
+}
+
+/// The words of a name, however it joins them, in small letters.
+fn words_of(name: &[u8]) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_small = false;
+    for byte in name {
+        let joins = b"_-.".contains(byte);
+        if joins || was_small && byte.is_ascii_uppercase() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| !joins) {
+            word.push(char::from(byte.to_ascii_lowercase()));
+        }
+        was_small = byte.is_ascii_lowercase();
+    }
+    words
+}
+
+/// One of the words, also where it hangs on to the secret's, as in `passwordhash`.
+fn is_other_name(word: &str) -> bool {
+    let rest = ["password", "secret", "token", "key"].into_iter().find_map(|secret| word.strip_prefix(secret));
+    word.starts_with("tokeni")
+        || [Some(word), rest]
+            .into_iter()
+            .flatten()
+            .any(|word| !word.is_empty() && OTHER_NAMES.contains(&format!(" {word} ")))
 }
 
 fn is_stand_in(value: &[u8]) -> bool {

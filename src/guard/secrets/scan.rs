@@ -16,11 +16,13 @@ const LARGE: usize = 1 << 20;
 const REACH: usize = 8 << 10;
 /// The same where one unbroken word goes on for longer, as a web token may.
 const LONG_REACH: usize = 64 << 10;
+/// The same for what follows a name: lines are full of names, and few are followed by a secret.
+const NAME_REACH: usize = 256;
 /// How far a pattern looks that does not begin at its keyword: it is searched for, not only tried.
 const SEARCH_REACH: usize = 512;
 /// How often a rule is tried within one unbroken word: more often there is nothing to tell apart, only time to lose.
 const TRIES: u32 = 16;
-/// No pattern asks for more; a secret of this length goes on as long as the word does.
+/// A secret of this length may be longer than its pattern could see; it goes on until something ends it.
 const BOUND: usize = 128;
 
 /// Something found: by which rule, and where.
@@ -141,6 +143,7 @@ impl Pass<'_> {
         let (rule, text) = (&RULES[number], self.text);
         let (from, reach) = match rule.start {
             Start::Before(most) => (keyword.saturating_sub(most).max(self.rules[number].end), SEARCH_REACH),
+            Start::AnyCase => (keyword, NAME_REACH),
             _ => (keyword, REACH.max(LONG_REACH.min(self.word_end - keyword))),
         };
         let window = &text[from..text.len().min(keyword + reach)];

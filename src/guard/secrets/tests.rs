@@ -186,11 +186,23 @@ fn hostile_text_is_looked_through_in_one_go() {
 
 #[test]
 fn every_spelling_of_a_keyword_leads_to_its_rule() {
-    for name in
-        ["db_password = ", "DB_PASSWORD=", "dbPassword: ", "Password: ", "\"api-key\": ", "API_KEY=", "apiKey => "]
-    {
+    for name in [
+        "db_password = ",
+        "DB_PASSWORD=",
+        "dbPassword: ",
+        "Password: ",
+        "\"api-key\": ",
+        "API_KEY=",
+        "apiKey => ",
+        "AWS_SECURITY_TOKEN=",
+        "profileToken: ",
+    ] {
         let text = format!("{name}x7!kQ92mWz5pT3vR8");
         assert_eq!(find(&text).len(), 1, "{text}");
+    }
+    for name in ["passwordHash = ", "TOKEN_ID=", "secretname: ", "api-key-path: ", "public_token=", "csrfToken: "] {
+        let text = format!("{name}x7!kQ92mWz5pT3vR8");
+        assert_eq!(find(&text), [], "{text}");
     }
 }
 
