@@ -6,6 +6,7 @@ mod rules;
 mod scan;
 
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use regex::bytes::RegexBuilder;
@@ -69,7 +70,8 @@ pub fn clean(text: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leak {
     pub path: PathBuf,
-    pub line: usize,
+    /// None if it is the path itself.
+    pub line: Option<usize>,
     pub kind: &'static str,
     /// The first bytes of the SHA-256 of what was found, to tell one from another.
     pub digest: String,
@@ -79,21 +81,31 @@ pub struct Leak {
 impl Leak {
     /// As `memory/layer1/x.md:12: AWS access key (sha256 1a2b3c4d)`.
     pub fn describe(&self) -> String {
-        let path = text::one_line(&self.path.display().to_string(), 300);
-        format!("{path}:{}: {} (sha256 {})", self.line, self.name, self.digest)
+        let path = self.shown_path();
+        match self.line {
+            Some(line) => format!("{path}:{line}: {} (sha256 {})", self.name, self.digest),
+            None => format!("{path}: {} in its name (sha256 {})", self.name, self.digest),
+        }
+    }
+
+    fn shown_path(&self) -> String {
+        clean(&text::one_line(&self.path.display().to_string(), 300))
     }
 }
 
-/// Looks through a file's content, whatever it is.
+/// Looks through a file's content, whatever it is, and through its name.
 pub fn scan_blob(path: &Path, content: &[u8]) -> Vec<Leak> {
-    let leak = |finding: Finding| Leak {
+    let leak = |finding: &Finding, line: Option<usize>, bytes: &[u8]| Leak {
         path: path.to_path_buf(),
-        line: finding.line,
+        line,
         kind: finding.kind,
-        digest: text::digest(&content[finding.range], 4),
+        digest: text::digest(&bytes[finding.range.clone()], 4),
         name: finding.name,
     };
-    find(content).into_iter().map(leak).collect()
+    let name = path.as_os_str().as_bytes();
+    let in_name = find(name).into_iter().map(|finding| leak(&finding, None, name));
+    let inside = find(content).into_iter().map(|finding| leak(&finding, Some(finding.line), content));
+    in_name.chain(inside).collect()
 }
 
 /// The refusal to let these travel.
@@ -108,11 +120,11 @@ pub fn refuse(leaks: &[Leak]) -> Error {
         None | Some(0) => error,
         Some(more) => error.cause(format!("and {more} more")),
     };
-    let mut files: Vec<String> = leaks.iter().map(|leak| leak.path.display().to_string()).collect();
+    let mut files: Vec<String> = leaks.iter().map(Leak::shown_path).collect();
     files.dedup();
     let which = match files.as_slice() {
-        [only] => text::one_line(only, 300),
-        _ => "FILE".to_owned(),
+        [only] if leaks.iter().all(|leak| leak.line.is_some()) => only,
+        _ => "FILE",
     };
     error.hint(format!("take it out, or, if it is none, `agent-handover allow --secret {which}`; then run again"))
 }

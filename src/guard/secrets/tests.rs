@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 
 use super::rules::Start;
 use super::*;
@@ -311,6 +312,40 @@ fn a_leak_names_file_line_kind_and_digest_and_never_the_text() {
     let many = refuse(&vec![leaks[0].clone(); 25]);
     assert_eq!((many.causes().len(), many.causes()[20].as_str()), (21, "and 5 more"));
     assert!(!format!("{error} {many}").contains(&token));
+}
+
+#[test]
+fn a_secret_in_the_name_of_a_file_is_found_and_not_shown_either() {
+    let token = ["ghp_", "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"].concat();
+    let path = PathBuf::from(format!("memory/{token}.md"));
+    let leaks = scan_blob(&path, b"nothing\n");
+    let digest = text::digest(token.as_bytes(), 4);
+    assert_eq!(
+        leaks[0].describe(),
+        format!("memory/[redacted:github-token].md: GitHub token in its name (sha256 {digest})")
+    );
+    let error = refuse(&scan_blob(&path, token.as_bytes()));
+    assert!(!format!("{error} {:?}", error.hints()).contains(&token), "{error}");
+}
+
+/// Random texts made from the patterns: one without a keyword in it would never be looked at. A few are taken for words.
+#[test]
+fn whatever_a_pattern_matches_has_one_of_its_keywords_in_it_and_is_found() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    for rule in RULES.iter().filter(|rule| !rule.pattern.contains("(?i)")) {
+        let pattern = rule.pattern.replace(r"\b", "");
+        let matching = proptest::string::bytes_regex(&format!("(?s-u:{pattern})")).unwrap();
+        let mut found = 0;
+        for _ in 0..16 {
+            let text = matching.new_tree(&mut runner).unwrap().current();
+            let has = |keyword: &&str| text.windows(keyword.len()).any(|window| window == keyword.as_bytes());
+            assert!(rule.keywords.iter().any(has), "{}: {}", rule.kind, String::from_utf8_lossy(&text));
+            found += usize::from(find(&text).iter().any(|finding| finding.kind == rule.kind));
+        }
+        // A login in base64 and a bare marker need more than their shape; what is half dashes looks like words with dashes.
+        let needs_more = matches!(rule.kind, "docker-auth" | "private-key" | "openai-key");
+        assert!(needs_more || found >= 13, "{}: only {found} of 16", rule.kind);
+    }
 }
 
 proptest! {
