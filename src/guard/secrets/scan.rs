@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::{Regex, RegexBuilder};
@@ -10,8 +11,8 @@ use super::armor::armor;
 use super::doubt::Candidate;
 use super::rules::{RULES, Rule, Start};
 
-/// From here on the automaton that takes longer to build and less to run pays off.
-const LARGE: usize = 1 << 20;
+/// After so many bytes, in however many texts, the automaton that takes longer to build and less to run pays off.
+const MANY: usize = 256 << 10;
 /// How far a pattern looks from where its keyword stands.
 const REACH: usize = 8 << 10;
 /// The same where one unbroken word goes on for longer, as a web token may.
@@ -51,7 +52,8 @@ struct Search {
 fn search(length: usize) -> Option<&'static Search> {
     static SMALL: OnceLock<Option<Search>> = OnceLock::new();
     static FAST: OnceLock<Option<Search>> = OnceLock::new();
-    match length < LARGE {
+    static SEEN: AtomicUsize = AtomicUsize::new(0);
+    match SEEN.fetch_add(length, Ordering::Relaxed).saturating_add(length) < MANY {
         true => SMALL.get_or_init(|| build(AhoCorasickKind::ContiguousNFA)).as_ref(),
         false => FAST.get_or_init(|| build(AhoCorasickKind::DFA)).as_ref(),
     }
