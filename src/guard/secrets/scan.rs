@@ -1,4 +1,4 @@
-//! One pass over any bytes: an automaton stops at the keywords of all rules, and only there a rule's pattern is tried.
+//! One pass over any bytes: it stops at the keywords of all rules, and only there a rule's pattern is tried.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -11,8 +11,8 @@ use super::armor::armor;
 use super::doubt::Candidate;
 use super::rules::{RULES, Rule, Start};
 
-/// After so many bytes, in however many texts, the automaton that takes longer to build and less to run pays off.
-const MANY: usize = 256 << 10;
+/// After so many bytes, in however many texts, it pays off to build an automaton for the keywords.
+const MANY: usize = 128 << 10;
 /// How far a pattern looks from where its keyword stands.
 const REACH: usize = 8 << 10;
 /// The same where one unbroken word goes on for longer, as a web token may.
@@ -34,41 +34,56 @@ pub struct Match {
 
 /// Everything that looks like a secret, in the order of the text and without overlaps.
 pub fn scan(text: &[u8]) -> Vec<Match> {
-    let Some(search) = search(text.len()) else { return Vec::new() };
+    static SEEN: AtomicUsize = AtomicUsize::new(0);
+    let seen = SEEN.fetch_add(text.len(), Ordering::Relaxed).saturating_add(text.len());
+    if seen < MANY { scan_with(text, plain_hits) } else { scan_with(text, automaton_hits) }
+}
+
+fn scan_with(text: &[u8], hits: fn(&[u8], &mut dyn FnMut(usize, usize))) -> Vec<Match> {
     let mut pass = Pass { text, word_end: 0, rules: vec![Progress::default(); RULES.len()], found: Vec::new() };
-    for hit in search.automaton.find_overlapping_iter(text) {
-        pass.examine(search.rules[hit.pattern().as_usize()], hit.start());
-    }
+    hits(text, &mut |number, keyword| pass.examine(number, keyword));
     merge(pass.found)
 }
 
-struct Search {
-    automaton: AhoCorasick,
-    /// The number of the rule of each keyword.
-    rules: Vec<usize>,
-}
-
-/// Built once per process, and only if something is looked through.
-fn search(length: usize) -> Option<&'static Search> {
-    static SMALL: OnceLock<Option<Search>> = OnceLock::new();
-    static FAST: OnceLock<Option<Search>> = OnceLock::new();
-    static SEEN: AtomicUsize = AtomicUsize::new(0);
-    match SEEN.fetch_add(length, Ordering::Relaxed).saturating_add(length) < MANY {
-        true => SMALL.get_or_init(|| build(AhoCorasickKind::ContiguousNFA)).as_ref(),
-        false => FAST.get_or_init(|| build(AhoCorasickKind::DFA)).as_ref(),
-    }
-}
-
-fn build(kind: AhoCorasickKind) -> Option<Search> {
-    let (mut keywords, mut rules) = (Vec::new(), Vec::new());
-    for (number, rule) in RULES.iter().enumerate() {
-        for keyword in spellings(rule) {
-            keywords.push(keyword);
-            rules.push(number);
+/// Calls with the number of the rule and the place of each keyword in the text.
+fn plain_hits(text: &[u8], visit: &mut dyn FnMut(usize, usize)) {
+    let keywords = keywords();
+    for (at, byte) in text.iter().enumerate() {
+        for (keyword, number) in &keywords[usize::from(*byte)] {
+            if text[at..].starts_with(keyword.as_bytes()) {
+                visit(*number, at);
+            }
         }
     }
-    let automaton = AhoCorasick::builder().kind(Some(kind)).build(&keywords).ok()?;
-    Some(Search { automaton, rules })
+}
+
+/// The same, much faster once the automaton is there.
+fn automaton_hits(text: &[u8], visit: &mut dyn FnMut(usize, usize)) {
+    static AUTOMATON: OnceLock<Option<AhoCorasick>> = OnceLock::new();
+    let all = || keywords().iter().flatten();
+    let build =
+        || AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(all().map(|(keyword, _)| keyword)).ok();
+    let Some(automaton) = AUTOMATON.get_or_init(build) else { return plain_hits(text, visit) };
+    let rules: Vec<usize> = all().map(|(_, number)| *number).collect();
+    for hit in automaton.find_overlapping_iter(text) {
+        visit(rules[hit.pattern().as_usize()], hit.start());
+    }
+}
+
+/// The keywords by their first byte, each with the number of its rule; listed once per process, and only if something is
+/// looked through.
+fn keywords() -> &'static [Vec<(String, usize)>; 256] {
+    static KEYWORDS: OnceLock<[Vec<(String, usize)>; 256]> = OnceLock::new();
+    KEYWORDS.get_or_init(|| {
+        let mut keywords = [const { Vec::new() }; 256];
+        for (number, rule) in RULES.iter().enumerate() {
+            for keyword in spellings(rule) {
+                let first = keyword.bytes().next().map_or(0, usize::from);
+                keywords[first].push((keyword, number));
+            }
+        }
+        keywords
+    })
 }
 
 /// The keywords in the ways that they are written.
@@ -205,4 +220,27 @@ fn merge(mut found: Vec<(usize, Range<usize>)>) -> Vec<Match> {
         }
     }
     matches
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn with_the_automaton_and_without_it_the_same_is_found(
+            text in any::<String>(),
+            picks in proptest::collection::vec(any::<prop::sample::Index>(), 0..4),
+        ) {
+            let hits: Vec<String> =
+                picks.iter().map(|pick| pick.get(RULES).hits[0].concat()).collect();
+            let text = format!("{text} {} {text}", hits.join(" "));
+            let ranges = |found: Vec<Match>| found.into_iter().map(|found| (found.rule.kind, found.range)).collect::<Vec<_>>();
+            let plain = ranges(scan_with(text.as_bytes(), plain_hits));
+            prop_assert_eq!(&plain, &ranges(scan_with(text.as_bytes(), automaton_hits)));
+            prop_assert!(hits.is_empty() || !plain.is_empty());
+        }
+    }
 }
