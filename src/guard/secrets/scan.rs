@@ -2,17 +2,13 @@
 
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::armor::armor;
 use super::doubt::Candidate;
 use super::rules::{RULES, Rule, Start};
 
-/// After so many bytes, in however many texts, it pays off to build an automaton for the keywords.
-const MANY: usize = 128 << 10;
 /// How far a pattern looks from where its keyword stands.
 const REACH: usize = 8 << 10;
 /// The same where one unbroken word goes on for longer, as a web token may.
@@ -34,56 +30,55 @@ pub struct Match {
 
 /// Everything that looks like a secret, in the order of the text and without overlaps.
 pub fn scan(text: &[u8]) -> Vec<Match> {
-    static SEEN: AtomicUsize = AtomicUsize::new(0);
-    let seen = SEEN.fetch_add(text.len(), Ordering::Relaxed).saturating_add(text.len());
-    if seen < MANY { scan_with(text, plain_hits) } else { scan_with(text, automaton_hits) }
-}
-
-fn scan_with(text: &[u8], hits: fn(&[u8], &mut dyn FnMut(usize, usize))) -> Vec<Match> {
+    static KEYWORDS: OnceLock<Keywords> = OnceLock::new();
+    let keywords = KEYWORDS.get_or_init(Keywords::of_all_rules);
     let mut pass = Pass { text, word_end: 0, rules: vec![Progress::default(); RULES.len()], found: Vec::new() };
-    hits(text, &mut |number, keyword| pass.examine(number, keyword));
+    for (at, pair) in text.windows(2).enumerate() {
+        // Most pairs of letters begin no keyword, so most of the text is passed at one look per byte.
+        let first = keywords.by_pair[pair_number(pair)];
+        if first > 0 {
+            keywords.beginning_at(&text[at..], first).for_each(|number| pass.examine(number, at));
+        }
+    }
     merge(pass.found)
 }
 
-/// Calls with the number of the rule and the place of each keyword in the text.
-fn plain_hits(text: &[u8], visit: &mut dyn FnMut(usize, usize)) {
-    let keywords = keywords();
-    for (at, byte) in text.iter().enumerate() {
-        for (keyword, number) in &keywords[usize::from(*byte)] {
-            if text[at..].starts_with(keyword.as_bytes()) {
-                visit(*number, at);
-            }
-        }
-    }
+/// All keywords, found by their first two bytes. An automaton would need fewer looks in the worst case, but takes longer to
+/// build than most texts take to be looked through, and is hardly faster on the long ones.
+struct Keywords {
+    /// Sorted, each with the number of its rule.
+    list: Vec<(String, usize)>,
+    /// For each pair of bytes one more than the place of the first keyword that begins with it, or 0.
+    by_pair: Vec<u16>,
 }
 
-/// The same, much faster once the automaton is there.
-fn automaton_hits(text: &[u8], visit: &mut dyn FnMut(usize, usize)) {
-    static AUTOMATON: OnceLock<Option<AhoCorasick>> = OnceLock::new();
-    let all = || keywords().iter().flatten();
-    let build =
-        || AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(all().map(|(keyword, _)| keyword)).ok();
-    let Some(automaton) = AUTOMATON.get_or_init(build) else { return plain_hits(text, visit) };
-    let rules: Vec<usize> = all().map(|(_, number)| *number).collect();
-    for hit in automaton.find_overlapping_iter(text) {
-        visit(rules[hit.pattern().as_usize()], hit.start());
-    }
+fn pair_number(pair: &[u8]) -> usize {
+    usize::from(pair[0]) << 8 | usize::from(pair[1])
 }
 
-/// The keywords by their first byte, each with the number of its rule; listed once per process, and only if something is
-/// looked through.
-fn keywords() -> &'static [Vec<(String, usize)>; 256] {
-    static KEYWORDS: OnceLock<[Vec<(String, usize)>; 256]> = OnceLock::new();
-    KEYWORDS.get_or_init(|| {
-        let mut keywords = [const { Vec::new() }; 256];
-        for (number, rule) in RULES.iter().enumerate() {
-            for keyword in spellings(rule) {
-                let first = keyword.bytes().next().map_or(0, usize::from);
-                keywords[first].push((keyword, number));
+impl Keywords {
+    fn of_all_rules() -> Keywords {
+        let numbered = RULES.iter().enumerate();
+        let mut list: Vec<(String, usize)> = numbered
+            .flat_map(|(number, rule)| spellings(rule).into_iter().map(move |keyword| (keyword, number)))
+            .collect();
+        list.sort_unstable();
+        let mut by_pair = vec![0; 1 << 16];
+        for (place, (keyword, _)) in (1..).zip(&list) {
+            let first = &mut by_pair[pair_number(keyword.as_bytes())];
+            if *first == 0 {
+                *first = place;
             }
         }
-        keywords
-    })
+        Keywords { list, by_pair }
+    }
+
+    /// The numbers of the rules of all keywords that the text begins with.
+    fn beginning_at<'a>(&'a self, text: &'a [u8], first: u16) -> impl Iterator<Item = usize> + 'a {
+        let same_pair =
+            self.list[usize::from(first) - 1..].iter().take_while(|(keyword, _)| keyword.as_bytes()[..2] == text[..2]);
+        same_pair.filter(|(keyword, _)| text.starts_with(keyword.as_bytes())).map(|(_, number)| *number)
+    }
 }
 
 /// The keywords in the ways that they are written.
@@ -220,27 +215,4 @@ fn merge(mut found: Vec<(usize, Range<usize>)>) -> Vec<Match> {
         }
     }
     matches
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn with_the_automaton_and_without_it_the_same_is_found(
-            text in any::<String>(),
-            picks in proptest::collection::vec(any::<prop::sample::Index>(), 0..4),
-        ) {
-            let hits: Vec<String> =
-                picks.iter().map(|pick| pick.get(RULES).hits[0].concat()).collect();
-            let text = format!("{text} {} {text}", hits.join(" "));
-            let ranges = |found: Vec<Match>| found.into_iter().map(|found| (found.rule.kind, found.range)).collect::<Vec<_>>();
-            let plain = ranges(scan_with(text.as_bytes(), plain_hits));
-            prop_assert_eq!(&plain, &ranges(scan_with(text.as_bytes(), automaton_hits)));
-            prop_assert!(hits.is_empty() || !plain.is_empty());
-        }
-    }
 }

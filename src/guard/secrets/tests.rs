@@ -55,6 +55,8 @@ fn kinds_are_named_once_and_in_small_letters() {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     assert!(kinds.iter().all(|kind| kind.chars().all(plain)));
     assert!(RULES.iter().all(|rule| !matches!(rule.start, Start::Before(0))));
+    // They are looked for by their first two bytes.
+    assert!(RULES.iter().flat_map(|rule| rule.keywords).all(|keyword| keyword.len() >= 2));
 }
 
 #[test]
