@@ -55,6 +55,14 @@ fn floor(arguments: &[String]) {
             let bytes: usize = files.map(|file| std::fs::read(file.path()).unwrap().len()).sum();
             println!("{bytes}");
         }
+        "count-lines" => {
+            let text = std::fs::read(database()).unwrap();
+            println!("{}", text.iter().filter(|byte| **byte == b'\n').count());
+        }
+        "find-secrets" => {
+            let text = std::fs::read(database()).unwrap();
+            println!("{}", agent_handover::guard::secrets::find(&text).len());
+        }
         other => panic!("no floor {other}"),
     }
 }
@@ -168,6 +176,7 @@ fn compare() {
         ("notes", notes),
         ("compact", compact),
         ("history", history),
+        ("secrets", secrets),
     ];
     for (name, run) in all {
         if named.is_empty() || named.iter().any(|wanted| wanted == name) {
@@ -294,6 +303,36 @@ fn compact() {
         side("compact", world.command(&["compact"])).after(fill),
     ];
     race("100,000 notes of 24 months", 7, sides);
+}
+
+/// Looking for secrets, against reading the same bytes and looking at each once; in a short note, where being ready to
+/// look is most of it, and in more than anybody writes.
+fn secrets() {
+    let directory = tempfile::tempdir().unwrap();
+    let notes = include_str!("../README.md").repeat(64 << 20 >> 14);
+    let lines: String = (0..500_000u64)
+        .map(|n| {
+            let hash = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            format!("checksum = \"{hash:016x}{:016x}\" and let token_{n} = self.secret(\"{n}\");\n", !hash)
+        })
+        .collect();
+    let texts = [
+        ("a note of 1 kB", notes[..1_000].to_owned()),
+        ("a note of 100 kB", notes[..100_000].to_owned()),
+        ("prose", notes),
+        ("hashes and code that speaks of tokens and secrets", lines),
+    ];
+    for (name, text) in texts {
+        let file = directory.path().join(name.replace(' ', "-"));
+        std::fs::write(&file, &text).unwrap();
+        let sides = ["count-lines", "find-secrets"]
+            .map(|what| side(what, floor_command(vec![what.to_owned(), file.display().to_string()])));
+        race(
+            &format!("{name}, {} bytes (aim: 5x of reading it and looking at each byte once)", text.len()),
+            25,
+            sides.into(),
+        );
+    }
 }
 
 /// The archive at several sizes. With `AGENT_HANDOVER_GLUE=/path/to/glue` Session Glue takes part.

@@ -1,15 +1,21 @@
-//! `allow`: consent to this config for what runs by itself.
+//! `allow`: consent to this config for what runs by itself, or to what looks like a secret in a file.
+
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::Context;
+use crate::base::{fs, text};
 use crate::engine::Plan;
 use crate::error::Result;
-use crate::guard::consent;
+use crate::guard::{acknowledge, consent, secrets};
 
-/// Allow this config to run commands and publish when an agent's hook runs it by itself
+/// Allow this config to run commands and publish when an agent's hook runs it by itself, or a file to be published
 #[derive(Args)]
 pub struct Allow {
+    /// Let what looks like a secret in this file, as it is now, be published
+    #[arg(long, value_name = "FILE")]
+    secret: Option<PathBuf>,
     /// Take the consent back
     #[arg(long)]
     revoke: bool,
@@ -20,6 +26,9 @@ impl Allow {
         let project = context.project(None, None)?;
         if let Some(stop) = project.brake().pressed() {
             return Err(stop.error());
+        }
+        if let Some(file) = &self.secret {
+            return self.secret(context, file);
         }
         let Some((file, text)) = project.config.source() else {
             context.ui.answer(
@@ -45,6 +54,32 @@ impl Allow {
         if plan.destination.backend != "null" {
             context.ui.tell(&format!("it may publish through {}", plan.destination.backend));
         }
+        Ok(0)
+    }
+
+    fn secret(&self, context: &mut Context<'_>, named: &Path) -> Result<u8> {
+        let file = context.cwd.join(named);
+        fs::refuse_what_is_no_file(&file)?;
+        let content = fs::read(&file)?;
+        let leaks = secrets::scan_blob(named, &content);
+        let name = text::one_line(&named.display().to_string(), 300);
+        if leaks.is_empty() {
+            context.ui.answer(&format!("nothing in {name} looks like a secret"));
+            return Ok(0);
+        }
+        if self.revoke {
+            let said = match acknowledge::revoke(&file, &content, &leaks)? {
+                true => format!("{name} is no longer allowed"),
+                false => format!("{name} was not allowed"),
+            };
+            context.ui.answer(&said);
+            return Ok(0);
+        }
+        acknowledge::record(&file, &content, &leaks)?;
+        for leak in &leaks {
+            context.ui.answer(&format!("allowed {}", leak.describe()));
+        }
+        context.ui.tell(&format!("{name} may be published as it is now; after a change it must be allowed again"));
         Ok(0)
     }
 }

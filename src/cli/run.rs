@@ -54,7 +54,7 @@ pub struct Run {
     #[arg(long)]
     no_push: bool,
     /// Record a text that looks like this kind of secret, for once
-    #[arg(long, value_name = "KIND", value_parser = secret_kinds())]
+    #[arg(long, value_name = "KIND", value_parser = secret_kinds(), hide_possible_values = true)]
     allow_secret: Vec<String>,
     /// Only finish what was interrupted; say nothing new
     #[arg(long, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "abandon", "restart"])]
@@ -86,7 +86,7 @@ pub struct Run {
 }
 
 fn secret_kinds() -> clap::builder::PossibleValuesParser {
-    clap::builder::PossibleValuesParser::new(secrets::DETECTORS.iter().map(|detector| detector.kind))
+    clap::builder::PossibleValuesParser::new(secrets::kinds())
 }
 
 fn parse_wait(text: &str) -> Result<Duration, String> {

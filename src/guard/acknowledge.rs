@@ -1,0 +1,114 @@
+//! What looks like a secret and is none, or may travel all the same: the user has seen it and said so.
+//!
+//! It is said of one file at one place with one content, and of one kind: when any of these changes, so does the answer.
+//! The kind counts because a later version may find more in the same file than the user was shown. It lies in the user's
+//! own state, as consent to a config does: it is a person's word on this machine, which no repository, merge or other
+//! machine can give, and it must never travel itself.
+
+use std::path::Path;
+
+use super::marks::Marks;
+use super::secrets::{self, Leak};
+use crate::error::Result;
+
+fn marks() -> Result<Marks> {
+    Marks::of("acknowledged")
+}
+
+/// What in this file must not travel: all that looks like a secret and was not acknowledged. `path` is relative to
+/// `root`, and is how the file is named.
+pub fn leaks(root: &Path, path: &Path, content: &[u8]) -> Vec<Leak> {
+    let leaks = secrets::scan_blob(path, content);
+    match marks() {
+        Ok(marks) if !leaks.is_empty() => without_acknowledged(&marks, &root.join(path), content, leaks),
+        _ => leaks,
+    }
+}
+
+fn without_acknowledged(marks: &Marks, file: &Path, content: &[u8], mut leaks: Vec<Leak>) -> Vec<Leak> {
+    let mut known = kinds_of(&leaks);
+    known.retain(|kind| marks.is_set(file, &[kind.as_bytes(), content]));
+    leaks.retain(|leak| !known.contains(&leak.kind));
+    leaks
+}
+
+/// What cannot be looked up was not acknowledged.
+pub fn is_acknowledged(file: &Path, content: &[u8], kind: &str) -> bool {
+    marks().is_ok_and(|marks| marks.is_set(file, &[kind.as_bytes(), content]))
+}
+
+/// All kinds that were found in this file as it is.
+pub fn record(file: &Path, content: &[u8], leaks: &[Leak]) -> Result<()> {
+    record_in(&marks()?, file, content, leaks)
+}
+
+fn record_in(marks: &Marks, file: &Path, content: &[u8], leaks: &[Leak]) -> Result<()> {
+    kinds_of(leaks).into_iter().try_for_each(|kind| marks.set(file, &[kind.as_bytes(), content]))
+}
+
+/// `false` if there was nothing to take back.
+pub fn revoke(file: &Path, content: &[u8], leaks: &[Leak]) -> Result<bool> {
+    revoke_in(&marks()?, file, content, leaks)
+}
+
+fn revoke_in(marks: &Marks, file: &Path, content: &[u8], leaks: &[Leak]) -> Result<bool> {
+    let mut any = false;
+    for kind in kinds_of(leaks) {
+        any |= marks.clear(file, &[kind.as_bytes(), content])?;
+    }
+    Ok(any)
+}
+
+fn kinds_of(leaks: &[Leak]) -> Vec<&'static str> {
+    let mut kinds: Vec<&str> = leaks.iter().map(|leak| leak.kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &Path, content: &str) -> Vec<Leak> {
+        secrets::scan_blob(path, content.as_bytes())
+    }
+
+    #[test]
+    fn an_acknowledgement_is_of_this_kind_in_this_content_at_this_place() {
+        let world = tempfile::tempdir().unwrap();
+        let marks = Marks::at(world.path().join("marks"));
+        let (file, other) = (world.path().join("a.md"), world.path().join("b.md"));
+        let (aws, github) = (["AKIA", "Z5GFH3LQMNOP7RST"].concat(), ["ghp_", "aB3dE5fG7hI9jK1lM3nO"].concat());
+        let (one, both) = (format!("{aws}\n{aws}\n"), format!("{aws}\n{github}\n"));
+        let left = |file: &Path, content: &str| {
+            let left = without_acknowledged(&marks, file, content.as_bytes(), found(file, content));
+            left.into_iter().map(|leak| leak.kind).collect::<Vec<_>>()
+        };
+        assert_eq!(left(&file, &one), ["aws-access-key", "aws-access-key"]);
+        record_in(&marks, &file, one.as_bytes(), &found(&file, &one)).unwrap();
+        record_in(&marks, &file, one.as_bytes(), &found(&file, &one)).unwrap();
+        assert_eq!(left(&file, &one), [""; 0]);
+        assert_eq!(left(&other, &one).len(), 2, "a copy elsewhere");
+        assert_eq!(left(&file, &format!("{one}more\n")).len(), 2, "changed since");
+        assert_eq!(left(&file, &both).len(), 2, "changed since");
+        // What was shown of this content is what counts, not what else a later version finds in it.
+        record_in(&marks, &file, both.as_bytes(), &found(&file, &both)[..1]).unwrap();
+        assert_eq!(left(&file, &both), ["github-token"]);
+        assert!(revoke_in(&marks, &file, one.as_bytes(), &found(&file, &one)).unwrap());
+        assert!(!revoke_in(&marks, &file, one.as_bytes(), &found(&file, &one)).unwrap());
+        assert_eq!(left(&file, &one).len(), 2);
+    }
+
+    #[test]
+    fn a_mark_tells_nothing_of_the_secret() {
+        let world = tempfile::tempdir().unwrap();
+        let directory = world.path().join("marks");
+        let (file, content) = (world.path().join("a.md"), ["AKIA", "Z5GFH3LQMNOP7RST"].concat());
+        record_in(&Marks::at(directory.clone()), &file, content.as_bytes(), &found(&file, &content)).unwrap();
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+            assert_eq!(text, format!("{}\n", file.display()));
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! One pass over any bytes: it stops at the keywords of all rules, and only there a rule's pattern is tried.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::armor::armor;
+use super::doubt::Candidate;
+use super::rules::{RULES, Rule, Start};
+
+/// How far a pattern looks from where its keyword stands.
+const REACH: usize = 8 << 10;
+/// The same where one unbroken word goes on for longer, as a web token may.
+const LONG_REACH: usize = 64 << 10;
+/// The same for what follows a name: lines are full of names, and few are followed by a secret.
+const NAME_REACH: usize = 256;
+/// How far a pattern looks that does not begin at its keyword: it is searched for, not only tried.
+const SEARCH_REACH: usize = 512;
+/// How often a rule is tried within one unbroken word: more often there is nothing to tell apart, only time to lose.
+const TRIES: u32 = 16;
+/// A secret of this length may be longer than its pattern could see; it goes on until something ends it.
+const BOUND: usize = 128;
+
+/// Something found: by which rule, and where.
+pub struct Match {
+    pub rule: &'static Rule,
+    pub range: Range<usize>,
+}
+
+/// Everything that looks like a secret, in the order of the text and without overlaps.
+pub fn scan(text: &[u8]) -> Vec<Match> {
+    static KEYWORDS: OnceLock<Keywords> = OnceLock::new();
+    let keywords = KEYWORDS.get_or_init(Keywords::of_all_rules);
+    let mut pass = Pass { text, word_end: 0, rules: vec![Progress::default(); RULES.len()], found: Vec::new() };
+    for (at, pair) in text.windows(2).enumerate() {
+        // Most pairs of letters begin no keyword, so most of the text is passed at one look per byte.
+        let first = keywords.by_pair[pair_number(pair)];
+        if first > 0 {
+            keywords.beginning_at(&text[at..], first).for_each(|number| pass.examine(number, at));
+        }
+    }
+    merge(pass.found)
+}
+
+/// All keywords, found by their first two bytes. An automaton would need fewer looks in the worst case, but takes longer to
+/// build than most texts take to be looked through, and is hardly faster on the long ones.
+struct Keywords {
+    /// Sorted, each with the number of its rule.
+    list: Vec<(String, usize)>,
+    /// For each pair of bytes one more than the place of the first keyword that begins with it, or 0.
+    by_pair: Vec<u16>,
+}
+
+fn pair_number(pair: &[u8]) -> usize {
+    usize::from(pair[0]) << 8 | usize::from(pair[1])
+}
+
+impl Keywords {
+    fn of_all_rules() -> Keywords {
+        let numbered = RULES.iter().enumerate();
+        let mut list: Vec<(String, usize)> = numbered
+            .flat_map(|(number, rule)| spellings(rule).into_iter().map(move |keyword| (keyword, number)))
+            .collect();
+        list.sort_unstable();
+        let mut by_pair = vec![0; 1 << 16];
+        for (place, (keyword, _)) in (1..).zip(&list) {
+            let first = &mut by_pair[pair_number(keyword.as_bytes())];
+            if *first == 0 {
+                *first = place;
+            }
+        }
+        Keywords { list, by_pair }
+    }
+
+    /// The numbers of the rules of all keywords that the text begins with.
+    fn beginning_at<'a>(&'a self, text: &'a [u8], first: u16) -> impl Iterator<Item = usize> + 'a {
+        let same_pair =
+            self.list[usize::from(first) - 1..].iter().take_while(|(keyword, _)| keyword.as_bytes()[..2] == text[..2]);
+        same_pair.filter(|(keyword, _)| text.starts_with(keyword.as_bytes())).map(|(_, number)| *number)
+    }
+}
+
+/// The keywords in the ways that they are written.
+fn spellings(rule: &Rule) -> Vec<String> {
+    let mut spellings = Vec::new();
+    for keyword in rule.keywords {
+        spellings.push((*keyword).to_owned());
+        if rule.start == Start::AnyCase {
+            let (first, rest) = keyword.split_at(1);
+            spellings.extend([first.to_ascii_uppercase() + rest, keyword.to_ascii_uppercase()]);
+        }
+    }
+    spellings.sort_unstable();
+    spellings.dedup();
+    spellings
+}
+
+/// The compiled pattern; most texts need none.
+fn pattern(number: usize) -> Option<&'static Regex> {
+    static PATTERNS: [OnceLock<Option<Regex>>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
+    PATTERNS[number].get_or_init(|| compile(&RULES[number])).as_ref()
+}
+
+pub fn compile(rule: &Rule) -> Option<Regex> {
+    let anchored = match rule.start {
+        Start::Before(_) => rule.pattern.to_owned(),
+        _ => format!(r"\A(?:{})", rule.pattern),
+    };
+    RegexBuilder::new(&anchored).unicode(false).size_limit(1 << 20).dfa_size_limit(1 << 20).build().ok()
+}
+
+#[derive(Clone, Default)]
+struct Progress {
+    /// Up to here all is found already.
+    end: usize,
+    /// The end of the word it was tried in last, and how often.
+    word_end: usize,
+    tries: u32,
+}
+
+struct Pass<'a> {
+    text: &'a [u8],
+    /// The end of the unbroken word that was looked at last.
+    word_end: usize,
+    rules: Vec<Progress>,
+    found: Vec<(usize, Range<usize>)>,
+}
+
+impl Pass<'_> {
+    fn examine(&mut self, number: usize, keyword: usize) {
+        let rule = &RULES[number];
+        if keyword < self.rules[number].end || rule.start == Start::Word && !begins_word(self.text, keyword) {
+            return;
+        }
+        if keyword >= self.word_end {
+            self.word_end = keyword + run(&self.text[keyword..], is_word_or_mark);
+        }
+        let progress = &mut self.rules[number];
+        if progress.word_end != self.word_end {
+            (progress.word_end, progress.tries) = (self.word_end, 0);
+        }
+        progress.tries += 1;
+        if progress.tries > TRIES {
+            return;
+        }
+        if let Some(range) = self.verify(number, keyword) {
+            self.rules[number].end = range.end;
+            self.found.push((number, range));
+        }
+    }
+
+    /// Where the secret is, if it is one.
+    fn verify(&self, number: usize, keyword: usize) -> Option<Range<usize>> {
+        let (rule, text) = (&RULES[number], self.text);
+        let (from, reach) = match rule.start {
+            Start::Before(most) => (keyword.saturating_sub(most).max(self.rules[number].end), SEARCH_REACH),
+            Start::AnyCase => (keyword, NAME_REACH),
+            _ => (keyword, REACH.max(LONG_REACH.min(self.word_end - keyword))),
+        };
+        let window = &text[from..text.len().min(keyword + reach)];
+        let captures = pattern(number)?.captures(window)?;
+        let secret = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0))?;
+        let range = from + secret.start()..from + secret.end();
+        let candidate = Candidate { text, keyword, start: range.start, secret: secret.as_bytes() };
+        if !(rule.is_real)(&candidate) {
+            return None;
+        }
+        if rule.kind == "private-key" && text[range.clone()].starts_with(b"-----") {
+            return armor(text, range, self.rules[number].end);
+        }
+        // What hangs on to it belongs to it.
+        let rest = if range.len() >= BOUND { run(&text[range.end..], is_unbroken) } else { 0 };
+        let end = range.end + rest;
+        Some(range.start..end + run(&text[end..], is_word))
+    }
+}
+
+/// A word begins here, also after the `\n` of a quoted text and the `%3D` of an address.
+fn begins_word(text: &[u8], at: usize) -> bool {
+    match &text[at.saturating_sub(3)..at] {
+        [.., b'\\', b'n' | b'r' | b't'] => true,
+        [b'%', b'0'..=b'9', b'0'..=b'9' | b'A'..=b'F' | b'a'..=b'f'] => true,
+        [.., last] => !(last.is_ascii_alphanumeric() || *last == b'_'),
+        [] => true,
+    }
+}
+
+fn run(text: &[u8], belongs: impl Fn(u8) -> bool) -> usize {
+    text.iter().position(|byte| !belongs(*byte)).unwrap_or(text.len())
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+/// Up to a space or a quote.
+fn is_unbroken(byte: u8) -> bool {
+    !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b'<' | b'>')
+}
+
+fn is_word_or_mark(byte: u8) -> bool {
+    is_word(byte) || matches!(byte, b'.' | b'+' | b'/' | b'=' | b'~' | b'%')
+}
+
+/// Where findings meet they become one, so that nothing of either is left; the one that begins first names it, then the
+/// more particular one.
+fn merge(mut found: Vec<(usize, Range<usize>)>) -> Vec<Match> {
+    found.sort_by_key(|(number, range)| (range.start, *number));
+    let mut matches: Vec<Match> = Vec::new();
+    for (number, range) in found {
+        match matches.last_mut() {
+            Some(last) if range.start < last.range.end => last.range.end = last.range.end.max(range.end),
+            _ => matches.push(Match { rule: &RULES[number], range }),
+        }
+    }
+    matches
+}
