@@ -141,7 +141,7 @@ fn brake(mut paths: Vec<PathBuf>) -> Brake {
 /// What a state directory may hold.
 fn is_our_name(name: &str) -> bool {
     let ours = [LOCK, "log", ".gitignore", config::FILE_NAME, "PAUSE"];
-    ours.contains(&name) || name.starts_with("checkpoint.") || name.starts_with("index.db")
+    ours.contains(&name) || ["checkpoint.", "index.db", "publish."].iter().any(|ours| name.starts_with(ours))
 }
 
 /// The root of the project around `cwd`, for who needs nothing else of it.

@@ -15,6 +15,8 @@ use crate::error::{Category, Error, Result};
 
 const TEMPORARY_PREFIX: &str = ".agent-handover-";
 const TEMPORARY_SUFFIX: &str = ".tmp";
+/// The same as a pattern.
+pub const TEMPORARY_GLOB: &str = ".agent-handover-*.tmp";
 /// A symlink at a place of ours is somebody's trap.
 /// A pipe in the place of a file is not waited for.
 const NO_WAIT: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();

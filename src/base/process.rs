@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -123,6 +123,13 @@ pub fn leave_session() {
     let _ = rustix::process::setsid();
 }
 
+/// Why a process was ended.
+enum Why {
+    Signal(i32),
+    TooLong,
+    Over,
+}
+
 pub struct Captured {
     /// It ended well, or would have gone on saying more than was wanted.
     pub succeeded: bool,
@@ -136,26 +143,55 @@ pub struct Captured {
 /// ends the process with its family. The answer goes through files: a pipe would stay open as long as anything that the
 /// program left behind.
 pub fn capture(job: &Job, timeout: Duration, max: u64) -> Result<Captured> {
+    converse(job, timeout, max, None, &|| false)
+}
+
+/// The same with something to say to it, and with somebody who may end it: `is_over` is asked several times a second.
+pub fn converse(
+    job: &Job,
+    timeout: Duration,
+    max: u64,
+    input: Option<&[u8]>,
+    is_over: &dyn Fn() -> bool,
+) -> Result<Captured> {
     let program = job.argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
     let failed = |cause: std::io::Error| Error::failed(format!("cannot read what `{program}` says")).cause(cause);
     let (mut out, mut err) = (tempfile::tempfile().map_err(failed)?, tempfile::tempfile().map_err(failed)?);
     let copy = |file: &File| file.try_clone().map_err(failed);
+    let input = input
+        .map(|input| -> std::io::Result<File> {
+            let mut file = tempfile::tempfile()?;
+            file.write_all(input)?;
+            file.rewind()?;
+            Ok(file)
+        })
+        .transpose()
+        .map_err(failed)?;
     let handle = job.begin(|| {
-        let expression = job.expression()?.stdout_file(copy(&out)?).stderr_file(copy(&err)?);
+        let expression = match input {
+            Some(input) => job.in_a_group(job.plain()?.stdin_file(input)),
+            None => job.expression()?,
+        };
+        let expression = expression.stdout_file(copy(&out)?).stderr_file(copy(&err)?);
         expression.start().map_err(|cause| job.not_started(&cause))
     })?;
     let group = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
     let length = |file: &File| file.metadata().map_or(0, |about| about.len());
-    let ended = Running { handle, group }
-        .wait(Some(timeout), || if length(&out) > max { Some(None) } else { signals::received().map(Some) })?;
+    let ended = Running { handle, group }.wait(Some(timeout), || match signals::received() {
+        Some(signal) => Some(Why::Signal(signal)),
+        None if length(&out) > max => Some(Why::TooLong),
+        None if is_over() => Some(Why::Over),
+        None => None,
+    })?;
     let status = match ended {
         Ended::TimedOut => {
             return Err(Error::failed(format!("`{program}` did not answer within {}", super::duration::show(timeout))));
         }
-        Ended::Stopped(Some(signal)) => {
+        Ended::Stopped(Why::Signal(signal)) => {
             return Err(Error::new(Category::Signal(signal), format!("interrupted by {}", signals::name(signal))));
         }
-        Ended::Stopped(None) => None,
+        Ended::Stopped(Why::Over) => return Err(Error::failed(format!("`{program}` was ended"))),
+        Ended::Stopped(Why::TooLong) => None,
         Ended::Exited(status) => Some(status),
     };
     let read = |file: &mut File, max: u64| -> std::io::Result<Vec<u8>> {

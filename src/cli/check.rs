@@ -12,6 +12,7 @@ use crate::checkpoint::Store;
 use crate::checkpoint::python::{State, Theirs};
 use crate::error::Result;
 use crate::project::Project;
+use crate::publish::Ledger;
 
 /// Say by exit code whether a handover was interrupted: 0 none on record, 1 interrupted, 2 completed, 4 running
 #[derive(Args)]
@@ -36,6 +37,7 @@ impl Check {
         let project = context.project(self.checkpoint.as_deref(), None)?;
         let mut answer = ask(&project)?;
         let paused = project.brake().paused();
+        let ledger = Ledger::read(&project.state);
         if self.json {
             context.ui.answer_json(&json!({
                 "schema": "agent-handover/check/1",
@@ -44,8 +46,12 @@ impl Check {
                 "run": answer.run,
                 "message": answer.line,
                 "paused": paused.map(|pause| pause.json()),
+                "due": (!ledger.due.is_empty()).then_some(&ledger.due),
             }));
             return Ok(answer.code);
+        }
+        if !ledger.due.is_empty() {
+            answer.line = format!("{}; a push is due ({})", answer.line, ledger.due);
         }
         if let Some(pause) = paused {
             answer.line = format!("{}; {pause}", answer.line);

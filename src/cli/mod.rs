@@ -3,6 +3,7 @@
 mod allow;
 mod check;
 mod compact;
+mod deliver;
 mod history;
 mod init;
 mod install;
@@ -62,6 +63,8 @@ enum Command {
     History(Box<history::HistoryCommand>),
     Memory(Box<memory::MemoryCommand>),
     Compact(compact::Compact),
+    Push(deliver::Push),
+    Pull(deliver::Pull),
     Summarize(summarize::Summarize),
 }
 
@@ -144,6 +147,8 @@ impl Command {
             Command::History(command) => command.execute(context),
             Command::Memory(command) => command.execute(context),
             Command::Compact(command) => command.execute(context),
+            Command::Push(command) => command.execute(context),
+            Command::Pull(command) => command.execute(context),
             Command::Summarize(command) => command.execute(context),
         }
     }
@@ -156,6 +161,8 @@ impl Command {
             Command::History(command) if command.json => Json::Document,
             Command::Memory(command) if command.json() => Json::Document,
             Command::Compact(command) if command.json => Json::Document,
+            Command::Push(command) if command.json => Json::Document,
+            Command::Pull(command) if command.json => Json::Document,
             Command::Summarize(command) if command.json => Json::Document,
             _ => Json::No,
         }

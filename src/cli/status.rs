@@ -15,6 +15,7 @@ use crate::engine::DEATHS_TO_PARK;
 use crate::error::Result;
 use crate::guard::Pause;
 use crate::project::Project;
+use crate::publish::Ledger;
 
 /// Show how far the current or last handover is, step by step
 #[derive(Args)]
@@ -37,6 +38,7 @@ struct Picture {
     /// What the Python tool has on record, where we have nothing.
     theirs: Option<Theirs>,
     paused: Option<Pause>,
+    ledger: Ledger,
 }
 
 impl Status {
@@ -59,6 +61,7 @@ fn look(project: &Project) -> Result<Picture> {
         owner: None,
         theirs: None,
         paused: project.brake().paused(),
+        ledger: Ledger::read(&project.state),
     };
     let Some(store) = Store::read(&project.checkpoint)? else {
         picture.theirs = Theirs::read(&project.python_checkpoint())?;
@@ -131,6 +134,12 @@ impl Picture {
             }
             None => {}
         }
+        if !self.ledger.due.is_empty() {
+            ui.answer(&format!("due: a push ({}); `agent-handover push` delivers", self.ledger.due));
+        }
+        if !self.ledger.travels.is_empty() {
+            ui.answer(&format!("due: {}", self.ledger.travels));
+        }
         if let Some(pause) = &self.paused {
             ui.answer(&pause.to_string());
         }
@@ -164,6 +173,8 @@ impl Picture {
             "waiting": self.waiting.iter().map(run).collect::<Vec<_>>(),
             "running": self.owner,
             "paused": self.paused.as_ref().map(Pause::json),
+            "due": (!self.ledger.due.is_empty()).then_some(&self.ledger.due),
+            "travels": (!self.ledger.travels.is_empty()).then_some(&self.ledger.travels),
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Plan, record, resume, run: the queue of handovers and how it is worked off.
 
+mod deliver;
 mod detach;
 mod event;
 mod plan;
@@ -13,6 +14,7 @@ mod runner;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use deliver::{Direction, deliver};
 pub use detach::detach;
 pub use event::{Event, Listener, StepEnd};
 pub use plan::Plan;

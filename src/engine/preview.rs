@@ -31,6 +31,7 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
             memory: memory.clone(),
             history: history.clone(),
             logs: project.log_dir().join(&session.run),
+            state: &project.state,
             session: &session,
             destination: &plan.destination,
             step: &step.name,

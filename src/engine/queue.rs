@@ -135,6 +135,8 @@ fn work_off_but(
 ) -> Result<Drained> {
     let brake = project.brake();
     let mut is_first = true;
+    // Runs that completed, and those that did not, each with its place among the failures.
+    let (mut delivered, mut failed): (Vec<i64>, Vec<(i64, usize)>) = (Vec::new(), Vec::new());
     let mut executed = Vec::new();
     let mut failures = Vec::new();
     loop {
@@ -157,11 +159,25 @@ fn work_off_but(
                 executed.append(&mut steps);
             }
             match end {
-                RunEnd::Completed => {}
-                RunEnd::Failed(error) => failures.push(Failure { run: run.id, whose, error }),
+                RunEnd::Completed => delivered.push(run.seq),
+                RunEnd::Failed(error) => {
+                    failed.push((run.seq, failures.len()));
+                    failures.push(Failure { run: run.id, whose, error });
+                }
                 RunEnd::Stopped(stop) => return Ok(Drained::Stopped { stop, executed }),
             }
         }
+        // One delivery settles every other to the same place: who only waits for that is asked again, which costs a look.
+        for (seq, at) in std::mem::take(&mut failed).into_iter().rev() {
+            if brake.pressed().is_none() && waits_for_delivery(store, seq, &delivered)? {
+                let Some(run) = store.run(seq)? else { continue };
+                let mut runner = Runner { project, store, brake: &brake, listener, is_first: false };
+                if matches!(runner.carry_out(&run, goal == Goal::Resume, &mut Vec::new())?, RunEnd::Completed) {
+                    failures.remove(at);
+                }
+            }
+        }
+        delivered.clear();
         if let Err(error) = forget_old_logs(project, store) {
             listener(Event::Notice { text: format!("old logs could not be removed: {}", error.one_line()) });
         }
@@ -180,6 +196,20 @@ fn work_off_but(
         Some(seq) if !tried.contains(&seq) => done_by_another(store, goal, failures),
         _ => Ok(Drained::Tried { executed, failures }),
     }
+}
+
+/// Whether all that a run still lacks is a delivery that one of these runs has made since.
+fn waits_for_delivery(store: &Store, seq: i64, delivered: &[i64]) -> Result<bool> {
+    let open = store.steps(seq)?.into_iter().find(|step| !matches!(step.state, StepState::Done | StepState::Skipped));
+    if open.is_none_or(|step| step.kind != "publish") {
+        return Ok(false);
+    }
+    for other in delivered {
+        if store.steps(*other)?.iter().any(|step| step.kind == "publish" && step.state == StepState::Done) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Waits until the lock is ours, our run is finished by another, the brake is pressed, or the time is up.

@@ -371,6 +371,7 @@ impl Walk<'_, '_, '_> {
             memory: self.memory.clone(),
             history: self.history.clone(),
             logs: self.logs.clone(),
+            state: &self.runner.project.state,
             session: self.session,
             destination: &self.plan.destination,
             step: &step.name,
@@ -432,9 +433,12 @@ fn ended(position: usize, state: StepState, duration: Duration) -> Settled {
     Settled { position, state, duration, result: None, detail: None, error: None }
 }
 
-/// A full disk is not the step's fault, and its exit code says so.
+/// A full disk is not the step's fault, and a secret is to be looked at: their exit codes say so.
 fn step_failed(name: &str, error: &Error) -> Error {
-    let category = if error.category() == Category::Io { Category::Io } else { Category::Failed };
+    let category = match error.category() {
+        kept @ (Category::Io | Category::NotGood) => kept,
+        _ => Category::Failed,
+    };
     let message = format!("step '{name}' failed: {}", error.one_line());
     error.hints().iter().fold(Error::new(category, message), |failed, hint| failed.hint(hint.clone()))
 }

@@ -2,13 +2,16 @@
 
 mod exclude;
 mod parse;
+mod plumbing;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 pub use exclude::keep_out;
 pub use parse::{Change, Commit};
+pub use plumbing::{Difference, Tip};
 
 use crate::base::process::{self, Captured, Job};
 use crate::error::{Error, Result};
@@ -38,14 +41,46 @@ const REPOSITORY_VARIABLES: &[&str] = &[
     "GIT_COMMON_DIR",
 ];
 
+#[derive(Clone)]
 pub struct Git {
     directory: PathBuf,
     timeout: Duration,
+    config: Vec<String>,
+    env: Vec<(String, OsString)>,
+    /// Whether whatever git does is to be ended, asked several times a second.
+    is_over: Rc<dyn Fn() -> bool>,
 }
 
 impl Git {
     pub fn at(directory: &Path) -> Git {
-        Git { directory: directory.to_path_buf(), timeout: LOCAL_TIMEOUT }
+        // The user's file-system monitor is a program of theirs, and the built-in one would stay behind as a daemon.
+        let config = vec!["core.fsmonitor=false".to_owned()];
+        Git {
+            directory: directory.to_path_buf(),
+            timeout: LOCAL_TIMEOUT,
+            config,
+            env: Vec::new(),
+            is_over: Rc::new(|| false),
+        }
+    }
+
+    /// The same with more configuration, each as `key=value`.
+    #[must_use]
+    pub fn with_config(mut self, config: &[&str]) -> Git {
+        self.config.extend(config.iter().map(|value| (*value).to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn with_env(mut self, name: &str, value: impl Into<OsString>) -> Git {
+        self.env.push((name.to_owned(), value.into()));
+        self
+    }
+
+    #[must_use]
+    pub fn until(mut self, is_over: Rc<dyn Fn() -> bool>) -> Git {
+        self.is_over = is_over;
+        self
     }
 
     /// For who cannot wait.
@@ -56,9 +91,15 @@ impl Git {
 
     /// Runs git and gives back whatever it said.
     pub fn ask<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Result<Captured> {
+        self.tell(arguments, None, MAX_ANSWER)
+    }
+
+    /// The same with something on its standard input, and an answer of at most `max` bytes.
+    pub fn tell<A: AsRef<OsStr>>(&self, arguments: &[A], input: Option<&[u8]>, max: u64) -> Result<Captured> {
         let mut argv: Vec<OsString> = vec!["git".into()];
-        // The user's file-system monitor is a program of theirs, and the built-in one would stay behind as a daemon.
-        argv.extend(["-c", "core.fsmonitor=false"].map(OsString::from));
+        for value in &self.config {
+            argv.extend(["-c".into(), value.into()]);
+        }
         argv.extend(arguments.iter().map(|argument| argument.as_ref().to_owned()));
         let env = [
             // Messages we may have to tell apart must be in one language.
@@ -70,13 +111,18 @@ impl Git {
             // What a partial clone lacks is not fetched for the sake of an answer.
             ("GIT_NO_LAZY_FETCH", "1"),
         ];
+        let env = env.into_iter().map(|(name, value)| (name.to_owned(), value.into()));
         let job = Job {
             argv,
             directory: self.directory.clone(),
-            env: env.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect(),
-            env_remove: REPOSITORY_VARIABLES.iter().map(|name| (*name).to_owned()).collect(),
+            env_remove: REPOSITORY_VARIABLES
+                .iter()
+                .filter(|name| self.env.iter().all(|(set, _)| set != *name))
+                .map(|name| (*name).to_owned())
+                .collect(),
+            env: env.chain(self.env.iter().cloned()).collect(),
         };
-        process::capture(&job, self.timeout, MAX_ANSWER)
+        process::converse(&job, self.timeout, max, input, &*self.is_over)
     }
 
     /// The answer of a git that must succeed, without the last newline. Of an answer that is too long, what there is.
@@ -155,6 +201,20 @@ pub struct Head {
 /// Whether this is a full object id and nothing else, so that it can never be read as an option or an expression.
 pub fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The private directory of the work tree at `top`, and the one it shares with the other work trees of its repository.
+pub fn directories(top: &Path) -> Option<(PathBuf, PathBuf)> {
+    let link = top.join(".git");
+    let private = if link.is_dir() {
+        link
+    } else {
+        let text = std::fs::read_to_string(&link).ok()?;
+        top.join(text.strip_prefix("gitdir:")?.trim())
+    };
+    let common = std::fs::read_to_string(private.join("commondir")).ok();
+    let common = common.map_or_else(|| private.clone(), |common| private.join(common.trim()));
+    Some((private, common))
 }
 
 /// The top of the work tree around `start`, found without starting git: every command needs it, and most of them

@@ -8,6 +8,7 @@ mod body;
 mod decisions;
 mod index;
 mod inspect;
+mod merge;
 mod prompt;
 
 use std::path::{Path, PathBuf};
@@ -48,6 +49,14 @@ pub enum IfTaken {
     Refuse,
     /// Archive it under a new id that supersedes the old one.
     Supersede,
+}
+
+/// How an index lists its sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    AsTheyCame,
+    /// The same on every machine that has the same archives.
+    ByTime,
 }
 
 /// A text that came from outside, read as a handoff.
@@ -118,7 +127,7 @@ impl History {
         fs::sweep_temporaries(&self.sessions(), Depth::Directory)?;
         let written = self.archive(handoff, if_taken)?;
         if written.before || !self.add(&written)? {
-            self.bring_up_to_date()?;
+            self.bring_up_to_date(Order::AsTheyCame)?;
         }
         Ok(written)
     }
@@ -206,7 +215,7 @@ impl History {
     }
 
     /// Makes what is derived from the archives what it should be; writes only what differs. The caller holds the lock.
-    fn bring_up_to_date(&self) -> Result<()> {
+    fn bring_up_to_date(&self, order: Order) -> Result<()> {
         let old_text = fs::read_if_exists(&self.index_path())?.unwrap_or_default();
         let old = std::str::from_utf8(&old_text).ok().and_then(|text| Index::parse(text).ok());
         let mut lifecycle = self.lifecycle()?;
@@ -236,6 +245,9 @@ impl History {
             index.sessions.push(entry);
             decided.extend(decisions::lines(&handoff));
         }
+        if order == Order::ByTime {
+            index.sessions.sort_by(|a, b| (a.age(), a.get("session_id")).cmp(&(b.age(), b.get("session_id"))));
+        }
         self.write_if_changed(&self.lifecycle_path(), &write_lifecycle(&lifecycle))?;
         let log = fs::read_if_exists(&self.decisions_path())?.unwrap_or_default();
         let log = decisions::append(&String::from_utf8_lossy(&log), &decided);
@@ -264,15 +276,7 @@ impl History {
 
     /// Which sessions were closed, and how.
     fn lifecycle(&self) -> Result<Vec<(String, String)>> {
-        let bytes = fs::read_if_exists(&self.lifecycle_path())?.unwrap_or_default();
-        let fields = std::str::from_utf8(&bytes).ok().and_then(|text| crate::handoff::read_subset_first(text).ok());
-        let list = fields.into_iter().flatten().find(|field| field.key == "sessions").map(|field| field.value);
-        let entries = list.as_ref().and_then(Value::list).unwrap_or_default().iter();
-        Ok(entries
-            .filter_map(|entry| {
-                Some((entry.get("session_id")?.text()?.to_owned(), entry.get("status")?.text()?.to_owned()))
-            })
-            .collect())
+        Ok(read_lifecycle(&fs::read_if_exists(&self.lifecycle_path())?.unwrap_or_default()))
     }
 
     /// Closes a session, the latest if none is named. Says which.
@@ -285,7 +289,7 @@ impl History {
         self.refuse_symlink(&self.index_path())?;
         let _alone = fs::lock_directory(&self.directory)?;
         fs::sweep_temporaries(&self.directory, Depth::Directory)?;
-        self.bring_up_to_date()?;
+        self.bring_up_to_date(Order::AsTheyCame)?;
         let index = self.index()?;
         let id = match id {
             Some(id) => id.to_owned(),
@@ -307,7 +311,7 @@ impl History {
             entry.set("status", status);
         }
         fs::replace(&self.index_path(), index.render().as_bytes())?;
-        self.bring_up_to_date()?;
+        self.bring_up_to_date(Order::AsTheyCame)?;
         Ok(id)
     }
 
@@ -358,6 +362,17 @@ impl History {
         path.filter(|path| fs::refuse_symlinks(&self.directory, path).is_ok())
             .ok_or_else(|| Error::failed(format!("{} is outside {}", repr(file), self.directory.display())))
     }
+}
+
+fn read_lifecycle(bytes: &[u8]) -> Vec<(String, String)> {
+    let fields = std::str::from_utf8(bytes).ok().and_then(|text| crate::handoff::read_subset_first(text).ok());
+    let list = fields.into_iter().flatten().find(|field| field.key == "sessions").map(|field| field.value);
+    let entries = list.as_ref().and_then(Value::list).unwrap_or_default().iter();
+    entries
+        .filter_map(|entry| {
+            Some((entry.get("session_id")?.text()?.to_owned(), entry.get("status")?.text()?.to_owned()))
+        })
+        .collect()
 }
 
 fn write_lifecycle(lifecycle: &[(String, String)]) -> String {

@@ -6,6 +6,7 @@ mod change;
 pub mod compact;
 pub mod listing;
 mod marker;
+mod merge;
 pub mod note;
 mod rollup;
 pub mod state;

@@ -253,6 +253,29 @@ impl State {
         }
     }
 
+    /// Makes a section what two machines agreed on. What people wrote into it stays.
+    pub(super) fn set_section(
+        &mut self,
+        category: &str,
+        cleared: &str,
+        items: Vec<Item>,
+        gone: Vec<Gone>,
+        texts: &[Vec<u8>],
+    ) {
+        let section = self.section(category);
+        section.cleared = cleared.to_owned();
+        section.parts.retain(|part| matches!(part, Part::Text(_)));
+        section.parts.extend(texts.iter().cloned().map(Part::Text));
+        section.parts.extend(items.into_iter().map(|item| {
+            let raw = write_item(&item);
+            Part::Item(item, raw)
+        }));
+        section.touch();
+        for gone in gone {
+            section.remember(gone);
+        }
+    }
+
     fn say(&mut self, category: &str, text: &str, by: &By) -> Option<Change> {
         let known = self.items().find(|(of, item)| *of == category && item.text == text).map(|(_, item)| item.clone());
         let item = match &known {
@@ -342,6 +365,16 @@ impl Section {
             Part::Gone(gone, _) => Some(gone),
             _ => None,
         })
+    }
+
+    /// What people wrote into it, without the heading and blank lines.
+    pub(super) fn texts(&self) -> Vec<Vec<u8>> {
+        let heading = format!("## {}\n\n", title(&self.category)).into_bytes();
+        let texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.strip_prefix(heading.as_slice()).unwrap_or(text)),
+            _ => None,
+        });
+        texts.filter(|text| !text.trim_ascii().is_empty()).map(<[u8]>::to_vec).collect()
     }
 
     fn touch(&mut self) {

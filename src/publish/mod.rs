@@ -3,9 +3,16 @@
 mod git;
 mod null;
 
+use std::path::Path;
+
+use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
 
+pub use git::{Ledger, pull};
+
+use crate::config::category::Categories;
 use crate::error::{Error, Result};
+use crate::guard::{Brake, Stop};
 
 /// The backend of one run, as it was when the run was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,14 +44,53 @@ impl Destination {
     }
 }
 
+/// What is delivered, from where, for whom.
+pub struct Delivery<'a> {
+    pub root: &'a Path,
+    pub memory: &'a Path,
+    pub history: &'a Path,
+    pub state: &'a Path,
+    pub destination: &'a Destination,
+    pub categories: &'a Categories,
+    /// With every template filled in.
+    pub message: &'a str,
+    pub run: &'a str,
+    pub tag: &'a str,
+    pub at: DateTime<FixedOffset>,
+    pub brake: &'a Brake,
+}
+
+/// A delivery that was made.
+#[derive(Debug, Default)]
+pub struct Delivered {
+    /// One line for a person.
+    pub detail: String,
+    /// What a person should know besides.
+    pub notices: Vec<String>,
+    /// Two truths for one thing, both kept.
+    pub conflicts: Vec<String>,
+}
+
+/// Why there was none.
+#[derive(Debug)]
+pub enum Trouble {
+    Failed(Error),
+    /// The brake was pressed; what was going on is ended, and what became of it is asked later.
+    Stopped(Stop),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Trouble {
+        Trouble::Failed(error)
+    }
+}
+
 pub struct Backend {
     pub name: &'static str,
-    /// Delivers, and says in one line what was done.
-    pub publish: fn(&Destination) -> Result<String>,
+    /// Delivers, however often it is asked: what is there already is not delivered again.
+    pub publish: fn(&Delivery<'_>) -> Result<Delivered, Trouble>,
     /// What it would do, in one line.
     pub preview: fn(&Destination) -> String,
-    /// Whether an interrupted delivery did land after all.
-    pub landed: fn(&Destination) -> Result<bool>,
 }
 
 pub const BACKENDS: &[Backend] = &[null::BACKEND, git::BACKEND];

@@ -1,19 +1,13 @@
 //! Publishes to nowhere: the files in the project are all there is.
 
-use super::{Backend, Destination};
-use crate::error::Result;
+use super::{Backend, Delivered, Delivery, Destination, Trouble};
 
-pub const BACKEND: Backend = Backend { name: "null", publish, preview, landed };
+pub const BACKEND: Backend = Backend { name: "null", publish, preview };
 
-fn publish(_: &Destination) -> Result<String> {
-    Ok("kept in this directory only (backend null)".to_owned())
+fn publish(_: &Delivery<'_>) -> Result<Delivered, Trouble> {
+    Ok(Delivered { detail: "kept in this directory only (backend null)".to_owned(), ..Delivered::default() })
 }
 
 fn preview(_: &Destination) -> String {
     "publish nothing (backend null)".to_owned()
-}
-
-/// There is nothing that could be half-done.
-fn landed(_: &Destination) -> Result<bool> {
-    Ok(true)
 }

@@ -108,6 +108,7 @@ pub struct Context<'a> {
     pub memory: PathBuf,
     pub history: PathBuf,
     pub logs: PathBuf,
+    pub state: &'a Path,
     pub session: &'a Session,
     pub destination: &'a Destination,
     pub step: &'a str,

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Context, Failure, Intent, Kind, Outcome, Promise};
-use crate::error::Result;
-use crate::publish;
+use crate::error::{Error, Result};
+use crate::publish::{self, Delivery, Trouble};
 
 pub const KIND: Kind = Kind {
     name: "publish",
@@ -16,7 +16,8 @@ pub const KIND: Kind = Kind {
     preview,
     act,
     before_resume: super::leaves_nothing,
-    landed,
+    // A backend asks before it delivers, so asking once more beforehand would only cost time.
+    landed: super::never_asked,
     on_interrupt: super::always_rerun,
 };
 
@@ -29,14 +30,29 @@ fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
     Ok((backend.preview)(context.destination))
 }
 
-fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
+fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
+    let message = intent["message"].as_str().ok_or_else(|| Error::bug("a publish intent without a message"))?;
     let backend = publish::backend(&context.destination.backend)?;
-    // The Python tool says this much and no more; scripts may look for it.
-    let published = (backend.publish)(context.destination).map_err(|error| error.lead("backend.publish failed: "))?;
-    Ok(Outcome::new(published))
-}
-
-fn landed(context: &Context<'_>) -> Result<bool> {
-    let backend = publish::backend(&context.destination.backend)?;
-    (backend.landed)(context.destination)
+    let delivery = Delivery {
+        root: context.root,
+        memory: &context.memory,
+        history: &context.history,
+        state: context.state,
+        destination: context.destination,
+        categories: context.categories,
+        message,
+        run: &context.session.run,
+        tag: &context.session.tag,
+        at: context.session.at,
+        brake: context.brake,
+    };
+    match (backend.publish)(&delivery) {
+        Ok(delivered) => {
+            let told = delivered.notices.into_iter().chain(delivered.conflicts);
+            Ok(Outcome::new(told.fold(delivered.detail, |detail, more| format!("{detail}; {more}"))))
+        }
+        // The Python tool says this much and no more; scripts may look for it.
+        Err(Trouble::Failed(error)) => Err(error.lead("backend.publish failed: ").into()),
+        Err(Trouble::Stopped(stop)) => Err(Failure::Stopped(stop)),
+    }
 }

@@ -436,7 +436,7 @@ fn resuming_nothing_is_fine_and_makes_nothing() {
 }
 
 #[test]
-fn backend_git_is_understood_and_refused_after_the_memory_is_written() {
+fn backend_git_without_a_repository_fails_after_the_memory_is_written() {
     let world = World::with_config(
         "[backend]\ntype = \"git\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"publish\"\nkind = \"publish\"\n",
     );
@@ -444,7 +444,7 @@ fn backend_git_is_understood_and_refused_after_the_memory_is_written() {
     assert!(
         output
             .stderr
-            .contains("step 'publish' failed: backend.publish failed: publishing with backend `git` is not built yet"),
+            .contains("step 'publish' failed: backend.publish failed: `$WORLD/project` is not in a git repository"),
         "{}",
         output.stderr
     );

@@ -116,7 +116,8 @@ fn the_json_of_check_and_status_has_a_schema() {
   "exit_code": 1,
   "run": "01M7FAKZG80FCP4JT44SBQHB6D",
   "message": "interrupted: handover 01M7FAKZG80FCP4JT44SBQHB6D is unfinished; run `agent-handover run --resume`",
-  "paused": null
+  "paused": null,
+  "due": null
 }
 "#]]
     );
@@ -173,7 +174,9 @@ fn the_json_of_check_and_status_has_a_schema() {
   ],
   "waiting": [],
   "running": null,
-  "paused": null
+  "paused": null,
+  "due": null,
+  "travels": null
 }
 "#]]
     );

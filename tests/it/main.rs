@@ -22,6 +22,7 @@ mod hook_payloads;
 mod hostile;
 mod install;
 mod memory;
+mod publish;
 mod python_peer;
 mod secrets;
 mod support;

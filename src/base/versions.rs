@@ -1,0 +1,99 @@
+//! One file in three versions: what two sides once had in common, and what each has made of it.
+
+use std::path::{Path, PathBuf};
+
+use super::{fs, text};
+use crate::error::Result;
+
+/// A file that the other side has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Theirs {
+    /// Relative to the directory that it is in on both sides.
+    pub path: PathBuf,
+    /// `None` if it was not there, or nothing is known to have been in common.
+    pub base: Option<Vec<u8>>,
+    /// `None` if they removed it.
+    pub now: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    Ours,
+    Theirs,
+    /// Both changed it, each in their own way.
+    Merge,
+}
+
+/// What can be decided without looking inside.
+pub fn choose(base: Option<&[u8]>, ours: Option<&[u8]>, theirs: Option<&[u8]>) -> Choice {
+    if ours == theirs || theirs == base {
+        Choice::Ours
+    } else if ours == base {
+        Choice::Theirs
+    } else {
+        Choice::Merge
+    }
+}
+
+/// Takes over a file whose inside nobody knows. If both changed it, ours stays and theirs is put beside it; then the
+/// answer is what to tell.
+pub fn take_over(directory: &Path, theirs: &Theirs) -> Result<Option<String>> {
+    let path = directory.join(&theirs.path);
+    fs::refuse_symlinks(directory, &path)?;
+    let ours = fs::read_if_exists(&path)?;
+    match (choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()), &theirs.now) {
+        (Choice::Ours, _) => Ok(None),
+        (Choice::Theirs, now) => {
+            put(&path, now.as_deref())?;
+            Ok(None)
+        }
+        // They removed what we changed.
+        (Choice::Merge, None) => Ok(None),
+        (Choice::Merge, Some(now)) if ours.is_none() => {
+            put(&path, Some(now))?;
+            Ok(None)
+        }
+        (Choice::Merge, Some(now)) => {
+            let mut name = path.file_name().unwrap_or_default().to_owned();
+            name.push(format!(".theirs-{}", text::digest(now, 4)));
+            let beside = path.with_file_name(name);
+            put(&beside, Some(now))?;
+            let (shown, beside) = (theirs.path.display(), beside.display());
+            Ok(Some(format!("`{shown}` was changed on two machines: both are kept, theirs in `{beside}`")))
+        }
+    }
+}
+
+/// Writes a file with its directories, or removes it.
+pub fn put(path: &Path, content: Option<&[u8]>) -> Result<()> {
+    match content {
+        Some(content) => {
+            if let Some(directory) = path.parent().filter(|directory| !directory.is_dir()) {
+                fs::create_directories(directory)?;
+            }
+            if fs::read_if_exists(path)?.as_deref() == Some(content) {
+                return Ok(());
+            }
+            fs::replace(path, content)
+        }
+        None if path.symlink_metadata().is_ok() => fs::remove_file(path),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_did_not_change_it_gives_way() {
+        let (a, b, c) = (Some(&b"a"[..]), Some(&b"b"[..]), Some(&b"c"[..]));
+        assert_eq!(choose(a, a, b), Choice::Theirs);
+        assert_eq!(choose(a, b, a), Choice::Ours);
+        assert_eq!(choose(a, b, b), Choice::Ours);
+        assert_eq!(choose(a, b, c), Choice::Merge);
+        assert_eq!(choose(None, None, a), Choice::Theirs);
+        assert_eq!(choose(a, a, None), Choice::Theirs);
+        assert_eq!(choose(a, b, None), Choice::Merge);
+    }
+}

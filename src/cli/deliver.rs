@@ -1,0 +1,100 @@
+//! `push` and `pull`: deliveries between handovers.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+
+use super::Context;
+use crate::checkpoint::Store;
+use crate::engine::{self, Direction, Drained, Goal};
+use crate::error::{Category, Error, Result};
+use crate::project::Project;
+use crate::publish::Delivered;
+
+/// How long a handover that is going on is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Deliver what is due to the remote branch
+#[derive(Args)]
+pub struct Push {
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Take what other machines wrote into the files here
+#[derive(Args)]
+pub struct Pull {
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Push {
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let project = context.project(None, None)?;
+        if let Some(stop) = project.brake().pressed() {
+            return Err(stop.error());
+        }
+        finish_runs(&project)?;
+        let done = engine::deliver(&project, Direction::Push, PATIENCE, &mut |_| ())?;
+        Ok(report(context, self.json, "push", &done))
+    }
+}
+
+impl Pull {
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let project = context.project(None, None)?;
+        if let Some(stop) = project.brake().pressed() {
+            return Err(stop.error());
+        }
+        let notice = engine::keep_out_of_git(&project.root, &engine::Plan::of(&project.config));
+        if let Some(notice) = notice {
+            context.ui.tell(&notice);
+        }
+        let done = engine::deliver(&project, Direction::Pull, PATIENCE, &mut |_| ())?;
+        Ok(report(context, self.json, "pull", &done))
+    }
+}
+
+/// A run that only waits for its delivery is finished by it.
+fn finish_runs(project: &Project) -> Result<()> {
+    if !project.checkpoint.exists() {
+        return Ok(());
+    }
+    let mut store = Store::open(&project.checkpoint)?;
+    if store.oldest_unfinished()?.is_none() {
+        return Ok(());
+    }
+    match engine::drain(project, &mut store, Goal::Resume, PATIENCE, &mut |_| ())? {
+        Drained::Tried { failures, .. } => match failures.into_iter().next() {
+            Some(failure) => Err(failure.error),
+            None => Ok(()),
+        },
+        Drained::Busy(owner) => Err(engine::busy(owner.as_ref(), "nothing was done; try again when it ends")),
+        Drained::Stopped { stop, .. } => Err(stop.error()),
+    }
+}
+
+fn report(context: &mut Context<'_>, as_json: bool, verb: &str, done: &Delivered) -> u8 {
+    let code = if done.conflicts.is_empty() { 0 } else { Category::NotGood.exit_code() };
+    if as_json {
+        context.ui.answer_json(&json!({
+            "schema": format!("agent-handover/{verb}/1"),
+            "detail": done.detail,
+            "notices": done.notices,
+            "conflicts": done.conflicts,
+        }));
+        return code;
+    }
+    context.ui.answer(&done.detail);
+    for notice in &done.notices {
+        context.ui.warn(notice);
+    }
+    for conflict in &done.conflicts {
+        let error = Error::new(Category::NotGood, conflict.clone());
+        context.ui.error(error.message());
+    }
+    code
+}

@@ -1,0 +1,324 @@
+//! What other machines wrote, taken into the files here: by note, by item and by archive entry, never by line.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use chrono::NaiveDate;
+
+use super::archive::{self, Entry, Month};
+use super::state::{Gone, Item, Section, State};
+use super::{Author, Memory, change, compact, header, listing};
+use crate::base::versions::{self, Choice, Theirs, choose};
+use crate::base::{fs, text};
+use crate::config::category::Categories;
+use crate::error::Result;
+
+impl Memory {
+    /// Takes in what they changed. The answer is what a person should know: two truths for one thing, both kept.
+    pub fn absorb(&self, author: &Author<'_>, categories: &Categories, theirs: &[Theirs]) -> Result<Vec<String>> {
+        if theirs.is_empty() {
+            return Ok(Vec::new());
+        }
+        fs::create_directories(&self.directory)?;
+        let _alone = fs::lock_directory(&self.directory)?;
+        fs::sweep_temporaries(&self.directory, fs::Depth::Tree)?;
+        let mut told = Vec::new();
+        let mut touched = BTreeSet::new();
+        // Archives first: what they hold is not wanted in layer 1 any more.
+        for theirs in theirs {
+            if let Some((month, tag)) = archive_of(&theirs.path) {
+                self.absorb_archive(month, tag, theirs)?;
+                touched.insert((month, tag.to_owned()));
+            }
+        }
+        for theirs in theirs {
+            if archive_of(&theirs.path).is_some() {
+                continue;
+            }
+            if let Some((tag, day)) = notes_of(&theirs.path) {
+                told.extend(self.absorb_notes(day, theirs)?);
+                touched.insert((Month::of(day), tag.to_owned()));
+            } else if theirs.path == Path::new("layer2/current-state.md") {
+                self.absorb_state(author, categories, theirs)?;
+            } else {
+                told.extend(versions::take_over(&self.directory, theirs)?);
+            }
+        }
+        for (month, tag) in touched {
+            self.suppress_archived(month, &tag)?;
+        }
+        Ok(told)
+    }
+
+    fn absorb_archive(&self, month: Month, tag: &str, theirs: &Theirs) -> Result<()> {
+        let path = self.directory.join(&theirs.path);
+        fs::refuse_symlinks(&self.directory, &path)?;
+        let ours = fs::read_if_exists(&path)?;
+        match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
+            Choice::Ours => Ok(()),
+            Choice::Theirs => versions::put(&path, theirs.now.as_deref()),
+            Choice::Merge => {
+                let Some(now) = &theirs.now else { return Ok(()) };
+                let mut entries = ours.as_deref().map(archive::parse).unwrap_or_default();
+                entries.extend(archive::parse(now));
+                archive::sort(&mut entries);
+                versions::put(&path, Some(&archive::write(month, tag, &entries)))
+            }
+        }
+    }
+
+    fn absorb_notes(&self, day: NaiveDate, theirs: &Theirs) -> Result<Option<String>> {
+        let path = self.directory.join(&theirs.path);
+        fs::refuse_symlinks(&self.directory, &path)?;
+        let ours = fs::read_if_exists(&path)?;
+        match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
+            Choice::Ours => Ok(None),
+            Choice::Theirs => versions::put(&path, theirs.now.as_deref()).map(|()| None),
+            Choice::Merge => {
+                let three = [theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()];
+                let (merged, doubled) = merge_notes(day, three.map(Option::unwrap_or_default));
+                versions::put(&path, merged.as_deref())?;
+                let shown = theirs.path.display();
+                Ok((!doubled.is_empty()).then(|| {
+                    let keys = doubled.join(", ");
+                    format!("`{shown}`: a note has two contents, from two machines; both are kept ({keys})")
+                }))
+            }
+        }
+    }
+
+    fn absorb_state(&self, author: &Author<'_>, categories: &Categories, theirs: &Theirs) -> Result<()> {
+        let path = self.directory.join(&theirs.path);
+        fs::refuse_symlinks(&self.directory, &path)?;
+        let ours = fs::read_if_exists(&path)?;
+        match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
+            Choice::Ours => Ok(()),
+            Choice::Theirs => versions::put(&path, theirs.now.as_deref()),
+            Choice::Merge => {
+                let Some(now) = &theirs.now else { return Ok(()) };
+                let base = theirs.base.as_deref().map(State::parse);
+                let ours = State::parse(ours.as_deref().unwrap_or_default());
+                let merged = merge_state(base.as_ref(), &ours, &State::parse(now), categories);
+                let new = merged.state.write();
+                // What gave way is told, as always; under a name that is the same wherever the same is merged.
+                let was = text::digest(&new, 5);
+                let author = Author { run: &format!("merge-{was}"), ..*author };
+                self.tell(&author, &merged.gave_way, &was)?;
+                versions::put(&path, Some(&new))
+            }
+        }
+    }
+
+    /// Takes out of layer 1 what the archive of its month holds.
+    fn suppress_archived(&self, month: Month, tag: &str) -> Result<()> {
+        let Some(file) = fs::read_if_exists(&self.archive_path(month, tag))? else { return Ok(()) };
+        let archived: BTreeSet<Vec<u8>> =
+            archive::parse(&file).into_iter().map(|entry| entry.block.into_owned()).collect();
+        let directory = self.directory.join("layer1").join(month.to_string());
+        if !directory.is_dir() {
+            return Ok(());
+        }
+        for name in fs::names(&directory)? {
+            let Some((_, day)) = compact::split_name(&name).filter(|(found, _)| *found == tag) else { continue };
+            let path = directory.join(&name);
+            fs::refuse_symlinks(&self.directory, &path)?;
+            let Some(file) = fs::read_if_exists(&path)? else { continue };
+            let entries = archive::of_notes(&file, day);
+            let left: Vec<&Entry<'_>> =
+                entries.iter().filter(|entry| !archived.contains(entry.block.as_ref())).collect();
+            if left.len() < entries.len() {
+                versions::put(&path, write_notes(day, &left).as_deref())?;
+            }
+        }
+        if fs::names(&directory)?.is_empty() {
+            fs::remove_empty_directory_lazily(&directory)?;
+        }
+        Ok(())
+    }
+}
+
+/// `layer3/YYYY-MM-<tag>-archive.md`
+fn archive_of(path: &Path) -> Option<(Month, &str)> {
+    listing::archive_name(path.strip_prefix("layer3").ok()?.to_str()?)
+}
+
+/// `layer1/YYYY-MM/<tag>-YYYY-MM-DD.md`
+fn notes_of(path: &Path) -> Option<(&str, NaiveDate)> {
+    let below = path.strip_prefix("layer1").ok()?;
+    let (month, name) = (below.parent()?.to_str()?, below.file_name()?.to_str()?);
+    let (tag, day) = compact::split_name(name)?;
+    (month == Month::of(day).to_string()).then_some((tag, day))
+}
+
+/// A layer-1 file with just these; `None` if there are none.
+fn write_notes(day: NaiveDate, entries: &[&Entry<'_>]) -> Option<Vec<u8>> {
+    if entries.is_empty() {
+        return None;
+    }
+    let mut file = header("layer1", day).into_bytes();
+    for entry in entries {
+        if entry.is_text {
+            file.extend_from_slice(&entry.content());
+            if !file.ends_with(b"\n") {
+                file.push(b'\n');
+            }
+        } else {
+            file.extend_from_slice(&entry.block);
+        }
+    }
+    Some(file)
+}
+
+/// What makes an entry the same thing in two versions of a file.
+fn key(entry: &Entry<'_>) -> String {
+    match entry.note() {
+        Some(note) => format!("{} {}", note.run, note.step),
+        // A line end that an editor added makes no other text of it.
+        None => format!("\0{}\0{}", entry.time, String::from_utf8_lossy(entry.content().trim_ascii())),
+    }
+}
+
+/// The notes of all three versions, and the keys of those that have two contents now.
+fn merge_notes(day: NaiveDate, [base, ours, theirs]: [&[u8]; 3]) -> (Option<Vec<u8>>, Vec<String>) {
+    fn by_key<'a>(file: &'a [u8], day: NaiveDate) -> BTreeMap<String, Entry<'a>> {
+        archive::of_notes(file, day).into_iter().map(|entry| (key(&entry), entry)).collect()
+    }
+    let (base, ours, mut theirs) = (by_key(base, day), by_key(ours, day), by_key(theirs, day));
+    let mut doubled = Vec::new();
+    let mut merged: Vec<Entry<'_>> = Vec::new();
+    for (key, ours) in ours {
+        match (base.get(&key), theirs.remove(&key)) {
+            (Some(base), None) if base.block == ours.block => {}
+            (_, None) => merged.push(ours),
+            (_, Some(theirs)) if theirs.block == ours.block || ours.is_text => merged.push(ours),
+            (Some(base), Some(theirs)) if base.block == ours.block => merged.push(theirs),
+            (Some(base), Some(theirs)) if base.block == theirs.block => merged.push(ours),
+            (_, Some(theirs)) => {
+                doubled.push(key);
+                merged.extend([ours, theirs]);
+            }
+        }
+    }
+    for (key, theirs) in theirs {
+        if base.get(&key).is_none_or(|base| base.block != theirs.block) {
+            merged.push(theirs);
+        }
+    }
+    archive::sort(&mut merged);
+    (write_notes(day, &merged.iter().collect::<Vec<_>>()), doubled)
+}
+
+struct Merged {
+    state: State,
+    /// What is in neither layer 2 any more.
+    gave_way: Vec<change::Change>,
+}
+
+fn merge_state(base: Option<&State>, ours: &State, theirs: &State, categories: &Categories) -> Merged {
+    let mut state = ours.clone();
+    let mut gave_way = Vec::new();
+    let names: BTreeSet<&str> =
+        ours.sections.iter().chain(&theirs.sections).map(|section| section.category.as_str()).collect();
+    for name in names {
+        let section = merge_category(name, base, ours, theirs, categories.get(name).keep);
+        gave_way.extend(section.dropped.iter().map(|item| change::Change {
+            verb: change::Verb::Dropped,
+            category: name.to_owned(),
+            id: item.id.clone(),
+            text: item.text.clone(),
+        }));
+        state.set_section(name, &section.cleared, section.items, section.gone, &section.texts);
+    }
+    let (base_text, our_text, their_text) = (base.map(State::text), ours.text(), theirs.text());
+    if their_text != our_text && Some(&their_text) != base_text.as_ref() {
+        // Both say where we are: the later day counts, and of one day the one that sorts later, wherever it is merged.
+        let rank = |state: &State, text: &str| (state.date(), text::digest(text.as_bytes(), 8));
+        let is_ours_kept = Some(&our_text) != base_text.as_ref()
+            && !our_text.trim().is_empty()
+            && rank(ours, &our_text) > rank(theirs, &their_text);
+        let loser = if is_ours_kept {
+            their_text
+        } else {
+            state.set_text(theirs.date().or(ours.date()).unwrap_or_default(), &their_text);
+            our_text
+        };
+        let lost = super::state::tidy(&loser);
+        if !lost.is_empty() && Some(&loser) != base_text.as_ref() {
+            let id = text::digest(lost.as_bytes(), 5);
+            gave_way.push(change::Change { verb: change::Verb::Replaced, category: "text".to_owned(), id, text: lost });
+        }
+    }
+    Merged { state, gave_way }
+}
+
+struct MergedCategory {
+    cleared: String,
+    items: Vec<Item>,
+    gone: Vec<Gone>,
+    /// What people wrote into the section on the other side.
+    texts: Vec<Vec<u8>>,
+    dropped: Vec<Item>,
+}
+
+fn merge_category(name: &str, base: Option<&State>, ours: &State, theirs: &State, keep: usize) -> MergedCategory {
+    let sections = |state: &'_ State| -> Vec<Section> {
+        state.sections.iter().filter(|section| section.category == name).cloned().collect()
+    };
+    let (our_sections, their_sections) = (sections(ours), sections(theirs));
+    let both = || our_sections.iter().chain(&their_sections);
+    let cleared = both().map(|section| section.cleared.clone()).max().unwrap_or_default();
+    let mut gone: BTreeMap<String, String> = BTreeMap::new();
+    for tombstone in both().flat_map(Section::gone) {
+        let at = gone.entry(tombstone.id.clone()).or_default();
+        *at = std::mem::take(at).max(tombstone.at.clone());
+    }
+    let in_base: BTreeMap<String, Item> = base
+        .into_iter()
+        .flat_map(sections)
+        .flat_map(|section| section.items().cloned().collect::<Vec<_>>())
+        .map(|item| (item.id.clone(), item))
+        .collect();
+    let index = |sections: &[Section]| -> BTreeMap<String, (usize, Item)> {
+        let items = sections.iter().flat_map(Section::items).cloned().enumerate();
+        items.map(|(place, item)| (item.id.clone(), (place, item))).collect()
+    };
+    let (our_items, their_items) = (index(&our_sections), index(&their_sections));
+    let ids: BTreeSet<&String> = our_items.keys().chain(their_items.keys()).collect();
+    let mut items: Vec<(usize, Item)> = Vec::new();
+    for id in ids {
+        let chosen = match (our_items.get(id), their_items.get(id), in_base.get(id)) {
+            (Some(ours), Some(theirs), base) => Some(newer(ours, theirs, base)),
+            // The other side took it out by hand, and nobody said it again.
+            (Some((_, one)), None, Some(base)) | (None, Some((_, one)), Some(base)) if one == base => None,
+            (Some(one), None, _) | (None, Some(one), _) => Some(one),
+            (None, None, _) => None,
+        };
+        items.extend(chosen.cloned());
+    }
+    items.retain(|(_, item)| gone.get(&item.id).is_none_or(|at| *at < item.at) && item.at >= cleared);
+    gone.retain(|id, _| items.iter().all(|(_, item)| item.id != *id));
+    // Of what one session said at once, the order is the order in which it said it.
+    items.sort_by(|(a_place, a), (b_place, b)| (&a.at, &a.run, a_place, &a.id).cmp(&(&b.at, &b.run, b_place, &b.id)));
+    let beyond = items.len().saturating_sub(keep);
+    let dropped = items.drain(..beyond).map(|(_, item)| item).collect();
+    let our_texts: BTreeSet<Vec<u8>> = our_sections.iter().flat_map(Section::texts).collect();
+    let texts = their_sections.iter().flat_map(Section::texts).filter(|text| !our_texts.contains(text)).collect();
+    MergedCategory {
+        cleared,
+        items: items.into_iter().map(|(_, item)| item).collect(),
+        gone: gone.into_iter().map(|(id, at)| Gone { id, at }).collect(),
+        texts,
+        dropped,
+    }
+}
+
+/// Of two versions of one item: what was said last; of the same time, the one that somebody edited.
+fn newer<'i>(ours: &'i (usize, Item), theirs: &'i (usize, Item), base: Option<&Item>) -> &'i (usize, Item) {
+    match ours.1.at.cmp(&theirs.1.at) {
+        std::cmp::Ordering::Greater => ours,
+        std::cmp::Ordering::Less => theirs,
+        std::cmp::Ordering::Equal if base.is_some_and(|base| base.text == ours.1.text) => theirs,
+        std::cmp::Ordering::Equal if base.is_some_and(|base| base.text == theirs.1.text) => ours,
+        std::cmp::Ordering::Equal => std::cmp::max_by_key(ours, theirs, |(_, item)| item.text.clone()),
+    }
+}

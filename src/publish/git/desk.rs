@@ -1,0 +1,612 @@
+//! One delivery at work.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use super::ledger::Ledger;
+use super::trouble;
+use crate::base::versions::{self, Theirs};
+use crate::base::{fs, text};
+use crate::error::{Error, Result};
+use crate::git::{self, Difference, Git, Tip};
+use crate::guard::{acknowledge, secrets};
+use crate::history::History;
+use crate::memory::{Author, Memory};
+use crate::project;
+use crate::publish::{Delivered, Delivery, Trouble};
+
+/// How long a lock of another git process is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What stands in the way of a commit on the branch that is checked out: files and directories in the git directory.
+const IN_PROGRESS: [(&str, &str); 6] = [
+    ("MERGE_HEAD", "a merge"),
+    ("rebase-merge", "a rebase"),
+    ("rebase-apply", "a rebase"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+    ("REVERT_HEAD", "a revert"),
+    ("BISECT_LOG", "a bisect"),
+];
+/// Who commits where nobody is configured.
+const NOBODY: [(&str, &str); 4] = [
+    ("GIT_AUTHOR_NAME", "agent-handover"),
+    ("GIT_AUTHOR_EMAIL", "agent-handover@localhost"),
+    ("GIT_COMMITTER_NAME", "agent-handover"),
+    ("GIT_COMMITTER_EMAIL", "agent-handover@localhost"),
+];
+
+pub struct Desk<'a> {
+    delivery: &'a Delivery<'a>,
+    /// The top of the work tree, without symlinks.
+    top: PathBuf,
+    /// Its own git directory.
+    git_dir: PathBuf,
+    git: Git,
+    /// What is published, relative to the top.
+    paths: Vec<PathBuf>,
+    ledger: Ledger,
+    deadline: Instant,
+    notices: Vec<String>,
+    conflicts: Vec<String>,
+}
+
+/// Whose branch it is.
+enum Branch {
+    /// Nothing but our files is on it.
+    Own,
+    /// The code is on it, too.
+    Shared { is_checked_out: bool },
+}
+
+impl<'a> Desk<'a> {
+    pub fn open(delivery: &'a Delivery<'a>) -> Result<Desk<'a>, Trouble> {
+        let destination = delivery.destination;
+        let repository = project::place(delivery.root, &destination.repo_dir)?;
+        let not_one = || {
+            Error::failed(format!("`{}` is not in a git repository", delivery.root.display()))
+                .hint("run `git init`, or set `type = \"null\"` under `[backend]`")
+        };
+        let real = fs::resolve(&repository)?;
+        let top = git::top_level(&real).ok_or_else(not_one)?.to_path_buf();
+        let (git_dir, _) = git::directories(&top).ok_or_else(not_one)?;
+        let paths = published_paths(delivery, &real, &top)?;
+        let brake = delivery.brake.clone();
+        let index = fs::resolve(delivery.state)?.join("publish.index");
+        fs::create_private_directories(delivery.state)?;
+        let git =
+            Git::at(&top).writing().with_env("GIT_INDEX_FILE", index).until(Rc::new(move || brake.paused().is_some()));
+        Ok(Desk {
+            ledger: Ledger::of(delivery.state, &destination.branch, &destination.remote),
+            deadline: Instant::now() + Duration::from_millis(destination.timeout_ms),
+            delivery,
+            top,
+            git_dir,
+            git,
+            paths,
+            notices: Vec::new(),
+            conflicts: Vec::new(),
+        })
+    }
+
+    /// Whatever became of it is noted, and a failure is said so that a person can act on it.
+    pub fn close(mut self, done: Result<String, Trouble>) -> Result<Delivered, Trouble> {
+        let done = match (done, self.delivery.brake.pressed()) {
+            (Ok(detail), _) => Ok(detail),
+            // A process that was ended by the brake did not fail.
+            (Err(_), Some(stop)) => Err(Trouble::Stopped(stop)),
+            (Err(Trouble::Failed(error)), None) => {
+                Err(Trouble::Failed(trouble::explain(error, self.delivery.destination)))
+            }
+            (Err(stopped), None) => Err(stopped),
+        };
+        match &done {
+            Ok(_) => self.ledger.due.clear(),
+            Err(Trouble::Failed(error)) => self.ledger.due = text::one_line(error.message(), 200),
+            Err(Trouble::Stopped(stop)) => self.ledger.due = stop.error().one_line(),
+        }
+        self.ledger.write(self.delivery.state)?;
+        let detail = done?;
+        Ok(Delivered { detail, notices: self.notices, conflicts: self.conflicts })
+    }
+
+    /// git with what is left of the time.
+    fn git(&self) -> Git {
+        self.git.clone().within(self.left())
+    }
+
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
+    }
+
+    fn branch(&self) -> &str {
+        &self.delivery.destination.branch
+    }
+
+    fn remote(&self) -> &str {
+        &self.delivery.destination.remote
+    }
+
+    fn branch_ref(&self) -> String {
+        format!("refs/heads/{}", self.branch())
+    }
+
+    /// Where what was fetched is kept, away from the user's own refs.
+    fn fetched_ref(&self) -> String {
+        format!("refs/agent-handover/{}/{}", self.remote(), self.branch())
+    }
+
+    fn stop_if_pressed(&self) -> Result<(), Trouble> {
+        self.delivery.brake.pressed().map_or(Ok(()), |stop| Err(Trouble::Stopped(stop)))
+    }
+
+    pub fn publish(&mut self) -> Result<String, Trouble> {
+        let tip = self.git().tip(self.branch())?;
+        match self.whose(tip.as_ref())? {
+            Branch::Own => self.publish_own(tip),
+            Branch::Shared { is_checked_out } => self.publish_shared(tip, is_checked_out),
+        }
+    }
+
+    fn whose(&mut self, tip: Option<&Tip>) -> Result<Branch> {
+        let is_checked_out = match tip {
+            Some(tip) => tip.checked_out.as_ref().is_some_and(|place| is_same(place, &self.top)),
+            // A branch without a commit may be checked out already.
+            None => std::fs::read_to_string(self.git_dir.join("HEAD"))
+                .is_ok_and(|head| head.trim() == format!("ref: {}", self.branch_ref())),
+        };
+        if is_checked_out {
+            return Ok(Branch::Shared { is_checked_out });
+        }
+        if let Some(place) = tip.and_then(|tip| tip.checked_out.as_ref()) {
+            return Err(Error::failed(format!(
+                "the branch `{}` is checked out in `{}`, whose files would not follow",
+                self.branch(),
+                place.display()
+            ))
+            .hint("switch to another branch there, then `agent-handover push`"));
+        }
+        if let Some(tip) = tip.filter(|_| !self.ledger.is_own) {
+            let is_ours = |name: &PathBuf| self.paths.iter().any(|path| path.starts_with(name));
+            if !self.git().top_names(&tip.tree)?.iter().all(is_ours) {
+                return Ok(Branch::Shared { is_checked_out });
+            }
+        }
+        self.ledger.is_own = true;
+        Ok(Branch::Own)
+    }
+
+    // ---- a branch of our own ------------------------------------------------------------------------------------
+
+    fn publish_own(&mut self, mut tip: Option<Tip>) -> Result<String, Trouble> {
+        let mut theirs: Option<String> = None;
+        // Where a branch is not known yet, another machine may have begun it.
+        if tip.is_none() && self.ledger.synced.is_empty() && self.delivery.destination.push {
+            match self.git().fetch(self.remote(), self.branch(), &self.fetched_ref()) {
+                Ok(found) => theirs = found,
+                // What is said is committed all the same, and the failure is told by the push.
+                Err(error) => tracing::debug!(error = error.one_line(), "no look at the remote"),
+            }
+        }
+        for round in 0.. {
+            self.stop_if_pressed()?;
+            if let Some(theirs) = &theirs {
+                self.absorb(theirs)?;
+            }
+            if let Some(tip) = tip.as_ref().filter(|tip| tip.commit != self.ledger.synced) {
+                self.absorb(&tip.commit.clone())?;
+            }
+            let Some(commit) = self.commit(tip.as_ref(), theirs.as_deref())? else {
+                tip = self.git().tip(self.branch())?;
+                continue;
+            };
+            if !self.delivery.destination.push {
+                return Ok(format!("committed {} on `{}`; not pushed", short(&commit), self.branch()));
+            }
+            self.stop_if_pressed()?;
+            match self.git().push(self.remote(), &commit, self.branch()) {
+                Ok(()) => {}
+                Err(error) if trouble::is_rejected(&error) => {
+                    self.wait_a_little(round, error)?;
+                    theirs = self.fetch()?;
+                    tip = self.git().tip(self.branch())?;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            }
+            if self.has_arrived(&commit)? {
+                return Ok(format!("{} is on {}/{}", short(&commit), self.remote(), self.branch()));
+            }
+            self.wait_a_little(round, Error::failed("the remote branch does not have what was pushed"))?;
+            theirs = self.fetch()?;
+            tip = self.git().tip(self.branch())?;
+        }
+        Err(Error::bug("there is no end to the rounds").into())
+    }
+
+    /// Asks the remote whether it has the commit, alone or below others.
+    fn has_arrived(&mut self, commit: &str) -> Result<bool> {
+        let found = self.git().remote_tip(self.remote(), self.branch())?;
+        let arrived = match &found {
+            Some(found) if found == commit => true,
+            Some(_) => match self.git().fetch(self.remote(), self.branch(), &self.fetched_ref())? {
+                Some(found) => self.git().is_ancestor(commit, &found)?,
+                None => false,
+            },
+            None => false,
+        };
+        if arrived {
+            commit.clone_into(&mut self.ledger.delivered);
+        }
+        Ok(arrived)
+    }
+
+    /// What the remote has, if that is news; and what a person should know about how it came to be there.
+    fn fetch(&mut self) -> Result<Option<String>> {
+        let found = self.git().fetch(self.remote(), self.branch(), &self.fetched_ref())?;
+        let delivered = self.ledger.delivered.clone();
+        if !delivered.is_empty() {
+            match &found {
+                None => self.notices.push(format!(
+                    "{} had lost the branch `{}`; the files here are as they were",
+                    self.remote(),
+                    self.branch()
+                )),
+                Some(found) if !self.git().is_ancestor(&delivered, found)? => self.notices.push(format!(
+                    "`{}` on {} was moved by force; the files here have kept what they had",
+                    self.branch(),
+                    self.remote()
+                )),
+                Some(_) => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// Longer after each round and a little at random, so that machines that met do not meet again; until the time is up.
+    fn wait_a_little(&self, round: u32, error: Error) -> Result<(), Trouble> {
+        let mut random = [0u8];
+        let _ = getrandom::fill(&mut random);
+        let wait = Duration::from_millis((20 << round.min(5)) + (u64::from(random[0]) << round.min(4)) / 8);
+        if self.left() <= wait {
+            return Err(error.into());
+        }
+        let start = Instant::now();
+        while start.elapsed() < wait {
+            self.stop_if_pressed()?;
+            std::thread::sleep(wait.saturating_sub(start.elapsed()).min(Duration::from_millis(50)));
+        }
+        Ok(())
+    }
+
+    pub fn pull(&mut self) -> Result<String, Trouble> {
+        let tip = self.git().tip(self.branch())?;
+        if let Branch::Shared { .. } = self.whose(tip.as_ref())? {
+            return Err(Error::failed(format!("the branch `{}` holds the code, too", self.branch()))
+                .hint("use `git pull`; only a branch of its own is merged here")
+                .into());
+        }
+        let Some(theirs) = self.fetch()? else {
+            if !self.ledger.delivered.is_empty() {
+                let gone = format!("{} has no branch `{}` any more", self.remote(), self.branch());
+                let error = Error::failed(gone).hint("`agent-handover push` makes it anew from the files here");
+                return Err(error.into());
+            }
+            return Ok(format!("{} has no branch `{}` yet", self.remote(), self.branch()));
+        };
+        if let Some(tip) = tip.as_ref().filter(|tip| tip.commit != self.ledger.synced) {
+            self.absorb(&tip.commit.clone())?;
+        }
+        if theirs != self.ledger.synced {
+            self.absorb(&theirs)?;
+        }
+        theirs.clone_into(&mut self.ledger.delivered);
+        let local = tip.as_ref().map(|tip| tip.commit.clone());
+        let is_behind = match &local {
+            Some(local) => self.git().is_ancestor(local, &theirs)?,
+            None => true,
+        };
+        if is_behind {
+            if local.as_ref() != Some(&theirs) && !self.move_branch(&theirs, local.as_deref())? {
+                return Err(Error::failed("another process moved the branch meanwhile").hint("pull again").into());
+            }
+        } else if !self.git().is_ancestor(&theirs, local.as_deref().unwrap_or_default())?
+            && self.commit(tip.as_ref(), Some(&theirs))?.is_none()
+        {
+            return Err(Error::failed("another process moved the branch meanwhile").hint("pull again").into());
+        }
+        Ok(format!("{} of {}/{} is here", short(&theirs), self.remote(), self.branch()))
+    }
+
+    fn move_branch(&mut self, commit: &str, from: Option<&str>) -> Result<bool> {
+        let name = self.branch_ref();
+        let moved = self.unless_locked(|desk| desk.git().move_ref(&name, commit, from))?;
+        if moved {
+            commit.clone_into(&mut self.ledger.synced);
+            // The files and the branch agree from here on; who is killed before this is written only compares again.
+            self.ledger.write(self.delivery.state)?;
+        }
+        Ok(moved)
+    }
+
+    // ---- a branch with the code on it ---------------------------------------------------------------------------
+
+    fn publish_shared(&mut self, tip: Option<Tip>, is_checked_out: bool) -> Result<String, Trouble> {
+        if is_checked_out && let Some((_, what)) = IN_PROGRESS.iter().find(|(name, _)| self.git_dir.join(name).exists())
+        {
+            let message = format!("{what} is in progress on `{}`, and nothing is committed into it", self.branch());
+            return Err(Error::failed(message).hint("finish it, then `agent-handover push`").into());
+        }
+        let Some(commit) = self.commit(tip.as_ref(), None)? else {
+            return Err(Error::failed(format!("`{}` moved while it was being committed to", self.branch()))
+                .hint("`agent-handover push` tries again")
+                .into());
+        };
+        if is_checked_out {
+            self.bring_index_along(&commit)?;
+        }
+        if !self.delivery.destination.push {
+            return Ok(format!("committed {} on `{}`; not pushed", short(&commit), self.branch()));
+        }
+        self.stop_if_pressed()?;
+        self.ledger.travels.clear();
+        let there = self.git().fetch(self.remote(), self.branch(), &self.fetched_ref())?;
+        let Some(there) = there else { return Ok(self.travels(&commit)) };
+        if !self.git().is_ancestor(&commit, &there)? {
+            if !self.git().is_ancestor(&there, &commit)? {
+                return Err(Error::failed(format!("`{}` on {} has moved on", self.branch(), self.remote()))
+                    .hint(format!("`git pull` on `{}`, then `agent-handover push`", self.branch()))
+                    .into());
+            }
+            if self.git().runs_between(&there, &commit)?.iter().any(String::is_empty) {
+                return Ok(self.travels(&commit));
+            }
+            self.stop_if_pressed()?;
+            self.git().push(self.remote(), &commit, self.branch())?;
+            if !self.has_arrived(&commit)? {
+                return Err(Error::failed(format!("{} does not have what was pushed", self.remote()))
+                    .hint("`agent-handover push` tries again")
+                    .into());
+            }
+        }
+        commit.clone_into(&mut self.ledger.delivered);
+        Ok(format!("{} is on {}/{}", short(&commit), self.remote(), self.branch()))
+    }
+
+    /// Commits of the user's lie between the remote and ours: pushing ours would push theirs.
+    fn travels(&mut self, commit: &str) -> String {
+        self.ledger.travels = format!("{} on `{}` travels with your next push", short(commit), self.branch());
+        format!("committed; {}", self.ledger.travels)
+    }
+
+    /// The user's index gets the entries of our paths, so that `git status` shows no change that nobody made.
+    fn bring_index_along(&mut self, commit: &str) -> Result<()> {
+        let pathspecs = self.pathspecs();
+        let git = Git::at(&self.top).writing().within(self.left());
+        if git.index_is_at(commit, &pathspecs)? {
+            return Ok(());
+        }
+        self.unless_locked(|_| git.reset_paths(commit, &pathspecs))
+    }
+
+    // ---- what both do -------------------------------------------------------------------------------------------
+
+    /// Commits the files as they are. The answer is the commit that has them, new or not; `None` if somebody else moved
+    /// the branch meanwhile.
+    fn commit(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<Option<String>, Trouble> {
+        let tree = self.tree(tip)?;
+        let theirs = match (tip, theirs) {
+            // What is below our tip already is no second parent.
+            (Some(tip), Some(theirs)) if self.git().is_ancestor(theirs, &tip.commit)? => None,
+            (_, theirs) => theirs,
+        };
+        if let Some(tip) = tip.filter(|tip| tip.tree == tree && theirs.is_none()) {
+            tip.commit.clone_into(&mut self.ledger.synced);
+            return Ok(Some(tip.commit.clone()));
+        }
+        let their_tree = theirs.map(|theirs| self.git().tree_of(theirs)).transpose()?;
+        let is_behind = match (tip, theirs) {
+            (Some(tip), Some(theirs)) => self.git().is_ancestor(&tip.commit, theirs)?,
+            (None, Some(_)) => true,
+            _ => false,
+        };
+        let old = tip.map(|tip| tip.commit.as_str());
+        if let Some(theirs) = theirs.filter(|_| is_behind && their_tree.as_deref() == Some(&tree)) {
+            return Ok(self.move_branch(theirs, old)?.then(|| theirs.to_owned()));
+        }
+        self.refuse_secrets(their_tree.as_deref().or(tip.map(|tip| tip.tree.as_str())), &tree)?;
+        let mut parents: Vec<&str> = Vec::new();
+        parents.extend(old.filter(|_| !is_behind));
+        parents.extend(theirs);
+        let message = format!("{}\n\nHandover-Run: {}\n", self.delivery.message.trim(), self.delivery.run);
+        let sign = self.git().signs()?;
+        let commit = match self.git().commit_tree(&tree, &parents, &message, sign) {
+            Err(error) if is_nobody(&error) => {
+                let git = NOBODY.iter().fold(self.git(), |git, (name, value)| git.with_env(name, *value));
+                git.commit_tree(&tree, &parents, &message, sign)?
+            }
+            commit => commit?,
+        };
+        Ok(self.move_branch(&commit, old)?.then_some(commit))
+    }
+
+    /// The files as a tree, with whatever else is on the branch.
+    fn tree(&mut self, tip: Option<&Tip>) -> Result<String, Trouble> {
+        let build = |desk: &Desk<'_>| -> Result<String> {
+            let has_index = desk.delivery.state.join("publish.index").exists();
+            match tip {
+                // Our own index of last time knows what has not changed since.
+                _ if desk.ledger.is_own && has_index => {}
+                Some(tip) if !desk.ledger.is_own => desk.git().read_tree(Some(&tip.tree))?,
+                _ => desk.git().read_tree(None)?,
+            }
+            let pathspecs = desk.pathspecs();
+            if !pathspecs.is_empty() {
+                desk.git().add(&pathspecs)?;
+            }
+            desk.git().write_tree()
+        };
+        self.unless_locked(|desk| build(desk))
+            .or_else(|error| {
+                // A damaged index of ours is made anew; anything else fails the same way again.
+                let index = self.delivery.state.join("publish.index");
+                if index.exists() && !trouble::is_locked(&error) {
+                    fs::remove_file(&index)?;
+                    return build(self);
+                }
+                Err(error)
+            })
+            .map_err(Trouble::from)
+    }
+
+    /// What is on disk of our paths, and never the state directory or what a killed writer left.
+    fn pathspecs(&self) -> Vec<PathBuf> {
+        let magic = |magic: &str, path: &Path| {
+            let mut spec = std::ffi::OsString::from(magic);
+            spec.push(path);
+            PathBuf::from(spec)
+        };
+        let there = self.paths.iter().filter(|path| self.top.join(path).symlink_metadata().is_ok());
+        let mut specs: Vec<PathBuf> = there.map(|path| magic(":(top,literal)", path)).collect();
+        if specs.is_empty() {
+            return specs;
+        }
+        let state = fs::resolve(self.delivery.state).unwrap_or_else(|_| self.delivery.state.to_path_buf());
+        if let Ok(state) = state.strip_prefix(&self.top)
+            && self.paths.iter().any(|path| state.starts_with(path))
+        {
+            specs.push(magic(":(top,exclude,literal)", state));
+        }
+        specs.push(magic(":(top,exclude,glob)", Path::new(&format!("**/{}", fs::TEMPORARY_GLOB))));
+        specs
+    }
+
+    /// Looks into every file that is new in a tree before anything can send it away.
+    fn refuse_secrets(&self, old: Option<&str>, new: &str) -> Result<()> {
+        let differences = self.git().differences(old, new)?;
+        let changed: Vec<(&Difference, &str)> =
+            differences.iter().filter_map(|difference| Some((difference, difference.new.as_deref()?))).collect();
+        let ids: Vec<&str> = changed.iter().map(|(_, id)| *id).collect();
+        let mut leaks = Vec::new();
+        for ((difference, _), content) in changed.iter().zip(self.git().blobs(&ids)?) {
+            leaks.extend(acknowledge::leaks(&self.top, &difference.path, &content));
+        }
+        if leaks.is_empty() { Ok(()) } else { Err(secrets::refuse(&leaks)) }
+    }
+
+    /// Takes what a commit has into the files here.
+    fn absorb(&mut self, commit: &str) -> Result<()> {
+        let gone: Vec<PathBuf> = [self.delivery.memory, self.delivery.history]
+            .into_iter()
+            .filter(|directory| !directory.exists())
+            .filter_map(|directory| directory.strip_prefix(self.delivery.root).ok().map(Path::to_path_buf))
+            .collect();
+        // A directory that is gone as a whole was not emptied on purpose.
+        let base = match self.ledger.synced.as_str() {
+            "" => None,
+            _ if !gone.is_empty() => None,
+            synced => self.git().merge_base(synced, commit)?,
+        };
+        let differences = self.git().differences(base.as_deref(), commit)?;
+        let inside: Vec<&Difference> =
+            differences.iter().filter(|difference| self.is_published(&difference.path)).collect();
+        let ids: Vec<&str> =
+            inside.iter().flat_map(|found| [&found.old, &found.new]).flatten().map(String::as_str).collect();
+        let mut blobs = self.git().blobs(&ids)?.into_iter();
+        let (mut memory, mut history, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let real = |path: &Path| fs::resolve(path).unwrap_or_else(|_| path.to_path_buf());
+        let (memory_place, history_place) = (real(self.delivery.memory), real(self.delivery.history));
+        for difference in inside {
+            let mut blob = |id: &Option<String>| id.as_ref().and_then(|_| blobs.next());
+            let (base, now) = (blob(&difference.old), blob(&difference.new));
+            let path = self.top.join(&difference.path);
+            let theirs = |path: &Path| Theirs { path: path.to_path_buf(), base, now };
+            if let Ok(below) = path.strip_prefix(&memory_place) {
+                memory.push(theirs(below));
+            } else if let Ok(below) = path.strip_prefix(&history_place) {
+                history.push(theirs(below));
+            } else {
+                others.push(theirs(&difference.path));
+            }
+        }
+        let delivery = self.delivery;
+        let author = Author {
+            run: delivery.run,
+            step: "merge",
+            at: delivery.at,
+            agent: "",
+            tag: delivery.tag,
+            commit: "",
+            is_late: false,
+        };
+        self.conflicts.extend(Memory::at(memory_place).absorb(&author, delivery.categories, &memory)?);
+        self.conflicts.extend(History::at(history_place).absorb(&history)?);
+        for theirs in &others {
+            self.conflicts.extend(versions::take_over(&self.top, theirs)?);
+        }
+        Ok(())
+    }
+
+    /// Whether a path of a tree is one of ours: inside, and nothing that could lead out.
+    fn is_published(&self, path: &Path) -> bool {
+        let is_plain = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        let is_git = path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
+        is_plain && !is_git && self.paths.iter().any(|ours| path.starts_with(ours))
+    }
+
+    /// Waits for a lock of another git process, for a while.
+    fn unless_locked<T>(&mut self, act: impl Fn(&Desk<'_>) -> Result<T>) -> Result<T> {
+        let start = Instant::now();
+        loop {
+            match act(self) {
+                Err(error)
+                    if trouble::is_locked(&error)
+                        && start.elapsed() < PATIENCE.min(self.left())
+                        && self.delivery.brake.pressed().is_none() =>
+                {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || fs::resolve(one).is_ok_and(|one| one == other)
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
+/// Whether git does not know whose name to put on a commit.
+fn is_nobody(error: &Error) -> bool {
+    let said = error.causes().join("\n");
+    [
+        "Please tell me who you are",
+        "empty ident",
+        "no email was given",
+        "no name was given",
+        "auto-detection is disabled",
+    ]
+    .iter()
+    .any(|sign| said.contains(sign))
+}
+
+/// What is published, relative to the top of the work tree: inside it, and not all of it.
+fn published_paths(delivery: &Delivery<'_>, repository: &Path, top: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for path in &delivery.destination.paths {
+        let real = fs::resolve(&repository.join(path))?;
+        let below = real.strip_prefix(top).map_err(|_| {
+            Error::failed(format!("`{path}` is outside the repository `{}`", top.display()))
+                .hint("name paths inside it under `paths` of `[backend]`")
+        })?;
+        if below.as_os_str().is_empty() || below.starts_with(".git") {
+            return Err(Error::failed(format!("`{path}` cannot be published: it holds more than memory"))
+                .hint("name the memory and history directories under `paths` of `[backend]`"));
+        }
+        paths.push(below.to_path_buf());
+    }
+    Ok(paths)
+}

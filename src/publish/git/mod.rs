@@ -1,0 +1,38 @@
+//! Publishing through git, without touching the user's index, HEAD, work tree or hooks.
+//!
+//! The files here become a tree in an index of our own, a commit on the branch, and a push that counts only once the
+//! remote was asked. A branch that holds nothing but our files is shared by many machines: what they wrote is taken into
+//! the files here, by item, before ours goes on top.
+
+mod desk;
+mod ledger;
+mod trouble;
+
+pub use ledger::Ledger;
+
+use super::{Backend, Delivered, Delivery, Destination, Trouble};
+use desk::Desk;
+
+pub const BACKEND: Backend = Backend { name: "git", publish, preview };
+
+fn publish(delivery: &Delivery<'_>) -> Result<Delivered, Trouble> {
+    let mut desk = Desk::open(delivery)?;
+    let done = desk.publish();
+    desk.close(done)
+}
+
+/// Takes in what the remote has, and delivers nothing.
+pub fn pull(delivery: &Delivery<'_>) -> Result<Delivered, Trouble> {
+    let mut desk = Desk::open(delivery)?;
+    let done = desk.pull();
+    desk.close(done)
+}
+
+fn preview(destination: &Destination) -> String {
+    let Destination { branch, remote, .. } = destination;
+    let paths = destination.paths.join(" and ");
+    match destination.push {
+        true => format!("commit {paths} on the branch `{branch}` and push it to {remote}"),
+        false => format!("commit {paths} on the branch `{branch}`"),
+    }
+}

@@ -1,0 +1,563 @@
+//! Publishing through git: one machine, with a real bare remote. Names with a W are the Python tool's weaknesses.
+
+use std::path::{Path, PathBuf};
+
+use super::support::*;
+
+const CONFIG: &str = "[backend]\ntype = \"git\"\ntimeout = \"20s\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n\
+    [[step]]\nname = \"state\"\nkind = \"state\"\n[[step]]\nname = \"publish\"\nkind = \"publish\"\n";
+/// What the Python tool runs with.
+const PYTHON: &str = "[backend]\ntype = \"git\"\nbranch = \"main\"\nremote = \"origin\"\n";
+const BRANCH: &str = "agent-handover";
+
+/// A project with a history of its own and a bare remote.
+pub struct Site {
+    pub world: World,
+    remote: PathBuf,
+}
+
+impl Site {
+    pub fn new(config: &str) -> Site {
+        let world = World::new();
+        let remote = world.home().join("remote.git");
+        world.git(&["init", "--quiet", "--bare", "--initial-branch=main", remote.to_str().unwrap()]);
+        world.git(&["init", "--quiet", "--initial-branch=main"]);
+        world.git(&["config", "user.name", "A User"]);
+        world.git(&["config", "user.email", "user@example.com"]);
+        world.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
+        world.write("src.txt", "code\n");
+        world.write(".gitignore", "handover.toml\n");
+        world.git(&["add", "src.txt", ".gitignore"]);
+        world.git(&["commit", "--quiet", "-m", "code"]);
+        world.git(&["push", "--quiet", "origin", "main"]);
+        world.write("handover.toml", config);
+        Site { world, remote }
+    }
+
+    fn remote_git(&self, arguments: &[&str]) -> String {
+        let directory = format!("--git-dir={}", self.remote.display());
+        self.world.git(&[&[directory.as_str()], arguments].concat())
+    }
+
+    /// The commits of a branch of the remote, newest first.
+    fn remote_log(&self, branch: &str) -> Vec<String> {
+        if self.remote_git(&["for-each-ref", &format!("refs/heads/{branch}")]).is_empty() {
+            return Vec::new();
+        }
+        self.remote_git(&["log", "--format=%H", branch]).lines().map(str::to_owned).collect()
+    }
+
+    fn remote_file(&self, branch: &str, path: &str) -> String {
+        self.remote_git(&["show", &format!("{branch}:{path}")])
+    }
+
+    /// All that is the user's: status, index, HEAD, stash and reflog.
+    fn users(&self) -> Vec<String> {
+        let index = std::fs::read(self.world.path(".git/index")).unwrap();
+        vec![
+            self.world.git(&["status", "--porcelain=v2", "--branch"]),
+            self.world
+                .git(&["reflog", "--all", "--format=%gD %H %gs"])
+                .lines()
+                .filter(|line| !line.contains(BRANCH))
+                .collect(),
+            self.world.git(&["rev-parse", "HEAD"]),
+            self.world.git(&["symbolic-ref", "HEAD"]),
+            agent_handover::base::text::digest(&index, 16),
+        ]
+    }
+
+    fn break_remote(&self) {
+        self.world.git(&["remote", "set-url", "origin", "/nonexistent/remote.git"]);
+    }
+
+    fn mend_remote(&self) {
+        self.world.git(&["remote", "set-url", "origin", self.remote.to_str().unwrap()]);
+    }
+
+    /// A hook of the user's or of the server's.
+    fn hook(&self, directory: &Path, name: &str, script: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let path = directory.join("hooks").join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn server_hook(&self, script: &str) {
+        self.hook(&self.remote, "pre-receive", script);
+    }
+}
+
+#[test]
+fn the_branch_is_of_its_own_and_nothing_of_the_users_is_touched() {
+    let site = Site::new(CONFIG);
+    for name in [
+        "pre-commit",
+        "prepare-commit-msg",
+        "commit-msg",
+        "post-commit",
+        "pre-push",
+        "reference-transaction",
+        "post-checkout",
+    ] {
+        site.hook(&site.world.path(".git"), name, "touch \"$HOME/hook-ran\"");
+    }
+    site.world.write("staged.txt", "half done");
+    site.world.git(&["-c", "core.hooksPath=/dev/null", "add", "staged.txt"]);
+    site.world.write("src.txt", "changed\n");
+    let before = site.users();
+    site.world.run(&["run", "--note", "first"]).expect(0);
+    site.world.run(&["run", "--note", "second"]).expect(0);
+    assert_eq!(site.users(), before);
+    assert!(!site.world.home().join("hook-ran").exists(), "a hook of the user's ran");
+    assert_eq!(site.remote_log(BRANCH).len(), 2);
+    let files = site.remote_git(&["ls-tree", "-r", "--name-only", BRANCH]);
+    assert_eq!(files, "memory/layer1/2026-11/general-2026-11-15.md\nmemory/layer2/current-state.md\n");
+    assert_eq!(site.remote_file(BRANCH, NOTES), site.world.read(NOTES));
+    let shared = site.remote_git(&["rev-list", "--count", BRANCH, "--not", "main"]);
+    assert_eq!(shared.trim(), "2", "it shares no history with the code");
+    let commit = site.remote_git(&["log", "-1", "--format=%an %ae%n%B", BRANCH]);
+    assert!(
+        commit.starts_with("A User user@example.com\nhandover: general 2026-11-15\n\nHandover-Run: 01"),
+        "{commit}"
+    );
+    site.world.run(&["check"]).expect(2);
+    assert!(!site.world.run(&["status"]).expect(0).stdout.contains("due"));
+}
+
+/// W2: the second try said "nothing to commit", reported success and never pushed.
+#[test]
+fn w2_a_commit_that_was_not_pushed_is_pushed_later() {
+    let site = Site::new(CONFIG);
+    site.break_remote();
+    let output = site.world.run(&["run", "--note", "n1"]).expect(1);
+    assert!(
+        output.stderr.contains("there is no remote `origin` here, or no repository behind it"),
+        "{}",
+        output.stderr
+    );
+    let check = site.world.run(&["check"]).expect(1);
+    assert!(check.stdout.contains("a push is due"), "{}", check.stdout);
+    site.world.run(&["run", "--resume"]).expect(1);
+    assert_eq!(site.remote_log(BRANCH), [""; 0]);
+    site.mend_remote();
+    site.world.run(&["run", "--resume"]).expect(0);
+    assert_eq!(site.remote_log(BRANCH).len(), 1, "one commit, however often it was tried");
+    assert!(site.remote_file(BRANCH, NOTES).contains("\nn1\n"));
+    assert!(!site.world.run(&["check"]).expect(2).stdout.contains("due"));
+}
+
+/// W3, W4: other files of the user's made publishing fail for ever.
+#[test]
+fn w3_w4_other_files_do_not_matter() {
+    let site = Site::new(CONFIG);
+    site.world.write("scratch.txt", "untracked");
+    site.world.run(&["run", "--note", "same"]).expect(0);
+    site.world.write("src.txt", "modified");
+    site.world.run(&["run", "--note", "same", "--current-state", "same"]).expect(0);
+    site.world.run(&["push"]).expect(0);
+    assert_eq!(site.remote_log(BRANCH).len(), 2, "what is there already is not committed again");
+}
+
+/// W5: messages in another language were not understood.
+#[test]
+fn w5_the_users_language_does_not_matter() {
+    let site = Site::new(CONFIG);
+    for _ in 0..2 {
+        let mut command = site.world.command(&["run", "--note", "x"]);
+        finish(command.env("LC_ALL", "de_DE.UTF-8").env("LANGUAGE", "de")).expect(0);
+    }
+}
+
+/// W6: after a rejected push and a `git pull` of the user's, success was reported and nothing pushed.
+#[test]
+fn w6_a_remote_that_moved_is_waited_for_and_nothing_is_claimed() {
+    let site = Site::new(PYTHON);
+    site.world.run(&["run", "--note", "one"]).expect(0);
+    let other = site.world.home().join("other");
+    site.world.git(&["clone", "--quiet", site.remote.to_str().unwrap(), other.to_str().unwrap()]);
+    let in_other = ["-C", other.to_str().unwrap(), "-c", "user.name=o", "-c", "user.email=o@o"];
+    site.world.git(&[&in_other[..], &["commit", "--quiet", "--allow-empty", "-m", "theirs"]].concat());
+    site.world.git(&[&in_other[..], &["push", "--quiet", "origin", "main"]].concat());
+    let output = site.world.run(&["run", "--note", "two"]).expect(1);
+    assert!(output.stderr.contains("`main` on origin has moved on"), "{}", output.stderr);
+    assert!(output.stderr.contains("`git pull` on `main`, then `agent-handover push`"), "{}", output.stderr);
+    site.world.git(&["pull", "--quiet", "--no-rebase", "--no-edit", "origin", "main"]);
+    // The merge is the user's, so it is theirs to push, and that is said.
+    site.world.run(&["run", "--resume"]).expect(0);
+    let status = site.world.run(&["status"]).expect(0).stdout;
+    assert!(status.contains("travels with your next push"), "{status}");
+    site.world.git(&["push", "--quiet", "origin", "main"]);
+    site.world.run(&["push"]).expect(0);
+    assert!(!site.world.run(&["status"]).expect(0).stdout.contains("travels"));
+    assert!(site.remote_file("main", NOTES).contains("\ntwo\n"));
+}
+
+/// W7: on another branch the commit landed there, and a push of `main` said "up to date".
+#[test]
+fn w7_the_commit_lands_on_the_branch_that_was_named() {
+    for detach in [false, true] {
+        let site = Site::new(PYTHON);
+        match detach {
+            false => site.world.git(&["checkout", "--quiet", "-b", "feature"]),
+            true => site.world.git(&["checkout", "--quiet", "--detach"]),
+        };
+        let head = site.world.git(&["rev-parse", "HEAD"]);
+        site.world.run(&["run", "--note", "x"]).expect(0);
+        assert_eq!(site.world.git(&["rev-parse", "HEAD"]), head);
+        assert_eq!(site.world.git(&["status", "--porcelain"]), "");
+        assert!(site.remote_file("main", NOTES).contains("\nx\n"));
+        assert_eq!(site.remote_file("main", "src.txt"), "code\n", "the code stays on it");
+        assert_eq!(site.remote_log("main").len(), 2);
+    }
+}
+
+/// W9: what the user had staged was committed and pushed.
+#[test]
+fn w9_what_is_staged_stays_staged_also_on_the_checked_out_branch() {
+    let site = Site::new(PYTHON);
+    site.world.write("half-done.py", "x");
+    site.world.git(&["add", "half-done.py"]);
+    site.world.run(&["run", "--note", "x"]).expect(0);
+    assert_eq!(site.world.git(&["status", "--porcelain"]), "A  half-done.py\n", "and no phantom changes");
+    let files = site.world.git(&["show", "--stat", "--format=", "--name-only", "HEAD"]);
+    assert_eq!(files, "memory/layer1/2026-11/general-2026-11-15.md\nmemory/layer2/current-state.md\n");
+    assert_eq!(site.remote_log("main")[0], site.world.git(&["rev-parse", "HEAD"]).trim());
+    assert_eq!(site.world.git(&["log", "-1", "--format=%s"]).trim(), "handover: general session");
+    // A second run changes files that are tracked by now.
+    site.world.run(&["run", "--note", "y"]).expect(0);
+    assert_eq!(site.world.git(&["status", "--porcelain"]), "A  half-done.py\n");
+}
+
+/// W9 for commits: ours is not pushed if that would push the user's.
+#[test]
+fn commits_of_the_users_are_never_pushed_along() {
+    let site = Site::new(PYTHON);
+    site.world.git(&["commit", "--quiet", "--allow-empty", "-m", "not ready"]);
+    let output = site.world.run(&["run", "--note", "x"]).expect(0);
+    assert!(output.stderr.contains("travels with your next push"), "{}", output.stderr);
+    assert_eq!(site.remote_log("main").len(), 1);
+    assert!(site.world.run(&["status", "--json"]).expect(0).json()["travels"].is_string());
+    site.world.run(&["check"]).expect(2);
+}
+
+/// W10: a merge in progress was concluded by the handover.
+#[test]
+fn w10_a_merge_in_progress_is_left_alone() {
+    let site = Site::new(PYTHON);
+    site.world.git(&["checkout", "--quiet", "-b", "side"]);
+    site.world.write("src.txt", "side\n");
+    site.world.git(&["commit", "--quiet", "-am", "side"]);
+    site.world.git(&["checkout", "--quiet", "main"]);
+    site.world.write("src.txt", "main\n");
+    site.world.git(&["commit", "--quiet", "-am", "main"]);
+    let merge = site.world.clean("git").args(["merge", "--quiet", "side"]).output().unwrap();
+    assert!(!merge.status.success());
+    site.world.write("src.txt", "resolved\n");
+    site.world.git(&["add", "src.txt"]);
+    let head = site.world.git(&["rev-parse", "HEAD"]);
+    let output = site.world.run(&["run", "--note", "x"]).expect(1);
+    assert!(output.stderr.contains("a merge is in progress on `main`"), "{}", output.stderr);
+    assert!(site.world.exists(".git/MERGE_HEAD"));
+    assert_eq!(site.world.git(&["rev-parse", "HEAD"]), head);
+    site.world.git(&["commit", "--quiet", "--no-edit"]);
+    site.world.run(&["run", "--resume"]).expect(0);
+    assert_eq!(site.world.git(&["rev-list", "--count", "--merges", "HEAD"]).trim(), "1");
+    // A branch of its own has nothing to do with it.
+    let own = Site::new(CONFIG);
+    own.world.write(".git/rebase-merge/interactive", "");
+    own.world.run(&["run", "--note", "x"]).expect(0);
+}
+
+/// W20: concurrent runs lost notes and failed at git's locks.
+#[test]
+fn w20_runs_at_the_same_time_all_arrive() {
+    let site = Site::new(CONFIG);
+    let children: Vec<_> = (0..4).map(|n| site.world.start(&["run", "--note", &format!("agent {n}")])).collect();
+    for child in children {
+        let output = output(child);
+        assert!([0, 4].contains(&output.code), "{}", output.seen());
+    }
+    wait_until("all to be done", || site.world.run(&["check"]).code == 2);
+    let notes = site.remote_file(BRANCH, NOTES);
+    for n in 0..4 {
+        assert!(notes.contains(&format!("\nagent {n}\n")), "{notes}");
+    }
+}
+
+/// W21: memory that git ignores could not be published.
+#[test]
+fn w21_ignored_memory_is_published_and_the_state_directory_never() {
+    let site = Site::new(CONFIG);
+    site.world.write(".gitignore", "memory/\nhandover.toml\n.agent-handover\n");
+    site.world.run(&["run", "--note", "x"]).expect(0);
+    assert!(site.remote_file(BRANCH, NOTES).contains("\nx\n"));
+    site.world.write("handover.toml", CONFIG.replace("timeout", "paths = [\".\"]\ntimeout"));
+    let output = site.world.run(&["run", "--note", "y"]).expect(1);
+    assert!(output.stderr.contains("`.` cannot be published"), "{}", output.stderr);
+    let inside = Site::new(&format!("[handover]\nstate_dir = \"memory/state\"\n{CONFIG}"));
+    inside.world.run(&["run", "--note", "x"]).expect(0);
+    let files = inside.remote_git(&["ls-tree", "-r", "--name-only", BRANCH]);
+    assert!(!files.contains("state/"), "{files}");
+}
+
+/// W22: every failure of git was one bare sentence.
+#[test]
+fn w22_every_failure_says_what_it_is_and_what_to_do() {
+    // No identity: a neutral one.
+    let site = Site::new(CONFIG);
+    site.world.git(&["config", "--unset", "user.name"]);
+    site.world.git(&["config", "--unset", "user.email"]);
+    site.world.run(&["run", "--note", "x"]).expect(0);
+    let author = site.remote_git(&["log", "-1", "--format=%an <%ae>", BRANCH]);
+    assert_eq!(author.trim(), "agent-handover <agent-handover@localhost>");
+    // Refused by the server's hook, whose words are shown.
+    site.server_hook("echo 'no memory on fridays' >&2; exit 1");
+    let output = site.world.run(&["run", "--note", "y"]).expect(1);
+    assert!(output.stderr.contains("a hook of origin refused the push"), "{}", output.stderr);
+    assert!(output.stderr.contains("no memory on fridays"), "{}", output.stderr);
+    site.server_hook("exit 0");
+    // One delivery settles both.
+    site.world.run(&["run", "--note", "z"]).expect(0);
+    site.world.run(&["check"]).expect(2);
+    // A lock of another process is waited for, and then named.
+    std::fs::write(site.world.path(".git/refs/heads/agent-handover.lock"), "").unwrap();
+    site.world.write("handover.toml", CONFIG.replace("20s", "1s"));
+    let output = site.world.run(&["run", "--note", "locked"]).expect(1);
+    assert!(output.stderr.contains("another git process holds a lock"), "{}", output.stderr);
+    std::fs::remove_file(site.world.path(".git/refs/heads/agent-handover.lock")).unwrap();
+    site.world.run(&["push"]).expect(0);
+    // No git at all.
+    let mut command = site.world.command(&["run", "--note", "w"]);
+    let output = finish(command.env("PATH", "/nonexistent")).expect(1);
+    assert!(output.stderr.contains("git is not installed"), "{}", output.stderr);
+}
+
+/// W23: a PAUSE that came during the commit did not stop the push.
+#[test]
+fn w23_a_pause_between_commit_and_push_stops_the_push() {
+    let site = Site::new(CONFIG);
+    let path = site.world.stand_in_for_git("case \" $* \" in *' update-ref '*) \"$GIT\" \"$@\"; code=$?; touch PAUSE; exit $code;; *) exec \"$GIT\" \"$@\";; esac");
+    let mut command = site.world.command(&["run", "--note", "x"]);
+    finish(command.env("PATH", &path)).expect(3);
+    assert_eq!(site.remote_log(BRANCH), [""; 0]);
+    site.world.run(&["push"]).expect(3);
+    site.world.run(&["unpause"]).expect(0);
+    site.world.run(&["push"]).expect(0);
+    assert_eq!(site.remote_log(BRANCH).len(), 1);
+    site.world.run(&["check"]).expect(2);
+}
+
+#[test]
+fn a_push_in_flight_is_ended_by_a_pause_and_asked_about_later() {
+    let site = Site::new(CONFIG);
+    site.server_hook("touch \"$HOME/pushing\"; sleep 30");
+    let child = site.world.start(&["run", "--note", "x"]);
+    wait_until("the push", || site.world.home().join("pushing").exists());
+    site.world.write("PAUSE", "");
+    output(child).expect(3);
+    site.server_hook("exit 0");
+    site.world.run(&["unpause"]).expect(0);
+    site.world.run(&["run", "--resume"]).expect(0);
+    assert_eq!(site.remote_log(BRANCH).len(), 1);
+}
+
+#[test]
+fn remotes_that_hang_vanish_or_are_slow_are_bounded_and_delivered_later() {
+    let site = Site::new(&CONFIG.replace("20s", "1s"));
+    // Hangs: a transport that never answers.
+    site.world.git(&["config", "core.sshCommand", "sleep 60 #"]);
+    site.world.git(&["remote", "set-url", "origin", "ssh://example.invalid/x.git"]);
+    let output = site.world.run(&["run", "--note", "one"]).expect(1);
+    assert!(output.stderr.contains("origin did not answer in time"), "{}", output.stderr);
+    // Vanished: a host that is not there, with a password in its address that nobody sees.
+    let url = format!("http://{}:{}@127.0.0.1:1/x.git", "user", "hunter22");
+    site.world.git(&["remote", "set-url", "origin", &url]);
+    let output = site.world.run(&["run", "--note", "two"]).expect(1);
+    assert!(output.stderr.contains("origin cannot be reached"), "{}", output.stderr);
+    assert!(!output.stderr.contains("hunter22"), "{}", output.stderr);
+    let everything = site.world.everything();
+    let leaked: Vec<_> = everything
+        .iter()
+        .filter(|(path, text)| path.starts_with(".agent-handover") && text.contains("hunter22"))
+        .collect();
+    assert!(leaked.is_empty(), "{leaked:?}");
+    // Slow, but within its time.
+    site.mend_remote();
+    site.world.write("handover.toml", CONFIG);
+    site.server_hook("sleep 1");
+    // One delivery settles all three.
+    site.world.run(&["run", "--note", "three"]).expect(0);
+    site.world.run(&["check"]).expect(2);
+    let notes = site.remote_file(BRANCH, NOTES);
+    assert!(["one", "two", "three"].iter().all(|note| notes.contains(&format!("\n{note}\n"))), "{notes}");
+}
+
+#[test]
+fn offline_is_normal_where_the_config_says_so() {
+    let site = Site::new(&CONFIG.replace("kind = \"publish\"\n", "kind = \"publish\"\non_failure = \"continue\"\n"));
+    site.break_remote();
+    site.world.run(&["run", "--note", "x"]).expect(0);
+    let check = site.world.run(&["check"]).expect(2);
+    assert!(check.stdout.contains("; a push is due (there is no remote `origin` here"), "{}", check.stdout);
+    assert!(site.world.run(&["check", "--json"]).expect(2).json()["due"].is_string());
+    site.mend_remote();
+    let output = site.world.run(&["push"]).expect(0);
+    assert!(output.stdout.contains("is on origin/agent-handover"), "{}", output.stdout);
+    assert!(!site.world.run(&["check"]).expect(2).stdout.contains("due"));
+}
+
+#[test]
+fn without_a_push_it_is_committed_and_said_so() {
+    let site = Site::new(CONFIG);
+    let output = site.world.run(&["run", "--note", "x", "--no-push"]).expect(0);
+    assert!(output.stderr.contains("not pushed"), "{}", output.stderr);
+    assert_eq!(site.remote_log(BRANCH), [""; 0]);
+    assert_eq!(site.world.git(&["rev-list", "--count", BRANCH]).trim(), "1");
+    site.world.write("handover.toml", CONFIG.replace("timeout", "push = false\ntimeout"));
+    site.world.git(&["remote", "remove", "origin"]);
+    site.world.run(&["run", "--note", "y"]).expect(0);
+    let null = World::new();
+    assert!(null.run(&["push"]).expect(64).stderr.contains("the backend of this project is `null`"));
+}
+
+/// SIGKILL anywhere between first write and recorded done: one commit with the run's content on the remote after the resume.
+#[test]
+fn killed_anywhere_exactly_one_commit_arrives_and_the_user_notices_nothing() {
+    for config in [CONFIG, PYTHON] {
+        let branch = if config == PYTHON { "main" } else { BRANCH };
+        for point in ["process.started", "process.ended", "fs.replaced", "step.acted", "checkpoint.intended"] {
+            for nth in 1.. {
+                let site = Site::new(config);
+                site.world.run(&["run", "--note", "before"]).expect(0);
+                site.world.write("staged.txt", "x");
+                site.world.git(&["add", "staged.txt"]);
+                let before = (site.users(), site.remote_log(branch).len());
+                let mut command = site.world.command(&["run", "--note", "the note"]);
+                command.env("AGENT_HANDOVER_TEST_FAULT", format!("{point}:{nth}=kill"));
+                let case = format!("{branch}: {point}:{nth}");
+                if finish(&mut command).code != 128 + 9 {
+                    break;
+                }
+                // Whoever was killed left no child at work that could still change something.
+                let again = if site.world.run(&["check"]).code == 1 {
+                    &["run", "--resume"][..]
+                } else {
+                    &["run", "--note", "the note"]
+                };
+                site.world.run(again).expect(0);
+                assert_eq!(site.remote_log(branch).len(), before.1 + 1, "{case}");
+                assert_eq!(site.remote_file(branch, NOTES).matches("\nthe note\n").count(), 1, "{case}");
+                match config == PYTHON {
+                    false => assert_eq!(site.users(), before.0, "{case}"),
+                    true => assert_eq!(site.world.git(&["status", "--porcelain"]), "A  staged.txt\n", "{case}"),
+                }
+                assert_eq!(site.world.strays(), [""; 0], "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn secrets_do_not_travel_and_an_acknowledgement_is_for_one_content() {
+    let site = Site::new(CONFIG);
+    let key = ["AKIA", "IOSFODNN7EXAMPLQ"].concat();
+    site.world.write("memory/layer1/2026-11/hand-2026-11-01.md", format!("fine\nthe key is {key}\n"));
+    let output = site.world.run(&["run", "--note", "x"]).expect(5);
+    assert!(output.stderr.contains("memory/layer1/2026-11/hand-2026-11-01.md:2"), "{}", output.stderr);
+    assert!(!output.stderr.contains(&key));
+    assert_eq!(site.remote_log(BRANCH), [""; 0]);
+    assert_eq!(site.world.git(&["for-each-ref", "refs/heads/agent-handover"]), "", "it is not even committed");
+    site.world.run(&["check"]).expect(1);
+    site.world.run(&["allow", "--secret", "memory/layer1/2026-11/hand-2026-11-01.md"]).expect(0);
+    site.world.run(&["run", "--resume"]).expect(0);
+    assert_eq!(site.remote_log(BRANCH).len(), 1);
+    site.world.write("memory/layer1/2026-11/hand-2026-11-01.md", format!("other\nthe key is {key}\n"));
+    site.world.run(&["push"]).expect(5);
+    site.world.write("memory/layer1/2026-11/hand-2026-11-01.md", "no key any more\n");
+    site.world.run(&["push"]).expect(0);
+}
+
+#[test]
+fn a_symlink_is_not_followed_out_of_the_project() {
+    let site = Site::new(CONFIG);
+    site.world.run(&["run", "--note", "x"]).expect(0);
+    std::fs::write(site.world.home().join("private.txt"), "nobody's business").unwrap();
+    std::os::unix::fs::symlink(site.world.home().join("private.txt"), site.world.path("memory/link.md")).unwrap();
+    std::os::unix::fs::symlink(site.world.home(), site.world.path("memory/home")).unwrap();
+    site.world.run(&["push"]).expect(0);
+    let files = site.remote_git(&["ls-tree", "-r", BRANCH, "memory/link.md", "memory/home"]);
+    assert!(files.lines().all(|line| line.starts_with("120000 ")), "{files}");
+    let link = site.remote_file(BRANCH, "memory/link.md");
+    assert!(link.ends_with("/private.txt") && !link.contains("business"), "{link}");
+}
+
+#[test]
+fn a_wish_to_sign_is_honoured() {
+    let site = Site::new(CONFIG);
+    let program = site.world.home().join("gpg");
+    std::fs::write(&program, "#!/bin/sh\ncat > /dev/null\nprintf '\\n[GNUPG:] SIG_CREATED \\n' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    site.world.git(&["config", "gpg.program", program.to_str().unwrap()]);
+    site.world.git(&["config", "commit.gpgsign", "true"]);
+    site.world.run(&["run", "--note", "x"]).expect(0);
+    assert!(site.remote_git(&["cat-file", "commit", BRANCH]).contains("gpgsig "));
+    std::fs::write(&program, "#!/bin/sh\nexit 1\n").unwrap();
+    let output = site.world.run(&["run", "--note", "y"]).expect(1);
+    assert!(output.stderr.contains("could not be signed"), "{}", output.stderr);
+}
+
+#[test]
+fn a_publish_costs_so_many_git_processes() {
+    let site = Site::new(CONFIG);
+    site.world.run(&["run", "--note", "first"]).expect(0);
+    let path = site.world.stand_in_for_git("for word; do case $word in -c) ;; *=*) ;; *) echo $word >> \"$HOME/calls\"; break;; esac; done; exec \"$GIT\" \"$@\"");
+    let count = |arguments: &[&str]| {
+        let _ = std::fs::remove_file(site.world.home().join("calls"));
+        let mut command = site.world.command(arguments);
+        assert!([0, 2].contains(&finish(command.env("PATH", &path)).code));
+        std::fs::read_to_string(site.world.home().join("calls"))
+            .unwrap_or_default()
+            .lines()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(
+        count(&["run", "--note", "second"]),
+        "symbolic-ref rev-parse for-each-ref add write-tree diff-tree cat-file config commit-tree update-ref push ls-remote"
+    );
+    // Nothing new: looked, and asked the remote.
+    assert_eq!(count(&["push"]), "for-each-ref add write-tree push ls-remote");
+    assert_eq!(count(&["check"]).as_str(), "");
+}
+
+#[test]
+fn a_branch_that_is_checked_out_elsewhere_waits() {
+    let site = Site::new(CONFIG);
+    site.world.run(&["run", "--note", "x"]).expect(0);
+    let elsewhere = site.world.home().join("elsewhere");
+    site.world.git(&["worktree", "add", "--quiet", elsewhere.to_str().unwrap(), BRANCH]);
+    let output = site.world.run(&["run", "--note", "y"]).expect(1);
+    assert!(output.stderr.contains("is checked out in"), "{}", output.stderr);
+    site.world.git(&["worktree", "remove", elsewhere.to_str().unwrap()]);
+    site.world.run(&["run", "--resume"]).expect(0);
+}
+
+#[test]
+fn a_repository_without_a_commit_and_one_without_a_remote() {
+    let world = World::with_git();
+    world.write("handover.toml", CONFIG);
+    let output = world.run(&["run", "--note", "x"]).expect(1);
+    assert!(output.stderr.contains("there is no remote `origin` here"), "{}", output.stderr);
+    assert_eq!(world.git(&["rev-list", "--count", BRANCH]).trim(), "1", "it is committed all the same");
+    // The checked-out branch before its first commit.
+    let world = World::new();
+    world.git(&["init", "--quiet", "--initial-branch=main"]);
+    world.write("handover.toml", PYTHON.replace("type", "push = false\ntype"));
+    world.write("staged.txt", "x");
+    world.git(&["add", "staged.txt"]);
+    world.run(&["run", "--note", "x"]).expect(0);
+    assert_eq!(world.git(&["status", "--porcelain"]), "A  staged.txt\n?? handover.toml\n");
+    assert_eq!(world.git(&["rev-list", "--count", "main"]).trim(), "1");
+}
