@@ -16,6 +16,7 @@
 //! | 2 | [`history`] | the `.agent-history` protocol |
 //! | 2 | [`memory`] | the layers of Markdown |
 //! | 3 | [`facts`] | what the session did |
+//! | 3 | [`bundle`] | sealed handoffs that travel: sign, encrypt, import |
 //! | 3 | [`publish`] | backends |
 //! | 4 | [`steps`] | every step kind, one file each |
 //! | 5 | [`engine`] | plan, queue, resume, runner, events |
@@ -28,6 +29,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod base;
+pub mod bundle;
 pub mod checkpoint;
 pub mod cli;
 pub mod config;

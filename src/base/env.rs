@@ -58,3 +58,9 @@ pub fn get_text(name: &str) -> Option<String> {
 pub fn home() -> Option<std::path::PathBuf> {
     std::env::home_dir().filter(|home| home.is_absolute())
 }
+
+/// Where this user's own data of this program is, which no repository can reach.
+pub fn data_directory() -> Option<std::path::PathBuf> {
+    let data = get("XDG_DATA_HOME").map(std::path::PathBuf::from).filter(|path| path.is_absolute());
+    data.or_else(|| home().map(|home| home.join(".local/share"))).map(|data| data.join("agent-handover"))
+}

@@ -61,6 +61,21 @@ impl Handoff {
         self.get(key).and_then(Value::list).unwrap_or_default().iter().filter_map(Value::text).collect()
     }
 
+    /// What the body says under one of the headings, up to the next of them.
+    pub fn section(&self, heading: &str) -> &str {
+        let (mut at, mut start) = (0, None);
+        for line in self.body.split_inclusive('\n') {
+            let is_heading = |heading: &str| line.trim_end() == heading;
+            match start {
+                None if is_heading(heading) => start = Some(at + line.len()),
+                Some(start) if SECTIONS.iter().any(|heading| is_heading(heading)) => return &self.body[start..at],
+                _ => {}
+            }
+            at += line.len();
+        }
+        start.map_or("", |start| &self.body[start..])
+    }
+
     pub fn line(&self, key: &str) -> usize {
         self.fields.iter().find(|field| field.key == key).map_or(1, |field| field.line)
     }

@@ -8,15 +8,17 @@ mod body;
 mod decisions;
 mod index;
 mod inspect;
+pub mod origin;
 mod prompt;
 
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, FixedOffset};
 
-pub use body::{Sections, body};
+pub use body::{NOTHING, Sections, body};
 pub use index::Entry;
 pub use inspect::{Status, drift};
+pub use origin::Origin;
 
 use crate::base::fs::{self, Created, Depth};
 use crate::base::text;
