@@ -16,6 +16,7 @@ pub const CHECKPOINT: &str = "AGENT_HANDOVER_CHECKPOINT";
 pub const TAG: &str = "AGENT_HANDOVER_TAG";
 pub const AGENT: &str = "AGENT_HANDOVER_AGENT";
 pub const WAIT: &str = "AGENT_HANDOVER_WAIT";
+pub const PASSPHRASE: &str = "AGENT_HANDOVER_PASSPHRASE";
 pub const LOG: &str = "AGENT_HANDOVER_LOG";
 
 /// Set for the children of `command` steps; finding it says that we run inside one.
@@ -41,6 +42,7 @@ pub const VARIABLES: &[Variable] = &[
     Variable { name: TAG, help: "overrides `tag`, as `--tag`" },
     Variable { name: AGENT, help: "the agent that ran the session, as `--agent`" },
     Variable { name: WAIT, help: "how long `run` waits for another run, as `--wait`" },
+    Variable { name: PASSPHRASE, help: "opens and, with `--encrypt`, closes encrypted bundles" },
     Variable { name: LOG, help: "`debug` prints each decision to stderr, for developers" },
 ];
 

@@ -15,7 +15,8 @@ pub const NO_NEXT: &str = "Continue from current state and produce a small, veri
 pub fn handoff_of(record: &Record) -> Result<Handoff> {
     let flat = |text: &String| one_line(text.trim());
     let next: Vec<String> = record.next().iter().map(flat).filter(|next| !next.trim().is_empty()).collect();
-    let next = if next.is_empty() { vec![NO_NEXT.to_owned()] } else { next };
+    // Their words for this are a way to get back to work, which our archive does not take for work.
+    let next = if next.is_empty() { vec![format!("Decide what follows from: {}", flat(&record.title))] } else { next };
     let not_run = ("(none recorded)".to_owned(), "not_run".to_owned());
     let list = |items: &[String]| Value::List(items.iter().map(|item| Value::Text(item.clone())).collect());
     let pair = |key: &str, value: &str| (key.to_owned(), Value::from(value));

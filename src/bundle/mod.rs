@@ -9,6 +9,7 @@
 //! | `key`, `trust` | ed25519 keys, and those that this user trusts |
 //! | `convert` | a record as a handoff and back |
 //! | `input` | what a file holds |
+//! | `render` | the prompt for another tool |
 
 mod convert;
 mod envelope;
@@ -16,6 +17,7 @@ mod input;
 mod json;
 mod key;
 mod record;
+pub mod render;
 mod seal;
 mod trust;
 

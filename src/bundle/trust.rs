@@ -106,7 +106,7 @@ impl TrustList {
         let claimed = name.as_deref().map(|name| text::one_line(name, 80));
         let trust = format!("agent-handover trust add {}{}", key.encode(), quoted_name(claimed.as_deref()));
         let Some(trusted) = self.find(key) else {
-            let who = claimed.map_or(String::new(), |name| format!(" that calls itself `{name}`"));
+            let who = claimed.map_or(String::new(), |name| format!("; its owner is said to be `{name}`"));
             return Err(untrusted(format!("the bundle is signed with a key that you do not trust{who}"))
                 .cause(format!("its fingerprint is {}", key.fingerprint()))
                 .hint(format!("if its owner told you this fingerprint: `{trust}`")));

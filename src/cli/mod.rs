@@ -1,13 +1,18 @@
 //! Arguments, one call, one rendering: what a person types and what they see.
 
 mod allow;
+mod ask;
 mod check;
 mod history;
 mod init;
+mod keygen;
+mod passphrase;
 mod pause;
 mod render;
 mod run;
 mod status;
+mod table;
+mod trust;
 mod ui;
 
 use std::ffi::OsString;
@@ -54,6 +59,8 @@ enum Command {
     Init(init::Init),
     Allow(allow::Allow),
     History(Box<history::HistoryCommand>),
+    Keygen(keygen::Keygen),
+    Trust(trust::Trust),
 }
 
 /// What every command is given.
@@ -131,6 +138,8 @@ impl Command {
             Command::Init(command) => command.execute(context),
             Command::Allow(command) => command.execute(context),
             Command::History(command) => command.execute(context),
+            Command::Keygen(command) => command.execute(context),
+            Command::Trust(command) => command.execute(context),
         }
     }
 
@@ -140,6 +149,8 @@ impl Command {
             Command::Check(command) if command.json => Json::Document,
             Command::Status(command) if command.json => Json::Document,
             Command::History(command) if command.json => Json::Document,
+            Command::Keygen(command) if command.json => Json::Document,
+            Command::Trust(command) if command.json => Json::Document,
             _ => Json::No,
         }
     }

@@ -1,5 +1,8 @@
 //! INDEX.yaml: a compact entry for each session.
 
+use chrono::{DateTime, FixedOffset};
+
+use super::Origin;
 use crate::handoff::{Handoff, Value, Wrong, read_subset_first, write_fields};
 
 /// Keys of an entry, in their order.
@@ -20,6 +23,9 @@ const KEYS: [&str; 14] = [
     "first_next_action",
 ];
 
+/// The one key that only what came from outside has.
+const ORIGIN: &str = "origin";
+
 /// One session, with whatever keys another tool gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry(Vec<(String, Value)>);
@@ -32,7 +38,20 @@ impl Entry {
             "first_next_action" => handoff.texts("next_todo_items").first().copied().unwrap_or_default().to_owned(),
             key => handoff.text(key).to_owned(),
         };
-        Entry(KEYS.iter().map(|key| ((*key).to_owned(), Value::Text(value(key)))).collect())
+        let mut entry = Entry(KEYS.iter().map(|key| ((*key).to_owned(), Value::Text(value(key)))).collect());
+        if let Some(origin) = Origin::of(handoff) {
+            entry.set(ORIGIN, &origin.voucher());
+        }
+        entry
+    }
+
+    /// Who vouches for a handoff that was not written here; empty for one that was.
+    pub fn origin(&self) -> &str {
+        self.get(ORIGIN)
+    }
+
+    pub fn time(&self) -> Option<DateTime<FixedOffset>> {
+        super::time_of(self.get("generated_at")).or_else(|| super::time_of(self.get("session_date")))
     }
 
     pub fn get(&self, key: &str) -> &str {
@@ -48,7 +67,7 @@ impl Entry {
 
     /// Sortable: newest last. What states no time that can be read comes before all that do.
     pub fn age(&self) -> (bool, i64) {
-        let time = super::time_of(self.get("generated_at")).or_else(|| super::time_of(self.get("session_date")));
+        let time = self.time();
         (time.is_some(), time.map_or(0, |time| time.timestamp_millis()))
     }
 }

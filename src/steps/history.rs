@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::{Context, Failure, Intent, Kind, Outcome, Promise};
 use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, Value};
-use crate::history::{self, History, IfTaken, Machine, Sections};
+use crate::history::{self, History, IfTaken, Machine, Sections, registry};
 
 pub const KIND: Kind = Kind {
     name: "history",
@@ -45,6 +45,7 @@ fn act(context: &Context<'_>, intent: &Json) -> Result<Outcome, Failure> {
     let handoff = history::parse(text)?;
     // The same document again is found archived, so twice equals once.
     let written = History::at(context.history.clone()).create(&handoff, IfTaken::Refuse)?;
+    registry::remember(&context.root, &context.history);
     Ok(Outcome::new(context.show(&written.archive)))
 }
 

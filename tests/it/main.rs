@@ -22,3 +22,4 @@ mod hostile;
 mod python_peer;
 mod secrets;
 mod support;
+mod travel;
