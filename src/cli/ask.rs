@@ -23,7 +23,8 @@ pub struct Choice {
 /// Which one; `None` for who wants none. What is typed narrows the list.
 pub fn pick(what: &str, choices: Vec<Choice>) -> Result<Option<usize>> {
     let terminal = Term::stderr();
-    let (rows, columns) = terminal.size();
+    // Some terminals do not say how large they are.
+    let (rows, columns) = terminal.size_checked().filter(|size| size.0 > 0 && size.1 > 0).unwrap_or((24, 80));
     let longest = choices.iter().map(|choice| choice.preview.len()).max().unwrap_or(0);
     let room = usize::from(rows).saturating_sub(longest + 3).max(1);
     let lines: Vec<String> = choices.iter().map(|choice| text::printable(&choice.line)).collect();

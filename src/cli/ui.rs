@@ -55,7 +55,8 @@ impl Ui {
     /// How wide a line of the answer may be; `None` where nobody says.
     pub fn width(&self) -> Option<usize> {
         if io::stdout().is_terminal() {
-            return Some(usize::from(dialoguer::console::Term::stdout().size().1));
+            let size = dialoguer::console::Term::stdout().size_checked();
+            return size.map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0);
         }
         env::get_text("COLUMNS")?.parse().ok()
     }

@@ -23,3 +23,5 @@ mod python_peer;
 mod secrets;
 mod support;
 mod travel;
+mod travel_cli;
+mod travel_holes;

@@ -1,6 +1,5 @@
 //! Handoffs that travel: what other tools wrote comes in, what we write goes out and comes back, and nothing else gets through.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use aes_gcm::aead::{Aead, KeyInit};
@@ -8,64 +7,63 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
-use snapbox::{assert_data_eq, str};
 
 use super::support::*;
 
-const ALICE: &str = "4a49626ae1bfbea68a43a029b3b022a4e7bbc2b425301708965305a7bd8b3170";
-const PASSPHRASE: &str = "correct horse battery staple";
+pub const ALICE: &str = "4a49626ae1bfbea68a43a029b3b022a4e7bbc2b425301708965305a7bd8b3170";
+pub const PASSPHRASE: &str = "correct horse battery staple";
 /// After the samples were made.
-const LATER: &str = "2026-11-16T02:00:00Z";
+pub const LATER: &str = "2026-11-16T02:00:00Z";
 
-fn sample(name: &str) -> PathBuf {
+pub fn sample(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/session-handoff").join(name)
 }
 
-fn sample_text(name: &str) -> String {
+pub fn sample_text(name: &str) -> String {
     std::fs::read_to_string(sample(name)).unwrap()
 }
 
-fn sample_json(name: &str) -> Json {
+pub fn sample_json(name: &str) -> Json {
     serde_json::from_str(&sample_text(name)).unwrap()
 }
 
 impl World {
     /// As `run`, on a day on which the samples are of the past.
-    fn later(&self, arguments: &[&str]) -> Output {
+    pub fn later(&self, arguments: &[&str]) -> Output {
         finish(self.command(arguments).env("AGENT_HANDOVER_TEST_NOW", LATER))
     }
 
-    fn import(&self, text: impl AsRef<[u8]>, flags: &[&str]) -> Output {
+    pub fn import(&self, text: impl AsRef<[u8]>, flags: &[&str]) -> Output {
         self.write("../in.json", text);
         self.later(&[&["history", "import", "--input", "../in.json"], flags].concat())
     }
 
-    fn import_sample(&self, name: &str, flags: &[&str]) -> Output {
+    pub fn import_sample(&self, name: &str, flags: &[&str]) -> Output {
         let path = sample(name).display().to_string();
         self.later(&[&["history", "import", "--input", &path], flags].concat())
     }
 
-    fn trust_alice(&self) {
+    pub fn trust_alice(&self) {
         let path = sample("v3-signed.json").display().to_string();
         self.later(&["trust", "add", &path]).expect(0);
     }
 
     /// The bundle that an export of this handoff is.
-    fn bundle(&self, id: &str) -> Json {
+    pub fn bundle(&self, id: &str) -> Json {
         self.later(&["history", "export", "--id", id, "--format", "json"]).expect(0).json()
     }
 
-    fn stored(&self) -> Vec<String> {
+    pub fn stored(&self) -> Vec<String> {
         let list = self.later(&["history", "list", "--json"]).expect(0).json();
         list["handoffs"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
     }
 
-    fn has_nothing(&self) -> bool {
+    pub fn has_nothing(&self) -> bool {
         !self.exists(".agent-history/sessions") || self.stored().is_empty()
     }
 
     /// A handoff of ours with something in every field.
-    fn write_one(&self, goal: &str) -> String {
+    pub fn write_one(&self, goal: &str) -> String {
         let output = self.later(&[
             "history",
             "create",
@@ -96,7 +94,7 @@ impl World {
         output.expect(0).json()["session_id"].as_str().unwrap().to_owned()
     }
 
-    fn keygen(&self, name: &str) -> String {
+    pub fn keygen(&self, name: &str) -> String {
         self.later(&["keygen", "--output", name, "--json"]).expect(0).json()["fingerprint"].as_str().unwrap().to_owned()
     }
 }
@@ -161,7 +159,7 @@ fn what_is_rendered_in_their_layout_is_theirs_to_the_byte() {
 }
 
 /// The formats once more, from their description alone.
-mod described {
+pub mod described {
     use super::*;
 
     pub fn go_string(text: &str) -> String {

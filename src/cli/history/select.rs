@@ -53,11 +53,11 @@ fn choice(place: &Place, entry: &Entry) -> Choice {
     let get = |key: &str, max: usize| text::one_line(entry.get(key), max);
     let line = format!("{}  {}  {}", get("session_id", 100), get("agent", 16), get("primary_goal", 200));
     let mut preview = vec![
-        format!("goal:   {}", get("primary_goal", 300)),
-        format!("next:   {}", get("first_next_action", 300)),
+        format!("goal: {}", get("primary_goal", 300)),
+        format!("next: {}", get("first_next_action", 300)),
         format!("status: {}, {}, branch {}", get("status", 40), get("generated_at", 40), get("current_branch", 80)),
-        format!("tags:   {}", get("search_tags", 200)),
-        format!("file:   {}", place.history.directory.join(entry.get("file")).display()),
+        format!("tags: {}", get("search_tags", 200)),
+        format!("file: {}", place.history.directory.join(entry.get("file")).display()),
     ];
     if !entry.origin().is_empty() {
         preview.insert(0, format!("from outside, {}", text::one_line(entry.origin(), 200)));
