@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use super::convert::{handoff_of, record_of};
 use super::envelope::Envelope;
 use super::json;
-use super::record::Record;
+use super::record::{self, Record};
 use super::seal::{Bundle, Seal};
 use crate::error::{Error, Result};
 use crate::handoff::Handoff;
@@ -110,7 +110,11 @@ fn incoming(text: &str, now: DateTime<Utc>) -> Result<Incoming> {
     let (bundle, seal) = Bundle::read(text)?;
     bundle.record.check(now)?;
     let (handoff, exported_at, whose) = match bundle.ours {
-        Some(ours) => (document(&bundle.record, &ours.document)?, ours.exported_at, "agent-handover"),
+        Some(ours) => {
+            record::check_past("it was exported", &ours.exported_at, now)
+                .map_err(|error| error.lead(&format!("handoff {}: ", bundle.record.id)))?;
+            (document(&bundle.record, &ours.document)?, ours.exported_at, "agent-handover")
+        }
         None => (handoff_of(&bundle.record)?, String::new(), "session-handoff"),
     };
     let format = format!("{whose} bundle v{}", bundle.version);
@@ -157,4 +161,42 @@ fn store(text: &str, now: DateTime<Utc>, input: &mut Input) -> Result<()> {
         return Err(Error::bad_data(format!("no record of the store can be read: {}", input.refused[0])));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SAMPLES: [&str; 4] = [
+        include_str!("../../tests/data/session-handoff/v2-unsigned.json"),
+        include_str!("../../tests/data/session-handoff/v3-signed.json"),
+        include_str!("../../tests/data/session-handoff/encrypted-v2.json"),
+        include_str!("../../tests/data/session-handoff/store/handoffs.json"),
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        /// Whatever strangers send is read or refused, and what is read may be kept.
+        #[test]
+        fn a_mangled_file_is_read_or_refused(
+            which in 0..SAMPLES.len(), at in any::<prop::sample::Index>(), length in 0..40usize, put in "\\PC{0,10}|[\\[{},:\"0-9]{0,12}",
+        ) {
+            let sample = SAMPLES[which];
+            let cut = |mut at: usize| { while !sample.is_char_boundary(at) { at -= 1 } at };
+            let (start, end) = (cut(at.index(sample.len())), cut((at.index(sample.len()) + length).min(sample.len())));
+            let text = format!("{}{put}{}", &sample[..start], &sample[end..]);
+            let now = record::time("2026-11-16T01:00:00Z").unwrap();
+            let no_passphrase = || Err(Error::failed("not asked for"));
+            if let Ok(input) = Input::read(&text, now, no_passphrase) {
+                for incoming in input.incoming {
+                    incoming.record.check(now).unwrap();
+                    let stored = Handoff::parse(&incoming.handoff.render()).unwrap();
+                    prop_assert_eq!(record_of(&stored).unwrap(), incoming.record);
+                }
+            }
+        }
+    }
 }

@@ -61,18 +61,21 @@ impl Record {
                 return Err(Error::bad_data(format!("handoff {id} has no {name}")));
             }
         }
-        let Some(time) = time(&self.created_at) else {
-            let shown = text::one_line(&self.created_at, 40);
-            return Err(Error::bad_data(format!(
-                "handoff {id}: `{shown}` is no time of the form 2026-11-15T10:04:05Z"
-            )));
-        };
-        if time > now + SKEW {
-            return Err(Error::bad_data(format!("handoff {id} says that it was made at {time}, which is yet to come"))
-                .hint("it would be the latest until then: have it exported anew by a machine whose clock is right"));
-        }
-        Ok(())
+        check_past("it was made", &self.created_at, now).map_err(|error| error.lead(&format!("handoff {id}: ")))
     }
+}
+
+/// A time of the form that everybody writes, and one that has come.
+pub fn check_past(what: &str, text: &str, now: DateTime<Utc>) -> Result<()> {
+    let Some(time) = time(text) else {
+        let shown = text::one_line(text, 40);
+        return Err(Error::bad_data(format!("`{shown}` is no time of the form 2026-11-15T10:04:05Z")));
+    };
+    if time > now + SKEW {
+        return Err(Error::bad_data(format!("{what} at {text}, which is yet to come"))
+            .hint("it would be the latest until then: have it exported anew by a machine whose clock is right"));
+    }
+    Ok(())
 }
 
 /// An id names a file, stands in lists and is typed by people.

@@ -81,6 +81,11 @@ fn without_headings(text: &str) -> String {
 
 /// Our own layout: what the next agent needs first, in at most so many bytes.
 pub fn prompt(handoff: &Handoff, status: &str, target: &str, budget: usize) -> String {
+    let whole = prompt_within(handoff, status, target, usize::MAX);
+    if whole.len() <= budget { whole } else { prompt_within(handoff, status, target, budget) }
+}
+
+fn prompt_within(handoff: &Handoff, status: &str, target: &str, budget: usize) -> String {
     let tool = TARGETS.iter().find(|known| known.name == target).unwrap_or(&TARGETS[0]);
     let origin = Origin::of(handoff);
     let id = one_line(handoff.text("session_id"));
@@ -264,8 +269,8 @@ mod tests {
             let handoff = handoff_of(&record(&format!("x{title}"), &format!("x{summary}"))).unwrap();
             let text = prompt(&handoff, "IN_PROGRESS", "claude-code", budget);
             prop_assert!(text.len() <= budget, "{} > {budget}", text.len());
-            let whole = prompt(&handoff, "IN_PROGRESS", "claude-code", usize::MAX / 2);
-            prop_assert_eq!(text.contains("(cut to fit: "), text.len() < whole.len());
+            let whole = prompt(&handoff, "IN_PROGRESS", "claude-code", usize::MAX);
+            prop_assert_eq!(text.contains("(cut to fit: "), whole.len() > budget);
             prop_assert!(text.ends_with("keep changes small and run the tests.\n"));
         }
     }

@@ -10,7 +10,7 @@ use crate::error::{Category, Error, Result};
 use crate::handoff::{Handoff, repr};
 
 /// How many are written under one lock, so that others who write need not wait long.
-const BATCH: usize = 1_000;
+const BATCH: usize = 4_000;
 
 /// What to do with a handoff whose id is taken by another content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,7 +45,7 @@ fn act(context: &Context<'_>, intent: &Json) -> Result<Outcome, Failure> {
     let handoff = history::parse(text)?;
     // The same document again is found archived, so twice equals once.
     let written = History::at(context.history.clone()).create(&handoff, IfTaken::Refuse)?;
-    registry::remember(&context.root, &context.history);
+    registry::remember(context.root, &context.history);
     Ok(Outcome::new(context.show(&written.archive)))
 }
 

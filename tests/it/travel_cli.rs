@@ -42,7 +42,9 @@ const GAMMA: &str = "2026-11-15-0900-gamma-docs";
 #[test]
 fn a_list_is_a_table_of_the_newest_first() {
     let world = several();
-    assert_data_eq!(world.run(&["history", "list"]).expect(0).seen(), str![[r#"
+    assert_data_eq!(
+        world.run(&["history", "list"]).expect(0).seen(),
+        str![[r#"
 ID                           WHEN (UTC)        TOOL         STATUS       TITLE
 2026-11-15-0900-gamma-docs   2026-11-15 09:00  codex        DONE         Gamma docs
 2026-11-14-1000-beta-parser  2026-11-14 10:00  Claude-Code  IN_PROGRESS  Beta parser
@@ -50,19 +52,26 @@ ID                           WHEN (UTC)        TOOL         STATUS       TITLE
 ---
 [exit 0]
 
-"#]]);
+"#]]
+    );
     let mut narrow = world.command(&["history", "list"]);
-    assert_data_eq!(finish(narrow.env("COLUMNS", "56")).expect(0).stdout, str![[r#"
+    assert_data_eq!(
+        finish(narrow.env("COLUMNS", "56")).expect(0).stdout,
+        str![[r#"
 ID                           TITLE
 2026-11-15-0900-gamma-docs   Gamma docs
 2026-11-14-1000-beta-parser  Beta parser
 2026-11-10-1000-alpha-lexer  Alpha lexer
 
-"#]]);
-    assert_data_eq!(world.run(&["history", "list", "--latest", "--json"]).expect(0).stdout, str![[r#"
+"#]]
+    );
+    assert_data_eq!(
+        world.run(&["history", "list", "--latest", "--json"]).expect(0).stdout,
+        str![[r#"
 {"handoffs":[{"id":"2026-11-15-0900-gamma-docs","created_at":"2026-11-15T09:00:00Z","tool":"codex","project":"$WORLD/project","title":"Gamma docs","status":"DONE","branch":"main","commit":"unknown","tags":["docs","all"],"first_next_action":"Fix Gamma docs","supersedes":"","file":"sessions/2026-11-15-0900-gamma-docs.md","origin":null}],"schema":"agent-handover/history-list/1"}
 
-"#]]);
+"#]]
+    );
 }
 
 #[test]
@@ -171,7 +180,9 @@ fn a_prompt_has_what_the_next_agent_needs_within_its_budget() {
     let mut document = include_str!("../data/handoffs/glue-dialect.md").to_owned();
     world.write("../handoff.md", &document);
     world.run(&["history", "create", "--input", "../handoff.md"]).expect(0);
-    assert_data_eq!(world.run(&["history", "render", "--target", "claude-code"]).expect(0).stdout, str![[r#"
+    assert_data_eq!(
+        world.run(&["history", "render", "--target", "claude-code"]).expect(0).stdout,
+        str![[r#"
 # Handoff: Ship the parser rewrite
 - For: claude-code
 - Session: 2026-11-15-1000-parser, IN_PROGRESS, by claude at 2026-11-15T10:00:00Z
@@ -208,7 +219,8 @@ Hand-written tables were slower.
 - Run `git status --short` first and say how the repository differs from this.
 - Start with the first next action; keep changes small and run the tests.
 
-"#]]);
+"#]]
+    );
     document = document.replace("# Current State", &format!("# Current State\n{}", "words and words\n".repeat(2_000)));
     world.write("../handoff.md", document.replace("2026-11-15-1000-parser", "long"));
     world.run(&["history", "create", "--input", "../handoff.md"]).expect(0);
@@ -294,7 +306,9 @@ fn a_dry_run_tells_what_is_in_it_and_changes_nothing() {
     let world = World::new();
     let before = world.everything();
     let untrusted = world.import_sample("v3-signed.json", &["--dry-run"]).expect(6);
-    assert_data_eq!(untrusted.seen(), str![[r#"
+    assert_data_eq!(
+        untrusted.seen(),
+        str![[r#"
 handoffs: 1, not encrypted, whole
 20261116-001428  2026-11-16T00:14:28Z  codex  Refactor auth middleware
   session-handoff bundle v3: signed with key 4a49626ae1bfbea68a43a029b3b022a4e7bbc2b425301708965305a7bd8b3170, not trusted
@@ -304,20 +318,24 @@ error: the bundle is signed with a key that you do not trust; its owner is said 
 hint: if its owner told you this fingerprint: `agent-handover trust add M52fehKyvr4U9h/J0LuCT+33BW5Fad9rUf5GxwhoapU= --name 'Alice Example'`
 [exit 6]
 
-"#]]);
+"#]]
+    );
     let json = world.import_sample("v3-signed.json", &["--dry-run", "--json"]).expect(6).json();
     assert_eq!(json["handoffs"][0]["key"], ALICE);
     assert_eq!(json["handoffs"][0]["trusted"], false);
     assert_eq!(json["error"]["exit_code"], 6);
     world.trust_alice();
     let trusted = world.import_sample("encrypted-v3.json", &["--dry-run", "--passphrase", PASSPHRASE]).expect(0);
-    assert_data_eq!(trusted.stdout.clone(), str![[r#"
+    assert_data_eq!(
+        trusted.stdout.clone(),
+        str![[r#"
 handoffs: 1, encrypted, whole
 20261116-001428  2026-11-16T00:14:28Z  codex  Refactor auth middleware
   session-handoff bundle v3: signed by Alice Example (key 4a49626ae1bfbea6), whom you trust
   would be imported
 
-"#]]);
+"#]]
+    );
     assert_eq!(world.everything(), before);
     world.import_sample("v3-signed.json", &[]).expect(0);
     let mut other = sample_json("v2-unsigned.json");

@@ -463,7 +463,7 @@ fn hole_13_one_bad_record_is_in_nobodys_way() {
     let good = world.write_one("good");
     world.write(".agent-history/sessions/bad.md", b"\xff\xfe");
     world.write(".agent-history/sessions/empty.md", "");
-    assert_eq!(world.stored(), [good.clone()]);
+    assert_eq!(world.stored(), [good]);
     world.later(&["history", "show", "latest"]).expect(0);
     world.later(&["history", "export", "--all", "--format", "jsonl"]).expect(0);
     // One in a store is left out and told of; the others come in.

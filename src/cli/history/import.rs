@@ -11,7 +11,7 @@ use super::super::passphrase::Passphrase;
 use super::create::{leaks, register};
 use super::{Place, answer, brake};
 use crate::base::{clock, fs, text};
-use crate::bundle::{Incoming, Input, MAX_BYTES, Seal, TrustList, Trusted};
+use crate::bundle::{Incoming, Input, MAX_BYTES, Record, Seal, TrustList, Trusted};
 use crate::error::{Error, Result};
 use crate::handoff::Handoff;
 use crate::history::{Landing, OnConflict, Origin, registry};
@@ -51,10 +51,11 @@ enum Policy {
 
 /// One handoff with what is known about it.
 struct Candidate {
-    incoming: Incoming,
-    /// As it would be archived.
-    handoff: Handoff,
+    record: Record,
+    seal: Seal,
+    format: String,
     voucher: String,
+    is_trusted: bool,
 }
 
 impl Import {
@@ -78,21 +79,21 @@ impl Import {
         let trust = TrustList::open()?;
         let (is_encrypted, refused) = (input.is_encrypted, input.refused);
         let is_one = input.incoming.len() == 1;
-        let mut candidates = Vec::new();
+        let (mut candidates, mut handoffs) = (Vec::new(), Vec::new());
         let mut untrusted = None;
         for incoming in input.incoming {
             let vouched = trust.vouch(&incoming.seal, self.allow_unsigned);
             let lead = if is_one { String::new() } else { format!("handoff {}: ", incoming.record.id) };
-            let candidate = self.candidate(incoming, vouched.as_ref().ok().and_then(Option::as_ref));
+            let (candidate, handoff) = self.candidate(incoming, vouched.as_ref().ok().and_then(Option::as_ref));
             if let Err(error) = vouched {
                 untrusted.get_or_insert(error.lead(&lead));
             }
             candidates.push(candidate);
+            handoffs.push(handoff);
         }
         if let Some(error) = untrusted {
             return self.refuse(context, &candidates, is_encrypted, error, as_json);
         }
-        let handoffs: Vec<Handoff> = candidates.iter().map(|candidate| candidate.handoff.clone()).collect();
         let landings = match self.dry_run {
             true => place.history.plan_import(&handoffs, self.policy()),
             false => place.history.import(&handoffs, self.policy()),
@@ -106,7 +107,7 @@ impl Import {
             for line in register(place) {
                 context.ui.tell(&line);
             }
-            self.warn_of_leaks(context, place, &candidates);
+            warn_of_leaks(context, place, &handoffs);
         }
         self.report(context, &candidates, &landings, is_encrypted, &refused, as_json);
         Ok(0)
@@ -141,7 +142,8 @@ impl Import {
         String::from_utf8(bytes).map_err(|_| Error::bad_data("this is no bundle of handoffs: it is not UTF-8 text"))
     }
 
-    fn candidate(&self, incoming: Incoming, trusted: Option<&Trusted>) -> Candidate {
+    /// With the handoff as it would be archived.
+    fn candidate(&self, incoming: Incoming, trusted: Option<&Trusted>) -> (Candidate, Handoff) {
         let file = match self.is_stdin() {
             true => "standard input".to_owned(),
             false => self.input.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -150,27 +152,17 @@ impl Import {
             key: trusted.map(|trusted| trusted.key.fingerprint()).unwrap_or_default(),
             signer: trusted.and_then(|trusted| trusted.name.clone()).unwrap_or_default(),
             source: format!("{} ({})", text::one_line(&file, 100), incoming.format),
-            exported_at: incoming.exported_at.clone(),
+            exported_at: incoming.exported_at,
         };
-        let mut handoff = incoming.handoff.clone();
+        let mut handoff = incoming.handoff;
         origin.put_on(&mut handoff);
         let voucher = match (&incoming.seal, trusted) {
             (Seal::Unsigned(why), _) => format!("unsigned: {why}"),
             (Seal::Signed { .. }, Some(_)) => format!("{}, whom you trust", origin.voucher()),
             (Seal::Signed { key, .. }, None) => format!("signed with key {}, not trusted", key.fingerprint()),
         };
-        Candidate { incoming, handoff, voucher }
-    }
-
-    fn warn_of_leaks(&self, context: &Context<'_>, place: &Place, candidates: &[Candidate]) {
-        let mut warnings: Vec<String> = Vec::new();
-        for candidate in candidates.iter().take(LOOKED_THROUGH) {
-            warnings.extend(leaks(place, &candidate.handoff.render()));
-        }
-        warnings.dedup();
-        for warning in warnings {
-            context.ui.warn(&warning);
-        }
+        let Incoming { record, seal, format, .. } = incoming;
+        (Candidate { record, seal, format, voucher, is_trusted: origin.is_signed() }, handoff)
     }
 
     /// Nothing was imported. Who only wanted to know what is in it is told, nonetheless.
@@ -214,10 +206,9 @@ impl Import {
         let pairs = candidates.iter().zip(landings);
         let lines = match self.dry_run {
             true => contents(candidates, is_encrypted, Some(landings)),
-            false => pairs
-                .clone()
-                .map(|(one, landing)| format!("{} handoff {}", landing.name(), one.incoming.record.id))
-                .collect(),
+            false => {
+                pairs.clone().map(|(one, landing)| format!("{} handoff {}", landing.name(), one.record.id)).collect()
+            }
         };
         let document = json!({
             "dry_run": self.dry_run,
@@ -230,15 +221,26 @@ impl Import {
     }
 }
 
+fn warn_of_leaks(context: &Context<'_>, place: &Place, handoffs: &[Handoff]) {
+    let mut warnings: Vec<String> = Vec::new();
+    for handoff in handoffs.iter().take(LOOKED_THROUGH) {
+        warnings.extend(leaks(place, &handoff.render()));
+    }
+    warnings.dedup();
+    for warning in warnings {
+        context.ui.warn(&warning);
+    }
+}
+
 /// What is in it, for people.
 fn contents(candidates: &[Candidate], is_encrypted: bool, landings: Option<&[Landing]>) -> Vec<String> {
     let sealed = if is_encrypted { "encrypted" } else { "not encrypted" };
     let mut lines = vec![format!("handoffs: {}, {sealed}, whole", candidates.len())];
     for (number, candidate) in candidates.iter().enumerate() {
-        let record = &candidate.incoming.record;
+        let record = &candidate.record;
         let title = text::one_line(&record.title, 100);
         lines.push(format!("{}  {}  {}  {title}", record.id, record.created_at, text::one_line(&record.tool, 30)));
-        lines.push(format!("  {}: {}", candidate.incoming.format, candidate.voucher));
+        lines.push(format!("  {}: {}", candidate.format, candidate.voucher));
         if let Some(landing) = landings.and_then(|landings| landings.get(number)) {
             lines.push(format!("  would be {}", landing.name()));
         }
@@ -247,8 +249,8 @@ fn contents(candidates: &[Candidate], is_encrypted: bool, landings: Option<&[Lan
 }
 
 fn one_json(candidate: &Candidate, landing: Option<Landing>) -> Json {
-    let record = &candidate.incoming.record;
-    let (key, name) = match &candidate.incoming.seal {
+    let record = &candidate.record;
+    let (key, name) = match &candidate.seal {
         Seal::Unsigned(_) => (None, None),
         Seal::Signed { key, name } => (Some(key.fingerprint()), name.clone()),
     };
@@ -258,11 +260,11 @@ fn one_json(candidate: &Candidate, landing: Option<Landing>) -> Json {
         "tool": record.tool,
         "project": record.project,
         "title": record.title,
-        "format": candidate.incoming.format,
+        "format": candidate.format,
         "signed": key.is_some(),
         "key": key,
         "claimed_signer": name,
-        "trusted": Origin::of(&candidate.handoff).is_some_and(|origin| origin.is_signed()),
+        "trusted": candidate.is_trusted,
         "voucher": candidate.voucher,
         "action": landing.map(Landing::name),
     })
