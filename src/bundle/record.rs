@@ -84,7 +84,7 @@ pub fn check_id(id: &str) -> Result<()> {
     let is_safe = id.len() <= MAX_ID
         && id.chars().all(plain)
         && id.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && id.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && !id.ends_with('.')
         && !id.eq_ignore_ascii_case("latest");
     if is_safe {
         return Ok(());
@@ -166,7 +166,6 @@ mod tests {
             "a\\b",
             ".a",
             "-a",
-            "a-",
             "a.",
             "a b",
             " a",

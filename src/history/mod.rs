@@ -148,6 +148,8 @@ impl History {
 
     fn archive(&self, handoff: &Handoff, if_taken: IfTaken) -> Result<Written> {
         let mut handoff = handoff.clone();
+        // Who vouches for a handoff is found out by an import, and not for a document to say.
+        origin::remove(&mut handoff);
         for number in 2.. {
             let id = handoff.text("session_id").to_owned();
             let path = self.archive_path(&id);
@@ -239,10 +241,15 @@ impl History {
                 lifecycle.push((entry.get("session_id").to_owned(), entry.get("status").to_owned()));
             }
         }
+        let names: Vec<String> =
+            fs::names(&self.sessions())?.into_iter().filter(|name| name.ends_with(".md")).collect();
+        // An entry without an archive, or with one elsewhere, speaks of nothing.
+        let there: HashSet<String> = names.iter().map(|name| format!("sessions/{name}")).collect();
+        index.sessions.retain(|entry| there.contains(entry.get("file")));
         let mut decided = Vec::new();
         let all = |key: &str| index.sessions.iter().map(|entry| entry.get(key).to_owned()).collect();
         let (known, mut ids): (HashSet<String>, HashSet<String>) = (all("file"), all("session_id"));
-        for name in fs::names(&self.sessions())?.into_iter().filter(|name| name.ends_with(".md")) {
+        for name in names {
             let file = format!("sessions/{name}");
             if known.contains(&file) {
                 continue;
@@ -449,5 +456,5 @@ pub fn new_id(now: &DateTime<FixedOffset>, goal: &str) -> String {
         .map(str::to_owned)
         .collect();
     let slug = if words.is_empty() { "session".to_owned() } else { words.join("-") };
-    format!("{}-{}", now.format("%Y-%m-%d-%H%M"), text::cut(&slug, 60))
+    format!("{}-{}", now.format("%Y-%m-%d-%H%M"), text::cut(&slug, 60).trim_end_matches('-'))
 }

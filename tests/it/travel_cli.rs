@@ -402,42 +402,72 @@ fn keys_are_made_trusted_listed_and_removed() {
     world.import_sample("v3-signed-no-name-escaping.json", &[]).expect(0);
 }
 
-/// A picker on a terminal of its own; its keys come from us. `None` where there is no `script`.
-fn pick(world: &World, keys: &[u8]) -> Option<(String, i32)> {
-    let line = format!("{BINARY} history select > ../picked; echo $? > ../code");
+/// A command on a terminal of its own: what is typed each time this text appears on the screen. Gives the screen, what was on
+/// stdout and the exit code; `None` where there is no `script`.
+fn on_terminal(world: &World, command: &str, typed: &[(&str, &[u8])]) -> Option<(String, String, i32)> {
+    let line = format!("{BINARY} {command} > ../answer; echo $? > ../code");
     let mut script = world.clean("script");
     script.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").env("SHELL", "/bin/sh");
+    script.env("AGENT_HANDOVER_TEST_NOW", LATER);
     let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
-    let mut screen = child.stdout.take().unwrap();
-    // What is typed before somebody reads would be shown as text, so wait for the list.
-    let mut seen = Vec::new();
-    let mut part = [0u8; 4096];
-    while !String::from_utf8_lossy(&seen).contains("| file:") {
-        match std::io::Read::read(&mut screen, &mut part).unwrap() {
-            0 => panic!("{}", String::from_utf8_lossy(&seen)),
-            count => seen.extend_from_slice(&part[..count]),
+    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut screen = Vec::new();
+    let mut looked_at = 0;
+    for (sign, keys) in typed {
+        // What is typed before somebody reads would be shown as text, so wait until it is asked for.
+        let mut part = [0u8; 4096];
+        loop {
+            if let Some(at) = String::from_utf8_lossy(&screen[looked_at..]).find(sign) {
+                looked_at += at + sign.len();
+                break;
+            }
+            match std::io::Read::read(&mut stdout, &mut part).unwrap() {
+                0 => panic!("no {sign} on {}", String::from_utf8_lossy(&screen)),
+                count => screen.extend_from_slice(&part[..count]),
+            }
         }
+        stdin.write_all(keys).unwrap();
     }
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(keys).unwrap();
-    std::io::Read::read_to_end(&mut screen, &mut seen).unwrap();
+    std::io::Read::read_to_end(&mut stdout, &mut screen).unwrap();
     child.wait().unwrap();
     let read = |path: &str| std::fs::read_to_string(world.path(path)).unwrap();
-    let screen = String::from_utf8_lossy(&seen);
-    assert!(screen.contains("goal: Gamma docs"), "no preview: {screen:?}");
-    Some((read("../picked"), read("../code").trim().parse().unwrap()))
+    Some((String::from_utf8_lossy(&screen).into_owned(), read("../answer"), read("../code").trim().parse().unwrap()))
+}
+
+/// A machine that tests for everybody must be able to.
+fn skipped() {
+    assert!(std::env::var_os("CI").is_none(), "`script` is not installed, and CI must not skip this");
+    eprintln!("skipped: `script` is not installed");
+}
+
+#[test]
+fn a_passphrase_is_asked_for_without_being_shown() {
+    let world = World::new();
+    world.write_one("secret plans");
+    let export = "history export --format json --encrypt --output ../sealed";
+    let typed: [(&str, &[u8]); 2] = [("passphrase: ", b"open sesame\r"), ("the same again: ", b"open sesame\r")];
+    let Some((screen, _, code)) = on_terminal(&world, export, &typed) else { return skipped() };
+    assert_eq!(code, 0, "{screen}");
+    assert!(!screen.contains("sesame"), "{screen}");
+    let import = "history import --allow-unsigned --input ../sealed";
+    let (screen, answer, code) = on_terminal(&world, import, &[("passphrase: ", b"open sesame\r")]).unwrap();
+    assert_eq!(code, 0, "{screen}");
+    assert!(answer.starts_with("unchanged handoff "), "{answer}");
+    let (_, _, code) = on_terminal(&world, import, &[("passphrase: ", b"open sesami\r")]).unwrap();
+    assert_eq!(code, 6);
 }
 
 #[test]
 fn a_person_picks_and_only_the_id_is_the_answer() {
     let world = several();
-    let Some((first, code)) = pick(&world, b"\r") else {
-        assert!(std::env::var_os("CI").is_none(), "`script` is not installed, and CI must not skip this");
-        eprintln!("skipped: `script` is not installed");
-        return;
+    let pick = |keys: &[u8]| {
+        let (screen, answer, code) = on_terminal(&world, "history select", &[("| file:", keys)])?;
+        assert!(screen.contains("goal: Gamma docs"), "no preview: {screen}");
+        Some((answer, code))
     };
-    assert_eq!((first.as_str(), code), (format!("{GAMMA}\n").as_str(), 0));
-    assert_eq!(pick(&world, b"lexer\r").unwrap(), (format!("{ALPHA}\n"), 0));
-    assert_eq!(pick(&world, b"\x1b[B\r").unwrap(), (format!("{BETA}\n"), 0));
-    assert_eq!(pick(&world, b"\x03").unwrap(), (String::new(), 130));
+    let Some(first) = pick(b"\r") else { return skipped() };
+    assert_eq!(first, (format!("{GAMMA}\n"), 0));
+    assert_eq!(pick(b"lexer\r").unwrap(), (format!("{ALPHA}\n"), 0));
+    assert_eq!(pick(b"\x1b[B\r").unwrap(), (format!("{BETA}\n"), 0));
+    assert_eq!(pick(b"\x03").unwrap(), (String::new(), 130));
 }

@@ -99,6 +99,16 @@ fn hole_2_only_trusted_signers_count_under_the_name_they_are_trusted_by() {
     let listed = world.later(&["history", "list", "--json"]).expect(0).json();
     assert_eq!(listed["handoffs"][0]["origin"], "signed by Alice Example (key 4a49626ae1bfbea6)");
 
+    // A document cannot say that it was signed; only an import does.
+    let document = shown.stdout.replace("20261116-001428", "forged");
+    world.write("../forged.md", document);
+    world.later(&["history", "create", "--input", "../forged.md"]).expect(0);
+    assert!(!world.read(".agent-history/sessions/forged.md").contains("origin"));
+    std::fs::remove_file(world.path(".agent-history/sessions/forged.md")).unwrap();
+    // The index is made anew from what is there.
+    world.later(&["history", "close", "--session", "20261116-001428", "--status", "DONE"]).expect(0);
+    assert!(!world.read(".agent-history/INDEX.yaml").contains("forged"));
+
     // Nobody else replaces it, signed or not.
     let before = world.tree();
     let other = record(&[("summary", "another".into())]);

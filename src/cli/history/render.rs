@@ -7,7 +7,7 @@ use super::super::Context;
 use super::{Place, answer, origin_json, tell_origin};
 use crate::bundle::render;
 use crate::error::{Error, Result};
-use crate::history::Found;
+use crate::history::{self, Found};
 
 const BUDGET: usize = 9_000;
 
@@ -48,6 +48,9 @@ impl Form {
     }
 
     pub fn write(&self, place: &Place, found: &Found) -> Result<String> {
+        if found.handoff.fields.is_empty() {
+            history::parse(&found.text).map_err(|error| error.lead(&format!("`{}`: ", found.path.display())))?;
+        }
         let target = self.target.as_deref().map_or("generic", str::trim);
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if target.is_empty() || target.len() > 64 || !target.chars().all(is_name) {
