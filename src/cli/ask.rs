@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use dialoguer::FuzzySelect;
 use dialoguer::console::Term;
 use dialoguer::theme::{SimpleTheme, Theme};
-use dialoguer::{FuzzySelect, Password};
 use fuzzy_matcher::skim::SkimMatcherV2;
+use rustix::termios::{self, LocalModes, OptionalActions};
 
 use super::table;
 use crate::base::{signals, text};
@@ -40,12 +41,52 @@ pub fn pick(what: &str, choices: Vec<Choice>) -> Result<Option<usize>> {
 
 /// Without showing it; a new one twice, since nobody sees a slip.
 pub fn passphrase(is_new: bool) -> Result<String> {
-    signals::listen();
-    let mut question = Password::new().with_prompt("passphrase");
-    if is_new {
-        question = question.with_confirmation("the same again", "these are two different passphrases");
+    let first = hidden_line("passphrase: ")?;
+    if is_new && hidden_line("the same again: ")? != first {
+        return Err(Error::failed("these are two different passphrases"));
     }
-    question.interact_on(&Term::stderr()).map_err(failed)
+    Ok(first)
+}
+
+/// A line that is not shown. The echo is off before anything is asked for, so that not even the quickest see what they type.
+fn hidden_line(question: &str) -> Result<String> {
+    let stdin = std::io::stdin();
+    let unable = |cause: rustix::io::Errno| Error::new(Category::Io, "the terminal cannot be asked").cause(cause);
+    let before = termios::tcgetattr(&stdin).map_err(unable)?;
+    let mut hidden = before.clone();
+    hidden.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+    termios::tcsetattr(&stdin, OptionalActions::Flush, &hidden).map_err(unable)?;
+    let _ = Term::stderr().write_str(question);
+    let line = read_keys(|| {
+        let mut byte = [0u8; 1];
+        matches!(rustix::io::read(&stdin, &mut byte), Ok(1)).then_some(byte[0])
+    });
+    let _ = termios::tcsetattr(&stdin, OptionalActions::Now, &before);
+    let _ = Term::stderr().write_line("");
+    line
+}
+
+/// The keys up to the end of a line, as far as a line can be edited unseen.
+fn read_keys(mut key: impl FnMut() -> Option<u8>) -> Result<String> {
+    const INTERRUPT: u8 = 3;
+    const END: u8 = 4;
+    const BACKSPACE: u8 = 8;
+    const ERASE: u8 = 21;
+    const DELETE: u8 = 127;
+    let mut line = Vec::new();
+    loop {
+        match key() {
+            None | Some(b'\r' | b'\n' | END) => break,
+            Some(INTERRUPT) => return Err(Error::new(Category::Signal(2), "interrupted by SIGINT")),
+            Some(ERASE) => line.clear(),
+            Some(BACKSPACE | DELETE) => {
+                // A character may be several bytes, all but the first of them marked as such.
+                while line.pop().is_some_and(|byte: u8| byte & 0xc0 == 0x80) {}
+            }
+            Some(byte) => line.push(byte),
+        }
+    }
+    String::from_utf8(line).map_err(|_| Error::bad_data("the passphrase is not UTF-8 text"))
 }
 
 fn failed(cause: dialoguer::Error) -> Error {
@@ -87,5 +128,23 @@ impl Theme for WithPreview {
             write!(f, "\n{}", table::cut(&format!("    | {}", text::one_line(more, table::LONGEST_CELL)), self.width))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unseen_line_can_be_mended() {
+        let line = |keys: &[u8]| {
+            let mut keys = keys.iter().copied();
+            read_keys(move || keys.next())
+        };
+        assert_eq!(line("päß\x7f\x7fä \r more".as_bytes()).unwrap(), "pä ");
+        assert_eq!(line(b"wrong\x15\x7fright\n").unwrap(), "right");
+        assert_eq!(line(b"").unwrap(), "");
+        assert_eq!(line(b"abc\x03").unwrap_err().category(), Category::Signal(2));
+        assert!(line(b"\xff\n").is_err());
     }
 }

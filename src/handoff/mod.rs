@@ -8,7 +8,7 @@ mod yaml;
 
 pub use check::{LIST_FIELDS, REQUIRED, SECTIONS, check};
 pub use first_action::resume_mechanic;
-pub use subset::one_line;
+pub use subset::{one_line, unquote_ours};
 pub use value::{Field, Value, Wrong, repr};
 
 /// A frontmatter is written by hand or by an agent; anything larger is not one.

@@ -96,6 +96,10 @@ impl History {
                         Some(found) => Ok(found),
                         None => self.find_in_entries(id),
                     },
+                    // A name with a digest is not the id.
+                    names if names.len() > 1 && !names.iter().any(|name| name.contains('~')) => {
+                        Err(ambiguous(id, &names.iter().map(String::as_str).collect::<Vec<_>>()))
+                    }
                     _ => self.find_in_entries(id),
                 }
             }
@@ -125,14 +129,7 @@ impl History {
             [entry] => self.read_found(entry.get("file")),
             [] => Err(Error::failed(format!("unknown session id {}", repr(id)))
                 .hint("`agent-handover history list` shows all")),
-            several => {
-                let mut ids: Vec<&str> = several.iter().take(SHOWN).map(|entry| entry.get("session_id")).collect();
-                let more = format!("and {} more", several.len().saturating_sub(SHOWN));
-                if several.len() > SHOWN {
-                    ids.push(&more);
-                }
-                Err(Error::failed(format!("several sessions begin with {}: {}", repr(id), ids.join(", "))))
-            }
+            several => Err(ambiguous(id, &several.iter().map(|entry| entry.get("session_id")).collect::<Vec<_>>())),
         }
     }
 
@@ -178,4 +175,12 @@ impl History {
         let Ok(handoff) = Handoff::parse(&text) else { return has(&text) };
         has(&handoff.body) || handoff.texts("next_todo_items").iter().any(|next| has(next))
     }
+}
+
+fn ambiguous(id: &str, ids: &[&str]) -> Error {
+    let mut shown = ids[..ids.len().min(SHOWN)].join(", ");
+    if ids.len() > SHOWN {
+        shown.push_str(&format!(", and {} more", ids.len() - SHOWN));
+    }
+    Error::failed(format!("several sessions begin with {}: {shown}", repr(id)))
 }

@@ -125,7 +125,7 @@ fn an_id_may_be_a_unique_beginning_and_ambiguity_is_listed() {
     }
     let ambiguous = world.run(&["history", "render", "--id", "2026-11-1"]).expect(1);
     assert!(
-        ambiguous.stderr.contains(&format!("several sessions begin with '2026-11-1': {GAMMA}, {BETA}, {ALPHA}")),
+        ambiguous.stderr.contains(&format!("several sessions begin with '2026-11-1': {ALPHA}, {BETA}, {GAMMA}")),
         "{}",
         ambiguous.stderr
     );
@@ -402,34 +402,53 @@ fn keys_are_made_trusted_listed_and_removed() {
     world.import_sample("v3-signed-no-name-escaping.json", &[]).expect(0);
 }
 
+/// Beyond this something hangs.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
 /// A command on a terminal of its own: what is typed each time this text appears on the screen. Gives the screen, what was on
 /// stdout and the exit code; `None` where there is no `script`.
 fn on_terminal(world: &World, command: &str, typed: &[(&str, &[u8])]) -> Option<(String, String, i32)> {
-    let line = format!("{BINARY} {command} > ../answer; echo $? > ../code");
+    let _ = std::fs::remove_file(world.path("../code"));
+    let line = format!("trap : INT; {BINARY} {command} > ../answer; echo $? > ../code.new; mv ../code.new ../code");
     let mut script = world.clean("script");
     script.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").env("SHELL", "/bin/sh");
     script.env("AGENT_HANDOVER_TEST_NOW", LATER);
     let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
     let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let (sender, parts) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut part = [0u8; 4096];
+        while let Ok(count @ 1..) = std::io::Read::read(&mut stdout, &mut part) {
+            let _ = sender.send(part[..count].to_vec());
+        }
+    });
     let mut screen = Vec::new();
     let mut looked_at = 0;
-    for (sign, keys) in typed {
+    for (number, (sign, keys)) in typed.iter().enumerate() {
         // What is typed before somebody reads would be shown as text, so wait until it is asked for.
-        let mut part = [0u8; 4096];
-        loop {
-            if let Some(at) = String::from_utf8_lossy(&screen[looked_at..]).find(sign) {
-                looked_at += at + sign.len();
-                break;
-            }
-            match std::io::Read::read(&mut stdout, &mut part).unwrap() {
-                0 => panic!("no {sign} on {}", String::from_utf8_lossy(&screen)),
-                count => screen.extend_from_slice(&part[..count]),
+        let has_sign = |screen: &[u8]| String::from_utf8_lossy(screen).find(sign).map(|at| at + sign.len());
+        while has_sign(&screen[looked_at..]).is_none() {
+            screen.extend(parts.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no {sign} on {screen:?}")));
+        }
+        looked_at += has_sign(&screen[looked_at..]).unwrap();
+        // And whoever turns off the echo throws away what came before; then it is typed once more.
+        let is_done = |screen: &[u8]| match typed.get(number + 1) {
+            Some((next, _)) => String::from_utf8_lossy(screen).contains(next),
+            None => world.exists("../code"),
+        };
+        let start = std::time::Instant::now();
+        while !is_done(&screen[looked_at..]) {
+            assert!(start.elapsed() < PATIENCE, "nothing follows on {}", String::from_utf8_lossy(&screen));
+            let _ = stdin.write_all(keys);
+            let again = std::time::Instant::now() + std::time::Duration::from_secs(3);
+            while !is_done(&screen[looked_at..]) && std::time::Instant::now() < again {
+                screen.extend(parts.recv_timeout(std::time::Duration::from_millis(10)).unwrap_or_default());
             }
         }
-        stdin.write_all(keys).unwrap();
     }
-    std::io::Read::read_to_end(&mut stdout, &mut screen).unwrap();
+    drop(stdin);
     child.wait().unwrap();
+    screen.extend(parts.iter().flatten());
     let read = |path: &str| std::fs::read_to_string(world.path(path)).unwrap();
     Some((String::from_utf8_lossy(&screen).into_owned(), read("../answer"), read("../code").trim().parse().unwrap()))
 }
