@@ -69,6 +69,16 @@ pub fn read_at_most(source: impl Read, max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// At most `max` bytes of a file that is no symlink. For many small files: it asks nothing but for the content.
+pub fn read_plain(path: &Path, max: u64) -> Result<Vec<u8>> {
+    let failed = |cause: io::Error| Error::io("read", path, cause);
+    let flags = NO_FOLLOW | rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
+    let mut bytes = Vec::with_capacity(8 << 10);
+    file.take(max).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
 pub fn open(path: &Path) -> Result<File> {
     File::open(path).map_err(|cause| Error::io("read", path, cause))
 }

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use crate::error::{Error, Result};
 
 /// What a bundle of handoffs may hold at most.
-pub const MAX_BYTES: usize = 64 << 20;
+pub const MAX_BYTES: usize = 256 << 20;
 const MAX_DEPTH: usize = 16;
 /// Each element costs more in memory than its two bytes in a file.
 const MAX_ELEMENTS: usize = 2_000_000;
@@ -20,7 +20,7 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
 fn within_limits(text: &str) -> Result<()> {
     let too = |what: &str| Error::bad_data(format!("this is no bundle of handoffs: {what}"));
     if text.len() > MAX_BYTES {
-        return Err(too("it is larger than 64 MiB"));
+        return Err(too("it is larger than 256 MiB"));
     }
     let (mut depth, mut elements, mut in_string, mut is_escaped) = (0usize, 0usize, false, false);
     for byte in text.bytes() {

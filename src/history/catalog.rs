@@ -14,8 +14,8 @@ use crate::handoff::{Handoff, repr};
 
 /// How many ids an ambiguous beginning lists.
 const SHOWN: usize = 10;
-/// How many archives a processor looks through before somebody asks whether that is enough.
-const BLOCK: usize = 256;
+/// How many archives a processor looks through before somebody asks whether that is enough; then twice as many.
+const BLOCK: usize = 16;
 
 /// An archive that was looked for by its id.
 pub struct Found {
@@ -145,7 +145,10 @@ impl History {
         let needle = query.to_lowercase();
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let mut found = Vec::new();
-        for block in entries.chunks(BLOCK * workers) {
+        let (mut rest, mut size) = (entries.as_slice(), BLOCK);
+        while !rest.is_empty() && found.len() < limit {
+            let (block, later) = rest.split_at(rest.len().min(size * workers));
+            (rest, size) = (later, size * 2);
             let verdicts: Vec<bool> = std::thread::scope(|scope| {
                 let parts = block.chunks(block.len().div_ceil(workers).max(1));
                 let look = |part: &[Entry]| part.iter().map(|entry| self.has_text(entry, &needle)).collect::<Vec<_>>();
@@ -153,9 +156,6 @@ impl History {
                 threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
             });
             found.extend(block.iter().zip(verdicts).filter(|(_, verdict)| *verdict).map(|(entry, _)| entry.clone()));
-            if found.len() >= limit {
-                break;
-            }
         }
         found.truncate(limit);
         found
@@ -166,8 +166,11 @@ impl History {
         if ["primary_goal", "first_next_action", "search_tags"].iter().any(|key| has(entry.get(key))) {
             return true;
         }
-        let path = self.inside(entry.get("file"));
-        let Ok(text) = path.and_then(|path| self.read_archive_text(&path)) else { return false };
+        // The name of each was found in the directory, so it leads nowhere else; a symlink is not followed.
+        let Ok(bytes) = fs::read_plain(&self.directory.join(entry.get("file")), super::MAX_ARCHIVE) else {
+            return false;
+        };
+        let Ok(text) = String::from_utf8(bytes) else { return false };
         // Most archives do not have it at all, and need not be understood. In quotes these two are written with a backslash.
         if !needle.contains(['"', '\\']) && !has(&text) {
             return false;

@@ -402,6 +402,24 @@ fn keys_are_made_trusted_listed_and_removed() {
     world.import_sample("v3-signed-no-name-escaping.json", &[]).expect(0);
 }
 
+#[test]
+fn keys_go_to_openssl_and_come_from_it() {
+    let world = World::new();
+    world.write_one("x");
+    let made = world.later(&["keygen", "--output", "../ours.pem"]).expect(0).stdout;
+    let openssl = |arguments: &[&str]| world.clean("openssl").args(arguments).output();
+    let Ok(read) = openssl(&["pkey", "-in", "../ours.pem", "-pubout"]) else {
+        eprintln!("skipped: openssl is not installed");
+        return;
+    };
+    assert_eq!(String::from_utf8(read.stdout).unwrap(), made);
+    openssl(&["genpkey", "-algorithm", "ed25519", "-out", "../theirs.pem"]).unwrap();
+    openssl(&["genrsa", "-out", "../rsa.pem", "2048"]).unwrap();
+    let export = |key: &str| world.later(&["history", "export", "--format", "json", "--sign-key", key]);
+    assert!(described::verify(&export("../theirs.pem").expect(0).json()));
+    assert!(export("../rsa.pem").expect(65).stderr.contains("no ed25519 private key"));
+}
+
 /// Beyond this something hangs.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 

@@ -12,7 +12,7 @@ use super::render::Form;
 use super::{Place, answer, brake};
 use crate::base::fs::{self, Created};
 use crate::base::{clock, text};
-use crate::bundle::{Bundle, Envelope, SecretKey, SignWith, record_of, write_time};
+use crate::bundle::{Bundle, Envelope, MAX_BYTES, SecretKey, SignWith, record_of, write_time};
 use crate::config::Secrets;
 use crate::error::{Category, Error, Result};
 use crate::guard::secrets;
@@ -84,6 +84,10 @@ impl Export {
         let mut content = self.content(context, place, &found, key.as_ref())?;
         if let Some(passphrase) = &passphrase {
             content = Envelope::seal(content.trim_end_matches('\n'), passphrase)?.render()? + "\n";
+        }
+        if content.len() > MAX_BYTES {
+            return Err(Error::failed("these are more handoffs than anybody could import at once: over 256 MiB")
+                .hint("export them in parts, for example by `--since` and `--until`"));
         }
         let Some(path) = output else {
             context.ui.answer_text(&content);

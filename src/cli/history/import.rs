@@ -137,7 +137,7 @@ impl Import {
         };
         let bytes = fs::read_at_most(source, MAX_BYTES as u64).map_err(failed)?;
         if bytes.len() > MAX_BYTES {
-            return Err(Error::bad_data("this is no bundle of handoffs: it is larger than 64 MiB"));
+            return Err(Error::bad_data("this is no bundle of handoffs: it is larger than 256 MiB"));
         }
         String::from_utf8(bytes).map_err(|_| Error::bad_data("this is no bundle of handoffs: it is not UTF-8 text"))
     }
