@@ -2,7 +2,8 @@
 //!
 //! Writers take the directory's lock. The archive comes first; LATEST.md, INDEX.yaml, RESUME_PROMPT.txt and DECISIONS.md
 //! follow, each replaced whole. What a killed writer left missing or stale, the next one makes from the archives.
-//! LIFECYCLE.yaml is ours: a status is no part of an archive, and an index may have to be made anew.
+//! LIFECYCLE.yaml is ours: a status is no part of an archive, and an index may have to be made anew. The one archive that may be
+//! replaced is one that came from outside, by an import that was told to.
 
 mod body;
 mod catalog;
