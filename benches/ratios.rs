@@ -176,6 +176,7 @@ fn compare() {
         ("notes", notes),
         ("compact", compact),
         ("history", history),
+        ("handoffs", handoffs),
         ("secrets", secrets),
     ];
     for (name, run) in all {
@@ -383,6 +384,70 @@ fn history() {
         sides.extend(glue_side("glue validate --sessions", &["validate", "--sessions"]));
         race(&format!("validate --sessions at {size} sessions (aim: 2x of reading the files)"), rounds.min(10), sides);
     }
+}
+
+/// Finding handoffs among few and many, each against the same among ten. With `AGENT_HANDOVER_GO=/path/to/session-handoff` that tool
+/// takes part, on a store of as many records.
+fn handoffs() {
+    let worlds: Vec<(usize, &'static World)> = [10, 1_000, 20_000]
+        .into_iter()
+        .map(|size| {
+            let world: &'static World = Box::leak(Box::new(World::new("[[step]]\nname = \"note\"\nkind = \"note\"\n")));
+            fill(world, size);
+            (size, world)
+        })
+        .collect();
+    let questions: &[(&str, &'static [&'static str], &'static [&'static str])] = &[
+        (
+            "list --latest --json (aim: 20,000 within 3x of 10)",
+            &["history", "list", "--latest", "--json"],
+            &["list", "--latest", "--json"],
+        ),
+        ("show ID (aim: 20,000 within 3x of 10)", &["history", "show", "s000007"], &["render", "--id", "s000007"]),
+        ("show latest (aim: 20,000 within 3x of 10)", &["history", "show", "latest"], &["render"]),
+        ("show by a beginning", &["history", "show", "s00000"], &[]),
+        (
+            "list --query with a match, --limit 5",
+            &["history", "list", "--query", "few words", "--limit", "5"],
+            &["list", "--query", "few words", "--limit", "5"],
+        ),
+        ("list --query without a match", &["history", "list", "--query", "zzz"], &["list", "--query", "zzz"]),
+        ("list --json", &["history", "list", "--json"], &["list", "--json"]),
+    ];
+    for (title, ours, theirs) in questions {
+        let mut sides: Vec<Side> =
+            worlds.iter().map(|(size, world)| side(&format!("at {size}"), world.command(ours))).collect();
+        if let Some(go) = std::env::var_os("AGENT_HANDOVER_GO").filter(|_| !theirs.is_empty()) {
+            for (size, world) in &worlds {
+                let (go, path, theirs) = (go.clone(), go_store(world, *size), *theirs);
+                sides.push(side(&format!("session-handoff at {size}"), move || {
+                    let mut command = Command::new(&go);
+                    command.args(theirs).env("HOME", &path).env("XDG_CONFIG_HOME", &path);
+                    command
+                }));
+            }
+        }
+        race(title, 15, sides);
+    }
+}
+
+/// A store of session-handoff with the same texts.
+fn go_store(world: &World, size: usize) -> PathBuf {
+    let directory = world.path().join("go");
+    let file = directory.join("session-handoff/handoffs.json");
+    if !file.exists() {
+        let items: Vec<serde_json::Value> = (0..size)
+            .map(|n| {
+                serde_json::json!({
+                    "id": format!("s{n:06}"), "created_at": "2026-11-15T10:00:00Z", "tool": "codex", "project": "/p", "title": "first",
+                    "summary": "what was done, in a few words", "next": ["Fix it"],
+                })
+            })
+            .collect();
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, serde_json::json!({ "version": 1, "items": items }).to_string()).unwrap();
+    }
+    directory
 }
 
 /// So many sessions, each a copy of one of ours under its own id, indexed by the program itself.

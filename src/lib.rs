@@ -17,6 +17,7 @@
 //! | 2 | [`memory`] | the layers of Markdown |
 //! | 2 | [`transcript`] | what agents left on disk: one file per format |
 //! | 3 | [`facts`] | what the session did |
+//! | 3 | [`bundle`] | sealed handoffs that travel: sign, encrypt, import |
 //! | 3 | [`publish`] | backends |
 //! | 3 | [`agents`] | each coding agent's files, payloads and answers |
 //! | 4 | [`steps`] | every step kind, one file each |
@@ -31,6 +32,7 @@
 
 pub mod agents;
 pub mod base;
+pub mod bundle;
 pub mod checkpoint;
 pub mod cli;
 pub mod config;

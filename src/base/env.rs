@@ -16,6 +16,7 @@ pub const CHECKPOINT: &str = "AGENT_HANDOVER_CHECKPOINT";
 pub const TAG: &str = "AGENT_HANDOVER_TAG";
 pub const AGENT: &str = "AGENT_HANDOVER_AGENT";
 pub const WAIT: &str = "AGENT_HANDOVER_WAIT";
+pub const PASSPHRASE: &str = "AGENT_HANDOVER_PASSPHRASE";
 pub const LOG: &str = "AGENT_HANDOVER_LOG";
 /// The agents' own: where they keep their sessions.
 pub const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
@@ -44,6 +45,7 @@ pub const VARIABLES: &[Variable] = &[
     Variable { name: TAG, help: "overrides `tag`, as `--tag`" },
     Variable { name: AGENT, help: "the agent that ran the session, as `--agent`" },
     Variable { name: WAIT, help: "how long `run` waits for another run, as `--wait`" },
+    Variable { name: PASSPHRASE, help: "opens and, with `--encrypt`, closes encrypted bundles" },
     Variable { name: LOG, help: "`debug` prints each decision to stderr, for developers" },
     Variable { name: CLAUDE_CONFIG_DIR, help: "where Claude Code keeps its transcripts, if not in `~/.claude`" },
     Variable { name: CODEX_HOME, help: "where Codex keeps its transcripts, if not in `~/.codex`" },
@@ -69,4 +71,10 @@ pub fn user_state() -> Option<std::path::PathBuf> {
     let state = get("XDG_STATE_HOME").map(std::path::PathBuf::from).filter(|path| path.is_absolute());
     let state = state.or_else(|| home().map(|home| home.join(".local/state")));
     state.map(|state| state.join("agent-handover"))
+}
+
+/// Where this user's own data of this program is, which no repository can reach.
+pub fn data_directory() -> Option<std::path::PathBuf> {
+    let data = get("XDG_DATA_HOME").map(std::path::PathBuf::from).filter(|path| path.is_absolute());
+    data.or_else(|| home().map(|home| home.join(".local/share"))).map(|data| data.join("agent-handover"))
 }

@@ -30,6 +30,8 @@ pub const POINTS: &[&str] = &[
     "fs.marked",
     "fs.moved",
     "fs.removed",
+    "import.forgotten",
+    "import.archived",
 ];
 
 struct Fault {

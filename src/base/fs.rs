@@ -73,6 +73,16 @@ pub fn read_at_most(source: impl Read, max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// At most `max` bytes of a file that is no symlink. For many small files: it asks nothing but for the content.
+pub fn read_plain(path: &Path, max: u64) -> Result<Vec<u8>> {
+    let failed = |cause: io::Error| Error::io("read", path, cause);
+    let flags = NO_FOLLOW | rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
+    let mut bytes = Vec::with_capacity(8 << 10);
+    file.take(max).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
 pub fn open(path: &Path) -> Result<File> {
     File::open(path).map_err(|cause| Error::io("read", path, cause))
 }
@@ -122,6 +132,30 @@ pub fn create_new(path: &Path, content: &[u8]) -> Result<Created> {
     }
 }
 
+/// Writes a file that only this user can read, whole; over an existing one only if that is wanted, and never through or over a
+/// symlink.
+pub fn write_private(path: &Path, content: &[u8], over_existing: bool) -> Result<Created> {
+    match fs::symlink_metadata(path) {
+        Ok(_) if !over_existing => return Ok(Created::Before),
+        Ok(about) if !about.is_file() => {
+            return Err(Error::failed(format!("`{}` is not a plain file", path.display())).hint("name another file"));
+        }
+        _ => {}
+    }
+    let temporary = fill_temporary(new_temporary(path, 0o600)?, path, content)?;
+    let persisted = if over_existing { temporary.persist(path) } else { temporary.persist_noclobber(path) };
+    match persisted {
+        Ok(_) => {
+            fault::at("fs.renamed");
+            sync_directory(parent(path))?;
+            fault::at("fs.replaced");
+            Ok(Created::Now)
+        }
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(Created::Before),
+        Err(failed) => Err(Error::io("write", path, failed.error)),
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Created {
     Now,
@@ -130,15 +164,28 @@ pub enum Created {
 
 fn write_temporary(path: &Path, content: &[u8]) -> Result<tempfile::NamedTempFile> {
     let failed = |cause: io::Error| Error::io("write", path, cause);
-    let mut temporary = tempfile::Builder::new()
-        .prefix(TEMPORARY_PREFIX)
-        .suffix(TEMPORARY_SUFFIX)
-        .permissions(fs::Permissions::from_mode(0o666))
-        .tempfile_in(parent(path))
-        .map_err(failed)?;
+    let temporary = new_temporary(path, 0o666)?;
     if let Ok(existing) = fs::metadata(path) {
         temporary.as_file().set_permissions(existing.permissions()).map_err(failed)?;
     }
+    fill_temporary(temporary, path, content)
+}
+
+fn new_temporary(path: &Path, mode: u32) -> Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(TEMPORARY_PREFIX)
+        .suffix(TEMPORARY_SUFFIX)
+        .permissions(fs::Permissions::from_mode(mode))
+        .tempfile_in(parent(path))
+        .map_err(|cause| Error::io("write", path, cause))
+}
+
+fn fill_temporary(
+    mut temporary: tempfile::NamedTempFile,
+    path: &Path,
+    content: &[u8],
+) -> Result<tempfile::NamedTempFile> {
+    let failed = |cause: io::Error| Error::io("write", path, cause);
     temporary.write_all(content).map_err(failed)?;
     temporary.as_file().sync_all().map_err(failed)?;
     fault::at("fs.written");
@@ -352,6 +399,11 @@ pub fn refuse_foreign_owner(path: &Path, what: &str) -> Result<()> {
     }
 }
 
+/// Whether somebody else than its owner may read a file.
+pub fn is_readable_by_others(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|about| about.is_file() && about.mode() & 0o044 != 0)
+}
+
 /// Copies a file to where it may be opened for writing; the copy is to be read once and thrown away.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to).map(|_| ()).map_err(|cause| Error::io("copy", from, cause))
@@ -398,6 +450,28 @@ pub fn names(directory: &Path) -> Result<Vec<String>> {
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     Ok(names)
+}
+
+/// The names in a directory that begin like this, sorted.
+pub fn names_beginning(directory: &Path, beginning: &str) -> Result<Vec<String>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(cause) if is_absent(&cause) => return Ok(Vec::new()),
+        Err(cause) => return Err(Error::io("list", directory, cause)),
+    };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let mut names: Vec<String> = names
+        .filter(|name| name.as_bytes().starts_with(beginning.as_bytes()))
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Whether one was last changed when the other was, or later. What cannot be asked is not.
+pub fn is_at_least_as_new(one: &Path, other: &Path) -> bool {
+    let changed = |path: &Path| fs::metadata(path).and_then(|about| about.modified());
+    changed(one).is_ok_and(|one| changed(other).is_ok_and(|other| one >= other))
 }
 
 /// How many names in a directory end like this.

@@ -1,18 +1,23 @@
 //! Arguments, one call, one rendering: what a person types and what they see.
 
 mod allow;
+mod ask;
 mod check;
 mod compact;
 mod deliver;
 mod history;
 mod init;
 mod install;
+mod keygen;
 mod memory;
+mod passphrase;
 mod pause;
 mod render;
 mod run;
 mod status;
 mod summarize;
+mod table;
+mod trust;
 mod ui;
 
 use std::ffi::OsString;
@@ -66,6 +71,8 @@ enum Command {
     Push(deliver::Push),
     Pull(deliver::Pull),
     Summarize(summarize::Summarize),
+    Keygen(keygen::Keygen),
+    Trust(trust::Trust),
 }
 
 /// What every command is given.
@@ -150,6 +157,8 @@ impl Command {
             Command::Push(command) => command.execute(context),
             Command::Pull(command) => command.execute(context),
             Command::Summarize(command) => command.execute(context),
+            Command::Keygen(command) => command.execute(context),
+            Command::Trust(command) => command.execute(context),
         }
     }
 
@@ -164,6 +173,8 @@ impl Command {
             Command::Push(command) if command.json => Json::Document,
             Command::Pull(command) if command.json => Json::Document,
             Command::Summarize(command) if command.json => Json::Document,
+            Command::Keygen(command) if command.json => Json::Document,
+            Command::Trust(command) if command.json => Json::Document,
             _ => Json::No,
         }
     }

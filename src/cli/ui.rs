@@ -53,6 +53,20 @@ impl Ui {
         !matches!(self.color, anstream::ColorChoice::Never)
     }
 
+    /// How wide a line of the answer may be; `None` where nobody says.
+    pub fn width(&self) -> Option<usize> {
+        if io::stdout().is_terminal() {
+            let size = dialoguer::console::Term::stdout().size_checked();
+            return size.map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0);
+        }
+        env::get_text("COLUMNS")?.parse().ok()
+    }
+
+    /// Whether a person can be asked something. stdout may be elsewhere: it gets only the answer.
+    pub fn can_ask(&self) -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
     /// A line of the answer. A reader who has seen enough is no error.
     pub fn answer(&mut self, line: &str) {
         let written = writeln!(io::stdout().lock(), "{}", text::printable(line));

@@ -8,7 +8,7 @@ mod yaml;
 
 pub use check::{LIST_FIELDS, REQUIRED, SECTIONS, check};
 pub use first_action::resume_mechanic;
-pub use subset::one_line;
+pub use subset::{one_line, unquote_ours};
 pub use value::{Field, Value, Wrong, repr};
 
 /// A frontmatter is written by hand or by an agent; anything larger is not one.
@@ -59,6 +59,21 @@ impl Handoff {
     /// The text items of a list field.
     pub fn texts(&self, key: &str) -> Vec<&str> {
         self.get(key).and_then(Value::list).unwrap_or_default().iter().filter_map(Value::text).collect()
+    }
+
+    /// What the body says under one of the headings, up to the next of them.
+    pub fn section(&self, heading: &str) -> &str {
+        let (mut at, mut start) = (0, None);
+        for line in self.body.split_inclusive('\n') {
+            let is_heading = |heading: &str| line.trim_end() == heading;
+            match start {
+                None if is_heading(heading) => start = Some(at + line.len()),
+                Some(start) if SECTIONS.iter().any(|heading| is_heading(heading)) => return &self.body[start..at],
+                _ => {}
+            }
+            at += line.len();
+        }
+        start.map_or("", |start| &self.body[start..])
     }
 
     pub fn line(&self, key: &str) -> usize {

@@ -175,6 +175,12 @@ pub fn is_as_we_write(text: &str) -> bool {
     })
 }
 
+/// What a text in double quotes says, if it is one that `write` could have written.
+pub fn unquote_ours(text: &str) -> Option<String> {
+    let inner = text.get(1..text.len().checked_sub(1)?).filter(|_| is_quoted(text))?;
+    Some(if inner.contains('\\') { unquote(text) } else { inner.to_owned() })
+}
+
 /// In double quotes, with no escape but the two, and nothing that must not be in a line.
 fn is_quoted(text: &str) -> bool {
     let Some(inner) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).filter(|_| text.len() >= 2) else {

@@ -15,8 +15,11 @@ pub struct Sections<'a> {
     pub marked: &'a str,
 }
 
+/// What stands in a section about which nothing was said.
+pub const NOTHING: &str = "(nothing recorded)";
+
 pub fn body(sections: &Sections<'_>) -> String {
-    let none = || "(nothing recorded)".to_owned();
+    let none = || NOTHING.to_owned();
     let list = |items: &[String]| -> String {
         if items.is_empty() {
             none()

@@ -1,5 +1,6 @@
 //! DECISIONS.md: one line for each decision that outlives its session.
 
+use super::Origin;
 use crate::handoff::{Handoff, one_line};
 
 const HEADER: &str =
@@ -9,7 +10,12 @@ const SHOWN: usize = 20;
 
 pub fn lines(handoff: &Handoff) -> Vec<String> {
     let (date, id) = (one_line(handoff.text("session_date")), one_line(handoff.text("session_id")));
-    handoff.texts("decisions").into_iter().map(|decision| format!("- [{date}][{id}] {}", one_line(decision))).collect()
+    // A ruling that stands is the operator's; what came from outside was decided elsewhere.
+    let said = |decision: &str| match Origin::of(handoff) {
+        None => one_line(decision),
+        Some(_) => format!("(from outside) {}", one_line(decision).replace("[standing]", "(standing there)")),
+    };
+    handoff.texts("decisions").into_iter().map(|decision| format!("- [{date}][{id}] {}", said(decision))).collect()
 }
 
 /// The log with these lines at its end, those that are there already left out.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::{History, decisions, prompt};
+use super::{History, Origin, decisions, prompt};
 use crate::base::{fs, text};
 use crate::error::Result;
 use crate::git::{self, Git};
@@ -91,7 +91,7 @@ impl History {
             }
             Ok(handoff) => {
                 problems.extend(
-                    handoff::check(&handoff)
+                    wrong_in(&handoff)
                         .into_iter()
                         .map(|wrong| format!("LATEST.md: line {}: {}", wrong.line, wrong.message)),
                 );
@@ -171,7 +171,7 @@ impl History {
                 Err(_) => (None, vec!["it is not UTF-8 text".to_owned()]),
                 Ok(Err(wrong)) => (None, vec![format!("line {}: {}", wrong.line, wrong.message)]),
                 Ok(Ok(handoff)) => {
-                    let wrong = handoff::check(&handoff).into_iter();
+                    let wrong = wrong_in(&handoff).into_iter();
                     let wrong = wrong.map(|wrong| format!("line {}: {}", wrong.line, wrong.message)).collect();
                     (Some(handoff.text("session_id").to_owned()), wrong)
                 }
@@ -189,8 +189,7 @@ impl History {
     /// What a person wants to know first. Reads the head of the index and its end, not what lies between.
     pub fn status(&self) -> Result<Status> {
         let mut status = Status::default();
-        let (start, end) = fs::read_ends(&self.index_path(), ENDS)?.unwrap_or_default();
-        let (start, end) = (String::from_utf8_lossy(&start), String::from_utf8_lossy(&end));
+        let (start, end) = ends(&self.index_path())?.unwrap_or_default();
         let split = start.find("\nsessions:").map_or(start.len(), |at| at + 1);
         let head = &start[..split];
         match super::index::Index::parse(head) {
@@ -229,6 +228,15 @@ impl History {
     }
 }
 
+/// What is wrong inside a handoff. Which first action others chose is theirs to answer for.
+fn wrong_in(handoff: &Handoff) -> Vec<handoff::Wrong> {
+    let mut wrong = handoff::check(handoff);
+    if Origin::of(handoff).is_some() {
+        wrong.retain(|wrong| !wrong.message.starts_with("next_todo_items[0] "));
+    }
+    wrong
+}
+
 /// What is wrong with the archives: unknown to the index, several of one id, and what was found inside.
 fn check_archives(
     names: &[String],
@@ -252,13 +260,19 @@ fn check_archives(
     Ok(())
 }
 
+/// The beginning and the end of an index.
+pub(super) fn ends(path: &std::path::Path) -> Result<Option<(String, String)>> {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(fs::read_ends(path, ENDS)?.map(|(start, end)| (text(start), text(end))))
+}
+
 /// How many sessions there are, as our own comment says.
-fn counted(head: &str) -> Option<usize> {
+pub(super) fn counted(head: &str) -> Option<usize> {
     head.lines().next()?.strip_prefix("# sessions: ")?.parse().ok()
 }
 
 /// The entry of this session, looked for from the end, where the newest stand.
-fn last_entry(sessions: &str, id: &str) -> Option<super::Entry> {
+pub(super) fn last_entry(sessions: &str, id: &str) -> Option<super::Entry> {
     let mut end = sessions.len();
     while let Some(start) = sessions[..end].rfind("\n  - session_id:") {
         let entry = format!("sessions:{}\n", &sessions[start..end]);

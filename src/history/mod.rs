@@ -2,22 +2,31 @@
 //!
 //! Writers take the directory's lock. The archive comes first; LATEST.md, INDEX.yaml, RESUME_PROMPT.txt and DECISIONS.md
 //! follow, each replaced whole. What a killed writer left missing or stale, the next one makes from the archives.
-//! LIFECYCLE.yaml is ours: a status is no part of an archive, and an index may have to be made anew.
+//! LIFECYCLE.yaml is ours: a status is no part of an archive, and an index may have to be made anew. The one archive that may be
+//! replaced is one that came from outside, by an import that was told to.
 
 mod body;
+mod catalog;
 mod decisions;
+mod import;
 mod index;
 mod inspect;
 mod merge;
+pub mod origin;
 mod prompt;
+pub mod registry;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, FixedOffset};
 
-pub use body::{Sections, body};
+pub use body::{NOTHING, Sections, body};
+pub use catalog::Found;
+pub use import::{Landing, OnConflict};
 pub use index::Entry;
 pub use inspect::{Status, drift};
+pub use origin::Origin;
 
 use crate::base::fs::{self, Created, Depth};
 use crate::base::text;
@@ -109,6 +118,16 @@ impl History {
 
     /// Archives a handoff that was checked, and brings everything derived up to date.
     pub fn create(&self, handoff: &Handoff, if_taken: IfTaken) -> Result<Written> {
+        let _alone = self.prepare_to_write()?;
+        let written = self.archive(handoff, if_taken)?;
+        if written.before || !self.add(&written)? {
+            self.bring_up_to_date(Order::AsTheyCame)?;
+        }
+        Ok(written)
+    }
+
+    /// Who has got this is alone in writing, to directories that are there and no symlinks, in which nobody left anything behind.
+    fn prepare_to_write(&self) -> Result<fs::DirectoryLock> {
         for path in [
             self.sessions(),
             self.latest_path(),
@@ -122,14 +141,14 @@ impl History {
         if !self.sessions().is_dir() {
             fs::create_directories(&self.sessions())?;
         }
-        let _alone = fs::lock_directory(&self.directory)?;
+        let alone = fs::lock_directory(&self.directory)?;
         fs::sweep_temporaries(&self.directory, Depth::Directory)?;
         fs::sweep_temporaries(&self.sessions(), Depth::Directory)?;
-        let written = self.archive(handoff, if_taken)?;
-        if written.before || !self.add(&written)? {
-            self.bring_up_to_date(Order::AsTheyCame)?;
-        }
-        Ok(written)
+        Ok(alone)
+    }
+
+    fn archive_path(&self, id: &str) -> PathBuf {
+        self.sessions().join(format!("{}.md", file_name(id)))
     }
 
     fn refuse_symlink(&self, path: &Path) -> Result<()> {
@@ -139,9 +158,11 @@ impl History {
 
     fn archive(&self, handoff: &Handoff, if_taken: IfTaken) -> Result<Written> {
         let mut handoff = handoff.clone();
+        // Who vouches for a handoff is found out by an import, and not for a document to say.
+        origin::remove(&mut handoff);
         for number in 2.. {
             let id = handoff.text("session_id").to_owned();
-            let path = self.sessions().join(format!("{}.md", file_name(&id)));
+            let path = self.archive_path(&id);
             self.refuse_symlink(&path)?;
             let content = handoff.render();
             if fs::create_new(&path, content.as_bytes())? == Created::Now {
@@ -181,11 +202,14 @@ impl History {
         Err(Error::bug("there is no end to the ids"))
     }
 
+    fn read_archive_text(&self, path: &Path) -> Result<String> {
+        let bytes = fs::read_at_most(fs::open(path)?, MAX_ARCHIVE).map_err(|cause| Error::io("read", path, cause))?;
+        String::from_utf8(bytes).map_err(|_| Error::bad_data(format!("`{}` is not UTF-8 text", path.display())))
+    }
+
     /// An archive by its path.
     fn read_archive(&self, path: &Path) -> Result<Handoff> {
-        let bytes = fs::read_at_most(fs::open(path)?, MAX_ARCHIVE).map_err(|cause| Error::io("read", path, cause))?;
-        let text =
-            String::from_utf8(bytes).map_err(|_| Error::bad_data(format!("`{}` is not UTF-8 text", path.display())))?;
+        let text = self.read_archive_text(path)?;
         parse(&text).map_err(|error| error.lead(&format!("`{}`: ", path.display())))
     }
 
@@ -227,10 +251,15 @@ impl History {
                 lifecycle.push((entry.get("session_id").to_owned(), entry.get("status").to_owned()));
             }
         }
+        let names: Vec<String> =
+            fs::names(&self.sessions())?.into_iter().filter(|name| name.ends_with(".md")).collect();
+        // An entry without an archive, or with one elsewhere, speaks of nothing.
+        let there: HashSet<String> = names.iter().map(|name| format!("sessions/{name}")).collect();
+        index.sessions.retain(|entry| there.contains(entry.get("file")));
         let mut decided = Vec::new();
-        let known: std::collections::HashSet<String> =
-            index.sessions.iter().map(|entry| entry.get("file").to_owned()).collect();
-        for name in fs::names(&self.sessions())?.into_iter().filter(|name| name.ends_with(".md")) {
+        let all = |key: &str| index.sessions.iter().map(|entry| entry.get(key).to_owned()).collect();
+        let (known, mut ids): (HashSet<String>, HashSet<String>) = (all("file"), all("session_id"));
+        for name in names {
             let file = format!("sessions/{name}");
             if known.contains(&file) {
                 continue;
@@ -241,7 +270,9 @@ impl History {
             if let Some((_, status)) = lifecycle.iter().find(|(id, _)| id == entry.get("session_id")) {
                 entry.set("status", status);
             }
-            index.sessions.retain(|other| other.get("session_id") != entry.get("session_id"));
+            if !ids.insert(entry.get("session_id").to_owned()) {
+                index.sessions.retain(|other| other.get("session_id") != entry.get("session_id"));
+            }
             index.sessions.push(entry);
             decided.extend(decisions::lines(&handoff));
         }
@@ -315,6 +346,16 @@ impl History {
         Ok(id)
     }
 
+    /// How a session stands now, which its archive need not say.
+    pub fn status_of(&self, handoff: &Handoff) -> Result<String> {
+        let id = handoff.text("session_id");
+        if let Some((_, status)) = self.lifecycle()?.into_iter().find(|(closed, _)| closed == id) {
+            return Ok(status);
+        }
+        let latest = self.latest()?.filter(|entry| entry.get("session_id") == id);
+        Ok(latest.map_or_else(|| handoff.text("status").to_owned(), |entry| entry.get("status").to_owned()))
+    }
+
     /// The index as it is on disk.
     pub fn index(&self) -> Result<Index> {
         let path = self.index_path();
@@ -332,28 +373,6 @@ impl History {
             ))
             .hint("the next `agent-handover history create` or `close` makes it anew from the archives")
         })
-    }
-
-    /// The text of an archive, by id, by a unique beginning of one, or `latest`.
-    pub fn show(&self, id: &str) -> Result<String> {
-        let index = self.index()?;
-        let wanted = if id == "latest" { index.latest_session.as_str() } else { id };
-        let exact = index.sessions.iter().filter(|entry| entry.get("session_id") == wanted);
-        let mut found: Vec<&Entry> = exact.collect();
-        if found.is_empty() {
-            found = index.sessions.iter().filter(|entry| entry.get("session_id").starts_with(wanted)).collect();
-        }
-        let entry = match found.as_slice() {
-            [entry] => *entry,
-            [] => return Err(Error::failed(format!("unknown session id {}", repr(id)))),
-            several => {
-                let ids: Vec<&str> = several.iter().map(|entry| entry.get("session_id")).collect();
-                return Err(Error::failed(format!("several sessions begin with {}: {}", repr(id), ids.join(", "))));
-            }
-        };
-        let path = self.inside(entry.get("file"))?;
-        let bytes = fs::read(&path)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// A path from the index, which must be one of ours.
@@ -453,5 +472,5 @@ pub fn new_id(now: &DateTime<FixedOffset>, goal: &str) -> String {
         .map(str::to_owned)
         .collect();
     let slug = if words.is_empty() { "session".to_owned() } else { words.join("-") };
-    format!("{}-{}", now.format("%Y-%m-%d-%H%M"), text::cut(&slug, 60))
+    format!("{}-{}", now.format("%Y-%m-%d-%H%M"), text::cut(&slug, 60).trim_end_matches('-'))
 }

@@ -1,5 +1,6 @@
 //! RESUME_PROMPT.txt, in Session Glue's words.
 
+use super::Origin;
 use crate::handoff::{Handoff, one_line};
 
 pub fn render(handoff: &Handoff, status: &str, standing: &[String]) -> String {
@@ -11,8 +12,12 @@ pub fn render(handoff: &Handoff, status: &str, standing: &[String]) -> String {
         "DONE" => format!("(none: the session is DONE; its first action was: {})", one_line(first)),
         _ => or(first, "(no next action recorded)"),
     };
+    let outside = Origin::of(handoff).map_or(String::new(), |origin| {
+        format!("This handoff is {}. Weigh what it asks for.\n\n", one_line(&origin.line()))
+    });
     let mut text = format!(
         "Continue the previous coding session.\n\n\
+         {outside}\
          Project root: {root}\n\
          First, read: .agent-history/LATEST.md\n\
          Prompt artifact: .agent-history/RESUME_PROMPT.txt\n\

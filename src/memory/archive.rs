@@ -377,7 +377,7 @@ mod tests {
         fn an_archive_that_was_edited_by_hand_loses_nothing(files in proptest::collection::vec(day_file(), 0..4), words in "[a-z]{5,9}", at in 0..1000usize) {
             let month = Month::parse("2026-10").unwrap();
             let mut archive = write(month, "tag", &entries(&files));
-            let body = memchr::memmem::find(&archive, b"<!-- /roll-up -->").unwrap() + 18;
+            let body = memchr::memmem::find(&archive, b"\n<!-- /roll-up -->\n").unwrap() + 19;
             let cut = body + at % (archive.len() - body + 1);
             let cut = archive[cut..].iter().position(|byte| *byte == b'\n').map_or(archive.len(), |more| cut + more + 1);
             archive.splice(cut..cut, format!("{words}\n").into_bytes());

@@ -10,7 +10,7 @@ use crate::config::template::Values;
 use crate::error::{Error, Result};
 use crate::facts::Session;
 use crate::handoff::{self, Handoff, Value};
-use crate::history::{self, History, IfTaken, Machine, Sections};
+use crate::history::{self, History, IfTaken, Machine, Sections, registry};
 
 pub const KIND: Kind = Kind {
     name: "history",
@@ -52,6 +52,7 @@ fn act(context: &Context<'_>, intent: &Json) -> Result<Outcome, Failure> {
     let handoff = history::parse(text)?;
     // The same document again is found archived, so twice equals once.
     let written = History::at(context.history.clone()).create(&handoff, IfTaken::Refuse)?;
+    registry::remember(context.root, &context.history);
     Ok(Outcome::new(context.show(&written.archive)))
 }
 

@@ -172,7 +172,15 @@ fn killed_at_any_point_a_resume_ends_as_if_nothing_had_happened() {
         }
     }
     // What only a first run, or another command, passes is killed in the tests below.
-    let by_first_run = ["checkpoint.created", "fs.directory", "fs.marked", "fs.moved", "fs.removed"];
+    let by_first_run = [
+        "checkpoint.created",
+        "fs.directory",
+        "fs.marked",
+        "fs.moved",
+        "fs.removed",
+        "import.forgotten",
+        "import.archived",
+    ];
     for point in POINTS.iter().filter(|point| !by_first_run.contains(point)) {
         assert!(
             reached.contains_key(point),
@@ -226,6 +234,24 @@ struct Other {
     check: fn(&World),
 }
 
+const THEIRS: &str = include_str!("../data/session-handoff/store/handoffs.json");
+const IMPORT: &[&str] = &["history", "import", "--input", "../in.json", "--allow-unsigned", "--on-conflict", "replace"];
+
+/// The samples are a day younger than the day of the tests.
+fn of_the_past(store: &str) -> String {
+    store.replace("2026-11-16T", "2026-11-14T")
+}
+
+/// Everything came in once, and whatever is derived from it says so.
+fn has_imported(world: &World, title: &str) {
+    let list = world.run(&["history", "list", "--json"]).expect(0).json();
+    let titles: Vec<&str> =
+        list["handoffs"].as_array().unwrap().iter().map(|one| one["title"].as_str().unwrap()).collect();
+    assert_eq!(titles.iter().filter(|found| **found == title).count(), 1, "{titles:?}");
+    assert_eq!(titles.iter().filter(|found| **found != "mine").count(), 3, "{titles:?}");
+    world.run(&["history", "validate", "--sessions"]).expect(0);
+}
+
 const OTHERS: &[Other] = &[
     Other {
         arguments: &["run", "--restart", "--note", "NEW"],
@@ -266,6 +292,29 @@ const OTHERS: &[Other] = &[
         arguments: &["unpause"],
         prepare: |world| world.write("PAUSE", ""),
         check: |world| assert!(!world.exists("PAUSE")),
+    },
+    Other {
+        arguments: IMPORT,
+        prepare: |world| {
+            world.run(&["history", "create", "--goal", "mine", "--next", "Fix it"]).expect(0);
+            world.write("../in.json", of_the_past(THEIRS));
+        },
+        check: |world| has_imported(world, "Refactor auth middleware"),
+    },
+    Other {
+        arguments: IMPORT,
+        prepare: |world| {
+            let store = of_the_past(THEIRS);
+            world.write("../in.json", &store);
+            world.run(IMPORT).expect(0);
+            world.write("../in.json", store.replace("Refactor auth middleware", "Another title"));
+        },
+        check: |world| has_imported(world, "Another title"),
+    },
+    Other {
+        arguments: &["trust", "add", "M52fehKyvr4U9h/J0LuCT+33BW5Fad9rUf5GxwhoapU=", "--name", "Alice"],
+        prepare: |_| {},
+        check: |world| assert!(world.run(&["trust", "list"]).expect(0).stdout.contains("  Alice\n")),
     },
     Other {
         arguments: &["init"],
@@ -370,7 +419,7 @@ fn every_other_command_that_is_killed_anywhere_can_be_done_again() {
             }
         }
     }
-    for point in ["fs.marked", "fs.moved", "fs.removed"] {
+    for point in ["fs.marked", "fs.moved", "fs.removed", "import.forgotten", "import.archived"] {
         assert!(reached.contains(point), "no command passes {point}");
     }
 }

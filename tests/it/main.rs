@@ -27,3 +27,6 @@ mod python_peer;
 mod secrets;
 mod support;
 mod transcripts;
+mod travel;
+mod travel_cli;
+mod travel_holes;

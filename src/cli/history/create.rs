@@ -1,77 +1,26 @@
-//! `history …`: the archive of handoffs.
+//! `history create`: a handoff from a document or from flags.
 
 use std::io::{IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
-use serde_json::{Value as Json, json};
+use clap::Args;
+use serde_json::json;
 
-use super::Context;
-use crate::base::{clock, env, fs};
-use crate::error::{Category, Error, Result};
+use super::super::Context;
+use super::{Place, answer, brake, machine};
+use crate::base::fs;
+use crate::error::{Error, Result};
 use crate::git::{self, Git};
-use crate::guard::{Brake, secrets};
+use crate::guard::secrets;
 use crate::handoff::{self, Handoff, Value};
-use crate::history::{self, History, IfTaken, Machine};
-use crate::project::{self, Options, Project};
-use crate::steps;
+use crate::history::{self, IfTaken, registry};
 
 /// A handoff is read whole by whoever comes next; more than this is no handoff.
 const MAX_INPUT: u64 = 4 << 20;
 
-/// Keep and read the archive of handoffs in .agent-history
-#[derive(Args)]
-pub struct HistoryCommand {
-    /// The project, instead of looking for it from here
-    #[arg(long, value_name = "DIR", global = true)]
-    repo_root: Option<PathBuf>,
-    /// Print one JSON document
-    #[arg(long, global = true)]
-    pub json: bool,
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Subcommand)]
-enum Verb {
-    Create(Box<Create>),
-    /// Print a handoff to fill in, with what is known of this repository
-    Template,
-    /// Check that the archive is whole; exit 5 if it is not
-    Validate {
-        /// Check every archived session, too
-        #[arg(long)]
-        sessions: bool,
-        /// Say how the repository differs from the latest handoff
-        #[arg(long)]
-        git: bool,
-    },
-    /// Show the latest session, standing rulings and problems
-    Status {
-        /// Say how the repository differs from the latest handoff
-        #[arg(long)]
-        git: bool,
-    },
-    /// Print RESUME_PROMPT.txt
-    ResumePrompt,
-    /// Say how a session ended
-    Close {
-        /// The session [default: the latest]
-        #[arg(long, value_name = "ID")]
-        session: Option<String>,
-        #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(history::CLOSED))]
-        status: String,
-    },
-    /// Print an archived handoff
-    Show {
-        /// A session id, a unique beginning of one, or `latest`
-        id: String,
-    },
-}
-
 /// Archive a handoff from a document or from flags
 #[derive(Args)]
-struct Create {
+pub struct Create {
     /// The document; `-` is standard input
     #[arg(long, short, value_name = "FILE", allow_hyphen_values = true)]
     input: Option<PathBuf>,
@@ -116,71 +65,8 @@ struct Create {
     tool: Option<String>,
 }
 
-/// Where a command works.
-struct Place {
-    root: PathBuf,
-    history: History,
-}
-
-impl HistoryCommand {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        let place = self.place(context)?;
-        match self.verb {
-            Verb::Create(create) => create.execute(context, &place, self.json),
-            Verb::Template => template(context, &place, self.json),
-            Verb::Validate { sessions, git } => validate(context, &place, sessions, git, self.json),
-            Verb::Status { git } => status(context, &place, git, self.json),
-            Verb::ResumePrompt => resume_prompt(context, &place, self.json),
-            Verb::Close { session, status } => close(context, &place, session.as_deref(), &status, self.json),
-            Verb::Show { id } => {
-                let text = place.history.show(&id)?;
-                answer_text(context, self.json, "show", "document", &text);
-                Ok(0)
-            }
-        }
-    }
-
-    fn place(&self, context: &Context<'_>) -> Result<Place> {
-        if let Some(root) = &self.repo_root {
-            let root = context.cwd.join(root);
-            if !root.is_dir() {
-                return Err(Error::failed(format!("repo root is not a directory: {}", root.display()))
-                    .hint("name an existing directory with `--repo-root`"));
-            }
-            let history = History::at(root.join(history::DIRECTORY));
-            return Ok(Place { root, history });
-        }
-        let project = context.project(None, None)?;
-        let directory = project::place(&project.root, &project.config.history_dir)?;
-        Ok(Place { root: project.root, history: History::at(directory) })
-    }
-}
-
-fn answer(context: &mut Context<'_>, as_json: bool, verb: &str, lines: &[&str], mut document: Json) {
-    if as_json {
-        document["schema"] = format!("agent-handover/history-{verb}/1").into();
-        context.ui.answer_json(&document);
-    } else {
-        for line in lines {
-            context.ui.answer(line);
-        }
-    }
-}
-
-/// A whole text, to the byte unless a terminal gets it.
-fn answer_text(context: &mut Context<'_>, as_json: bool, verb: &str, key: &str, text: &str) {
-    if as_json { answer(context, true, verb, &[], json!({ key: text })) } else { context.ui.answer_text(text) }
-}
-
-fn machine(place: &Place, tool: Option<&str>) -> Machine {
-    let head = git::top_level(&place.root).and_then(|_| Git::at(&place.root).head().ok().flatten());
-    let agent = tool.map(str::to_owned).or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
-    let (commit, branch) = head.map(|head| (head.commit, head.branch)).unwrap_or_default();
-    Machine { now: clock::now(), root: place.root.display().to_string(), branch, commit, agent }
-}
-
 impl Create {
-    fn execute(self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+    pub fn execute(self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
         if let Some(stop) = brake(&place.root).pressed() {
             return Err(stop.error());
         }
@@ -202,6 +88,7 @@ impl Create {
         warnings.extend(advice(place, &handoff));
         let if_taken = if self.supersede { IfTaken::Supersede } else { IfTaken::Refuse };
         let written = place.history.create(&handoff, if_taken)?;
+        registry::remember(&place.root, &place.history.directory);
         let registered = if self.no_exclude { Vec::new() } else { register(place) };
         warnings.extend(leaks(place, &raw));
         for warning in &warnings {
@@ -346,7 +233,7 @@ fn advice(place: &Place, handoff: &Handoff) -> Vec<String> {
 }
 
 /// Out of `git status`, and said so once.
-fn register(place: &Place) -> Vec<String> {
+pub fn register(place: &Place) -> Vec<String> {
     if git::top_level(&place.root).is_none() {
         return Vec::new();
     }
@@ -358,7 +245,7 @@ fn register(place: &Place) -> Vec<String> {
 }
 
 /// What may not be meant for others. Told, not blocked: it stays on this machine.
-fn leaks(place: &Place, raw: &str) -> Vec<String> {
+pub fn leaks(place: &Place, raw: &str) -> Vec<String> {
     let mut kinds: Vec<&str> = secrets::find(raw).into_iter().map(|finding| secrets::label(finding.kind)).collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -380,136 +267,4 @@ fn is_ignored(place: &Place) -> bool {
         || Git::at(&place.root)
             .ask(&["check-ignore".as_ref(), "--quiet".as_ref(), place.history.latest_path().as_os_str()])
             .is_ok_and(|answer| answer.succeeded)
-}
-
-fn template(context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
-    let mut handoff = Handoff::default();
-    for field in handoff::REQUIRED {
-        let value = match field {
-            "status" => Value::from("IN_PROGRESS"),
-            "validation" => {
-                let pair = |key: &str, value: &str| (key.to_owned(), Value::from(value));
-                Value::List(vec![Value::Map(vec![pair("command", ""), pair("result", "not_run"), pair("notes", "")])])
-            }
-            "next_todo_items" | "search_tags" => Value::List(vec![Value::from("")]),
-            field if handoff::LIST_FIELDS.contains(&field) => Value::List(Vec::new()),
-            _ => Value::from(""),
-        };
-        handoff.set(field, value);
-    }
-    history::fill_in(&mut handoff, &machine(place, None));
-    handoff.body = handoff::SECTIONS.iter().map(|section| format!("\n{section}\n")).collect();
-    let text = handoff.render();
-    answer_text(context, as_json, "template", "document", &text);
-    Ok(0)
-}
-
-fn validate(context: &mut Context<'_>, place: &Place, sessions: bool, git: bool, as_json: bool) -> Result<u8> {
-    let problems = place.history.validate(sessions)?;
-    let drift = if git {
-        let latest = fs::read_if_exists(&place.history.latest_path())?.unwrap_or_default();
-        let latest = Handoff::parse(&String::from_utf8_lossy(&latest)).unwrap_or_default();
-        history::drift(&place.root, latest.text("current_branch"), latest.text("head_commit"))
-    } else {
-        Vec::new()
-    };
-    for line in &drift {
-        context.ui.warn(line);
-    }
-    let document = json!({ "ok": problems.is_empty(), "problems": problems, "drift": drift });
-    if problems.is_empty() {
-        answer(context, as_json, "validate", &["history validate: OK"], document);
-        return Ok(0);
-    }
-    if as_json {
-        answer(context, true, "validate", &[], document);
-        return Ok(Category::NotGood.exit_code());
-    }
-    let list: String = problems.iter().map(|problem| format!("\n  - {problem}")).collect();
-    Err(Error::new(Category::NotGood, format!("history validate: found problems:{list}"))
-        .hint("the next `agent-handover history create` or `close` rebuilds what is derived from the archives"))
-}
-
-fn absent(place: &Place) -> Error {
-    Error::failed(format!("no .agent-history/ found at {}", place.root.display()))
-        .hint("`agent-handover history create` makes one")
-}
-
-fn status(context: &mut Context<'_>, place: &Place, git: bool, as_json: bool) -> Result<u8> {
-    if !place.history.exists() {
-        return Err(absent(place));
-    }
-    let status = place.history.status()?;
-    let or = |text: &str| if text.is_empty() { "(unknown)".to_owned() } else { text.to_owned() };
-    let action = match (status.first_next_action.is_empty(), status.status.as_str()) {
-        (true, "DONE") => "none (session DONE)".to_owned(),
-        _ => or(&status.first_next_action),
-    };
-    let mut lines = vec![
-        ".agent-history: present".to_owned(),
-        format!("latest session: {}", or(&status.latest_session)),
-        format!("latest file: {}", or(&status.latest_file)),
-        format!("current branch: {}", or(&status.current_branch)),
-        format!("head commit: {}", or(&status.head_commit)),
-        format!("first next action: {action}"),
-        format!("status: {}", or(&status.status)),
-        format!("sessions: {}", status.sessions),
-        format!("decisions: {}", status.decisions),
-    ];
-    if !status.supersedes.is_empty() {
-        lines.push(format!("lineage: {} <- supersedes {}", status.latest_session, status.supersedes));
-    }
-    if !status.standing.is_empty() {
-        lines.push("standing:".to_owned());
-        lines.extend(status.standing.iter().map(|line| format!("  {line}")));
-    }
-    match status.problems.len() {
-        0 => lines.push("validation: OK".to_owned()),
-        count => {
-            lines.push(format!("validation: {count} problem(s)"));
-            lines.extend(status.problems.iter().map(|problem| format!("  - {problem}")));
-        }
-    }
-    let drift = if git { history::drift(&place.root, &status.current_branch, &status.head_commit) } else { Vec::new() };
-    lines.extend(drift.iter().map(|line| format!("git: {line}")));
-    let document = json!({
-        "latest_session": status.latest_session,
-        "latest_file": status.latest_file,
-        "current_branch": status.current_branch,
-        "head_commit": status.head_commit,
-        "first_next_action": status.first_next_action,
-        "status": status.status,
-        "supersedes": status.supersedes,
-        "sessions": status.sessions,
-        "decisions": status.decisions,
-        "standing": status.standing,
-        "problems": status.problems,
-        "drift": drift,
-    });
-    answer(context, as_json, "status", &lines.iter().map(String::as_str).collect::<Vec<_>>(), document);
-    Ok(0)
-}
-
-fn resume_prompt(context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
-    let bytes = fs::read_if_exists(&place.history.prompt_path())?.ok_or_else(|| absent(place))?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    answer_text(context, as_json, "resume-prompt", "prompt", &text);
-    Ok(0)
-}
-
-fn close(context: &mut Context<'_>, place: &Place, session: Option<&str>, status: &str, as_json: bool) -> Result<u8> {
-    if let Some(stop) = brake(&place.root).pressed() {
-        return Err(stop.error());
-    }
-    let id = place.history.close(session, status)?;
-    let line = format!("set session {id} status to {status}");
-    answer(context, as_json, "close", &[&line], json!({ "session_id": id, "status": status }));
-    Ok(0)
-}
-
-/// The brake of the project that is written to, which need not be the one we stand in; where its config cannot be read, the
-/// PAUSE files that always count.
-fn brake(root: &Path) -> Brake {
-    Project::open(root, &Options::default(), &steps::readers())
-        .map_or_else(|_| project::plain_brake(root), |project| project.brake())
 }

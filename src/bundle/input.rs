@@ -1,0 +1,202 @@
+//! What a file of somebody else's holds: a bundle, many of them, an envelope around either, or session-handoff's store.
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::convert::{handoff_of, record_of};
+use super::envelope::Envelope;
+use super::json;
+use super::record::{self, Record};
+use super::seal::{Bundle, Seal};
+use crate::error::{Error, Result};
+use crate::handoff::Handoff;
+use crate::history::{self, origin};
+
+const MAX_RECORDS: usize = 100_000;
+
+/// One handoff that was read and fits together. Who vouches for it is yet to be asked.
+#[derive(Clone, Debug)]
+pub struct Incoming {
+    pub record: Record,
+    /// As it was where it came from.
+    pub handoff: Handoff,
+    pub seal: Seal,
+    /// Empty if nobody says.
+    pub exported_at: String,
+    /// The format, for people.
+    pub format: String,
+}
+
+#[derive(Debug, Default)]
+pub struct Input {
+    pub incoming: Vec<Incoming>,
+    /// Records of a store that cannot come in, and why. One bad record does not keep the others out.
+    pub refused: Vec<String>,
+    pub is_encrypted: bool,
+}
+
+/// What kind of thing a JSON object is.
+#[derive(Deserialize)]
+struct Shape {
+    #[serde(default)]
+    ciphertext: Option<IgnoredAny>,
+    #[serde(default)]
+    items: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Store {
+    items: Vec<serde_json::Value>,
+}
+
+impl Input {
+    /// `passphrase` is asked for only if there is an envelope.
+    pub fn read(text: &str, now: DateTime<Utc>, passphrase: impl FnOnce() -> Result<String>) -> Result<Input> {
+        let shape = shape(text)?;
+        if shape.as_ref().is_none_or(|shape| shape.ciphertext.is_none()) {
+            return plain(text, shape, now);
+        }
+        let envelope = Envelope::parse(text)?;
+        let inner = envelope.open(&envelope.key(&passphrase()?)?)?;
+        let shape = self::shape(&inner)?;
+        if shape.as_ref().is_some_and(|shape| shape.ciphertext.is_some()) {
+            return Err(Error::bad_data("there is an encrypted bundle in the encrypted bundle"));
+        }
+        let mut input = plain(&inner, shape, now)?;
+        input.is_encrypted = true;
+        Ok(input)
+    }
+}
+
+/// `None` for one bundle a line.
+fn shape(text: &str) -> Result<Option<Shape>> {
+    let first = text.lines().next().unwrap_or_default();
+    let has_more = text.trim_end().len() > first.trim_end().len();
+    if has_more && json::read::<Shape>(first).is_ok() {
+        return Ok(None);
+    }
+    let shape = json::read::<Shape>(text).map_err(|error| {
+        error.hint("a bundle is what `agent-handover history export --format json` or session-handoff writes; a Markdown handoff is archived by `history create --input`")
+    })?;
+    Ok(Some(shape))
+}
+
+fn plain(text: &str, shape: Option<Shape>, now: DateTime<Utc>) -> Result<Input> {
+    let mut input = Input::default();
+    match shape {
+        Some(Shape { items: Some(_), .. }) => store(text, now, &mut input)?,
+        Some(_) => input.incoming.push(incoming(text, now)?),
+        None => {
+            let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+            refuse_too_many(lines.len())?;
+            for (number, line) in lines.into_iter().enumerate() {
+                let one = incoming(line, now).map_err(|error| error.lead(&format!("line {}: ", number + 1)))?;
+                input.incoming.push(one);
+            }
+        }
+    }
+    Ok(input)
+}
+
+fn refuse_too_many(count: usize) -> Result<()> {
+    match count {
+        0..=MAX_RECORDS => Ok(()),
+        _ => Err(Error::bad_data(format!("there are {count} handoffs in it; {MAX_RECORDS} is the most"))),
+    }
+}
+
+fn incoming(text: &str, now: DateTime<Utc>) -> Result<Incoming> {
+    let (bundle, seal) = Bundle::read(text)?;
+    bundle.record.check(now)?;
+    let (handoff, exported_at, whose) = match bundle.ours {
+        Some(ours) => {
+            record::check_past("it was exported", &ours.exported_at, now)
+                .map_err(|error| error.lead(&format!("handoff {}: ", bundle.record.id)))?;
+            (document(&bundle.record, &ours.document)?, ours.exported_at, "agent-handover")
+        }
+        None => (handoff_of(&bundle.record)?, String::new(), "session-handoff"),
+    };
+    let format = format!("{whose} bundle v{}", bundle.version);
+    Ok(Incoming { record: bundle.record, handoff, seal, exported_at, format })
+}
+
+/// The document beside a record, which must be about the same.
+fn document(record: &Record, text: &str) -> Result<Handoff> {
+    let mut handoff = history::parse(text).map_err(|error| error.lead(&format!("handoff {}: ", record.id)))?;
+    origin::remove(&mut handoff);
+    let own = record_of(&handoff)?;
+    let about = |record: &Record| {
+        let Record { id, created_at, tool, project, title, next, .. } = record.clone();
+        (id, created_at, tool, project, title, next)
+    };
+    if about(&own) != about(record) {
+        return Err(Error::bad_data(format!(
+            "handoff {}: its document says something else than its record",
+            record.id
+        )));
+    }
+    Ok(handoff)
+}
+
+fn store(text: &str, now: DateTime<Utc>, input: &mut Input) -> Result<()> {
+    let store: Store = json::read(text)?;
+    refuse_too_many(store.items.len())?;
+    for (number, item) in store.items.into_iter().enumerate() {
+        let record = serde_json::from_value::<Record>(item)
+            .map_err(|cause| Error::bad_data("it is no record").cause(cause))
+            .and_then(|record| record.check(now).map(|()| record));
+        match record {
+            Err(error) => input.refused.push(format!("item {number}: {}", error.one_line())),
+            Ok(record) => input.incoming.push(Incoming {
+                handoff: handoff_of(&record)?,
+                record,
+                seal: Seal::Unsigned("a store has no signatures"),
+                exported_at: String::new(),
+                format: "session-handoff store".to_owned(),
+            }),
+        }
+    }
+    if input.incoming.is_empty() && !input.refused.is_empty() {
+        return Err(Error::bad_data(format!("no record of the store can be read: {}", input.refused[0])));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SAMPLES: [&str; 4] = [
+        include_str!("../../tests/data/session-handoff/v2-unsigned.json"),
+        include_str!("../../tests/data/session-handoff/v3-signed.json"),
+        include_str!("../../tests/data/session-handoff/encrypted-v2.json"),
+        include_str!("../../tests/data/session-handoff/store/handoffs.json"),
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        /// Whatever strangers send is read or refused, and what is read may be kept.
+        #[test]
+        fn a_mangled_file_is_read_or_refused(
+            which in 0..SAMPLES.len(), at in any::<prop::sample::Index>(), length in 0..40usize, put in "\\PC{0,10}|[\\[{},:\"0-9]{0,12}",
+        ) {
+            let sample = SAMPLES[which];
+            let cut = |mut at: usize| { while !sample.is_char_boundary(at) { at -= 1 } at };
+            let (start, end) = (cut(at.index(sample.len())), cut((at.index(sample.len()) + length).min(sample.len())));
+            let text = format!("{}{put}{}", &sample[..start], &sample[end..]);
+            let now = record::time("2026-11-16T01:00:00Z").unwrap();
+            let no_passphrase = || Err(Error::failed("not asked for"));
+            if let Ok(input) = Input::read(&text, now, no_passphrase) {
+                for incoming in input.incoming {
+                    incoming.record.check(now).unwrap();
+                    let stored = Handoff::parse(&incoming.handoff.render()).unwrap();
+                    prop_assert_eq!(record_of(&stored).unwrap(), incoming.record);
+                }
+            }
+        }
+    }
+}

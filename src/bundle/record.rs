@@ -1,0 +1,206 @@
+//! The record of session-handoff: eight fields whose canonical bytes have a checksum.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::json;
+use crate::base::text;
+use crate::error::{Error, Result};
+
+/// How far ahead of ours the clock of another machine may be.
+const SKEW: chrono::TimeDelta = chrono::TimeDelta::minutes(5);
+const TIME_FORMAT: &str = "%Y-%m-%dT%H:%M:%SZ";
+pub const MAX_ID: usize = 100;
+
+/// The order of the fields is that of the canonical form. What else a record holds does not count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub id: String,
+    pub created_at: String,
+    pub tool: String,
+    pub project: String,
+    pub title: String,
+    pub summary: String,
+    /// Missing is not the same as empty: the checksum tells them apart.
+    #[serde(default)]
+    pub next: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub changed: Option<Vec<String>>,
+}
+
+fn is_empty(list: &Option<Vec<String>>) -> bool {
+    list.as_ref().is_none_or(Vec::is_empty)
+}
+
+impl Record {
+    pub fn canonical(&self) -> Result<String> {
+        json::compact(self)
+    }
+
+    pub fn checksum(&self) -> Result<String> {
+        Ok(text::digest(self.canonical()?.as_bytes(), 32))
+    }
+
+    pub fn next(&self) -> &[String] {
+        self.next.as_deref().unwrap_or_default()
+    }
+
+    pub fn changed(&self) -> &[String] {
+        self.changed.as_deref().unwrap_or_default()
+    }
+
+    /// Whether this record may be kept here: all that must be there, an id that is safe in a file name and on a screen, and a
+    /// time that is one and lies in the past.
+    pub fn check(&self, now: DateTime<Utc>) -> Result<()> {
+        check_id(&self.id)?;
+        let id = &self.id;
+        for (name, value) in
+            [("tool", &self.tool), ("project", &self.project), ("title", &self.title), ("summary", &self.summary)]
+        {
+            if value.trim().is_empty() {
+                return Err(Error::bad_data(format!("handoff {id} has no {name}")));
+            }
+        }
+        check_past("it was made", &self.created_at, now).map_err(|error| error.lead(&format!("handoff {id}: ")))
+    }
+}
+
+/// A time of the form that everybody writes, and one that has come.
+pub fn check_past(what: &str, text: &str, now: DateTime<Utc>) -> Result<()> {
+    let Some(time) = time(text) else {
+        let shown = text::one_line(text, 40);
+        return Err(Error::bad_data(format!("`{shown}` is no time of the form 2026-11-15T10:04:05Z")));
+    };
+    if time > now + SKEW {
+        return Err(Error::bad_data(format!("{what} at {text}, which is yet to come"))
+            .hint("it would be the latest until then: have it exported anew by a machine whose clock is right"));
+    }
+    Ok(())
+}
+
+/// An id names a file, stands in lists and is typed by people.
+pub fn check_id(id: &str) -> Result<()> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_safe = id.len() <= MAX_ID
+        && id.chars().all(plain)
+        && id.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && !id.ends_with('.')
+        && !id.eq_ignore_ascii_case("latest");
+    if is_safe {
+        return Ok(());
+    }
+    Err(Error::bad_data(format!("`{}` cannot be the id of a handoff that travels", text::one_line(id, 60)))
+        .hint("an id has up to 100 of the letters a-z, A-Z, 0-9, `-`, `_` and `.`, and is not `latest`"))
+}
+
+/// Exactly the form that they write; nothing else.
+pub fn time(text: &str) -> Option<DateTime<Utc>> {
+    let time = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
+    // A leap second is a time to chrono, and none to Go.
+    (time.format(TIME_FORMAT).to_string() == text && !text.ends_with(":60Z")).then_some(time)
+}
+
+pub fn write_time(time: &DateTime<Utc>) -> String {
+    time.format(TIME_FORMAT).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        Record {
+            id: "20261116-001428".to_owned(),
+            created_at: "2026-11-16T00:14:28Z".to_owned(),
+            tool: "codex".to_owned(),
+            project: "/p".to_owned(),
+            title: "t".to_owned(),
+            summary: "s".to_owned(),
+            next: Some(Vec::new()),
+            changed: None,
+        }
+    }
+
+    fn now() -> DateTime<Utc> {
+        time("2026-11-16T01:00:00Z").unwrap()
+    }
+
+    #[test]
+    fn missing_null_and_empty_lists_are_told_apart_as_they_do() {
+        let read = |lists: &str| {
+            let text = format!(
+                r#"{{"id":"i","created_at":"c","tool":"t","project":"p","title":"t","summary":"s"{lists},"unknown":[1]}}"#
+            );
+            json::read::<Record>(&text).unwrap().canonical().unwrap()
+        };
+        assert!(read("").ends_with(r#""summary":"s","next":null}"#));
+        assert!(read(r#","next":null,"changed":null"#).ends_with(r#""next":null}"#));
+        assert!(read(r#","next":[],"changed":[]"#).ends_with(r#""next":[]}"#));
+        assert!(read(r#","changed":["b"],"next":["a"]"#).ends_with(r#""next":["a"],"changed":["b"]}"#));
+    }
+
+    #[test]
+    fn a_key_twice_or_of_another_type_is_refused() {
+        for text in [
+            r#"{"id":"a","id":"b","created_at":"c","tool":"t","project":"p","title":"t","summary":"s"}"#,
+            r#"{"id":1,"created_at":"c","tool":"t","project":"p","title":"t","summary":"s"}"#,
+            r#"{"created_at":"c","tool":"t","project":"p","title":"t","summary":"s"}"#,
+            r#"{"id":"\ud800","created_at":"c","tool":"t","project":"p","title":"t","summary":"s"}"#,
+        ] {
+            assert!(json::read::<Record>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_safe_ids_come_in() {
+        assert!(record().check(now()).is_ok());
+        let long = "x".repeat(101);
+        for id in [
+            "",
+            " ",
+            "latest",
+            "LATEST",
+            "..",
+            "../x",
+            "a/b",
+            "a\\b",
+            ".a",
+            "-a",
+            "a.",
+            "a b",
+            " a",
+            "a\n",
+            "a\x1b[31m",
+            "é",
+            &long,
+            "a:b",
+            "a\0",
+        ] {
+            assert!(Record { id: id.to_owned(), ..record() }.check(now()).is_err(), "{id:?}");
+        }
+    }
+
+    #[test]
+    fn only_times_of_their_form_that_have_come_come_in() {
+        for (time, is_fine) in [
+            ("2026-11-16T01:04:59Z", true),
+            ("2026-11-16T01:05:01Z", false),
+            ("9999-12-31T23:59:59Z", false),
+            ("2026-11-16T00:14:28.5Z", false),
+            ("2026-11-16T00:14:28+00:00", false),
+            ("2026-11-16t00:14:28z", false),
+            ("2026-06-30T23:59:60Z", false),
+            ("2026-11-16", false),
+            ("", false),
+        ] {
+            let record = Record { created_at: time.to_owned(), ..record() };
+            assert_eq!(record.check(now()).is_ok(), is_fine, "{time}");
+        }
+    }
+
+    #[test]
+    fn blank_fields_are_refused() {
+        assert!(Record { title: " \n".to_owned(), ..record() }.check(now()).is_err());
+        assert!(Record { project: String::new(), ..record() }.check(now()).is_err());
+    }
+}

@@ -1,0 +1,262 @@
+//! One handoff that travels: session-handoff's versions 1 to 3, with our whole document in a field that it ignores.
+//!
+//! Their signature covers the record alone. Ours, beside it, covers the version, the record, the document, the time of the export and
+//! the signer's name, so that nothing in a bundle of ours can be exchanged. A signed bundle must be what its writer wrote,
+//! to the byte.
+
+use serde::{Deserialize, Serialize};
+
+use super::json;
+use super::key::{PublicKey, SecretKey};
+use super::record::Record;
+use crate::base::text;
+use crate::error::{Category, Error, Result};
+
+const UNSIGNED: i64 = 2;
+const SIGNED: i64 = 3;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bundle {
+    pub version: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksum: Option<String>,
+    pub record: Record,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signer: Option<Signer>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none", rename = "agent_handover")]
+    pub ours: Option<Ours>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Signer {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    key_id: String,
+    public_key: String,
+}
+
+/// What only we write and read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ours {
+    /// The archived handoff, whole.
+    pub document: String,
+    checksum: String,
+    pub exported_at: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
+}
+
+/// Who says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seal {
+    /// Nobody: there is no signature that counts, and this is why.
+    Unsigned(&'static str),
+    /// The owner of this key, whoever that is, who calls himself this.
+    Signed { key: PublicKey, name: Option<String> },
+}
+
+/// What an export signs with.
+pub struct SignWith<'a> {
+    pub key: &'a SecretKey,
+    pub name: Option<&'a str>,
+}
+
+impl Bundle {
+    pub fn new(record: Record, document: String, exported_at: String, sign: Option<&SignWith<'_>>) -> Result<Bundle> {
+        let checksum = record.checksum()?;
+        let ours = Ours { checksum: text::digest(document.as_bytes(), 32), document, exported_at, signature: None };
+        let mut bundle = Bundle {
+            version: UNSIGNED,
+            checksum: Some(checksum.clone()),
+            record,
+            signer: None,
+            signature: None,
+            ours: Some(ours),
+        };
+        if let Some(sign) = sign {
+            let public = sign.key.public();
+            let name = sign.name.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+            bundle.version = SIGNED;
+            bundle.signature = Some(sign.key.sign(checksum.as_bytes()));
+            bundle.signer = Some(Signer { name, key_id: public.id(), public_key: public.encode() });
+            let message = bundle.message(&checksum)?;
+            if let Some(ours) = &mut bundle.ours {
+                ours.signature = Some(sign.key.sign(message.as_bytes()));
+            }
+        }
+        Ok(bundle)
+    }
+
+    /// What our own signature is of. JSON keeps the parts apart.
+    fn message(&self, checksum: &str) -> Result<String> {
+        let ours = self.ours.as_ref().map(|ours| (&ours.checksum, &ours.exported_at));
+        let signer = self.signer.as_ref().map(|signer| (&signer.name, &signer.public_key));
+        json::compact(&("agent-handover bundle 1", self.version, checksum, ours, signer))
+    }
+
+    /// As a file of its own.
+    pub fn pretty(&self) -> Result<String> {
+        json::pretty(self)
+    }
+
+    /// As one of many lines.
+    pub fn line(&self) -> Result<String> {
+        json::compact(self)
+    }
+
+    /// Reads a bundle and says who sealed it. What does not fit together is refused, whoever it is from.
+    pub fn read(source: &str) -> Result<(Bundle, Seal)> {
+        let bundle: Bundle = json::read(source)?;
+        if bundle.version == 0 {
+            return Err(Error::bad_data("the bundle has no version"));
+        }
+        let checksum = bundle.check_sums()?;
+        let seal = bundle.seal(&checksum)?;
+        if let Seal::Signed { .. } = seal {
+            let source = source.strip_suffix('\n').unwrap_or(source);
+            if bundle.pretty()? != source && bundle.line()? != source {
+                return Err(untrusted("the bundle is signed, but it was changed or reformatted since")
+                    .hint("ask for the file as it was exported"));
+            }
+        }
+        Ok((bundle, seal))
+    }
+
+    /// The checksum that the record really has.
+    fn check_sums(&self) -> Result<String> {
+        let checksum = self.record.checksum()?;
+        match &self.checksum {
+            Some(stated) if *stated != checksum => {
+                return Err(untrusted("the checksum does not fit: the bundle was changed or cut off"));
+            }
+            None if self.version >= UNSIGNED => return Err(Error::bad_data("the bundle has no checksum")),
+            _ => {}
+        }
+        match &self.ours {
+            Some(ours) if ours.checksum != text::digest(ours.document.as_bytes(), 32) => {
+                Err(untrusted("the checksum of the document does not fit: the bundle was changed or cut off"))
+            }
+            _ => Ok(checksum),
+        }
+    }
+
+    fn seal(&self, checksum: &str) -> Result<Seal> {
+        let signature = self.signature.as_deref().filter(|signature| !signature.trim().is_empty());
+        let (signature, signer) = match (self.version, signature) {
+            (SIGNED, Some(signature)) => {
+                let signer = self.signer.as_ref();
+                (signature, signer.ok_or_else(|| Error::bad_data("the bundle has a signature, but no signer"))?)
+            }
+            (SIGNED, None) => return Ok(Seal::Unsigned("its signature is missing")),
+            (1, _) => return Ok(Seal::Unsigned("version 1 has neither checksum nor signature")),
+            (UNSIGNED, _) => return Ok(Seal::Unsigned("version 2 has a checksum, but no signature")),
+            _ => return Ok(Seal::Unsigned("its version is unknown, so no signature in it counts")),
+        };
+        let key = PublicKey::decode(&signer.public_key)?;
+        if signer.key_id != key.id() {
+            return Err(untrusted("the signer's key id is not that of the key"));
+        }
+        key.verify(checksum.as_bytes(), signature)?;
+        if let Some(ours) = &self.ours {
+            let signature = ours.signature.as_deref().unwrap_or_default();
+            if signature.is_empty() {
+                return Err(untrusted("the record is signed, but the document beside it is not"));
+            }
+            key.verify(self.message(checksum)?.as_bytes(), signature)?;
+        }
+        Ok(Seal::Signed { key, name: signer.name.clone() })
+    }
+}
+
+fn untrusted(message: &str) -> Error {
+    Error::new(Category::Untrusted, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIGNED_SAMPLE: &str = include_str!("../../tests/data/session-handoff/v3-signed.json");
+    const ESCAPED_SAMPLE: &str = include_str!("../../tests/data/session-handoff/v3-signed-no-name-escaping.json");
+
+    fn ours() -> (String, SecretKey) {
+        let (bundle, _) = Bundle::read(SIGNED_SAMPLE).unwrap();
+        let key = SecretKey::generate().unwrap();
+        let sign = SignWith { key: &key, name: Some("Bob <b>") };
+        let bundle = Bundle::new(
+            bundle.record,
+            "---\nthe: document\n---\n".to_owned(),
+            "2026-11-16T01:00:00Z".to_owned(),
+            Some(&sign),
+        );
+        (bundle.unwrap().pretty().unwrap(), key)
+    }
+
+    #[test]
+    fn every_signed_sample_is_verified_and_written_again_to_the_byte() {
+        for (sample, name) in [(SIGNED_SAMPLE, Some("Alice Example")), (ESCAPED_SAMPLE, None)] {
+            let (bundle, seal) = Bundle::read(sample).unwrap();
+            let Seal::Signed { key, name: found } = seal else { panic!("{seal:?}") };
+            assert_eq!((key.id().as_str(), found.as_deref()), ("4a49626ae1bfbea6", name));
+            assert_eq!(bundle.pretty().unwrap() + "\n", sample);
+        }
+    }
+
+    #[test]
+    fn what_we_sign_is_read_again_pretty_or_on_one_line() {
+        let (text, key) = ours();
+        let (bundle, seal) = Bundle::read(&text).unwrap();
+        assert_eq!(seal, Seal::Signed { key: key.public(), name: Some("Bob <b>".to_owned()) });
+        assert_eq!(Bundle::read(&bundle.line().unwrap()).unwrap(), (bundle, seal));
+    }
+
+    /// Every byte, changed in many ways. Only the name in a bundle that is not ours is nobody's business here: whoever trusts a key
+    /// knows the name.
+    #[test]
+    fn any_flipped_byte_of_a_signed_bundle_is_noticed() {
+        for (text, is_ours) in [(SIGNED_SAMPLE.to_owned(), false), (ESCAPED_SAMPLE.to_owned(), false), (ours().0, true)]
+        {
+            let (original, seal) = Bundle::read(&text).unwrap();
+            let mut renamed = 0;
+            for place in 0..text.len() {
+                for mask in [1, 2, 4, 8, 16, 32, 64, 128, 255, 0x2a, 0x07] {
+                    let mut bytes = text.as_bytes().to_vec();
+                    bytes[place] ^= mask;
+                    let Ok(changed) = String::from_utf8(bytes) else { continue };
+                    match Bundle::read(&changed) {
+                        Err(error) => assert!(matches!(error.category(), Category::Untrusted | Category::BadData)),
+                        Ok((_, Seal::Unsigned(_))) => {}
+                        Ok((bundle, found)) => {
+                            assert!(!is_ours && found != seal && bundle.record == original.record, "{place} ^ {mask}");
+                            renamed += 1;
+                        }
+                    }
+                }
+            }
+            assert_eq!(renamed > 0, text == SIGNED_SAMPLE);
+        }
+    }
+
+    #[test]
+    fn stripped_and_downgraded_bundles_are_unsigned_and_half_signed_ones_refused() {
+        let change = |from: &str, to: &str| Bundle::read(&SIGNED_SAMPLE.replacen(from, to, 1));
+        for version in ["1", "2", "4", "-5"] {
+            let (_, seal) = change("\"version\": 3", &format!("\"version\": {version}")).unwrap();
+            assert!(matches!(seal, Seal::Unsigned(_)), "{version}");
+        }
+        let (_, seal) = change("\"signature\"", "\"signatura\"").unwrap();
+        assert_eq!(seal, Seal::Unsigned("its signature is missing"));
+        assert!(change("\"version\": 3,", "").is_err());
+        assert!(change("\"version\": 3", "\"version\": 3.0").is_err());
+        assert!(change("\"checksum\"", "\"checksun\"").is_err());
+        assert!(change("\"key_id\": \"4a", "\"key_id\": \"5a").is_err());
+        // A document that somebody put beside a signed record.
+        let rider = ",\n  \"agent_handover\": {\"document\":\"x\",\"checksum\":\"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881\",\"exported_at\":\"\"}\n}";
+        let error =
+            Bundle::read(&SIGNED_SAMPLE.trim_end().strip_suffix("\n}").map(|text| text.to_owned() + rider).unwrap())
+                .unwrap_err();
+        assert!(error.message().contains("the document beside it is not"), "{}", error.message());
+    }
+}

@@ -1,0 +1,150 @@
+//! Questions to a person at a terminal. They stand on stderr, so that the answer alone is on stdout.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use dialoguer::FuzzySelect;
+use dialoguer::console::Term;
+use dialoguer::theme::{SimpleTheme, Theme};
+use fuzzy_matcher::skim::SkimMatcherV2;
+use rustix::termios::{self, LocalModes, OptionalActions};
+
+use super::table;
+use crate::base::{signals, text};
+use crate::error::{Category, Error, Result};
+
+/// Something to choose.
+pub struct Choice {
+    /// No two are alike: it is by their lines that choices are told apart.
+    pub line: String,
+    /// What is shown below the line while it is the one.
+    pub preview: Vec<String>,
+}
+
+/// Which one; `None` for who wants none. What is typed narrows the list.
+pub fn pick(what: &str, choices: Vec<Choice>) -> Result<Option<usize>> {
+    let terminal = Term::stderr();
+    // Some terminals do not say how large they are.
+    let (rows, columns) = terminal.size_checked().filter(|size| size.0 > 0 && size.1 > 0).unwrap_or((24, 80));
+    let longest = choices.iter().map(|choice| choice.preview.len()).max().unwrap_or(0);
+    let room = usize::from(rows).saturating_sub(longest + 3).max(1);
+    let lines: Vec<String> = choices.iter().map(|choice| text::printable(&choice.line)).collect();
+    let previews = lines.iter().cloned().zip(choices.into_iter().map(|choice| choice.preview)).collect();
+    let theme = WithPreview { previews, width: usize::from(columns).saturating_sub(1).max(20) };
+    // Ctrl-C is then an answer, and the cursor comes back.
+    signals::listen();
+    let picker = FuzzySelect::with_theme(&theme).with_prompt(format!("{what} (type to search, Esc to leave)"));
+    let picked = picker.items(lines).default(0).max_length(room).report(false).interact_on_opt(&terminal);
+    let _ = terminal.show_cursor();
+    picked.map_err(failed)
+}
+
+/// Without showing it; a new one twice, since nobody sees a slip.
+pub fn passphrase(is_new: bool) -> Result<String> {
+    let first = hidden_line("passphrase: ")?;
+    if is_new && hidden_line("the same again: ")? != first {
+        return Err(Error::failed("these are two different passphrases"));
+    }
+    Ok(first)
+}
+
+/// A line that is not shown. The echo is off before anything is asked for, so that not even the quickest see what they type.
+fn hidden_line(question: &str) -> Result<String> {
+    let stdin = std::io::stdin();
+    let unable = |cause: rustix::io::Errno| Error::new(Category::Io, "the terminal cannot be asked").cause(cause);
+    let before = termios::tcgetattr(&stdin).map_err(unable)?;
+    let mut hidden = before.clone();
+    hidden.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+    termios::tcsetattr(&stdin, OptionalActions::Flush, &hidden).map_err(unable)?;
+    let _ = Term::stderr().write_str(question);
+    let line = read_keys(|| {
+        let mut byte = [0u8; 1];
+        matches!(rustix::io::read(&stdin, &mut byte), Ok(1)).then_some(byte[0])
+    });
+    let _ = termios::tcsetattr(&stdin, OptionalActions::Now, &before);
+    let _ = Term::stderr().write_line("");
+    line
+}
+
+/// The keys up to the end of a line, as far as a line can be edited unseen.
+fn read_keys(mut key: impl FnMut() -> Option<u8>) -> Result<String> {
+    const INTERRUPT: u8 = 3;
+    const END: u8 = 4;
+    const BACKSPACE: u8 = 8;
+    const ERASE: u8 = 21;
+    const DELETE: u8 = 127;
+    let mut line = Vec::new();
+    loop {
+        match key() {
+            None | Some(b'\r' | b'\n' | END) => break,
+            Some(INTERRUPT) => return Err(Error::new(Category::Signal(2), "interrupted by SIGINT")),
+            Some(ERASE) => line.clear(),
+            Some(BACKSPACE | DELETE) => {
+                // A character may be several bytes, all but the first of them marked as such.
+                while line.pop().is_some_and(|byte: u8| byte & 0xc0 == 0x80) {}
+            }
+            Some(byte) => line.push(byte),
+        }
+    }
+    String::from_utf8(line).map_err(|_| Error::bad_data("the passphrase is not UTF-8 text"))
+}
+
+fn failed(cause: dialoguer::Error) -> Error {
+    match signals::received() {
+        Some(signal) => Error::new(Category::Signal(signal), format!("interrupted by {}", signals::name(signal))),
+        None => Error::new(Category::Io, "the terminal cannot be asked").cause(cause),
+    }
+}
+
+/// A list in which the line that would be chosen shows more of itself.
+struct WithPreview {
+    previews: HashMap<String, Vec<String>>,
+    width: usize,
+}
+
+impl Theme for WithPreview {
+    fn format_fuzzy_select_prompt(
+        &self,
+        f: &mut dyn fmt::Write,
+        prompt: &str,
+        search: &str,
+        cursor: usize,
+    ) -> fmt::Result {
+        SimpleTheme.format_fuzzy_select_prompt(f, prompt, search, cursor)
+    }
+
+    fn format_fuzzy_select_prompt_item(
+        &self,
+        f: &mut dyn fmt::Write,
+        line: &str,
+        is_active: bool,
+        _: bool,
+        _: &SkimMatcherV2,
+        _: &str,
+    ) -> fmt::Result {
+        let sign = if is_active { "> " } else { "  " };
+        write!(f, "{}", table::cut(&format!("{sign}{line}"), self.width))?;
+        for more in self.previews.get(line).filter(|_| is_active).into_iter().flatten() {
+            write!(f, "\n{}", table::cut(&format!("    | {}", text::one_line(more, table::LONGEST_CELL)), self.width))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unseen_line_can_be_mended() {
+        let line = |keys: &[u8]| {
+            let mut keys = keys.iter().copied();
+            read_keys(move || keys.next())
+        };
+        assert_eq!(line("päß\x7f\x7fä \r more".as_bytes()).unwrap(), "pä ");
+        assert_eq!(line(b"wrong\x15\x7fright\n").unwrap(), "right");
+        assert_eq!(line(b"").unwrap(), "");
+        assert_eq!(line(b"abc\x03").unwrap_err().category(), Category::Signal(2));
+        assert!(line(b"\xff\n").is_err());
+    }
+}

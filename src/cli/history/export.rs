@@ -1,0 +1,232 @@
+//! `history export`: handoffs as files that travel.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::super::passphrase::Passphrase;
+use super::super::{Context, keygen};
+use super::filters::Filters;
+use super::render::Form;
+use super::{Place, answer, brake};
+use crate::base::fs::{self, Created};
+use crate::base::{clock, text};
+use crate::bundle::{Bundle, Envelope, MAX_BYTES, SecretKey, SignWith, record_of, write_time};
+use crate::config::Secrets;
+use crate::error::{Category, Error, Result};
+use crate::guard::secrets;
+use crate::history::{Found, Origin, origin};
+
+/// Write handoffs as a prompt or as a bundle that this and other tools import
+#[derive(Args)]
+pub struct Export {
+    /// A session id, a unique beginning of one, or `latest`, which is the default
+    #[arg(long)]
+    id: Option<String>,
+    /// Every handoff of the archive
+    #[arg(long, conflicts_with = "id")]
+    all: bool,
+    #[command(flatten)]
+    filters: Filters,
+    /// A prompt, one bundle, or one bundle a line
+    #[arg(long, value_enum, ignore_case = true, default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    form: Form,
+    /// Sign with this ed25519 key, a PKCS#8 PEM file
+    #[arg(long, value_name = "FILE")]
+    sign_key: Option<PathBuf>,
+    /// What the signer is called
+    #[arg(long, value_name = "NAME", requires = "sign_key")]
+    signer: Option<String>,
+    /// Encrypt, with a passphrase from a file, AGENT_HANDOVER_PASSPHRASE or a prompt
+    #[arg(long)]
+    encrypt: bool,
+    #[command(flatten)]
+    passphrase: Passphrase,
+    /// Write to this file, readable only by you; `-` or nothing is standard output
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write over an existing file
+    #[arg(long)]
+    force: bool,
+    /// Let what looks like this kind of secret pass
+    #[arg(long, value_name = "KIND")]
+    allow_secret: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    #[default]
+    #[value(alias = "md")]
+    Markdown,
+    Json,
+    Jsonl,
+}
+
+impl Export {
+    pub fn execute(self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+        let output = self.output.as_ref().filter(|path| path.as_os_str() != "-").map(|path| context.cwd.join(path));
+        self.refuse_what_would_be_ignored(output.is_some(), as_json)?;
+        if let Some(path) = &output {
+            if let Some(stop) = brake(&place.root).pressed() {
+                return Err(stop.error());
+            }
+            refuse_existing(path, self.force)?;
+        }
+        let found = self.chosen(context, place)?;
+        let key = self.sign_key.as_ref().map(|path| keygen::read_secret(context, path)).transpose()?;
+        let passphrase = match self.encrypt || self.passphrase.is_given() {
+            true => Some(self.passphrase.get(context, true)?),
+            false => None,
+        };
+        let mut content = self.content(context, place, &found, key.as_ref())?;
+        if let Some(passphrase) = &passphrase {
+            content = Envelope::seal(content.trim_end_matches('\n'), passphrase)?.render()? + "\n";
+        }
+        if content.len() > MAX_BYTES {
+            return Err(Error::failed("these are more handoffs than anybody could import at once: over 256 MiB")
+                .hint("export them in parts, for example by `--since` and `--until`"));
+        }
+        let Some(path) = output else {
+            context.ui.answer_text(&content);
+            return Ok(0);
+        };
+        if fs::write_private(&path, content.as_bytes(), self.force)? == Created::Before {
+            return Err(exists(&path));
+        }
+        let ids: Vec<&str> = found.iter().map(|found| found.handoff.text("session_id")).collect();
+        let shown = path.display().to_string();
+        let document = json!({
+            "output": shown,
+            "handoffs": ids,
+            "signed_by": key.as_ref().map(|key| key.public().fingerprint()),
+            "encrypted": passphrase.is_some(),
+        });
+        let line = match ids.len() {
+            1 => format!("exported {shown}"),
+            count => format!("exported {count} handoffs to {shown}"),
+        };
+        answer(context, as_json, "export", &[&line], document);
+        Ok(0)
+    }
+
+    /// An option that does nothing would let somebody believe that it did.
+    fn refuse_what_would_be_ignored(&self, to_file: bool, as_json: bool) -> Result<()> {
+        let is_secret = self.encrypt || self.passphrase.is_given();
+        let problem = if self.format == Format::Markdown && is_secret {
+            "Markdown is not encrypted: a passphrase needs `--format json` or `jsonl`"
+        } else if self.format == Format::Markdown && self.sign_key.is_some() {
+            "Markdown is not signed: `--sign-key` needs `--format json` or `jsonl`"
+        } else if self.format != Format::Markdown && self.form.is_any_given() {
+            "`--target`, `--layout` and `--budget` are for `--format markdown`"
+        } else if self.force && !to_file {
+            "`--force` needs `--output FILE`"
+        } else if as_json && !to_file {
+            "`--json` tells of a file that was written: it needs `--output FILE`"
+        } else if self.id.is_some() && self.filters.is_any_given() {
+            "`--id` names one handoff: it cannot be combined with filters"
+        } else if self.all && self.filters.is_any_given() {
+            "`--all` is every handoff: it cannot be combined with filters"
+        } else {
+            return Ok(());
+        };
+        Err(Error::usage(problem))
+    }
+
+    fn chosen(&self, context: &Context<'_>, place: &Place) -> Result<Vec<Found>> {
+        if !self.all && !self.filters.is_any_given() {
+            return Ok(vec![place.history.find(self.id.as_deref().unwrap_or("latest"))?]);
+        }
+        let entries = self.filters.of(&place.history, &context.cwd, None)?;
+        if entries.is_empty() {
+            return Err(Error::failed("no handoff matches, so nothing was exported"));
+        }
+        if entries.len() > 1 && self.format != Format::Jsonl {
+            return Err(Error::usage(format!("{} handoffs match", entries.len()))
+                .hint("`--format jsonl` exports several, `--id` one"));
+        }
+        // The oldest first, so that they come in in the order in which they were made.
+        entries.iter().rev().map(|entry| place.history.find(entry.get("session_id"))).collect()
+    }
+
+    fn content(
+        &self,
+        context: &Context<'_>,
+        place: &Place,
+        found: &[Found],
+        key: Option<&SecretKey>,
+    ) -> Result<String> {
+        let exported_at = write_time(&clock::now().to_utc());
+        let sign = key.map(|key| SignWith { key, name: self.signer.as_deref() });
+        let mut content = String::new();
+        for found in found {
+            let found = self.without_secrets(context, place, found)?;
+            let one = match self.format {
+                Format::Markdown => self.form.write(place, &found)?,
+                format => {
+                    let bundle =
+                        Bundle::new(record_of(&found.handoff)?, found.text, exported_at.clone(), sign.as_ref())?;
+                    if format == Format::Json { bundle.pretty()? + "\n" } else { bundle.line()? + "\n" }
+                }
+            };
+            content.push_str(&one);
+        }
+        Ok(content)
+    }
+
+    /// The handoff as it was written, and as far as it may leave this machine.
+    fn without_secrets(&self, context: &Context<'_>, place: &Place, found: &Found) -> Result<Found> {
+        let mut text = found.text.clone();
+        // A bundle carries what was written; who vouched for it here is nobody's business there.
+        if self.format != Format::Markdown && Origin::of(&found.handoff).is_some() {
+            let mut handoff = found.handoff.clone();
+            origin::remove(&mut handoff);
+            text = handoff.render();
+        }
+        let id = found.handoff.text("session_id").to_owned();
+        let mut findings = secrets::find(&text);
+        findings.retain(|finding| !self.allow_secret.iter().any(|kind| kind == finding.kind));
+        let mut kinds: Vec<&str> = findings.iter().map(|finding| finding.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        match place.secrets {
+            _ if kinds.is_empty() => {}
+            Secrets::Block => {
+                let flags: Vec<String> = kinds.iter().map(|kind| format!("--allow-secret {kind}")).collect();
+                let message =
+                    format!("handoff {id} is not exported: it holds what looks like a secret ({})", kinds.join(", "));
+                return Err(
+                    Error::new(Category::NotGood, message).hint(format!("if it is none, pass `{}`", flags.join(" ")))
+                );
+            }
+            Secrets::Redact => {
+                context
+                    .ui
+                    .warn(&format!("what looks like a secret was taken out of handoff {id}: {}", kinds.join(", ")));
+                text = secrets::redact(&text, &findings);
+            }
+            Secrets::Warn => {
+                context.ui.warn(&format!("handoff {id} holds what looks like a secret: {}", kinds.join(", ")));
+            }
+        }
+        let handoff = crate::history::parse(&text).map_err(|error| error.lead(&format!("handoff {id}: ")))?;
+        Ok(Found { path: found.path.clone(), text, handoff })
+    }
+}
+
+fn refuse_existing(path: &Path, force: bool) -> Result<()> {
+    match path.symlink_metadata() {
+        Ok(_) if !force => Err(exists(path)),
+        Ok(about) if about.file_type().is_symlink() => {
+            Err(Error::failed(format!("`{}` is a symlink", text::printable(&path.display().to_string())))
+                .hint("name the file itself; nothing was written"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn exists(path: &Path) -> Error {
+    Error::failed(format!("`{}` exists", path.display())).hint("name another file, or write over it with `--force`")
+}

@@ -1,0 +1,228 @@
+//! Which handoffs are meant: the flags that `list`, `select` and `export` share.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use chrono::{DateTime, FixedOffset, NaiveDate, TimeDelta};
+use clap::Args;
+
+use crate::base::{clock, fs};
+use crate::error::{Error, Result};
+use crate::history::{Entry, History};
+
+#[derive(Args, Default)]
+pub struct Filters {
+    /// Only of this agent
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Only of this project: a path, or the name of its directory
+    #[arg(long, value_name = "PATH")]
+    project: Option<String>,
+    /// Only with this text in the goal, next actions, tags or body
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    query: Option<String>,
+    /// Only from this time on: a duration back from now, a date or a time
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
+    since: Option<String>,
+    /// Only up to this time; a date means its end
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
+    until: Option<String>,
+    /// Only of this status
+    #[arg(long, value_name = "STATUS")]
+    status: Option<String>,
+    /// Only of this branch
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+    /// Only with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+    /// At most so many, the newest; 0 is all
+    #[arg(long, value_name = "COUNT")]
+    pub limit: Option<usize>,
+}
+
+impl Filters {
+    pub fn is_any_given(&self) -> bool {
+        let texts =
+            [&self.tool, &self.project, &self.query, &self.since, &self.until, &self.status, &self.branch, &self.tag];
+        texts.into_iter().any(|text| given(text).is_some()) || self.limit.is_some()
+    }
+
+    /// What all the filters let pass, newest first.
+    pub fn of(&self, history: &History, cwd: &Path, id: Option<&str>) -> Result<Vec<Entry>> {
+        let wanted = self.wanted(cwd)?;
+        let mut entries = history.entries()?;
+        entries.retain(|entry| id.is_none_or(|id| entry.get("session_id").starts_with(id)) && wanted.has(entry));
+        let limit = self.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
+        match given(&self.query) {
+            Some(query) => Ok(history.with_text(entries, query, limit)),
+            None => {
+                entries.truncate(limit);
+                Ok(entries)
+            }
+        }
+    }
+
+    fn wanted(&self, cwd: &Path) -> Result<Wanted<'_>> {
+        let now = clock::now();
+        let since = given(&self.since).map(|text| moment("--since", text, &now, Edge::Start)).transpose()?;
+        let until = given(&self.until).map(|text| moment("--until", text, &now, Edge::End)).transpose()?;
+        if let (Some(since), Some(until)) = (since, until)
+            && since > until
+        {
+            return Err(Error::usage("no time is after `--since` and before `--until`"));
+        }
+        let project = given(&self.project).map(|text| {
+            let path = cwd.join(text);
+            (text, fs::tidy(&path).unwrap_or(path))
+        });
+        Ok(Wanted {
+            tool: given(&self.tool),
+            project,
+            status: given(&self.status),
+            branch: given(&self.branch),
+            tag: given(&self.tag),
+            since,
+            until,
+        })
+    }
+}
+
+/// What is blank was not given, as theirs.
+fn given(text: &Option<String>) -> Option<&str> {
+    text.as_deref().map(str::trim).filter(|text| !text.is_empty())
+}
+
+struct Wanted<'a> {
+    tool: Option<&'a str>,
+    project: Option<(&'a str, PathBuf)>,
+    status: Option<&'a str>,
+    branch: Option<&'a str>,
+    tag: Option<&'a str>,
+    since: Option<DateTime<FixedOffset>>,
+    until: Option<DateTime<FixedOffset>>,
+}
+
+impl Wanted<'_> {
+    fn has(&self, entry: &Entry) -> bool {
+        let same = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| alike(wanted, found));
+        let has_tag = |tag: &str| entry.get("search_tags").split(',').any(|found| alike(tag, found));
+        same(self.tool, entry.get("agent"))
+            && same(self.status, entry.get("status"))
+            && self.branch.is_none_or(|branch| branch == entry.get("current_branch"))
+            && self.tag.is_none_or(has_tag)
+            && self.is_of_project(entry)
+            && self.is_in_time(entry)
+    }
+
+    /// By the whole path; or by its last part alone, which is the same on another machine.
+    fn is_of_project(&self, entry: &Entry) -> bool {
+        let Some((text, path)) = &self.project else { return true };
+        let root = Path::new(entry.get("project_root"));
+        root == path || !text.contains('/') && root.file_name().is_some_and(|name| name == *text)
+    }
+
+    fn is_in_time(&self, entry: &Entry) -> bool {
+        if self.since.is_none() && self.until.is_none() {
+            return true;
+        }
+        let is_in = |time: DateTime<FixedOffset>| {
+            self.since.is_none_or(|since| time >= since) && self.until.is_none_or(|until| time <= until)
+        };
+        entry.time().is_some_and(is_in)
+    }
+}
+
+fn alike(wanted: &str, found: &str) -> bool {
+    wanted.to_lowercase() == found.trim().to_lowercase()
+}
+
+#[derive(Clone, Copy)]
+enum Edge {
+    Start,
+    End,
+}
+
+fn moment(flag: &str, text: &str, now: &DateTime<FixedOffset>, edge: Edge) -> Result<DateTime<FixedOffset>> {
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Ok(time);
+    }
+    if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
+        let time = match edge {
+            Edge::Start => date.and_hms_opt(0, 0, 0),
+            Edge::End => date.and_hms_milli_opt(23, 59, 59, 999),
+        };
+        let local = time.and_then(|time| time.and_local_timezone(*now.offset()).single());
+        return local.ok_or_else(|| Error::usage(format!("`{flag} {text}`: there is no such time")));
+    }
+    let expected = || {
+        Error::usage(format!("`{flag} {text}`: expected a duration, a date or a time"))
+            .hint("for example `90m`, `1.5h`, `7d`, `2026-11-15` or `2026-11-15T10:00:00Z`")
+    };
+    let back = duration(text).ok_or_else(expected)?;
+    if back.is_zero() {
+        return Err(Error::usage(format!("{flag} must be > 0")));
+    }
+    TimeDelta::from_std(back).ok().and_then(|back| now.checked_sub_signed(back)).ok_or_else(expected)
+}
+
+/// As Go reads one, and with days and weeks.
+fn duration(text: &str) -> Option<Duration> {
+    const UNITS: [(&str, f64); 10] = [
+        ("ns", 1e-9),
+        ("us", 1e-6),
+        ("µs", 1e-6),
+        ("μs", 1e-6),
+        ("ms", 1e-3),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("h", 3_600.0),
+        ("d", 86_400.0),
+        ("w", 604_800.0),
+    ];
+    if text == "0" {
+        return Some(Duration::ZERO);
+    }
+    let mut seconds = 0.0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let count: f64 = rest[..digits].parse().ok()?;
+        rest = rest[digits..].trim_start();
+        let letters = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
+        let (_, unit) = UNITS.iter().find(|(unit, _)| *unit == &rest[..letters])?;
+        seconds += count * unit;
+        rest = rest[letters..].trim_start();
+    }
+    (!text.is_empty()).then(|| Duration::try_from_secs_f64(seconds).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_go_reads_them_and_in_days() {
+        let millis = |text: &str| duration(text).map(|duration| duration.as_millis());
+        assert_eq!(millis("300ms"), Some(300));
+        assert_eq!(millis("1.5h"), Some(5_400_000));
+        assert_eq!(millis("7h30m"), Some(27_000_000));
+        assert_eq!(millis("7d"), Some(604_800_000));
+        assert_eq!(millis("1w 1d"), Some(691_200_000));
+        for wrong in ["", "d", "7", "7x", "-1h", "1..5h", ".", "1e9h", "99999999999999999999999999999w"] {
+            assert_eq!(millis(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_date_is_a_day_from_its_start_to_its_end() {
+        let now = DateTime::parse_from_rfc3339("2026-11-15T10:04:05+02:00").unwrap();
+        let at = |text: &str, edge: Edge| moment("--since", text, &now, edge).unwrap().to_rfc3339();
+        assert_eq!(at("2026-11-14", Edge::Start), "2026-11-14T00:00:00+02:00");
+        assert_eq!(at("2026-11-14", Edge::End), "2026-11-14T23:59:59.999+02:00");
+        assert_eq!(at("1d", Edge::Start), "2026-11-14T10:04:05+02:00");
+        for wrong in ["0", "0s", "yesterday", "2026-13-01", "999999999w"] {
+            assert!(moment("--since", wrong, &now, Edge::Start).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! `history import`: handoffs of others, after a look at who vouches for them.
+
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value as Json, json};
+
+use super::super::Context;
+use super::super::passphrase::Passphrase;
+use super::create::{leaks, register};
+use super::{Place, answer, brake};
+use crate::base::{clock, fs, text};
+use crate::bundle::{Incoming, Input, MAX_BYTES, Record, Seal, TrustList, Trusted};
+use crate::error::{Error, Result};
+use crate::handoff::Handoff;
+use crate::history::{Landing, OnConflict, Origin, registry};
+
+/// How many handoffs are looked through for secrets, which is slow.
+const LOOKED_THROUGH: usize = 100;
+
+/// Take in handoffs that this or another tool exported
+#[derive(Args)]
+pub struct Import {
+    /// The file: a bundle, one bundle a line, either encrypted, or session-handoff's handoffs.json; `-` is standard input
+    #[arg(long, short, value_name = "FILE", allow_hyphen_values = true)]
+    input: PathBuf,
+    /// What to do with a handoff whose id is taken by another content
+    #[arg(long, value_enum, ignore_case = true, default_value_t)]
+    on_conflict: Policy,
+    /// Take what nobody signed, marked as such
+    #[arg(long)]
+    allow_unsigned: bool,
+    #[command(flatten)]
+    passphrase: Passphrase,
+    /// Only say what is in it, who signed it, and what would become of it
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Policy {
+    /// Import nothing at all
+    #[default]
+    Fail,
+    /// Keep what is there
+    Skip,
+    /// Take the new one, unless another signed what is there
+    Replace,
+}
+
+/// One handoff with what is known about it.
+struct Candidate {
+    record: Record,
+    seal: Seal,
+    format: String,
+    voucher: String,
+    is_trusted: bool,
+}
+
+impl Import {
+    pub fn execute(self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+        let paused = brake(&place.root).pressed().filter(|_| !self.dry_run);
+        if let Some(stop) = paused {
+            return Err(stop.error());
+        }
+        let source = self.read(context)?;
+        let mut asked = false;
+        let input = Input::read(&source, clock::now().to_utc(), || {
+            asked = true;
+            self.passphrase.get(context, false)
+        })?;
+        if self.passphrase.is_given() && !asked {
+            context.ui.warn("the passphrase was not needed: the bundle is not encrypted");
+        }
+        for refused in &input.refused {
+            context.ui.warn(&format!("left out: {refused}"));
+        }
+        let trust = TrustList::open()?;
+        let (is_encrypted, refused) = (input.is_encrypted, input.refused);
+        let is_one = input.incoming.len() == 1;
+        let (mut candidates, mut handoffs) = (Vec::new(), Vec::new());
+        let mut untrusted = None;
+        for incoming in input.incoming {
+            let vouched = trust.vouch(&incoming.seal, self.allow_unsigned);
+            let lead = if is_one { String::new() } else { format!("handoff {}: ", incoming.record.id) };
+            let (candidate, handoff) = self.candidate(incoming, vouched.as_ref().ok().and_then(Option::as_ref));
+            if let Err(error) = vouched {
+                untrusted.get_or_insert(error.lead(&lead));
+            }
+            candidates.push(candidate);
+            handoffs.push(handoff);
+        }
+        if let Some(error) = untrusted {
+            return self.refuse(context, &candidates, is_encrypted, error, as_json);
+        }
+        let landings = match self.dry_run {
+            true => place.history.plan_import(&handoffs, self.policy()),
+            false => place.history.import(&handoffs, self.policy()),
+        };
+        let landings = match landings {
+            Err(error) => return self.refuse(context, &candidates, is_encrypted, error, as_json),
+            Ok(landings) => landings,
+        };
+        if !self.dry_run {
+            registry::remember(&place.root, &place.history.directory);
+            for line in register(place) {
+                context.ui.tell(&line);
+            }
+            warn_of_leaks(context, place, &handoffs);
+        }
+        self.report(context, &candidates, &landings, is_encrypted, &refused, as_json);
+        Ok(0)
+    }
+
+    fn policy(&self) -> OnConflict {
+        match self.on_conflict {
+            Policy::Fail => OnConflict::Fail,
+            Policy::Skip => OnConflict::Skip,
+            Policy::Replace => OnConflict::Replace,
+        }
+    }
+
+    fn is_stdin(&self) -> bool {
+        self.input.as_os_str() == "-"
+    }
+
+    fn read(&self, context: &Context<'_>) -> Result<String> {
+        let failed = |cause: std::io::Error| Error::io("read", &self.input, cause);
+        let source: Box<dyn Read> = if self.is_stdin() {
+            if std::io::stdin().is_terminal() {
+                context.ui.warn("reading a bundle from the terminal: end it with Ctrl-D, or pass `--input FILE`");
+            }
+            Box::new(std::io::stdin().lock())
+        } else {
+            Box::new(fs::open(&context.cwd.join(&self.input))?)
+        };
+        let bytes = fs::read_at_most(source, MAX_BYTES as u64).map_err(failed)?;
+        if bytes.len() > MAX_BYTES {
+            return Err(Error::bad_data("this is no bundle of handoffs: it is larger than 256 MiB"));
+        }
+        String::from_utf8(bytes).map_err(|_| Error::bad_data("this is no bundle of handoffs: it is not UTF-8 text"))
+    }
+
+    /// With the handoff as it would be archived.
+    fn candidate(&self, incoming: Incoming, trusted: Option<&Trusted>) -> (Candidate, Handoff) {
+        let file = match self.is_stdin() {
+            true => "standard input".to_owned(),
+            false => self.input.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        };
+        let origin = Origin {
+            key: trusted.map(|trusted| trusted.key.fingerprint()).unwrap_or_default(),
+            signer: trusted.and_then(|trusted| trusted.name.clone()).unwrap_or_default(),
+            source: format!("{} ({})", text::one_line(&file, 100), incoming.format),
+            exported_at: incoming.exported_at,
+        };
+        let mut handoff = incoming.handoff;
+        origin.put_on(&mut handoff);
+        let voucher = match (&incoming.seal, trusted) {
+            (Seal::Unsigned(why), _) => format!("unsigned: {why}"),
+            (Seal::Signed { .. }, Some(_)) => format!("{}, whom you trust", origin.voucher()),
+            (Seal::Signed { key, .. }, None) => format!("signed with key {}, not trusted", key.fingerprint()),
+        };
+        let Incoming { record, seal, format, .. } = incoming;
+        (Candidate { record, seal, format, voucher, is_trusted: origin.is_signed() }, handoff)
+    }
+
+    /// Nothing was imported. Who only wanted to know what is in it is told, nonetheless.
+    fn refuse(
+        &self,
+        context: &mut Context<'_>,
+        candidates: &[Candidate],
+        is_encrypted: bool,
+        error: Error,
+        as_json: bool,
+    ) -> Result<u8> {
+        if !self.dry_run {
+            return Err(error.follow("; nothing was imported"));
+        }
+        if !as_json {
+            for line in contents(candidates, is_encrypted, None) {
+                context.ui.answer(&line);
+            }
+            return Err(error);
+        }
+        let document = json!({
+            "dry_run": true,
+            "encrypted": is_encrypted,
+            "handoffs": candidates.iter().map(|candidate| one_json(candidate, None)).collect::<Vec<_>>(),
+            "error": super::super::render::parts(&error),
+        });
+        answer(context, true, "import", &[], document);
+        super::super::render::error(context.ui, &error, &context.cwd);
+        Ok(error.category().exit_code())
+    }
+
+    fn report(
+        &self,
+        context: &mut Context<'_>,
+        candidates: &[Candidate],
+        landings: &[Landing],
+        is_encrypted: bool,
+        refused: &[String],
+        as_json: bool,
+    ) {
+        let pairs = candidates.iter().zip(landings);
+        let lines = match self.dry_run {
+            true => contents(candidates, is_encrypted, Some(landings)),
+            false => {
+                pairs.clone().map(|(one, landing)| format!("{} handoff {}", landing.name(), one.record.id)).collect()
+            }
+        };
+        let document = json!({
+            "dry_run": self.dry_run,
+            "encrypted": is_encrypted,
+            "handoffs": pairs.map(|(one, landing)| one_json(one, Some(*landing))).collect::<Vec<_>>(),
+            "left_out": refused,
+            "error": null,
+        });
+        answer(context, as_json, "import", &lines.iter().map(String::as_str).collect::<Vec<_>>(), document);
+    }
+}
+
+fn warn_of_leaks(context: &Context<'_>, place: &Place, handoffs: &[Handoff]) {
+    let mut warnings: Vec<String> = Vec::new();
+    for handoff in handoffs.iter().take(LOOKED_THROUGH) {
+        warnings.extend(leaks(place, &handoff.render()));
+    }
+    warnings.dedup();
+    for warning in warnings {
+        context.ui.warn(&warning);
+    }
+}
+
+/// What is in it, for people.
+fn contents(candidates: &[Candidate], is_encrypted: bool, landings: Option<&[Landing]>) -> Vec<String> {
+    let sealed = if is_encrypted { "encrypted" } else { "not encrypted" };
+    let mut lines = vec![format!("handoffs: {}, {sealed}, whole", candidates.len())];
+    for (number, candidate) in candidates.iter().enumerate() {
+        let record = &candidate.record;
+        let title = text::one_line(&record.title, 100);
+        lines.push(format!("{}  {}  {}  {title}", record.id, record.created_at, text::one_line(&record.tool, 30)));
+        lines.push(format!("  {}: {}", candidate.format, candidate.voucher));
+        if let Some(landing) = landings.and_then(|landings| landings.get(number)) {
+            lines.push(format!("  would be {}", landing.name()));
+        }
+    }
+    lines
+}
+
+fn one_json(candidate: &Candidate, landing: Option<Landing>) -> Json {
+    let record = &candidate.record;
+    let (key, name) = match &candidate.seal {
+        Seal::Unsigned(_) => (None, None),
+        Seal::Signed { key, name } => (Some(key.fingerprint()), name.clone()),
+    };
+    json!({
+        "id": record.id,
+        "created_at": record.created_at,
+        "tool": record.tool,
+        "project": record.project,
+        "title": record.title,
+        "format": candidate.format,
+        "signed": key.is_some(),
+        "key": key,
+        "claimed_signer": name,
+        "trusted": candidate.is_trusted,
+        "voucher": candidate.voucher,
+        "action": landing.map(Landing::name),
+    })
+}

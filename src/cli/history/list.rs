@@ -1,0 +1,144 @@
+//! `history list`: the handoffs as a table, newest first.
+
+use std::path::Path;
+
+use clap::Args;
+use serde_json::{Value as Json, json};
+
+use super::super::Context;
+use super::super::table::{LONGEST_CELL, Table};
+use super::filters::Filters;
+use super::{Place, answer};
+use crate::base::text;
+use crate::error::{Error, Result};
+use crate::history::{Entry, History, registry};
+
+/// List the handoffs, newest first
+#[derive(Args)]
+pub struct List {
+    #[command(flatten)]
+    filters: Filters,
+    /// Only those whose id begins like this
+    #[arg(long, value_name = "PREFIX")]
+    id: Option<String>,
+    /// Only the newest
+    #[arg(long)]
+    latest: bool,
+    /// Of every project whose archive you have written
+    #[arg(long)]
+    all_projects: bool,
+}
+
+/// An entry, and whose it is where there are several.
+struct Row {
+    entry: Entry,
+    root: Option<String>,
+}
+
+impl List {
+    pub fn execute(mut self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+        if self.latest && self.filters.limit.is_some() {
+            return Err(Error::usage("--latest cannot be combined with --limit"));
+        }
+        let is_unfiltered = !self.filters.is_any_given() && self.id.is_none();
+        if self.latest {
+            self.filters.limit = Some(1);
+        }
+        let rows = if self.all_projects {
+            self.of_all_projects(context)?
+        } else if self.latest && is_unfiltered {
+            rows(place.history.latest()?.into_iter().collect(), None)
+        } else {
+            rows(self.filters.of(&place.history, &context.cwd, self.id.as_deref())?, None)
+        };
+        if as_json {
+            let handoffs: Vec<Json> = rows.iter().map(row_json).collect();
+            answer(context, true, "list", &[], json!({ "handoffs": handoffs }));
+            return Ok(0);
+        }
+        if rows.is_empty() {
+            context.ui.tell(match is_unfiltered {
+                true => "there are no handoffs yet; `agent-handover history create` or `import` makes one",
+                false => "no handoff matches",
+            });
+        }
+        for line in table(&rows, context.ui.width()) {
+            context.ui.answer(&line);
+        }
+        Ok(0)
+    }
+
+    fn of_all_projects(&self, context: &Context<'_>) -> Result<Vec<Row>> {
+        let mut all = Vec::new();
+        for known in registry::known() {
+            let root = known.root.display().to_string();
+            match self.filters.of(&History::at(known.directory), &context.cwd, self.id.as_deref()) {
+                Ok(entries) => all.extend(rows(entries, Some(&root))),
+                Err(error) if error.category() == crate::error::Category::Usage => return Err(error),
+                Err(error) => context.ui.warn(&format!("{root} is left out: {}", error.one_line())),
+            }
+        }
+        all.sort_by_key(|row| std::cmp::Reverse(row.entry.age()));
+        all.truncate(self.filters.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX));
+        Ok(all)
+    }
+}
+
+fn rows(entries: Vec<Entry>, root: Option<&str>) -> Vec<Row> {
+    entries.into_iter().map(|entry| Row { entry, root: root.map(str::to_owned) }).collect()
+}
+
+fn row_json(row: &Row) -> Json {
+    let entry = &row.entry;
+    let tags: Vec<&str> = entry.get("search_tags").split(',').map(str::trim).filter(|tag| !tag.is_empty()).collect();
+    let mut json = json!({
+        "id": entry.get("session_id"),
+        "created_at": entry.get("generated_at"),
+        "tool": entry.get("agent"),
+        "project": entry.get("project_root"),
+        "title": entry.get("primary_goal"),
+        "status": entry.get("status"),
+        "branch": entry.get("current_branch"),
+        "commit": entry.get("head_commit"),
+        "tags": tags,
+        "first_next_action": entry.get("first_next_action"),
+        "supersedes": entry.get("supersedes"),
+        "file": entry.get("file"),
+        "origin": if entry.origin().is_empty() { Json::Null } else { entry.origin().into() },
+    });
+    if let Some(root) = &row.root {
+        json["root"] = root.clone().into();
+    }
+    json
+}
+
+fn table(rows: &[Row], width: Option<usize>) -> Vec<String> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let is_of_many = rows.iter().any(|row| row.root.is_some());
+    let mut heads = vec!["ID", "WHEN (UTC)", "TOOL", "STATUS", "TITLE"];
+    if is_of_many {
+        heads.insert(4, "PROJECT");
+    }
+    let mut table = Table::new(&heads).dispensable(&["STATUS", "TOOL", "WHEN (UTC)", "PROJECT"]);
+    for row in rows {
+        let entry = &row.entry;
+        // The last column, which gives way on a narrow terminal, begins with what must not be overlooked.
+        let mark = if entry.origin().is_empty() { "" } else { "[from outside] " };
+        let when = entry.time().map_or(String::new(), |time| time.to_utc().format("%Y-%m-%d %H:%M").to_string());
+        let mut cells = vec![
+            entry.get("session_id").to_owned(),
+            when,
+            entry.get("agent").to_owned(),
+            entry.get("status").to_owned(),
+            format!("{mark}{}", entry.get("primary_goal")),
+        ];
+        if let Some(root) = row.root.as_deref().filter(|_| is_of_many) {
+            let name = Path::new(root).file_name().map_or(root.to_owned(), |name| name.to_string_lossy().into_owned());
+            cells.insert(4, name);
+        }
+        table.push(cells.iter().map(|cell| text::one_line(cell, LONGEST_CELL)).collect());
+    }
+    table.lines(width)
+}

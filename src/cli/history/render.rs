@@ -1,0 +1,87 @@
+//! `history render`: a handoff as the prompt for another tool.
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::super::Context;
+use super::{Place, answer, origin_json, tell_origin};
+use crate::bundle::render;
+use crate::error::{Error, Result};
+use crate::history::{self, Found};
+
+const BUDGET: usize = 9_000;
+
+/// Print a handoff as the prompt for another tool
+#[derive(Args)]
+pub struct Render {
+    /// A session id, a unique beginning of one, or `latest`
+    #[arg(long, default_value = "latest")]
+    id: String,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// How a prompt is written.
+#[derive(Args)]
+pub struct Form {
+    /// The tool that is to go on: generic, claude-code, codex, cursor, gemini, copilot, opencode, aider, or any other name
+    #[arg(long, value_name = "TOOL")]
+    target: Option<String>,
+    /// Ours, or to the byte that of session-handoff
+    #[arg(long, value_enum, value_name = "LAYOUT")]
+    layout: Option<Layout>,
+    /// At most so many bytes; not for session-handoff's layout [default: 9000]
+    #[arg(long, value_name = "BYTES")]
+    budget: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Layout {
+    #[default]
+    Default,
+    SessionHandoff,
+}
+
+impl Form {
+    pub fn is_any_given(&self) -> bool {
+        self.target.is_some() || self.layout.is_some() || self.budget.is_some()
+    }
+
+    pub fn write(&self, place: &Place, found: &Found) -> Result<String> {
+        if found.handoff.fields.is_empty() {
+            history::parse(&found.text).map_err(|error| error.lead(&format!("`{}`: ", found.path.display())))?;
+        }
+        let target = self.target.as_deref().map_or("generic", str::trim);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if target.is_empty() || target.len() > 64 || !target.chars().all(is_name) {
+            return Err(Error::usage("a target is the name of a tool, such as `codex`"));
+        }
+        if self.layout == Some(Layout::SessionHandoff) {
+            if self.budget.is_some() {
+                return Err(Error::usage("session-handoff's layout is not cut: leave `--budget` out"));
+            }
+            return render::session_handoff(&found.handoff, target);
+        }
+        let budget = self.budget.unwrap_or(BUDGET);
+        if budget < render::MIN_BUDGET {
+            return Err(Error::usage(format!("a prompt needs at least {} bytes", render::MIN_BUDGET)));
+        }
+        let status = place.history.status_of(&found.handoff)?;
+        Ok(render::prompt(&found.handoff, &status, target, budget))
+    }
+}
+
+impl Render {
+    pub fn execute(self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+        let found = place.history.find(&self.id)?;
+        let text = self.form.write(place, &found)?;
+        tell_origin(context, &found.handoff);
+        let handoff = &found.handoff;
+        let document = json!({ "id": handoff.text("session_id"), "prompt": text, "origin": origin_json(handoff) });
+        match as_json {
+            true => answer(context, true, "render", &[], document),
+            false => context.ui.answer_text(&text),
+        }
+        Ok(0)
+    }
+}

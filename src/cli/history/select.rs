@@ -1,0 +1,66 @@
+//! `history select`: a person picks a handoff; its id is the answer.
+
+use clap::Args;
+use serde_json::json;
+
+use super::super::Context;
+use super::super::ask::{self, Choice};
+use super::filters::Filters;
+use super::{Place, answer};
+use crate::base::text;
+use crate::error::{Error, Result};
+use crate::history::Entry;
+
+/// Pick a handoff from a list; prints its id
+#[derive(Args)]
+pub struct Select {
+    #[command(flatten)]
+    filters: Filters,
+    /// Only those whose id begins like this
+    #[arg(long, value_name = "PREFIX")]
+    id: Option<String>,
+    /// Ask nobody: print the id of the newest that matches
+    #[arg(long)]
+    print_id: bool,
+}
+
+impl Select {
+    pub fn execute(self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+        if !self.print_id && !context.ui.can_ask() {
+            return Err(Error::usage("`history select` asks a person, and there is no terminal to ask on")
+                .hint("`--print-id` prints the newest that matches; `history list --json` has all"));
+        }
+        let entries = self.filters.of(&place.history, &context.cwd, self.id.as_deref())?;
+        if entries.is_empty() {
+            return Err(Error::failed("no handoff matches"));
+        }
+        let chosen = match self.print_id {
+            true => 0,
+            false => {
+                let choices: Vec<Choice> = entries.iter().map(|entry| choice(place, entry)).collect();
+                let chosen = ask::pick("handoff", choices)?;
+                chosen.ok_or_else(|| Error::failed("nothing was selected"))?
+            }
+        };
+        let id = entries[chosen].get("session_id");
+        answer(context, as_json, "select", &[id], json!({ "id": id }));
+        Ok(0)
+    }
+}
+
+/// The id is in the line, so no two lines are alike.
+fn choice(place: &Place, entry: &Entry) -> Choice {
+    let get = |key: &str, max: usize| text::one_line(entry.get(key), max);
+    let line = format!("{}  {}  {}", get("session_id", 100), get("agent", 16), get("primary_goal", 200));
+    let mut preview = vec![
+        format!("goal: {}", get("primary_goal", 300)),
+        format!("next: {}", get("first_next_action", 300)),
+        format!("status: {}, {}, branch {}", get("status", 40), get("generated_at", 40), get("current_branch", 80)),
+        format!("tags: {}", get("search_tags", 200)),
+        format!("file: {}", place.history.directory.join(entry.get("file")).display()),
+    ];
+    if !entry.origin().is_empty() {
+        preview.insert(0, format!("from outside, {}", text::one_line(entry.origin(), 200)));
+    }
+    Choice { line, preview }
+}

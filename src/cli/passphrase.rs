@@ -1,0 +1,65 @@
+//! A passphrase, from where it is least exposed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Context, ask};
+use crate::base::{env, fs};
+use crate::error::{Error, Result};
+
+const MAX_LENGTH: u64 = 64 << 10;
+
+#[derive(Args)]
+pub struct Passphrase {
+    /// The passphrase is the first line of this file
+    #[arg(long, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
+    /// The passphrase itself, which others can see in the list of processes
+    #[arg(long, value_name = "TEXT", conflicts_with = "passphrase_file", allow_hyphen_values = true)]
+    passphrase: Option<String>,
+}
+
+impl Passphrase {
+    /// On the command line; the environment does not count.
+    pub fn is_given(&self) -> bool {
+        self.passphrase_file.is_some() || self.passphrase.is_some()
+    }
+
+    /// The file, the flag, the environment, or a person. A new one is asked for twice.
+    pub fn get(&self, context: &Context<'_>, is_new: bool) -> Result<String> {
+        let passphrase = if let Some(file) = &self.passphrase_file {
+            self.of_file(context, file)?
+        } else if let Some(passphrase) = &self.passphrase {
+            context.ui.warn("a passphrase on the command line can be seen by others; `--passphrase-file` cannot");
+            passphrase.clone()
+        } else if let Some(passphrase) = env::get_text(env::PASSPHRASE) {
+            passphrase
+        } else if context.ui.can_ask() {
+            ask::passphrase(is_new)?
+        } else {
+            return Err(Error::usage("a passphrase is needed, and there is no terminal to ask on")
+                .hint(format!("pass `--passphrase-file FILE`, or set {}", env::PASSPHRASE)));
+        };
+        match passphrase.trim().is_empty() {
+            true => Err(Error::usage("the passphrase is blank")),
+            false => Ok(passphrase),
+        }
+    }
+
+    fn of_file(&self, context: &Context<'_>, file: &std::path::Path) -> Result<String> {
+        let path = context.cwd.join(file);
+        let bytes = fs::read_at_most(fs::open(&path)?, MAX_LENGTH).map_err(|cause| Error::io("read", &path, cause))?;
+        if fs::is_readable_by_others(&path) {
+            context.ui.warn(&format!("others can read the passphrase in `{}`: `chmod 600` it", file.display()));
+        }
+        let text =
+            String::from_utf8(bytes).map_err(|_| Error::bad_data(format!("`{}` is not UTF-8 text", file.display())))?;
+        // As an editor ends a line; everything else is part of it.
+        let line = text.lines().next().unwrap_or_default().to_owned();
+        match text.trim_end_matches(['\r', '\n']) == line {
+            true => Ok(line),
+            false => Err(Error::bad_data(format!("`{}` has more than one line", file.display()))),
+        }
+    }
+}

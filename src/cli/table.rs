@@ -1,0 +1,133 @@
+//! Text in columns that fit a terminal.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Beyond this nobody reads on in a table.
+pub const LONGEST_CELL: usize = 400;
+const GAP: &str = "  ";
+/// A column that must give way keeps this much.
+const NARROWEST: usize = 8;
+
+/// What a table would rather show less of.
+const ROOMY: usize = 24;
+
+/// The last column is as wide as there is room; the others are as wide as they must be.
+pub struct Table {
+    rows: Vec<Vec<String>>,
+    /// The heads of columns that are left out where there is no room for all, the first one first.
+    dispensable: Vec<&'static str>,
+}
+
+impl Table {
+    pub fn new(heads: &[&str]) -> Table {
+        Table { rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()], dispensable: Vec::new() }
+    }
+
+    pub fn dispensable(mut self, heads: &[&'static str]) -> Table {
+        self.dispensable = heads.to_vec();
+        self
+    }
+
+    pub fn push(&mut self, row: Vec<String>) {
+        self.rows.push(row);
+    }
+
+    /// No line is wider than `width`, if one is given.
+    pub fn lines(&self, width: Option<usize>) -> Vec<String> {
+        let columns = self.rows.first().map_or(0, Vec::len);
+        let widest = |column: usize| self.rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
+        let mut shown: Vec<usize> = (0..columns).collect();
+        let mut widths: Vec<usize> = shown.iter().map(|column| widest(*column)).collect();
+        if let Some(width) = width {
+            for head in &self.dispensable {
+                let total: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
+                if total + widths.last().copied().unwrap_or(0).min(ROOMY) <= width {
+                    break;
+                }
+                if let Some(at) = shown.iter().position(|column| self.rows[0][*column] == *head) {
+                    shown.remove(at);
+                    widths.remove(at);
+                }
+            }
+            fit(&mut widths, width);
+        }
+        let cells = |row: &Vec<String>| shown.iter().map(|column| row[*column].clone()).collect::<Vec<_>>();
+        self.rows.iter().map(|row| line(&cells(row), &widths)).collect()
+    }
+}
+
+/// Takes from the last column first, then from the widest other than the first, which is what people copy, then from that.
+fn fit(widths: &mut [usize], width: usize) {
+    let gaps = GAP.len() * widths.len().saturating_sub(1);
+    let last = widths.len().saturating_sub(1);
+    loop {
+        let over = (widths.iter().sum::<usize>() + gaps).saturating_sub(width);
+        if over == 0 {
+            return;
+        }
+        let middle = (1..last).filter(|column| widths[*column] > NARROWEST).max_by_key(|column| widths[*column]);
+        let column = if widths[last] > 2 * NARROWEST {
+            last
+        } else if let Some(middle) = middle {
+            middle
+        } else if widths[0] > NARROWEST {
+            0
+        } else {
+            // Narrower than that no table is of use.
+            return;
+        };
+        let least = if column == last { 2 * NARROWEST } else { NARROWEST };
+        widths[column] = widths[column].saturating_sub(over).max(least);
+    }
+}
+
+fn line(row: &[String], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (number, (cell, width)) in row.iter().zip(widths).enumerate() {
+        if number > 0 {
+            line.push_str(GAP);
+        }
+        let shown = cut(cell, *width);
+        line.push_str(&shown);
+        line.extend(std::iter::repeat_n(' ', width.saturating_sub(shown.width())));
+    }
+    line.trim_end().to_owned()
+}
+
+/// At most so many columns of a terminal, with a sign where something is missing.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut shown = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        shown.push(c);
+    }
+    shown + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_fit() {
+        let mut table = Table::new(&["ID", "TOOL", "TITLE"]);
+        table.push(vec!["20261116-001428".to_owned(), "codex".to_owned(), "Refactor 漢字 ".repeat(10)]);
+        table.push(vec!["b".to_owned(), "claude-code".to_owned(), "x".to_owned()]);
+        assert_eq!(table.lines(None)[2], "b                claude-code  x");
+        for width in 30..120 {
+            for line in table.lines(Some(width)) {
+                assert!(line.width() <= width.max(36), "{width}: {line}");
+            }
+        }
+        let lines = table.lines(Some(60));
+        assert_eq!(lines[0], "ID               TOOL         TITLE");
+        assert_eq!(lines[1], "20261116-001428  codex        Refactor 漢字 Refactor 漢字 R…");
+    }
+}

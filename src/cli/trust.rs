@@ -1,0 +1,138 @@
+//! `trust …`: the keys whose signatures count.
+
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::table::Table;
+use super::{Context, keygen};
+use crate::base::{clock, text};
+use crate::bundle::{Bundle, MAX_BYTES, PublicKey, Seal, TrustList, Trusted, write_time};
+use crate::error::{Category, Error, Result};
+
+/// Say whose signatures on handoffs count
+#[derive(Args)]
+pub struct Trust {
+    /// Print one JSON document
+    #[arg(long, global = true)]
+    pub json: bool,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Trust a key from now on
+    Add {
+        /// A PEM file, a signed bundle, or the key itself as bundles carry it
+        #[arg(value_name = "FILE|KEY")]
+        key: String,
+        /// What its owner is called; a bundle that says another name is refused
+        #[arg(long, value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// List the trusted keys
+    List,
+    /// Trust a key no longer
+    Remove {
+        /// A name, or the beginning of a fingerprint
+        #[arg(value_name = "KEY")]
+        key: String,
+    },
+}
+
+impl Trust {
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let list = TrustList::open()?;
+        let changes = !matches!(self.verb, Verb::List);
+        if changes && let Some(stop) = context.project(None, None)?.brake().pressed() {
+            return Err(stop.error());
+        }
+        let (verb, keys, lines) = match self.verb {
+            Verb::Add { key, name } => {
+                let trusted = read(context, &key, name)?;
+                list.add(&trusted)?;
+                let line = format!("trusted {}", describe(&trusted));
+                ("add", vec![trusted], vec![line])
+            }
+            Verb::Remove { key } => {
+                let trusted = list.remove(&key)?;
+                let line = format!("no longer trusted: {}", describe(&trusted));
+                ("remove", vec![trusted], vec![line])
+            }
+            Verb::List => {
+                let keys = list.keys()?;
+                let lines = table(&keys, context.ui.width());
+                ("list", keys, lines)
+            }
+        };
+        if self.json {
+            let keys: Vec<_> = keys
+                .iter()
+                .map(|trusted| {
+                    json!({
+                        "fingerprint": trusted.key.fingerprint(),
+                        "name": trusted.name,
+                        "public_key": trusted.key.encode(),
+                        "added": trusted.added,
+                    })
+                })
+                .collect();
+            context.ui.answer_json(&json!({ "schema": format!("agent-handover/trust-{verb}/1"), "keys": keys }));
+            return Ok(0);
+        }
+        if lines.is_empty() {
+            context.ui.tell("no key is trusted; `agent-handover trust add FILE` trusts one");
+        }
+        for line in lines {
+            context.ui.answer(&line);
+        }
+        Ok(0)
+    }
+}
+
+/// A file if there is one of that name; else the key itself.
+fn read(context: &Context<'_>, what: &str, name: Option<String>) -> Result<Trusted> {
+    let (key, claimed) = if context.cwd.join(what).exists() {
+        let text = keygen::read_small(context, Path::new(what), MAX_BYTES as u64)?;
+        if text.trim_start().starts_with('{') { of_bundle(&text)? } else { (PublicKey::read(&text)?, None) }
+    } else {
+        let key = PublicKey::decode(what).map_err(|_| {
+            Error::failed(format!("there is no file `{}`, and it is no public key", text::one_line(what, 100)))
+        })?;
+        (key, None)
+    };
+    let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).or(claimed);
+    Ok(Trusted { key, name, added: write_time(&clock::now().to_utc()) })
+}
+
+/// The signer of a bundle that is whole.
+fn of_bundle(source: &str) -> Result<(PublicKey, Option<String>)> {
+    // Of one bundle a line, the first says who it is.
+    let first = source.lines().next().unwrap_or_default();
+    let (_, seal) = Bundle::read(if first.ends_with('}') { first } else { source }).map_err(|error| {
+        error.hint("of an encrypted bundle, `history import --dry-run` tells the key and how to trust it")
+    })?;
+    match seal {
+        Seal::Signed { key, name } => Ok((key, name)),
+        Seal::Unsigned(why) => Err(Error::new(Category::Untrusted, format!("the bundle is unsigned: {why}"))),
+    }
+}
+
+fn describe(trusted: &Trusted) -> String {
+    let name = trusted.name.as_ref().map_or(String::new(), |name| format!("{} ", text::one_line(name, 100)));
+    format!("{name}{}", trusted.key.fingerprint())
+}
+
+fn table(keys: &[Trusted], width: Option<usize>) -> Vec<String> {
+    if keys.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Table::new(&["FINGERPRINT", "ADDED", "NAME"]);
+    for trusted in keys {
+        let name = trusted.name.as_deref().unwrap_or_default();
+        table.push(vec![trusted.key.fingerprint(), trusted.added.clone(), text::one_line(name, 100)]);
+    }
+    table.lines(width)
+}

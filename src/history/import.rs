@@ -1,0 +1,173 @@
+//! Taking in handoffs that were written elsewhere, all of them or none.
+
+use std::collections::HashMap;
+
+use super::index::Index;
+use super::{History, Order, Origin, origin};
+use crate::base::fault;
+use crate::base::fs::{self, Created};
+use crate::error::{Category, Error, Result};
+use crate::handoff::{Handoff, repr};
+
+/// How many are written under one lock, so that others who write need not wait long.
+const BATCH: usize = 4_000;
+
+/// What to do with a handoff whose id is taken by another content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnConflict {
+    Fail,
+    Skip,
+    Replace,
+}
+
+/// What becomes of a handoff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Landing {
+    Imported,
+    /// The id is taken, and the other stays.
+    Skipped,
+    Replaced,
+    /// It is there already, word for word.
+    Unchanged,
+}
+
+impl Landing {
+    pub fn name(self) -> &'static str {
+        match self {
+            Landing::Imported => "imported",
+            Landing::Skipped => "skipped",
+            Landing::Replaced => "replaced",
+            Landing::Unchanged => "unchanged",
+        }
+    }
+}
+
+impl History {
+    /// What would become of each. Nothing is written; an error means that none may come in.
+    pub fn plan_import(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>> {
+        let mut earlier: HashMap<&str, &Handoff> = HashMap::new();
+        let mut landings = Vec::new();
+        for handoff in handoffs {
+            let id = handoff.text("session_id");
+            self.refuse_what_cannot_be_read_again(handoff)?;
+            let landing = match earlier.get(id) {
+                Some(existing) => landing(existing, handoff, on_conflict)?,
+                None => match self.existing(id)? {
+                    Some(existing) => landing(&existing, handoff, on_conflict)?,
+                    None => Landing::Imported,
+                },
+            };
+            if matches!(landing, Landing::Imported | Landing::Replaced) {
+                earlier.insert(id, handoff);
+            }
+            landings.push(landing);
+        }
+        Ok(landings)
+    }
+
+    fn refuse_what_cannot_be_read_again(&self, handoff: &Handoff) -> Result<()> {
+        let text = handoff.render();
+        let too_large = u64::try_from(text.len()).is_ok_and(|size| size > super::MAX_ARCHIVE);
+        if too_large || Handoff::parse(&text).is_err() {
+            let id = repr(handoff.text("session_id"));
+            return Err(Error::bad_data(format!("handoff {id} is too large to be archived")));
+        }
+        Ok(())
+    }
+
+    /// The archive that has this id, or that is in its place.
+    fn existing(&self, id: &str) -> Result<Option<Handoff>> {
+        let path = self.archive_path(id);
+        self.refuse_symlink(&path)?;
+        if fs::read_if_exists(&path)?.is_none() {
+            return Ok(None);
+        }
+        let existing = self.read_archive(&path)?;
+        match existing.text("session_id") == id {
+            true => Ok(Some(existing)),
+            false => Err(Error::failed(format!("`{}` holds another session than {}", path.display(), repr(id)))),
+        }
+    }
+
+    /// Writes them, and brings everything derived up to date. Killed anywhere, what is there is whole, and the same import again
+    /// brings the rest.
+    pub fn import(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>> {
+        self.plan_import(handoffs, on_conflict)?;
+        let mut landings = Vec::new();
+        for batch in handoffs.chunks(BATCH) {
+            let _alone = self.prepare_to_write()?;
+            let planned = self.plan_import(batch, on_conflict)?;
+            self.forget_replaced(batch, &planned)?;
+            for (handoff, landing) in batch.iter().zip(&planned) {
+                let (path, text) = (self.archive_path(handoff.text("session_id")), handoff.render());
+                match landing {
+                    Landing::Skipped | Landing::Unchanged => continue,
+                    Landing::Replaced => fs::replace(&path, text.as_bytes())?,
+                    Landing::Imported if fs::create_new(&path, text.as_bytes())? == Created::Now => {}
+                    Landing::Imported => {
+                        return Err(Error::failed(format!("somebody else has just written `{}`", path.display()))
+                            .hint("import it once more"));
+                    }
+                }
+                fault::at("import.archived");
+            }
+            self.bring_up_to_date(Order::AsTheyCame)?;
+            landings.extend(planned);
+        }
+        Ok(landings)
+    }
+
+    /// The index must not speak of an archive that is about to be another, even if we are killed in between.
+    fn forget_replaced(&self, batch: &[Handoff], planned: &[Landing]) -> Result<()> {
+        let replaced = batch.iter().zip(planned).filter(|(_, landing)| **landing == Landing::Replaced);
+        let replaced: Vec<&str> = replaced.map(|(handoff, _)| handoff.text("session_id")).collect();
+        if replaced.is_empty() {
+            return Ok(());
+        }
+        let bytes = fs::read_if_exists(&self.index_path())?.unwrap_or_default();
+        // What cannot be read is made anew anyway.
+        let Ok(mut index) = Index::parse(&String::from_utf8_lossy(&bytes)) else { return Ok(()) };
+        index.sessions.retain(|entry| !replaced.contains(&entry.get("session_id")));
+        fs::replace(&self.index_path(), index.render().as_bytes())?;
+        fault::at("import.forgotten");
+        Ok(())
+    }
+}
+
+fn landing(existing: &Handoff, new: &Handoff, on_conflict: OnConflict) -> Result<Landing> {
+    let (before, after) = (Origin::of(existing), Origin::of(new));
+    let is_same = original(existing) == original(new);
+    let gains_a_signer =
+        before.as_ref().is_some_and(|origin| !origin.is_signed()) && after.as_ref().is_some_and(Origin::is_signed);
+    match on_conflict {
+        OnConflict::Replace if !is_same || gains_a_signer => {
+            refuse_to_replace(new.text("session_id"), before.as_ref(), after.as_ref())?;
+            Ok(Landing::Replaced)
+        }
+        _ if is_same => Ok(Landing::Unchanged),
+        OnConflict::Skip => Ok(Landing::Skipped),
+        _ => Err(Error::failed(format!("handoff {} is archived already with another content", new.text("session_id")))
+            .hint("`--on-conflict skip` keeps what is there, `--on-conflict replace` takes the new one")),
+    }
+}
+
+fn original(handoff: &Handoff) -> String {
+    let mut handoff = handoff.clone();
+    origin::remove(&mut handoff);
+    handoff.render()
+}
+
+/// What somebody signed is replaced by nobody else, nor by an older export of the same hand; what was written here, by nobody.
+fn refuse_to_replace(id: &str, before: Option<&Origin>, after: Option<&Origin>) -> Result<()> {
+    let refuse = |why: String| Err(Error::new(Category::Untrusted, format!("handoff {id} is not replaced: {why}")));
+    let (Some(before), Some(after)) = (before, after) else {
+        return refuse("the one that is there was written here".to_owned());
+    };
+    if before.is_signed() && before.key != after.key {
+        return refuse(format!("the one that is there is {}, the new one {}", before.voucher(), after.voucher()));
+    }
+    if before.is_signed() && after.exported_at < before.exported_at {
+        return refuse("the one that is there was exported later".to_owned());
+    }
+    Ok(())
+}

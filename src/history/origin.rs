@@ -1,0 +1,93 @@
+//! Where a handoff came from that was not written here. It stands in the handoff's own fields, which only an import sets.
+
+use crate::base::text;
+use crate::handoff::{Handoff, Value};
+
+const SEAL: &str = "origin";
+const SIGNER: &str = "origin_signer";
+const KEY: &str = "origin_key";
+const SOURCE: &str = "origin_source";
+const EXPORTED_AT: &str = "origin_exported_at";
+const FIELDS: [&str; 5] = [SEAL, SIGNER, KEY, SOURCE, EXPORTED_AT];
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The fingerprint of the key that signed it and was trusted; empty if nobody did.
+    pub key: String,
+    /// The name by which that key was trusted; may be empty.
+    pub signer: String,
+    /// The file it was in, and its format.
+    pub source: String,
+    /// When it was exported, if that is known.
+    pub exported_at: String,
+}
+
+impl Origin {
+    /// `None` for a handoff that was written here.
+    pub fn of(handoff: &Handoff) -> Option<Origin> {
+        handoff.get(SEAL)?;
+        let text = |key: &str| handoff.text(key).to_owned();
+        Some(Origin { key: text(KEY), signer: text(SIGNER), source: text(SOURCE), exported_at: text(EXPORTED_AT) })
+    }
+
+    pub fn is_signed(&self) -> bool {
+        !self.key.is_empty()
+    }
+
+    /// Puts it on a handoff, in place of whatever the handoff says of itself.
+    pub fn put_on(&self, handoff: &mut Handoff) {
+        remove(handoff);
+        let seal = if self.is_signed() { "signed" } else { "unsigned" };
+        for (key, value) in [
+            (SEAL, seal),
+            (SIGNER, &self.signer),
+            (KEY, &self.key),
+            (SOURCE, &self.source),
+            (EXPORTED_AT, &self.exported_at),
+        ] {
+            if !value.is_empty() {
+                handoff.set(key, Value::from(value));
+            }
+        }
+    }
+
+    /// Who vouches for it, in a few words.
+    pub fn voucher(&self) -> String {
+        let key = text::cut(&self.key, 16);
+        match (self.is_signed(), self.signer.is_empty()) {
+            (false, _) => "unsigned, nobody vouches for it".to_owned(),
+            (true, true) => format!("signed by key {key}"),
+            (true, false) => format!("signed by {} (key {key})", text::one_line(&self.signer, 60)),
+        }
+    }
+
+    /// One sentence for whoever reads the handoff.
+    pub fn line(&self) -> String {
+        format!("text from outside: {}, {}", text::one_line(&self.source, 120), self.voucher())
+    }
+}
+
+/// The handoff as it was where it came from.
+pub fn remove(handoff: &mut Handoff) {
+    handoff.fields.retain(|field| !FIELDS.contains(&field.key.as_str()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_put_on_read_and_taken_off() {
+        let mut handoff = Handoff::parse("---\nsession_id: \"a\"\norigin_signer: \"forged\"\n---\nbody\n").unwrap();
+        assert_eq!(Origin::of(&handoff), None);
+        let origin = Origin { source: "f.json".to_owned(), ..Origin::default() };
+        origin.put_on(&mut handoff);
+        assert_eq!(Origin::of(&handoff), Some(origin.clone()));
+        assert_eq!(origin.line(), "text from outside: f.json, unsigned, nobody vouches for it");
+        let signed = Origin { key: "ab".repeat(32), signer: "Al\nice".to_owned(), ..origin };
+        signed.put_on(&mut handoff);
+        assert_eq!(signed.voucher(), "signed by Al ice (key abababababababab)");
+        remove(&mut handoff);
+        assert_eq!(handoff.render(), "---\nsession_id: \"a\"\n---\nbody\n");
+    }
+}

@@ -1,0 +1,83 @@
+//! The projects whose archives this user has written: a small file for each in the user's own data directory, so that they can be
+//! listed together.
+
+use std::path::{Path, PathBuf};
+
+use crate::base::{env, fs, text};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    pub root: PathBuf,
+    /// Its archive.
+    pub directory: PathBuf,
+}
+
+/// Notes an archive that exists. Where there is no place for it, it is not listed with the others, and nothing else is lost.
+pub fn remember(root: &Path, directory: &Path) {
+    // Tests of the library itself have no home of their own.
+    if cfg!(test) {
+        return;
+    }
+    if let Some(data) = env::data_directory().filter(|_| directory.is_dir()) {
+        let _ = remember_in(&data.join("projects"), root, directory);
+    }
+}
+
+fn remember_in(registry: &Path, root: &Path, directory: &Path) -> crate::error::Result<()> {
+    let (root, directory) = (fs::resolve(root)?, fs::resolve(directory)?);
+    let (Some(root), Some(directory)) = (root.to_str(), directory.to_str()) else { return Ok(()) };
+    if root.contains('\n') || directory.contains('\n') {
+        return Ok(());
+    }
+    let content = format!("{root}\n{directory}\n");
+    let path = registry.join(text::digest(content.as_bytes(), 16));
+    if fs::read_if_exists(&path)?.as_deref() == Some(content.as_bytes()) {
+        return Ok(());
+    }
+    fs::create_private_directories(registry)?;
+    fs::write_marker(&path, content.as_bytes())
+}
+
+/// Every archive that was noted and is still there, by path.
+pub fn known() -> Vec<Known> {
+    env::data_directory().map(|data| known_in(&data.join("projects"))).unwrap_or_default()
+}
+
+fn known_in(registry: &Path) -> Vec<Known> {
+    let read = |name: &String| {
+        let content = String::from_utf8(fs::read_if_exists(&registry.join(name)).ok()??).ok()?;
+        // Cut off by a kill it has another digest.
+        let mut lines = content.lines().filter(|_| text::digest(content.as_bytes(), 16) == *name);
+        let known = Known { root: lines.next()?.into(), directory: lines.next()?.into() };
+        known.directory.is_dir().then_some(known)
+    };
+    let mut known: Vec<Known> = fs::names(registry).unwrap_or_default().iter().filter_map(read).collect();
+    known.sort_by(|a, b| a.directory.cmp(&b.directory));
+    known.dedup_by(|a, b| a.directory == b.directory);
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn archives_are_known_once_and_as_long_as_they_are_there() {
+        let world = tempfile::tempdir().unwrap();
+        let world = world.path().canonicalize().unwrap();
+        let (registry, root) = (world.join("registry"), world.join("project"));
+        let archive = root.join(".agent-history");
+        std::fs::create_dir_all(&archive).unwrap();
+        for _ in 0..2 {
+            remember_in(&registry, &root, &archive).unwrap();
+        }
+        assert_eq!(known_in(&registry), [Known { root: root.clone(), directory: archive.clone() }]);
+        let note = registry.join(&fs::names(&registry).unwrap()[0]);
+        std::fs::write(&note, "cut").unwrap();
+        assert_eq!(known_in(&registry), []);
+        remember_in(&registry, &root, &archive).unwrap();
+        assert_eq!(known_in(&registry).len(), 1);
+        std::fs::remove_dir(&archive).unwrap();
+        assert_eq!(known_in(&registry), []);
+    }
+}
