@@ -31,14 +31,14 @@ impl History {
                 "DECISIONS.md" => self.absorb_decisions(theirs)?,
                 "LIFECYCLE.yaml" => from_nothing |= self.absorb_lifecycle(theirs)?,
                 _ if theirs.path.parent() == Some(Path::new("sessions")) && name.ends_with(".md") => {
-                    from_nothing |= theirs.now.is_none();
+                    // An archive that is gone or another one now is not noticed by who only adds.
+                    from_nothing |= self.directory.join(&theirs.path).exists();
                     told.extend(self.absorb_session(theirs)?);
                 }
                 _ => told.extend(versions::take_over(&self.directory, theirs)?),
             }
         }
         if from_nothing && self.index_path().exists() {
-            // A status or an archive that is gone is not noticed by who only adds.
             fs::remove_file(&self.index_path())?;
         }
         self.bring_up_to_date(Order::ByTime)?;

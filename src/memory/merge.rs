@@ -181,7 +181,16 @@ fn key(entry: &Entry<'_>) -> String {
 /// The notes of all three versions, and the keys of those that have two contents now.
 fn merge_notes(day: NaiveDate, [base, ours, theirs]: [&[u8]; 3]) -> (Option<Vec<u8>>, Vec<String>) {
     fn by_key<'a>(file: &'a [u8], day: NaiveDate) -> BTreeMap<String, Entry<'a>> {
-        archive::of_notes(file, day).into_iter().map(|entry| (key(&entry), entry)).collect()
+        let mut entries = BTreeMap::new();
+        for entry in archive::of_notes(file, day) {
+            let mut key = key(&entry);
+            // One key may have two contents already; neither may hide the other.
+            if entries.contains_key(&key) {
+                key = format!("{key} {}", text::digest(&entry.block, 8));
+            }
+            entries.insert(key, entry);
+        }
+        entries
     }
     let (base, ours, mut theirs) = (by_key(base, day), by_key(ours, day), by_key(theirs, day));
     let mut doubled = Vec::new();
@@ -320,5 +329,65 @@ fn newer<'i>(ours: &'i (usize, Item), theirs: &'i (usize, Item), base: Option<&I
         std::cmp::Ordering::Equal if base.is_some_and(|base| base.text == ours.1.text) => theirs,
         std::cmp::Ordering::Equal if base.is_some_and(|base| base.text == theirs.1.text) => ours,
         std::cmp::Ordering::Equal => std::cmp::max_by_key(ours, theirs, |(_, item)| item.text.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn day() -> NaiveDate {
+        NaiveDate::from_ymd_opt(2026, 10, 5).unwrap()
+    }
+
+    /// Notes by run and content; a run may have several contents.
+    fn file(notes: &[(u8, u8)]) -> Vec<u8> {
+        let mut file = header("layer1", day()).into_bytes();
+        for (run, content) in notes {
+            let block = format!(
+                "<!-- note run=R{run} step=note at=2026-10-05T00:00:0{run}Z -->\nsaid {content}\n<!-- /note -->\n"
+            );
+            file.extend(block.bytes());
+        }
+        file
+    }
+
+    fn said(file: &[u8]) -> BTreeSet<String> {
+        archive::of_notes(file, day()).iter().map(|entry| String::from_utf8_lossy(&entry.block).into_owned()).collect()
+    }
+
+    fn notes() -> impl Strategy<Value = Vec<(u8, u8)>> {
+        proptest::collection::vec((0..6u8, 0..3u8), 0..6)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        #[test]
+        fn what_either_side_added_is_there_and_what_either_removed_is_not(base in notes(), ours in notes(), theirs in notes()) {
+            let [b, o, t] = [&base, &ours, &theirs].map(|notes| file(notes));
+            let (merged, _) = merge_notes(day(), [&b, &o, &t]);
+            let merged = said(&merged.unwrap_or_default());
+            let [b, o, t] = [b, o, t].map(|file| said(&file));
+            for added in o.union(&t).filter(|note| !b.contains(*note)) {
+                prop_assert!(merged.contains(added), "{added} is lost");
+            }
+            for kept in b.iter().filter(|note| o.contains(*note) && t.contains(*note)) {
+                prop_assert!(merged.contains(kept), "{kept} is lost");
+            }
+            for note in &merged {
+                prop_assert!(o.contains(note) || t.contains(note), "{note} came back");
+            }
+        }
+
+        #[test]
+        fn it_does_not_matter_who_merges(base in notes(), ours in notes(), theirs in notes()) {
+            let [b, o, t] = [&base, &ours, &theirs].map(|notes| file(notes));
+            let (here, _) = merge_notes(day(), [&b, &o, &t]);
+            let (there, _) = merge_notes(day(), [&b, &t, &o]);
+            prop_assert_eq!(said(&here.unwrap_or_default()), said(&there.unwrap_or_default()));
+        }
     }
 }

@@ -21,6 +21,7 @@ mod history;
 mod hook_payloads;
 mod hostile;
 mod install;
+mod machines;
 mod memory;
 mod publish;
 mod python_peer;

@@ -533,6 +533,21 @@ fn a_publish_costs_so_many_git_processes() {
 }
 
 #[test]
+fn what_a_killed_git_left_is_in_nobodys_way() {
+    let site = Site::new(CONFIG);
+    site.world.run(&["run", "--note", "one"]).expect(0);
+    site.world.write(".agent-handover/publish.index.lock", "");
+    site.world.run(&["run", "--note", "two"]).expect(0);
+    assert!(!site.world.exists(".agent-handover/publish.index.lock"));
+    // An index of ours that is damaged is made anew.
+    site.world.write(".agent-handover/publish.index", "no index at all");
+    site.world.run(&["run", "--note", "three"]).expect(0);
+    site.world.write(".agent-handover/publish.json", "{");
+    site.world.run(&["run", "--note", "four"]).expect(0);
+    assert_eq!(site.remote_log(BRANCH).len(), 4);
+}
+
+#[test]
 fn a_branch_that_is_checked_out_elsewhere_waits() {
     let site = Site::new(CONFIG);
     site.world.run(&["run", "--note", "x"]).expect(0);

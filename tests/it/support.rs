@@ -18,6 +18,8 @@ pub struct World {
     directory: tempfile::TempDir,
     /// Each command gets ids of its own, the same ones in every world.
     commands: Cell<u32>,
+    /// What makes its ids its own, where several worlds meet.
+    salt: String,
 }
 
 pub struct Output {
@@ -49,7 +51,12 @@ impl World {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("home")).unwrap();
         std::fs::create_dir(directory.path().join("project")).unwrap();
-        World { directory, commands: Cell::new(0) }
+        World { directory, commands: Cell::new(0), salt: String::new() }
+    }
+
+    /// One of several machines: no other has the ids that it gives.
+    pub fn salted(salt: &str) -> World {
+        World { salt: salt.to_owned(), ..World::new() }
     }
 
     /// The same with a git repository in it.
@@ -117,7 +124,7 @@ impl World {
     pub fn command(&self, arguments: &[&str]) -> Command {
         self.commands.set(self.commands.get() + 1);
         let mut command = self.clean(BINARY);
-        command.args(arguments).env("AGENT_HANDOVER_TEST_IDS", seed(&self.commands.get().to_string()));
+        command.args(arguments).env("AGENT_HANDOVER_TEST_IDS", seed(&format!("{}{}", self.salt, self.commands.get())));
         command
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::ledger::Ledger;
 use super::trouble;
 use crate::base::versions::{self, Theirs};
-use crate::base::{fs, text};
+use crate::base::{env, fs, process, text};
 use crate::error::{Error, Result};
 use crate::git::{self, Difference, Git, Tip};
 use crate::guard::{acknowledge, secrets};
@@ -73,8 +73,14 @@ impl<'a> Desk<'a> {
         let brake = delivery.brake.clone();
         let index = fs::resolve(delivery.state)?.join("publish.index");
         fs::create_private_directories(delivery.state)?;
-        let git =
-            Git::at(&top).writing().with_env("GIT_INDEX_FILE", index).until(Rc::new(move || brake.paused().is_some()));
+        let (mark, root) = ((env::RUN, "git"), delivery.root.to_string_lossy().into_owned());
+        clear_up_after_the_killed(&index, &[mark, (env::ROOT, &root)])?;
+        let git = Git::at(&top)
+            .writing()
+            .with_env("GIT_INDEX_FILE", index)
+            .with_env(mark.0, mark.1)
+            .with_env(env::ROOT, root)
+            .until(Rc::new(move || brake.paused().is_some()));
         Ok(Desk {
             ledger: Ledger::of(delivery.state, &destination.branch, &destination.remote),
             deadline: Instant::now() + Duration::from_millis(destination.timeout_ms),
@@ -569,6 +575,17 @@ impl<'a> Desk<'a> {
             }
         }
     }
+}
+
+/// Nobody but us uses this index, and we hold the lock of the project: a lock of git's beside it was left by a git that was
+/// killed, or is held by one whose parent was.
+fn clear_up_after_the_killed(index: &Path, marks: &[(&str, &str)]) -> Result<()> {
+    let lock = index.with_extension("index.lock");
+    if lock.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    process::end_orphans(marks)?;
+    if lock.symlink_metadata().is_ok() { fs::remove_file(&lock) } else { Ok(()) }
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {

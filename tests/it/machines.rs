@@ -1,0 +1,395 @@
+//! One branch shared by many machines: clones of one bare remote that write at the same time.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::support::*;
+
+const CONFIG: &str = "[backend]\ntype = \"git\"\ntimeout = \"120s\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n\
+    [[step]]\nname = \"state\"\nkind = \"state\"\n[[step]]\nname = \"history\"\nkind = \"history\"\n\
+    [[step]]\nname = \"publish\"\nkind = \"publish\"\n";
+const BRANCH: &str = "agent-handover";
+
+static JOINED: AtomicU32 = AtomicU32::new(0);
+
+/// A bare remote and machines with a clone of it each.
+struct Team {
+    remote: tempfile::TempDir,
+    machines: Vec<World>,
+}
+
+impl Team {
+    fn of(size: usize) -> Team {
+        let remote = tempfile::tempdir().unwrap();
+        let mut team = Team { remote, machines: Vec::new() };
+        let path = team.path();
+        let first = team.join();
+        first.git(&["init", "--quiet", "--bare", "--initial-branch=main", path.to_str().unwrap()]);
+        team.machines.push(first);
+        for _ in 1..size {
+            let machine = team.join();
+            team.machines.push(machine);
+        }
+        team
+    }
+
+    fn path(&self) -> PathBuf {
+        self.remote.path().join("remote.git")
+    }
+
+    /// One machine more, which knows the remote and nothing else.
+    fn join(&self) -> World {
+        let world = World::salted(&format!("machine {} ", JOINED.fetch_add(1, Ordering::Relaxed)));
+        world.git(&["init", "--quiet", "--initial-branch=main"]);
+        world.git(&["remote", "add", "origin", self.path().to_str().unwrap()]);
+        world.write("handover.toml", CONFIG);
+        world
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        let directory = format!("--git-dir={}", self.path().display());
+        self.machines[0].git(&[&[directory.as_str()], arguments].concat())
+    }
+
+    fn file(&self, path: &str) -> String {
+        self.git(&["show", &format!("{BRANCH}:{path}")])
+    }
+}
+
+fn items(world: &World, category: &str) -> Vec<String> {
+    let answer = world.run(&["memory", "list", "--category", category, "--json"]).expect(0).json();
+    answer["items"].as_array().unwrap().iter().map(|item| item["text"].as_str().unwrap().to_owned()).collect()
+}
+
+fn at(world: &World, now: &str, arguments: &[&str]) -> Output {
+    let mut command = world.command(arguments);
+    finish(command.env("AGENT_HANDOVER_TEST_NOW", now))
+}
+
+/// What all machines must agree on: everything that is published.
+fn published(world: &World) -> std::collections::BTreeMap<String, String> {
+    let mut tree = world.everything();
+    tree.retain(|path, _| path.starts_with("memory/") || path.starts_with(".agent-history/"));
+    tree
+}
+
+#[track_caller]
+fn assert_same(one: &World, other: &World) {
+    let (one, other) = (published(one), published(other));
+    for path in one.keys().chain(other.keys()) {
+        assert_eq!(one.get(path), other.get(path), "{path} differs");
+    }
+}
+
+/// Everybody runs handovers at the same time, one of them compacts meanwhile.
+fn everybody_at_once(size: usize, handovers: usize) {
+    let team = Team::of(size);
+    let old = "<!-- note run=OLD step=note at=2026-01-05T00:00:00Z -->\nlong ago\n<!-- /note -->\n";
+    team.machines[0].write("memory/layer1/2026-01/general-2026-01-05.md", old);
+    std::thread::scope(|scope| {
+        for (number, machine) in team.machines.iter().map(|machine| machine.root()).enumerate() {
+            let home = team.machines[number].home();
+            scope.spawn(move || {
+                for handover in 0..handovers {
+                    if number == 0 && handover == handovers / 2 {
+                        let output = program(&machine, &home, &["compact"]);
+                        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                    }
+                    let note = format!("machine {number} handover {handover}");
+                    let output = program(&machine, &home, &["run", "--note", &note]);
+                    assert!(output.status.success(), "{note}: {}", String::from_utf8_lossy(&output.stderr));
+                }
+            });
+        }
+    });
+    let all = size * handovers;
+    let sessions = team.git(&["ls-tree", "--name-only", BRANCH, ".agent-history/sessions/"]).lines().count();
+    assert_eq!(sessions, all);
+    for machine in &team.machines {
+        machine.run(&["pull"]).expect(0);
+        let notes: String = machine
+            .tree()
+            .into_iter()
+            .filter(|(path, _)| path.starts_with("memory/layer1/"))
+            .map(|(_, text)| text)
+            .collect();
+        for number in 0..size {
+            for handover in 0..handovers {
+                let note = format!("\nmachine {number} handover {handover}\n<!-- /note -->");
+                assert_eq!(notes.matches(&note).count(), 1, "{note}");
+            }
+        }
+        assert!(!notes.contains("long ago"), "what was compacted came back");
+        assert!(machine.read("memory/layer3/2026-01-general-archive.md").contains("\nlong ago\n"));
+        machine.run(&["history", "validate", "--sessions"]).expect(0);
+        assert_eq!(machine.strays(), [""; 0]);
+        assert_same(machine, &team.machines[0]);
+    }
+    // And nobody has anything to add to that.
+    let tip = team.git(&["rev-parse", BRANCH]);
+    for machine in &team.machines {
+        machine.run(&["push"]).expect(0);
+    }
+    assert_eq!(team.git(&["rev-parse", BRANCH]), tip);
+}
+
+/// With ids of its own and the real clock, as on a machine of its own.
+fn program(root: &std::path::Path, home: &std::path::Path, arguments: &[&str]) -> std::process::Output {
+    std::process::Command::new(BINARY)
+        .args(arguments)
+        .current_dir(root)
+        .env("HOME", home)
+        .env("TZ", "UTC")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_SYSTEM", "/dev/null")
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn four_machines_at_once_lose_and_double_nothing() {
+    everybody_at_once(4, 3);
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test --test it -- --ignored sixteen_machines --nocapture"]
+fn sixteen_machines_at_once_lose_and_double_nothing() {
+    everybody_at_once(16, 10);
+}
+
+#[test]
+fn a_fresh_clone_gets_everything_with_pull_and_can_go_on() {
+    let team = Team::of(1);
+    let first = &team.machines[0];
+    first.run(&["memory", "capture", "--data", r#"{"goal": "ship", "decisions": ["use SQLite"]}"#]).expect(0);
+    first.run(&["run", "--note", "one"]).expect(0);
+    let fresh = team.join();
+    let output = fresh.run(&["pull"]).expect(0);
+    assert!(output.stdout.contains("of origin/agent-handover is here"), "{}", output.stdout);
+    assert_same(&fresh, first);
+    assert_eq!(fresh.git(&["status", "--porcelain"]), "?? handover.toml\n");
+    fresh.run(&["run", "--note", "two"]).expect(0);
+    first.run(&["pull"]).expect(0);
+    assert!(first.read(NOTES).contains("\ntwo\n"));
+    // Without a pull, too: a run of a machine that never looked does not overwrite what is there.
+    let hasty = team.join();
+    hasty.run(&["run", "--note", "three"]).expect(0);
+    let notes = team.file(NOTES);
+    assert!(["one", "two", "three"].iter().all(|note| notes.contains(&format!("\n{note}\n"))), "{notes}");
+    assert_eq!(items(&hasty, "goal"), ["ship"]);
+    // Nothing there yet is no error.
+    let alone = Team::of(1);
+    assert!(alone.machines[0].run(&["pull"]).expect(0).stdout.contains("has no branch `agent-handover` yet"));
+}
+
+#[test]
+fn items_are_merged_by_item_and_what_is_gone_stays_gone() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    at(
+        a,
+        "2026-11-10T00:00:00Z",
+        &[
+            "memory",
+            "capture",
+            "--data",
+            r#"{"decisions": ["d1", "d2"], "open_loops": ["l1", "l2"], "constraints": ["c1"]}"#,
+        ],
+    )
+    .expect(0);
+    a.run(&["push"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    // Each changes something else, and neither looks.
+    let id = |world: &World, text: &str| {
+        let answer = world.run(&["memory", "list", "--json"]).expect(0).json();
+        let item = answer["items"].as_array().unwrap().iter().find(|item| item["text"] == text).cloned().unwrap();
+        item["id"].as_str().unwrap().to_owned()
+    };
+    at(a, "2026-11-11T00:00:00Z", &["memory", "done", &id(a, "l1")]).expect(0);
+    at(a, "2026-11-11T00:00:01Z", &["memory", "add", "decision", "d3 of a"]).expect(0);
+    at(b, "2026-11-11T00:00:02Z", &["memory", "delete", &id(b, "d1")]).expect(0);
+    at(b, "2026-11-11T00:00:03Z", &["memory", "add", "decision", "d4 of b"]).expect(0);
+    at(b, "2026-11-11T00:00:04Z", &["memory", "capture", "--data", r#"{"clear": ["constraint"]}"#]).expect(0);
+    a.run(&["push"]).expect(0);
+    b.run(&["push"]).expect(0);
+    a.run(&["pull"]).expect(0);
+    for machine in [a, b] {
+        assert_eq!(items(machine, "decision"), ["d2", "d3 of a", "d4 of b"]);
+        assert_eq!(items(machine, "open_loop"), ["l2"]);
+        assert_eq!(items(machine, "constraint"), [""; 0]);
+    }
+    assert_same(a, b);
+    // Both parents are recorded.
+    assert_eq!(team.git(&["rev-list", "--count", "--merges", BRANCH]).trim(), "1");
+}
+
+#[test]
+fn free_text_of_two_machines_gives_way_and_is_told() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    a.run(&["run", "--note", "base"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    at(a, "2026-11-16T00:00:00Z", &["run", "--note", "na", "--current-state", "A says this"]).expect(0);
+    at(b, "2026-11-17T00:00:00Z", &["run", "--note", "nb", "--current-state", "B says that"]).expect(0);
+    a.run(&["pull"]).expect(0);
+    assert!(a.read(STATE).contains("B says that"), "the later day counts: {}", a.read(STATE));
+    assert_same(a, b);
+    let told: String =
+        published(a).into_iter().filter(|(path, _)| path.contains("layer1")).map(|(_, text)| text).collect();
+    assert!(told.contains("A says this"), "{told}");
+}
+
+#[test]
+fn notes_that_one_machine_compacted_do_not_come_back_and_late_ones_stay() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    at(a, "2026-06-15T10:00:00Z", &["run", "--note", "in June"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    a.run(&["compact"]).expect(0);
+    a.run(&["push"]).expect(0);
+    at(b, "2026-06-15T11:00:00Z", &["run", "--note", "late"]).expect(0);
+    let june = "memory/layer1/2026-06/general-2026-06-15.md";
+    assert!(b.read(june).contains("\nlate\n") && !b.read(june).contains("in June"), "{}", b.read(june));
+    assert!(b.read("memory/layer3/2026-06-general-archive.md").contains("\nin June\n"));
+    a.run(&["pull"]).expect(0);
+    assert_same(a, b);
+    // Both compact the rest, and come to the same archive.
+    a.run(&["compact"]).expect(0);
+    b.run(&["compact"]).expect(0);
+    a.run(&["push"]).expect(0);
+    b.run(&["push"]).expect(0);
+    a.run(&["pull"]).expect(0);
+    assert_same(a, b);
+    assert!(!a.exists(june));
+}
+
+#[test]
+fn two_truths_for_one_session_are_both_kept_and_told() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    a.run(&["run", "--note", "base"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    for (machine, goal) in [(a, "of a"), (b, "of b")] {
+        let template = machine.run(&["history", "template"]).expect(0).stdout;
+        let id = template.lines().find(|line| line.starts_with("session_id:")).unwrap().to_owned();
+        let document = template
+            .replace(&id, "session_id: \"the-same-id\"")
+            .replace("primary_goal: \"\"", &format!("primary_goal: \"{goal}\""))
+            .replace("next_todo_items:\n  - \"\"", "next_todo_items:\n  - \"Write the parser test\"")
+            .replace("search_tags:\n  - \"\"", "search_tags:\n  - \"t\"")
+            .replace("command: \"\"", "command: \"true\"");
+        machine.write("handoff.md", document);
+        machine.run(&["history", "create", "--input", "handoff.md"]).expect(0);
+    }
+    a.run(&["push"]).expect(0);
+    let output = b.run(&["pull"]).expect(5);
+    assert!(output.stderr.contains("has two contents, from two machines"), "{}", output.stderr);
+    b.run(&["push"]).expect(0);
+    a.run(&["pull"]).expect(0);
+    assert!(a.read(".agent-history/sessions/the-same-id.md").contains("of a"));
+    let other = published(a).into_iter().filter(|(path, text)| path.contains("the-same-id-") && text.contains("of b"));
+    assert_eq!(other.count(), 1);
+    for machine in [a, b] {
+        machine.run(&["history", "validate", "--sessions"]).expect(0);
+    }
+    assert_same(a, b);
+}
+
+#[test]
+fn a_remote_branch_that_was_deleted_or_moved_by_force_empties_nothing() {
+    let team = Team::of(1);
+    let a = &team.machines[0];
+    a.run(&["run", "--note", "one"]).expect(0);
+    let first = team.git(&["rev-parse", BRANCH]).trim().to_owned();
+    a.run(&["run", "--note", "two"]).expect(0);
+    let before = published(a);
+    team.git(&["update-ref", "-d", "refs/heads/agent-handover"]);
+    let output = a.run(&["pull"]).expect(1);
+    assert!(output.stderr.contains("has no branch `agent-handover` any more"), "{}", output.stderr);
+    assert_eq!(published(a), before);
+    a.run(&["push"]).expect(0);
+    assert!(team.file(NOTES).contains("\ntwo\n"));
+    // Moved back to an older commit.
+    team.git(&["update-ref", "refs/heads/agent-handover", &first]);
+    let output = a.run(&["pull"]).expect(0);
+    assert!(output.stderr.contains("was moved by force"), "{}", output.stderr);
+    assert_eq!(published(a), before);
+    a.run(&["push"]).expect(0);
+    assert!(team.file(NOTES).contains("\ntwo\n"));
+    // Replaced by something that has nothing to do with it.
+    let tree = team.git(&["mktree", "--missing"]).trim().to_owned();
+    let commit = team.git(&["-c", "user.name=x", "-c", "user.email=x@x", "commit-tree", "-m", "x", &tree]);
+    team.git(&["update-ref", "refs/heads/agent-handover", commit.trim()]);
+    a.run(&["pull"]).expect(0);
+    assert_eq!(published(a), before);
+    a.run(&["run", "--note", "three"]).expect(0);
+    let notes = team.file(NOTES);
+    assert!(notes.contains("\none\n") && notes.contains("\nthree\n"), "{notes}");
+}
+
+#[test]
+fn files_that_were_swept_away_come_back_from_the_branch() {
+    let team = Team::of(1);
+    let a = &team.machines[0];
+    a.run(&["run", "--note", "one"]).expect(0);
+    // As `git clean -xdf` does.
+    for directory in ["memory", ".agent-history", ".agent-handover"] {
+        std::fs::remove_dir_all(a.path(directory)).unwrap();
+    }
+    a.run(&["run", "--note", "two"]).expect(0);
+    let notes = a.read(NOTES);
+    assert!(notes.contains("\none\n") && notes.contains("\ntwo\n"), "{notes}");
+    assert_eq!(team.file(NOTES), notes);
+}
+
+#[test]
+fn worktrees_share_the_branch_and_not_their_files() {
+    let team = Team::of(1);
+    let a = &team.machines[0];
+    a.git(&["-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "--allow-empty", "-m", "code"]);
+    let other = a.home().join("worktree");
+    a.git(&["worktree", "add", "--quiet", "-b", "feature", other.to_str().unwrap()]);
+    std::fs::write(other.join("handover.toml"), CONFIG).unwrap();
+    a.run(&["run", "--note", "in the first"]).expect(0);
+    let mut command = a.command(&["run", "--note", "in the second"]);
+    finish(command.current_dir(&other)).expect(0);
+    a.run(&["run", "--note", "in the first again"]).expect(0);
+    let notes = team.file(NOTES);
+    for note in ["in the first", "in the second", "in the first again"] {
+        assert_eq!(notes.matches(&format!("\n{note}\n")).count(), 1, "{notes}");
+    }
+    assert!(!std::fs::read_to_string(other.join(NOTES)).unwrap().contains("again"), "its files are as it left them");
+}
+
+/// Killed while it takes in what others wrote, a machine goes on as if nothing had happened.
+#[test]
+fn killed_anywhere_in_a_merge_nothing_is_lost_or_doubled() {
+    for (point, stride) in [("process.ended", 5), ("fs.replaced", 2), ("fs.removed", 1)] {
+        for nth in (1..).step_by(stride) {
+            let team = Team::of(2);
+            let (a, b) = (&team.machines[0], &team.machines[1]);
+            at(a, "2026-06-15T10:00:00Z", &["run", "--note", "in June"]).expect(0);
+            b.run(&["pull"]).expect(0);
+            a.run(&["compact"]).expect(0);
+            a.run(&["run", "--note", "of a"]).expect(0);
+            let mut command = b.command(&["run", "--note", "of b"]);
+            if finish(command.env("AGENT_HANDOVER_TEST_FAULT", format!("{point}:{nth}=kill"))).code != 128 + 9 {
+                assert!(nth > 1, "{point} is never passed");
+                break;
+            }
+            let again = if b.run(&["check"]).code == 1 { &["run", "--resume"][..] } else { &["run", "--note", "of b"] };
+            b.run(again).expect(0);
+            a.run(&["pull"]).expect(0);
+            let case = format!("{point}:{nth}");
+            assert_same(a, b);
+            for note in ["in June", "of a", "of b"] {
+                let all: String = published(a)
+                    .into_iter()
+                    .filter(|(path, _)| path.starts_with("memory/layer1") || path.contains("layer3"))
+                    .map(|(_, text)| text)
+                    .collect();
+                assert_eq!(all.matches(&format!("\n{note}\n<!-- /note -->")).count(), 1, "{case}: {note}");
+            }
+        }
+    }
+}
