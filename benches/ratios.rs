@@ -175,6 +175,7 @@ fn compare() {
         ("detach", detach),
         ("notes", notes),
         ("compact", compact),
+        ("publish", publish),
         ("history", history),
         ("handoffs", handoffs),
         ("secrets", secrets),
@@ -304,6 +305,58 @@ fn compact() {
         side("compact", world.command(&["compact"])).after(fill),
     ];
     race("100,000 notes of 24 months", 7, sides);
+}
+
+/// A note more for a local bare remote, against the plumbing and the push that this needs; with few and with many files on the
+/// branch already.
+fn publish() {
+    for files in [10, 10_000] {
+        let config = "[backend]\ntype = \"git\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n";
+        let mut sides = Vec::new();
+        let bare = "set -e; export GIT_INDEX_FILE=$PWD/.git/bare.index; git add --all --force -- memory .agent-history; \
+            tree=$(git write-tree); parent=$(git rev-parse refs/heads/bare); \
+            commit=$(git commit-tree $tree -p $parent -m x); git update-ref refs/heads/bare $commit $parent; \
+            git push --quiet origin $commit:refs/heads/bare";
+        for name in ["add, write-tree, commit-tree, update-ref, push", "agent-handover push"] {
+            let world: &'static World = Box::leak(Box::new(World::new(config)));
+            let git = |line: &str| {
+                let done =
+                    Command::new("sh").args(["-c", line]).current_dir(world.path()).stderr(Stdio::null()).status();
+                assert!(done.unwrap().success(), "{line}");
+            };
+            git("git init -q . && git init -q --bare remote.git && git remote add origin $PWD/remote.git \
+                 && git config user.name b && git config user.email b@b && git config core.fsync objects,reference \
+                 && git config core.fsyncMethod batch");
+            let sessions = world.path().join(".agent-history/sessions");
+            std::fs::create_dir_all(&sessions).unwrap();
+            for n in 0..files {
+                std::fs::write(sessions.join(format!("{n}.md")), format!("session {n}\n").repeat(20)).unwrap();
+            }
+            let note = world.path().join("memory/layer1/2026-11/general-2026-11-15.md");
+            std::fs::create_dir_all(note.parent().unwrap()).unwrap();
+            let count = std::cell::Cell::new(0);
+            let more = move || {
+                count.set(count.get() + 1);
+                std::fs::write(&note, format!("note {}\n", count.get())).unwrap();
+            };
+            more();
+            let command: Box<dyn Fn() -> Command> = if name.starts_with("add") {
+                git("export GIT_INDEX_FILE=$PWD/.git/bare.index; git add -f memory .agent-history && \
+                     git update-ref refs/heads/bare $(git commit-tree $(git write-tree) -m x) && git push -q origin bare");
+                Box::new(move || {
+                    let mut command = Command::new("sh");
+                    command.args(["-c", bare]).current_dir(world.path());
+                    command
+                })
+            } else {
+                world.run(&["push"]);
+                Box::new(world.command(&["push"]))
+            };
+            more();
+            sides.push(side(name, command).after(more));
+        }
+        race(&format!("one note to a remote that has {files} files"), 15, sides);
+    }
 }
 
 /// Looking for secrets, against reading the same bytes and looking at each once; in a short note, where being ready to

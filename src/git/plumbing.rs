@@ -162,8 +162,8 @@ impl Git {
         }
     }
 
-    /// The content of these objects, in their order.
-    pub fn blobs(&self, ids: &[&str]) -> Result<Vec<Vec<u8>>> {
+    /// The content of these files, in their order; `None` for what is no file.
+    pub fn blobs(&self, ids: &[&str]) -> Result<Vec<Option<Vec<u8>>>> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -175,12 +175,29 @@ impl Git {
             let broken = || Error::failed(format!("git does not have the object {id}"));
             let end = rest.iter().position(|byte| *byte == b'\n').ok_or_else(broken)?;
             let head = String::from_utf8_lossy(&rest[..end]).into_owned();
-            let size: usize = head.rsplit(' ').next().and_then(|size| size.parse().ok()).ok_or_else(broken)?;
+            let mut words = head.split(' ').skip(1);
+            let kind = words.next().unwrap_or_default();
+            let size: usize = words.next().and_then(|size| size.parse().ok()).ok_or_else(broken)?;
             let content = rest.get(end + 1..end + 1 + size).ok_or_else(broken)?;
-            blobs.push(content.to_vec());
+            blobs.push((kind == "blob").then(|| content.to_vec()));
             rest = rest.get(end + 2 + size..).unwrap_or_default();
         }
         Ok(blobs)
+    }
+
+    /// Everything that a push of `commit` to who has `there` would send, with a path for each file.
+    pub fn objects_to_send(&self, commit: &str, there: Option<&str>) -> Result<Vec<(String, PathBuf)>> {
+        let mut arguments = vec!["rev-list", "--objects", commit];
+        if let Some(there) = there {
+            arguments.extend(["--not", there]);
+        }
+        let answer = self.must(&arguments, None, MAX_BLOBS)?;
+        let named = answer.split(|byte| *byte == b'\n').filter_map(|line| {
+            let space = line.iter().position(|byte| *byte == b' ')?;
+            let id = String::from_utf8_lossy(&line[..space]).into_owned();
+            (space + 1 < line.len()).then(|| (id, PathBuf::from(OsStr::from_bytes(&line[space + 1..]))))
+        });
+        Ok(named.collect())
     }
 
     /// The names at the top of a tree.

@@ -480,6 +480,32 @@ fn secrets_do_not_travel_and_an_acknowledgement_is_for_one_content() {
 }
 
 #[test]
+fn what_somebody_else_committed_is_searched_before_it_is_pushed() {
+    let site = Site::new(CONFIG);
+    site.world.run(&["run", "--note", "one", "--no-push"]).expect(0);
+    // By hand, on the branch itself: a secret in one commit, taken out again in the next.
+    let key = ["AKIA", "IOSFODNN7EXAMPLQ"].concat();
+    let blob = site.world.home().join("blob");
+    std::fs::write(&blob, format!("the key is {key}\n")).unwrap();
+    let id = site.world.git(&["hash-object", "-w", blob.to_str().unwrap()]);
+    let mut index = site.world.clean("git");
+    let index = index.env("GIT_INDEX_FILE", site.world.home().join("index"));
+    let done =
+        index.args(["update-index", "--add", "--cacheinfo", &format!("100644,{},memory/bad.md", id.trim())]).status();
+    assert!(done.unwrap().success());
+    let mut tree = site.world.clean("git");
+    let tree = tree.env("GIT_INDEX_FILE", site.world.home().join("index")).arg("write-tree").output().unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let tip = site.world.git(&["rev-parse", BRANCH]);
+    let bad = site.world.git(&["commit-tree", "-m", "bad", "-p", tip.trim(), tree.trim()]);
+    let good = site.world.git(&["commit-tree", "-m", "good", "-p", bad.trim(), &format!("{}^{{tree}}", tip.trim())]);
+    site.world.git(&["update-ref", "refs/heads/agent-handover", good.trim()]);
+    let output = site.world.run(&["push"]).expect(5);
+    assert!(output.stderr.contains("memory/bad.md:1") && !output.stderr.contains(&key), "{}", output.stderr);
+    assert_eq!(site.remote_log(BRANCH), [""; 0]);
+}
+
+#[test]
 fn a_symlink_is_not_followed_out_of_the_project() {
     let site = Site::new(CONFIG);
     site.world.run(&["run", "--note", "x"]).expect(0);

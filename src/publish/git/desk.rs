@@ -209,6 +209,7 @@ impl<'a> Desk<'a> {
                 return Ok(format!("committed {} on `{}`; not pushed", short(&commit), self.branch()));
             }
             self.stop_if_pressed()?;
+            self.refuse_secrets_in_push(&commit, theirs.as_deref())?;
             match self.git().push(self.remote(), &commit, self.branch()) {
                 Ok(()) => {}
                 Err(error) if trouble::is_rejected(&error) => {
@@ -367,6 +368,7 @@ impl<'a> Desk<'a> {
                 return Ok(self.travels(&commit));
             }
             self.stop_if_pressed()?;
+            self.refuse_secrets_in_push(&commit, Some(&there))?;
             self.git().push(self.remote(), &commit, self.branch())?;
             if !self.has_arrived(&commit)? {
                 return Err(Error::failed(format!("{} does not have what was pushed", self.remote()))
@@ -432,6 +434,11 @@ impl<'a> Desk<'a> {
             }
             commit => commit?,
         };
+        // What is below it was looked into when it was committed, or is on the remote.
+        let was_searched = old.is_none_or(|old| self.ledger.searched == old || self.ledger.delivered == old);
+        if was_searched {
+            commit.clone_into(&mut self.ledger.searched);
+        }
         Ok(self.move_branch(&commit, old)?.then_some(commit))
     }
 
@@ -486,15 +493,34 @@ impl<'a> Desk<'a> {
         specs
     }
 
-    /// Looks into every file that is new in a tree before anything can send it away.
+    /// Looks into every file that is new in a tree before it is committed.
     fn refuse_secrets(&self, old: Option<&str>, new: &str) -> Result<()> {
-        let differences = self.git().differences(old, new)?;
-        let changed: Vec<(&Difference, &str)> =
-            differences.iter().filter_map(|difference| Some((difference, difference.new.as_deref()?))).collect();
-        let ids: Vec<&str> = changed.iter().map(|(_, id)| *id).collect();
+        let changed: Vec<(String, PathBuf)> = self
+            .git()
+            .differences(old, new)?
+            .into_iter()
+            .filter_map(|difference| Some((difference.new?, difference.path)))
+            .collect();
+        self.refuse_secrets_in(&changed)
+    }
+
+    /// Looks into every file that a push would send away, unless each was looked into when it was committed.
+    fn refuse_secrets_in_push(&mut self, commit: &str, there: Option<&str>) -> Result<()> {
+        if self.ledger.searched == commit {
+            return Ok(());
+        }
+        let there =
+            there.map(str::to_owned).or_else(|| Some(self.ledger.delivered.clone()).filter(|id| !id.is_empty()));
+        self.refuse_secrets_in(&self.git().objects_to_send(commit, there.as_deref())?)?;
+        commit.clone_into(&mut self.ledger.searched);
+        Ok(())
+    }
+
+    fn refuse_secrets_in(&self, files: &[(String, PathBuf)]) -> Result<()> {
+        let ids: Vec<&str> = files.iter().map(|(id, _)| id.as_str()).collect();
         let mut leaks = Vec::new();
-        for ((difference, _), content) in changed.iter().zip(self.git().blobs(&ids)?) {
-            leaks.extend(acknowledge::leaks(&self.top, &difference.path, &content));
+        for ((_, path), content) in files.iter().zip(self.git().blobs(&ids)?) {
+            leaks.extend(content.map(|content| acknowledge::leaks(&self.top, path, &content)).unwrap_or_default());
         }
         if leaks.is_empty() { Ok(()) } else { Err(secrets::refuse(&leaks)) }
     }
@@ -522,7 +548,7 @@ impl<'a> Desk<'a> {
         let real = |path: &Path| fs::resolve(path).unwrap_or_else(|_| path.to_path_buf());
         let (memory_place, history_place) = (real(self.delivery.memory), real(self.delivery.history));
         for difference in inside {
-            let mut blob = |id: &Option<String>| id.as_ref().and_then(|_| blobs.next());
+            let mut blob = |id: &Option<String>| id.as_ref().and_then(|_| blobs.next().flatten());
             let (base, now) = (blob(&difference.old), blob(&difference.new));
             let path = self.top.join(&difference.path);
             let theirs = |path: &Path| Theirs { path: path.to_path_buf(), base, now };

@@ -17,6 +17,8 @@ pub struct Ledger {
     pub synced: String,
     /// The commit that the remote was last seen to have.
     pub delivered: String,
+    /// The commit up to which every file was searched for secrets.
+    pub searched: String,
     /// The branch holds our files and nothing else.
     pub is_own: bool,
     /// What is still to be delivered and why it was not; empty if nothing is.
