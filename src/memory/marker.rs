@@ -52,7 +52,7 @@ impl<'a> Attributes<'a> {
 /// Puts a backslash before each line that would be read as one of these markers, and before each that has one already.
 pub fn escape<'t>(text: &'t [u8], markers: &[&str]) -> Cow<'t, [u8]> {
     // Few texts speak of comments at all.
-    if memchr::memmem::find(text, OPEN.as_bytes()).is_none() {
+    if memchr::memchr(b'<', text).is_none() {
         return Cow::Borrowed(text);
     }
     let mut escaped = Vec::with_capacity(text.len() + 8);
@@ -69,7 +69,7 @@ pub fn escape<'t>(text: &'t [u8], markers: &[&str]) -> Cow<'t, [u8]> {
 }
 
 pub fn unescape<'t>(text: &'t [u8], markers: &[&str]) -> Cow<'t, [u8]> {
-    if memchr::memmem::find(text, OPEN.as_bytes()).is_none() {
+    if memchr::memchr(b'<', text).is_none() {
         return Cow::Borrowed(text);
     }
     let mut plain = Vec::with_capacity(text.len());
