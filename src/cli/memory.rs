@@ -245,7 +245,7 @@ impl Open {
             commit: &commit,
             is_late: false,
         };
-        self.memory.update(&author, &self.project.config.categories, &edits)
+        self.memory.say(&author, &self.project.config.categories, &edits)
     }
 }
 

@@ -21,6 +21,19 @@ fn id(world: &World, text: &str) -> String {
     item.unwrap_or_else(|| panic!("no item says {text}"))["id"].as_str().unwrap().to_owned()
 }
 
+const GATED: &str = "[[step]]\nname = \"gate\"\nkind = \"command\"\nshell = \"test -e open\"\n\
+                     [[step]]\nname = \"state\"\nkind = \"state\"\n";
+
+fn handoff(world: &World, goal: &str, decision: &str) -> String {
+    let template = world.run(&["history", "template"]).expect(0).stdout;
+    template
+        .replace("primary_goal: \"\"", &format!("primary_goal: \"{goal}\""))
+        .replace("next_todo_items:\n  - \"\"", &format!("next_todo_items:\n  - \"Next for {goal}\""))
+        .replace("known_issues: []", &format!("known_issues: []\ndecisions:\n  - \"{decision}\""))
+        .replace("search_tags:\n  - \"\"", "search_tags:\n  - \"t\"")
+        .replace("command: \"\"", "command: \"cargo test\"")
+}
+
 /// The same command at another time.
 fn at(world: &World, now: &str, arguments: &[&str]) -> Output {
     let mut command = world.command(arguments);
@@ -374,20 +387,11 @@ fn lists_are_filtered_by_category_layer_tag_and_time() {
 #[test]
 fn an_older_run_that_comes_late_adds_its_decisions_and_replaces_nothing() {
     let world = World::with_git();
-    let template = world.run(&["history", "template"]).expect(0).stdout;
-    let document = |goal: &str, decision: &str| {
-        template
-            .replace("primary_goal: \"\"", &format!("primary_goal: \"{goal}\""))
-            .replace("next_todo_items:\n  - \"\"", &format!("next_todo_items:\n  - \"Next for {goal}\""))
-            .replace("known_issues: []", &format!("known_issues: []\ndecisions:\n  - \"{decision}\""))
-            .replace("search_tags:\n  - \"\"", "search_tags:\n  - \"t\"")
-            .replace("command: \"\"", "command: \"cargo test\"")
-    };
-    world.write("handover.toml", "[[step]]\nname = \"gate\"\nkind = \"command\"\nshell = \"test -e open\"\n[[step]]\nname = \"state\"\nkind = \"state\"\n");
-    world.write("old.md", document("the old goal", "an old decision"));
+    world.write("handover.toml", GATED);
+    world.write("old.md", handoff(&world, "the old goal", "an old decision"));
     at(&world, "2026-11-15T09:00:00Z", &["run", "--handoff", "old.md", "--current-state", "old text"]).expect(1);
     world.write("handover.toml", "[[step]]\nname = \"state\"\nkind = \"state\"\n");
-    world.write("new.md", document("the new goal", "a new decision"));
+    world.write("new.md", handoff(&world, "the new goal", "a new decision"));
     world.run(&["run", "--handoff", "new.md", "--current-state", "new text"]).expect(1);
     assert_eq!(items(&world, "decision"), ["a new decision"]);
     world.write("open", "");
@@ -396,6 +400,76 @@ fn an_older_run_that_comes_late_adds_its_decisions_and_replaces_nothing() {
     assert_eq!(items(&world, "open_loop"), ["Next for the new goal"]);
     assert_eq!(items(&world, "decision"), ["an old decision", "a new decision"]);
     assert!(world.read(STATE).contains("\nnew text\n") && !world.read(STATE).contains("old text"));
+    // What came too late is told, so that it is somewhere.
+    let notes = world.read(NOTES);
+    for (verb, text) in
+        [("added goal", "the old goal"), ("cleared open_loop", "Next for the old goal"), ("replaced text", "old text")]
+    {
+        let is_it = |line: &str| line.starts_with(&format!("- {verb} ")) && line.ends_with(&format!(": {text}"));
+        assert!(notes.lines().any(is_it), "{verb} {text}: {notes}");
+    }
+}
+
+/// A younger run that said nothing about a category is no reason to forget what the older one said of it.
+#[test]
+fn an_older_run_that_comes_late_says_what_nobody_said_since() {
+    let world = World::with_git();
+    world.write("handover.toml", GATED);
+    world.write("old.md", handoff(&world, "the goal", "a decision"));
+    at(&world, "2026-11-15T09:00:00Z", &["run", "--handoff", "old.md"]).expect(1);
+    world.write("handover.toml", "[[step]]\nname = \"state\"\nkind = \"state\"\n");
+    world.run(&["run", "--note", "only a note"]).expect(1);
+    capture(&world, &json!({ "open_loops": ["said since"] }));
+    world.write("open", "");
+    world.run(&["run", "--resume"]).expect(0);
+    assert_eq!(
+        (items(&world, "goal"), items(&world, "decision")),
+        (vec!["the goal".into()], vec!["a decision".into()])
+    );
+    assert_eq!(items(&world, "open_loop"), ["said since"]);
+    assert!(world.read(NOTES).contains(": Next for the goal\n"), "{}", world.read(NOTES));
+    assert!(world.read(STATE).contains("\nonly a note\n"));
+}
+
+#[test]
+fn a_clock_that_goes_back_freezes_nothing() {
+    let world = World::with_git();
+    for number in 0..15 {
+        at(&world, "2030-01-01T00:00:00Z", &["memory", "add", "decision", &format!("f{number}")]).expect(0);
+    }
+    at(&world, "2030-01-01T00:00:00Z", &["memory", "capture", "--data", r#"{"goal": "future goal"}"#]).expect(0);
+    world.run(&["memory", "add", "decision", "new"]).expect(0);
+    let decisions = items(&world, "decision");
+    assert_eq!((decisions.len(), decisions[0].as_str(), decisions[14].as_str()), (15, "f1", "new"));
+    assert_eq!(capture(&world, &json!({ "goal": "present goal" }))["added"], json!({ "goal": 1 }));
+    assert_eq!(items(&world, "goal"), ["present goal"]);
+    // Said again it is the newest again.
+    world.run(&["memory", "add", "decision", "f1"]).expect(0);
+    assert_eq!(items(&world, "decision")[14], "f1");
+    world.write("new.md", handoff(&world, "the goal of a run", "a decision of a run"));
+    world.run(&["run", "--handoff", "new.md"]).expect(0);
+    assert_eq!(items(&world, "goal"), ["the goal of a run"]);
+    assert_eq!(items(&world, "decision")[14], "a decision of a run");
+}
+
+#[test]
+fn what_people_write_into_a_section_is_told_and_kept_to_the_byte() {
+    let world = World::new();
+    capture(&world, &json!({ "open_loops": ["x"], "decisions": ["d"] }));
+    let mut file = world.read(STATE).into_bytes();
+    // A merge by line doubled everything, and somebody writes Latin-1.
+    file.extend(file.clone());
+    let end = b"<!-- /section -->\n";
+    let at = file.windows(end.len()).position(|window| window == end).unwrap();
+    file.splice(at..at, b"- caf\xe9\n".iter().copied());
+    std::fs::write(world.path(STATE), &file).unwrap();
+    let x = id(&world, "x");
+    world.run(&["memory", "done", &x[..6]]).expect(0);
+    assert_eq!((items(&world, "open_loop"), items(&world, "decision").len()), (vec![], 2));
+    let state = std::fs::read(world.path(STATE)).unwrap();
+    assert!(state.windows(7).any(|window| window == b"- caf\xe9\n"), "{}", String::from_utf8_lossy(&state));
+    let told = world.read(NOTES);
+    assert!(told.lines().any(|line| line.starts_with("- added ") && line.ends_with(": caf\\xe9")), "{told}");
 }
 
 /// Twenty generations of run, kill, resume and compact carry every decision to the byte.
