@@ -437,7 +437,7 @@ impl List {
         let since = self.since.map(Since::stamp).unwrap_or_default();
         let mut count = 0;
         let mut all = Vec::new();
-        listing::notes(&open.memory, self.layer, self.tag.as_deref(), &mut |note: Listed| {
+        let odd = listing::notes(&open.memory, self.layer, self.tag.as_deref(), &mut |note: Listed| {
             if note.at.as_str() < since.as_str() {
                 return;
             }
@@ -453,6 +453,9 @@ impl List {
                 context.ui.answer(&format!("{day}  {}  {key:<26}  {line}", text::one_line(&note.tag, 20)));
             }
         })?;
+        for error in &odd {
+            context.ui.warn(&error.one_line());
+        }
         if self.json {
             context.ui.answer_json(&json!({ "schema": "agent-handover/memory-notes/1", "notes": all }));
         } else if count == 0 {

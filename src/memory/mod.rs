@@ -103,7 +103,7 @@ impl Memory {
         let path = self.note_path(tag, date);
         // A run that was interrupted may come back after its month was compacted.
         if self.is_archived(tag, date, note)? {
-            return Ok(self.archive_path(Month::of(date), tag));
+            return Ok(self.archive_path(Month::of(date), &text::safe_file_name(tag)));
         }
         let _alone = self.make_way(&path)?;
         let old = fs::read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());

@@ -678,6 +678,96 @@ fn what_is_no_note_of_ours_is_not_touched_by_compaction() {
 }
 
 #[test]
+fn what_cannot_be_read_as_notes_holds_nothing_else_up() {
+    let world = World::new();
+    std::os::unix::fs::symlink("/etc/hostname", world.path("secret")).unwrap();
+    world.write("memory/layer1/2026-06/t-2026-06-01.md", "a note");
+    std::os::unix::fs::symlink("../../../secret", world.path("memory/layer1/2026-06/t-2026-06-02.md")).unwrap();
+    std::fs::create_dir_all(world.path("memory/layer1/2026-07/t-2026-07-01.md")).unwrap();
+    named_pipe(&world.path("memory/layer1/2026-08/t-2026-08-01.md"));
+    world.write("memory/layer1/2026-09/t-2026-09-01.md", "a late note");
+    let notes = world.run(&["memory", "list", "--layer", "1", "--json"]).expect(0);
+    assert_eq!(notes.json()["notes"].as_array().unwrap().len(), 2, "{}", notes.stdout);
+    assert!(notes.stderr.contains("t-2026-06-02.md") && notes.stderr.contains("t-2026-08-01.md"), "{}", notes.stderr);
+    let output = world.run(&["compact", "--json"]).expect(1);
+    let answer = output.json();
+    assert_eq!(answer["archives"].as_array().unwrap().len(), 2, "{answer}");
+    assert_eq!(answer["error"]["causes"].as_array().unwrap().len(), 2, "{answer}");
+    assert!(world.exists("memory/layer3/2026-06-t-archive.md") && world.exists("memory/layer3/2026-09-t-archive.md"));
+    assert!(!world.exists("memory/layer1/2026-09") && world.exists("memory/layer1/2026-07"));
+}
+
+/// A named pipe, which nobody writes to.
+fn named_pipe(path: &std::path::Path) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[test]
+fn an_odd_tag_has_one_name_in_all_layers() {
+    let world = World::new();
+    at(&world, JUNE, &["run", "--note", "n", "--tag", "feature/x y"]).expect(0);
+    world.write("memory/layer1/2026-06/my tag-2026-06-01.md", "by hand");
+    let day = std::fs::read_dir(world.path("memory/layer1/2026-06")).unwrap();
+    let names: Vec<String> = day.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let safe = names.iter().find_map(|name| name.strip_suffix("-2026-06-15.md")).unwrap();
+    world.run(&["compact", "--tag", "my tag"]).expect(0);
+    assert!(world.exists("memory/layer3/2026-06-my tag-archive.md"));
+    world.run(&["compact", "--tag", "feature/x y"]).expect(0);
+    assert!(world.exists(&format!("memory/layer3/2026-06-{safe}-archive.md")));
+    for tag in ["feature/x y", safe] {
+        let notes = world.run(&["memory", "list", "--layer", "3", "--tag", tag, "--json"]).expect(0).json();
+        assert_eq!(notes["notes"][0]["text"], "n", "{tag}");
+    }
+}
+
+#[test]
+fn a_text_that_went_on_after_it_was_archived_is_archived_once() {
+    let world = World::new();
+    world.write(
+        "memory/layer1/2026-06/t-2026-06-01.md",
+        "\u{feff}<!-- agent-handover | layer1 | 2026-06-01 -->\nfirst\n",
+    );
+    world.run(&["compact", "--keep-notes"]).expect(0);
+    world.write(
+        "memory/layer1/2026-06/t-2026-06-01.md",
+        "<!-- agent-handover | layer1 | 2026-06-01 -->\nfirst\nsecond\n",
+    );
+    world.run(&["compact", "--keep-notes"]).expect(0);
+    let archive = world.read("memory/layer3/2026-06-t-archive.md");
+    assert!(archive.matches("\nfirst\n").count() == 1 && archive.contains("\nsecond\n"), "{archive}");
+    // What was there before holds nothing that the archive lacks.
+    world.write("memory/layer1/2026-06/t-2026-06-01.md", "first\n");
+    world.run(&["compact"]).expect(0);
+    assert_eq!(world.read("memory/layer3/2026-06-t-archive.md"), archive);
+    assert!(!world.exists("memory/layer1/2026-06"));
+}
+
+#[test]
+fn a_day_without_notes_goes_without_a_word() {
+    let world = World::new();
+    world.write("memory/layer1/2026-06/t-2026-06-01.md", "<!-- agent-handover | layer1 | 2026-06-01 -->\n");
+    assert_eq!(world.run(&["compact"]).expect(0).stdout, "");
+    assert!(!world.exists("memory/layer1/2026-06") && !world.exists("memory/layer3/2026-06-t-archive.md"));
+}
+
+#[test]
+fn a_pause_midway_is_told_in_the_one_document() {
+    let world = World::new();
+    for month in ["2026-06", "2026-07"] {
+        world.write(&format!("memory/layer1/{month}/t-{month}-01.md"), "a note");
+    }
+    let mut command = world.command(&["compact", "--json"]);
+    command.env("AGENT_HANDOVER_TEST_FAULT", "fs.removed:1=stop");
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    wait_until("the compaction to stop", || is_stopped(child.id()));
+    world.write("PAUSE", "not now");
+    signal(child.id(), "CONT");
+    let answer = output(child).expect(3).json();
+    assert_eq!((answer["archives"].as_array().unwrap().len(), &answer["error"]["exit_code"]), (1, &json!(3)));
+}
+
+#[test]
 fn an_archive_that_cannot_be_written_costs_no_note() {
     let world = World::new();
     world.write("memory/layer1/2026-06/t-2026-06-01.md", "a note");
