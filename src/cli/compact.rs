@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::ui::Progress;
-use super::{Context, render};
+use super::{Context, render, run};
 use crate::base::{clock, duration, text};
 use crate::engine;
 use crate::error::{Error, Result};
@@ -95,7 +95,8 @@ impl Compact {
         selection: &Selection,
     ) -> Result<Compaction> {
         let bar: Progress = context.ui.progress("compacting");
-        let done = engine::between_runs(project, PATIENCE, &mut |_| (), |_| {
+        let ui = &*context.ui;
+        let done = engine::between_runs(project, PATIENCE, &mut |event| run::warn_of(ui, &event), |_| {
             memory.compact(selection, &project.brake(), &mut |done, total| bar.show(done, total))
         });
         bar.end();

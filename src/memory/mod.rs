@@ -285,7 +285,7 @@ pub fn changes(note: &Note) -> Vec<Change> {
 
 /// The one item that an id or its beginning means.
 pub fn find<'s>(state: &'s State, id: &str) -> Result<(&'s str, &'s state::Item)> {
-    let id = id.to_lowercase();
+    let (shown, id) = (capture::shown(id), id.to_lowercase());
     let mut matching: Vec<_> = state.items().filter(|(_, item)| !id.is_empty() && item.id.starts_with(&id)).collect();
     // Sections that a merge doubled have the same item twice.
     let mut seen = HashSet::new();
@@ -295,7 +295,7 @@ pub fn find<'s>(state: &'s State, id: &str) -> Result<(&'s str, &'s state::Item)
     }
     match matching.as_slice() {
         [one] => Ok(*one),
-        [] => Err(Error::failed(format!("no item has the id `{}`", text::one_line(&id, 40)))
+        [] => Err(Error::failed(format!("no item has the id `{shown}`"))
             .hint("`agent-handover memory list` shows what there is")),
         several => {
             let ids: Vec<&str> = several.iter().map(|(_, item)| item.id.as_str()).collect();

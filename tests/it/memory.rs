@@ -47,7 +47,7 @@ fn a_capture_takes_glees_keys_and_aliases() {
     let answer = capture(
         &world,
         &json!({
-            "current_goal": "ship", "objective": "not this", "key_constraints": ["c1", "c2"],
+            "goal": " ", "current_goal": "ship", "objective": null, "key_constraints": ["c1", "c2"],
             "recent_decisions": "one text is one item", "open_loop": ["l1", null, " ", 7, true],
             "changes": ["M\tsrc/main.rs"], "summary": "did it", "source": "capture", "session_id": "x",
         }),
@@ -69,7 +69,7 @@ fn a_capture_takes_glees_keys_and_aliases() {
 #[test]
 fn a_capture_comes_from_a_flag_a_file_or_standard_input() {
     let world = World::new();
-    world.write("capture.json", r#"{"goal": "from a file"}"#);
+    world.write("capture.json", "\u{feff}{\"goal\": \"from a file\"}");
     world.run(&["memory", "capture", "--file", "capture.json"]).expect(0);
     assert_eq!(items(&world, "goal"), ["from a file"]);
     world.run(&["memory", "capture", "--json", r#"{"goal": "by glee's flag"}"#]).expect(0);
@@ -95,6 +95,15 @@ fn absent_is_not_empty_and_only_clear_empties() {
     assert_eq!(items(&world, "constraint"), [""; 0]);
     // What left layer 2 is in layer 1.
     assert!(world.read(NOTES).contains(": ship\n") && world.read(NOTES).contains("- cleared constraint "));
+    // Who only clears needs no input: an agent has no terminal, and its pipe may stay open.
+    capture(&world, &json!({ "goal": "again" }));
+    let mut child = world.command(&["memory", "capture", "--clear", "goal"]);
+    child.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    let pipe = child.stdin.take();
+    wait_until("the goal to go", || items(&world, "goal").is_empty());
+    drop(pipe);
+    assert!(child.wait().unwrap().success());
 }
 
 /// glee's retention deletes what is new once a category is full.
@@ -133,6 +142,8 @@ fn a_capture_is_kept_as_a_whole_or_not_at_all() {
         (r#"{"goal": "new", "git_base": "--output=/tmp/x"}"#.to_owned(), "`git_base` must be a commit id"),
         (r#"{"goal": "new", "lesson": "unknown"}"#.to_owned(), "[category.NAME]"),
         (r#"{"goal": "new", "clear": ["No Such"]}"#.to_owned(), "`No Such` is no category"),
+        (r#"{"goal": "new", "clear": ["desicion"]}"#.to_owned(), "did you mean `decision`?"),
+        (r#"{"goal": "new", "objective": "another"}"#.to_owned(), "`goal` and `objective` are one category"),
         (r#"["goal"]"#.to_owned(), "must be one JSON object"),
         (r#"{"goal": "#.to_owned(), "is not JSON"),
         (format!(r#"{{"goal": "new", "decisions": ["{huge}"]}}"#), "is larger than 64 KiB"),
@@ -305,6 +316,18 @@ fn secrets_and_pause_hold_for_items_too() {
     let output = world.run(&["memory", "add", "decision", &format!("the key is {key}")]).expect(5);
     assert!(output.stderr.contains("looks like a secret") && !output.stderr.contains(&key), "{}", output.stderr);
     assert!(!world.exists("memory"));
+    // Nor do they pass as a tag, which becomes a file's name, or back in what a message repeats.
+    world.run(&["memory", "add", "decision", "d", "--tag", &key]).expect(5);
+    for (arguments, code) in [
+        (&["memory", "add", &key, "x"][..], 64),
+        (&["memory", "capture", "--data", &json!({ &key: "x" }).to_string()], 65),
+        (&["memory", "capture", "--data", &json!({ "clear": [&key] }).to_string()], 65),
+        (&["memory", "delete", &key], 1),
+    ] {
+        let output = world.run(arguments).expect(code);
+        assert!(!output.seen().to_uppercase().contains(&key), "{}", output.seen());
+    }
+    assert!(!world.exists("memory"));
     world.write("PAUSE", "not now");
     for arguments in [
         &["memory", "add", "decision", "d"][..],
@@ -375,6 +398,10 @@ fn lists_are_filtered_by_category_layer_tag_and_time() {
         assert_eq!(answer["items"].as_array().unwrap().len(), 1, "{since}");
         assert_eq!(answer["items"][0]["text"], "new");
     }
+    // What stands there by hand has no time yet, and is not hidden.
+    let by_hand = world.read(STATE).replace("<!-- /section -->", "- by hand\n<!-- /section -->");
+    world.write(STATE, by_hand);
+    assert!(world.run(&["memory", "list", "--since", "1d"]).expect(0).stdout.contains("by hand"));
     let notes = world.run(&["memory", "list", "--layer", "1", "--tag", "web", "--json"]).expect(0).json();
     assert_eq!(notes["notes"].as_array().unwrap().len(), 1);
     assert_eq!((&notes["notes"][0]["text"], &notes["notes"][0]["step"]), (&json!("a note"), &json!("note")));
@@ -791,4 +818,25 @@ fn a_run_recorded_during_a_compaction_is_taken_by_it() {
     output(child).expect(0);
     assert!(world.read(NOTES).contains("\nmeanwhile\n"));
     world.run(&["check"]).expect(2);
+}
+
+/// The same if the compaction itself fails, and a run that fails in it is not passed over in silence.
+#[test]
+fn a_run_recorded_during_a_compaction_that_fails_is_taken_all_the_same() {
+    let world = World::with_config(
+        "[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"no\"\nkind = \"command\"\nshell = \"exit 7\"\n",
+    );
+    world.write("memory/layer1/2026-06/t-2026-06-01.md", "a note");
+    let mut command = world.command(&["compact", "--quiet"]);
+    command.env("AGENT_HANDOVER_TEST_FAULT", "fs.replaced:1=stop");
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    wait_until("the compaction to stop", || is_stopped(child.id()));
+    let told = world.run(&["run", "--note", "meanwhile", "--wait", "0"]).expect(4).stderr;
+    assert!(told.contains("is compacting or delivering since"), "{told}");
+    world.write("memory/layer3/2026-06-t-archive.md", "somebody overwrote it");
+    signal(child.id(), "CONT");
+    let output = output(child);
+    assert!(output.code != 0 && output.stderr.contains("no note was removed"), "{}", output.seen());
+    assert!(output.stderr.contains("step 'no' failed"), "{}", output.stderr);
+    assert!(world.read(NOTES).contains("\nmeanwhile\n") && world.exists("memory/layer1/2026-06/t-2026-06-01.md"));
 }
