@@ -319,3 +319,41 @@ fn newer<'i>(ours: &'i (usize, Item), theirs: &'i (usize, Item), base: Option<&I
         std::cmp::Ordering::Equal => std::cmp::max_by_key(ours, theirs, |(_, item)| item.text.clone()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::memory::Edits;
+
+    #[test]
+    fn what_people_wrote_into_a_section_survives_a_merge_to_the_byte() {
+        let place = tempfile::tempdir().unwrap();
+        let memory = Memory::at(place.path().to_path_buf());
+        let categories = Categories::default();
+        let at = chrono::DateTime::parse_from_rfc3339("2026-11-15T10:00:00Z").unwrap();
+        let author = Author { run: "R", step: "pull", at, agent: "", tag: "t", commit: "", is_late: false };
+        let mut edits = Edits::default();
+        edits.put("open_loop", vec!["said".to_owned()]);
+        memory.say(&author, &categories, &edits).unwrap();
+        let base = fs::read(&memory.state_path()).unwrap();
+        let with = |item: &[u8]| {
+            let end = memchr::memmem::find(&base, b"<!-- /section -->").unwrap();
+            [&base[..end], item, &base[end..]].concat()
+        };
+        fs::replace(&memory.state_path(), &with(b"- ours \xe9\n")).unwrap();
+        let theirs = Theirs {
+            path: PathBuf::from("layer2/current-state.md"),
+            base: Some(base.clone()),
+            now: Some(with(b"- theirs \xff\n")),
+        };
+        memory.absorb(&author, &categories, &[theirs]).unwrap();
+        let merged = fs::read(&memory.state_path()).unwrap();
+        for item in [&b"\n- said\n"[..], b"\n- ours \xe9\n", b"\n- theirs \xff\n"] {
+            assert_eq!(memchr::memmem::find_iter(&merged, item).count(), 1, "{}", String::from_utf8_lossy(&merged));
+        }
+        let notes = fs::read(&memory.note_path("t", at.date_naive())).unwrap();
+        assert!(memchr::memmem::find(&notes, b": ours \\xe9\n").is_some(), "{}", String::from_utf8_lossy(&notes));
+    }
+}

@@ -304,3 +304,30 @@ pub fn find<'s>(state: &'s State, id: &str) -> Result<(&'s str, &'s state::Item)
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A compaction takes the directory of an empty month away, also while a note for it waits.
+    #[test]
+    fn a_month_is_made_only_by_who_holds_the_memory() {
+        let place = tempfile::tempdir().unwrap();
+        let month = place.path().join("layer1/2026-11");
+        std::fs::create_dir_all(&month).unwrap();
+        let alone = fs::lock_directory(place.path()).unwrap();
+        std::fs::remove_dir(&month).unwrap();
+        std::thread::scope(|scope| {
+            let memory = Memory::at(place.path().to_path_buf());
+            let writer = scope.spawn(move || {
+                let note = note::read(b"<!-- note run=A step=note at=2026-11-15T10:00:00Z -->\na\n<!-- /note -->\n");
+                memory.put_note("t", "2026-11-15".parse().unwrap(), &note.unwrap())
+            });
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            assert!(!month.exists(), "made without the lock");
+            drop(alone);
+            writer.join().unwrap().unwrap();
+        });
+        assert!(month.join("t-2026-11-15.md").exists());
+    }
+}
