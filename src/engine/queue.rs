@@ -115,8 +115,10 @@ pub fn between_runs<T>(
     lock.sign("")?;
     let done = act(listener);
     // Whoever was told so relies on it, whatever became of the act.
-    let taken = take_new(project, lock, before, listener);
-    done.and_then(|done| taken.map(|()| done))
+    if let Err(error) = take_new(project, lock, before, listener) {
+        listener(Event::Notice { text: format!("what was recorded meanwhile waits: {}", error.one_line()) });
+    }
+    done
 }
 
 fn unfinished(project: &Project) -> Result<Vec<i64>> {

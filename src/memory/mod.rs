@@ -141,7 +141,8 @@ impl Memory {
         // Time never goes back: what is there from the future is not newer than what is said now.
         let is_ahead = !author.is_late && state.newest() > stamp(&clock::now()).as_str();
         let by = by(author, if is_said_now || is_ahead { state.newest() } else { "" });
-        let mut told = state.adopt(&by);
+        // What people wrote by hand is newer than all that they saw there.
+        let mut told = state.adopt(&self::by(author, state.newest()));
         let changes = self.apply(&mut state, author, &by, categories, edits)?;
         told.extend(changes.iter().cloned());
         let new = state.write();
@@ -308,6 +309,22 @@ pub fn find<'s>(state: &'s State, id: &str) -> Result<(&'s str, &'s state::Item)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_by_hand_is_newer_than_what_it_stands_beside() {
+        let place = tempfile::tempdir().unwrap();
+        let memory = Memory::at(place.path().to_path_buf());
+        std::fs::create_dir_all(place.path().join("layer2")).unwrap();
+        let cleared = "2026-11-15T10:00:00Z";
+        let file = format!("<!-- section name=goal cleared={cleared} -->\n- by hand\n<!-- /section -->\n");
+        std::fs::write(memory.state_path(), file).unwrap();
+        // A session that ended before the goal was emptied.
+        let at = DateTime::parse_from_rfc3339("2026-11-14T10:00:00Z").unwrap();
+        let late = Author { run: "R", step: "state", at, agent: "", tag: "t", commit: "", is_late: true };
+        memory.update(&late, &Categories::default(), &Edits::default()).unwrap();
+        let state = memory.state().unwrap();
+        assert_eq!(state.items().map(|(_, item)| item.at.as_str()).collect::<Vec<_>>(), [cleared]);
+    }
 
     /// A compaction takes the directory of an empty month away, also while a note for it waits.
     #[test]
