@@ -309,12 +309,10 @@ pub fn read_seen(path: &Path) -> Result<Option<(Vec<u8>, Seen)>> {
     Ok(Some((content, Seen::of(&about))))
 }
 
-/// Removes files that may come back after a power cut.
-pub fn remove_files_lazily(paths: &[&Path]) -> Result<()> {
-    for path in paths {
-        fs::remove_file(path).map_err(|cause| Error::io("remove", path, cause))?;
-        fault::at("fs.removed");
-    }
+/// Removes a file that may come back after a power cut.
+pub fn remove_file_lazily(path: &Path) -> Result<()> {
+    fs::remove_file(path).map_err(|cause| Error::io("remove", path, cause))?;
+    fault::at("fs.removed");
     Ok(())
 }
 

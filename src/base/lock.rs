@@ -22,7 +22,10 @@ pub struct Owner {
 impl std::fmt::Display for Owner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Owner { pid, host, run, since } = self;
-        write!(f, "pid {pid} on {host} is running handover {run} since {since}")
+        match run.as_str() {
+            "" => write!(f, "pid {pid} on {host} is compacting or delivering since {since}"),
+            run => write!(f, "pid {pid} on {host} is running handover {run} since {since}"),
+        }
     }
 }
 

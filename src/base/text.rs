@@ -57,6 +57,16 @@ pub fn safe_file_name(text: &str) -> String {
     format!("{}~{}", cut(readable.trim_start_matches('.'), 48), digest(text.as_bytes(), 6))
 }
 
+/// The text in these bytes; one that is no UTF-8 is written out as `\xe9`.
+pub fn of_bytes(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    text
+}
+
 /// The candidate a person most likely meant, if any is close.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates

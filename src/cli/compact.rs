@@ -5,11 +5,12 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::Context;
 use super::ui::Progress;
+use super::{Context, render, run};
 use crate::base::{clock, duration, text};
 use crate::engine;
 use crate::error::{Error, Result};
+use crate::guard::Stop;
 use crate::memory::Memory;
 use crate::memory::archive::Month;
 use crate::memory::compact::{Compaction, Selection, ended_before};
@@ -73,9 +74,15 @@ impl Compact {
             true if self.dry_run => memory.compact(&selection, &project.brake(), &mut |_, _| ())?,
             true => self.act(context, &project, &memory, &selection)?,
         };
-        self.report(context, &project, &done);
-        match done.stopped {
-            Some(stop) => Err(stop.error()),
+        let trouble = done.stopped.as_ref().map(Stop::error).or_else(|| done.trouble());
+        self.report(context, &project, &done, trouble.as_ref());
+        match trouble {
+            // There is one document, and it has said what is wrong.
+            Some(error) if self.json => {
+                render::error(context.ui, &error, &context.cwd);
+                Ok(error.category().exit_code())
+            }
+            Some(error) => Err(error),
             None => Ok(0),
         }
     }
@@ -88,14 +95,15 @@ impl Compact {
         selection: &Selection,
     ) -> Result<Compaction> {
         let bar: Progress = context.ui.progress("compacting");
-        let done = engine::between_runs(project, PATIENCE, &mut |_| (), |_| {
+        let ui = &*context.ui;
+        let done = engine::between_runs(project, PATIENCE, &mut |event| run::warn_of(ui, &event), |_| {
             memory.compact(selection, &project.brake(), &mut |done, total| bar.show(done, total))
         });
         bar.end();
         done
     }
 
-    fn report(&self, context: &mut Context<'_>, project: &Project, done: &Compaction) {
+    fn report(&self, context: &mut Context<'_>, project: &Project, done: &Compaction, trouble: Option<&Error>) {
         let show = |path: &std::path::Path| path.strip_prefix(&project.root).unwrap_or(path).display().to_string();
         if self.json {
             let archives: Vec<_> = done
@@ -108,8 +116,11 @@ impl Compact {
                     })
                 })
                 .collect();
-            let document =
+            let mut document =
                 json!({ "schema": "agent-handover/memory-compact/1", "dry_run": self.dry_run, "archives": archives });
+            if let Some(error) = trouble {
+                document["error"] = render::parts(error);
+            }
             context.ui.answer_json(&document);
             return;
         }

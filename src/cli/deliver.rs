@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::Context;
+use super::{Context, run};
 use crate::checkpoint::Store;
 use crate::engine::{self, Direction, Drained, Goal};
 use crate::error::{Category, Error, Result};
@@ -38,7 +38,8 @@ impl Push {
             return Err(stop.error());
         }
         finish_runs(&project)?;
-        let done = engine::deliver(&project, Direction::Push, PATIENCE, &mut |_| ())?;
+        let ui = &*context.ui;
+        let done = engine::deliver(&project, Direction::Push, PATIENCE, &mut |event| run::warn_of(ui, &event))?;
         Ok(report(context, self.json, "push", &done))
     }
 }
@@ -53,7 +54,8 @@ impl Pull {
         if let Some(notice) = notice {
             context.ui.tell(&notice);
         }
-        let done = engine::deliver(&project, Direction::Pull, PATIENCE, &mut |_| ())?;
+        let ui = &*context.ui;
+        let done = engine::deliver(&project, Direction::Pull, PATIENCE, &mut |event| run::warn_of(ui, &event))?;
         Ok(report(context, self.json, "pull", &done))
     }
 }

@@ -53,7 +53,7 @@ struct Capture {
     /// A file with the object
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Empty this category first; may be given several times
+    /// Empty this category first; may be given several times. Alone it reads no standard input
     #[arg(long, value_name = "CATEGORY")]
     clear: Vec<String>,
     #[command(flatten)]
@@ -225,10 +225,11 @@ impl Open {
             return Err(stop.error().follow("; nothing was kept"));
         }
         let mut agent = by.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
+        let mut tag = self.project.config.tag.clone();
         let policy = Policy { config: self.project.config.secrets, allowed: &by.allow_secret, unattended: false };
         let puts = edits.put.iter_mut().flat_map(|(name, texts)| texts.iter_mut().map(|text| (name.as_str(), text)));
         let adds = edits.add.iter_mut().map(|(name, text)| (name.as_str(), text));
-        let fields = puts.chain(adds).chain([("agent", &mut agent)]);
+        let fields = puts.chain(adds).chain([("agent", &mut agent), ("tag", &mut tag)]);
         for warning in engine::keep_secrets_out(&policy, fields)? {
             context.ui.warn(&warning);
         }
@@ -241,11 +242,11 @@ impl Open {
             step,
             at: clock::now(),
             agent: &text::one_line(&agent, 100),
-            tag: &self.project.config.tag,
+            tag: &tag,
             commit: &commit,
             is_late: false,
         };
-        self.memory.update(&author, &self.project.config.categories, &edits)
+        self.memory.say(&author, &self.project.config.categories, &edits)
     }
 }
 
@@ -258,7 +259,7 @@ fn head(root: &Path) -> Option<String> {
 fn category(categories: &Categories, state: &State, word: &str) -> Result<String> {
     let known = || category::BUILT_IN.iter().map(|known| known.name).chain(categories.extra());
     let name = categories.named(word).ok_or_else(|| {
-        let word = text::one_line(word, 60);
+        let word = capture::shown(word);
         Error::usage(format!("`{word}` cannot be a category")).hint(format!("a name is {}", category::NAME_RULE))
     })?;
     let exists = known().any(|known| known == name) || state.sections.iter().any(|section| section.category == name);
@@ -273,13 +274,21 @@ impl Capture {
     fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let open = open(context, self.by.tag.as_deref())?;
         let categories = &open.project.config.categories;
-        let (mut edits, base) = match (&self.data, self.clear.is_empty()) {
-            // Who only clears says nothing else.
-            (None, false) if self.file.is_none() && std::io::stdin().is_terminal() => (Edits::default(), None),
-            _ => capture::parse(&self.read(context)?, categories)?,
+        // Who only clears says nothing else, and has nothing to pipe in.
+        let is_data = self.data.is_some() || self.file.is_some() || self.clear.is_empty();
+        let (mut edits, base) = match is_data {
+            true => capture::parse(&self.read(context)?, categories)?,
+            false => (Edits::default(), None),
         };
+        let state = open.memory.state()?;
+        for name in &edits.clear {
+            category(categories, &state, name).map_err(|wrong| {
+                let error = Error::bad_data(format!("`clear`: {}", wrong.message()));
+                wrong.hints().iter().fold(error, |error, hint| error.hint(hint))
+            })?;
+        }
         for word in &self.clear {
-            edits.clear.push(category(categories, &open.memory.state()?, word)?);
+            edits.clear.push(category(categories, &state, word)?);
         }
         let changes = open.update(context, "capture", &self.by, edits, base)?;
         let mut document = json!({ "schema": "agent-handover/memory-capture/1" });
@@ -408,7 +417,9 @@ impl List {
         let since = self.since.map(Since::stamp).unwrap_or_default();
         let items: Vec<(&str, &Item)> = state
             .items()
-            .filter(|(name, item)| wanted.as_deref().is_none_or(|wanted| wanted == *name) && item.at >= since)
+            .filter(|(name, _)| wanted.as_deref().is_none_or(|wanted| wanted == *name))
+            // What somebody wrote by hand is newer than what is told of it.
+            .filter(|(_, item)| item.at.is_empty() || item.at >= since)
             .collect();
         if self.json {
             let items: Vec<Json> = items.iter().map(|(name, item)| item_json(name, item)).collect();
@@ -437,7 +448,7 @@ impl List {
         let since = self.since.map(Since::stamp).unwrap_or_default();
         let mut count = 0;
         let mut all = Vec::new();
-        listing::notes(&open.memory, self.layer, self.tag.as_deref(), &mut |note: Listed| {
+        let odd = listing::notes(&open.memory, self.layer, self.tag.as_deref(), &mut |note: Listed| {
             if note.at.as_str() < since.as_str() {
                 return;
             }
@@ -453,6 +464,9 @@ impl List {
                 context.ui.answer(&format!("{day}  {}  {key:<26}  {line}", text::one_line(&note.tag, 20)));
             }
         })?;
+        for error in &odd {
+            context.ui.warn(&error.one_line());
+        }
         if self.json {
             context.ui.answer_json(&json!({ "schema": "agent-handover/memory-notes/1", "notes": all }));
         } else if count == 0 {

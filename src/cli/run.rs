@@ -476,6 +476,13 @@ fn tell(ui: &Ui, event: &Event) {
     }
 }
 
+/// What a command that only runs handovers by the way says of them: nothing but what should be looked at.
+pub(super) fn warn_of(ui: &Ui, event: &Event) {
+    if let Event::Notice { text } = event {
+        ui.warn(text);
+    }
+}
+
 fn event_json(event: &Event) -> Value {
     match event {
         Event::Waiting { owner } => json!({ "event": "waiting", "owner": owner }),

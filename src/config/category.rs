@@ -26,7 +26,7 @@ pub struct Category {
 pub struct BuiltIn {
     pub name: &'static str,
     pub title: &'static str,
-    /// What a capture may call it. The first that is there counts.
+    /// What a capture may call it.
     pub keys: &'static [&'static str],
     mode: Mode,
     keep: usize,

@@ -111,18 +111,42 @@ pub fn between_runs<T>(
         Lockup::Busy(owner) => return Err(super::busy(owner.as_ref(), "nothing was done; try again when it ends")),
         Lockup::Finished => return Err(Error::bug("waited for a run without one")),
     };
-    let unfinished = |store: &Store| -> Result<Vec<i64>> {
-        Ok(store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.seq).collect())
-    };
-    let before = Store::read(&project.checkpoint)?.map(|store| unfinished(&store)).transpose()?.unwrap_or_default();
+    let before = unfinished(project)?;
     lock.sign("")?;
-    let done = act(listener)?;
-    let after = Store::read(&project.checkpoint)?.map(|store| unfinished(&store)).transpose()?.unwrap_or_default();
-    if after.iter().any(|seq| !before.contains(seq)) {
-        let mut store = Store::open(&project.checkpoint)?;
-        work_off_but(project, &mut store, Goal::Resume, lock, before, listener)?;
+    let done = act(listener);
+    // Whoever was told so relies on it, whatever became of the act.
+    if let Err(error) = take_new(project, lock, before, listener) {
+        listener(Event::Notice { text: format!("what was recorded meanwhile waits: {}", error.one_line()) });
     }
-    Ok(done)
+    done
+}
+
+fn unfinished(project: &Project) -> Result<Vec<i64>> {
+    let Some(store) = Store::read(&project.checkpoint)? else { return Ok(Vec::new()) };
+    Ok(store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.seq).collect())
+}
+
+/// Takes what was recorded since, and tells what became of it: who recorded it is not there any more.
+fn take_new(project: &Project, lock: Lock, before: Vec<i64>, listener: &mut Listener<'_>) -> Result<()> {
+    let is_any_new = || Ok::<_, Error>(unfinished(project)?.iter().any(|seq| !before.contains(seq)));
+    let mut held = Some(lock);
+    if !is_any_new()? {
+        drop(held.take());
+        // Who recorded after that look and before the lock was free relies on us, too.
+        held = if is_any_new()? { Lock::try_take(&project.lock())? } else { None };
+    }
+    // If somebody else has the lock by now, it is theirs.
+    let Some(lock) = held else { return Ok(()) };
+    let mut store = Store::open(&project.checkpoint)?;
+    let told: Vec<String> = match work_off_but(project, &mut store, Goal::Resume, lock, before, listener)? {
+        Drained::Tried { failures, .. } => {
+            failures.iter().map(|failure| format!("handover {}: {}", failure.run, failure.error.one_line())).collect()
+        }
+        Drained::Stopped { stop, .. } => vec![format!("a handover waits: {}", stop.error().one_line())],
+        Drained::Busy(_) => Vec::new(),
+    };
+    told.into_iter().for_each(|text| listener(Event::Notice { text }));
+    Ok(())
 }
 
 fn work_off_but(

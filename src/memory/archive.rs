@@ -58,6 +58,10 @@ impl Entry<'_> {
         !self.is_text && note::attributes(&self.block).is_some_and(|says| says.has("changes"))
     }
 
+    fn opening(&self) -> &[u8] {
+        self.block.split(|byte| *byte == b'\n').next().unwrap_or_default()
+    }
+
     pub fn content(&self) -> Cow<'_, [u8]> {
         if !self.is_text {
             return note::content(&self.block);
@@ -112,12 +116,17 @@ pub fn of_notes(file: &[u8], day: NaiveDate) -> Vec<Entry<'_>> {
             }
             Span::Foreign(range) => {
                 let text = &file[range.clone()];
-                let text = if range.start == 0 { text.strip_prefix(header.as_bytes()).unwrap_or(text) } else { text };
+                let text = if range.start == 0 { without_header(text, &header) } else { text };
                 entries.extend(of_text(&day, &after, text));
             }
         }
     }
     entries
+}
+
+fn without_header<'t>(text: &'t [u8], header: &str) -> &'t [u8] {
+    let body = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
+    body.strip_prefix(header.as_bytes()).unwrap_or(text)
 }
 
 fn of_note(block: &[u8]) -> Entry<'_> {
@@ -196,7 +205,7 @@ impl<'a> Reader<'a> {
         if note::is_opening(line) {
             let (content, end) = self.closing(first.end, b"<!-- /note -->")?;
             // An opening inside means that somebody lost the end of this one: then its first line is just text.
-            if memchr::memmem::find(content, b"<!-- note ").is_some()
+            if memchr::memchr(b'<', content).is_some()
                 && content.split(|byte| *byte == b'\n').any(note::is_opening)
             {
                 return None;
@@ -248,10 +257,30 @@ fn end_of_line(file: &[u8], start: usize) -> usize {
     memchr::memchr(b'\n', &file[start..]).map_or(file.len(), |at| start + at + 1)
 }
 
-/// In their order, each once.
+/// In their order, each once. A text that went on since it was archived is there once, as it is now.
 pub fn sort(entries: &mut Vec<Entry<'_>>) {
     entries.sort_by(|a, b| a.key().cmp(&b.key()));
     entries.dedup_by(|a, b| a.key() == b.key());
+    let outgrown: Vec<bool> = (0..entries.len()).map(|at| is_outgrown(entries, at)).collect();
+    let mut outgrown = outgrown.into_iter();
+    entries.retain(|_| outgrown.next() != Some(true));
+}
+
+/// Whether another text of the same place begins with this one.
+fn is_outgrown(entries: &[Entry<'_>], at: usize) -> bool {
+    let this = &entries[at];
+    if !this.is_text {
+        return false;
+    }
+    // Those of one place stand together, for their blocks begin with the same line.
+    let is_near = |other: &&Entry<'_>| other.is_text && other.opening() == this.opening();
+    let others = entries[..at].iter().rev().take_while(is_near).chain(entries[at + 1..].iter().take_while(is_near));
+    let text = this.content();
+    others.into_iter().any(|other| match other.content().trim_ascii().strip_prefix(text.trim_ascii()) {
+        // The same but for space around it: one of both.
+        Some([]) => (other.block.len(), &other.block) > (this.block.len(), &this.block),
+        rest => rest.is_some(),
+    })
 }
 
 /// The archive that holds these, which are sorted.
@@ -389,6 +418,9 @@ mod tests {
             let mut before = before;
             sort(&mut before);
             prop_assert_eq!(write(month, "tag", &after), write(month, "tag", &before));
+            // Read back, it holds all that was written.
+            let written = write(month, "tag", &before);
+            prop_assert_eq!(&parse(&written), &before);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::base::text;
 use crate::config::category::{BUILT_IN, Categories};
 use crate::error::{Error, Result};
 use crate::git;
+use crate::guard::secrets;
 
 /// More than this is no item that anybody reads.
 pub const MAX_ITEM: usize = 64 << 10;
@@ -16,7 +17,7 @@ const IGNORED: [&str; 3] = ["source", "session_id", "timestamp"];
 
 /// Everything in it, or an error about the first thing that cannot be kept.
 pub fn parse(data: &str, categories: &Categories) -> Result<(Edits, Option<String>)> {
-    let document: Value = serde_json::from_str(data).map_err(|cause| {
+    let document: Value = serde_json::from_str(data.trim_start_matches('\u{feff}')).map_err(|cause| {
         Error::bad_data("the capture is not JSON")
             .cause(cause)
             .hint("give one object, such as '{\"goal\": \"ship it\", \"decisions\": [\"use SQLite\"]}'")
@@ -31,15 +32,22 @@ pub fn parse(data: &str, categories: &Categories) -> Result<(Edits, Option<Strin
             .iter()
             .map(|word| {
                 let named = categories.named(word);
-                named.ok_or_else(|| Error::bad_data(format!("`clear`: `{}` is no category", text::one_line(word, 40))))
+                named.ok_or_else(|| Error::bad_data(format!("`clear`: `{}` is no category", shown(word))))
             })
             .collect::<Result<_>>()?;
     }
     for known in BUILT_IN {
-        let given: Vec<(&str, Value)> =
-            known.keys.iter().filter_map(|key| object.remove(*key).map(|value| (*key, value))).collect();
-        if let Some((key, value)) = given.into_iter().next() {
-            edits.put(known.name, texts(key, value)?);
+        let mut said = Vec::new();
+        for key in known.keys {
+            let texts = object.remove(*key).map(|value| texts(key, value)).transpose()?.unwrap_or_default();
+            said.extend((!texts.is_empty()).then_some((*key, texts)));
+        }
+        if let [(one, _), (other, _), ..] = said.as_slice() {
+            return Err(Error::bad_data(format!("`{one}` and `{other}` are one category; nothing was kept"))
+                .hint("say all of it under one of them"));
+        }
+        for (_, texts) in said {
+            edits.put(known.name, texts);
         }
     }
     for name in categories.extra() {
@@ -85,6 +93,11 @@ fn texts(key: &str, value: Value) -> Result<Vec<String>> {
     Ok(texts)
 }
 
+/// A word of the user's as a message may repeat it.
+pub fn shown(word: &str) -> String {
+    text::one_line(&secrets::clean(word), 40)
+}
+
 pub fn check(item: &str) -> Result<(), &'static str> {
     if item.len() > MAX_ITEM { Err("is larger than 64 KiB") } else { Ok(()) }
 }
@@ -94,7 +107,7 @@ fn refuse_the_rest(object: &Map<String, Value>, categories: &Categories) -> Resu
     let Some(key) = object.keys().find(|key| !IGNORED.contains(&key.as_str())) else { return Ok(()) };
     let known =
         || BUILT_IN.iter().flat_map(|known| known.keys.iter().copied()).chain(categories.extra()).chain(["clear"]);
-    let error = Error::bad_data(format!("unknown key `{}` in the capture; nothing was kept", text::one_line(key, 40)));
+    let error = Error::bad_data(format!("unknown key `{}` in the capture; nothing was kept", shown(key)));
     Err(match text::nearest(key, known()) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint("a category of your own needs a table `[category.NAME]` in handover.toml"),

@@ -6,9 +6,9 @@
 //! - done open_loop 77ab01c2d3: what was open
 //! ```
 
-use super::state::{indent, read_bullet};
+use super::state::{Item, indent, read_bullet};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verb {
     Added,
     /// Closed, because it is done.
@@ -37,12 +37,18 @@ impl Verb {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Change {
     pub verb: Verb,
     pub category: String,
     pub id: String,
     pub text: String,
+}
+
+impl Change {
+    pub(super) fn of(verb: Verb, category: &str, item: &Item) -> Change {
+        Change { verb, category: category.to_owned(), id: item.id.clone(), text: item.text.clone() }
+    }
 }
 
 /// As the content of a note.

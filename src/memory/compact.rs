@@ -44,6 +44,25 @@ pub struct Compaction {
     pub rolled: Vec<Rolled>,
     /// Why it ended before the end.
     pub stopped: Option<Stop>,
+    /// What was left alone because it is no file that can be read as notes.
+    pub odd: Vec<Error>,
+}
+
+impl Compaction {
+    /// Everything else is done; this is what somebody should look at.
+    pub fn trouble(&self) -> Option<Error> {
+        let (first, more) = self.odd.split_first()?;
+        let hint = "everything else is compacted; move it out of layer 1";
+        let error = Error::failed(first.one_line()).hint(hint);
+        Some(more.iter().fold(error, |error, next| error.cause(next.one_line())))
+    }
+}
+
+/// What there is to do.
+#[derive(Default)]
+struct Found {
+    sources: Vec<Source>,
+    odd: Vec<Error>,
 }
 
 /// The day files of one month and tag.
@@ -70,7 +89,8 @@ struct Read<'s> {
 impl Memory {
     /// Whether there are any notes to compact. Reads no file.
     pub fn has_notes(&self, selection: &Selection) -> Result<bool> {
-        Ok(!self.sources(selection)?.is_empty())
+        let found = self.sources(selection)?;
+        Ok(!found.sources.is_empty() || !found.odd.is_empty())
     }
 
     /// `progress` gets how many of how many day files are done.
@@ -80,9 +100,9 @@ impl Memory {
         brake: &Brake,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Compaction> {
-        let sources = self.sources(selection)?;
+        let Found { sources, odd } = self.sources(selection)?;
         let total = sources.iter().map(|source| source.files.len()).sum();
-        let mut compaction = Compaction::default();
+        let mut compaction = Compaction { odd, ..Compaction::default() };
         let mut done = 0;
         for source in sources {
             if let Some(stop) = brake.pressed().filter(|_| !selection.dry_run) {
@@ -91,17 +111,18 @@ impl Memory {
             }
             progress(done, total);
             done += source.files.len();
-            compaction.rolled.extend(self.roll(&source, selection)?);
+            let rolled = self.roll(&source, selection, &mut compaction.odd)?;
+            compaction.rolled.extend(rolled);
         }
         progress(total, total);
         Ok(compaction)
     }
 
     /// What there is to compact, oldest first.
-    fn sources(&self, selection: &Selection) -> Result<Vec<Source>> {
+    fn sources(&self, selection: &Selection) -> Result<Found> {
         let layer = self.directory.join("layer1");
         let mut sources: BTreeMap<(Month, String), Vec<(NaiveDate, PathBuf)>> = BTreeMap::new();
-        let wanted = selection.tag.as_deref().map(text::safe_file_name);
+        let mut odd = Vec::new();
         let mut names = if layer.is_dir() { fs::names(&layer)? } else { Vec::new() };
         names.sort_unstable();
         for name in names {
@@ -110,10 +131,13 @@ impl Memory {
                 continue;
             }
             let directory = layer.join(&name);
-            fs::refuse_symlinks(&self.directory, &directory)?;
-            for file in fs::names(&directory)? {
+            let files = fs::refuse_symlinks(&self.directory, &directory).and_then(|()| fs::names(&directory));
+            for file in files.unwrap_or_else(|error| {
+                odd.push(error);
+                Vec::new()
+            }) {
                 if let Some((tag, day)) = split_name(&file)
-                    && wanted.as_deref().is_none_or(|wanted| wanted == tag)
+                    && is_tag(tag, selection.tag.as_deref())
                 {
                     sources.entry((month, tag.to_owned())).or_default().push((day, directory.join(&file)));
                 }
@@ -123,22 +147,25 @@ impl Memory {
             files.sort_unstable();
             Source { month, tag, files }
         });
-        Ok(sorted.collect())
+        Ok(Found { sources: sorted.collect(), odd })
     }
 
-    pub fn archive_path(&self, month: Month, tag: &str) -> PathBuf {
-        self.directory.join("layer3").join(format!("{month}-{}-archive.md", text::safe_file_name(tag)))
+    /// `layer3/YYYY-MM-<tag>-archive.md`, with the tag as it stands in the names of day files.
+    pub(super) fn archive_path(&self, month: Month, tag: &str) -> PathBuf {
+        self.directory.join("layer3").join(format!("{month}-{tag}-archive.md"))
     }
 
-    /// One month and tag. `None` if there was nothing new in it and nothing to remove.
-    fn roll(&self, source: &Source, selection: &Selection) -> Result<Option<Rolled>> {
+    /// One month and tag. `None` if there was nothing new in it and no note to remove.
+    fn roll(&self, source: &Source, selection: &Selection, odd: &mut Vec<Error>) -> Result<Option<Rolled>> {
         let path = self.archive_path(source.month, &source.tag);
         let _alone = if selection.dry_run { None } else { Some(self.make_way(&path)?) };
         let mut files = Vec::new();
         for (day, file) in &source.files {
-            // Gone if somebody else compacted it while we waited.
-            if let Some((content, seen)) = fs::read_seen(file)? {
-                files.push(Read { day: *day, path: file, content, seen });
+            match fs::read_seen(file) {
+                Ok(Some((content, seen))) => files.push(Read { day: *day, path: file, content, seen }),
+                // Gone if somebody else compacted it while we waited.
+                Ok(None) => {}
+                Err(error) => odd.push(error),
             }
         }
         let mut entries: Vec<Entry<'_>> =
@@ -159,7 +186,7 @@ impl Memory {
             entries: count,
         };
         if selection.dry_run {
-            return Ok((is_new || !selection.keep_notes && !files.is_empty()).then_some(rolled));
+            return Ok((is_new || !selection.keep_notes && count > 0).then_some(rolled));
         }
         if is_new {
             fs::replace(&path, &new)?;
@@ -168,10 +195,10 @@ impl Memory {
             return Ok(is_new.then_some(rolled));
         }
         if !entries.is_empty() {
-            self.make_sure(&path, &entries)?;
+            self.make_sure(&path, &all)?;
         }
         self.remove_notes(&files)?;
-        Ok((!files.is_empty()).then_some(rolled))
+        Ok((count > 0).then_some(rolled))
     }
 
     /// Reads the archive back and looks for every entry in it.
@@ -193,10 +220,10 @@ impl Memory {
     /// Only what still is as it was read: somebody may have an editor open.
     fn remove_notes(&self, files: &[Read<'_>]) -> Result<()> {
         let Some(directory) = files.first().and_then(|file| file.path.parent()) else { return Ok(()) };
-        let unchanged: Vec<&Path> =
-            files.iter().filter(|file| file.seen.is_still(file.path)).map(|file| file.path).collect();
         // Not waited for: a note that a power cut brings back is in the archive, and goes with the next compaction.
-        fs::remove_files_lazily(&unchanged)?;
+        for file in files.iter().filter(|file| file.seen.is_still(file.path)) {
+            fs::remove_file_lazily(file.path)?;
+        }
         fs::sweep_temporaries(directory, Depth::Directory)?;
         if fs::names(directory)?.is_empty() {
             fs::remove_empty_directory_lazily(directory)?;
@@ -206,10 +233,16 @@ impl Memory {
 
     /// Whether the archive of its month has this note already: then it is not written again.
     pub(super) fn is_archived(&self, tag: &str, date: NaiveDate, note: &super::note::Note) -> Result<bool> {
-        let Some(file) = fs::read_if_exists(&self.archive_path(Month::of(date), tag))? else { return Ok(false) };
+        let path = self.archive_path(Month::of(date), &text::safe_file_name(tag));
+        let Some(file) = fs::read_if_exists(&path)? else { return Ok(false) };
         let is_it = |entry: &Entry<'_>| entry.note().as_ref() == Some(note);
         Ok(archive::parse(&file).iter().any(is_it))
     }
+}
+
+/// Whether the tag in a file's name is the one that is wanted, as people know it or as the file has it.
+pub(super) fn is_tag(found: &str, wanted: Option<&str>) -> bool {
+    wanted.is_none_or(|wanted| found == wanted || found == text::safe_file_name(wanted))
 }
 
 /// `<tag>-YYYY-MM-DD.md`

@@ -1,9 +1,11 @@
 //! The notes of layers 1 and 3, one by one, and how much there is of everything.
 
+use std::path::Path;
+
 use super::archive::{self, Entry, Month};
 use super::{Memory, compact};
-use crate::base::{fs, text};
-use crate::error::Result;
+use crate::base::fs;
+use crate::error::{Error, Result};
 
 /// A note, or a text of others that stands beside notes.
 pub struct Listed {
@@ -16,17 +18,24 @@ pub struct Listed {
     pub text: String,
 }
 
-/// Every note of a layer, oldest month first. One file is in memory at a time.
-pub fn notes(memory: &Memory, layer: u8, tag: Option<&str>, tell: &mut dyn FnMut(Listed)) -> Result<()> {
-    let tag = tag.map(text::safe_file_name);
-    let is_wanted = |found: &str| tag.as_deref().is_none_or(|tag| tag == found);
+/// Every note of a layer, oldest month first. One file is in memory at a time. The answer is what could not be read.
+pub fn notes(memory: &Memory, layer: u8, tag: Option<&str>, tell: &mut dyn FnMut(Listed)) -> Result<Vec<Error>> {
+    let is_wanted = |found: &str| compact::is_tag(found, tag);
+    let mut odd = Vec::new();
+    let mut read = |path: &Path| match fs::read_seen(path) {
+        Ok(file) => file.map(|(content, _)| content).unwrap_or_default(),
+        Err(error) => {
+            odd.push(error);
+            Vec::new()
+        }
+    };
     if layer == 3 {
         for name in names(&memory.directory.join("layer3"))? {
             let Some((_, found)) = archive_name(&name).filter(|(_, found)| is_wanted(found)) else { continue };
-            let file = fs::read(&memory.directory.join("layer3").join(&name))?;
+            let file = read(&memory.directory.join("layer3").join(&name));
             archive::parse(&file).iter().for_each(|entry| tell(listed(entry, found)));
         }
-        return Ok(());
+        return Ok(odd);
     }
     let directory = memory.directory.join("layer1");
     for month in names(&directory)?.into_iter().filter(|name| Month::parse(name).is_some()) {
@@ -36,11 +45,11 @@ pub fn notes(memory: &Memory, layer: u8, tag: Option<&str>, tell: &mut dyn FnMut
         });
         for name in days {
             let Some((found, day)) = compact::split_name(&name).filter(|(found, _)| is_wanted(found)) else { continue };
-            let file = fs::read(&directory.join(&month).join(&name))?;
+            let file = read(&directory.join(&month).join(&name));
             archive::of_notes(&file, day).iter().for_each(|entry| tell(listed(entry, found)));
         }
     }
-    Ok(())
+    Ok(odd)
 }
 
 fn listed(entry: &Entry<'_>, tag: &str) -> Listed {
@@ -55,7 +64,7 @@ pub fn archive_name(name: &str) -> Option<(Month, &str)> {
     Some((Month::parse(stem.get(..7)?)?, stem.get(7..)?.strip_prefix('-')?))
 }
 
-fn names(directory: &std::path::Path) -> Result<Vec<String>> {
+fn names(directory: &Path) -> Result<Vec<String>> {
     let mut names = if directory.is_dir() { fs::names(directory)? } else { Vec::new() };
     names.sort_unstable();
     Ok(names)

@@ -6,7 +6,7 @@ use std::path::Path;
 use chrono::NaiveDate;
 
 use super::archive::{self, Entry, Month};
-use super::state::{Gone, Item, Section, State};
+use super::state::{self, Gone, Item, Section, State};
 use super::{Author, Memory, change, compact, header, listing};
 use crate::base::versions::{self, Choice, Theirs, choose};
 use crate::base::{fs, text};
@@ -97,13 +97,19 @@ impl Memory {
             Choice::Merge => {
                 let Some(now) = &theirs.now else { return Ok(()) };
                 let base = theirs.base.as_deref().map(State::parse);
-                let ours = State::parse(ours.as_deref().unwrap_or_default());
-                let merged = merge_state(base.as_ref(), &ours, &State::parse(now), categories);
+                let mut ours = State::parse(ours.as_deref().unwrap_or_default());
+                let mut theirs = State::parse(now);
+                // What people wrote by hand is as new as anything there is.
+                let by = super::by(author, ours.newest().max(theirs.newest()));
+                let mut told = ours.adopt(&by);
+                told.extend(theirs.adopt(&by));
+                let merged = merge_state(base.as_ref(), &ours, &theirs, categories);
+                told.extend(merged.gave_way);
                 let new = merged.state.write();
                 // What gave way is told, as always; under a name that is the same wherever the same is merged.
                 let was = text::digest(&new, 5);
                 let author = Author { run: &format!("merge-{was}"), ..*author };
-                self.tell(&author, &merged.gave_way, &was)?;
+                self.tell(&author, &told, &was)?;
                 versions::put(&path, Some(&new))
             }
         }
@@ -230,20 +236,15 @@ fn merge_state(base: Option<&State>, ours: &State, theirs: &State, categories: &
         ours.sections.iter().chain(&theirs.sections).map(|section| section.category.as_str()).collect();
     for name in names {
         let section = merge_category(name, base, ours, theirs, categories.get(name).keep);
-        gave_way.extend(section.dropped.iter().map(|item| change::Change {
-            verb: change::Verb::Dropped,
-            category: name.to_owned(),
-            id: item.id.clone(),
-            text: item.text.clone(),
-        }));
+        gave_way.extend(section.dropped.iter().map(|item| change::Change::of(change::Verb::Dropped, name, item)));
         state.set_section(name, &section.cleared, section.items, section.gone, &section.texts);
     }
     let (base_text, our_text, their_text) = (base.map(State::text), ours.text(), theirs.text());
     if their_text != our_text && Some(&their_text) != base_text.as_ref() {
         // Both say where we are: the later day counts, and of one day the one that sorts later, wherever it is merged.
-        let rank = |state: &State, text: &str| (state.date(), text::digest(text.as_bytes(), 8));
+        let rank = |state: &State, text: &[u8]| (state.date(), text::digest(text, 8));
         let is_ours_kept = Some(&our_text) != base_text.as_ref()
-            && !our_text.trim().is_empty()
+            && !our_text.trim_ascii().is_empty()
             && rank(ours, &our_text) > rank(theirs, &their_text);
         let loser = if is_ours_kept {
             their_text
@@ -251,11 +252,7 @@ fn merge_state(base: Option<&State>, ours: &State, theirs: &State, categories: &
             state.set_text(theirs.date().or(ours.date()).unwrap_or_default(), &their_text);
             our_text
         };
-        let lost = super::state::tidy(&loser);
-        if !lost.is_empty() && Some(&loser) != base_text.as_ref() {
-            let id = text::digest(lost.as_bytes(), 5);
-            gave_way.push(change::Change { verb: change::Verb::Replaced, category: "text".to_owned(), id, text: lost });
-        }
+        gave_way.extend(state::replaced(&loser).filter(|_| Some(&loser) != base_text.as_ref()));
     }
     Merged { state, gave_way }
 }
@@ -334,9 +331,12 @@ fn newer<'i>(ours: &'i (usize, Item), theirs: &'i (usize, Item), base: Option<&I
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::memory::Edits;
 
     fn day() -> NaiveDate {
         NaiveDate::from_ymd_opt(2026, 10, 5).unwrap()
@@ -360,6 +360,36 @@ mod tests {
 
     fn notes() -> impl Strategy<Value = Vec<(u8, u8)>> {
         proptest::collection::vec((0..6u8, 0..3u8), 0..6)
+    }
+
+    #[test]
+    fn what_people_wrote_into_a_section_survives_a_merge_to_the_byte() {
+        let place = tempfile::tempdir().unwrap();
+        let memory = Memory::at(place.path().to_path_buf());
+        let categories = Categories::default();
+        let at = chrono::DateTime::parse_from_rfc3339("2026-11-15T10:00:00Z").unwrap();
+        let author = Author { run: "R", step: "pull", at, agent: "", tag: "t", commit: "", is_late: false };
+        let mut edits = Edits::default();
+        edits.put("open_loop", vec!["said".to_owned()]);
+        memory.say(&author, &categories, &edits).unwrap();
+        let base = fs::read(&memory.state_path()).unwrap();
+        let with = |item: &[u8]| {
+            let end = memchr::memmem::find(&base, b"<!-- /section -->").unwrap();
+            [&base[..end], item, &base[end..]].concat()
+        };
+        fs::replace(&memory.state_path(), &with(b"- ours \xe9\n")).unwrap();
+        let theirs = Theirs {
+            path: PathBuf::from("layer2/current-state.md"),
+            base: Some(base.clone()),
+            now: Some(with(b"- theirs \xff\n")),
+        };
+        memory.absorb(&author, &categories, &[theirs]).unwrap();
+        let merged = fs::read(&memory.state_path()).unwrap();
+        for item in [&b"\n- said\n"[..], b"\n- ours \xe9\n", b"\n- theirs \xff\n"] {
+            assert_eq!(memchr::memmem::find_iter(&merged, item).count(), 1, "{}", String::from_utf8_lossy(&merged));
+        }
+        let notes = fs::read(&memory.note_path("t", at.date_naive())).unwrap();
+        assert!(memchr::memmem::find(&notes, b": ours \\xe9\n").is_some(), "{}", String::from_utf8_lossy(&notes));
     }
 
     proptest! {

@@ -15,13 +15,16 @@
 //! ```
 //!
 //! Whatever else stands in the file stays there, to the byte. A list item that somebody wrote into a section by hand is
-//! an item like any other and gets its marker with the next change.
+//! an item like any other and gets its marker with the next change. The order in a section is the order of time: the
+//! first item is the oldest, whatever clocks said.
+
+use std::collections::HashSet;
 
 use chrono::NaiveDate;
 
 use super::change::{Change, Verb};
 use super::{header, marker};
-use crate::base::text;
+use crate::base::{clock, text};
 use crate::config::category::{self, Category, Mode};
 
 /// What free text must not start a line with.
@@ -35,7 +38,9 @@ const REMEMBERED: usize = 200;
 pub struct Item {
     pub id: String,
     pub text: String,
-    /// When it was last said, in UTC.
+    /// The list item as it stands in the file, if that is not UTF-8; `text` shows it.
+    bytes: Vec<u8>,
+    /// When it was last said, in UTC; empty if somebody wrote it by hand.
     pub at: String,
     /// When it was first said, if that was earlier.
     pub since: String,
@@ -49,8 +54,6 @@ pub struct By {
     pub at: String,
     pub run: String,
     pub commit: String,
-    /// The run that has done this since, if another was faster: then only what is appended still counts.
-    pub is_late: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,7 +103,7 @@ impl State {
         while at < lines.len() {
             let opening = marker::read(lines[at], "section").and_then(|attributes| {
                 let name = attributes.get("name").filter(|name| category::is_name(name))?;
-                Some((name, attributes.text("cleared")))
+                Some((name, time(&attributes, "cleared")))
             });
             match opening {
                 Some((name, cleared)) => {
@@ -115,7 +118,23 @@ impl State {
                 }
             }
         }
+        state.unmark_copies();
         state
+    }
+
+    /// Of two items with one id the second was copied by hand: its marker marks nothing.
+    fn unmark_copies(&mut self) {
+        let mut seen = HashSet::new();
+        for section in &mut self.sections {
+            for part in &mut section.parts {
+                if let Part::Item(item, _) = part
+                    && !item.at.is_empty()
+                    && !seen.insert(item.id.clone())
+                {
+                    *item = Item { bytes: item.bytes.clone(), ..by_hand(&section.category, &item.text) };
+                }
+            }
+        }
     }
 
     pub fn write(&self) -> Vec<u8> {
@@ -136,11 +155,20 @@ impl State {
     }
 
     /// What stands outside the sections, without the header line.
-    pub fn text(&self) -> String {
+    pub fn text(&self) -> Vec<u8> {
         let mut text: Vec<u8> = self.sections.iter().flat_map(|section| section.before.iter().copied()).collect();
         text.extend(&self.rest);
         let body = if header_date(&text).is_some() { after_first_line(&text) } else { &text };
-        String::from_utf8_lossy(&marker::unescape(body, &MARKERS)).into_owned()
+        marker::unescape(body, &MARKERS).into_owned()
+    }
+
+    /// The latest time that it knows of; empty without one.
+    pub fn newest(&self) -> &str {
+        let times = self.sections.iter().flat_map(|section| {
+            let items = section.items().map(|item| item.at.as_str());
+            items.chain(section.gone().map(|gone| gone.at.as_str())).chain([section.cleared.as_str()])
+        });
+        times.max().unwrap_or_default()
     }
 
     /// The day in the header line, which is the day the free text was written.
@@ -149,10 +177,10 @@ impl State {
     }
 
     /// Replaces the free text, and nothing else. What it was is told, unless it is the same.
-    pub fn set_text(&mut self, date: NaiveDate, new: &str) -> Option<Change> {
-        let old = tidy(&self.text());
+    pub fn set_text(&mut self, date: NaiveDate, new: &[u8]) -> Option<Change> {
+        let old = self.text();
         let mut text = header("layer2", date).into_bytes();
-        text.extend_from_slice(&marker::escape(new.as_bytes(), &MARKERS));
+        text.extend_from_slice(&marker::escape(new, &MARKERS));
         if !text.ends_with(b"\n") {
             text.push(b'\n');
         }
@@ -167,23 +195,22 @@ impl State {
             }
             None => self.rest = text,
         }
-        (!old.is_empty() && old != tidy(new)).then(|| Change {
-            verb: Verb::Replaced,
-            category: "text".to_owned(),
-            id: id_of("text", &old, 0),
-            text: old,
-        })
+        replaced(&old).filter(|change| change.text != readable(new))
     }
 
-    /// New items for a category, taking the place of what is there or joining it.
+    /// New items for a category, taking the place of what is there or joining it. If it was emptied or replaced since
+    /// they were said, they made way before they came.
     pub fn put(&mut self, category: &Category, texts: &[String], by: &By) -> Vec<Change> {
-        let is_newer = |section: &Section| section.category == category.name && section.cleared > by.at;
-        if category.mode == Mode::Clear && (by.is_late || self.sections.iter().any(is_newer)) {
-            return Vec::new();
-        }
+        let mut seen = HashSet::new();
         let mut texts: Vec<String> = texts.iter().map(|text| tidy(text)).filter(|text| !text.is_empty()).collect();
-        let mut seen = std::collections::HashSet::new();
         texts.retain(|text| seen.insert(text.clone()));
+        let name = category.name.as_str();
+        if self.sections.iter().any(|section| section.category == name && section.cleared > by.at) {
+            let known: HashSet<&str> =
+                self.items().filter(|(of, _)| *of == name).map(|(_, item)| &*item.text).collect();
+            texts.retain(|text| !known.contains(text.as_str()));
+            return self.pass(name, &texts, Verb::Cleared);
+        }
         if texts.is_empty() {
             return Vec::new();
         }
@@ -191,24 +218,31 @@ impl State {
         // Of what was said at once, nothing is older: the first of a list are those that were meant to come first.
         let beyond = texts.split_off(texts.len().min(category.keep));
         if category.mode == Mode::Clear {
-            let section = self.section(&category.name);
+            let section = self.section(name);
             section.cleared = by.at.clone();
             section.touch();
-            changes.extend(section.remove(Verb::Cleared, |item| !texts.contains(&item.text)));
+            changes.extend(section.remove(Verb::Cleared, |item| item.at <= by.at && !texts.contains(&item.text)));
         }
         for text in &texts {
-            changes.extend(self.say(&category.name, text, by));
+            changes.extend(self.say(name, text, by));
         }
         if category.mode == Mode::Clear {
-            self.section(&category.name).order_by(&texts);
+            let place = |item: &Item| texts.iter().position(|text| *text == item.text).unwrap_or(usize::MAX);
+            self.section(name).order_by(place);
         }
-        for text in beyond {
-            let id = self.free_id(&category.name, &text);
-            let change = |verb| Change { verb, category: category.name.clone(), id: id.clone(), text: text.clone() };
-            changes.extend([change(Verb::Added), change(Verb::Dropped)]);
-        }
-        changes.extend(self.section(&category.name).cap(category.keep));
+        changes.extend(self.pass(name, &beyond, Verb::Dropped));
+        changes.extend(self.section(name).cap(category.keep));
         changes
+    }
+
+    /// What came and went at once is only told.
+    fn pass(&self, category: &str, texts: &[String], verb: Verb) -> Vec<Change> {
+        let told = texts.iter().flat_map(|text| {
+            let id = self.free_id(category, text);
+            let change = |verb| Change { verb, category: category.to_owned(), id: id.clone(), text: text.clone() };
+            [change(Verb::Added), change(verb)]
+        });
+        told.collect()
     }
 
     /// One item more, whatever the mode of its category.
@@ -237,20 +271,48 @@ impl State {
         changes
     }
 
-    /// Gives items that somebody wrote by hand the marker of an item.
-    pub fn adopt(&mut self, by: &By) {
+    /// Puts in order what people and tools left: one section for each category, and a marker with an id of its own for
+    /// each item that was written by hand.
+    pub fn adopt(&mut self, by: &By) -> Vec<Change> {
+        let mut changes = self.fold();
+        let marked = self.items().filter(|(_, item)| !item.at.is_empty());
+        let mut taken: HashSet<String> = marked.map(|(_, item)| item.id.clone()).collect();
         for section in &mut self.sections {
             for part in &mut section.parts {
                 if let Part::Item(item, raw) = part
                     && item.at.is_empty()
                 {
+                    let others = (1..).map(|salt| id_of(&section.category, &item.text, salt));
+                    let mut ids = std::iter::once(item.id.clone()).chain(others);
+                    item.id = ids.find(|id| taken.insert(id.clone())).unwrap_or_default();
                     item.at.clone_from(&by.at);
                     item.run.clone_from(&by.run);
                     item.commit.clone_from(&by.commit);
                     *raw = write_item(item);
+                    changes.push(Change::of(Verb::Added, &section.category, item));
                 }
             }
         }
+        changes
+    }
+
+    /// Several sections of one category, as a merge by line leaves them, become the first of them.
+    fn fold(&mut self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let mut at = 0;
+        while at < self.sections.len() {
+            let is_same = |section: &Section| section.category == self.sections[at].category;
+            match self.sections.iter().position(is_same) {
+                Some(first) if first < at => {
+                    let copy = self.sections.remove(at);
+                    let after = self.sections.get_mut(at).map_or(&mut self.rest, |next| &mut next.before);
+                    after.splice(..0, copy.before.iter().copied());
+                    changes.extend(self.sections[first].take_in(copy));
+                }
+                _ => at += 1,
+            }
+        }
+        changes
     }
 
     /// Makes a section what two machines agreed on. What people wrote into it stays.
@@ -279,16 +341,16 @@ impl State {
     fn say(&mut self, category: &str, text: &str, by: &By) -> Option<Change> {
         let known = self.items().find(|(of, item)| *of == category && item.text == text).map(|(_, item)| item.clone());
         let item = match &known {
-            // An old session that is late says nothing new about when it was last said.
-            Some(known) if known.at >= by.at => return None,
+            // A session that is late says nothing new about when it was last said, and nothing said twice is new.
+            Some(known) if known.at > by.at || known.at == by.at && known.run == by.run => return None,
             Some(known) => Item {
                 since: if known.since.is_empty() { known.at.clone() } else { known.since.clone() },
+                bytes: known.bytes.clone(),
                 ..item(known.id.clone(), text, by)
             },
             None => item(self.free_id(category, text), text, by),
         };
-        let change =
-            Change { verb: Verb::Added, category: category.to_owned(), id: item.id.clone(), text: text.to_owned() };
+        let change = Change::of(Verb::Added, category, &item);
         let section = self.section(category);
         section.parts.retain(|part| match part {
             Part::Item(old, _) => old.id != item.id,
@@ -426,8 +488,7 @@ impl Section {
         let mut changes = Vec::new();
         self.parts.retain(|part| match part {
             Part::Item(item, _) if is_meant(item) => {
-                let (category, id, text) = (self.category.clone(), item.id.clone(), item.text.clone());
-                changes.push(Change { verb, category, id, text });
+                changes.push(Change::of(verb, &self.category, item));
                 false
             }
             _ => true,
@@ -447,38 +508,71 @@ impl Section {
         self.touch();
     }
 
-    /// Puts the items with these texts in this order, in the places that items have.
-    fn order_by(&mut self, texts: &[String]) {
-        let rank = |item: &Item| texts.iter().position(|text| *text == item.text).unwrap_or(usize::MAX);
-        let mut items: Vec<Part> = Vec::new();
+    /// Takes in another section of the same category. What the later of both made way for is not brought back.
+    fn take_in(&mut self, copy: Section) -> Vec<Change> {
+        let texts = self.texts();
+        self.parts.extend(copy.texts().into_iter().filter(|text| !texts.contains(text)).map(Part::Text));
+        let known: HashSet<(String, Vec<u8>)> =
+            self.items().map(|item| (item.text.clone(), item.bytes.clone())).collect();
+        self.parts.extend(copy.parts.into_iter().filter(|part| match part {
+            Part::Item(item, _) => !known.contains(&(item.text.clone(), item.bytes.clone())),
+            Part::Gone(..) => true,
+            Part::Text(_) => false,
+        }));
+        self.cleared = std::mem::take(&mut self.cleared).max(copy.cleared);
+        self.touch();
+        self.order_by(|item| (item.at.is_empty(), item.at.clone()));
+        let cleared = self.cleared.clone();
+        self.remove(Verb::Cleared, |item| !item.at.is_empty() && item.at < cleared)
+    }
+
+    /// Puts the items in this order, in the places that items have.
+    fn order_by<K: Ord>(&mut self, key: impl Fn(&Item) -> K) {
+        let mut items: Vec<(K, Part)> = Vec::new();
         let mut places = Vec::new();
         for (at, part) in self.parts.iter().enumerate() {
-            if let Part::Item(..) = part {
+            if let Part::Item(item, _) = part {
                 places.push(at);
-                items.push(part.clone());
+                items.push((key(item), part.clone()));
             }
         }
-        items.sort_by_key(|part| if let Part::Item(item, _) = part { rank(item) } else { usize::MAX });
-        for (at, item) in places.into_iter().zip(items) {
+        items.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (at, (_, item)) in places.into_iter().zip(items) {
             self.parts[at] = item;
         }
     }
 
-    /// Drops the oldest beyond so many.
+    /// Drops the first beyond so many.
     fn cap(&mut self, keep: usize) -> Vec<Change> {
-        let mut changes = Vec::new();
-        while self.items().count() > keep {
-            let Some(oldest) = self.items().min_by(|a, b| a.at.cmp(&b.at)).map(|item| item.id.clone()) else { break };
-            changes.extend(self.remove(Verb::Dropped, |item| item.id == oldest));
-        }
-        changes
+        let beyond = self.items().count().saturating_sub(keep);
+        let passed = std::cell::Cell::new(0);
+        self.remove(Verb::Dropped, |_| passed.replace(passed.get() + 1) < beyond)
     }
+}
+
+/// The free text that another takes the place of, unless it says nothing.
+pub(super) fn replaced(old: &[u8]) -> Option<Change> {
+    let text = readable(old);
+    let id = id_of("text", &text, 0);
+    (!text.is_empty()).then(|| Change { verb: Verb::Replaced, category: "text".to_owned(), id, text })
+}
+
+/// What a text says, for comparing and telling.
+pub(super) fn readable(text: &[u8]) -> String {
+    tidy(&text::of_bytes(text))
+}
+
+/// An item without a marker.
+fn by_hand(category: &str, text: &str) -> Item {
+    let nobody = By { at: String::new(), run: String::new(), commit: String::new() };
+    item(id_of(category, text, 0), text, &nobody)
 }
 
 fn item(id: String, text: &str, by: &By) -> Item {
     Item {
         id,
         text: text.to_owned(),
+        bytes: Vec::new(),
         at: by.at.clone(),
         since: String::new(),
         run: by.run.clone(),
@@ -515,7 +609,12 @@ fn write_item(item: &Item) -> Vec<u8> {
         ("run", &item.run),
         ("commit", &item.commit),
     ];
-    format!("{}\n- {}\n", marker::line("item", &attributes), indent(&item.text)).into_bytes()
+    let mut raw = format!("{}\n", marker::line("item", &attributes)).into_bytes();
+    match item.bytes.as_slice() {
+        [] => raw.extend(format!("- {}\n", indent(&item.text)).bytes()),
+        bytes => raw.extend(bytes),
+    }
+    raw
 }
 
 /// The further lines of a list item, indented so that they belong to it; empty ones stay empty.
@@ -534,7 +633,7 @@ pub fn indent(text: &str) -> String {
 pub fn read_bullet(lines: &[&[u8]], at: usize, mark: usize) -> (String, usize) {
     let content = |line: &[u8]| {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
-        String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned()
+        text::of_bytes(line.strip_suffix(b"\r").unwrap_or(line))
     };
     let is_blank = |line: &[u8]| matches!(line, b"\n" | b"\r\n");
     let mut text = content(&lines[at][mark.min(lines[at].len())..]);
@@ -550,6 +649,18 @@ pub fn read_bullet(lines: &[&[u8]], at: usize, mark: usize) -> (String, usize) {
     (text, next)
 }
 
+/// An id as we write them; nothing else can be one.
+fn id(says: &marker::Attributes<'_>) -> Option<String> {
+    let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    says.get("id").filter(|id| (4..=40).contains(&id.len()) && id.bytes().all(is_hex))
+}
+
+/// A time as we write them; empty if it is none.
+fn time(says: &marker::Attributes<'_>, key: &str) -> String {
+    let time = says.text(key);
+    if time.len() == 20 && time.ends_with('Z') && clock::parse_stamp(&time).is_some() { time } else { String::new() }
+}
+
 fn read_section(lines: &[&[u8]], start: usize, category: String, cleared: String) -> (Section, usize) {
     let mut section = Section {
         category,
@@ -559,44 +670,44 @@ fn read_section(lines: &[&[u8]], start: usize, category: String, cleared: String
         parts: Vec::new(),
         close: Vec::new(),
     };
+    let heading = format!("## {}", title(&section.category)).into_bytes();
+    let below = &lines[start + 1..];
+    let is_closing = |line: &&[u8]| marker::read(line, "/section").is_some();
+    let end = below.iter().position(|line| is_closing(line) || marker::read(line, "section").is_some());
+    let end = end.map_or(lines.len(), |at| start + 1 + at);
+    let close = lines.get(end).filter(|line| is_closing(line));
     let mut at = start + 1;
-    while at < lines.len() {
+    while at < end {
         let line = lines[at];
-        if marker::read(line, "/section").is_some() {
-            section.close = line.to_vec();
-            return (section, at + 1);
-        }
-        if marker::read(line, "section").is_some() {
-            break;
-        }
-        let marked = marker::read(line, "item").and_then(|attributes| Some((attributes.get("id")?, attributes)));
+        let marked = marker::read(line, "item").and_then(|says| Some((id(&says)?, says)));
         let bullet = if marked.is_some() { at + 1 } else { at };
         let is_bullet = lines.get(bullet).is_some_and(|line| line.starts_with(b"- ") || line.starts_with(b"* "));
-        if let Some(gone) = marker::read(line, "gone")
-            && let Some(id) = gone.get("id")
-        {
-            section.parts.push(Part::Gone(Gone { id, at: gone.text("at") }, line.to_vec()));
+        let gone = marker::read(line, "gone").and_then(|says| Some(Gone { id: id(&says)?, at: time(&says, "at") }));
+        // Where the end was lost, what people wrote below must not become a part of it.
+        let is_ours = line.trim_ascii().is_empty() || line.starts_with(b" ") || line.trim_ascii_end() == heading;
+        let follows = matches!(section.parts.last(), Some(Part::Item(..) | Part::Gone(..)));
+        let is_item = is_bullet && (marked.is_some() || follows);
+        if close.is_none() && gone.is_none() && !is_item && !is_ours {
+            return (section, at);
+        }
+        if let Some(gone) = gone {
+            section.parts.push(Part::Gone(gone, line.to_vec()));
             at += 1;
         } else if is_bullet {
-            let (text, next) = read_bullet(lines, bullet, 2);
-            let text = text.trim().to_owned();
+            let (text, next) = read_bullet(&lines[..end], bullet, 2);
+            let body = lines[bullet..next].concat();
+            let item = by_hand(&section.category, text.trim());
+            let item = Item { bytes: if std::str::from_utf8(&body).is_ok() { Vec::new() } else { body }, ..item };
             let item = match marked {
                 Some((id, says)) => Item {
                     id,
-                    at: says.text("at"),
-                    since: says.text("since"),
+                    at: time(&says, "at"),
+                    since: time(&says, "since"),
                     run: says.text("run"),
                     commit: says.text("commit"),
-                    text,
+                    ..item
                 },
-                None => Item {
-                    id: id_of(&section.category, &text, 0),
-                    at: String::new(),
-                    since: String::new(),
-                    run: String::new(),
-                    commit: String::new(),
-                    text,
-                },
+                None => item,
             };
             section.parts.push(Part::Item(item, lines[at..next].concat()));
             at = next;
@@ -608,11 +719,13 @@ fn read_section(lines: &[&[u8]], start: usize, category: String, cleared: String
             at += 1;
         }
     }
-    (section, at)
+    section.close = close.map(|line| line.to_vec()).unwrap_or_default();
+    (section, if close.is_some() { end + 1 } else { end })
 }
 
 fn header_date(file: &[u8]) -> Option<NaiveDate> {
     let line = std::str::from_utf8(file.split(|byte| *byte == b'\n').next()?).ok()?.trim_end();
+    let line = line.trim_start_matches('\u{feff}');
     line.strip_prefix("<!-- agent-handover | layer2 | ")?.strip_suffix(" -->")?.parse().ok()
 }
 
@@ -633,7 +746,6 @@ mod tests {
             at: format!("2026-11-15T10:{:02}:{:02}Z", second / 60, second % 60),
             run: format!("R{second}"),
             commit: "1a2b3c".to_owned(),
-            is_late: false,
         }
     }
 
@@ -705,17 +817,122 @@ mod tests {
     }
 
     #[test]
-    fn what_is_late_joins_and_replaces_nothing() {
+    fn what_is_late_joins_and_replaces_nothing_that_is_newer() {
         let mut state = State::default();
         state.put(&category("goal"), &owned(&["new"]), &by(9));
         state.put(&category("decision"), &owned(&["new"]), &by(9));
-        let late = By { is_late: true, ..by(1) };
-        assert_eq!(state.put(&category("goal"), &owned(&["old"]), &late), []);
-        state.put(&category("decision"), &owned(&["old"]), &late);
+        let told = |changes: Vec<Change>| -> Vec<_> { changes.into_iter().map(|it| (it.verb, it.text)).collect() };
+        let passed = [(Verb::Added, "old".to_owned()), (Verb::Cleared, "old".to_owned())];
+        assert_eq!(told(state.put(&category("goal"), &owned(&["old", "new"]), &by(1))), passed);
+        state.put(&category("decision"), &owned(&["old"]), &by(1));
         assert_eq!(texts(&state, "goal"), ["new"]);
         assert_eq!(texts(&state, "decision"), ["old", "new"]);
-        // Not flagged as late, but older than what is there.
-        assert_eq!(state.put(&category("goal"), &owned(&["old"]), &by(1)), []);
+        // Nothing newer was said of these: they count, and what was added since stays.
+        state.add(&category("open_loop"), "added since", &by(9));
+        state.put(&category("open_loop"), &owned(&["late"]), &by(1));
+        assert_eq!(texts(&state, "open_loop"), ["late", "added since"]);
+        // Emptied since, it stays so.
+        state.clear("decision", &by(10));
+        assert_eq!(told(state.put(&category("decision"), &owned(&["old"]), &by(1))), passed);
+        assert_eq!(texts(&state, "decision"), [""; 0]);
+    }
+
+    #[test]
+    fn full_categories_drop_by_their_order_whatever_the_clock_said() {
+        let mut state = State::default();
+        for number in 0..15 {
+            state.put(&category("decision"), &[format!("d{number}")], &by(50));
+        }
+        let file = String::from_utf8(state.write()).unwrap().replacen("2026-11-15", "2062-11-15", 1);
+        let mut state = State::parse(file.as_bytes());
+        assert!(state.newest().starts_with("2062"));
+        let now = By { at: state.newest().to_owned(), ..by(60) };
+        let changes = state.put(&category("decision"), &owned(&["new"]), &now);
+        assert_eq!(texts(&state, "decision").last().unwrap(), "new");
+        assert_eq!(changes.last().map(|change| (change.verb, change.text.as_str())), Some((Verb::Dropped, "d0")));
+        // A time that is none is no time.
+        let file = String::from_utf8(state.write()).unwrap().replace("2062-11-15T10:00:50Z", "zzzz");
+        assert!(State::parse(file.as_bytes()).newest().starts_with("2026"));
+    }
+
+    #[test]
+    fn a_copied_marker_marks_nothing() {
+        let mut state = State::default();
+        state.put(&category("decision"), &owned(&["original"]), &by(1));
+        let file = String::from_utf8(state.write()).unwrap();
+        let start = file.find("<!-- item").unwrap();
+        let copy = file[start..].replace("original", "copy");
+        let mut state = State::parse(format!("{}{copy}", &file[..file.len() - CLOSE.len()]).as_bytes());
+        let changes = state.adopt(&by(2));
+        assert_eq!(changes.iter().map(|change| change.text.as_str()).collect::<Vec<_>>(), ["copy"]);
+        let ids: Vec<String> = state.items().map(|(_, item)| item.id.clone()).collect();
+        assert_ne!(ids[0], ids[1]);
+        state.remove(&ids[0], Verb::Deleted, &by(3));
+        assert_eq!(texts(&State::parse(&state.write()), "decision"), ["copy"]);
+    }
+
+    #[test]
+    fn only_an_id_as_we_write_them_is_one() {
+        for id in ["x:%20y%0A-%20added", "ABCDEF", "abc", "a%0Ab0", &"a".repeat(41)] {
+            let file =
+                format!("<!-- section name=goal -->\n<!-- item id={id} at=2026-11-15T10:00:05Z -->\n- g\n{CLOSE}");
+            let state = State::parse(file.as_bytes());
+            assert_eq!(state.items().next().unwrap().1.id, id_of("goal", "g", 0));
+            assert_eq!(state.write(), file.as_bytes());
+        }
+    }
+
+    #[test]
+    fn sections_that_a_merge_doubled_become_one() {
+        let mut state = State::default();
+        state.put(&category("goal"), &owned(&["stale"]), &by(1));
+        state.put(&category("decision"), &owned(&["a", "b"]), &by(1));
+        let mut newer = State::parse(&state.write());
+        newer.put(&category("goal"), &owned(&["true"]), &by(5));
+        newer.put(&category("decision"), &owned(&["c"]), &by(5));
+        let both = [state.write(), b"\nmine\n".to_vec(), newer.write(), b"the end\n".to_vec()].concat();
+        let mut state = State::parse(&both);
+        let changes = state.adopt(&by(6));
+        assert_eq!((texts(&state, "goal"), texts(&state, "decision")), (owned(&["true"]), owned(&["a", "b", "c"])));
+        assert_eq!(
+            changes.iter().map(|it| (it.verb, it.text.as_str())).collect::<Vec<_>>(),
+            [(Verb::Cleared, "stale")]
+        );
+        let file = String::from_utf8(state.write()).unwrap();
+        assert!(file.contains("\nmine\n") && file.ends_with("the end\n"), "{file}");
+        assert_eq!(State::parse(file.as_bytes()), state);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_stay() {
+        let file = b"caf\xe9\n\n<!-- section name=decision -->\n- caf\xe9\n  a\xff\n- plain\n<!-- /section -->\n";
+        let mut state = State::parse(file);
+        state.adopt(&by(1));
+        state.put(&category("decision"), &owned(&["d"]), &by(2));
+        let written = state.write();
+        assert!(memchr::memmem::find(&written, b"\n- caf\xe9\n  a\xff\n").is_some());
+        assert_eq!(texts(&State::parse(&written), "decision"), ["caf\\xe9\na\\xff", "plain", "d"]);
+        let told = state.set_text("2026-11-15".parse().unwrap(), b"new").unwrap();
+        assert_eq!(told.text, "caf\\xe9");
+    }
+
+    #[test]
+    fn below_a_lost_end_the_words_of_people_stay_theirs() {
+        let mut state = State::default();
+        state.put(&category("decision"), &owned(&["d"]), &by(1));
+        let file = String::from_utf8(state.write()).unwrap().replace(CLOSE, "- by hand\n\n# Mine\n- my own bullet\n");
+        let mut state = State::parse(file.as_bytes());
+        assert_eq!(texts(&state, "decision"), ["d", "by hand"]);
+        state.adopt(&by(2));
+        state.put(&category("decision"), &owned(&["e"]), &by(2));
+        let written = String::from_utf8(state.write()).unwrap();
+        assert!(written.ends_with(&format!("{CLOSE}# Mine\n- my own bullet\n")), "{written}");
+    }
+
+    #[test]
+    fn a_byte_order_mark_does_not_hide_the_header() {
+        let mut state = State::parse("\u{feff}<!-- agent-handover | layer2 | 2026-11-15 -->\nold\n".as_bytes());
+        assert_eq!(state.set_text("2026-11-16".parse().unwrap(), b"new").unwrap().text, "old");
     }
 
     #[test]
@@ -809,7 +1026,7 @@ mod tests {
             extra in hostile(),
         ) {
             let mut state = State::default();
-            state.set_text("2026-11-15".parse().unwrap(), &free);
+            state.set_text("2026-11-15".parse().unwrap(), free.as_bytes());
             let said: Vec<String> = {
                 let mut seen = std::collections::HashSet::new();
                 decisions.iter().map(|text| tidy(text)).filter(|text| !text.is_empty() && seen.insert(text.clone())).collect()
@@ -824,7 +1041,7 @@ mod tests {
             let one = |text: &String| Some(tidy(text)).filter(|text| !text.is_empty()).into_iter().collect::<Vec<_>>();
             prop_assert_eq!(texts(&read, "goal"), one(&goal));
             prop_assert_eq!(texts(&read, "lesson"), one(&extra));
-            prop_assert_eq!(tidy(&read.text()), tidy(&free));
+            prop_assert_eq!(readable(&read.text()), tidy(&free));
             // Said twice is said once.
             let mut again = read.clone();
             prop_assert_eq!(again.put(&category("decision"), &decisions, &by(1)), []);

@@ -70,6 +70,9 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     if let Some(stop) = compaction.stopped {
         return Err(Failure::Stopped(stop));
     }
+    if let Some(error) = compaction.trouble() {
+        return Err(error.into());
+    }
     let archives: Vec<String> = compaction.rolled.iter().map(|rolled| context.show(&rolled.archive)).collect();
     Ok(Outcome::new(match archives.as_slice() {
         [] => "nothing new".to_owned(),

@@ -36,10 +36,10 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
         None if !context.session.state.trim().is_empty() => context.session.state.clone(),
         None => context.session.note.clone(),
     };
-    let mut said = of_handoff(&context.session.handoff);
+    let said = of_handoff(&context.session.handoff);
     if let Some(younger) = context.overtaken_by {
-        said.retain(|(category, _)| *category == "decision");
-        if said.is_empty() {
+        let (session, memory) = (context.session, Memory::at(context.memory.clone()));
+        if said.is_empty() && memory.is_noted(&session.tag, Some(session.at.date_naive()), &content)? {
             return Ok(Intent::Nothing(format!("superseded by handover {younger}")));
         }
     }

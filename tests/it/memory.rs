@@ -21,6 +21,19 @@ fn id(world: &World, text: &str) -> String {
     item.unwrap_or_else(|| panic!("no item says {text}"))["id"].as_str().unwrap().to_owned()
 }
 
+const GATED: &str = "[[step]]\nname = \"gate\"\nkind = \"command\"\nshell = \"test -e open\"\n\
+                     [[step]]\nname = \"state\"\nkind = \"state\"\n";
+
+fn handoff(world: &World, goal: &str, decision: &str) -> String {
+    let template = world.run(&["history", "template"]).expect(0).stdout;
+    template
+        .replace("primary_goal: \"\"", &format!("primary_goal: \"{goal}\""))
+        .replace("next_todo_items:\n  - \"\"", &format!("next_todo_items:\n  - \"Next for {goal}\""))
+        .replace("known_issues: []", &format!("known_issues: []\ndecisions:\n  - \"{decision}\""))
+        .replace("search_tags:\n  - \"\"", "search_tags:\n  - \"t\"")
+        .replace("command: \"\"", "command: \"cargo test\"")
+}
+
 /// The same command at another time.
 fn at(world: &World, now: &str, arguments: &[&str]) -> Output {
     let mut command = world.command(arguments);
@@ -34,7 +47,7 @@ fn a_capture_takes_glees_keys_and_aliases() {
     let answer = capture(
         &world,
         &json!({
-            "current_goal": "ship", "objective": "not this", "key_constraints": ["c1", "c2"],
+            "goal": " ", "current_goal": "ship", "objective": null, "key_constraints": ["c1", "c2"],
             "recent_decisions": "one text is one item", "open_loop": ["l1", null, " ", 7, true],
             "changes": ["M\tsrc/main.rs"], "summary": "did it", "source": "capture", "session_id": "x",
         }),
@@ -56,7 +69,7 @@ fn a_capture_takes_glees_keys_and_aliases() {
 #[test]
 fn a_capture_comes_from_a_flag_a_file_or_standard_input() {
     let world = World::new();
-    world.write("capture.json", r#"{"goal": "from a file"}"#);
+    world.write("capture.json", "\u{feff}{\"goal\": \"from a file\"}");
     world.run(&["memory", "capture", "--file", "capture.json"]).expect(0);
     assert_eq!(items(&world, "goal"), ["from a file"]);
     world.run(&["memory", "capture", "--json", r#"{"goal": "by glee's flag"}"#]).expect(0);
@@ -82,6 +95,15 @@ fn absent_is_not_empty_and_only_clear_empties() {
     assert_eq!(items(&world, "constraint"), [""; 0]);
     // What left layer 2 is in layer 1.
     assert!(world.read(NOTES).contains(": ship\n") && world.read(NOTES).contains("- cleared constraint "));
+    // Who only clears needs no input: an agent has no terminal, and its pipe may stay open.
+    capture(&world, &json!({ "goal": "again" }));
+    let mut child = world.command(&["memory", "capture", "--clear", "goal"]);
+    child.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    let pipe = child.stdin.take();
+    wait_until("the goal to go", || items(&world, "goal").is_empty());
+    drop(pipe);
+    assert!(child.wait().unwrap().success());
 }
 
 /// glee's retention deletes what is new once a category is full.
@@ -120,6 +142,8 @@ fn a_capture_is_kept_as_a_whole_or_not_at_all() {
         (r#"{"goal": "new", "git_base": "--output=/tmp/x"}"#.to_owned(), "`git_base` must be a commit id"),
         (r#"{"goal": "new", "lesson": "unknown"}"#.to_owned(), "[category.NAME]"),
         (r#"{"goal": "new", "clear": ["No Such"]}"#.to_owned(), "`No Such` is no category"),
+        (r#"{"goal": "new", "clear": ["desicion"]}"#.to_owned(), "did you mean `decision`?"),
+        (r#"{"goal": "new", "objective": "another"}"#.to_owned(), "`goal` and `objective` are one category"),
         (r#"["goal"]"#.to_owned(), "must be one JSON object"),
         (r#"{"goal": "#.to_owned(), "is not JSON"),
         (format!(r#"{{"goal": "new", "decisions": ["{huge}"]}}"#), "is larger than 64 KiB"),
@@ -292,6 +316,18 @@ fn secrets_and_pause_hold_for_items_too() {
     let output = world.run(&["memory", "add", "decision", &format!("the key is {key}")]).expect(5);
     assert!(output.stderr.contains("looks like a secret") && !output.stderr.contains(&key), "{}", output.stderr);
     assert!(!world.exists("memory"));
+    // Nor do they pass as a tag, which becomes a file's name, or back in what a message repeats.
+    world.run(&["memory", "add", "decision", "d", "--tag", &key]).expect(5);
+    for (arguments, code) in [
+        (&["memory", "add", &key, "x"][..], 64),
+        (&["memory", "capture", "--data", &json!({ &key: "x" }).to_string()], 65),
+        (&["memory", "capture", "--data", &json!({ "clear": [&key] }).to_string()], 65),
+        (&["memory", "delete", &key], 1),
+    ] {
+        let output = world.run(arguments).expect(code);
+        assert!(!output.seen().to_uppercase().contains(&key), "{}", output.seen());
+    }
+    assert!(!world.exists("memory"));
     world.write("PAUSE", "not now");
     for arguments in [
         &["memory", "add", "decision", "d"][..],
@@ -362,6 +398,10 @@ fn lists_are_filtered_by_category_layer_tag_and_time() {
         assert_eq!(answer["items"].as_array().unwrap().len(), 1, "{since}");
         assert_eq!(answer["items"][0]["text"], "new");
     }
+    // What stands there by hand has no time yet, and is not hidden.
+    let by_hand = world.read(STATE).replace("<!-- /section -->", "- by hand\n<!-- /section -->");
+    world.write(STATE, by_hand);
+    assert!(world.run(&["memory", "list", "--since", "1d"]).expect(0).stdout.contains("by hand"));
     let notes = world.run(&["memory", "list", "--layer", "1", "--tag", "web", "--json"]).expect(0).json();
     assert_eq!(notes["notes"].as_array().unwrap().len(), 1);
     assert_eq!((&notes["notes"][0]["text"], &notes["notes"][0]["step"]), (&json!("a note"), &json!("note")));
@@ -374,20 +414,11 @@ fn lists_are_filtered_by_category_layer_tag_and_time() {
 #[test]
 fn an_older_run_that_comes_late_adds_its_decisions_and_replaces_nothing() {
     let world = World::with_git();
-    let template = world.run(&["history", "template"]).expect(0).stdout;
-    let document = |goal: &str, decision: &str| {
-        template
-            .replace("primary_goal: \"\"", &format!("primary_goal: \"{goal}\""))
-            .replace("next_todo_items:\n  - \"\"", &format!("next_todo_items:\n  - \"Next for {goal}\""))
-            .replace("known_issues: []", &format!("known_issues: []\ndecisions:\n  - \"{decision}\""))
-            .replace("search_tags:\n  - \"\"", "search_tags:\n  - \"t\"")
-            .replace("command: \"\"", "command: \"cargo test\"")
-    };
-    world.write("handover.toml", "[[step]]\nname = \"gate\"\nkind = \"command\"\nshell = \"test -e open\"\n[[step]]\nname = \"state\"\nkind = \"state\"\n");
-    world.write("old.md", document("the old goal", "an old decision"));
+    world.write("handover.toml", GATED);
+    world.write("old.md", handoff(&world, "the old goal", "an old decision"));
     at(&world, "2026-11-15T09:00:00Z", &["run", "--handoff", "old.md", "--current-state", "old text"]).expect(1);
     world.write("handover.toml", "[[step]]\nname = \"state\"\nkind = \"state\"\n");
-    world.write("new.md", document("the new goal", "a new decision"));
+    world.write("new.md", handoff(&world, "the new goal", "a new decision"));
     world.run(&["run", "--handoff", "new.md", "--current-state", "new text"]).expect(1);
     assert_eq!(items(&world, "decision"), ["a new decision"]);
     world.write("open", "");
@@ -396,6 +427,76 @@ fn an_older_run_that_comes_late_adds_its_decisions_and_replaces_nothing() {
     assert_eq!(items(&world, "open_loop"), ["Next for the new goal"]);
     assert_eq!(items(&world, "decision"), ["an old decision", "a new decision"]);
     assert!(world.read(STATE).contains("\nnew text\n") && !world.read(STATE).contains("old text"));
+    // What came too late is told, so that it is somewhere.
+    let notes = world.read(NOTES);
+    for (verb, text) in
+        [("added goal", "the old goal"), ("cleared open_loop", "Next for the old goal"), ("replaced text", "old text")]
+    {
+        let is_it = |line: &str| line.starts_with(&format!("- {verb} ")) && line.ends_with(&format!(": {text}"));
+        assert!(notes.lines().any(is_it), "{verb} {text}: {notes}");
+    }
+}
+
+/// A younger run that said nothing about a category is no reason to forget what the older one said of it.
+#[test]
+fn an_older_run_that_comes_late_says_what_nobody_said_since() {
+    let world = World::with_git();
+    world.write("handover.toml", GATED);
+    world.write("old.md", handoff(&world, "the goal", "a decision"));
+    at(&world, "2026-11-15T09:00:00Z", &["run", "--handoff", "old.md"]).expect(1);
+    world.write("handover.toml", "[[step]]\nname = \"state\"\nkind = \"state\"\n");
+    world.run(&["run", "--note", "only a note"]).expect(1);
+    capture(&world, &json!({ "open_loops": ["said since"] }));
+    world.write("open", "");
+    world.run(&["run", "--resume"]).expect(0);
+    assert_eq!(
+        (items(&world, "goal"), items(&world, "decision")),
+        (vec!["the goal".into()], vec!["a decision".into()])
+    );
+    assert_eq!(items(&world, "open_loop"), ["said since"]);
+    assert!(world.read(NOTES).contains(": Next for the goal\n"), "{}", world.read(NOTES));
+    assert!(world.read(STATE).contains("\nonly a note\n"));
+}
+
+#[test]
+fn a_clock_that_goes_back_freezes_nothing() {
+    let world = World::with_git();
+    for number in 0..15 {
+        at(&world, "2030-01-01T00:00:00Z", &["memory", "add", "decision", &format!("f{number}")]).expect(0);
+    }
+    at(&world, "2030-01-01T00:00:00Z", &["memory", "capture", "--data", r#"{"goal": "future goal"}"#]).expect(0);
+    world.run(&["memory", "add", "decision", "new"]).expect(0);
+    let decisions = items(&world, "decision");
+    assert_eq!((decisions.len(), decisions[0].as_str(), decisions[14].as_str()), (15, "f1", "new"));
+    assert_eq!(capture(&world, &json!({ "goal": "present goal" }))["added"], json!({ "goal": 1 }));
+    assert_eq!(items(&world, "goal"), ["present goal"]);
+    // Said again it is the newest again.
+    world.run(&["memory", "add", "decision", "f1"]).expect(0);
+    assert_eq!(items(&world, "decision")[14], "f1");
+    world.write("new.md", handoff(&world, "the goal of a run", "a decision of a run"));
+    world.run(&["run", "--handoff", "new.md"]).expect(0);
+    assert_eq!(items(&world, "goal"), ["the goal of a run"]);
+    assert_eq!(items(&world, "decision")[14], "a decision of a run");
+}
+
+#[test]
+fn what_people_write_into_a_section_is_told_and_kept_to_the_byte() {
+    let world = World::new();
+    capture(&world, &json!({ "open_loops": ["x"], "decisions": ["d"] }));
+    let mut file = world.read(STATE).into_bytes();
+    // A merge by line doubled everything, and somebody writes Latin-1.
+    file.extend(file.clone());
+    let end = b"<!-- /section -->\n";
+    let at = file.windows(end.len()).position(|window| window == end).unwrap();
+    file.splice(at..at, b"- caf\xe9\n".iter().copied());
+    std::fs::write(world.path(STATE), &file).unwrap();
+    let x = id(&world, "x");
+    world.run(&["memory", "done", &x[..6]]).expect(0);
+    assert_eq!((items(&world, "open_loop"), items(&world, "decision").len()), (vec![], 2));
+    let state = std::fs::read(world.path(STATE)).unwrap();
+    assert!(state.windows(7).any(|window| window == b"- caf\xe9\n"), "{}", String::from_utf8_lossy(&state));
+    let told = world.read(NOTES);
+    assert!(told.lines().any(|line| line.starts_with("- added ") && line.ends_with(": caf\\xe9")), "{told}");
 }
 
 /// Twenty generations of run, kill, resume and compact carry every decision to the byte.
@@ -604,6 +705,96 @@ fn what_is_no_note_of_ours_is_not_touched_by_compaction() {
 }
 
 #[test]
+fn what_cannot_be_read_as_notes_holds_nothing_else_up() {
+    let world = World::new();
+    std::os::unix::fs::symlink("/etc/hostname", world.path("secret")).unwrap();
+    world.write("memory/layer1/2026-06/t-2026-06-01.md", "a note");
+    std::os::unix::fs::symlink("../../../secret", world.path("memory/layer1/2026-06/t-2026-06-02.md")).unwrap();
+    std::fs::create_dir_all(world.path("memory/layer1/2026-07/t-2026-07-01.md")).unwrap();
+    named_pipe(&world.path("memory/layer1/2026-08/t-2026-08-01.md"));
+    world.write("memory/layer1/2026-09/t-2026-09-01.md", "a late note");
+    let notes = world.run(&["memory", "list", "--layer", "1", "--json"]).expect(0);
+    assert_eq!(notes.json()["notes"].as_array().unwrap().len(), 2, "{}", notes.stdout);
+    assert!(notes.stderr.contains("t-2026-06-02.md") && notes.stderr.contains("t-2026-08-01.md"), "{}", notes.stderr);
+    let output = world.run(&["compact", "--json"]).expect(1);
+    let answer = output.json();
+    assert_eq!(answer["archives"].as_array().unwrap().len(), 2, "{answer}");
+    assert_eq!(answer["error"]["causes"].as_array().unwrap().len(), 2, "{answer}");
+    assert!(world.exists("memory/layer3/2026-06-t-archive.md") && world.exists("memory/layer3/2026-09-t-archive.md"));
+    assert!(!world.exists("memory/layer1/2026-09") && world.exists("memory/layer1/2026-07"));
+}
+
+/// A named pipe, which nobody writes to.
+fn named_pipe(path: &std::path::Path) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[test]
+fn an_odd_tag_has_one_name_in_all_layers() {
+    let world = World::new();
+    at(&world, JUNE, &["run", "--note", "n", "--tag", "feature/x y"]).expect(0);
+    world.write("memory/layer1/2026-06/my tag-2026-06-01.md", "by hand");
+    let day = std::fs::read_dir(world.path("memory/layer1/2026-06")).unwrap();
+    let names: Vec<String> = day.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let safe = names.iter().find_map(|name| name.strip_suffix("-2026-06-15.md")).unwrap();
+    world.run(&["compact", "--tag", "my tag"]).expect(0);
+    assert!(world.exists("memory/layer3/2026-06-my tag-archive.md"));
+    world.run(&["compact", "--tag", "feature/x y"]).expect(0);
+    assert!(world.exists(&format!("memory/layer3/2026-06-{safe}-archive.md")));
+    for tag in ["feature/x y", safe] {
+        let notes = world.run(&["memory", "list", "--layer", "3", "--tag", tag, "--json"]).expect(0).json();
+        assert_eq!(notes["notes"][0]["text"], "n", "{tag}");
+    }
+}
+
+#[test]
+fn a_text_that_went_on_after_it_was_archived_is_archived_once() {
+    let world = World::new();
+    world.write(
+        "memory/layer1/2026-06/t-2026-06-01.md",
+        "\u{feff}<!-- agent-handover | layer1 | 2026-06-01 -->\nfirst\n",
+    );
+    world.run(&["compact", "--keep-notes"]).expect(0);
+    world.write(
+        "memory/layer1/2026-06/t-2026-06-01.md",
+        "<!-- agent-handover | layer1 | 2026-06-01 -->\nfirst\nsecond\n",
+    );
+    world.run(&["compact", "--keep-notes"]).expect(0);
+    let archive = world.read("memory/layer3/2026-06-t-archive.md");
+    assert!(archive.matches("\nfirst\n").count() == 1 && archive.contains("\nsecond\n"), "{archive}");
+    // What was there before holds nothing that the archive lacks.
+    world.write("memory/layer1/2026-06/t-2026-06-01.md", "first\n");
+    world.run(&["compact"]).expect(0);
+    assert_eq!(world.read("memory/layer3/2026-06-t-archive.md"), archive);
+    assert!(!world.exists("memory/layer1/2026-06"));
+}
+
+#[test]
+fn a_day_without_notes_goes_without_a_word() {
+    let world = World::new();
+    world.write("memory/layer1/2026-06/t-2026-06-01.md", "<!-- agent-handover | layer1 | 2026-06-01 -->\n");
+    assert_eq!(world.run(&["compact"]).expect(0).stdout, "");
+    assert!(!world.exists("memory/layer1/2026-06") && !world.exists("memory/layer3/2026-06-t-archive.md"));
+}
+
+#[test]
+fn a_pause_midway_is_told_in_the_one_document() {
+    let world = World::new();
+    for month in ["2026-06", "2026-07"] {
+        world.write(&format!("memory/layer1/{month}/t-{month}-01.md"), "a note");
+    }
+    let mut command = world.command(&["compact", "--json"]);
+    command.env("AGENT_HANDOVER_TEST_FAULT", "fs.removed:1=stop");
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    wait_until("the compaction to stop", || is_stopped(child.id()));
+    world.write("PAUSE", "not now");
+    signal(child.id(), "CONT");
+    let answer = output(child).expect(3).json();
+    assert_eq!((answer["archives"].as_array().unwrap().len(), &answer["error"]["exit_code"]), (1, &json!(3)));
+}
+
+#[test]
 fn an_archive_that_cannot_be_written_costs_no_note() {
     let world = World::new();
     world.write("memory/layer1/2026-06/t-2026-06-01.md", "a note");
@@ -627,4 +818,25 @@ fn a_run_recorded_during_a_compaction_is_taken_by_it() {
     output(child).expect(0);
     assert!(world.read(NOTES).contains("\nmeanwhile\n"));
     world.run(&["check"]).expect(2);
+}
+
+/// The same if the compaction itself fails, and a run that fails in it is not passed over in silence.
+#[test]
+fn a_run_recorded_during_a_compaction_that_fails_is_taken_all_the_same() {
+    let world = World::with_config(
+        "[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"no\"\nkind = \"command\"\nshell = \"exit 7\"\n",
+    );
+    world.write("memory/layer1/2026-06/t-2026-06-01.md", "a note");
+    let mut command = world.command(&["compact", "--quiet"]);
+    command.env("AGENT_HANDOVER_TEST_FAULT", "fs.replaced:1=stop");
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    wait_until("the compaction to stop", || is_stopped(child.id()));
+    let told = world.run(&["run", "--note", "meanwhile", "--wait", "0"]).expect(4).stderr;
+    assert!(told.contains("is compacting or delivering since"), "{told}");
+    world.write("memory/layer3/2026-06-t-archive.md", "somebody overwrote it");
+    signal(child.id(), "CONT");
+    let output = output(child);
+    assert!(output.code != 0 && output.stderr.contains("no note was removed"), "{}", output.seen());
+    assert!(output.stderr.contains("step 'no' failed"), "{}", output.stderr);
+    assert!(world.read(NOTES).contains("\nmeanwhile\n") && world.exists("memory/layer1/2026-06/t-2026-06-01.md"));
 }
