@@ -240,23 +240,18 @@ impl Store {
 
     /// The format of the file, after making sure that it is ours; 0 if it is empty.
     fn version(&self) -> Result<i32> {
-        let ask = |pragma: &str| {
-            self.connection
-                .pragma_query_value(None, pragma, |row| row.get::<_, i32>(0))
-                .map_err(|cause| explain(&self.path, cause))
+        let ask = || -> rusqlite::Result<(i32, i32, i64)> {
+            // One look: between two, another process may make the tables.
+            let look = self.connection.unchecked_transaction()?;
+            let pragma = |name: &str| look.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+            let tables = look.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+            Ok((pragma("user_version")?, pragma("application_id")?, tables))
         };
-        let (version, id) = (ask("user_version")?, ask("application_id")?);
-        if id == schema::APPLICATION_ID {
-            return Ok(version);
+        match ask().map_err(|cause| explain(&self.path, cause))? {
+            (version, schema::APPLICATION_ID, _) => Ok(version),
+            (0, _, 0) => Ok(0),
+            _ => Err(damaged(&self.path, "it is a database of another program")),
         }
-        let tables: i64 = self
-            .connection
-            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-            .map_err(|cause| explain(&self.path, cause))?;
-        if tables == 0 && version == 0 {
-            return Ok(0);
-        }
-        Err(damaged(&self.path, "it is a database of another program"))
     }
 
     /// Whether a run is on record although recording it failed: the disk may refuse after the log was written, and what
@@ -716,5 +711,19 @@ mod tests {
         assert!(store.run(old).unwrap().is_none());
         assert!(store.steps(old).unwrap().is_empty());
         assert_eq!(store.unfinished(5).unwrap()[0].id, "unfinished");
+    }
+
+    #[test]
+    fn many_that_make_the_database_at_once_all_find_it_theirs() {
+        for _ in 0..20 {
+            let place = tempfile::tempdir().unwrap();
+            let path = place.path().join("checkpoint.db");
+            std::thread::scope(|scope| {
+                let openers: Vec<_> = (0..4).map(|_| scope.spawn(|| Store::open(&path).map(drop))).collect();
+                for opener in openers {
+                    opener.join().unwrap().unwrap();
+                }
+            });
+        }
     }
 }

@@ -205,9 +205,7 @@ impl<'a> Reader<'a> {
         if note::is_opening(line) {
             let (content, end) = self.closing(first.end, b"<!-- /note -->")?;
             // An opening inside means that somebody lost the end of this one: then its first line is just text.
-            if memchr::memchr(b'<', content).is_some()
-                && content.split(|byte| *byte == b'\n').any(note::is_opening)
-            {
+            if memchr::memchr(b'<', content).is_some() && content.split(|byte| *byte == b'\n').any(note::is_opening) {
                 return None;
             }
             self.end_loose(first.start);
