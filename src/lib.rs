@@ -21,6 +21,7 @@
 //! | 3 | [`agents`] | each coding agent's files, payloads and answers |
 //! | 4 | [`steps`] | every step kind, one file each |
 //! | 5 | [`engine`] | plan, queue, resume, runner, events |
+//! | 6 | [`warmup`] | what a new session reads, cut to a budget |
 //! | 8 | [`cli`] | arguments, one call, one rendering |
 //!
 //! A program that wants to hand over by itself needs four calls: [`project::Project::open`],
@@ -46,3 +47,4 @@ pub mod project;
 pub mod publish;
 pub mod steps;
 pub mod transcript;
+pub mod warmup;

@@ -13,6 +13,7 @@ mod run;
 mod status;
 mod summarize;
 mod ui;
+mod warmup;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -63,6 +64,7 @@ enum Command {
     Memory(Box<memory::MemoryCommand>),
     Compact(compact::Compact),
     Summarize(summarize::Summarize),
+    Warmup(warmup::Warmup),
 }
 
 /// What every command is given.
@@ -145,6 +147,7 @@ impl Command {
             Command::Memory(command) => command.execute(context),
             Command::Compact(command) => command.execute(context),
             Command::Summarize(command) => command.execute(context),
+            Command::Warmup(command) => command.execute(context),
         }
     }
 
@@ -157,6 +160,7 @@ impl Command {
             Command::Memory(command) if command.json() => Json::Document,
             Command::Compact(command) if command.json => Json::Document,
             Command::Summarize(command) if command.json => Json::Document,
+            Command::Warmup(command) if command.json() => Json::Document,
             _ => Json::No,
         }
     }

@@ -136,7 +136,7 @@ impl Run {
         teller.recorded(&recorded);
         if self.detach {
             drop(store);
-            let detached = engine::detach(&project, &recorded, lock, child);
+            let detached = engine::detach(&project, &recorded.id, lock, child);
             return teller.detached(detached, &recorded);
         }
         let goal = Goal::Run(recorded.seq);
@@ -216,6 +216,8 @@ impl Run {
             no_push: self.no_push,
             only_publish: false,
             unattended: self.detach,
+            by_itself: false,
+            handed: None,
         })
     }
 }

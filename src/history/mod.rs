@@ -16,7 +16,7 @@ use chrono::{DateTime, FixedOffset};
 
 pub use body::{Sections, body};
 pub use index::Entry;
-pub use inspect::{Status, drift};
+pub use inspect::{Open, Status, drift, is_over};
 
 use crate::base::fs::{self, Created, Depth};
 use crate::base::text;

@@ -26,3 +26,4 @@ mod python_peer;
 mod secrets;
 mod support;
 mod transcripts;
+mod warmup;
