@@ -3,6 +3,7 @@
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::Store;
+use crate::base::fault;
 use crate::error::Result;
 
 /// Sessions beyond this many are forgotten, oldest first, once they are over.
@@ -129,7 +130,7 @@ impl Store {
 
     /// Writes down what a hook saw. `false` if the same was injected since `not_since`, by another call of the same hook.
     pub fn note_session(&mut self, seen: &Seen, not_since: &str) -> Result<bool> {
-        self.write(|transaction| {
+        let is_new = self.write(|transaction| {
             insert(transaction, &seen.agent, &seen.id, &seen.at)?;
             let before: (String, String) = transaction.query_row(
                 "SELECT warmed, seen_at FROM session WHERE agent = ?1 AND id = ?2",
@@ -164,15 +165,22 @@ impl Store {
                 ],
             )?;
             Ok(!is_repeated)
-        })
+        })?;
+        fault::at("checkpoint.noted");
+        Ok(is_new)
     }
 
-    /// Nothing of this session is left to hand over, as long as its transcript is no longer than this.
-    pub fn session_is_over(&mut self, agent: &str, id: &str, handed_over: u64) -> Result<()> {
+    /// Nothing of these sessions is left to hand over, as long as their transcripts are no longer than this.
+    pub fn sessions_are_over(&mut self, sessions: &[(&Session, u64)]) -> Result<()> {
         self.write(|transaction| {
             let sql = "UPDATE session SET is_over = 1, handed_over = max(handed_over, ?3) WHERE agent = ?1 AND id = ?2";
-            transaction.execute(sql, params![agent, id, signed(handed_over)]).map(|_| ())
-        })
+            for (session, size) in sessions {
+                transaction.execute(sql, params![session.agent, session.id, signed(*size)])?;
+            }
+            Ok(())
+        })?;
+        fault::at("checkpoint.noted");
+        Ok(())
     }
 
     fn knows_sessions(&self) -> Result<bool> {

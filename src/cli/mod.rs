@@ -4,6 +4,7 @@ mod allow;
 mod check;
 mod compact;
 mod history;
+mod hook;
 mod init;
 mod install;
 mod memory;
@@ -65,6 +66,7 @@ enum Command {
     Compact(compact::Compact),
     Summarize(summarize::Summarize),
     Warmup(warmup::Warmup),
+    Hook(hook::Hook),
 }
 
 /// What every command is given.
@@ -86,15 +88,23 @@ impl Context<'_> {
 }
 
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    std::panic::set_hook(Box::new(|panic| {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let is_hook = hook::is_meant(&arguments);
+    let code = execute(arguments, is_hook);
+    // Agents take a failure for a wish to block them.
+    if is_hook { ExitCode::SUCCESS } else { code }
+}
+
+fn execute(arguments: Vec<OsString>, is_hook: bool) -> ExitCode {
+    std::panic::set_hook(Box::new(move |panic| {
         let ui = Ui::new(Color::Auto, false);
         ui.error(&format!("agent-handover {} has a bug: {panic}", env!("CARGO_PKG_VERSION")));
         ui.hint("please report it with the command you ran; what was recorded is safe and can be resumed");
-        std::process::exit(i32::from(Category::Bug.exit_code()));
+        std::process::exit(if is_hook { 0 } else { i32::from(Category::Bug.exit_code()) });
     }));
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, is_hook),
     };
     let mut ui = Ui::new(cli.global.color, cli.global.quiet);
     crate::base::signals::survive_file_limits();
@@ -104,6 +114,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         let error = Error::new(Category::Io, "the current directory cannot be read").cause(cause);
         error.hint("it may have been deleted: `cd` to a directory that is there")
     });
+    // An agent says itself where it is.
+    let cwd = if is_hook { Ok(cwd.unwrap_or_default()) } else { cwd };
     let result = cwd.and_then(|cwd| {
         let mut context = Context { cwd, config: cli.global.config, ui: &mut ui };
         cli.command.execute(&mut context)
@@ -148,6 +160,7 @@ impl Command {
             Command::Compact(command) => command.execute(context),
             Command::Summarize(command) => command.execute(context),
             Command::Warmup(command) => command.execute(context),
+            Command::Hook(command) => command.execute(context),
         }
     }
 
@@ -175,8 +188,12 @@ enum Json {
 }
 
 /// Wrong usage is never 2: that is an answer of `check`, and agents take it as "block".
-fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
+fn usage(error: &clap::Error, is_hook: bool) -> ExitCode {
+    match is_hook && error.exit_code() == 0 {
+        // Help for a hook goes to who reads it, and not into a session.
+        true => Ui::new(Color::Auto, false).styled(&error.to_string()),
+        false => drop(error.print()),
+    }
     match error.kind() {
         clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => ExitCode::SUCCESS,
         _ => ExitCode::from(Category::Usage.exit_code()),

@@ -67,6 +67,8 @@ pub struct Request {
     pub by_itself: bool,
     /// The session of an agent that is handed over by it.
     pub handed: Option<Handed>,
+    /// When it was, if that was earlier.
+    pub at: Option<DateTime<FixedOffset>>,
 }
 
 /// A run that was written down.
@@ -86,7 +88,8 @@ fn session_for(project: &Project, plan: &Plan, request: &Request, base: Option<S
         return Err(Error::usage("no session note: pass note=... (CLI --note) or set [note].session in the config"));
     }
     let head = pin_head(project, plan);
-    let at = clock::now();
+    let now = clock::now();
+    let at = request.at.filter(|at| *at < now).unwrap_or(now);
     let agent = request.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
     Ok(Session {
         run: ids::new_run_id()?,

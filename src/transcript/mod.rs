@@ -25,6 +25,9 @@ pub use source::{Source, read};
 
 use draft::Draft;
 
+use crate::base::text;
+use crate::guard::secrets;
+
 /// The first line of what we inject into a session, by which we know it again and do not take it for something said.
 pub const WARMUP_MARKER: &str = "<!-- agent-handover warmup -->";
 
@@ -45,6 +48,17 @@ pub struct Format {
 }
 
 pub const FORMATS: &[Format] = &[claude_code::FORMAT, codex::FORMAT];
+
+/// Whether the sessions of this agent can be read.
+pub fn is_readable(agent: &str) -> bool {
+    FORMATS.iter().any(|format| format.name == agent)
+}
+
+/// What of a text may be kept: without what is private, without secrets, without what no person said. `None` if nothing is left.
+pub fn keepable(said: &str, max: usize) -> Option<String> {
+    let said = said::said(text::cut(said, 64 << 10))?;
+    Some(text::one_line(&secrets::clean(&text::printable(&said)), max)).filter(|line| !line.is_empty())
+}
 
 /// What a session did, as far as its transcript tells.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -18,6 +18,7 @@ mod drop_in;
 mod events;
 mod git_facts;
 mod history;
+mod hook;
 mod hook_payloads;
 mod hostile;
 mod install;
