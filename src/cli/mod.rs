@@ -3,6 +3,7 @@
 mod allow;
 mod check;
 mod compact;
+mod doctor;
 mod history;
 mod hook;
 mod init;
@@ -67,6 +68,7 @@ enum Command {
     Summarize(summarize::Summarize),
     Warmup(warmup::Warmup),
     Hook(hook::Hook),
+    Doctor(doctor::Doctor),
 }
 
 /// What every command is given.
@@ -161,6 +163,7 @@ impl Command {
             Command::Summarize(command) => command.execute(context),
             Command::Warmup(command) => command.execute(context),
             Command::Hook(command) => command.execute(context),
+            Command::Doctor(command) => command.execute(context),
         }
     }
 
@@ -174,6 +177,7 @@ impl Command {
             Command::Compact(command) if command.json => Json::Document,
             Command::Summarize(command) if command.json => Json::Document,
             Command::Warmup(command) if command.json() => Json::Document,
+            Command::Doctor(command) if command.json => Json::Document,
             _ => Json::No,
         }
     }

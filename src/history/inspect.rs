@@ -234,6 +234,8 @@ impl History {
 pub struct Open {
     pub handoff: Handoff,
     pub status: String,
+    /// Sessions before it that are not over either, the newest first, as far as they stand near the end of the index.
+    pub earlier: Vec<super::Entry>,
 }
 
 /// Whoever comes next has nothing to do for these.
@@ -261,19 +263,31 @@ impl History {
         let latest = latest.map(|handoff| {
             let entry = of(handoff.text("session_id")).cloned();
             // One that was closed long after others had followed stands further up.
-            let entry =
-                entry.or_else(|| head.contains("sessions:").then(|| last_entry(&head, handoff.text("session_id")))?);
-            Open { status: status(&handoff, entry.as_ref()), handoff }
+            let entry = entry.or_else(|| last_entry(&head, handoff.text("session_id")));
+            let status = status(&handoff, entry.as_ref());
+            Open { handoff, status, earlier: Vec::new() }
         });
-        if latest.as_ref().is_none_or(|latest| !is_over(&latest.status)) {
-            return Ok(latest);
-        }
-        let open = entries.iter().filter(|entry| !is_over(entry.get("status"))).max_by_key(|entry| entry.age());
-        let earlier = open.and_then(|entry| {
-            let handoff = self.read_archive(&self.inside(entry.get("file")).ok()?).ok()?;
-            Some(Open { status: status(&handoff, Some(entry)), handoff })
-        });
-        Ok(earlier.or(latest))
+        let mut open: Vec<&super::Entry> = entries.iter().filter(|entry| !is_over(entry.get("status"))).collect();
+        open.reverse();
+        open.sort_by_key(|entry| std::cmp::Reverse(entry.age()));
+        let newest = match latest {
+            Some(latest) if is_over(&latest.status) => {
+                let earlier = open.first().and_then(|entry| {
+                    let handoff = self.read_archive(&self.inside(entry.get("file")).ok()?).ok()?;
+                    Some(Open { status: status(&handoff, Some(entry)), handoff, earlier: Vec::new() })
+                });
+                earlier.or(Some(latest))
+            }
+            latest => latest,
+        };
+        Ok(newest.map(|mut newest| {
+            let superseded: Vec<&str> = entries.iter().map(|entry| entry.get("supersedes")).collect();
+            let id = newest.handoff.text("session_id").to_owned();
+            let is_other =
+                |entry: &&super::Entry| entry.get("session_id") != id && !superseded.contains(&entry.get("session_id"));
+            newest.earlier = open.into_iter().filter(is_other).cloned().collect();
+            newest
+        }))
     }
 
     /// The newest rulings that stand until somebody takes them back.

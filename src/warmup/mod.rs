@@ -34,6 +34,8 @@ const LONG: usize = 320;
 const LEADING: usize = 280;
 /// What is left of a session after its client has cut the context.
 const SHORT_BUDGET: u64 = 2_000;
+/// How many sessions before the last one are named.
+const EARLIER: usize = 5;
 /// How many files and commits are listed at most.
 const LISTED: usize = 30;
 
@@ -109,7 +111,7 @@ impl Writer<'_> {
             lasting.extend([self.goal(), self.next_action(), self.open_loops(), self.rulings(), self.decisions()]);
         }
         if ask.extent == Extent::Whole {
-            lasting.extend([self.state_text(), self.done(), self.other_memory()]);
+            lasting.extend([self.earlier(), self.state_text(), self.done(), self.other_memory()]);
         }
         news.push(self.changed());
         if ask.extent != Extent::News {
@@ -248,6 +250,21 @@ impl Writer<'_> {
         decisions.retain(|(text, _)| !text.contains("[standing]"));
         let items = self.once_each(decisions);
         self.section("Decisions, newest first", items, "memory list --category decision", 3)
+    }
+
+    /// A session that only asked a question must not make the work before it forgotten.
+    fn earlier(&mut self) -> Section {
+        let entries = self.known.open.as_ref().map(|open| open.earlier.as_slice()).unwrap_or_default();
+        let line = |entry: &history::Entry| {
+            let day = item(entry.get("session_date"), 10);
+            let (goal, next) = (item(entry.get("primary_goal"), 140), item(entry.get("first_next_action"), 140));
+            let label = self.since.label(entry.get("head_commit"));
+            (format!("{day} {}: {goal}; next: {next}", item(entry.get("agent"), 30)), label)
+        };
+        let lines = entries.iter().take(EARLIER).map(line).collect();
+        let items = self.once_each(lines);
+        let more = format!("cat {}/INDEX.yaml", item(&self.project.config.history_dir, 200));
+        Section { title: "Earlier sessions that nobody has closed", items, more, least: 2 }
     }
 
     /// What people, or the Python tool, wrote as the current state.

@@ -172,6 +172,23 @@ fn a_session_is_handed_to_the_next_one() {
 }
 
 #[test]
+fn a_mere_question_does_not_make_the_work_before_it_forgotten() {
+    let world = World::with_git();
+    for (id, request) in [("aaaa-1", "Port the parser to the new grammar"), ("bbbb-2", "What is left to do?")] {
+        let session = Session::of(&world, id);
+        session.start("startup");
+        session.ask(request);
+        session.end();
+    }
+    let told = Session::of(&world, "cccc-3").start("startup");
+    let (_, earlier) = told.split_once("## Earlier sessions that nobody has closed\n").expect(&told);
+    assert!(
+        earlier.starts_with("- 2026-11-15 claude-code: Port the parser to the new grammar (derived); next: "),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_session_that_ends_twice_is_handed_over_once() {
     let world = World::with_git();
     let session = Session::of(&world, "aaaa-1");

@@ -14,6 +14,7 @@ mod counts;
 mod crash;
 mod detach;
 mod docs;
+mod doctor;
 mod drop_in;
 mod events;
 mod git_facts;
