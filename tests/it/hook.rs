@@ -12,7 +12,7 @@ use super::support::*;
 const MARKER: &str = "<!-- agent-handover warmup -->";
 
 /// A session of Claude Code in this world, with a transcript where Claude Code would put it.
-struct Session<'a> {
+pub struct Session<'a> {
     world: &'a World,
     id: &'a str,
     /// Whether the process that calls the hooks is gone afterwards.
@@ -25,7 +25,7 @@ impl<'a> Session<'a> {
     }
 
     /// One whose process ends with each call.
-    fn dying(world: &'a World, id: &'a str) -> Session<'a> {
+    pub fn dying(world: &'a World, id: &'a str) -> Session<'a> {
         Session { world, id, is_short_lived: true }
     }
 
@@ -48,7 +48,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn ask(&self, request: &str) {
+    pub fn ask(&self, request: &str) {
         self.write(&[
             json!({ "type": "user", "isSidechain": false, "message": { "role": "user", "content": request } }),
         ]);
@@ -59,7 +59,7 @@ impl<'a> Session<'a> {
         std::fs::File::options().append(true).open(self.transcript()).unwrap().set_modified(time.into()).unwrap();
     }
 
-    fn edit(&self, path: &str) {
+    pub fn edit(&self, path: &str) {
         let file = self.world.path(path);
         let call =
             json!({ "type": "tool_use", "id": format!("t-{path}"), "name": "Write", "input": { "file_path": file } });
@@ -82,18 +82,30 @@ impl<'a> Session<'a> {
     }
 
     fn call(&self, event: &str, more: Value) -> Output {
-        let payload = self.payload(event, more).to_string();
-        let mut command = match self.is_short_lived {
-            true => through_another_process(self.world, "claude-code"),
-            false => self.world.command(&["hook", "--agent", "claude-code"]),
-        };
-        let output = feed(&mut command, payload.as_bytes());
+        let output = feed(&mut self.command(), self.payload(event, more).to_string().as_bytes());
         assert_eq!(output.code, 0, "{}", output.stderr);
         output
     }
 
+    fn command(&self) -> Command {
+        match self.is_short_lived {
+            true => through_another_process(self.world, "claude-code"),
+            false => self.world.command(&["hook", "--agent", "claude-code"]),
+        }
+    }
+
+    /// The same, killed at this point, or its child is. Says whether either was.
+    pub fn call_with_fault(&self, event: &str, fault: &str) -> bool {
+        let payload = self.payload(event, json!({ "source": "startup" })).to_string();
+        let mut command = self.command();
+        let output = feed(command.env("AGENT_HANDOVER_TEST_FAULT", format!("{fault}=kill")), payload.as_bytes());
+        settled(self.world);
+        // Only when everything is over is it certain that nothing was killed.
+        output.code != 0 || self.world.run(&["check"]).code == 1
+    }
+
     /// What the session is told.
-    fn start(&self, source: &str) -> String {
+    pub fn start(&self, source: &str) -> String {
         let output = self.call("SessionStart", json!({ "source": source }));
         if output.stdout.is_empty() {
             return String::new();
@@ -103,11 +115,11 @@ impl<'a> Session<'a> {
         answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap().to_owned()
     }
 
-    fn turn(&self) {
+    pub fn turn(&self) {
         assert_eq!(self.call("Stop", json!({ "stop_hook_active": false })).stdout, "");
     }
 
-    fn end(&self) {
+    pub fn end(&self) {
         assert_eq!(self.call("SessionEnd", json!({ "reason": "other" })).stdout, "");
         settled(self.world);
     }
@@ -633,4 +645,78 @@ fn the_log_is_bounded() {
         .expect(0);
     assert_eq!(log(&world).lines().count(), 1);
     assert!(world.exists(".agent-handover/log/hook.log.1"));
+}
+
+/// Calls that wait for the disk before the hook itself returns; what its child does later is nobody's wait. `None` where
+/// there is no strace.
+fn fsyncs(world: &World, payload: &Value) -> Option<usize> {
+    world.database().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let trace = world.home().join("trace");
+    let mut command = world.clean("strace");
+    command.args(["-qq", "-e", "trace=fsync,fdatasync,sync_file_range,msync", "-o"]).arg(&trace);
+    command.args([BINARY, "hook", "--agent", "claude-code"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+    child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    settled(world);
+    Some(std::fs::read_to_string(trace).unwrap().lines().filter(|line| line.contains("sync(")).count())
+}
+
+#[test]
+fn a_hook_waits_for_the_disk_once() {
+    let world = World::with_git();
+    let session = Session::of(&world, "aaaa-1");
+    session.start("startup");
+    session.ask("First");
+    session.end();
+    session.ask("Second");
+    let Some(turn) = fsyncs(&world, &session.payload("Stop", json!({}))) else {
+        assert!(std::env::var_os("CI").is_none(), "strace is not installed, and CI must not skip this");
+        return;
+    };
+    // Beginning an empty log takes two: its header and its name. Then one transaction.
+    assert_eq!(turn, 2 + 1);
+    assert_eq!(fsyncs(&world, &session.payload("PreCompact", json!({}))), Some(2 + 1));
+    assert_eq!(fsyncs(&world, &session.payload("SessionEnd", json!({}))), Some(2 + 1));
+    assert_eq!(runs(&world).len(), 2, "and yet it is recorded");
+    assert_eq!(fsyncs(&world, &session.payload("SessionStart", json!({ "source": "startup" }))), Some(2 + 1));
+}
+
+/// What git is asked before the hook returns.
+fn git_calls(world: &World, payload: &Value) -> Vec<String> {
+    let log = world.home().join("git.log");
+    let _ = std::fs::remove_file(&log);
+    let path = world.stand_in_for_git(&format!("echo \"$PPID $@\" >> {}\nexec $GIT \"$@\"", log.display()));
+    let mut command = world.command(&["hook", "--agent", "claude-code"]);
+    let mut child = command.env("PATH", path).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let own = format!("{} ", child.id());
+    child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+    settled(world);
+    let asked = std::fs::read_to_string(&log).unwrap_or_default();
+    asked
+        .lines()
+        .filter_map(|line| line.strip_prefix(&own))
+        .filter_map(|line| line.split(' ').nth(2))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_hook_asks_git_no_more_than_it_must() {
+    let world = World::with_git();
+    let commit = ["-c", "user.name=t", "-c", "user.email=t@example", "commit", "-qm", "x", "--allow-empty"];
+    world.git(&commit);
+    let session = Session::of(&world, "aaaa-1");
+    session.start("startup");
+    session.ask("First");
+    assert_eq!(git_calls(&world, &session.payload("Stop", json!({}))), [""; 0]);
+    assert_eq!(git_calls(&world, &session.payload("SessionEnd", json!({}))), ["rev-parse"]);
+    assert_eq!(runs(&world), [("completed".to_owned(), "claude-code".to_owned())]);
+    assert_eq!(git_calls(&world, &session.payload("SessionEnd", json!({}))), [""; 0], "there is nothing more");
+    world.git(&commit);
+    let mut asked =
+        git_calls(&world, &Session::of(&world, "bbbb-2").payload("SessionStart", json!({ "source": "startup" })));
+    asked.sort_unstable();
+    assert_eq!(asked, ["diff", "log", "rev-list", "rev-parse", "rev-parse", "status"]);
 }
