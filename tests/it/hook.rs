@@ -293,6 +293,47 @@ fn a_session_that_was_killed_is_swept_by_the_next() {
     assert_eq!(runs(&world).len(), 1);
 }
 
+/// It is as old as it is, not as old as its discovery.
+#[test]
+fn a_swept_session_keeps_its_time() {
+    let world = World::with_git();
+    let killed = Session::dying(&world, "aaaa-1");
+    killed.start("startup");
+    killed.ask("Killed last week");
+    killed.changed_at("2026-11-08T10:04:05Z");
+    let told = Session::of(&world, "bbbb-2").start("startup");
+    assert!(told.contains("Last session: 2026-11-08 10:04 UTC, by claude-code"), "{told}");
+    assert!(told.contains("the last handover was 7 days ago"), "{told}");
+    assert!(world.read("memory/layer1/2026-11/general-2026-11-08.md").contains("Killed last week"));
+}
+
+/// What a client left may be anything; the session is handed over with what can be read of it.
+#[test]
+fn a_transcript_of_any_shape_holds_nobody_up() {
+    let world = World::with_git();
+    let session = Session::of(&world, "aaaa-1");
+    session.start("startup");
+    session.ask("Something readable");
+    let mut file = std::fs::File::options().append(true).open(session.transcript()).unwrap();
+    file.write_all(&vec![b'x'; 20 << 20]).unwrap();
+    file.write_all(format!("\n{}\n", "[".repeat(300_000)).as_bytes()).unwrap();
+    file.write_all(b"\xff\xfe\x00\n{\"type\":\"user\",\"sessionId\":7}\n{\"type\":\"user\",\"mess").unwrap();
+    session.end();
+    assert_eq!(runs(&world), [("completed".to_owned(), "claude-code".to_owned())]);
+    assert!(world.read(".agent-history/LATEST.md").contains("Something readable (derived)"));
+    // A pipe where the transcript should be, and a link that leads nowhere.
+    for (id, make) in [("bbbb-2", "mkfifo"), ("cccc-3", "ln -s /nowhere")] {
+        let other = Session::of(&world, id);
+        let line = format!("{make} {}", other.transcript().display());
+        assert!(world.clean("sh").args(["-c", &line]).status().unwrap().success());
+        other.start("startup");
+        other.turn();
+        other.end();
+    }
+    assert_eq!(runs(&world).len(), 1);
+    assert!(log(&world).contains("is not a plain file"), "{}", log(&world));
+}
+
 #[test]
 fn a_session_that_still_runs_is_left_alone() {
     let world = World::with_git();
