@@ -413,6 +413,13 @@ pub fn names(directory: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// The names in a directory in any order; `None` if there are more than `most`, which is found out without reading them all.
+pub fn names_at_most(directory: &Path, most: usize) -> Option<Vec<String>> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(most.saturating_add(1));
+    let names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    (names.len() <= most).then_some(names)
+}
+
 /// How many names in a directory end like this.
 pub fn count_names(directory: &Path, ending: &str) -> Result<usize> {
     match fs::read_dir(directory) {

@@ -183,6 +183,14 @@ impl Store {
         Ok(())
     }
 
+    /// The sessions on disk were looked after, by who has none of its own.
+    pub fn swept(&mut self, at: &str) -> Result<()> {
+        self.write(|transaction| {
+            let sql = "UPDATE session SET swept_at = ?1 WHERE seq = (SELECT max(seq) FROM session)";
+            transaction.execute(sql, [at]).map(|_| ())
+        })
+    }
+
     fn knows_sessions(&self) -> Result<bool> {
         Ok(self.version()? >= SINCE_VERSION)
     }

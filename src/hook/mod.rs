@@ -235,10 +235,14 @@ fn before(project: &Project, call: &Call, told: &mut Vec<String>) -> Result<bool
     let mut store = store(project)?;
     let process = who::process(call.agent.name);
     let is_paused = project.brake().pressed().is_some();
+    let mut is_whole = false;
     if !is_paused {
         let caller = Caller { agent: call.agent.name, session: &session, process: &process };
         match sweep::sweep(project, &mut store, &caller) {
-            Ok(swept) => told.extend(swept),
+            Ok(swept) => {
+                told.extend(swept.told);
+                is_whole = swept.is_whole;
+            }
             Err(error) => told.push(format!("not swept: {}", error.one_line())),
         }
         finish_due(project, &store, told)?;
@@ -249,7 +253,7 @@ fn before(project: &Project, call: &Call, told: &mut Vec<String>) -> Result<bool
     }
     let mut seen = who::seen(call, &session);
     seen.warmed = source(call).to_owned();
-    seen.swept = !is_paused;
+    seen.swept = is_whole;
     let at_once = chrono::Duration::from_std(AT_ONCE).unwrap_or_default();
     store.note_session(&seen, &clock::stamp(&(clock::now() - at_once)))
 }
@@ -376,5 +380,13 @@ pub fn drain(project: &Project, tell: &mut dyn FnMut(&engine::Event)) -> Result<
     // Whoever started us waits for this.
     lock.sign("")?;
     let mut store = Store::open(&project.checkpoint)?;
-    engine::work_off_by_itself(project, &mut store, lock, &mut |event| tell(&event))
+    let drained = engine::work_off_by_itself(project, &mut store, lock, &mut |event| tell(&event))?;
+    // Nobody waits any more: here is the time to look at what may take long.
+    if project.brake().pressed().is_some() || sweep::sweep_disk(project, &mut store)?.is_empty() {
+        return Ok(drained);
+    }
+    match Lock::try_take(&project.lock())? {
+        Some(lock) => engine::work_off_by_itself(project, &mut store, lock, &mut |event| tell(&event)),
+        None => Ok(drained),
+    }
 }

@@ -22,6 +22,8 @@ const MOST: usize = 5;
 const LIMIT: Duration = Duration::from_millis(700);
 /// Of the files on disk, how many are looked into.
 const MOST_FILES: usize = 50;
+/// Where more transcripts than this lie, nobody is made to wait until all were looked at: the next child does it.
+const FEW: usize = 1_000;
 /// What is older than that is not news to anybody.
 const LONG_AGO: Duration = Duration::from_secs(14 * 24 * 3600);
 
@@ -38,9 +40,25 @@ impl Caller<'_> {
     }
 }
 
-/// Records a handover for each session that is over and has something left. Gives back what to tell.
-pub fn sweep(project: &Project, store: &mut Store, caller: &Caller<'_>) -> Result<Vec<String>> {
-    let start = Instant::now();
+/// What came of it.
+pub struct Swept {
+    pub told: Vec<String>,
+    /// Everything on disk was looked at.
+    pub is_whole: bool,
+}
+
+/// Sessions on disk that no hook has seen, however many files lie there; for who is not waited for.
+pub fn sweep_disk(project: &Project, store: &mut Store) -> Result<Vec<String>> {
+    let nobody = Caller { agent: "", session: "", process: "" };
+    let open = store.open_sessions()?;
+    let (_, unseen) = never_seen(project, store, &nobody, &open, usize::MAX)?;
+    let told = hand_over(project, store, unseen)?;
+    store.swept(&clock::stamp(&clock::now()))?;
+    Ok(told)
+}
+
+/// Records a handover for each session that is over and has something left.
+pub fn sweep(project: &Project, store: &mut Store, caller: &Caller<'_>) -> Result<Swept> {
     let open = store.open_sessions()?;
     let mut over: Vec<Session> = Vec::new();
     for session in open.iter().filter(|session| !caller.is(&session.agent, &session.id)) {
@@ -48,7 +66,13 @@ pub fn sweep(project: &Project, store: &mut Store, caller: &Caller<'_>) -> Resul
             over.push(session.clone());
         }
     }
-    over.extend(never_seen(project, store, caller, &open)?);
+    let (is_whole, unseen) = never_seen(project, store, caller, &open, FEW)?;
+    over.extend(unseen);
+    Ok(Swept { told: hand_over(project, store, over)?, is_whole })
+}
+
+fn hand_over(project: &Project, store: &mut Store, mut over: Vec<Session>) -> Result<Vec<String>> {
+    let start = Instant::now();
     // The one that ended last is recorded last, so that it is the last one also for who reads.
     over.sort_by_key(|session| changed(Path::new(&session.transcript)));
     let skipped = over.len().saturating_sub(MOST);
@@ -83,10 +107,16 @@ pub fn sweep(project: &Project, store: &mut Store, caller: &Caller<'_>) -> Resul
 }
 
 /// Sessions of this project on disk that no hook keeps an eye on.
-fn never_seen(project: &Project, store: &Store, caller: &Caller<'_>, open: &[Session]) -> Result<Vec<Session>> {
+fn never_seen(
+    project: &Project,
+    store: &Store,
+    caller: &Caller<'_>,
+    open: &[Session],
+    most: usize,
+) -> Result<(bool, Vec<Session>)> {
     let (first, last) = store.listening_since()?;
     // Before the first call there is nothing to have been missed.
-    let Some(first) = first.and_then(|first| clock::parse_stamp(&first)) else { return Ok(Vec::new()) };
+    let Some(first) = first.and_then(|first| clock::parse_stamp(&first)) else { return Ok((true, Vec::new())) };
     // What was silent for long at the last look was dealt with then.
     let again = last
         .and_then(|last| clock::parse_stamp(&last))
@@ -94,7 +124,8 @@ fn never_seen(project: &Project, store: &Store, caller: &Caller<'_>, open: &[Ses
     let since = [Some(time(&first)), again, SystemTime::now().checked_sub(LONG_AGO)].into_iter().flatten().max();
     let belongs = |cwd: &Path| project::root(cwd) == project.root;
     let mut found = Vec::new();
-    for file in transcript::sessions(&project.root, since, belongs).take(MOST_FILES) {
+    let (is_whole, files) = transcript::sessions_of(&project.root, since, most, belongs);
+    for file in files.take(MOST_FILES) {
         let is_open = open.iter().any(|session| session.agent == file.agent && session.id == file.session);
         if file.is_subagent || is_open || caller.is(file.agent, &file.session) || !who::has_passed(file.modified) {
             continue;
@@ -106,7 +137,7 @@ fn never_seen(project: &Project, store: &Store, caller: &Caller<'_>, open: &[Ses
             found.push(session);
         }
     }
-    Ok(found)
+    Ok((is_whole, found))
 }
 
 fn changed(path: &Path) -> Option<SystemTime> {

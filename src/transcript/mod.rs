@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 use serde_json::Value;
 
-pub use sessions::{SessionFile, sessions};
+pub use sessions::{SessionFile, sessions, sessions_of};
 pub use source::{Source, read};
 
 use draft::Draft;
@@ -41,8 +41,9 @@ pub struct Format {
     is_one: fn(&Value) -> bool,
     /// Adds what a record says.
     take: fn(&mut Draft, &Value),
-    /// The files of sessions that may belong to a project, by what can be told without opening them.
-    candidates: fn(place: &Path, root: &Path) -> Vec<PathBuf>,
+    /// The files of sessions that may belong to a project, by what can be told without opening them; `None` if there are
+    /// more than `most`.
+    candidates: fn(place: &Path, root: &Path, most: usize) -> Option<Vec<PathBuf>>,
     /// The session's id, from its file's name.
     id: fn(&Path) -> Option<String>,
 }

@@ -363,6 +363,27 @@ fn a_session_that_no_hook_has_seen_is_swept_when_it_has_been_silent_for_a_while(
     assert_eq!(runs(&world).len(), 1);
 }
 
+/// Where a start would take too long for looking at all of them, the end does it in the background.
+#[test]
+fn among_very_many_transcripts_an_unseen_session_is_found_when_nobody_waits() {
+    let world = World::with_git();
+    // Its child makes ids of its own, which must not be pinned to those of its parent.
+    let first = Session::dying(&world, "aaaa-1");
+    first.start("startup");
+    let unseen = Session::of(&world, "bbbb-2");
+    unseen.ask("One among many");
+    unseen.changed_at(&(chrono::Utc::now() - chrono::Duration::minutes(11)).to_rfc3339());
+    for n in 0..1_000 {
+        std::fs::write(unseen.transcript().with_file_name(format!("old-{n}.jsonl")), "").unwrap();
+    }
+    assert!(!first.start("clear").contains("One among many"));
+    first.ask("Something else");
+    first.end();
+    wait_until("the sweep", || runs(&world).len() == 2 && world.run(&["check"]).code == 2);
+    let told = Session::of(&world, "cccc-3").start("startup");
+    assert!(told.contains("One among many"), "{told}");
+}
+
 #[test]
 fn what_the_agent_says_itself_is_not_said_again_by_its_hook() {
     let world = World::with_git();
