@@ -57,6 +57,8 @@ pub struct Seen {
     pub swept: bool,
     /// Nothing of it is left to hand over.
     pub is_over: bool,
+    /// What the transcript holds so far is another session's.
+    pub is_copied: bool,
 }
 
 /// A part of a session that a run hands over.
@@ -147,7 +149,8 @@ impl Store {
                      said = CASE ?9 WHEN '' THEN said ELSE ?9 END,
                      warmed = CASE ?10 WHEN '' THEN warmed ELSE ?10 END,
                      swept_at = CASE ?11 WHEN 1 THEN ?5 ELSE swept_at END,
-                     is_over = ?12
+                     is_over = ?12,
+                     handed_over = CASE ?13 WHEN 1 THEN max(handed_over, ?6) ELSE handed_over END
                  WHERE agent = ?1 AND id = ?2",
                 params![
                     seen.agent,
@@ -161,7 +164,8 @@ impl Store {
                     seen.said,
                     seen.warmed,
                     seen.swept,
-                    seen.is_over
+                    seen.is_over,
+                    seen.is_copied
                 ],
             )?;
             Ok(!is_repeated)

@@ -254,6 +254,7 @@ fn before(project: &Project, call: &Call, told: &mut Vec<String>) -> Result<bool
     let mut seen = who::seen(call, &session);
     seen.warmed = source(call).to_owned();
     seen.swept = is_whole;
+    seen.is_copied = source(call) == "fork";
     let at_once = chrono::Duration::from_std(AT_ONCE).unwrap_or_default();
     store.note_session(&seen, &clock::stamp(&(clock::now() - at_once)))
 }

@@ -636,45 +636,55 @@ fn a_kill_while_giving_up_leaves_no_command_running() {
 /// A hook is killed, or the child that carries its run out; the next session finds everything, once.
 #[test]
 fn killed_in_any_hook_a_session_is_handed_over_once() {
-    let mut killed = std::collections::BTreeMap::new();
-    for event in ["SessionStart", "Stop", "SessionEnd", "sweep"] {
-        for point in POINTS {
-            for nth in 1..100 {
-                let case = format!("{event} killed at {point}:{nth}");
-                let world = World::with_git();
-                let session = Session::dying(&world, "aaaa-1");
-                let fault = format!("{point}:{nth}");
-                if event != "SessionStart" {
-                    session.start("startup");
-                    session.ask("Survive whatever comes");
-                    session.edit("file.txt");
-                }
-                let was_killed = match event {
-                    // It ends as if nothing had happened at its start.
-                    "SessionStart" => {
-                        let was_killed = session.call_with_fault(event, &fault);
-                        session.ask("Survive whatever comes");
-                        session.edit("file.txt");
-                        session.end();
-                        was_killed
-                    }
+    // Mostly waiting for processes, so all at once.
+    let killed: Vec<&str> = std::thread::scope(|scope| {
+        let events = ["SessionStart", "Stop", "SessionEnd", "sweep"];
+        let threads: Vec<_> = events.into_iter().map(|event| scope.spawn(move || kill_in_hook(event))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    for point in ["checkpoint.noted", "checkpoint.recorded", "checkpoint.created", "lock.taken", "process.started"] {
+        assert!(killed.contains(&point), "no hook passes {point}");
+    }
+    eprintln!("{} hooks killed", killed.len());
+}
+
+/// At every point that a hook or its child passes at this event. Gives back the points.
+fn kill_in_hook(event: &str) -> Vec<&'static str> {
+    let mut killed = Vec::new();
+    for point in POINTS {
+        for nth in 1..100 {
+            let case = format!("{event} killed at {point}:{nth}");
+            let fault = format!("{point}:{nth}");
+            let world = World::with_git();
+            let session = Session::dying(&world, "aaaa-1");
+            let work = || {
+                session.ask("Survive whatever comes");
+                session.edit("file.txt");
+            };
+            let was_killed = if event == "SessionStart" {
+                // It ends as if nothing had happened at its start.
+                let was_killed = session.call_with_fault(event, &fault);
+                work();
+                session.end();
+                was_killed
+            } else {
+                session.start("startup");
+                work();
+                match event {
                     "sweep" => Session::dying(&world, "bbbb-2").call_with_fault("SessionStart", &fault),
                     _ => session.call_with_fault(event, &fault),
-                };
-                let told = Session::dying(&world, "cccc-3").start("startup");
-                assert!(told.contains("- Survive whatever comes (derived)"), "{case}: {told}");
-                assert_handed_over_once(&world, &case);
-                if !was_killed {
-                    break;
                 }
-                *killed.entry(*point).or_insert(0) += 1;
+            };
+            let told = Session::dying(&world, "cccc-3").start("startup");
+            assert!(told.contains("- Survive whatever comes (derived)"), "{case}: {told}");
+            assert_handed_over_once(&world, &case);
+            if !was_killed {
+                break;
             }
+            killed.push(*point);
         }
     }
-    for point in ["checkpoint.noted", "checkpoint.recorded", "checkpoint.created", "lock.taken", "process.started"] {
-        assert!(killed.contains_key(point), "no hook passes {point}");
-    }
-    eprintln!("hooks killed: {killed:?}");
+    killed
 }
 
 #[track_caller]

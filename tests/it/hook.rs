@@ -399,6 +399,47 @@ fn what_the_agent_says_itself_is_not_said_again_by_its_hook() {
     assert_eq!(runs(&world).len(), 2);
 }
 
+/// A fork begins with a copy of its parent, which the parent hands over itself.
+#[test]
+fn a_fork_hands_over_only_its_own_part() {
+    let world = World::with_git();
+    let fork = Session::of(&world, "aaaa-1");
+    fork.ask("What the parent was asked");
+    fork.start("fork");
+    fork.ask("What the fork was asked");
+    fork.end();
+    let latest = world.read(".agent-history/LATEST.md");
+    assert!(latest.contains("What the fork was asked") && !latest.contains("What the parent"), "{latest}");
+}
+
+/// Codex keeps the sessions of its terminal interface in a server: whether that lives says nothing about them.
+#[test]
+fn a_session_in_a_server_is_over_when_it_has_been_silent_for_a_while() {
+    let world = World::with_git();
+    let id = "01a1e309-8a63-7661-a887-d8397e85dca2";
+    let path = world.home().join(".codex/sessions/2026/11/15").join(format!("rollout-2026-11-15T10-00-00-{id}.jsonl"));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let record =
+        |kind: &str, payload: Value| json!({ "timestamp": "2026-11-15T10:00:00Z", "type": kind, "payload": payload });
+    let said = json!([{ "type": "input_text", "text": "Asked in a terminal" }]);
+    let lines = [
+        record("session_meta", json!({ "id": id, "cwd": world.root().canonicalize().unwrap(), "source": "cli" })),
+        record("response_item", json!({ "type": "message", "role": "user", "content": said })),
+    ];
+    std::fs::write(&path, lines.map(|line| format!("{line}\n")).concat()).unwrap();
+    let payload = json!({ "session_id": id, "transcript_path": path, "cwd": world.root(), "source": "startup",
+        "hook_event_name": "SessionStart" });
+    let mut server = world.clean("timeout");
+    server.args(["60", "sh", "-c", &format!("{BINARY} hook --agent codex; true"), "app-server"]);
+    feed(&mut server, payload.to_string().as_bytes()).expect(0);
+    let told = Session::of(&world, "bbbb-2").start("startup");
+    assert!(!told.contains("Asked in a terminal"), "it was written to just now: {told}");
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(11 * 60);
+    std::fs::File::options().append(true).open(&path).unwrap().set_modified(long_ago).unwrap();
+    let told = Session::of(&world, "cccc-3").start("startup");
+    assert!(told.contains("Asked in a terminal") && told.contains("by codex"), "{told}");
+}
+
 #[test]
 fn how_much_is_told_depends_on_why_the_session_starts() {
     let world = World::with_git();
