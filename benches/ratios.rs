@@ -84,17 +84,24 @@ fn durable(path: &Path) -> rusqlite::Connection {
 struct Side {
     name: String,
     command: Box<dyn Fn() -> Command>,
+    /// What it reads.
+    input: Option<PathBuf>,
     after: Box<dyn Fn()>,
     times: Vec<Duration>,
 }
 
 fn side(name: &str, command: impl Fn() -> Command + 'static) -> Side {
-    Side { name: name.to_owned(), command: Box::new(command), after: Box::new(|| ()), times: Vec::new() }
+    Side { name: name.to_owned(), command: Box::new(command), input: None, after: Box::new(|| ()), times: Vec::new() }
 }
 
 impl Side {
     fn after(mut self, after: impl Fn() + 'static) -> Side {
         self.after = Box::new(after);
+        self
+    }
+
+    fn input(mut self, file: &Path) -> Side {
+        self.input = Some(file.to_path_buf());
         self
     }
 
@@ -110,7 +117,8 @@ fn race(title: &str, rounds: usize, mut sides: Vec<Side>) {
     for round in 0..=rounds {
         for side in &mut sides {
             let mut command = (side.command)();
-            command.stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::null());
+            let input = side.input.as_ref().map_or_else(Stdio::null, |path| std::fs::File::open(path).unwrap().into());
+            command.stdout(Stdio::null()).stderr(Stdio::null()).stdin(input);
             let start = Instant::now();
             command.status().unwrap();
             let took = start.elapsed();
@@ -179,6 +187,7 @@ fn compare() {
         ("history", history),
         ("handoffs", handoffs),
         ("secrets", secrets),
+        ("hook", hook),
     ];
     for (name, run) in all {
         if named.is_empty() || named.iter().any(|wanted| wanted == name) {
@@ -523,4 +532,81 @@ fn fill(world: &World, size: usize) {
         std::fs::write(sessions.join(format!("s{n:06}.md")), text.replace(&id, &format!("s{n:06}"))).unwrap();
     }
     world.run(&["history", "close", "--status", "BLOCKED"]);
+}
+
+/// What an agent waits for at the start and at the end of a session, where there were few and where there were many before:
+/// archives, transcripts, and rows of the checkpoint.
+fn hook() {
+    let mut starts = vec![side("a process that does nothing", floor_command(vec!["trivial".to_owned()]))];
+    let mut ends = vec![side("a process that does nothing", floor_command(vec!["trivial".to_owned()]))];
+    for size in [10, 20_000] {
+        let world: &'static World = Box::leak(Box::new(World::new("")));
+        std::fs::remove_file(world.path().join("handover.toml")).unwrap();
+        let git = |arguments: &[&str]| {
+            let user = ["-c", "user.name=t", "-c", "user.email=t@localhost"];
+            Command::new("git").args(user).args(arguments).current_dir(world.path()).status().unwrap();
+        };
+        git(&["init", "--quiet"]);
+        git(&["commit", "--quiet", "--allow-empty", "-m", "Begin"]);
+        fill(world, size);
+        world.run(&["run", "--note", "n"]);
+        let root = world.path().canonicalize().unwrap().display().to_string();
+        let name: String = root.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let transcripts = world.path().join(".claude/projects").join(name);
+        std::fs::create_dir_all(&transcripts).unwrap();
+        let asked = move |id: &str, text: &str| {
+            format!(
+                "{{\"type\":\"user\",\"sessionId\":\"{id}\",\"cwd\":\"{root}\",\"message\":{{\"content\":\"{text}\"}}}}\n"
+            )
+        };
+        let database = rusqlite::Connection::open(world.path().join(".agent-handover/checkpoint.db")).unwrap();
+        database.execute_batch("BEGIN").unwrap();
+        for n in 0..size {
+            let id = format!("old-{n:06}");
+            std::fs::write(transcripts.join(format!("{id}.jsonl")), asked(&id, "an old request")).unwrap();
+            let sql = "INSERT INTO session (agent, id, transcript, process, started_at, seen_at, handed_over, is_over)
+                       VALUES ('claude-code', ?1, '', '', ?2, ?2, 1000000, 1)";
+            database.execute(sql, [&id, "2026-01-01T00:00:00.000Z"]).unwrap();
+        }
+        database.execute_batch("COMMIT").unwrap();
+        drop(database);
+
+        // Another session each time: the same one is not told the same twice at once.
+        let payload = world.path().join("start.json");
+        let number = std::cell::Cell::new(0);
+        let (file, path) = (payload.clone(), world.path());
+        let next = move || {
+            number.set(number.get() + 1);
+            let (n, cwd) = (number.get(), path.display());
+            let text = format!(
+                "{{\"session_id\":\"n-{n}\",\"hook_event_name\":\"SessionStart\",\"source\":\"startup\",\"cwd\":\"{cwd}\"}}"
+            );
+            std::fs::write(&file, text).unwrap();
+        };
+        next();
+        let start = world.command(&["hook", "--agent", "codex"]);
+        starts.push(side(&format!("session start after {size} sessions"), start).input(&payload).after(next));
+
+        let payload = world.path().join("end.json");
+        let transcript = transcripts.join("this-one.jsonl");
+        let text = format!(
+            "{{\"session_id\":\"this-one\",\"hook_event_name\":\"SessionEnd\",\"cwd\":\"{}\",\"transcript_path\":\"{}\"}}",
+            world.path().display(),
+            transcript.display()
+        );
+        std::fs::write(&payload, text).unwrap();
+        let idle = world.command(&["check"]);
+        let ask = move || {
+            while idle().stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().code() == Some(4) {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let mut file = std::fs::File::options().create(true).append(true).open(&transcript).unwrap();
+            std::io::Write::write_all(&mut file, asked("this-one", "one thing more").as_bytes()).unwrap();
+        };
+        ask();
+        let end = world.command(&["hook", "--agent", "claude-code"]);
+        ends.push(side(&format!("session end after {size} sessions"), end).input(&payload).after(ask));
+    }
+    race("hook at session start (aim: the last two within 2x of each other)", 40, starts);
+    race("hook at session end (aim: the last two within 2x of each other)", 40, ends);
 }

@@ -22,6 +22,8 @@
 //! | 3 | [`agents`] | each coding agent's files, payloads and answers |
 //! | 4 | [`steps`] | every step kind, one file each |
 //! | 5 | [`engine`] | plan, queue, resume, runner, events |
+//! | 6 | [`warmup`] | what a new session reads, cut to a budget |
+//! | 7 | [`hook`] | what agents call at the start and end of their sessions |
 //! | 8 | [`cli`] | arguments, one call, one rendering |
 //!
 //! A program that wants to hand over by itself needs four calls: [`project::Project::open`],
@@ -43,8 +45,10 @@ pub mod git;
 pub mod guard;
 pub mod handoff;
 pub mod history;
+pub mod hook;
 pub mod memory;
 pub mod project;
 pub mod publish;
 pub mod steps;
 pub mod transcript;
+pub mod warmup;

@@ -6,7 +6,7 @@ use crate::base::{env, fs};
 use crate::config::{self, Config, KindReader};
 use crate::error::{Error, Result};
 use crate::git;
-use crate::guard::Brake;
+use crate::guard::{Brake, consent};
 
 const STATE_DIR: &str = ".agent-handover";
 const DATABASE: &str = "checkpoint.db";
@@ -72,6 +72,28 @@ impl Project {
     /// Stops at the project's PAUSE files and at those in the home directory, which stop every project.
     pub fn brake(&self) -> Brake {
         brake(self.pause_files.clone())
+    }
+
+    /// Whether what runs by itself may do all that the config says. Without a config there is nothing to allow.
+    pub fn is_allowed(&self) -> bool {
+        self.config.source().is_none_or(|(file, text)| consent::is_allowed(file, text))
+    }
+
+    /// The places that the config puts outside of the project, where nothing is written before it is allowed.
+    pub fn outside(&self) -> Vec<&'static str> {
+        let memory = place(&self.root, &self.config.memory_dir);
+        let history = place(&self.root, &self.config.history_dir);
+        let is_outside = |path: &Path| {
+            let real = fs::resolve(path).unwrap_or_else(|_| path.to_path_buf());
+            !real.starts_with(fs::resolve(&self.root).unwrap_or_else(|_| self.root.clone()))
+        };
+        let places = [
+            ("memory_dir", memory.ok()),
+            ("history_dir", history.ok()),
+            ("state_dir", Some(self.state.clone())),
+            ("checkpoint", Some(self.checkpoint.clone())),
+        ];
+        places.into_iter().filter(|(_, path)| path.as_deref().is_none_or(is_outside)).map(|(name, _)| name).collect()
     }
 
     /// The lock of the checkpoint, beside it: `lock`, or for a database of another name one of that name.

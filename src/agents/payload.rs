@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{AGENTS, Agent, agents_md, claude_code, cline, codex, copilot, cursor, gemini, opencode};
 use crate::base::text;
@@ -122,6 +122,30 @@ pub fn recognise(stdin: &[u8], argv_agent: Option<&str>, env: &dyn Fn(&str) -> O
         event,
         problems,
     }
+}
+
+/// What this agent would send at this event, as far as it matters to us.
+pub fn sample(agent: &Agent, name: &str, event: &Event, cwd: &Path, source: Option<&str>) -> Value {
+    let (session, cwd) = ("simulated-session", cwd.to_string_lossy());
+    let mut payload = match agent.name {
+        "cursor" => json!({ "conversation_id": session, "cursor_version": "0", "workspace_roots": [cwd] }),
+        "cline" => json!({ "taskId": session, "clineVersion": "0", "hookName": name, "workspaceRoots": [cwd] }),
+        "copilot" => json!({ "sessionId": session, "cwd": cwd, "timestamp": 0 }),
+        "opencode" => json!({ "agent": "opencode", "event": name, "session_id": session, "cwd": cwd }),
+        _ => json!({ "session_id": session, "cwd": cwd }),
+    };
+    if !matches!(agent.name, "cline" | "copilot" | "opencode") {
+        payload["hook_event_name"] = name.into();
+    }
+    match event {
+        Event::SessionStart => payload["source"] = source.unwrap_or("startup").into(),
+        Event::TurnEnd => payload["stop_hook_active"] = false.into(),
+        Event::BeforeCompaction => payload["trigger"] = "auto".into(),
+        Event::SessionEnd => payload["reason"] = "other".into(),
+        Event::PromptSubmitted => payload["prompt"] = "a question".into(),
+        Event::Unknown(_) => {}
+    }
+    payload
 }
 
 /// By the agent's own variable: one that starts another hands its variables down.

@@ -29,6 +29,9 @@ pub const ATTEMPT: &str = "AGENT_HANDOVER_ATTEMPT";
 /// The project of such a child.
 pub const ROOT: &str = "AGENT_HANDOVER_ROOT";
 
+/// Set for every process that we start: an agent among them, and its hooks, are not to hand over once more.
+pub const CHILD: &str = "AGENT_HANDOVER_CHILD";
+
 /// Pins for tests. They change nothing unless set.
 pub const TEST_NOW: &str = "AGENT_HANDOVER_TEST_NOW";
 pub const TEST_IDS: &str = "AGENT_HANDOVER_TEST_IDS";
@@ -46,6 +49,7 @@ pub const VARIABLES: &[Variable] = &[
     Variable { name: AGENT, help: "the agent that ran the session, as `--agent`" },
     Variable { name: WAIT, help: "how long `run` waits for another run, as `--wait`" },
     Variable { name: PASSPHRASE, help: "opens and, with `--encrypt`, closes encrypted bundles" },
+    Variable { name: CHILD, help: "if set, hooks do nothing; it is, for every process that a handover starts" },
     Variable { name: LOG, help: "`debug` prints each decision to stderr, for developers" },
     Variable { name: CLAUDE_CONFIG_DIR, help: "where Claude Code keeps its transcripts, if not in `~/.claude`" },
     Variable { name: CODEX_HOME, help: "where Codex keeps its transcripts, if not in `~/.codex`" },

@@ -16,6 +16,7 @@ pub const POINTS: &[&str] = &[
     "lock.taken",
     "queue.empty",
     "checkpoint.created",
+    "checkpoint.noted",
     "checkpoint.recorded",
     "checkpoint.intended",
     "checkpoint.settled",

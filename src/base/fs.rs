@@ -243,7 +243,8 @@ fn create_levels(path: &Path, mode: u32) -> Result<()> {
             Ok(())
         }
         Err(_) if path.is_dir() => Ok(()),
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+        // Some file systems say so although the directory above is there.
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound && !parent(path).is_dir() => {
             create_levels(parent(path), 0o777)?;
             create_levels(path, mode)
         }
@@ -344,6 +345,20 @@ pub fn open_private(path: &Path) -> Result<File> {
         .custom_flags(NO_FOLLOW)
         .open(path)
         .map_err(|cause| Error::io("open", path, cause))
+}
+
+/// Adds a line to a log that only this user can read, not waiting for the disk. One that has grown beyond `most` bytes is
+/// moved aside first, over what was moved aside before.
+pub fn append_to_log(path: &Path, line: &str, most: u64) -> Result<()> {
+    let mut file = open_private(path)?;
+    if file.metadata().is_ok_and(|about| about.len() > most) {
+        let mut aside = path.as_os_str().to_owned();
+        aside.push(".1");
+        fs::rename(path, aside).map_err(|cause| Error::io("move", path, cause))?;
+        file = open_private(path)?;
+    }
+    // In one write, so that lines of several processes do not mix.
+    file.write_all(format!("{line}\n").as_bytes()).map_err(|cause| Error::io("write", path, cause))
 }
 
 /// Makes an empty file that only this user can read, unless something is there.
@@ -470,6 +485,13 @@ pub fn names_beginning(directory: &Path, beginning: &str) -> Result<Vec<String>>
 pub fn is_at_least_as_new(one: &Path, other: &Path) -> bool {
     let changed = |path: &Path| fs::metadata(path).and_then(|about| about.modified());
     changed(one).is_ok_and(|one| changed(other).is_ok_and(|other| one >= other))
+}
+
+/// The names in a directory in any order; `None` if there are more than `most`, which is found out without reading them all.
+pub fn names_at_most(directory: &Path, most: usize) -> Option<Vec<String>> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(most.saturating_add(1));
+    let names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    (names.len() <= most).then_some(names)
 }
 
 /// How many names in a directory end like this.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-use super::{fault, signals};
+use super::{env, fault, signals};
 use crate::error::{Category, Error, Result};
 
 /// How long a group may take to leave after SIGTERM before it gets SIGKILL.
@@ -35,7 +35,7 @@ impl Job {
         let path = Path::new(program);
         let is_relative = path.is_relative() && path.components().count() > 1;
         let program = if is_relative { self.directory.join(path).into_os_string() } else { program.clone() };
-        let mut expression = duct::cmd(program, arguments).dir(&self.directory).unchecked();
+        let mut expression = duct::cmd(program, arguments).dir(&self.directory).unchecked().env(env::CHILD, "1");
         for name in &self.env_remove {
             expression = expression.env_remove(name);
         }
@@ -285,6 +285,65 @@ fn stat(pid: i32) -> Option<Stat> {
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();
     let is_zombie = matches!(fields.next()?, "Z" | "X");
     Some(Stat { is_zombie, group: fields.nth(1)?.parse().ok()? })
+}
+
+/// A process above this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ancestor {
+    /// The name of its program, cut by the system after fifteen characters.
+    pub name: String,
+    pub identity: Identity,
+}
+
+/// One process and no other, also after its number is given to another and after a reboot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity(String);
+
+impl Identity {
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The processes above this one, the nearest first. Only systems with `/proc` can answer; elsewhere there are none.
+pub fn ancestors() -> Vec<Ancestor> {
+    const MOST: usize = 16;
+    let mut found = Vec::new();
+    let mut pid = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
+    while pid > 1 && found.len() < MOST {
+        let Some((name, parent, identity)) = about(pid) else { break };
+        found.push(Ancestor { name, identity });
+        pid = parent;
+    }
+    found
+}
+
+/// Whether the process with this identity still runs; `None` if this system cannot say.
+pub fn is_alive(identity: &str) -> Option<bool> {
+    boot()?;
+    let pid = identity.split(' ').next().and_then(|pid| pid.parse().ok())?;
+    Some(about(pid).is_some_and(|(_, _, now)| now.0 == identity))
+}
+
+/// How a process was called.
+pub fn arguments(identity: &Identity) -> Vec<String> {
+    let pid = identity.0.split(' ').next().unwrap_or_default();
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+fn boot() -> Option<String> {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned())
+}
+
+/// Name, parent and identity of a process that is not a zombie.
+fn about(pid: i32) -> Option<(String, i32, Identity)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (before, after) = text.rsplit_once(')')?;
+    let name = before.split_once('(')?.1.to_owned();
+    let fields: Vec<&str> = after.split_whitespace().collect();
+    let (state, parent, start) = (fields.first()?, fields.get(1)?.parse().ok()?, fields.get(19)?);
+    (!matches!(*state, "Z" | "X")).then(|| Some((name, parent, Identity(format!("{pid} {start} {}", boot()?)))))?
 }
 
 /// Ends what is left of a process started with these variables in its environment, wherever it has gone since.

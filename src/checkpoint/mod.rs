@@ -2,6 +2,7 @@
 
 pub mod python;
 mod schema;
+mod session;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,11 +10,15 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 
+pub use session::{Handed, Seen, Session};
+
 use crate::base::{fault, fs, signals};
 use crate::error::{Category, Error, Result};
 
 /// How long a writer waits for another writer; each holds the database for one small transaction.
 const WRITER_WAIT: Duration = Duration::from_secs(20);
+/// How long one waits that an agent waits for.
+const SHORT_WAIT: Duration = Duration::from_millis(400);
 /// A reader only ever meets a lock while the file of a killed process is being recovered.
 const READER_WAIT: Duration = Duration::from_millis(200);
 /// A log longer than this is folded into the file when a run completes.
@@ -76,6 +81,8 @@ pub struct NewRun<'a> {
     pub inputs: &'a str,
     /// Name and kind of each step, in order.
     pub steps: Vec<(&'a str, &'a str)>,
+    /// The agent's session that is handed over by it, as far as it is known.
+    pub handed: Option<&'a Handed>,
 }
 
 #[derive(Clone, Debug)]
@@ -141,6 +148,13 @@ pub enum Next<'a> {
     Rest,
 }
 
+/// How long another writer is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    Long,
+    Short,
+}
+
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
@@ -152,6 +166,15 @@ pub struct Store {
 impl Store {
     /// For writing; creates the file if it is not there.
     pub fn open(path: &Path) -> Result<Store> {
+        Store::open_with(path, Patience::Long)
+    }
+
+    /// The same for who must not be kept waiting.
+    pub fn open_briefly(path: &Path) -> Result<Store> {
+        Store::open_with(path, Patience::Short)
+    }
+
+    fn open_with(path: &Path, patience: Patience) -> Result<Store> {
         // Created by us first, because SQLite would let everybody read it.
         fs::create_private_if_absent(path)?;
         fs::refuse_what_is_no_file(path)?;
@@ -159,7 +182,7 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(|cause| explain(path, cause))?;
         let mut store = Store { connection, path: path.to_path_buf(), scratch: None };
-        store.prepare().map_err(|cause| explain(path, cause))?;
+        store.prepare(patience).map_err(|cause| explain(path, cause))?;
         let version = store.version()?;
         if version < schema::newest() {
             schema::migrate(&mut store.connection).map_err(|cause| explain(path, cause))?;
@@ -175,8 +198,11 @@ impl Store {
         Ok(store)
     }
 
-    fn prepare(&mut self) -> rusqlite::Result<()> {
-        self.connection.busy_handler(Some(wait_for_writer))?;
+    fn prepare(&mut self, patience: Patience) -> rusqlite::Result<()> {
+        match patience {
+            Patience::Long => self.connection.busy_handler(Some(wait_for_writer))?,
+            Patience::Short => self.connection.busy_timeout(SHORT_WAIT)?,
+        }
         // The last connection would otherwise fold the log into the file on closing, at four more fsyncs.
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         // Instead it is folded in when a run completes, if it has grown (see `tidy`); or in a long run once in a while, because
@@ -281,6 +307,12 @@ impl Store {
     /// The first step of every handover: from here nothing can be lost.
     pub fn record(&mut self, run: &NewRun<'_>, others: Others) -> Result<i64> {
         let seq = self.write(|transaction| {
+            // What another process handed over meanwhile is not handed over twice.
+            if let Some(handed) = run.handed
+                && !handed.write(transaction, run.id, run.recorded_at)?
+            {
+                return Ok(None);
+            }
             if others == Others::GiveUp {
                 let sql = "UPDATE run SET status = 'abandoned', finished_at = ?1 WHERE status = 'unfinished'";
                 transaction.execute(sql, [run.recorded_at])?;
@@ -296,10 +328,10 @@ impl Store {
             for (position, (name, kind)) in run.steps.iter().enumerate() {
                 insert.execute(params![seq, position as i64, name, kind])?;
             }
-            Ok(seq)
+            Ok(Some(seq))
         })?;
         fault::at("checkpoint.recorded");
-        Ok(seq)
+        seq.ok_or_else(|| Error::new(Category::Busy, session::HANDED_OVER))
     }
 
     /// Records how steps ended, if any did, together with what comes next.
@@ -625,6 +657,7 @@ mod tests {
                     plan: "{}",
                     inputs: "{\"note\":\"n\"}",
                     steps: vec![("note", "note"), ("state", "state")],
+                    handed: None,
                 },
                 Others::Keep,
             )

@@ -3,7 +3,8 @@
 //! `run` is the queue: `seq` is its order. `plan` and `inputs` are what a resume needs and nothing else, so they
 //! go when a run completes; from then on the files are the truth. `step` is the journal of one run. A step is
 //! `intended` before it acts, so a step found `intended` was being acted on when the process ended; `error`
-//! beside it says that the end was recorded (a signal, PAUSE), its absence that the process died.
+//! beside it says that the end was recorded (a signal, PAUSE), its absence that the process died. `session` is what hooks
+//! have seen of agents' sessions: how much of each was handed over, and whether there may be more.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -11,7 +12,8 @@ use rusqlite::{Connection, TransactionBehavior};
 pub const APPLICATION_ID: i32 = 0x4148_4f56;
 
 /// Append only: the position of an entry is the version it leads to.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE run (
         seq         INTEGER PRIMARY KEY AUTOINCREMENT,
         id          TEXT NOT NULL UNIQUE,
@@ -42,7 +44,30 @@ const MIGRATIONS: &[&str] = &["
         error       TEXT,
         PRIMARY KEY (run, position)
     ) STRICT, WITHOUT ROWID;
-"];
+",
+    "
+    CREATE TABLE session (
+        seq         INTEGER PRIMARY KEY AUTOINCREMENT,
+        agent       TEXT NOT NULL,
+        id          TEXT NOT NULL,
+        transcript  TEXT NOT NULL,
+        process     TEXT NOT NULL,
+        started_at  TEXT NOT NULL,
+        seen_at     TEXT NOT NULL,
+        seen        INTEGER NOT NULL DEFAULT 0,
+        handed_over INTEGER NOT NULL DEFAULT 0,
+        turns       INTEGER NOT NULL DEFAULT 0,
+        asked       TEXT NOT NULL DEFAULT '',
+        said        TEXT NOT NULL DEFAULT '',
+        warmed      TEXT NOT NULL DEFAULT '',
+        swept_at    TEXT NOT NULL DEFAULT '',
+        is_over     INTEGER NOT NULL DEFAULT 0,
+        run         TEXT NOT NULL DEFAULT '',
+        UNIQUE (agent, id)
+    ) STRICT;
+    CREATE INDEX session_open ON session (seq) WHERE is_over = 0;
+",
+];
 
 /// The version this program writes.
 pub fn newest() -> i32 {

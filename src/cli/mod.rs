@@ -5,7 +5,9 @@ mod ask;
 mod check;
 mod compact;
 mod deliver;
+mod doctor;
 mod history;
+mod hook;
 mod init;
 mod install;
 mod keygen;
@@ -19,6 +21,7 @@ mod summarize;
 mod table;
 mod trust;
 mod ui;
+mod warmup;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -73,6 +76,9 @@ enum Command {
     Summarize(summarize::Summarize),
     Keygen(keygen::Keygen),
     Trust(trust::Trust),
+    Warmup(warmup::Warmup),
+    Hook(hook::Hook),
+    Doctor(doctor::Doctor),
 }
 
 /// What every command is given.
@@ -94,15 +100,23 @@ impl Context<'_> {
 }
 
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    std::panic::set_hook(Box::new(|panic| {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let is_hook = hook::is_meant(&arguments);
+    let code = execute(arguments, is_hook);
+    // Agents take a failure for a wish to block them.
+    if is_hook { ExitCode::SUCCESS } else { code }
+}
+
+fn execute(arguments: Vec<OsString>, is_hook: bool) -> ExitCode {
+    std::panic::set_hook(Box::new(move |panic| {
         let ui = Ui::new(Color::Auto, false);
         ui.error(&format!("agent-handover {} has a bug: {panic}", env!("CARGO_PKG_VERSION")));
         ui.hint("please report it with the command you ran; what was recorded is safe and can be resumed");
-        std::process::exit(i32::from(Category::Bug.exit_code()));
+        std::process::exit(if is_hook { 0 } else { i32::from(Category::Bug.exit_code()) });
     }));
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, is_hook),
     };
     let mut ui = Ui::new(cli.global.color, cli.global.quiet);
     crate::base::signals::survive_file_limits();
@@ -112,6 +126,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         let error = Error::new(Category::Io, "the current directory cannot be read").cause(cause);
         error.hint("it may have been deleted: `cd` to a directory that is there")
     });
+    // An agent says itself where it is.
+    let cwd = if is_hook { Ok(cwd.unwrap_or_default()) } else { cwd };
     let result = cwd.and_then(|cwd| {
         let mut context = Context { cwd, config: cli.global.config, ui: &mut ui };
         cli.command.execute(&mut context)
@@ -159,6 +175,9 @@ impl Command {
             Command::Summarize(command) => command.execute(context),
             Command::Keygen(command) => command.execute(context),
             Command::Trust(command) => command.execute(context),
+            Command::Warmup(command) => command.execute(context),
+            Command::Hook(command) => command.execute(context),
+            Command::Doctor(command) => command.execute(context),
         }
     }
 
@@ -175,6 +194,8 @@ impl Command {
             Command::Summarize(command) if command.json => Json::Document,
             Command::Keygen(command) if command.json => Json::Document,
             Command::Trust(command) if command.json => Json::Document,
+            Command::Warmup(command) if command.json() => Json::Document,
+            Command::Doctor(command) if command.json => Json::Document,
             _ => Json::No,
         }
     }
@@ -189,8 +210,12 @@ enum Json {
 }
 
 /// Wrong usage is never 2: that is an answer of `check`, and agents take it as "block".
-fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
+fn usage(error: &clap::Error, is_hook: bool) -> ExitCode {
+    match is_hook && error.exit_code() == 0 {
+        // Help for a hook goes to who reads it, and not into a session.
+        true => Ui::new(Color::Auto, false).styled(&error.to_string()),
+        false => drop(error.print()),
+    }
     match error.kind() {
         clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => ExitCode::SUCCESS,
         _ => ExitCode::from(Category::Usage.exit_code()),

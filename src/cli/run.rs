@@ -17,6 +17,7 @@ use crate::checkpoint::{StepState, Store};
 use crate::engine::{self, Drained, Event, Goal, Recorded, Request, Whose};
 use crate::error::{Category, Error, Result};
 use crate::guard::{Stop, secrets};
+use crate::hook;
 use crate::project::Project;
 use crate::transcript::Source;
 
@@ -136,7 +137,7 @@ impl Run {
         teller.recorded(&recorded);
         if self.detach {
             drop(store);
-            let detached = engine::detach(&project, &recorded, lock, child);
+            let detached = engine::detach(&project, &recorded.id, lock, child);
             return teller.detached(detached, &recorded);
         }
         let goal = Goal::Run(recorded.seq);
@@ -165,7 +166,7 @@ impl Run {
                 None
             };
             let mut store = Store::open(&project.checkpoint)?;
-            let recorded = engine::record(project, &mut store, request)?;
+            let recorded = record_with_session(project, &mut store, request)?;
             return Ok((store, recorded, lock));
         }
         let restarted = engine::restart(project, request, wait)?;
@@ -216,7 +217,22 @@ impl Run {
             no_push: self.no_push,
             only_publish: false,
             unattended: self.detach,
+            by_itself: false,
+            handed: None,
+            at: None,
         })
+    }
+}
+
+/// What an agent says in its session is handed over by that: its hook need not say it again in a program's words.
+fn record_with_session(project: &Project, store: &mut Store, request: &Request) -> Result<Recorded> {
+    let says_something = request.note.is_some() || request.handoff.is_some();
+    let handed = if says_something { hook::own_session(store) } else { None };
+    let is_of_session = handed.is_some();
+    match engine::record(project, store, &Request { handed, ..request.clone() }) {
+        // Its hook was faster, which is no reason to lose what was said.
+        Err(error) if is_of_session && error.category() == Category::Busy => engine::record(project, store, request),
+        recorded => recorded,
     }
 }
 
@@ -453,7 +469,7 @@ impl Teller<'_> {
 }
 
 /// Progress: one line a step with its duration.
-fn tell(ui: &Ui, event: &Event) {
+pub fn tell(ui: &Ui, event: &Event) {
     match event {
         Event::RunStarted { run, resumed: true } => ui.tell(&format!("resuming handover {run}")),
         Event::RunStarted { run, .. } => ui.tell(&format!("handover {run}")),

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use super::{Recorded, busy};
+use super::busy;
 use crate::base::lock::{self, Lock};
 use crate::base::process::{self, Job};
 use crate::base::{env, fs};
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Starts this program with `arguments` as the process that carries the run out, and gives it the lock as standard
 /// input: at no moment is the lock free. Its output goes to the run's logs.
-pub fn detach(project: &Project, recorded: &Recorded, lock: Option<Lock>, arguments: Vec<OsString>) -> Result<u32> {
+pub fn detach(project: &Project, run: &str, lock: Option<Lock>, arguments: Vec<OsString>) -> Result<u32> {
     if let Some(stop) = project.brake().pressed() {
         return Err(stop.error());
     }
@@ -23,10 +23,10 @@ pub fn detach(project: &Project, recorded: &Recorded, lock: Option<Lock>, argume
     let Some(mut lock) = taken else {
         return Err(busy(lock::owner(&project.lock()).as_ref(), ""));
     };
-    lock.sign(&recorded.id)?;
+    lock.sign(run)?;
     let program =
         std::env::current_exe().map_err(|cause| Error::failed("this program cannot be found").cause(cause))?;
-    let logs = project.log_dir().join(&recorded.id);
+    let logs = project.log_dir().join(run);
     fs::create_log_directory(&logs)?;
     let output = fs::open_private(&logs.join("detached.log"))?;
     let mut argv = vec![program.into_os_string()];

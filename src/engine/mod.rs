@@ -19,7 +19,7 @@ pub use detach::detach;
 pub use event::{Event, Listener, StepEnd};
 pub use plan::Plan;
 pub use preview::{Preview, preview, summarize};
-pub use queue::{Drained, Failure, Goal, Whose, between_runs, drain, work_off};
+pub use queue::{Drained, Failure, Goal, Whose, between_runs, drain, due, work_off, work_off_by_itself};
 pub use resume::DEATHS_TO_PARK;
 pub use runner::keep_out_of_git;
 
@@ -29,7 +29,7 @@ use runner::Inputs;
 
 use crate::base::lock::{self, Lock, Owner};
 use crate::base::{clock, env, fs, ids, process, text};
-use crate::checkpoint::{self, NewRun, Others, Run, StepState, Store};
+use crate::checkpoint::{self, Handed, NewRun, Others, Run, StepState, Store};
 use crate::config::Secrets;
 use crate::error::{Category, Error, Result};
 use crate::facts::Session;
@@ -65,6 +65,12 @@ pub struct Request {
     pub only_publish: bool,
     /// Nobody is there to be asked: take secrets out instead of refusing.
     pub unattended: bool,
+    /// Nobody asked for it either: a config that was not allowed runs no commands and publishes nowhere.
+    pub by_itself: bool,
+    /// The session of an agent that is handed over by it.
+    pub handed: Option<Handed>,
+    /// When it was, if that was earlier.
+    pub at: Option<DateTime<FixedOffset>>,
 }
 
 /// A run that was written down.
@@ -84,7 +90,8 @@ fn session_for(project: &Project, plan: &Plan, request: &Request, base: Option<S
         return Err(Error::usage("no session note: pass note=... (CLI --note) or set [note].session in the config"));
     }
     let head = pin_head(project, plan);
-    let at = clock::now();
+    let now = clock::now();
+    let at = request.at.filter(|at| *at < now).unwrap_or(now);
     let agent = request.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
     Ok(Session {
         run: ids::new_run_id()?,
@@ -143,17 +150,18 @@ struct Prepared {
     memory: String,
     session: Session,
     warnings: Vec<String>,
+    handed: Option<Handed>,
 }
 
 fn prepare(project: &Project, request: &Request, base: Option<String>) -> Result<Prepared> {
-    let mut plan = Plan::of(&project.config);
+    let mut plan = if request.by_itself { Plan::by_itself(&project.config)? } else { Plan::of(&project.config) };
     plan.destination.push &= !request.no_push;
     if request.only_publish {
         plan.steps.retain(|step| step.kind == "publish");
     }
     let mut session = session_for(project, &plan, request, base)?;
-    let policy =
-        Policy { config: project.config.secrets, allowed: &request.allow_secrets, unattended: request.unattended };
+    let secrets = if request.by_itself && !project.is_allowed() { Secrets::Redact } else { project.config.secrets };
+    let policy = Policy { config: secrets, allowed: &request.allow_secrets, unattended: request.unattended };
     let fields = [
         ("note", &mut session.note),
         ("current state", &mut session.state),
@@ -166,7 +174,7 @@ fn prepare(project: &Project, request: &Request, base: Option<String>) -> Result
     let root = fs::resolve(&project.root)?;
     // Relative where it can be, because a project may be moved.
     let memory = memory.strip_prefix(root).unwrap_or(&memory).to_string_lossy().into_owned();
-    Ok(Prepared { plan, memory, session, warnings })
+    Ok(Prepared { plan, memory, session, warnings, handed: request.handed.clone() })
 }
 
 /// Writes the run down. From here on nothing can be lost, whoever holds the lock.
@@ -176,7 +184,7 @@ pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result
 }
 
 fn write_down(store: &mut Store, prepared: Prepared, others: Others) -> Result<Recorded> {
-    let Prepared { plan, memory, session, warnings } = prepared;
+    let Prepared { plan, memory, session, warnings, handed } = prepared;
     let inputs = Inputs {
         note: session.note,
         state: session.state,
@@ -198,6 +206,7 @@ fn write_down(store: &mut Store, prepared: Prepared, others: Others) -> Result<R
         plan: &plan.to_json()?,
         inputs: &inputs,
         steps: plan.steps.iter().map(|step| (step.name.as_str(), step.kind.as_str())).collect(),
+        handed: handed.as_ref(),
     };
     let seq = match store.record(&run, others) {
         Ok(seq) => seq,

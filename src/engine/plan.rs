@@ -6,7 +6,9 @@ use serde_json::Value;
 use crate::config::category::Categories;
 use crate::config::{BackendKind, Config};
 use crate::error::{Error, Result};
+use crate::guard::consent;
 use crate::publish::Destination;
+use crate::steps::{self, Promise};
 
 /// Everything a resume needs besides the inputs. Paths are kept as they were written, so that a project
 /// can be moved between record and resume.
@@ -20,7 +22,7 @@ pub struct Plan {
     pub steps: Vec<Step>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     pub name: String,
     pub kind: String,
@@ -60,13 +62,7 @@ impl Plan {
                 Step::plain("current_state", "state"),
                 Step::plain("publish", "publish"),
             ],
-            None => vec![
-                Step::plain("facts", "collect"),
-                Step::plain("note", "note"),
-                Step::plain("state", "state"),
-                Step::plain("history", "history"),
-                Step::plain("publish", "publish"),
-            ],
+            None => built_in(),
         };
         Plan {
             memory_dir: config.memory_dir.clone(),
@@ -75,6 +71,41 @@ impl Plan {
             categories: config.categories.clone(),
             steps,
         }
+    }
+
+    /// The plan of a run that nobody typed: without consent to the config only what stays in the project's own files. The
+    /// session said nothing itself, so what is known about it is always collected.
+    pub fn by_itself(config: &Config) -> Result<Plan> {
+        let mut plan = Plan::of(config);
+        if config.is_python() {
+            plan.steps = built_in();
+        }
+        if !plan.steps.iter().any(|step| step.kind == "collect") {
+            let names: Vec<&str> = plan.steps.iter().map(|step| step.name.as_str()).collect();
+            let name = ["facts", "collect", "facts-of-hook"].into_iter().find(|name| !names.contains(name));
+            plan.steps.insert(0, Step::plain(name.unwrap_or("collect-facts-of-hook"), "collect"));
+        }
+        if config.source().is_some_and(|(file, text)| !consent::is_allowed(file, text)) {
+            plan.steps.retain(|step| !reaches_out(step));
+            plan.destination = Destination::null();
+        }
+        Ok(plan)
+    }
+
+    /// Whether a run with this plan may be carried out by itself: it stays in the project's own files, or what goes beyond
+    /// is what the allowed config says. A recorded plan may have come with somebody else's repository.
+    pub fn may_run_by_itself(&self, config: &Config) -> bool {
+        let is_allowed = config.source().is_some_and(|(file, text)| consent::is_allowed(file, text));
+        let allowed = is_allowed.then(|| Plan::of(config));
+        let knows = |step: &Step| allowed.as_ref().is_some_and(|plan| plan.steps.contains(step));
+        let is_place = |place: &str| !place.starts_with(['/', '~']);
+        let places_known = allowed
+            .as_ref()
+            .is_some_and(|plan| plan.memory_dir == self.memory_dir && plan.history_dir == self.history_dir);
+        self.steps.iter().all(|step| !reaches_out(step) || knows(step))
+            && (self.destination.backend == "null"
+                || allowed.as_ref().is_some_and(|plan| plan.destination == self.destination))
+            && (is_place(&self.memory_dir) && is_place(&self.history_dir) || places_known)
     }
 
     pub fn to_json(&self) -> Result<String> {
@@ -88,6 +119,17 @@ impl Plan {
                 .hint("it was recorded by another version: update, or give it up with `agent-handover run --abandon`")
         })
     }
+}
+
+fn built_in() -> Vec<Step> {
+    let steps =
+        [("facts", "collect"), ("note", "note"), ("state", "state"), ("history", "history"), ("publish", "publish")];
+    steps.map(|(name, kind)| Step::plain(name, kind)).to_vec()
+}
+
+/// Whether a step does anything beyond the project's own files. One of a kind that is not known here may do anything.
+fn reaches_out(step: &Step) -> bool {
+    steps::kind(&step.kind).is_ok_and(|kind| kind.promise == Promise::AtLeastOnce) || steps::kind(&step.kind).is_err()
 }
 
 fn destination(config: &Config) -> Destination {

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use super::event::{Event, Listener};
+use super::plan::Plan;
 use super::resume::DEATHS_TO_PARK;
 use super::runner::{RunEnd, Runner};
 use crate::base::lock::{self, Lock, Owner};
 use crate::base::{fault, fs, ids};
-use crate::checkpoint::{RunStatus, StepState, Store};
+use crate::checkpoint::{Run, RunStatus, StepState, Store};
 use crate::error::{Error, Result};
 use crate::guard::{Brake, Stop};
 use crate::project::Project;
@@ -22,13 +23,15 @@ pub enum Goal {
     Run(i64),
     /// Everything unfinished, because somebody asked.
     Resume,
+    /// What is unfinished, although nobody asked.
+    Due,
 }
 
 impl Goal {
     fn run(self) -> Option<i64> {
         match self {
             Goal::Run(seq) => Some(seq),
-            Goal::Resume => None,
+            Goal::Resume | Goal::Due => None,
         }
     }
 }
@@ -94,6 +97,27 @@ pub fn work_off(
     listener: &mut Listener<'_>,
 ) -> Result<Drained> {
     work_off_but(project, store, goal, lock, Vec::new(), listener)
+}
+
+/// What is unfinished and may be carried out although nobody asked, and what may not.
+pub fn due(project: &Project, store: &Store) -> Result<(Vec<Run>, Vec<Run>)> {
+    let may_run = |run: &Run| {
+        let plan = store.plan_and_inputs(run.seq).and_then(|(plan, _)| Plan::from_json(&plan));
+        plan.is_ok_and(|plan| plan.may_run_by_itself(&project.config))
+    };
+    Ok(store.unfinished(DEATHS_TO_PARK)?.into_iter().partition(may_run))
+}
+
+/// Works off what is due, for nobody in particular. What would need consent is left for who can give it.
+pub fn work_off_by_itself(
+    project: &Project,
+    store: &mut Store,
+    lock: Lock,
+    listener: &mut Listener<'_>,
+) -> Result<Drained> {
+    let (_, left) = due(project, store)?;
+    let left = left.iter().map(|run| run.seq).collect();
+    work_off_but(project, store, Goal::Due, lock, left, listener)
 }
 
 /// Does something that must not happen during a handover, waiting up to `wait` for one that is going on. Who recorded a

@@ -3,6 +3,7 @@
 mod exclude;
 mod parse;
 mod plumbing;
+mod since;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::time::Duration;
 pub use exclude::keep_out;
 pub use parse::{Change, Commit};
 pub use plumbing::{Difference, Tip};
+pub use since::{Relation, is_part_of_id};
 
 use crate::base::process::{self, Captured, Job};
 use crate::error::{Error, Result};

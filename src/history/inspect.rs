@@ -237,6 +237,80 @@ fn wrong_in(handoff: &Handoff) -> Vec<handoff::Wrong> {
     wrong
 }
 
+/// A handoff, and what has become of its session since it was written.
+#[derive(Debug)]
+pub struct Open {
+    pub handoff: Handoff,
+    pub status: String,
+    /// Sessions before it that are not over either, the newest first, as far as they stand near the end of the index.
+    pub earlier: Vec<super::Entry>,
+}
+
+/// Whoever comes next has nothing to do for these.
+pub fn is_over(status: &str) -> bool {
+    matches!(status.to_ascii_uppercase().as_str(), "DONE" | "ABANDONED")
+}
+
+impl History {
+    /// The newest handoff whose session is not over; if all are that can be seen from the end of the index, the newest.
+    /// Does not read all of a long index.
+    pub fn newest_open(&self) -> Result<Option<Open>> {
+        let (head, tail) = fs::read_ends(&self.index_path(), ENDS)?.unwrap_or_default();
+        let (head, tail) = (String::from_utf8_lossy(&head), String::from_utf8_lossy(&tail));
+        let entries = last_entries(&tail);
+        let of = |id: &str| entries.iter().find(|entry| entry.get("session_id") == id);
+        let status = |handoff: &Handoff, entry: Option<&super::Entry>| {
+            let said = entry.map(|entry| entry.get("status")).filter(|status| !status.is_empty());
+            said.unwrap_or_else(|| handoff.text("status")).to_owned()
+        };
+        let latest = match self.read_archive(&self.latest_path()) {
+            Ok(handoff) => Some(handoff),
+            Err(_) if !self.latest_path().exists() => None,
+            Err(error) => return Err(error),
+        };
+        let latest = latest.map(|handoff| {
+            let entry = of(handoff.text("session_id")).cloned();
+            // One that was closed long after others had followed stands further up.
+            let entry = entry.or_else(|| last_entry(&head, handoff.text("session_id")));
+            let status = status(&handoff, entry.as_ref());
+            Open { handoff, status, earlier: Vec::new() }
+        });
+        let mut open: Vec<&super::Entry> = entries.iter().filter(|entry| !is_over(entry.get("status"))).collect();
+        open.reverse();
+        open.sort_by_key(|entry| std::cmp::Reverse(entry.age()));
+        let newest = match latest {
+            Some(latest) if is_over(&latest.status) => {
+                let earlier = open.first().and_then(|entry| {
+                    let handoff = self.read_archive(&self.inside(entry.get("file")).ok()?).ok()?;
+                    Some(Open { status: status(&handoff, Some(entry)), handoff, earlier: Vec::new() })
+                });
+                earlier.or(Some(latest))
+            }
+            latest => latest,
+        };
+        Ok(newest.map(|mut newest| {
+            let superseded: Vec<&str> = entries.iter().map(|entry| entry.get("supersedes")).collect();
+            let id = newest.handoff.text("session_id").to_owned();
+            let is_other =
+                |entry: &&super::Entry| entry.get("session_id") != id && !superseded.contains(&entry.get("session_id"));
+            newest.earlier = open.into_iter().filter(is_other).cloned().collect();
+            newest
+        }))
+    }
+
+    /// The newest rulings that stand until somebody takes them back.
+    pub fn standing(&self) -> Result<Vec<String>> {
+        Ok(decisions::standing(&self.decisions_log()?))
+    }
+}
+
+/// The entries that are whole in the end of an index.
+fn last_entries(tail: &str) -> Vec<super::Entry> {
+    let Some(start) = tail.find("\n  - session_id:") else { return Vec::new() };
+    let entries = format!("sessions:{}\n", tail[start..].trim_end());
+    super::index::Index::parse(&entries).map(|index| index.sessions).unwrap_or_default()
+}
+
 /// What is wrong with the archives: unknown to the index, several of one id, and what was found inside.
 fn check_archives(
     names: &[String],

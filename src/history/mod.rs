@@ -25,7 +25,7 @@ pub use body::{NOTHING, Sections, body};
 pub use catalog::Found;
 pub use import::{Landing, OnConflict};
 pub use index::Entry;
-pub use inspect::{Status, drift};
+pub use inspect::{Open, Status, drift, is_over};
 pub use origin::Origin;
 
 use crate::base::fs::{self, Created, Depth};

@@ -165,7 +165,7 @@ fn status(name: &str) -> Option<TodoStatus> {
 }
 
 /// The directories of all places at or below the root. The naming loses what it replaces, so others may be among them.
-fn candidates(place: &Path, root: &Path) -> Vec<PathBuf> {
+fn candidates(place: &Path, root: &Path, most: usize) -> Option<Vec<PathBuf>> {
     let projects = place.join("projects");
     let name = directory_name(root);
     let mut files = Vec::new();
@@ -173,11 +173,11 @@ fn candidates(place: &Path, root: &Path) -> Vec<PathBuf> {
         let is_below = directory.strip_prefix(&name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
         if is_below {
             let directory = projects.join(directory);
-            let names = fs::names(&directory).unwrap_or_default();
+            let names = fs::names_at_most(&directory, most.checked_sub(files.len())?)?;
             files.extend(names.iter().filter(|name| name.ends_with(".jsonl")).map(|name| directory.join(name)));
         }
     }
-    files
+    Some(files)
 }
 
 /// Every character but ASCII letters and digits becomes a dash.

@@ -244,24 +244,24 @@ fn changed(draft: &mut Draft, id: &str, worked: bool, changes: &Value) {
 }
 
 /// Every session of the last days: only their first record says where they were.
-fn candidates(place: &Path, _root: &Path) -> Vec<PathBuf> {
+fn candidates(place: &Path, _root: &Path, most: usize) -> Option<Vec<PathBuf>> {
     let sessions = place.join("sessions");
     let mut files = Vec::new();
     let mut days = 0;
     for year in below(&sessions) {
         for month in below(&year) {
             for day in below(&month) {
-                let names = fs::names(&day).unwrap_or_default();
+                let names = fs::names_at_most(&day, most.checked_sub(files.len())?)?;
                 let rollouts = names.iter().filter(|name| name.starts_with("rollout-") && name.ends_with(".jsonl"));
                 files.extend(rollouts.map(|name| day.join(name)));
                 days += 1;
                 if days == MAX_DAYS {
-                    return files;
+                    return Some(files);
                 }
             }
         }
     }
-    files
+    Some(files)
 }
 
 /// The directories in a directory, the last first.

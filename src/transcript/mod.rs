@@ -20,10 +20,13 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 use serde_json::Value;
 
-pub use sessions::{SessionFile, sessions};
+pub use sessions::{SessionFile, sessions, sessions_of};
 pub use source::{Source, read};
 
 use draft::Draft;
+
+use crate::base::text;
+use crate::guard::secrets;
 
 /// The first line of what we inject into a session, by which we know it again and do not take it for something said.
 pub const WARMUP_MARKER: &str = "<!-- agent-handover warmup -->";
@@ -38,13 +41,25 @@ pub struct Format {
     is_one: fn(&Value) -> bool,
     /// Adds what a record says.
     take: fn(&mut Draft, &Value),
-    /// The files of sessions that may belong to a project, by what can be told without opening them.
-    candidates: fn(place: &Path, root: &Path) -> Vec<PathBuf>,
+    /// The files of sessions that may belong to a project, by what can be told without opening them; `None` if there are
+    /// more than `most`.
+    candidates: fn(place: &Path, root: &Path, most: usize) -> Option<Vec<PathBuf>>,
     /// The session's id, from its file's name.
     id: fn(&Path) -> Option<String>,
 }
 
 pub const FORMATS: &[Format] = &[claude_code::FORMAT, codex::FORMAT];
+
+/// Whether the sessions of this agent can be read.
+pub fn is_readable(agent: &str) -> bool {
+    FORMATS.iter().any(|format| format.name == agent)
+}
+
+/// What of a text may be kept: without what is private, without secrets, without what no person said. `None` if nothing is left.
+pub fn keepable(said: &str, max: usize) -> Option<String> {
+    let said = said::said(text::cut(said, 64 << 10))?;
+    Some(text::one_line(&secrets::clean(&text::printable(&said)), max)).filter(|line| !line.is_empty())
+}
 
 /// What a session did, as far as its transcript tells.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -27,23 +27,37 @@ pub fn sessions(
     since: Option<SystemTime>,
     belongs: impl Fn(&Path) -> bool,
 ) -> impl Iterator<Item = SessionFile> {
+    sessions_of(root, since, usize::MAX, belongs).1
+}
+
+/// The same for who cannot wait: a format with more than `most` files is left out, and then the answer is not whole.
+pub fn sessions_of(
+    root: &Path,
+    since: Option<SystemTime>,
+    most: usize,
+    belongs: impl Fn(&Path) -> bool,
+) -> (bool, impl Iterator<Item = SessionFile>) {
     let places = FORMATS.iter().filter_map(|format| {
         let (variable, directory) = format.place;
         let place = env::get(variable).map(PathBuf::from).or_else(|| Some(env::home()?.join(directory)))?;
         Some((format, place))
     });
-    sessions_at(places, root, since, belongs)
+    sessions_at(places, root, since, most, belongs)
 }
 
 fn sessions_at(
     places: impl Iterator<Item = (&'static Format, PathBuf)>,
     root: &Path,
     since: Option<SystemTime>,
+    most: usize,
     belongs: impl Fn(&Path) -> bool,
-) -> impl Iterator<Item = SessionFile> {
+) -> (bool, impl Iterator<Item = SessionFile>) {
     let mut found = Vec::new();
+    let mut is_whole = true;
     for (format, place) in places {
-        for path in (format.candidates)(&place, root) {
+        let candidates = (format.candidates)(&place, root, most);
+        is_whole &= candidates.is_some();
+        for path in candidates.unwrap_or_default() {
             let Ok(about) = std::fs::metadata(&path) else { continue };
             let Ok(modified) = about.modified() else { continue };
             if about.is_file() && since.is_none_or(|since| modified > since) {
@@ -52,13 +66,14 @@ fn sessions_at(
         }
     }
     found.sort_by(|a, b| b.3.cmp(&a.3).then_with(|| a.1.cmp(&b.1)));
-    found.into_iter().filter_map(move |(format, path, size, modified)| {
+    let found = found.into_iter().filter_map(move |(format, path, size, modified)| {
         let about = about(format, &path)?;
         let cwd = PathBuf::from(&about.cwd);
         let is_ours = belongs(&cwd);
         let (agent, session, is_subagent) = (format.name, about.session, about.is_subagent);
         is_ours.then_some(SessionFile { agent, path, session, cwd, size, modified, is_subagent })
-    })
+    });
+    (is_whole, found)
 }
 
 /// What the beginning of a file says of its session, up to where it was started.
@@ -110,7 +125,7 @@ mod tests {
         let root = Path::new("/a/b.c");
         let list = |since: Option<SystemTime>| -> Vec<SessionFile> {
             let places = [(&FORMATS[0], place.clone())].into_iter();
-            sessions_at(places, root, since, |cwd| cwd.starts_with(root)).collect()
+            sessions_at(places, root, since, usize::MAX, |cwd| cwd.starts_with(root)).1.collect()
         };
         let all = list(None);
         let ids: Vec<&str> = all.iter().map(|session| session.session.as_str()).collect();

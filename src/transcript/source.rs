@@ -60,6 +60,36 @@ impl Source {
     }
 }
 
+impl Source {
+    /// Whether anything was asked in this part. Looks no further than `most` bytes; `None` if that was not far enough.
+    pub fn asks(&self, most: u64) -> Result<Option<bool>> {
+        let Some(mut file) = open(&self.path)? else { return Ok(Some(false)) };
+        let failed = |cause: io::Error| Error::io("read", &self.path, cause);
+        let mut format = None;
+        let is_unknown = |record| {
+            format = FORMATS.iter().find(|format| (format.is_one)(&record));
+            format.is_none()
+        };
+        head(&mut file, self.end, is_unknown).map_err(failed)?;
+        let Some(format) = format else { return Ok(Some(false)) };
+        let start = line_start(&mut file, self.start.min(self.end)).map_err(failed)?;
+        file.seek(SeekFrom::Start(start)).map_err(failed)?;
+        let mut lines = Lines::of(BufReader::new(file.take(most.min(self.end - start))));
+        let mut draft = Draft::of(format.name);
+        while let Some(line) = lines.next().map_err(failed)? {
+            if let Line::Whole(line) | Line::Unended(line) = line
+                && let Some(record) = lean::parse(line)
+            {
+                (format.take)(&mut draft, &record);
+                if draft.found.requests > 0 {
+                    return Ok(Some(true));
+                }
+            }
+        }
+        Ok((self.end - start <= most).then_some(false))
+    }
+}
+
 /// Reads a transcript from `start` to `end`. `None` if there is no file.
 pub fn read(path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
     let Some(mut file) = open(path)? else { return Ok(None) };

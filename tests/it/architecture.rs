@@ -26,6 +26,7 @@ const RANKS: &[(&str, u32)] = &[
     ("warmup", 6),
     ("score", 6),
     ("report", 6),
+    ("hook", 7),
     ("mcp", 7),
     ("cli", 8),
 ];

@@ -98,4 +98,15 @@ fn git_is_asked_no_more_than_needed() {
     assert_eq!(git(&["pause"]).len(), 0);
     assert_eq!(git(&["unpause"]).len(), 0);
     assert_eq!(git(&["init"]).len(), 1);
+    assert_eq!(git(&["warmup"]).len(), 2, "what is checked out, and what is not committed");
+    world.git(&["-c", "user.name=t", "-c", "user.email=t@example", "commit", "-qm", "x", "--allow-empty"]);
+    for n in 0..20 {
+        world.run(&["memory", "add", "decision", &format!("number {n}")]).expect(0);
+        world.git(&["-c", "user.name=t", "-c", "user.email=t@example", "commit", "-qm", "x", "--allow-empty"]);
+    }
+    // However many commits and branches are in what is remembered.
+    let asked = git(&["warmup"]);
+    let mut verbs: Vec<&str> = asked.iter().filter_map(|line| line.split(' ').nth(2)).collect();
+    verbs.sort_unstable();
+    assert_eq!(verbs, ["diff", "log", "rev-list", "rev-parse", "rev-parse", "status"], "{asked:?}");
 }

@@ -3,6 +3,7 @@
 
 use agent_handover::base::fault::POINTS;
 
+use super::hook::Session;
 use super::support::*;
 
 const KILLED: i32 = 128 + 9;
@@ -174,6 +175,7 @@ fn killed_at_any_point_a_resume_ends_as_if_nothing_had_happened() {
     // What only a first run, or another command, passes is killed in the tests below.
     let by_first_run = [
         "checkpoint.created",
+        "checkpoint.noted",
         "fs.directory",
         "fs.marked",
         "fs.moved",
@@ -678,4 +680,79 @@ fn a_kill_while_giving_up_leaves_no_command_running() {
     let orphan = orphan_of(&world);
     run_with_fault(&world, &["run", "--abandon"], "checkpoint.settled:1").expect(KILLED);
     assert!(is_gone(&orphan));
+}
+
+/// A hook is killed, or the child that carries its run out; the next session finds everything, once.
+#[test]
+fn killed_in_any_hook_a_session_is_handed_over_once() {
+    // Mostly waiting for processes, so all at once.
+    let killed: Vec<&str> = std::thread::scope(|scope| {
+        let events = ["SessionStart", "Stop", "SessionEnd", "sweep"];
+        let threads: Vec<_> = events.into_iter().map(|event| scope.spawn(move || kill_in_hook(event))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    for point in ["checkpoint.noted", "checkpoint.recorded", "checkpoint.created", "lock.taken", "process.started"] {
+        assert!(killed.contains(&point), "no hook passes {point}");
+    }
+    eprintln!("{} hooks killed", killed.len());
+}
+
+/// At every point that a hook or its child passes at this event. Gives back the points.
+fn kill_in_hook(event: &str) -> Vec<&'static str> {
+    let mut killed = Vec::new();
+    for point in POINTS {
+        for nth in 1..100 {
+            let case = format!("{event} killed at {point}:{nth}");
+            let fault = format!("{point}:{nth}");
+            let world = World::with_git();
+            let session = Session::dying(&world, "aaaa-1");
+            let work = || {
+                session.ask("Survive whatever comes");
+                session.edit("file.txt");
+            };
+            let was_killed = if event == "SessionStart" {
+                // It ends as if nothing had happened at its start.
+                let was_killed = session.call_with_fault(event, &fault);
+                work();
+                session.end();
+                was_killed
+            } else {
+                session.start("startup");
+                work();
+                match event {
+                    "sweep" => Session::dying(&world, "bbbb-2").call_with_fault("SessionStart", &fault),
+                    _ => session.call_with_fault(event, &fault),
+                }
+            };
+            let told = Session::dying(&world, "cccc-3").start("startup");
+            assert!(told.contains("- Survive whatever comes (derived)"), "{case}: {told}");
+            assert_handed_over_once(&world, &case);
+            if !was_killed {
+                break;
+            }
+            killed.push(*point);
+        }
+    }
+    killed
+}
+
+#[track_caller]
+fn assert_handed_over_once(world: &World, case: &str) {
+    let tree = world.tree();
+    let archives = tree.keys().filter(|path| path.starts_with(".agent-history/sessions/")).count();
+    assert_eq!(archives, 1, "{case}: {:?}", tree.keys());
+    let notes: usize = tree
+        .iter()
+        .filter(|(path, _)| path.starts_with("memory/layer1/"))
+        .map(|(_, text)| text.matches("Goal as first asked: Survive").count())
+        .sum();
+    assert_eq!(notes, 1, "{case}");
+    let states: Vec<String> = {
+        let database = world.database();
+        let mut rows = database.prepare("SELECT status FROM run").unwrap();
+        rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    assert_eq!(states, ["completed"], "{case}");
+    assert_eq!(world.strays(), [""; 0], "{case}");
+    world.assert_database_is_sound();
 }

@@ -1,0 +1,311 @@
+//! What hooks have seen of agents' sessions, so that each is handed over once and none is forgotten.
+
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+
+use super::Store;
+use crate::base::fault;
+use crate::error::Result;
+
+/// Sessions beyond this many are forgotten, oldest first, once they are over.
+const KEPT_SESSIONS: i64 = 5_000;
+/// The first version of the tables that knows sessions.
+const SINCE_VERSION: i32 = 2;
+/// Why a run was not recorded.
+pub(super) const HANDED_OVER: &str = "another process has handed this session over already";
+
+const COLUMNS: &str = "agent, id, transcript, process, started_at, seen_at, seen, handed_over, turns, asked, said, run";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    pub agent: String,
+    pub id: String,
+    /// Where its agent writes it down; empty if nobody knows.
+    pub transcript: String,
+    /// The process it ran in, by `base::process::Identity`; empty if nobody knows.
+    pub process: String,
+    pub started_at: String,
+    pub seen_at: String,
+    /// How long the transcript was when a hook was last called.
+    pub seen: u64,
+    /// Up to where the transcript was handed over.
+    pub handed_over: u64,
+    /// How many turns have ended since.
+    pub turns: u64,
+    /// What was asked first and what was answered last since, as far as hooks were told.
+    pub asked: String,
+    pub said: String,
+    /// The run that handed it over last.
+    pub run: String,
+}
+
+/// What a hook says about a session. Empty texts say nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    pub agent: String,
+    pub id: String,
+    pub transcript: String,
+    pub process: String,
+    pub at: String,
+    /// How long the transcript is.
+    pub size: u64,
+    pub is_turn_end: bool,
+    pub asked: String,
+    pub said: String,
+    /// What was injected, and why: an answer like it is not given twice at once.
+    pub warmed: String,
+    /// The others were looked after.
+    pub swept: bool,
+    /// Nothing of it is left to hand over.
+    pub is_over: bool,
+    /// What the transcript holds so far is another session's.
+    pub is_copied: bool,
+}
+
+/// A part of a session that a run hands over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Handed {
+    pub agent: String,
+    pub id: String,
+    pub transcript: String,
+    /// Where the part begins and how many turns are in it, as whoever hands it over found it.
+    pub from: u64,
+    pub turns: u64,
+    /// Up to where it goes.
+    pub to: u64,
+    /// More is not expected.
+    pub is_over: bool,
+}
+
+impl Handed {
+    /// `false` if somebody else handed it over since it was looked at.
+    pub(super) fn write(&self, transaction: &Transaction<'_>, run: &str, at: &str) -> rusqlite::Result<bool> {
+        insert(transaction, &self.agent, &self.id, at)?;
+        let changed = transaction.execute(
+            "UPDATE session SET handed_over = max(handed_over, ?4), seen = max(seen, ?4), turns = 0, asked = '', said = '',
+                 is_over = ?5, run = ?6, seen_at = ?7, transcript = CASE ?8 WHEN '' THEN transcript ELSE ?8 END
+             WHERE agent = ?1 AND id = ?2 AND handed_over = ?3 AND turns <= ?9",
+            params![
+                self.agent,
+                self.id,
+                signed(self.from),
+                signed(self.to),
+                self.is_over,
+                run,
+                at,
+                self.transcript,
+                signed(self.turns)
+            ],
+        )?;
+        Ok(changed > 0)
+    }
+}
+
+impl Store {
+    pub fn session(&self, agent: &str, id: &str) -> Result<Option<Session>> {
+        let sql = format!("SELECT {COLUMNS} FROM session WHERE agent = ?1 AND id = ?2");
+        match self.knows_sessions()? {
+            true => self.ask(|connection| connection.query_row(&sql, [agent, id], read).optional()),
+            false => Ok(None),
+        }
+    }
+
+    /// Those that may have something left to hand over, the oldest first.
+    pub fn open_sessions(&self) -> Result<Vec<Session>> {
+        let sql = format!("SELECT {COLUMNS} FROM session WHERE is_over = 0 ORDER BY seq");
+        match self.knows_sessions()? {
+            true => self.ask(|connection| connection.prepare(&sql)?.query_map([], read)?.collect()),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// When a hook was first called here, and when the sessions were last looked after.
+    pub fn listening_since(&self) -> Result<(Option<String>, Option<String>)> {
+        if !self.knows_sessions()? {
+            return Ok((None, None));
+        }
+        self.ask(|connection| {
+            connection.query_row("SELECT min(started_at), max(nullif(swept_at, '')) FROM session", [], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+        })
+    }
+
+    /// Writes down what a hook saw. `false` if the same was injected since `not_since`, by another call of the same hook.
+    pub fn note_session(&mut self, seen: &Seen, not_since: &str) -> Result<bool> {
+        let is_new = self.write(|transaction| {
+            insert(transaction, &seen.agent, &seen.id, &seen.at)?;
+            let before: (String, String) = transaction.query_row(
+                "SELECT warmed, seen_at FROM session WHERE agent = ?1 AND id = ?2",
+                params![seen.agent, seen.id],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )?;
+            let is_repeated = !seen.warmed.is_empty() && before.0 == seen.warmed && before.1.as_str() > not_since;
+            transaction.execute(
+                "UPDATE session SET
+                     transcript = CASE ?3 WHEN '' THEN transcript ELSE ?3 END,
+                     process = CASE ?4 WHEN '' THEN process ELSE ?4 END,
+                     seen_at = ?5, seen = max(seen, ?6), turns = turns + ?7,
+                     asked = CASE asked WHEN '' THEN ?8 ELSE asked END,
+                     said = CASE ?9 WHEN '' THEN said ELSE ?9 END,
+                     warmed = CASE ?10 WHEN '' THEN warmed ELSE ?10 END,
+                     swept_at = CASE ?11 WHEN 1 THEN ?5 ELSE swept_at END,
+                     is_over = ?12,
+                     handed_over = CASE ?13 WHEN 1 THEN max(handed_over, ?6) ELSE handed_over END
+                 WHERE agent = ?1 AND id = ?2",
+                params![
+                    seen.agent,
+                    seen.id,
+                    seen.transcript,
+                    seen.process,
+                    seen.at,
+                    signed(seen.size),
+                    seen.is_turn_end,
+                    seen.asked,
+                    seen.said,
+                    seen.warmed,
+                    seen.swept,
+                    seen.is_over,
+                    seen.is_copied
+                ],
+            )?;
+            Ok(!is_repeated)
+        })?;
+        fault::at("checkpoint.noted");
+        Ok(is_new)
+    }
+
+    /// Nothing of these sessions is left to hand over, as long as their transcripts are no longer than this.
+    pub fn sessions_are_over(&mut self, sessions: &[(&Session, u64)]) -> Result<()> {
+        self.write(|transaction| {
+            let sql = "UPDATE session SET is_over = 1, handed_over = max(handed_over, ?3) WHERE agent = ?1 AND id = ?2";
+            for (session, size) in sessions {
+                transaction.execute(sql, params![session.agent, session.id, signed(*size)])?;
+            }
+            Ok(())
+        })?;
+        fault::at("checkpoint.noted");
+        Ok(())
+    }
+
+    /// The sessions on disk were looked after, by who has none of its own.
+    pub fn swept(&mut self, at: &str) -> Result<()> {
+        self.write(|transaction| {
+            let sql = "UPDATE session SET swept_at = ?1 WHERE seq = (SELECT max(seq) FROM session)";
+            transaction.execute(sql, [at]).map(|_| ())
+        })
+    }
+
+    fn knows_sessions(&self) -> Result<bool> {
+        Ok(self.version()? >= SINCE_VERSION)
+    }
+}
+
+fn insert(transaction: &Transaction<'_>, agent: &str, id: &str, at: &str) -> rusqlite::Result<()> {
+    let sql =
+        "INSERT INTO session (agent, id, transcript, process, started_at, seen_at) VALUES (?1, ?2, '', '', ?3, ?3)
+               ON CONFLICT DO NOTHING";
+    if transaction.execute(sql, params![agent, id, at])? > 0 {
+        let newest = transaction.last_insert_rowid();
+        let sql = "DELETE FROM session WHERE seq <= ?1 AND is_over = 1";
+        transaction.execute(sql, [newest - KEPT_SESSIONS])?;
+    }
+    Ok(())
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Session> {
+    let size = |at: usize| row.get::<_, i64>(at).map(|value| u64::try_from(value).unwrap_or(0));
+    Ok(Session {
+        agent: row.get(0)?,
+        id: row.get(1)?,
+        transcript: row.get(2)?,
+        process: row.get(3)?,
+        started_at: row.get(4)?,
+        seen_at: row.get(5)?,
+        seen: size(6)?,
+        handed_over: size(7)?,
+        turns: size(8)?,
+        asked: row.get(9)?,
+        said: row.get(10)?,
+        run: row.get(11)?,
+    })
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{NewRun, Others};
+    use super::*;
+    use crate::error::Category;
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("c.db")).unwrap();
+        (directory, store)
+    }
+
+    fn seen(at: &str) -> Seen {
+        Seen { agent: "codex".into(), id: "s".into(), at: at.into(), ..Seen::default() }
+    }
+
+    fn record(store: &mut Store, id: &str, handed: &Handed) -> Result<i64> {
+        let run = NewRun {
+            id,
+            recorded_at: "2026-11-15T10:00:00Z",
+            agent: "codex",
+            tag: "t",
+            memory_dir: "memory",
+            head: None,
+            plan: "{}",
+            inputs: "{}",
+            steps: vec![("note", "note")],
+            handed: Some(handed),
+        };
+        store.record(&run, Others::Keep)
+    }
+
+    #[test]
+    fn a_part_of_a_session_is_handed_over_once() {
+        let (_directory, mut store) = store();
+        store.note_session(&Seen { is_turn_end: true, size: 70, ..seen("1") }, "").unwrap();
+        let mut handed =
+            Handed { agent: "codex".into(), id: "s".into(), to: 70, turns: 1, is_over: true, ..Handed::default() };
+        record(&mut store, "A", &handed).unwrap();
+        assert_eq!(record(&mut store, "B", &handed).unwrap_err().category(), Category::Busy);
+        assert_eq!(store.unfinished(5).unwrap().len(), 1, "nothing of the second is there");
+        let session = store.session("codex", "s").unwrap().unwrap();
+        assert_eq!((session.handed_over, session.turns, session.run.as_str()), (70, 0, "A"));
+        assert!(store.open_sessions().unwrap().is_empty());
+        // It goes on.
+        store.note_session(&Seen { is_turn_end: true, size: 90, ..seen("2") }, "").unwrap();
+        assert_eq!(store.open_sessions().unwrap().len(), 1);
+        handed = Handed { from: 70, to: 90, ..handed };
+        record(&mut store, "C", &handed).unwrap();
+    }
+
+    #[test]
+    fn the_same_is_not_injected_twice_at_once() {
+        let (_directory, mut store) = store();
+        let start = |at: &str, why: &str| Seen { warmed: why.into(), ..seen(at) };
+        assert!(store.note_session(&start("10", "startup"), "05").unwrap());
+        assert!(!store.note_session(&start("11", "startup"), "06").unwrap());
+        assert!(store.note_session(&start("12", "compact"), "07").unwrap());
+        assert!(store.note_session(&start("30", "compact"), "25").unwrap());
+    }
+
+    #[test]
+    fn a_database_from_before_there_were_sessions_knows_none() {
+        let (directory, store) = store();
+        store.connection.execute_batch("DROP TABLE session; PRAGMA user_version = 1").unwrap();
+        drop(store);
+        let path = directory.path().join("c.db");
+        let reader = Store::read(&path).unwrap().unwrap();
+        assert_eq!(reader.session("codex", "s").unwrap(), None);
+        assert!(reader.open_sessions().unwrap().is_empty());
+        let mut store = Store::open(&path).unwrap();
+        store.note_session(&seen("1"), "").unwrap();
+        assert_eq!(store.open_sessions().unwrap().len(), 1);
+    }
+}

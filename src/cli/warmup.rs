@@ -1,0 +1,50 @@
+//! `warmup`: what a new session should read.
+
+use clap::{Args, ValueEnum};
+
+use super::Context;
+use crate::agents;
+use crate::error::Result;
+use crate::warmup::{self, Ask, Extent};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+/// Print what a new session should know: goal, next action, open loops, rulings, decisions, what changed since
+#[derive(Args)]
+pub struct Warmup {
+    /// At most this many bytes [default: `[warmup] budget`, 9000]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(200..=1_000_000))]
+    budget: Option<u64>,
+    /// As text, or as one JSON document with its sections
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// As this agent receives it from its hook at the start of a session, to the byte
+    #[arg(long, value_name = "NAME", conflicts_with = "format")]
+    agent: Option<String>,
+}
+
+impl Warmup {
+    pub fn json(&self) -> bool {
+        self.format == Format::Json
+    }
+
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let agent = self.agent.as_deref().map(agents::find).transpose()?;
+        let project = context.project(None, None)?;
+        let budget = self.budget.unwrap_or(project.config.warmup_budget);
+        let found = warmup::build(&project, &Ask { budget, extent: Extent::Whole, session: None });
+        match (agent, self.format) {
+            (Some(agent), _) => {
+                context.ui.answer_text(&agents::answer(agent, &agents::Event::SessionStart, Some(&found.text)));
+            }
+            (None, Format::Json) => context.ui.answer_json(&found.json()),
+            (None, Format::Text) => context.ui.answer_text(&found.text),
+        }
+        Ok(0)
+    }
+}

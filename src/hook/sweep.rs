@@ -1,0 +1,153 @@
+//! Sessions that never ended: killed, crashed, closed with their terminal, or of a client that does not say goodbye.
+//!
+//! Two kinds are looked for: those that a hook has seen, and those that lie on disk without one ever having been called. A session
+//! counts as over by `who::is_over`. Nothing from before hooks first ran in this project is taken.
+
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use chrono::{DateTime, FixedOffset};
+
+use super::part::{self, Part};
+use super::who;
+use crate::base::clock;
+use crate::checkpoint::{Session, Store};
+use crate::error::Result;
+use crate::project::{self, Project};
+use crate::transcript;
+
+/// How many are handed over at one start; the others follow at the next.
+const MOST: usize = 5;
+/// A person waits.
+const LIMIT: Duration = Duration::from_millis(700);
+/// Of the files on disk, how many are looked into.
+const MOST_FILES: usize = 50;
+/// Where more transcripts than this lie, nobody is made to wait until all were looked at: the next child does it.
+const FEW: usize = 1_000;
+/// What is older than that is not news to anybody.
+const LONG_AGO: Duration = Duration::from_secs(14 * 24 * 3600);
+
+/// Who looks: the session that starts.
+pub struct Caller<'a> {
+    pub agent: &'a str,
+    pub session: &'a str,
+    pub process: &'a str,
+}
+
+impl Caller<'_> {
+    fn is(&self, agent: &str, session: &str) -> bool {
+        agent == self.agent && session == self.session
+    }
+}
+
+/// What came of it.
+pub struct Swept {
+    pub told: Vec<String>,
+    /// Everything on disk was looked at.
+    pub is_whole: bool,
+}
+
+/// Sessions on disk that no hook has seen, however many files lie there; for who is not waited for.
+pub fn sweep_disk(project: &Project, store: &mut Store) -> Result<Vec<String>> {
+    let nobody = Caller { agent: "", session: "", process: "" };
+    let open = store.open_sessions()?;
+    let (_, unseen) = never_seen(project, store, &nobody, &open, usize::MAX)?;
+    let told = hand_over(project, store, unseen)?;
+    store.swept(&clock::stamp(&clock::now()))?;
+    Ok(told)
+}
+
+/// Records a handover for each session that is over and has something left.
+pub fn sweep(project: &Project, store: &mut Store, caller: &Caller<'_>) -> Result<Swept> {
+    let open = store.open_sessions()?;
+    let mut over: Vec<Session> = Vec::new();
+    for session in open.iter().filter(|session| !caller.is(&session.agent, &session.id)) {
+        if who::is_over(session, caller.process, changed(Path::new(&session.transcript))) {
+            over.push(session.clone());
+        }
+    }
+    let (is_whole, unseen) = never_seen(project, store, caller, &open, FEW)?;
+    over.extend(unseen);
+    Ok(Swept { told: hand_over(project, store, over)?, is_whole })
+}
+
+fn hand_over(project: &Project, store: &mut Store, mut over: Vec<Session>) -> Result<Vec<String>> {
+    let start = Instant::now();
+    // The one that ended last is recorded last, so that it is the last one also for who reads.
+    over.sort_by_key(|session| changed(Path::new(&session.transcript)));
+    let skipped = over.len().saturating_sub(MOST);
+    let mut told = Vec::new();
+    let mut nothing = Vec::new();
+    for session in &over[skipped..] {
+        if start.elapsed() > LIMIT {
+            break;
+        }
+        let at = changed(Path::new(&session.transcript)).map(local);
+        let at = at.or_else(|| clock::parse_stamp(&session.seen_at));
+        match part::left(session, at) {
+            Ok(Part::Nothing(size)) => nothing.push((session, size)),
+            Ok(Part::Something(request)) => {
+                if let Some(recorded) = part::record(project, store, &request)? {
+                    told.push(format!("swept {} {} into {}", session.agent, session.id, recorded.id));
+                }
+            }
+            // A transcript that cannot be read today cannot be read tomorrow.
+            Err(error) => {
+                told.push(format!("{} {} was not swept: {}", session.agent, session.id, error.one_line()));
+                nothing.push((session, session.handed_over));
+            }
+        }
+    }
+    let known: Vec<(&Session, u64)> =
+        nothing.into_iter().filter(|(session, _)| !session.started_at.is_empty()).collect();
+    if !known.is_empty() {
+        store.sessions_are_over(&known)?;
+    }
+    Ok(told)
+}
+
+/// Sessions of this project on disk that no hook keeps an eye on.
+fn never_seen(
+    project: &Project,
+    store: &Store,
+    caller: &Caller<'_>,
+    open: &[Session],
+    most: usize,
+) -> Result<(bool, Vec<Session>)> {
+    let (first, last) = store.listening_since()?;
+    // Before the first call there is nothing to have been missed.
+    let Some(first) = first.and_then(|first| clock::parse_stamp(&first)) else { return Ok((true, Vec::new())) };
+    // What was silent for long at the last look was dealt with then.
+    let again = last
+        .and_then(|last| clock::parse_stamp(&last))
+        .map(|last| time(&last) - (who::QUIET + Duration::from_secs(60)));
+    let since = [Some(time(&first)), again, SystemTime::now().checked_sub(LONG_AGO)].into_iter().flatten().max();
+    let belongs = |cwd: &Path| project::root(cwd) == project.root;
+    let mut found = Vec::new();
+    let (is_whole, files) = transcript::sessions_of(&project.root, since, most, belongs);
+    for file in files.take(MOST_FILES) {
+        let is_open = open.iter().any(|session| session.agent == file.agent && session.id == file.session);
+        if file.is_subagent || is_open || caller.is(file.agent, &file.session) || !who::has_passed(file.modified) {
+            continue;
+        }
+        let Some(path) = file.path.to_str() else { continue };
+        let known = store.session(file.agent, &file.session)?;
+        let session = known.unwrap_or_else(|| part::unseen(file.agent, &file.session, path));
+        if file.size > session.handed_over {
+            found.push(session);
+        }
+    }
+    Ok((is_whole, found))
+}
+
+fn changed(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|about| about.modified()).ok()
+}
+
+fn local(time: SystemTime) -> DateTime<FixedOffset> {
+    DateTime::<chrono::Local>::from(time).fixed_offset()
+}
+
+fn time(stamp: &DateTime<FixedOffset>) -> SystemTime {
+    SystemTime::from(*stamp)
+}

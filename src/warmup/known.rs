@@ -1,0 +1,169 @@
+//! What is on record: the current state, the newest handoff, rulings, and what stands in the way.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::base::{lock, text};
+use crate::checkpoint::Store;
+use crate::engine::{DEATHS_TO_PARK, Plan};
+use crate::error::Result;
+use crate::guard::Pause;
+use crate::handoff::{Handoff, Value};
+use crate::history::{History, Open};
+use crate::memory::Memory;
+use crate::memory::state::{Item, State};
+use crate::project::{self, Project};
+
+/// A current state that is longer was not written to be read.
+const MAX_STATE: u64 = 4 << 20;
+
+#[derive(Default)]
+pub struct Known {
+    pub state: State,
+    pub open: Option<Open>,
+    /// Rulings that stand until somebody takes them back.
+    pub standing: Vec<String>,
+    /// The commit of the last completed handover.
+    pub base: Option<String>,
+    /// What whoever starts now should know first, one line each.
+    pub notices: Vec<String>,
+    pub paused: Option<Pause>,
+    /// Ids of handovers that are not done.
+    pub unfinished: Vec<String>,
+    pub needs_consent: bool,
+}
+
+impl Known {
+    /// Reads; changes nothing. What cannot be read is said and left out.
+    pub fn about(project: &Project) -> Known {
+        let mut known = Known::default();
+        let mut problems = Vec::new();
+        let mut told = |error: crate::error::Error| problems.push(error.one_line());
+        match state(project) {
+            Ok(state) => known.state = state,
+            Err(error) => told(error),
+        }
+        match project::place(&project.root, &project.config.history_dir).map(History::at) {
+            Err(error) => told(error),
+            Ok(history) => {
+                match history.newest_open() {
+                    Ok(open) => known.open = open,
+                    Err(error) => told(error),
+                }
+                match history.standing() {
+                    Ok(standing) => known.standing = standing,
+                    Err(error) => told(error),
+                }
+            }
+        }
+        if let Err(error) = known.ask_checkpoint(project) {
+            told(error);
+        }
+        known.paused = project.brake().paused();
+        known.needs_consent = needs_consent(project);
+        known.say(project, &problems);
+        known
+    }
+
+    fn ask_checkpoint(&mut self, project: &Project) -> Result<()> {
+        let Some(store) = Store::read(&project.checkpoint)? else { return Ok(()) };
+        self.unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.id).collect();
+        self.base = store.last_head()?;
+        Ok(())
+    }
+
+    fn say(&mut self, project: &Project, problems: &[String]) {
+        if let Some(pause) = &self.paused {
+            self.notices.push(text::one_line(&pause.to_string(), 200));
+        }
+        if !self.unfinished.is_empty() {
+            let count = text::count(self.unfinished.len(), "handover");
+            let what = match lock::holder(&project.lock()) {
+                Some(_) => "being carried out right now".to_owned(),
+                None => "unfinished, so what follows may lack it: `agent-handover run --resume`".to_owned(),
+            };
+            self.notices.push(format!("{count} {what}"));
+        }
+        if self.needs_consent {
+            let what = "hooks leave out the commands and the publishing of this config until `agent-handover allow`";
+            self.notices.push(what.to_owned());
+        }
+        self.notices
+            .extend(problems.iter().map(|problem| format!("could not be read: {}", text::one_line(problem, 200))));
+    }
+
+    /// Nothing is known of any earlier session.
+    pub fn is_empty(&self) -> bool {
+        self.open.is_none()
+            && self.standing.is_empty()
+            && self.state.items().next().is_none()
+            && self.state.text().trim_ascii().is_empty()
+    }
+
+    pub fn items<'a>(&'a self, category: &'a str) -> impl Iterator<Item = &'a Item> {
+        self.state.items().filter(move |(of, _)| *of == category).map(|(_, item)| item)
+    }
+
+    pub fn handoff(&self) -> Option<&Handoff> {
+        self.open.as_ref().map(|open| &open.handoff)
+    }
+
+    /// Every commit at which something was written down.
+    pub fn commits(&self) -> BTreeSet<String> {
+        let of_handoff = self.handoff().map(|handoff| handoff.text("head_commit").to_owned());
+        self.state.items().map(|(_, item)| item.commit.clone()).chain(of_handoff).collect()
+    }
+
+    /// The lines of a section of the handoff's body, without what says that there are none.
+    pub fn section(&self, heading: &str) -> Vec<String> {
+        let Some(handoff) = self.handoff() else { return Vec::new() };
+        let lines = handoff.body.lines().skip_while(|line| line.trim_end() != heading).skip(1);
+        let lines = lines.take_while(|line| !line.starts_with("# "));
+        let is_nothing = |line: &str| {
+            let word = line.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+            word.is_empty() || ["none", "n/a", "nothing recorded", "none recorded", "nothing"].contains(&word.as_str())
+        };
+        let is_mark = |line: &str| line.starts_with("(derived by agent-handover");
+        lines.map(str::trim).filter(|line| !is_nothing(line) && !is_mark(line)).map(str::to_owned).collect()
+    }
+
+    /// Command and result of what was run to see whether all is well.
+    pub fn validation(&self) -> Vec<(String, String)> {
+        let list =
+            self.handoff().and_then(|handoff| handoff.get("validation")).and_then(Value::list).unwrap_or_default();
+        let field = |check: &Value, key: &str| check.get(key).and_then(Value::text).unwrap_or_default().to_owned();
+        let ran = list.iter().map(|check| (field(check, "command"), field(check, "result")));
+        ran.filter(|(command, _)| !command.trim().is_empty() && !command.starts_with("(none")).collect()
+    }
+
+    /// Paths that whoever goes on should read.
+    pub fn context_files(&self) -> Vec<String> {
+        let list = self.handoff().and_then(|handoff| handoff.get("active_context_files")).and_then(Value::list);
+        let path = |file: &Value| file.get("path").and_then(Value::text).or(file.text()).map(str::to_owned);
+        list.unwrap_or_default().iter().filter_map(path).filter(|path| !path.trim().is_empty()).collect()
+    }
+}
+
+fn state(project: &Project) -> Result<State> {
+    let memory = Memory::at(project::place(&project.root, &project.config.memory_dir)?);
+    let path = memory.state_path();
+    if std::fs::metadata(&path).is_ok_and(|about| about.len() > MAX_STATE) {
+        return Err(crate::error::Error::bad_data(format!("`{}` is larger than 4 MiB", path.display())));
+    }
+    memory.state()
+}
+
+/// Whether the config says more than a hook does without consent.
+pub fn needs_consent(project: &Project) -> bool {
+    if project.config.source().is_none() || project.is_allowed() {
+        return false;
+    }
+    let whole = Plan::of(&project.config);
+    !whole.may_run_by_itself(&project.config) || !project.outside().is_empty()
+}
+
+/// A path of the project that is no longer there. Paths that lead elsewhere are nobody's business.
+pub fn is_gone(root: &Path, path: &str) -> bool {
+    let inside = crate::base::fs::tidy(Path::new(path)).filter(|path| path.is_relative());
+    inside.is_some_and(|path| root.join(path).symlink_metadata().is_err())
+}

@@ -1,0 +1,113 @@
+//! What happened in the repository since the last session, and which of the things written down belong to another branch.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::git::{self, Change, Commit, Git, Head, Relation};
+
+/// A person waits for a session to start: what git does not say by then is left out.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+const MAX_COMMITS: usize = 100;
+/// Of how many commits it is asked whether HEAD knows them.
+const MAX_RELATIONS: usize = 60;
+
+#[derive(Default)]
+pub struct Since {
+    pub head: Option<Head>,
+    /// The commit of the last handover, if git was asked about it.
+    pub base: Option<(String, Relation)>,
+    /// There may be more commits than these.
+    pub commits: Vec<Commit>,
+    pub changes: Vec<Change>,
+    pub dirty: Vec<Change>,
+    relations: Vec<(String, Relation)>,
+    pub notices: Vec<String>,
+}
+
+impl Since {
+    /// What git has to say: at most six processes, two if nothing was committed since.
+    pub fn ask(root: &Path, base: Option<String>, commits: BTreeSet<String>) -> Since {
+        let mut since = Since::default();
+        if git::top_level(root).is_none() {
+            return since;
+        }
+        let git = || Git::at(root).within(PATIENCE);
+        match git().head() {
+            Ok(head) => since.head = head,
+            Err(error) => {
+                since.notices.push(format!("git did not answer: {}", error.one_line()));
+                return since;
+            }
+        }
+        let head = since.head.as_ref().map(|head| head.commit.clone()).unwrap_or_default();
+        let base = base.filter(|base| git::is_object_id(base) && git::is_object_id(&head));
+        let mut asked: Vec<String> = base.iter().filter(|base| **base != head).cloned().collect();
+        asked.extend(commits.into_iter().filter(|commit| git::is_part_of_id(commit) && !head.starts_with(commit)));
+        asked.dedup();
+        asked.truncate(MAX_RELATIONS);
+        // None of these needs another, and each takes as long as it takes to start a process.
+        let (relations, after, dirty) = std::thread::scope(|scope| {
+            let relations = scope.spawn(|| git().relations(&asked, &head));
+            let after = scope.spawn(|| {
+                let moved = base.as_deref().filter(|base| *base != head);
+                moved.map(|base| git().since(base, &head, MAX_COMMITS + 1))
+            });
+            let dirty = git().dirty();
+            (relations.join(), after.join(), dirty)
+        });
+        let mut told = |error: crate::error::Error| since.notices.push(format!("git: {}", error.one_line()));
+        match relations {
+            Ok(Ok(relations)) if !head.is_empty() => since.relations = relations,
+            Ok(Err(error)) => told(error),
+            _ => {}
+        }
+        match dirty {
+            Ok(dirty) => since.dirty = dirty,
+            Err(error) => told(error),
+        }
+        since.base = base.map(|base| {
+            let relation = if base == head { Relation::Ancestor } else { relation_of(&since.relations, &base) };
+            (base, relation)
+        });
+        match after {
+            Ok(Some(Ok((commits, changes)))) => (since.commits, since.changes) = (commits, changes),
+            // A base that git does not know is told by its relation.
+            Ok(Some(Err(error))) if since.base.as_ref().is_some_and(|(_, is)| *is != Relation::Unknown) => {
+                since.notices.push(format!("git: {}", error.one_line()));
+            }
+            _ => {}
+        }
+        since
+    }
+
+    /// What to say after something that was written down at this commit.
+    pub fn label(&self, commit: &str) -> String {
+        match self.relations.iter().find(|(known, _)| known == commit).map(|(_, relation)| *relation) {
+            Some(Relation::Aside) => format!(" (from commit {}, which is not in this branch)", short(commit)),
+            Some(Relation::Unknown) => format!(" (from commit {}, which is not known here)", short(commit)),
+            Some(Relation::Ancestor) | None => String::new(),
+        }
+    }
+
+    /// Whether a file is not what it was at the base.
+    pub fn has_changed(&self, path: &str) -> bool {
+        let is_it = |change: &Change| change.path == path || change.from.as_deref() == Some(path);
+        self.changes.iter().chain(&self.dirty).any(is_it)
+    }
+
+    pub fn commit_count(&self) -> String {
+        match self.commits.len() {
+            more if more > MAX_COMMITS => format!("more than {MAX_COMMITS} commits"),
+            count => crate::base::text::count(count, "commit"),
+        }
+    }
+}
+
+fn relation_of(relations: &[(String, Relation)], commit: &str) -> Relation {
+    relations.iter().find(|(known, _)| known == commit).map_or(Relation::Unknown, |(_, relation)| *relation)
+}
+
+pub fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
