@@ -17,6 +17,7 @@ use crate::facts::{self, Session};
 use crate::git::{self, Git};
 use crate::guard::{Brake, Stop};
 use crate::project::{self, Project};
+use crate::publish::{self, Delivery, Trouble};
 use crate::steps::{self, Context, Failure, Intent, Kind};
 use crate::transcript::Source;
 
@@ -82,6 +83,9 @@ impl Runner<'_, '_> {
                 {
                     (self.listener)(Event::Notice { text });
                 }
+                if let Some(text) = self.restore(&plan, &session, &memory, &history) {
+                    (self.listener)(Event::Notice { text });
+                }
                 let mut values = facts::recorded(&session);
                 for step in &found {
                     values.extend(stored_facts(step));
@@ -105,6 +109,34 @@ impl Runner<'_, '_> {
         };
         (self.listener)(Event::RunEnded { run: run.id.clone(), completed: matches!(end, RunEnd::Completed) });
         Ok(end)
+    }
+}
+
+impl Runner<'_, '_> {
+    /// What was swept away as a whole comes back from the branch before anything is written in its place. The answer is
+    /// what to tell about it; a failure is no reason to fail the handover, and the delivery tells more.
+    fn restore(&self, plan: &Plan, session: &Session, memory: &Path, history: &Path) -> Option<String> {
+        if plan.destination.backend != "git" || memory.exists() && history.exists() {
+            return None;
+        }
+        let delivery = Delivery {
+            root: &self.project.root,
+            memory,
+            history,
+            state: &self.project.state,
+            destination: &plan.destination,
+            categories: &plan.categories,
+            message: "",
+            run: &session.run,
+            tag: &session.tag,
+            at: session.at,
+            brake: self.brake,
+        };
+        match publish::restore(&delivery) {
+            Ok(true) => Some("what was gone here came back from the branch".to_owned()),
+            Ok(false) | Err(Trouble::Stopped(_)) => None,
+            Err(Trouble::Failed(error)) => Some(format!("nothing came back from the branch: {}", error.one_line())),
+        }
     }
 }
 

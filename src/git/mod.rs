@@ -41,6 +41,10 @@ const REPOSITORY_VARIABLES: &[&str] = &[
     "GIT_PREFIX",
     "GIT_SHALLOW_FILE",
     "GIT_COMMON_DIR",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
 ];
 
 #[derive(Clone)]
@@ -113,7 +117,9 @@ impl Git {
             // What a partial clone lacks is not fetched for the sake of an answer.
             ("GIT_NO_LAZY_FETCH", "1"),
         ];
-        let env = env.into_iter().map(|(name, value)| (name.to_owned(), value.into()));
+        let is_ours = |name: &str| self.env.iter().all(|(set, _)| set != name);
+        let env =
+            env.into_iter().filter(|(name, _)| is_ours(name)).map(|(name, value)| (name.to_owned(), value.into()));
         let job = Job {
             argv,
             directory: self.directory.clone(),

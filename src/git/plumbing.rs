@@ -4,12 +4,17 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use super::{Git, is_object_id};
 use crate::error::{Error, Result};
 
 /// What is read of other machines' files at once. More than anybody has written by hand.
 const MAX_BLOBS: u64 = 1 << 30;
+
+/// The run that a commit's message names.
+const RUN_FORMAT: &str = "--format=%x00%(trailers:key=Handover-Run,valueonly,separator=%x2C)";
+const COMMIT_FORMAT: &str = "--format=%x01%(trailers:key=Handover-Run,valueonly,separator=%x2C)%x02";
 
 /// Where a branch is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +45,9 @@ impl Git {
             "core.autocrlf=false",
             "core.safecrlf=false",
             "core.attributesFile=/dev/null",
+            "core.ignoreStat=false",
+            "core.checkStat=default",
+            "fetch.writeCommitGraph=false",
             "core.sparseCheckout=false",
             "core.untrackedCache=false",
             "core.splitIndex=false",
@@ -55,6 +63,8 @@ impl Git {
             "user.useConfigOnly=true",
         ])
         .with_env("GIT_ATTR_NOSYSTEM", "1")
+        // What a partial clone lacks of the branch is fetched.
+        .with_env("GIT_NO_LAZY_FETCH", "0")
         // Nobody is there to answer a question, in whatever window it may be asked.
         .with_env("GIT_ASKPASS", "false")
         .with_env("SSH_ASKPASS", "false")
@@ -67,12 +77,14 @@ impl Git {
         let answer = self.tell(arguments, input, max)?;
         if !answer.succeeded {
             let verb = arguments.first().map(|verb| verb.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
-            return Err(
-                Error::failed(format!("`git {verb}` failed")).cause(String::from_utf8_lossy(&answer.stderr).trim())
-            );
+            let said = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
+            let said = if said.is_empty() { "it said nothing; it may have been killed".to_owned() } else { said };
+            return Err(Error::failed(format!("`git {verb}` failed")).cause(said));
         }
         if !answer.whole {
-            return Err(Error::failed("git had more to say than this program reads"));
+            return Err(Error::failed("git had more to say than this program reads").hint(
+                "the branch holds a file of a gigabyte or more, or very many: remove what does not belong there",
+            ));
         }
         Ok(answer.stdout)
     }
@@ -102,9 +114,14 @@ impl Git {
         Ok(None)
     }
 
-    /// Fills the index with a tree, or with nothing.
-    pub fn read_tree(&self, tree: Option<&str>) -> Result<()> {
-        self.must(&["read-tree", tree.unwrap_or("--empty")], None, 1_000).map(drop)
+    /// Fills the index with a tree; what it knew of files that are the same stays known.
+    pub fn read_tree(&self, tree: &str) -> Result<()> {
+        self.must(&["read-tree", "-m", tree], None, 1_000).map(drop)
+    }
+
+    /// Fills an empty index with what two commits made of a third.
+    pub fn read_merge(&self, base: &str, ours: &str, theirs: &str) -> Result<()> {
+        self.must(&["read-tree", "-i", "-m", "--aggressive", base, ours, theirs], None, 1_000).map(drop)
     }
 
     /// Brings these paths in the index up to what is on disk, ignored or not.
@@ -172,7 +189,10 @@ impl Git {
         let mut rest = answer.as_slice();
         let mut blobs = Vec::with_capacity(ids.len());
         for id in ids {
-            let broken = || Error::failed(format!("git does not have the object {id}"));
+            let broken = || {
+                Error::failed(format!("git does not have the object {id}"))
+                    .hint("`git fsck` says what else is missing; `git fetch --refetch` brings it back")
+            };
             let end = rest.iter().position(|byte| *byte == b'\n').ok_or_else(broken)?;
             let head = String::from_utf8_lossy(&rest[..end]).into_owned();
             let mut words = head.split(' ').skip(1);
@@ -200,11 +220,19 @@ impl Git {
         Ok(named.collect())
     }
 
-    /// The names at the top of a tree.
-    pub fn top_names(&self, tree: &str) -> Result<Vec<PathBuf>> {
-        let answer = self.must(&["ls-tree", "--name-only", "-z", "--full-tree", tree], None, 16 << 20)?;
+    /// The paths of all files of a tree.
+    pub fn paths_of(&self, tree: &str) -> Result<Vec<PathBuf>> {
+        let answer = self.must(&["ls-tree", "-r", "--name-only", "-z", "--full-tree", tree], None, MAX_BLOBS)?;
         let names = answer.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
+    }
+
+    /// Whether every line of history that leads to a commit was begun by a handover.
+    pub fn is_begun_by_us(&self, commit: &str) -> Result<bool> {
+        let arguments = ["log", "--no-show-signature", "--no-color", "--max-parents=0", RUN_FORMAT, commit, "--"];
+        let answer = self.must(&arguments, None, 16 << 20)?;
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        Ok(text.split('\0').skip(1).all(|run| !run.trim().is_empty()))
     }
 
     pub fn is_ancestor(&self, old: &str, new: &str) -> Result<bool> {
@@ -215,13 +243,30 @@ impl Git {
         Ok(self.ask(&["merge-base", "--is-ancestor", old, new])?.succeeded)
     }
 
-    /// The commits that are in `new` and not in `old`, each with the run that its message names; empty for none.
-    pub fn runs_between(&self, old: &str, new: &str) -> Result<Vec<String>> {
-        let format = "--format=%x00%(trailers:key=Handover-Run,valueonly,separator=%x2C)";
-        let range = format!("{old}..{new}");
-        let answer = self.must(&["log", "--no-show-signature", "--no-color", format, &range, "--"], None, 16 << 20)?;
-        let text = String::from_utf8_lossy(&answer).into_owned();
-        Ok(text.split('\0').skip(1).map(|run| run.trim().to_owned()).collect())
+    /// The commits that are in `new` and not in `old`: whether a handover made each, and which files it changed.
+    pub fn commits_between(&self, old: Option<&str>, new: &str) -> Result<Vec<(bool, Vec<PathBuf>)>> {
+        let range = old.map_or_else(|| new.to_owned(), |old| format!("{old}..{new}"));
+        let fixed = ["log", "--no-show-signature", "--no-color", "-z", "--name-only", "--no-renames", "--no-ext-diff"];
+        let arguments = [&fixed[..], &["--diff-merges=first-parent", COMMIT_FORMAT, &range, "--"]].concat();
+        let answer = self.must(&arguments, None, MAX_BLOBS)?;
+        let mut commits = Vec::new();
+        // Each begins with a 0x01, the run, and a 0x02; then come its files.
+        for commit in answer.split(|byte| *byte == 1).skip(1) {
+            let end = commit.iter().position(|byte| *byte == 2).unwrap_or(commit.len());
+            let is_ours = !commit[..end].trim_ascii().is_empty();
+            let names = commit[(end + 1).min(commit.len())..].split(|byte| matches!(byte, 0 | b'\n'));
+            let paths = names.filter(|name| !name.is_empty()).map(|name| PathBuf::from(OsStr::from_bytes(name)));
+            commits.push((is_ours, paths.collect()));
+        }
+        Ok(commits)
+    }
+
+    /// When a file was last changed on the way to a commit.
+    pub fn time_of(&self, commit: &str, path: &Path) -> Result<Option<SystemTime>> {
+        let arguments: [&OsStr; 6] = ["log", "-1", "--no-show-signature", "--format=%ct", commit, "--"].map(OsStr::new);
+        let answer = self.must(&[&arguments[..], &[path.as_os_str()]].concat(), None, 1_000)?;
+        let seconds = String::from_utf8_lossy(&answer).trim().parse::<u64>().ok();
+        Ok(seconds.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)))
     }
 
     /// Where the remote has the branch now; `None` if it has none.
@@ -239,8 +284,17 @@ impl Git {
     /// Fetches a branch into a ref of ours; `None` if the remote has no such branch.
     pub fn fetch(&self, remote: &str, branch: &str, into: &str) -> Result<Option<String>> {
         let refspec = format!("+refs/heads/{branch}:{into}");
-        let arguments =
-            ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--", remote];
+        let arguments = [
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-auto-maintenance",
+            "--no-filter",
+            "--refmap=",
+            "--",
+            remote,
+        ];
         let answer = self.tell(&[&arguments[..], &[&refspec]].concat(), None, 1 << 20)?;
         if !answer.succeeded {
             let said = String::from_utf8_lossy(&answer.stderr);
@@ -252,10 +306,20 @@ impl Git {
         self.id(&["rev-parse", "--verify", "--quiet", into], None).map(Some)
     }
 
-    /// Pushes a commit to a branch, forward only.
-    pub fn push(&self, remote: &str, commit: &str, branch: &str) -> Result<()> {
+    /// Pushes a commit to a branch, forward only. Says where the branch was, as far as the remote told; `None` if it was not
+    /// there.
+    pub fn push(&self, remote: &str, commit: &str, branch: &str) -> Result<Option<String>> {
         let refspec = format!("{commit}:refs/heads/{branch}");
-        self.must(&["push", "--quiet", "--no-verify", "--", remote, &refspec], None, 1 << 20).map(drop)
+        let answer = self.tell(&["push", "--porcelain", "--no-verify", "--", remote, &refspec], None, 1 << 20)?;
+        let text = String::from_utf8_lossy(&answer.stdout).into_owned();
+        if !answer.succeeded {
+            // What became of the ref is told in one place, and why in the other.
+            let said = format!("{} {text}", String::from_utf8_lossy(&answer.stderr).trim());
+            return Err(Error::failed("`git push` failed").cause(said.trim()));
+        }
+        let line = text.lines().find(|line| line.contains(&refspec)).unwrap_or_default();
+        let was = line.rsplit('\t').next().and_then(|range| range.split("..").next()).unwrap_or_default();
+        Ok((!line.starts_with('*')).then(|| was.to_owned()))
     }
 
     /// Makes the index entries of these paths, and no others, those of a commit.

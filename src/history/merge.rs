@@ -7,6 +7,7 @@ use crate::base::fs::{self, Depth};
 use crate::base::text;
 use crate::base::versions::{self, Choice, Theirs, choose};
 use crate::error::Result;
+use crate::guard::Brake;
 use crate::handoff::{Handoff, Value};
 
 /// Made of the archives, on each machine for itself.
@@ -14,7 +15,7 @@ const DERIVED: [&str; 3] = ["LATEST.md", "INDEX.yaml", "RESUME_PROMPT.txt"];
 
 impl History {
     /// Takes in what they changed. The answer is what a person should know: two truths for one id, both kept.
-    pub fn absorb(&self, theirs: &[Theirs]) -> Result<Vec<String>> {
+    pub fn absorb(&self, theirs: &[Theirs], brake: &Brake) -> Result<Vec<String>> {
         if theirs.is_empty() {
             return Ok(Vec::new());
         }
@@ -25,6 +26,9 @@ impl History {
         let mut told = Vec::new();
         let mut from_nothing = false;
         for theirs in theirs {
+            if let Some(stop) = brake.pressed() {
+                return Err(stop.error());
+            }
             let name = theirs.path.to_str().unwrap_or_default();
             match name {
                 name if DERIVED.contains(&name) => {}
@@ -67,7 +71,7 @@ impl History {
         }
     }
 
-    /// Lines that only they have are added; the log is append-only.
+    /// What only they have is added, line by line and in its order; the log is append-only.
     fn absorb_decisions(&self, theirs: &Theirs) -> Result<()> {
         let (path, now) = (self.decisions_path(), theirs.now.as_deref().unwrap_or_default());
         let ours = fs::read_if_exists(&path)?.unwrap_or_default();
@@ -76,21 +80,31 @@ impl History {
         if ours == base && !now.is_empty() {
             return versions::put(&path, Some(now.as_bytes()));
         }
-        let removed = |line: &str| base.lines().any(|old| old == line) && !ours.lines().any(|old| old == line);
-        let new: Vec<String> =
-            now.lines().filter(|line| line.starts_with("- ") && !removed(line)).map(str::to_owned).collect();
-        let log = decisions::append(&ours, &new);
-        // In the order of their dates, so that every machine comes to the same log.
-        let (head, mut lines): (Vec<&str>, Vec<&str>) = log.lines().partition(|line| !line.starts_with("- ["));
-        lines.sort_unstable();
-        let mut text = head.join("\n");
-        text.truncate(text.trim_end().len());
-        text.push_str("\n\n");
-        for line in lines {
-            text.push_str(line);
-            text.push('\n');
+        let known: std::collections::HashSet<&str> = ours.lines().chain(base.lines()).collect();
+        let new: Vec<&str> = now.lines().filter(|line| !line.trim().is_empty() && !known.contains(line)).collect();
+        if new.is_empty() {
+            return Ok(());
         }
-        versions::put(&path, Some(text.as_bytes()))
+        let mut log = if ours.is_empty() { decisions::append("", &[]) } else { ours };
+        if !log.is_empty() && !log.ends_with('\n') {
+            log.push('\n');
+        }
+        let is_plain = |text: &str| {
+            text.lines().all(|line| line.is_empty() || line.starts_with("- [") || !line.starts_with([' ', '-']))
+        };
+        if is_plain(&log) && new.iter().all(|line| line.starts_with("- [")) {
+            // Nothing but the log itself: in the order of its dates every machine comes to the same.
+            let (head, mut lines): (Vec<&str>, Vec<&str>) = log.lines().partition(|line| !line.starts_with("- ["));
+            lines.extend(new);
+            lines.sort_unstable();
+            let text = format!("{}\n\n{}\n", head.join("\n").trim_end(), lines.join("\n"));
+            return versions::put(&path, Some(text.as_bytes()));
+        }
+        for line in new {
+            log.push_str(line);
+            log.push('\n');
+        }
+        versions::put(&path, Some(log.as_bytes()))
     }
 
     /// Whether a status changed.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::SystemTime;
 
 use chrono::NaiveDate;
 
@@ -12,10 +13,19 @@ use crate::base::versions::{self, Choice, Theirs, choose};
 use crate::base::{fs, text};
 use crate::config::category::Categories;
 use crate::error::Result;
+use crate::guard::Brake;
 
 impl Memory {
     /// Takes in what they changed. The answer is what a person should know: two truths for one thing, both kept.
-    pub fn absorb(&self, author: &Author<'_>, categories: &Categories, theirs: &[Theirs]) -> Result<Vec<String>> {
+    /// `their_time` is when they last wrote their current state.
+    pub fn absorb(
+        &self,
+        author: &Author<'_>,
+        categories: &Categories,
+        theirs: &[Theirs],
+        their_time: Option<SystemTime>,
+        brake: &Brake,
+    ) -> Result<Vec<String>> {
         if theirs.is_empty() {
             return Ok(Vec::new());
         }
@@ -26,12 +36,14 @@ impl Memory {
         let mut touched = BTreeSet::new();
         // Archives first: what they hold is not wanted in layer 1 any more.
         for theirs in theirs {
+            stop_if_pressed(brake)?;
             if let Some((month, tag)) = archive_of(&theirs.path) {
                 self.absorb_archive(month, tag, theirs)?;
                 touched.insert((month, tag.to_owned()));
             }
         }
         for theirs in theirs {
+            stop_if_pressed(brake)?;
             if archive_of(&theirs.path).is_some() {
                 continue;
             }
@@ -39,7 +51,7 @@ impl Memory {
                 told.extend(self.absorb_notes(day, theirs)?);
                 touched.insert((Month::of(day), tag.to_owned()));
             } else if theirs.path == Path::new("layer2/current-state.md") {
-                self.absorb_state(author, categories, theirs)?;
+                self.absorb_state(author, categories, theirs, their_time)?;
             } else {
                 told.extend(versions::take_over(&self.directory, theirs)?);
             }
@@ -58,9 +70,18 @@ impl Memory {
             Choice::Ours => Ok(()),
             Choice::Theirs => versions::put(&path, theirs.now.as_deref()),
             Choice::Merge => {
-                let Some(now) = &theirs.now else { return Ok(()) };
-                let mut entries = ours.as_deref().map(archive::parse).unwrap_or_default();
-                entries.extend(archive::parse(now));
+                let (Some(now), Some(ours)) = (&theirs.now, &ours) else {
+                    // One of us removed what the other went on with.
+                    return versions::put(&path, theirs.now.as_deref().or(ours.as_deref()));
+                };
+                let base = theirs.base.as_deref().map(archive::parse).unwrap_or_default();
+                let (ours, theirs) = (archive::parse(ours), archive::parse(now));
+                // What one of us took out by hand stays out.
+                let is_out =
+                    |entry: &Entry<'_>| base.contains(entry) && !(ours.contains(entry) && theirs.contains(entry));
+                let all = ours.iter().chain(&theirs);
+                let mut entries: Vec<Entry<'_>> =
+                    all.filter(|entry| base.is_empty() || !is_out(entry)).cloned().collect();
                 archive::sort(&mut entries);
                 versions::put(&path, Some(&archive::write(month, tag, &entries)))
             }
@@ -87,9 +108,16 @@ impl Memory {
         }
     }
 
-    fn absorb_state(&self, author: &Author<'_>, categories: &Categories, theirs: &Theirs) -> Result<()> {
+    fn absorb_state(
+        &self,
+        author: &Author<'_>,
+        categories: &Categories,
+        theirs: &Theirs,
+        their_time: Option<SystemTime>,
+    ) -> Result<()> {
         let path = self.directory.join(&theirs.path);
         fs::refuse_symlinks(&self.directory, &path)?;
+        let our_time = std::fs::metadata(&path).and_then(|about| about.modified()).ok();
         let ours = fs::read_if_exists(&path)?;
         match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
             Choice::Ours => Ok(()),
@@ -103,7 +131,7 @@ impl Memory {
                 let by = super::by(author, ours.newest().max(theirs.newest()));
                 let mut told = ours.adopt(&by);
                 told.extend(theirs.adopt(&by));
-                let merged = merge_state(base.as_ref(), &ours, &theirs, categories);
+                let merged = merge_state(base.as_ref(), &ours, &theirs, categories, our_time > their_time);
                 told.extend(merged.gave_way);
                 let new = merged.state.write();
                 // What gave way is told, as always; under a name that is the same wherever the same is merged.
@@ -141,6 +169,10 @@ impl Memory {
         }
         Ok(())
     }
+}
+
+fn stop_if_pressed(brake: &Brake) -> Result<()> {
+    brake.pressed().map_or(Ok(()), |stop| Err(stop.error()))
 }
 
 /// `layer3/YYYY-MM-<tag>-archive.md`
@@ -229,7 +261,13 @@ struct Merged {
     gave_way: Vec<change::Change>,
 }
 
-fn merge_state(base: Option<&State>, ours: &State, theirs: &State, categories: &Categories) -> Merged {
+fn merge_state(
+    base: Option<&State>,
+    ours: &State,
+    theirs: &State,
+    categories: &Categories,
+    is_ours_newer: bool,
+) -> Merged {
     let mut state = ours.clone();
     let mut gave_way = Vec::new();
     let names: BTreeSet<&str> =
@@ -237,15 +275,17 @@ fn merge_state(base: Option<&State>, ours: &State, theirs: &State, categories: &
     for name in names {
         let section = merge_category(name, base, ours, theirs, categories.get(name).keep);
         gave_way.extend(section.dropped.iter().map(|item| change::Change::of(change::Verb::Dropped, name, item)));
+        gave_way.extend(section.cleared_away.iter().map(|item| change::Change::of(change::Verb::Cleared, name, item)));
         state.set_section(name, &section.cleared, section.items, section.gone, &section.texts);
     }
     let (base_text, our_text, their_text) = (base.map(State::text), ours.text(), theirs.text());
     if their_text != our_text && Some(&their_text) != base_text.as_ref() {
-        // Both say where we are: the later day counts, and of one day the one that sorts later, wherever it is merged.
-        let rank = |state: &State, text: &[u8]| (state.date(), text::digest(text, 8));
-        let is_ours_kept = Some(&our_text) != base_text.as_ref()
-            && !our_text.trim_ascii().is_empty()
-            && rank(ours, &our_text) > rank(theirs, &their_text);
+        // Both say where we are: the later day counts, and of one day what was written later.
+        let is_later = match ours.date().cmp(&theirs.date()) {
+            std::cmp::Ordering::Equal => is_ours_newer,
+            order => order.is_gt(),
+        };
+        let is_ours_kept = Some(&our_text) != base_text.as_ref() && !our_text.trim_ascii().is_empty() && is_later;
         let loser = if is_ours_kept {
             their_text
         } else {
@@ -264,6 +304,8 @@ struct MergedCategory {
     /// What people wrote into the section on the other side.
     texts: Vec<Vec<u8>>,
     dropped: Vec<Item>,
+    /// What was said elsewhere before the category was cleared.
+    cleared_away: Vec<Item>,
 }
 
 fn merge_category(name: &str, base: Option<&State>, ours: &State, theirs: &State, keep: usize) -> MergedCategory {
@@ -301,7 +343,9 @@ fn merge_category(name: &str, base: Option<&State>, ours: &State, theirs: &State
         };
         items.extend(chosen.cloned());
     }
-    items.retain(|(_, item)| gone.get(&item.id).is_none_or(|at| *at < item.at) && item.at >= cleared);
+    items.retain(|(_, item)| gone.get(&item.id).is_none_or(|at| *at < item.at));
+    let (kept, cleared_away): (Vec<_>, Vec<_>) = items.into_iter().partition(|(_, item)| item.at >= cleared);
+    let mut items = kept;
     gone.retain(|id, _| items.iter().all(|(_, item)| item.id != *id));
     // Of what one session said at once, the order is the order in which it said it.
     items.sort_by(|(a_place, a), (b_place, b)| (&a.at, &a.run, a_place, &a.id).cmp(&(&b.at, &b.run, b_place, &b.id)));
@@ -315,6 +359,7 @@ fn merge_category(name: &str, base: Option<&State>, ours: &State, theirs: &State
         gone: gone.into_iter().map(|(id, at)| Gone { id, at }).collect(),
         texts,
         dropped,
+        cleared_away: cleared_away.into_iter().map(|(_, item)| item).collect(),
     }
 }
 
@@ -383,7 +428,7 @@ mod tests {
             base: Some(base.clone()),
             now: Some(with(b"- theirs \xff\n")),
         };
-        memory.absorb(&author, &categories, &[theirs]).unwrap();
+        memory.absorb(&author, &categories, &[theirs], None, &Brake::new(Vec::new())).unwrap();
         let merged = fs::read(&memory.state_path()).unwrap();
         for item in [&b"\n- said\n"[..], b"\n- ours \xe9\n", b"\n- theirs \xff\n"] {
             assert_eq!(memchr::memmem::find_iter(&merged, item).count(), 1, "{}", String::from_utf8_lossy(&merged));

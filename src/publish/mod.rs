@@ -8,7 +8,7 @@ use std::path::Path;
 use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
 
-pub use git::{Ledger, pull};
+pub use git::{Ledger, pull, restore};
 
 use crate::config::category::Categories;
 use crate::error::{Error, Result};

@@ -258,7 +258,11 @@ fn w10_a_merge_in_progress_is_left_alone() {
     site.world.git(&["add", "src.txt"]);
     let head = site.world.git(&["rev-parse", "HEAD"]);
     let output = site.world.run(&["run", "--note", "x"]).expect(1);
-    assert!(output.stderr.contains("a merge is in progress on `main`"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("a merge is in progress, and nothing is committed on `main` meanwhile"),
+        "{}",
+        output.stderr
+    );
     assert!(site.world.exists(".git/MERGE_HEAD"));
     assert_eq!(site.world.git(&["rev-parse", "HEAD"]), head);
     site.world.git(&["commit", "--quiet", "--no-edit"]);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::ledger::Ledger;
 use super::trouble;
@@ -19,7 +19,8 @@ use crate::publish::{Delivered, Delivery, Trouble};
 /// How long a lock of another git process is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What stands in the way of a commit on the branch that is checked out: files and directories in the git directory.
-const IN_PROGRESS: [(&str, &str); 6] = [
+const IN_PROGRESS: [(&str, &str); 7] = [
+    ("sequencer", "a sequence of picks"),
     ("MERGE_HEAD", "a merge"),
     ("rebase-merge", "a rebase"),
     ("rebase-apply", "a rebase"),
@@ -39,8 +40,9 @@ pub struct Desk<'a> {
     delivery: &'a Delivery<'a>,
     /// The top of the work tree, without symlinks.
     top: PathBuf,
-    /// Its own git directory.
+    /// Its own git directory, and the one that all work trees share.
     git_dir: PathBuf,
+    common_dir: PathBuf,
     git: Git,
     /// What is published, relative to the top.
     paths: Vec<PathBuf>,
@@ -68,7 +70,7 @@ impl<'a> Desk<'a> {
         };
         let real = fs::resolve(&repository)?;
         let top = git::top_level(&real).ok_or_else(not_one)?.to_path_buf();
-        let (git_dir, _) = git::directories(&top).ok_or_else(not_one)?;
+        let (git_dir, common_dir) = git::directories(&top).ok_or_else(not_one)?;
         let paths = published_paths(delivery, &real, &top)?;
         let brake = delivery.brake.clone();
         let index = fs::resolve(delivery.state)?.join("publish.index");
@@ -78,6 +80,8 @@ impl<'a> Desk<'a> {
         let git = Git::at(&top)
             .writing()
             .with_env("GIT_INDEX_FILE", index)
+            // No attribute of the user's or of a file on the branch changes what is stored.
+            .with_env("GIT_ATTR_SOURCE", empty_tree(&common_dir))
             .with_env(mark.0, mark.1)
             .with_env(env::ROOT, root)
             .until(Rc::new(move || brake.paused().is_some()));
@@ -87,6 +91,7 @@ impl<'a> Desk<'a> {
             delivery,
             top,
             git_dir,
+            common_dir,
             git,
             paths,
             notices: Vec::new(),
@@ -95,7 +100,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Whatever became of it is noted, and a failure is said so that a person can act on it.
-    pub fn close(mut self, done: Result<String, Trouble>) -> Result<Delivered, Trouble> {
+    pub fn close(mut self, done: Result<String, Trouble>, delivers: bool) -> Result<Delivered, Trouble> {
         let done = match (done, self.delivery.brake.pressed()) {
             (Ok(detail), _) => Ok(detail),
             // A process that was ended by the brake did not fail.
@@ -106,9 +111,14 @@ impl<'a> Desk<'a> {
             (Err(stopped), None) => Err(stopped),
         };
         match &done {
-            Ok(_) => self.ledger.due.clear(),
+            // Who pulls, or does not push, leaves due what was due.
+            Ok(_) if delivers => self.ledger.due.clear(),
+            Ok(_) => {}
             Err(Trouble::Failed(error)) => self.ledger.due = text::one_line(error.message(), 200),
             Err(Trouble::Stopped(stop)) => self.ledger.due = stop.error().one_line(),
+        }
+        if done.is_ok() {
+            self.ledger.conflicts.clone_from(&self.conflicts);
         }
         self.ledger.write(self.delivery.state)?;
         let detail = done?;
@@ -138,7 +148,8 @@ impl<'a> Desk<'a> {
 
     /// Where what was fetched is kept, away from the user's own refs.
     fn fetched_ref(&self) -> String {
-        format!("refs/agent-handover/{}/{}", self.remote(), self.branch())
+        // A remote may be given as an address.
+        format!("refs/agent-handover/{}/{}", text::digest(self.remote().as_bytes(), 4), self.branch())
     }
 
     fn stop_if_pressed(&self) -> Result<(), Trouble> {
@@ -157,8 +168,7 @@ impl<'a> Desk<'a> {
         let is_checked_out = match tip {
             Some(tip) => tip.checked_out.as_ref().is_some_and(|place| is_same(place, &self.top)),
             // A branch without a commit may be checked out already.
-            None => std::fs::read_to_string(self.git_dir.join("HEAD"))
-                .is_ok_and(|head| head.trim() == format!("ref: {}", self.branch_ref())),
+            None => self.git().branch()?.as_deref() == Some(self.branch()),
         };
         if is_checked_out {
             return Ok(Branch::Shared { is_checked_out });
@@ -171,14 +181,20 @@ impl<'a> Desk<'a> {
             ))
             .hint("switch to another branch there, then `agent-handover push`"));
         }
-        if let Some(tip) = tip.filter(|_| !self.ledger.is_own) {
-            let is_ours = |name: &PathBuf| self.paths.iter().any(|path| path.starts_with(name));
-            if !self.git().top_names(&tip.tree)?.iter().all(is_ours) {
-                return Ok(Branch::Shared { is_checked_out });
-            }
-        }
-        self.ledger.is_own = true;
-        Ok(Branch::Own)
+        // Never remembered for another commit than the one we made: a branch may be renamed or moved.
+        let is_own = match tip {
+            Some(tip) if tip.commit == self.ledger.synced && self.ledger.is_own => true,
+            Some(tip) => self.is_without_code(&tip.commit)?,
+            None => true,
+        };
+        self.ledger.is_own = is_own;
+        Ok(if is_own { Branch::Own } else { Branch::Shared { is_checked_out } })
+    }
+
+    /// Whether a commit has nothing to do with the code: a handover began its history, or only our files are in it.
+    fn is_without_code(&self, commit: &str) -> Result<bool> {
+        let is_ours = |path: &PathBuf| self.paths.iter().any(|ours| path.starts_with(ours));
+        Ok(self.git().is_begun_by_us(commit)? || self.git().paths_of(commit)?.iter().all(is_ours))
     }
 
     // ---- a branch of our own ------------------------------------------------------------------------------------
@@ -188,6 +204,12 @@ impl<'a> Desk<'a> {
         // Where a branch is not known yet, another machine may have begun it.
         if tip.is_none() && self.ledger.synced.is_empty() && self.delivery.destination.push {
             match self.git().fetch(self.remote(), self.branch(), &self.fetched_ref()) {
+                Ok(Some(found)) if !self.is_without_code(&found)? => {
+                    // The code is on it, there: then it is here, too, and ours goes on top.
+                    self.git().move_ref(&self.branch_ref(), &found, None)?;
+                    self.ledger.is_own = false;
+                    return self.publish_shared(self.git().tip(self.branch())?, false);
+                }
                 Ok(found) => theirs = found,
                 // What is said is committed all the same, and the failure is told by the push.
                 Err(error) => tracing::debug!(error = error.one_line(), "no look at the remote"),
@@ -211,7 +233,7 @@ impl<'a> Desk<'a> {
             self.stop_if_pressed()?;
             self.refuse_secrets_in_push(&commit, theirs.as_deref())?;
             match self.git().push(self.remote(), &commit, self.branch()) {
-                Ok(()) => {}
+                Ok(was) => self.notice_what_was(was.as_deref()),
                 Err(error) if trouble::is_rejected(&error) => {
                     self.wait_a_little(round, error)?;
                     theirs = self.fetch()?;
@@ -223,11 +245,27 @@ impl<'a> Desk<'a> {
             if self.has_arrived(&commit)? {
                 return Ok(format!("{} is on {}/{}", short(&commit), self.remote(), self.branch()));
             }
-            self.wait_a_little(round, Error::failed("the remote branch does not have what was pushed"))?;
+            let missing = Error::failed(format!("{} does not have what was pushed to it", self.remote()))
+                .hint("its push address may be another repository than the one it is read from");
+            self.wait_a_little(round, missing)?;
             theirs = self.fetch()?;
             tip = self.git().tip(self.branch())?;
         }
         Err(Error::bug("there is no end to the rounds").into())
+    }
+
+    /// What a person should know about how the remote branch was found.
+    fn notice_what_was(&mut self, was: Option<&str>) {
+        let (branch, remote) = (self.branch().to_owned(), self.remote().to_owned());
+        match was {
+            _ if self.ledger.delivered.is_empty() => {}
+            None => self.notices.push(format!("{remote} had lost the branch `{branch}`; it has it again")),
+            Some(was) if is_part(was) && !self.ledger.delivered.starts_with(was) => {
+                self.notices
+                    .push(format!("`{branch}` on {remote} had been moved back; it is where it was, and further"));
+            }
+            Some(_) => {}
+        }
     }
 
     /// Asks the remote whether it has the commit, alone or below others.
@@ -250,6 +288,12 @@ impl<'a> Desk<'a> {
     /// What the remote has, if that is news; and what a person should know about how it came to be there.
     fn fetch(&mut self) -> Result<Option<String>> {
         let found = self.git().fetch(self.remote(), self.branch(), &self.fetched_ref())?;
+        if let Some(found) = &found
+            && !self.is_without_code(found)?
+        {
+            let message = format!("`{}` on {} holds more than memory now", self.branch(), self.remote());
+            return Err(Error::failed(message).hint("name another branch under `[backend]`"));
+        }
         let delivered = self.ledger.delivered.clone();
         if !delivered.is_empty() {
             match &found {
@@ -329,6 +373,8 @@ impl<'a> Desk<'a> {
         let moved = self.unless_locked(|desk| desk.git().move_ref(&name, commit, from))?;
         if moved {
             commit.clone_into(&mut self.ledger.synced);
+            let there = self.paths.iter().filter(|path| self.top.join(path).symlink_metadata().is_ok());
+            self.ledger.published = there.cloned().collect();
             // The files and the branch agree from here on; who is killed before this is written only compares again.
             self.ledger.write(self.delivery.state)?;
         }
@@ -338,10 +384,14 @@ impl<'a> Desk<'a> {
     // ---- a branch with the code on it ---------------------------------------------------------------------------
 
     fn publish_shared(&mut self, tip: Option<Tip>, is_checked_out: bool) -> Result<String, Trouble> {
-        if is_checked_out && let Some((_, what)) = IN_PROGRESS.iter().find(|(name, _)| self.git_dir.join(name).exists())
-        {
-            let message = format!("{what} is in progress on `{}`, and nothing is committed into it", self.branch());
+        // In a rebase or a bisect HEAD is on no branch, and the branch is not to be moved all the same.
+        if let Some((_, what)) = IN_PROGRESS.iter().find(|(name, _)| self.git_dir.join(name).exists()) {
+            let message = format!("{what} is in progress, and nothing is committed on `{}` meanwhile", self.branch());
             return Err(Error::failed(message).hint("finish it, then `agent-handover push`").into());
+        }
+        // The files here belong to what is checked out, which may be older: they are added to, and nothing is taken away.
+        if let Some(tip) = tip.as_ref().filter(|_| !is_checked_out) {
+            self.absorb_since(&tip.commit.clone(), None)?;
         }
         let Some(commit) = self.commit(tip.as_ref(), None)? else {
             return Err(Error::failed(format!("`{}` moved while it was being committed to", self.branch()))
@@ -357,18 +407,22 @@ impl<'a> Desk<'a> {
         self.stop_if_pressed()?;
         self.ledger.travels.clear();
         let there = self.git().fetch(self.remote(), self.branch(), &self.fetched_ref())?;
-        let Some(there) = there else { return Ok(self.travels(&commit)) };
-        if !self.git().is_ancestor(&commit, &there)? {
-            if !self.git().is_ancestor(&there, &commit)? {
+        let has_it = there.as_ref().map(|there| self.git().is_ancestor(&commit, there)).transpose()?.unwrap_or(false);
+        if !has_it {
+            if let Some(there) = &there
+                && !self.git().is_ancestor(there, &commit)?
+            {
                 return Err(Error::failed(format!("`{}` on {} has moved on", self.branch(), self.remote()))
                     .hint(format!("`git pull` on `{}`, then `agent-handover push`", self.branch()))
                     .into());
             }
-            if self.git().runs_between(&there, &commit)?.iter().any(String::is_empty) {
+            let is_ours = |path: &PathBuf| self.paths.iter().any(|ours| path.starts_with(ours));
+            let between = self.git().commits_between(there.as_deref(), &commit)?;
+            if !between.iter().all(|(is_run, paths)| *is_run && paths.iter().all(is_ours)) {
                 return Ok(self.travels(&commit));
             }
             self.stop_if_pressed()?;
-            self.refuse_secrets_in_push(&commit, Some(&there))?;
+            self.refuse_secrets_in_push(&commit, there.as_deref())?;
             self.git().push(self.remote(), &commit, self.branch())?;
             if !self.has_arrived(&commit)? {
                 return Err(Error::failed(format!("{} does not have what was pushed", self.remote()))
@@ -401,12 +455,12 @@ impl<'a> Desk<'a> {
     /// Commits the files as they are. The answer is the commit that has them, new or not; `None` if somebody else moved
     /// the branch meanwhile.
     fn commit(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<Option<String>, Trouble> {
-        let tree = self.tree(tip)?;
         let theirs = match (tip, theirs) {
             // What is below our tip already is no second parent.
             (Some(tip), Some(theirs)) if self.git().is_ancestor(theirs, &tip.commit)? => None,
             (_, theirs) => theirs,
         };
+        let tree = self.tree(tip, theirs)?;
         if let Some(tip) = tip.filter(|tip| tip.tree == tree && theirs.is_none()) {
             tip.commit.clone_into(&mut self.ledger.synced);
             return Ok(Some(tip.commit.clone()));
@@ -442,15 +496,24 @@ impl<'a> Desk<'a> {
         Ok(self.move_branch(&commit, old)?.then_some(commit))
     }
 
-    /// The files as a tree, with whatever else is on the branch.
-    fn tree(&mut self, tip: Option<&Tip>) -> Result<String, Trouble> {
+    /// The files as a tree: what is on the branch, with our paths as they are here.
+    fn tree(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String, Trouble> {
+        let index = self.delivery.state.join("publish.index");
         let build = |desk: &Desk<'_>| -> Result<String> {
-            let has_index = desk.delivery.state.join("publish.index").exists();
-            match tip {
+            match (tip, theirs) {
                 // Our own index of last time knows what has not changed since.
-                _ if desk.ledger.is_own && has_index => {}
-                Some(tip) if !desk.ledger.is_own => desk.git().read_tree(Some(&tip.tree))?,
-                _ => desk.git().read_tree(None)?,
+                (Some(tip), None) if desk.ledger.indexed == tip.tree && index.exists() => {}
+                (Some(tip), None) => desk.git().read_tree(&tip.tree)?,
+                (None, Some(theirs)) => desk.git().read_tree(theirs)?,
+                (None, None) => desk.git().read_tree(&empty_tree(&desk.common_dir))?,
+                (Some(tip), Some(theirs)) => {
+                    if index.exists() {
+                        fs::remove_file(&index)?;
+                    }
+                    let base = desk.git().merge_base(&tip.commit, theirs)?;
+                    let base = base.unwrap_or_else(|| empty_tree(&desk.common_dir));
+                    desk.git().read_merge(&base, &tip.commit, theirs)?;
+                }
             }
             let pathspecs = desk.pathspecs();
             if !pathspecs.is_empty() {
@@ -458,17 +521,17 @@ impl<'a> Desk<'a> {
             }
             desk.git().write_tree()
         };
-        self.unless_locked(|desk| build(desk))
-            .or_else(|error| {
-                // A damaged index of ours is made anew; anything else fails the same way again.
-                let index = self.delivery.state.join("publish.index");
-                if index.exists() && !trouble::is_locked(&error) {
-                    fs::remove_file(&index)?;
-                    return build(self);
-                }
-                Err(error)
-            })
-            .map_err(Trouble::from)
+        let tree = self.unless_locked(|desk| build(desk)).or_else(|error| {
+            // A damaged index of ours is made anew; anything else fails the same way again.
+            if index.exists() && !trouble::is_locked(&error) {
+                fs::remove_file(&index)?;
+                self.ledger.indexed.clear();
+                return build(self);
+            }
+            Err(error)
+        })?;
+        tree.clone_into(&mut self.ledger.indexed);
+        Ok(tree)
     }
 
     /// What is on disk of our paths, and never the state directory or what a killed writer left.
@@ -525,22 +588,50 @@ impl<'a> Desk<'a> {
         if leaks.is_empty() { Ok(()) } else { Err(secrets::refuse(&leaks)) }
     }
 
+    /// Brings back what was swept away as a whole, before anything is written in its place: who looks at the branch with
+    /// `git checkout` loses the directories on the way back.
+    pub fn restore(&mut self) -> Result<bool, Trouble> {
+        if !self.is_swept_away() || self.ledger.synced.is_empty() || !self.ledger.is_own {
+            return Ok(false);
+        }
+        self.absorb_since(&self.ledger.synced.clone(), None)?;
+        Ok(true)
+    }
+
+    /// Whether something that was published is gone as a whole.
+    fn is_swept_away(&self) -> bool {
+        self.ledger.published.iter().any(|path| self.top.join(path).symlink_metadata().is_err())
+    }
+
     /// Takes what a commit has into the files here.
-    fn absorb(&mut self, commit: &str) -> Result<()> {
-        let gone: Vec<PathBuf> = [self.delivery.memory, self.delivery.history]
-            .into_iter()
-            .filter(|directory| !directory.exists())
-            .filter_map(|directory| directory.strip_prefix(self.delivery.root).ok().map(Path::to_path_buf))
-            .collect();
+    fn absorb(&mut self, commit: &str) -> Result<(), Trouble> {
         // A directory that is gone as a whole was not emptied on purpose.
         let base = match self.ledger.synced.as_str() {
             "" => None,
-            _ if !gone.is_empty() => None,
+            _ if self.is_swept_away() => None,
             synced => self.git().merge_base(synced, commit)?,
         };
+        self.absorb_since(commit, base)
+    }
+
+    /// The same, with what the files here once had in common with it.
+    fn absorb_since(&mut self, commit: &str, base: Option<String>) -> Result<(), Trouble> {
         let differences = self.git().differences(base.as_deref(), commit)?;
-        let inside: Vec<&Difference> =
+        let published: Vec<&Difference> =
             differences.iter().filter(|difference| self.is_published(&difference.path)).collect();
+        // A directory of theirs where a file of ours is, or the other way round, is nothing to merge.
+        let fits = |found: &&Difference| {
+            let is_parent = |other: &&Difference| other.path != found.path && other.path.starts_with(&found.path);
+            let path = self.top.join(&found.path);
+            let mut above = path.ancestors().skip(1).take_while(|above| above.starts_with(&self.top));
+            !path.is_dir() && above.all(|above| !above.exists() || above.is_dir()) && !published.iter().any(is_parent)
+        };
+        let (inside, odd): (Vec<&Difference>, Vec<&Difference>) = published.iter().partition(|found| fits(found));
+        for odd in odd {
+            let path = odd.path.display();
+            self.conflicts
+                .push(format!("`{path}` is a file on one machine and a directory on another; it stays as it is"));
+        }
         let ids: Vec<&str> =
             inside.iter().flat_map(|found| [&found.old, &found.new]).flatten().map(String::as_str).collect();
         let mut blobs = self.git().blobs(&ids)?.into_iter();
@@ -570,12 +661,33 @@ impl<'a> Desk<'a> {
             commit: "",
             is_late: false,
         };
-        self.conflicts.extend(Memory::at(memory_place).absorb(&author, delivery.categories, &memory)?);
-        self.conflicts.extend(History::at(history_place).absorb(&history)?);
+        self.stop_if_pressed()?;
+        let their_time = self.time_of_state(commit, &memory, &memory_place)?;
+        let brake = delivery.brake;
+        self.conflicts.extend(Memory::at(memory_place).absorb(
+            &author,
+            delivery.categories,
+            &memory,
+            their_time,
+            brake,
+        )?);
+        self.stop_if_pressed()?;
+        self.conflicts.extend(History::at(history_place).absorb(&history, brake)?);
         for theirs in &others {
+            self.stop_if_pressed()?;
             self.conflicts.extend(versions::take_over(&self.top, theirs)?);
         }
         Ok(())
+    }
+
+    /// When they last wrote their current state, asked only if there is one.
+    fn time_of_state(&self, commit: &str, memory: &[Theirs], place: &Path) -> Result<Option<SystemTime>> {
+        let state = Path::new("layer2/current-state.md");
+        let Ok(place) = place.strip_prefix(&self.top) else { return Ok(None) };
+        if memory.iter().all(|theirs| theirs.path != state) {
+            return Ok(None);
+        }
+        self.git().time_of(commit, &place.join(state))
     }
 
     /// Whether a path of a tree is one of ours: inside, and nothing that could lead out.
@@ -614,6 +726,22 @@ fn clear_up_after_the_killed(index: &Path, marks: &[(&str, &str)]) -> Result<()>
     if lock.symlink_metadata().is_ok() { fs::remove_file(&lock) } else { Ok(()) }
 }
 
+/// The tree without files, which git knows without having it.
+fn empty_tree(common_dir: &Path) -> String {
+    let config = std::fs::read_to_string(common_dir.join("config")).unwrap_or_default().to_lowercase();
+    let is_sha256 = config.lines().any(|line| line.contains("objectformat") && line.contains("sha256"));
+    let (sha1, sha256) = (
+        "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+        "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+    );
+    if is_sha256 { sha256.to_owned() } else { sha1.to_owned() }
+}
+
+/// The beginning of an object id.
+fn is_part(text: &str) -> bool {
+    text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 fn is_same(one: &Path, other: &Path) -> bool {
     one == other || fs::resolve(one).is_ok_and(|one| one == other)
 }
@@ -648,6 +776,12 @@ fn published_paths(delivery: &Delivery<'_>, repository: &Path, top: &Path) -> Re
         if below.as_os_str().is_empty() || below.starts_with(".git") {
             return Err(Error::failed(format!("`{path}` cannot be published: it holds more than memory"))
                 .hint("name the memory and history directories under `paths` of `[backend]`"));
+        }
+        if real.join(".git").exists() {
+            return Err(Error::failed(format!(
+                "`{path}` is a git repository of its own, so its files cannot be published"
+            ))
+            .hint("remove its `.git`, or leave it out of `paths` of `[backend]`"));
         }
         paths.push(below.to_path_buf());
     }

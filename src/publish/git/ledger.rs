@@ -19,8 +19,14 @@ pub struct Ledger {
     pub delivered: String,
     /// The commit up to which every file was searched for secrets.
     pub searched: String,
-    /// The branch holds our files and nothing else.
+    /// That commit is on a branch without code.
     pub is_own: bool,
+    /// The directories that were there then, relative to the top.
+    pub published: Vec<PathBuf>,
+    /// The tree that our own index last was.
+    pub indexed: String,
+    /// Two truths for one thing, met at the last delivery.
+    pub conflicts: Vec<String>,
     /// What is still to be delivered and why it was not; empty if nothing is.
     pub due: String,
     /// What is delivered when the user next pushes; empty if nothing is.

@@ -18,14 +18,19 @@ pub const BACKEND: Backend = Backend { name: "git", publish, preview };
 fn publish(delivery: &Delivery<'_>) -> Result<Delivered, Trouble> {
     let mut desk = Desk::open(delivery)?;
     let done = desk.publish();
-    desk.close(done)
+    desk.close(done, delivery.destination.push)
+}
+
+/// Brings back from the branch what was swept away here as a whole. Whether there was anything.
+pub fn restore(delivery: &Delivery<'_>) -> Result<bool, Trouble> {
+    Desk::open(delivery)?.restore()
 }
 
 /// Takes in what the remote has, and delivers nothing.
 pub fn pull(delivery: &Delivery<'_>) -> Result<Delivered, Trouble> {
     let mut desk = Desk::open(delivery)?;
     let done = desk.pull();
-    desk.close(done)
+    desk.close(done, false)
 }
 
 fn preview(destination: &Destination) -> String {

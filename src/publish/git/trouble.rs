@@ -58,6 +58,18 @@ const KINDS: &[Kind] = &[
         hint: "wait until it ends, then `agent-handover push`; if none is running, remove the lock file that is named",
     },
     Kind {
+        name: "name-taken",
+        signs: &["; cannot create"],
+        sentence: "another branch stands where `{branch}` should be: of `a` and `a/b` there can be only one",
+        hint: "name another branch under `[backend]`, or remove the other one",
+    },
+    Kind {
+        name: "checked-out-there",
+        signs: &["refusing to update checked out branch", "branch is currently checked out"],
+        sentence: "`{branch}` is checked out in the repository behind {remote}",
+        hint: "make that repository a bare one, or check out another branch there",
+    },
+    Kind {
         name: "rejected",
         signs: &[
             "non-fast-forward",
