@@ -97,10 +97,10 @@ pub struct Listing {
     pub problems: Vec<Problem>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Error(Box<Parts>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Parts {
     category: Category,
     message: String,

@@ -11,7 +11,7 @@ use crate::guard::Brake;
 use crate::handoff::{Handoff, Value};
 
 /// Made of the archives, on each machine for itself.
-const DERIVED: [&str; 3] = ["LATEST.md", "INDEX.yaml", "RESUME_PROMPT.txt"];
+pub const DERIVED: [&str; 3] = ["LATEST.md", "INDEX.yaml", "RESUME_PROMPT.txt"];
 
 impl History {
     /// Takes in what they changed. The answer is what a person should know: two truths for one id, both kept.

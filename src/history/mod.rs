@@ -26,6 +26,7 @@ pub use catalog::Found;
 pub use import::{Landing, OnConflict};
 pub use index::Entry;
 pub use inspect::{Open, Status, drift, is_over};
+pub use merge::DERIVED;
 pub use origin::Origin;
 
 use crate::base::fs::{self, Created, Depth};

@@ -70,6 +70,8 @@ fn at(world: &World, now: &str, arguments: &[&str]) -> Output {
 fn published(world: &World) -> std::collections::BTreeMap<String, String> {
     let mut tree = world.everything();
     tree.retain(|path, _| path.starts_with("memory/") || path.starts_with(".agent-history/"));
+    // Each machine derives these for itself, and of two sessions of one second either may come first.
+    tree.retain(|path, _| !["LATEST.md", "INDEX.yaml", "RESUME_PROMPT.txt"].iter().any(|name| path.ends_with(name)));
     tree
 }
 
@@ -237,6 +239,59 @@ fn free_text_of_two_machines_gives_way_and_is_told() {
     let told: String =
         published(a).into_iter().filter(|(path, _)| path.contains("layer1")).map(|(_, text)| text).collect();
     assert!(told.contains("A says this"), "{told}");
+}
+
+#[test]
+fn decisions_in_prose_and_removed_archive_entries_survive_as_they_are() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    let log = ".agent-history/DECISIONS.md";
+    a.write(log, "# Decisions\n\n- [2026-11-01][x] one\n");
+    for (day, note) in [("2026-06-01", "keep"), ("2026-06-02", "remove")] {
+        let block = format!("<!-- note run={note} step=note at={day}T00:00:00Z -->\n{note}\n<!-- /note -->\n");
+        a.write(&format!("memory/layer1/2026-06/general-{day}.md"), block);
+    }
+    a.run(&["compact"]).expect(0);
+    a.run(&["run", "--note", "base"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    a.write(log, format!("{}\nA paragraph of a.\n- [2026-11-02][y] two\n  that goes on\n", a.read(log)));
+    let archive = "memory/layer3/2026-06-general-archive.md";
+    let without = a
+        .read(archive)
+        .replace("<!-- note run=remove step=note at=2026-06-02T00:00:00Z -->\nremove\n<!-- /note -->\n", "");
+    assert_ne!(without, a.read(archive));
+    a.write(archive, without);
+    a.run(&["push"]).expect(0);
+    b.write(log, format!("{}- [2026-11-03][z] three\n", b.read(log)));
+    at(b, "2026-06-03T00:00:00Z", &["run", "--note", "late"]).expect(0);
+    b.run(&["compact"]).expect(0);
+    b.run(&["push"]).expect(0);
+    a.run(&["pull"]).expect(0);
+    for machine in [a, b] {
+        let text = machine.read(log);
+        assert!(
+            ["A paragraph of a.", "two\n  that goes on\n", "three"].iter().all(|part| text.contains(part)),
+            "{text}"
+        );
+        let text = machine.read(archive);
+        assert!(text.contains("\nkeep\n") && text.contains("\nlate\n") && !text.contains("\nremove\n"), "{text}");
+    }
+}
+
+#[test]
+fn of_two_states_of_one_day_the_later_counts() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    a.run(&["run", "--note", "base"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    a.run(&["run", "--note", "na", "--current-state", "the earlier"]).expect(0);
+    // git knows commits by the second.
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    b.run(&["run", "--note", "nb", "--current-state", "the later"]).expect(0);
+    a.run(&["pull"]).expect(0);
+    for machine in [a, b] {
+        assert!(machine.read(STATE).contains("\nthe later\n"), "{}", machine.read(STATE));
+    }
 }
 
 #[test]

@@ -398,6 +398,27 @@ fn remotes_that_hang_vanish_or_are_slow_are_bounded_and_delivered_later() {
     assert!(["one", "two", "three"].iter().all(|note| notes.contains(&format!("\n{note}\n"))), "{notes}");
 }
 
+/// Ten handovers that wait for a dead remote do not wait ten times.
+#[test]
+fn a_remote_that_does_not_answer_is_asked_once_a_command() {
+    let site = Site::new(&CONFIG.replace("20s", "1s"));
+    site.world.git(&["config", "core.sshCommand", "echo asked >> \"$HOME/asked\"; sleep 60 #"]);
+    site.world.git(&["remote", "set-url", "origin", "ssh://example.invalid/x.git"]);
+    for note in ["one", "two", "three"] {
+        let _ = std::fs::remove_file(site.world.home().join("asked"));
+        site.world.run(&["run", "--note", note]).expect(1);
+        let asked = std::fs::read_to_string(site.world.home().join("asked")).unwrap();
+        // Once to look, where nothing is known yet, and once to push.
+        assert!(asked.lines().count() <= 2, "{note}: {asked}");
+    }
+    // All of it is committed, and one delivery settles it.
+    site.mend_remote();
+    site.world.run(&["push"]).expect(0);
+    let notes = site.remote_file(BRANCH, NOTES);
+    assert!(["one", "two", "three"].iter().all(|note| notes.contains(&format!("\n{note}\n"))), "{notes}");
+    site.world.run(&["check"]).expect(2);
+}
+
 #[test]
 fn offline_is_normal_where_the_config_says_so() {
     let site = Site::new(&CONFIG.replace("kind = \"publish\"\n", "kind = \"publish\"\non_failure = \"continue\"\n"));
@@ -605,4 +626,202 @@ fn a_repository_without_a_commit_and_one_without_a_remote() {
     world.run(&["run", "--note", "x"]).expect(0);
     assert_eq!(world.git(&["status", "--porcelain"]), "A  staged.txt\n?? handover.toml\n");
     assert_eq!(world.git(&["rev-list", "--count", "main"]).trim(), "1");
+}
+
+/// A branch with code that is on the remote and not here yet keeps its code.
+#[test]
+fn code_on_a_branch_that_is_not_here_yet_stays_on_it() {
+    let site = Site::new(&CONFIG.replace("timeout", "branch = \"dev\"\ntimeout"));
+    site.world.git(&["push", "--quiet", "origin", "main:dev"]);
+    site.world.run(&["run", "--note", "x"]).expect(0);
+    assert_eq!(site.remote_file("dev", "src.txt"), "code\n");
+    assert!(site.remote_file("dev", NOTES).contains("\nx\n"));
+    let fresh = Site::new(&CONFIG.replace("timeout", "branch = \"dev\"\ntimeout"));
+    fresh.world.git(&["push", "--quiet", "origin", "main:dev"]);
+    let output = fresh.world.run(&["pull"]).expect(1);
+    assert!(output.stderr.contains("holds more than memory"), "{}", output.stderr);
+}
+
+/// A branch that is renamed to the one in the config is not ours because another of that name was.
+#[test]
+fn whose_branch_it_is_is_not_remembered_for_another() {
+    let site = Site::new(PYTHON);
+    site.world.git(&["branch", "-M", "master"]);
+    site.remote_git(&["update-ref", "-d", "refs/heads/main"]);
+    site.world.run(&["run", "--note", "one"]).expect(0);
+    site.world.git(&["branch", "-M", "main"]);
+    site.world.run(&["run", "--note", "two"]);
+    assert!(site.world.git(&["ls-tree", "--name-only", "main"]).contains("src.txt"));
+    assert!(!site.world.git(&["status", "--porcelain"]).contains("src.txt"));
+}
+
+#[test]
+fn a_project_in_a_subdirectory_and_two_in_one_repository_leave_each_other_alone() {
+    // The project is all there is at the top, and its code is on the branch.
+    let site = Site::new("");
+    site.world.git(&["rm", "--quiet", "-r", "src.txt"]);
+    site.world.write("proj/a.rs", "code");
+    site.world.write("proj/handover.toml", PYTHON);
+    site.world.git(&["rm", "--quiet", "--cached", ".gitignore"]);
+    site.world.git(&["add", "proj"]);
+    site.world.git(&["commit", "--quiet", "-m", "moved"]);
+    site.world.git(&["push", "--quiet", "origin", "main"]);
+    site.world.git(&["checkout", "--quiet", "-b", "feature"]);
+    let run = |directory: &str, note: &str| {
+        let mut command = site.world.command(&["run", "--note", note]);
+        finish(command.current_dir(site.world.path(directory))).expect(0);
+    };
+    run("proj", "x");
+    assert_eq!(site.remote_file("main", "proj/a.rs"), "code");
+    assert!(site.remote_file("main", &format!("proj/{NOTES}")).contains("\nx\n"));
+    // Two projects share the default branch.
+    for project in ["p1", "p2"] {
+        site.world.write(&format!("{project}/handover.toml"), CONFIG);
+    }
+    for (project, note) in [("p1", "one"), ("p2", "two"), ("p1", "three")] {
+        run(project, note);
+    }
+    assert!(site.remote_file(BRANCH, &format!("p2/{NOTES}")).contains("\ntwo\n"));
+    assert!(site.remote_file(BRANCH, &format!("p1/{NOTES}")).contains("\nthree\n"));
+}
+
+/// git takes the directories away on the way back; that is no wish to delete them.
+#[test]
+fn a_look_at_the_branch_does_not_wipe_the_memory() {
+    let site = Site::new(CONFIG);
+    site.world.run(&["run", "--note", "one"]).expect(0);
+    site.world.git(&["checkout", "--quiet", "--force", BRANCH]);
+    site.world.git(&["checkout", "--quiet", "main"]);
+    assert!(!site.world.exists("memory"));
+    let output = site.world.run(&["run", "--note", "two"]).expect(0);
+    assert!(output.stderr.contains("came back from the branch"), "{}", output.stderr);
+    let notes = site.remote_file(BRANCH, NOTES);
+    assert!(notes.contains("\none\n") && notes.contains("\ntwo\n"), "{notes}");
+}
+
+/// The files of another checked-out branch know nothing of what was said on `main`.
+#[test]
+fn memory_on_a_branch_that_is_not_checked_out_is_only_added_to() {
+    let site = Site::new(PYTHON);
+    site.world.git(&["branch", "feature"]);
+    site.world.run(&["run", "--note", "one"]).expect(0);
+    site.world.run(&["run", "--note", "two"]).expect(0);
+    site.world.git(&["checkout", "--quiet", "feature"]);
+    site.world.run(&["run", "--note", "three"]).expect(0);
+    let notes = site.remote_file("main", NOTES);
+    assert!(["one", "two", "three"].iter().all(|note| notes.contains(&format!("\n{note}\n"))), "{notes}");
+}
+
+#[test]
+fn a_rebase_is_waited_for_although_nothing_is_checked_out_meanwhile() {
+    let site = Site::new(PYTHON);
+    site.world.git(&["checkout", "--quiet", "-b", "other"]);
+    site.world.write("src.txt", "other\n");
+    site.world.git(&["commit", "--quiet", "-am", "other"]);
+    site.world.git(&["checkout", "--quiet", "main"]);
+    site.world.write("src.txt", "main\n");
+    site.world.git(&["commit", "--quiet", "-am", "main"]);
+    let rebase = site.world.clean("git").args(["rebase", "--quiet", "other"]).output().unwrap();
+    assert!(!rebase.status.success());
+    let output = site.world.run(&["run", "--note", "x"]).expect(1);
+    assert!(output.stderr.contains("a rebase is in progress"), "{}", output.stderr);
+    site.world.write("src.txt", "both\n");
+    site.world.git(&["add", "src.txt"]);
+    site.world.git(&["-c", "core.editor=true", "rebase", "--continue"]);
+    site.world.run(&["run", "--resume"]).expect(0);
+}
+
+/// A commit of ours that the user amended has code of theirs in it, whatever its message says.
+#[test]
+fn an_amended_commit_is_not_pushed() {
+    let site = Site::new(PYTHON);
+    site.world.run(&["run", "--note", "x", "--no-push"]).expect(0);
+    site.world.write("work.rs", "not ready");
+    site.world.git(&["add", "work.rs"]);
+    site.world.git(&["commit", "--quiet", "--amend", "--no-edit"]);
+    let output = site.world.run(&["run", "--note", "y"]).expect(0);
+    assert!(output.stderr.contains("travels with your next push"), "{}", output.stderr);
+    assert_eq!(site.remote_log("main").len(), 1);
+}
+
+#[test]
+fn what_is_stored_is_what_is_here_whatever_attributes_and_settings_say() {
+    let site = Site::new(CONFIG);
+    site.world.write(".gitattributes", "*.md filter=shout text eol=crlf\n");
+    site.world.git(&["config", "filter.shout.clean", "touch \"$HOME/filter-ran\"; tr a-z A-Z"]);
+    site.world.git(&["config", "core.ignoreStat", "true"]);
+    site.world.git(&["config", "core.autocrlf", "true"]);
+    for note in ["one\r\ntwo", "three"] {
+        let mut command = site.world.command(&["run", "--note", note]);
+        finish(command.env("GIT_LITERAL_PATHSPECS", "1")).expect(0);
+        assert_eq!(site.remote_file(BRANCH, NOTES), site.world.read(NOTES));
+    }
+    assert!(!site.world.home().join("filter-ran").exists(), "a program of the user's ran");
+    // A repository of its own cannot be published, and is not said to be.
+    site.world.git(&["init", "--quiet", "memory"]);
+    let output = site.world.run(&["run", "--note", "four"]).expect(1);
+    assert!(output.stderr.contains("is a git repository of its own"), "{}", output.stderr);
+}
+
+#[test]
+fn a_pull_or_a_run_without_push_does_not_forget_what_is_due() {
+    let config = CONFIG.replace("kind = \"publish\"\n", "kind = \"publish\"\non_failure = \"continue\"\n");
+    for arguments in [&["pull"][..], &["run", "--note", "y", "--no-push"]] {
+        let site = Site::new(&config);
+        site.break_remote();
+        site.world.run(&["run", "--note", "x"]).expect(0);
+        site.mend_remote();
+        site.world.run(arguments).expect(0);
+        assert!(site.world.run(&["check"]).expect(2).stdout.contains("a push is due"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn remotes_by_address_partial_clones_and_empty_ones() {
+    let site = Site::new(CONFIG);
+    let by_address = CONFIG.replace("timeout", &format!("remote = \"{}\"\ntimeout", site.remote.display()));
+    site.world.write("handover.toml", &by_address);
+    site.world.run(&["run", "--note", "one"]).expect(0);
+    site.world.run(&["pull"]).expect(0);
+    // A clone without blobs, which has to fetch what it merges.
+    site.remote_git(&["config", "uploadpack.allowFilter", "true"]);
+    site.remote_git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    let partial = World::new();
+    let url = format!("file://{}", site.remote.display());
+    partial.git(&["clone", "--quiet", "--filter=blob:none", &url, "."]);
+    partial.write("handover.toml", CONFIG);
+    partial.run(&["pull"]).expect(0);
+    assert!(partial.read(NOTES).contains("\none\n"));
+    // The branch with the code on it, on a remote that has nothing, and nothing of the user's in between.
+    let world = World::new();
+    let remote = world.home().join("empty.git");
+    world.git(&["init", "--quiet", "--bare", remote.to_str().unwrap()]);
+    world.git(&["init", "--quiet", "--initial-branch=main"]);
+    world.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
+    world.write("handover.toml", PYTHON);
+    let output = world.run(&["run", "--note", "x"]).expect(0);
+    assert!(output.stderr.contains("is on origin/main"), "{}", output.stderr);
+}
+
+/// The user's own idea of where the remote is stays as it was: `--force-with-lease` depends on it.
+#[test]
+fn a_fetch_moves_no_ref_of_the_users() {
+    let site = Site::new(PYTHON);
+    site.world.run(&["run", "--note", "one"]).expect(0);
+    let other = site.world.home().join("other");
+    site.world.git(&["clone", "--quiet", site.remote.to_str().unwrap(), other.to_str().unwrap()]);
+    let in_other = ["-C", other.to_str().unwrap(), "-c", "user.name=o", "-c", "user.email=o@o"];
+    site.world.git(&[&in_other[..], &["commit", "--quiet", "--allow-empty", "-m", "theirs"]].concat());
+    site.world.git(&[&in_other[..], &["push", "--quiet", "origin", "main"]].concat());
+    let before = site.world.git(&["for-each-ref", "refs/remotes"]);
+    site.world.run(&["run", "--note", "two"]).expect(1);
+    assert_eq!(site.world.git(&["for-each-ref", "refs/remotes"]), before);
+}
+
+#[test]
+fn a_branch_whose_name_is_taken_by_a_directory_is_told() {
+    let site = Site::new(CONFIG);
+    site.world.git(&["branch", "agent-handover/foo"]);
+    let output = site.world.run(&["run", "--note", "x"]).expect(1);
+    assert!(output.stderr.contains("there can be only one"), "{}", output.stderr);
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::ledger::Ledger;
@@ -11,7 +12,7 @@ use crate::base::{env, fs, process, text};
 use crate::error::{Error, Result};
 use crate::git::{self, Difference, Git, Tip};
 use crate::guard::{acknowledge, secrets};
-use crate::history::History;
+use crate::history::{self, History};
 use crate::memory::{Author, Memory};
 use crate::project;
 use crate::publish::{Delivered, Delivery, Trouble};
@@ -35,6 +36,17 @@ const NOBODY: [(&str, &str); 4] = [
     ("GIT_COMMITTER_NAME", "agent-handover"),
     ("GIT_COMMITTER_EMAIL", "agent-handover@localhost"),
 ];
+
+/// Remotes that did not answer this process, so that ten deliveries which are due do not wait ten times for the same.
+static DEAD: Mutex<Vec<Dead>> = Mutex::new(Vec::new());
+
+struct Dead {
+    top: PathBuf,
+    remote: String,
+    /// How long it was waited for.
+    patience_ms: u64,
+    said: String,
+}
 
 pub struct Desk<'a> {
     delivery: &'a Delivery<'a>,
@@ -106,6 +118,7 @@ impl<'a> Desk<'a> {
             // A process that was ended by the brake did not fail.
             (Err(_), Some(stop)) => Err(Trouble::Stopped(stop)),
             (Err(Trouble::Failed(error)), None) => {
+                self.remember_the_dead(&error);
                 Err(Trouble::Failed(trouble::explain(error, self.delivery.destination)))
             }
             (Err(stopped), None) => Err(stopped),
@@ -125,8 +138,13 @@ impl<'a> Desk<'a> {
         Ok(Delivered { detail, notices: self.notices, conflicts: self.conflicts })
     }
 
-    /// git with what is left of the time.
+    /// git for what happens here, which no slow remote may cut short: a git that is ended leaves locks behind.
     fn git(&self) -> Git {
+        self.git.clone().within(self.left().max(PATIENCE))
+    }
+
+    /// git for what happens elsewhere, with what is left of the time.
+    fn far(&self) -> Git {
         self.git.clone().within(self.left())
     }
 
@@ -154,6 +172,29 @@ impl<'a> Desk<'a> {
 
     fn stop_if_pressed(&self) -> Result<(), Trouble> {
         self.delivery.brake.pressed().map_or(Ok(()), |stop| Err(Trouble::Stopped(stop)))
+    }
+
+    fn remember_the_dead(&self, error: &Error) {
+        if trouble::is_dead(error) {
+            let said = trouble::explain(error.clone(), self.delivery.destination).message().to_owned();
+            let (top, remote) = (self.top.clone(), self.remote().to_owned());
+            let dead = Dead { top, remote, patience_ms: self.delivery.destination.timeout_ms, said };
+            DEAD.lock().unwrap_or_else(PoisonError::into_inner).push(dead);
+        }
+    }
+
+    fn refuse_the_dead(&self) -> Result<()> {
+        let dead = DEAD.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who has more patience may find it alive.
+        let is_it = |dead: &&Dead| {
+            dead.top == self.top
+                && dead.remote == self.remote()
+                && dead.patience_ms >= self.delivery.destination.timeout_ms
+        };
+        dead.iter().find(is_it).map_or(Ok(()), |dead| {
+            let error = Error::failed(dead.said.clone());
+            Err(error.hint("`agent-handover push`, or the next handover, delivers it"))
+        })
     }
 
     pub fn publish(&mut self) -> Result<String, Trouble> {
@@ -203,7 +244,7 @@ impl<'a> Desk<'a> {
         let mut theirs: Option<String> = None;
         // Where a branch is not known yet, another machine may have begun it.
         if tip.is_none() && self.ledger.synced.is_empty() && self.delivery.destination.push {
-            match self.git().fetch(self.remote(), self.branch(), &self.fetched_ref()) {
+            match self.far().fetch(self.remote(), self.branch(), &self.fetched_ref()) {
                 Ok(Some(found)) if !self.is_without_code(&found)? => {
                     // The code is on it, there: then it is here, too, and ours goes on top.
                     self.git().move_ref(&self.branch_ref(), &found, None)?;
@@ -212,7 +253,7 @@ impl<'a> Desk<'a> {
                 }
                 Ok(found) => theirs = found,
                 // What is said is committed all the same, and the failure is told by the push.
-                Err(error) => tracing::debug!(error = error.one_line(), "no look at the remote"),
+                Err(error) => self.remember_the_dead(&error),
             }
         }
         for round in 0.. {
@@ -232,7 +273,8 @@ impl<'a> Desk<'a> {
             }
             self.stop_if_pressed()?;
             self.refuse_secrets_in_push(&commit, theirs.as_deref())?;
-            match self.git().push(self.remote(), &commit, self.branch()) {
+            self.refuse_the_dead()?;
+            match self.far().push(self.remote(), &commit, self.branch()) {
                 Ok(was) => self.notice_what_was(was.as_deref()),
                 Err(error) if trouble::is_rejected(&error) => {
                     self.wait_a_little(round, error)?;
@@ -270,16 +312,18 @@ impl<'a> Desk<'a> {
 
     /// Asks the remote whether it has the commit, alone or below others.
     fn has_arrived(&mut self, commit: &str) -> Result<bool> {
-        let found = self.git().remote_tip(self.remote(), self.branch())?;
+        let found = self.far().remote_tip(self.remote(), self.branch())?;
         let arrived = match &found {
             Some(found) if found == commit => true,
-            Some(_) => match self.git().fetch(self.remote(), self.branch(), &self.fetched_ref())? {
+            Some(_) => match self.far().fetch(self.remote(), self.branch(), &self.fetched_ref())? {
                 Some(found) => self.git().is_ancestor(commit, &found)?,
                 None => false,
             },
             None => false,
         };
         if arrived {
+            let is_it = |dead: &Dead| dead.top == self.top && dead.remote == self.remote();
+            DEAD.lock().unwrap_or_else(PoisonError::into_inner).retain(|dead| !is_it(dead));
             commit.clone_into(&mut self.ledger.delivered);
         }
         Ok(arrived)
@@ -287,7 +331,7 @@ impl<'a> Desk<'a> {
 
     /// What the remote has, if that is news; and what a person should know about how it came to be there.
     fn fetch(&mut self) -> Result<Option<String>> {
-        let found = self.git().fetch(self.remote(), self.branch(), &self.fetched_ref())?;
+        let found = self.far().fetch(self.remote(), self.branch(), &self.fetched_ref())?;
         if let Some(found) = &found
             && !self.is_without_code(found)?
         {
@@ -405,8 +449,9 @@ impl<'a> Desk<'a> {
             return Ok(format!("committed {} on `{}`; not pushed", short(&commit), self.branch()));
         }
         self.stop_if_pressed()?;
+        self.refuse_the_dead()?;
         self.ledger.travels.clear();
-        let there = self.git().fetch(self.remote(), self.branch(), &self.fetched_ref())?;
+        let there = self.far().fetch(self.remote(), self.branch(), &self.fetched_ref())?;
         let has_it = there.as_ref().map(|there| self.git().is_ancestor(&commit, there)).transpose()?.unwrap_or(false);
         if !has_it {
             if let Some(there) = &there
@@ -423,7 +468,7 @@ impl<'a> Desk<'a> {
             }
             self.stop_if_pressed()?;
             self.refuse_secrets_in_push(&commit, there.as_deref())?;
-            self.git().push(self.remote(), &commit, self.branch())?;
+            self.far().push(self.remote(), &commit, self.branch())?;
             if !self.has_arrived(&commit)? {
                 return Err(Error::failed(format!("{} does not have what was pushed", self.remote()))
                     .hint("`agent-handover push` tries again")
@@ -443,7 +488,7 @@ impl<'a> Desk<'a> {
     /// The user's index gets the entries of our paths, so that `git status` shows no change that nobody made.
     fn bring_index_along(&mut self, commit: &str) -> Result<()> {
         let pathspecs = self.pathspecs();
-        let git = Git::at(&self.top).writing().within(self.left());
+        let git = Git::at(&self.top).writing();
         if git.index_is_at(commit, &pathspecs)? {
             return Ok(());
         }
@@ -475,7 +520,17 @@ impl<'a> Desk<'a> {
         if let Some(theirs) = theirs.filter(|_| is_behind && their_tree.as_deref() == Some(&tree)) {
             return Ok(self.move_branch(theirs, old)?.then(|| theirs.to_owned()));
         }
-        self.refuse_secrets(their_tree.as_deref().or(tip.map(|tip| tip.tree.as_str())), &tree)?;
+        let differences = self.git().differences(their_tree.as_deref().or(tip.map(|tip| tip.tree.as_str())), &tree)?;
+        // What every machine derives for itself is no news: two that were written in one second may stand in two orders.
+        if let Some(tip) = tip.filter(|_| theirs.is_none())
+            && differences.iter().all(|difference| self.is_derived(&difference.path))
+        {
+            tip.commit.clone_into(&mut self.ledger.synced);
+            return Ok(Some(tip.commit.clone()));
+        }
+        let changed: Vec<(String, PathBuf)> =
+            differences.into_iter().filter_map(|difference| Some((difference.new?, difference.path))).collect();
+        self.refuse_secrets_in(&changed)?;
         let mut parents: Vec<&str> = Vec::new();
         parents.extend(old.filter(|_| !is_behind));
         parents.extend(theirs);
@@ -556,17 +611,6 @@ impl<'a> Desk<'a> {
         specs
     }
 
-    /// Looks into every file that is new in a tree before it is committed.
-    fn refuse_secrets(&self, old: Option<&str>, new: &str) -> Result<()> {
-        let changed: Vec<(String, PathBuf)> = self
-            .git()
-            .differences(old, new)?
-            .into_iter()
-            .filter_map(|difference| Some((difference.new?, difference.path)))
-            .collect();
-        self.refuse_secrets_in(&changed)
-    }
-
     /// Looks into every file that a push would send away, unless each was looked into when it was committed.
     fn refuse_secrets_in_push(&mut self, commit: &str, there: Option<&str>) -> Result<()> {
         if self.ledger.searched == commit {
@@ -596,6 +640,13 @@ impl<'a> Desk<'a> {
         }
         self.absorb_since(&self.ledger.synced.clone(), None)?;
         Ok(true)
+    }
+
+    /// Whether a path is one of those that are made of the archives.
+    fn is_derived(&self, path: &Path) -> bool {
+        let history = fs::resolve(self.delivery.history).unwrap_or_else(|_| self.delivery.history.to_path_buf());
+        let below = self.top.join(path);
+        below.strip_prefix(history).is_ok_and(|below| history::DERIVED.iter().any(|name| below == Path::new(name)))
     }
 
     /// Whether something that was published is gone as a whole.

@@ -175,6 +175,11 @@ pub fn is_rejected(error: &Error) -> bool {
     kind(&said(error)).is_some_and(|kind| kind.name == "rejected")
 }
 
+/// Whether the remote did not answer, so that asking again at once is a waste.
+pub fn is_dead(error: &Error) -> bool {
+    kind(&said(error)).is_some_and(|kind| ["timed-out", "unreachable"].contains(&kind.name))
+}
+
 pub fn is_locked(error: &Error) -> bool {
     kind(&said(error)).is_some_and(|kind| kind.name == "locked")
 }
