@@ -16,6 +16,7 @@ use crate::error::{Category, Result};
 use crate::git::{self, Git};
 use crate::hook::{self, log::Entry};
 use crate::project::{self, Project};
+use crate::publish::Ledger;
 use crate::warmup;
 
 /// Say whether agents reach agent-handover and whether this project is in order; exit code 5 if something is broken
@@ -208,6 +209,11 @@ fn database(project: &Project) -> Vec<Finding> {
         Err(error) => return broken(error),
     };
     let mut findings = vec![finding("database", Health::Good, format!("{path} is sound"), None)];
+    let ledger = Ledger::read(&project.state);
+    if !ledger.due.is_empty() {
+        let says = format!("a push is due ({})", text::one_line(&ledger.due, 200));
+        findings.push(finding("push", Health::Remark, says, Some("`agent-handover push` delivers")));
+    }
     if unfinished.is_empty() {
         findings.push(finding("handovers", Health::Good, "none is unfinished", None));
         return findings;

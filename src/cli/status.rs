@@ -137,6 +137,9 @@ impl Picture {
         if !self.ledger.due.is_empty() {
             ui.answer(&format!("due: a push ({}); `agent-handover push` delivers", self.ledger.due));
         }
+        for conflict in &self.ledger.conflicts {
+            ui.answer(&format!("conflict: {conflict}"));
+        }
         if !self.ledger.travels.is_empty() {
             ui.answer(&format!("due: {}", self.ledger.travels));
         }
@@ -174,6 +177,7 @@ impl Picture {
             "running": self.owner,
             "paused": self.paused.as_ref().map(Pause::json),
             "due": (!self.ledger.due.is_empty()).then_some(&self.ledger.due),
+            "conflicts": self.ledger.conflicts,
             "travels": (!self.ledger.travels.is_empty()).then_some(&self.ledger.travels),
         })
     }

@@ -19,6 +19,7 @@ pub use page::{Shown, tokens};
 
 use crate::base::{clock, text};
 use crate::git::{Change, Relation};
+use crate::handoff::Handoff;
 use crate::history;
 use crate::memory::state;
 use crate::project::Project;
@@ -177,7 +178,7 @@ impl Writer<'_> {
     /// The handoff's list of this name, unless its session is over.
     fn of_handoff(&self, field: &str) -> Vec<(String, String)> {
         let Some(open) = &self.known.open else { return Vec::new() };
-        let label = self.since.label(open.handoff.text("head_commit"));
+        let label = format!("{}{}", outside(&open.handoff), self.since.label(open.handoff.text("head_commit")));
         let texts = open.handoff.texts(field).into_iter();
         texts.map(|text| (text.to_owned(), format!("{}{label}", self.doubt(text)))).collect()
     }
@@ -212,6 +213,7 @@ impl Writer<'_> {
                 (false, true) => "",
                 (false, false) => " (of the last session)",
             };
+            let label = format!("{label}{}", outside(&open.handoff));
             let label = format!("{label}{}", self.since.label(open.handoff.text("head_commit")));
             goals.push((utc(open.handoff.text("generated_at")), open.handoff.text("primary_goal").to_owned(), label));
         }
@@ -380,6 +382,11 @@ impl Writer<'_> {
     }
 }
 
+/// The mark of what was imported: nobody here said it.
+fn outside(handoff: &Handoff) -> &'static str {
+    if history::Origin::of(handoff).is_some() { " (text from outside)" } else { "" }
+}
+
 fn last_session(open: &history::Open) -> String {
     let field = |name: &str| {
         let value = open.handoff.text(name).trim();
@@ -391,7 +398,8 @@ fn last_session(open: &history::Open) -> String {
     let branch = field("current_branch").map(|branch| format!(", on {branch}")).unwrap_or_default();
     let commit = field("head_commit").map(|commit| format!(" at {}", short(&commit))).unwrap_or_default();
     let status = item(&open.status, 40);
-    format!("Last session: {when}{by}{branch}{commit}; status {status}.\n")
+    let origin = history::Origin::of(&open.handoff).map(|origin| format!(" This is {}.", item(&origin.line(), 300)));
+    format!("Last session: {when}{by}{branch}{commit}; status {status}.{}\n", origin.unwrap_or_default())
 }
 
 fn passed((command, result): (String, String)) -> Option<(String, String)> {

@@ -176,6 +176,7 @@ fn the_json_of_check_and_status_has_a_schema() {
   "running": null,
   "paused": null,
   "due": null,
+  "conflicts": [],
   "travels": null
 }
 "#]]

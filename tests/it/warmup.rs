@@ -251,3 +251,18 @@ fn as_an_agent_receives_it() {
     assert_eq!(wrapped["hookSpecificOutput"]["additionalContext"], plain);
     world.run(&["warmup", "--agent", "nobody"]).expect(64);
 }
+
+#[test]
+fn what_was_imported_is_told_as_text_from_outside() {
+    let world = World::new();
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/session-handoff/v2-unsigned.json");
+    // It was made after the day that is pinned here.
+    let later = |arguments: &[&str]| {
+        let mut command = world.command(arguments);
+        finish(command.env("AGENT_HANDOVER_TEST_NOW", "2026-11-17T00:00:00Z")).expect(0)
+    };
+    later(&["history", "import", "--input", sample, "--allow-unsigned"]);
+    let warmup = later(&["warmup"]).stdout;
+    assert!(warmup.contains("(text from outside)"), "{warmup}");
+    assert!(warmup.contains("unsigned, nobody vouches for it"), "{warmup}");
+}
