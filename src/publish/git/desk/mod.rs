@@ -1,0 +1,295 @@
+//! One delivery at work: where it happens, with which git, and whose branch it is.
+
+mod absorb;
+mod commit;
+mod own;
+mod shared;
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::ledger::Ledger;
+use super::trouble;
+use crate::base::{env, fs, process, text};
+use crate::error::{Error, Result};
+use crate::git::{self, Git, Tip};
+use crate::project;
+use crate::publish::{Delivered, Delivery, Trouble};
+
+/// How long a lock of another git process is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Remotes that did not answer this process, so that ten deliveries which are due do not wait ten times for the same.
+static DEAD: Mutex<Vec<Dead>> = Mutex::new(Vec::new());
+
+struct Dead {
+    top: PathBuf,
+    remote: String,
+    /// How long it was waited for.
+    patience_ms: u64,
+    said: String,
+}
+
+pub struct Desk<'a> {
+    delivery: &'a Delivery<'a>,
+    /// The top of the work tree, without symlinks.
+    top: PathBuf,
+    /// Its own git directory, and the one that all work trees share.
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    git: Git,
+    /// What is published, relative to the top.
+    paths: Vec<PathBuf>,
+    ledger: Ledger,
+    deadline: Instant,
+    notices: Vec<String>,
+    conflicts: Vec<String>,
+}
+
+/// Whose branch it is.
+enum Branch {
+    /// Nothing but our files is on it.
+    Own,
+    /// The code is on it, too.
+    Shared { is_checked_out: bool },
+}
+
+impl<'a> Desk<'a> {
+    pub fn open(delivery: &'a Delivery<'a>) -> Result<Desk<'a>, Trouble> {
+        let destination = delivery.destination;
+        let repository = project::place(delivery.root, &destination.repo_dir)?;
+        let not_one = || {
+            Error::failed(format!("`{}` is not in a git repository", delivery.root.display()))
+                .hint("run `git init`, or set `type = \"null\"` under `[backend]`")
+        };
+        let real = fs::resolve(&repository)?;
+        let top = git::top_level(&real).ok_or_else(not_one)?.to_path_buf();
+        let (git_dir, common_dir) = git::directories(&top).ok_or_else(not_one)?;
+        let paths = published_paths(delivery, &real, &top)?;
+        let brake = delivery.brake.clone();
+        let index = fs::resolve(delivery.state)?.join("publish.index");
+        fs::create_private_directories(delivery.state)?;
+        let (mark, root) = ((env::RUN, "git"), delivery.root.to_string_lossy().into_owned());
+        clear_up_after_the_killed(&index, &[mark, (env::ROOT, &root)])?;
+        let git = Git::at(&top)
+            .writing()
+            .with_env("GIT_INDEX_FILE", index)
+            // No attribute of the user's or of a file on the branch changes what is stored.
+            .with_env("GIT_ATTR_SOURCE", empty_tree(&common_dir))
+            .with_env(mark.0, mark.1)
+            .with_env(env::ROOT, root)
+            .until(Rc::new(move || brake.paused().is_some()));
+        Ok(Desk {
+            ledger: Ledger::of(delivery.state, &destination.branch, &destination.remote),
+            deadline: Instant::now() + Duration::from_millis(destination.timeout_ms),
+            delivery,
+            top,
+            git_dir,
+            common_dir,
+            git,
+            paths,
+            notices: Vec::new(),
+            conflicts: Vec::new(),
+        })
+    }
+
+    /// Whatever became of it is noted, and a failure is said so that a person can act on it.
+    pub fn close(mut self, done: Result<String, Trouble>, delivers: bool) -> Result<Delivered, Trouble> {
+        let done = match (done, self.delivery.brake.pressed()) {
+            (Ok(detail), _) => Ok(detail),
+            // A process that was ended by the brake did not fail.
+            (Err(_), Some(stop)) => Err(Trouble::Stopped(stop)),
+            (Err(Trouble::Failed(error)), None) => {
+                self.remember_the_dead(&error);
+                Err(Trouble::Failed(trouble::explain(error, self.delivery.destination)))
+            }
+            (Err(stopped), None) => Err(stopped),
+        };
+        match &done {
+            // Who pulls, or does not push, leaves due what was due.
+            Ok(_) if delivers => self.ledger.due.clear(),
+            Ok(_) => {}
+            Err(Trouble::Failed(error)) => self.ledger.due = text::one_line(error.message(), 200),
+            Err(Trouble::Stopped(stop)) => self.ledger.due = stop.error().one_line(),
+        }
+        if done.is_ok() {
+            self.ledger.conflicts.clone_from(&self.conflicts);
+        }
+        self.ledger.write(self.delivery.state)?;
+        let detail = done?;
+        Ok(Delivered { detail, notices: self.notices, conflicts: self.conflicts })
+    }
+
+    /// git for what happens here, which no slow remote may cut short: a git that is ended leaves locks behind.
+    fn git(&self) -> Git {
+        self.git.clone().within(self.left().max(PATIENCE))
+    }
+
+    /// git for what happens elsewhere, with what is left of the time.
+    fn far(&self) -> Git {
+        self.git.clone().within(self.left())
+    }
+
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
+    }
+
+    fn branch(&self) -> &str {
+        &self.delivery.destination.branch
+    }
+
+    fn remote(&self) -> &str {
+        &self.delivery.destination.remote
+    }
+
+    fn branch_ref(&self) -> String {
+        format!("refs/heads/{}", self.branch())
+    }
+
+    /// Where what was fetched is kept, away from the user's own refs.
+    fn fetched_ref(&self) -> String {
+        // A remote may be given as an address.
+        format!("refs/agent-handover/{}/{}", text::digest(self.remote().as_bytes(), 4), self.branch())
+    }
+
+    fn stop_if_pressed(&self) -> Result<(), Trouble> {
+        self.delivery.brake.pressed().map_or(Ok(()), |stop| Err(Trouble::Stopped(stop)))
+    }
+
+    fn remember_the_dead(&self, error: &Error) {
+        if trouble::is_dead(error) {
+            let said = trouble::explain(error.clone(), self.delivery.destination).message().to_owned();
+            let (top, remote) = (self.top.clone(), self.remote().to_owned());
+            let dead = Dead { top, remote, patience_ms: self.delivery.destination.timeout_ms, said };
+            DEAD.lock().unwrap_or_else(PoisonError::into_inner).push(dead);
+        }
+    }
+
+    fn refuse_the_dead(&self) -> Result<()> {
+        let dead = DEAD.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who has more patience may find it alive.
+        let is_it = |dead: &&Dead| {
+            dead.top == self.top
+                && dead.remote == self.remote()
+                && dead.patience_ms >= self.delivery.destination.timeout_ms
+        };
+        dead.iter().find(is_it).map_or(Ok(()), |dead| {
+            let error = Error::failed(dead.said.clone());
+            Err(error.hint("`agent-handover push`, or the next handover, delivers it"))
+        })
+    }
+
+    pub fn publish(&mut self) -> Result<String, Trouble> {
+        let tip = self.git().tip(self.branch())?;
+        match self.whose(tip.as_ref())? {
+            Branch::Own => self.publish_own(tip),
+            Branch::Shared { is_checked_out } => self.publish_shared(tip, is_checked_out),
+        }
+    }
+
+    fn whose(&mut self, tip: Option<&Tip>) -> Result<Branch> {
+        let is_checked_out = match tip {
+            Some(tip) => tip.checked_out.as_ref().is_some_and(|place| is_same(place, &self.top)),
+            // A branch without a commit may be checked out already.
+            None => self.git().branch()?.as_deref() == Some(self.branch()),
+        };
+        if is_checked_out {
+            return Ok(Branch::Shared { is_checked_out });
+        }
+        if let Some(place) = tip.and_then(|tip| tip.checked_out.as_ref()) {
+            return Err(Error::failed(format!(
+                "the branch `{}` is checked out in `{}`, whose files would not follow",
+                self.branch(),
+                place.display()
+            ))
+            .hint("switch to another branch there, then `agent-handover push`"));
+        }
+        // Never remembered for another commit than the one we made: a branch may be renamed or moved.
+        let is_own = match tip {
+            Some(tip) if tip.commit == self.ledger.synced && self.ledger.is_own => true,
+            Some(tip) => self.is_without_code(&tip.commit)?,
+            None => true,
+        };
+        self.ledger.is_own = is_own;
+        Ok(if is_own { Branch::Own } else { Branch::Shared { is_checked_out } })
+    }
+
+    /// Whether a commit has nothing to do with the code: a handover began its history, or only our files are in it.
+    fn is_without_code(&self, commit: &str) -> Result<bool> {
+        let is_ours = |path: &PathBuf| self.paths.iter().any(|ours| path.starts_with(ours));
+        Ok(self.git().is_begun_by_us(commit)? || self.git().paths_of(commit)?.iter().all(is_ours))
+    }
+
+    /// Waits for a lock of another git process, for a while.
+    fn unless_locked<T>(&mut self, act: impl Fn(&Desk<'_>) -> Result<T>) -> Result<T> {
+        let start = Instant::now();
+        loop {
+            match act(self) {
+                Err(error)
+                    if trouble::is_locked(&error)
+                        && start.elapsed() < PATIENCE.min(self.left())
+                        && self.delivery.brake.pressed().is_none() =>
+                {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+/// Nobody but us uses this index, and we hold the lock of the project: a lock of git's beside it was left by a git that was
+/// killed, or is held by one whose parent was.
+fn clear_up_after_the_killed(index: &Path, marks: &[(&str, &str)]) -> Result<()> {
+    let lock = index.with_extension("index.lock");
+    if lock.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    process::end_orphans(marks)?;
+    if lock.symlink_metadata().is_ok() { fs::remove_file(&lock) } else { Ok(()) }
+}
+
+/// The tree without files, which git knows without having it.
+fn empty_tree(common_dir: &Path) -> String {
+    let config = std::fs::read_to_string(common_dir.join("config")).unwrap_or_default().to_lowercase();
+    let is_sha256 = config.lines().any(|line| line.contains("objectformat") && line.contains("sha256"));
+    let (sha1, sha256) = (
+        "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+        "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+    );
+    if is_sha256 { sha256.to_owned() } else { sha1.to_owned() }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || fs::resolve(one).is_ok_and(|one| one == other)
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
+/// What is published, relative to the top of the work tree: inside it, and not all of it.
+fn published_paths(delivery: &Delivery<'_>, repository: &Path, top: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for path in &delivery.destination.paths {
+        let real = fs::resolve(&repository.join(path))?;
+        let below = real.strip_prefix(top).map_err(|_| {
+            Error::failed(format!("`{path}` is outside the repository `{}`", top.display()))
+                .hint("name paths inside it under `paths` of `[backend]`")
+        })?;
+        if below.as_os_str().is_empty() || below.starts_with(".git") {
+            return Err(Error::failed(format!("`{path}` cannot be published: it holds more than memory"))
+                .hint("name the memory and history directories under `paths` of `[backend]`"));
+        }
+        if real.join(".git").exists() {
+            return Err(Error::failed(format!(
+                "`{path}` is a git repository of its own, so its files cannot be published"
+            ))
+            .hint("remove its `.git`, or leave it out of `paths` of `[backend]`"));
+        }
+        paths.push(below.to_path_buf());
+    }
+    Ok(paths)
+}
