@@ -32,7 +32,7 @@ use crate::engine;
 use crate::error::{Error, Result};
 use crate::project::{Options, Project};
 use crate::steps;
-use crate::transcript::{Source, Transcript, WARMUP_MARKER};
+use crate::transcript::{self, Source, Transcript, WARMUP_MARKER};
 use crate::warmup::{self, Ask, Extent};
 use log::Entry;
 use part::Part;
@@ -152,8 +152,10 @@ pub fn simulate(project: &Project, call: &Call) -> String {
 
 /// Where the session was started, else where it is now, else where we are.
 fn open(call: &Call, cwd: Option<&Path>) -> Result<Project> {
-    let places = [call.project_dir.as_deref(), call.cwd.as_deref(), cwd];
-    let place = places.into_iter().flatten().find(|place| place.is_dir());
+    let named = [call.project_dir.as_deref(), call.cwd.as_deref()];
+    // A session that was somewhere else is none of ours because its directory is gone.
+    let ours = cwd.filter(|_| named.iter().all(Option::is_none));
+    let place = named.into_iter().chain([ours]).flatten().find(|place| place.is_dir());
     let place = place.ok_or_else(|| Error::failed("none of the directories that the agent names is there"))?;
     let place = place.canonicalize().unwrap_or_else(|_| place.to_path_buf());
     Project::open(&place, &Options::default(), &steps::readers())
@@ -174,7 +176,9 @@ impl Done {
 }
 
 fn act(project: &Project, call: &Call) -> Result<Done> {
-    if call.is_subagent {
+    let told_by_transcript =
+        || call.transcript_path.as_deref().is_some_and(|path| transcript::is_subagent(call.agent.name, path));
+    if call.is_subagent || told_by_transcript() {
         return Ok(Done::nothing("a sub-agent's session is part of another's"));
     }
     match call.event {

@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 use serde_json::Value;
 
-pub use sessions::{SessionFile, sessions, sessions_of};
+pub use sessions::{SessionFile, is_subagent, sessions, sessions_of};
 pub use source::{Source, read};
 
 use draft::Draft;

@@ -76,6 +76,12 @@ fn sessions_at(
     (is_whole, found)
 }
 
+/// Whether a transcript says of itself that it is a sub-agent's.
+pub fn is_subagent(agent: &str, path: &Path) -> bool {
+    let format = FORMATS.iter().find(|format| format.name == agent);
+    format.and_then(|format| about(format, path)).is_some_and(|about| about.is_subagent)
+}
+
 /// What the beginning of a file says of its session, up to where it was started.
 fn about(format: &'static Format, path: &Path) -> Option<Transcript> {
     let mut file = source::open(path).ok()??;

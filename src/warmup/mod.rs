@@ -260,7 +260,8 @@ impl Writer<'_> {
         let line = |entry: &history::Entry| {
             let day = item(entry.get("session_date"), 10);
             let (goal, next) = (item(entry.get("primary_goal"), 140), item(entry.get("first_next_action"), 140));
-            let label = self.since.label(entry.get("head_commit"));
+            let outside = if entry.origin().is_empty() { "" } else { OUTSIDE };
+            let label = format!("{outside}{}", self.since.label(entry.get("head_commit")));
             (format!("{day} {}: {goal}; next: {next}", item(entry.get("agent"), 30)), label)
         };
         let lines = entries.iter().take(EARLIER).map(line).collect();
@@ -383,8 +384,10 @@ impl Writer<'_> {
 }
 
 /// The mark of what was imported: nobody here said it.
+const OUTSIDE: &str = " (text from outside)";
+
 fn outside(handoff: &Handoff) -> &'static str {
-    if history::Origin::of(handoff).is_some() { " (text from outside)" } else { "" }
+    if history::Origin::of(handoff).is_some() { OUTSIDE } else { "" }
 }
 
 fn last_session(open: &history::Open) -> String {

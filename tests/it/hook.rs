@@ -247,6 +247,19 @@ fn what_nobody_asked_for_is_not_handed_over() {
     let reply = below.call("SessionStart", json!({ "source": "startup", "agent_id": "a1" }));
     assert_eq!(reply.stdout, "");
     below.call("SessionEnd", json!({ "agent_id": "a1" }));
+    // One whose payload does not say so, but whose transcript does.
+    let side = Session::of(&world, "eeee-5");
+    side.write(&[
+        json!({ "type": "user", "isSidechain": true, "message": { "role": "user", "content": "Count words" } }),
+    ]);
+    side.call("SessionStart", json!({ "source": "startup" }));
+    side.call("SessionEnd", json!({}));
+    // One of a directory that is gone is not of the one we happen to stand in.
+    let elsewhere = Session::of(&world, "ffff-6");
+    elsewhere.ask("Something for another project");
+    let reply = elsewhere.call("SessionStart", json!({ "source": "startup", "cwd": "/nonexistent/other" }));
+    assert!(reply.stdout.contains("none of the directories that the agent names is there"), "{}", reply.stdout);
+    elsewhere.call("SessionEnd", json!({ "cwd": "/nonexistent/other" }));
     settled(&world);
     assert_eq!(runs(&world), []);
     assert!(log(&world).contains("nothing was asked since the last handover"), "{}", log(&world));
@@ -581,6 +594,12 @@ fn every_payload_of_every_agent_is_answered_to_the_byte() {
         for (name, payload) in payloads(agent.name) {
             let world = World::new();
             world.run(&["run", "--note", "something to tell"]).expect(0);
+            // The directory in them is that of a project on another machine.
+            let payload = String::from_utf8(payload).unwrap();
+            let payload = payload
+                .replace("/srv/parser/src", "/srv/parser")
+                .replace("/srv/parser", world.root().to_str().unwrap());
+            let payload = payload.into_bytes();
             let call = agents::recognise(&payload, Some(agent.name), &|_| None);
             let output = feed(&mut world.command(&["hook", "--agent", agent.name]), &payload).expect(0);
             let case = format!("{}/{name}", agent.name);
