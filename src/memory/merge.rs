@@ -207,51 +207,38 @@ fn write_notes(day: NaiveDate, entries: &[&Entry<'_>]) -> Option<Vec<u8>> {
     Some(file)
 }
 
-/// What makes an entry the same thing in two versions of a file.
-fn key(entry: &Entry<'_>) -> String {
-    match entry.note() {
-        Some(note) => format!("{} {}", note.run, note.step),
+/// What makes an entry the same in two versions of a file.
+fn identity(entry: &Entry<'_>) -> Vec<u8> {
+    match entry.is_text {
+        false => entry.block.to_vec(),
         // A line end that an editor added makes no other text of it.
-        None => format!("\0{}\0{}", entry.time, String::from_utf8_lossy(entry.content().trim_ascii())),
+        true => [b"\0", entry.time.as_bytes(), b"\0", entry.content().trim_ascii()].concat(),
     }
 }
 
-/// The notes of all three versions, and the keys of those that have two contents now.
+/// What either side has and neither took out; and the keys of notes that each side gave another content.
 fn merge_notes(day: NaiveDate, [base, ours, theirs]: [&[u8]; 3]) -> (Option<Vec<u8>>, Vec<String>) {
-    fn by_key<'a>(file: &'a [u8], day: NaiveDate) -> BTreeMap<String, Entry<'a>> {
-        let mut entries = BTreeMap::new();
-        for entry in archive::of_notes(file, day) {
-            let mut key = key(&entry);
-            // One key may have two contents already; neither may hide the other.
-            if entries.contains_key(&key) {
-                key = format!("{key} {}", text::digest(&entry.block, 8));
-            }
-            entries.insert(key, entry);
-        }
-        entries
+    fn entries(file: &[u8], day: NaiveDate) -> BTreeMap<Vec<u8>, Entry<'_>> {
+        archive::of_notes(file, day).into_iter().map(|entry| (identity(&entry), entry)).collect()
     }
-    let (base, ours, mut theirs) = (by_key(base, day), by_key(ours, day), by_key(theirs, day));
-    let mut doubled = Vec::new();
+    let (base, ours, theirs) = (entries(base, day), entries(ours, day), entries(theirs, day));
     let mut merged: Vec<Entry<'_>> = Vec::new();
-    for (key, ours) in ours {
-        match (base.get(&key), theirs.remove(&key)) {
-            (Some(base), None) if base.block == ours.block => {}
-            (_, None) => merged.push(ours),
-            (_, Some(theirs)) if theirs.block == ours.block || ours.is_text => merged.push(ours),
-            (Some(base), Some(theirs)) if base.block == ours.block => merged.push(theirs),
-            (Some(base), Some(theirs)) if base.block == theirs.block => merged.push(ours),
-            (_, Some(theirs)) => {
-                doubled.push(key);
-                merged.extend([ours, theirs]);
+    let mut new_keys: [BTreeSet<String>; 2] = [BTreeSet::new(), BTreeSet::new()];
+    for (side, (here, there)) in [(&ours, &theirs), (&theirs, &ours)].into_iter().enumerate() {
+        for (identity, entry) in here {
+            match (base.contains_key(identity), there.contains_key(identity)) {
+                (true, false) => {}
+                (false, false) => {
+                    new_keys[side].extend(entry.note().map(|note| format!("{} {}", note.run, note.step)));
+                    merged.push(entry.clone());
+                }
+                (_, true) if side == 0 => merged.push(entry.clone()),
+                (_, true) => {}
             }
-        }
-    }
-    for (key, theirs) in theirs {
-        if base.get(&key).is_none_or(|base| base.block != theirs.block) {
-            merged.push(theirs);
         }
     }
     archive::sort(&mut merged);
+    let doubled = new_keys[0].intersection(&new_keys[1]).cloned().collect();
     (write_notes(day, &merged.iter().collect::<Vec<_>>()), doubled)
 }
 
