@@ -1,5 +1,6 @@
 //! What other machines committed, taken into the files here.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -52,11 +53,17 @@ impl Desk<'_> {
         let published: Vec<&Difference> =
             differences.iter().filter(|difference| self.is_published(&difference.path)).collect();
         // A directory of theirs where a file of ours is, or the other way round, is nothing to merge.
+        let directories: HashSet<&Path> = published.iter().flat_map(|found| found.path.ancestors().skip(1)).collect();
+        // Asked once for each directory, however many files are in it.
+        let blocked: HashSet<&Path> = directories
+            .iter()
+            .copied()
+            .filter(|directory| self.top.join(directory).symlink_metadata().is_ok_and(|about| !about.is_dir()))
+            .collect();
         let fits = |found: &&Difference| {
-            let is_parent = |other: &&Difference| other.path != found.path && other.path.starts_with(&found.path);
-            let path = self.top.join(&found.path);
-            let mut above = path.ancestors().skip(1).take_while(|above| above.starts_with(&self.top));
-            !path.is_dir() && above.all(|above| !above.exists() || above.is_dir()) && !published.iter().any(is_parent)
+            !self.top.join(&found.path).is_dir()
+                && !directories.contains(found.path.as_path())
+                && !found.path.ancestors().skip(1).any(|above| blocked.contains(above))
         };
         let (inside, odd): (Vec<&Difference>, Vec<&Difference>) = published.iter().partition(|found| fits(found));
         for odd in odd {

@@ -77,6 +77,11 @@ impl Desk<'_> {
     /// The files as a tree: what is on the branch, with our paths as they are here.
     pub(super) fn tree(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String, Trouble> {
         let index = self.delivery.state.join("publish.index");
+        if theirs.is_some() && !self.ledger.indexed.is_empty() {
+            // Who is killed in a merge leaves an index of it, which must not be taken for that of the branch.
+            self.ledger.indexed.clear();
+            self.ledger.write(self.delivery.state)?;
+        }
         let build = |desk: &Desk<'_>| -> Result<String> {
             match (tip, theirs) {
                 // Our own index of last time knows what has not changed since.
