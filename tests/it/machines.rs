@@ -448,3 +448,28 @@ fn killed_anywhere_in_a_merge_nothing_is_lost_or_doubled() {
         }
     }
 }
+
+#[test]
+fn a_directory_where_a_file_should_be_is_told_and_touches_nothing() {
+    let team = Team::of(1);
+    let a = &team.machines[0];
+    a.run(&["run", "--note", "one"]).expect(0);
+    let state = a.read(STATE);
+    // Somebody edits the branch itself.
+    let by_hand = a.home().join("by-hand");
+    a.git(&["clone", "--quiet", "--branch", BRANCH, team.path().to_str().unwrap(), by_hand.to_str().unwrap()]);
+    std::fs::remove_file(by_hand.join(STATE)).unwrap();
+    std::fs::create_dir(by_hand.join(STATE)).unwrap();
+    std::fs::write(by_hand.join(STATE).join("odd.md"), "odd").unwrap();
+    std::fs::write(by_hand.join("memory/fine.md"), "fine").unwrap();
+    let here = ["-C", by_hand.to_str().unwrap(), "-c", "user.name=o", "-c", "user.email=o@o"];
+    a.git(&[&here[..], &["add", "--all"]].concat());
+    a.git(&[&here[..], &["commit", "--quiet", "-m", "odd"]].concat());
+    a.git(&[&here[..], &["push", "--quiet"]].concat());
+    let output = a.run(&["pull"]).expect(5);
+    assert!(output.stderr.contains("is a file on one machine and a directory on another"), "{}", output.stderr);
+    assert_eq!(a.read(STATE), state);
+    assert_eq!(a.read("memory/fine.md"), "fine");
+    a.run(&["run", "--note", "two"]).expect(0);
+    assert_eq!(team.file(STATE), a.read(STATE));
+}
