@@ -10,4 +10,4 @@ pub mod lock;
 pub mod process;
 pub mod signals;
 pub mod text;
-pub mod versions;
+pub mod three_way;

@@ -117,9 +117,9 @@ pub struct Step {
 
 /// What becomes of the unfinished runs when a new one is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Others {
+pub enum OnUnfinished {
     Keep,
-    GiveUp,
+    Abandon,
 }
 
 /// How a step ended.
@@ -282,7 +282,7 @@ impl Store {
 
     /// Whether a run is on record although recording it failed: the disk may refuse after the log was written, and what
     /// counts is how the next process to open the file reads that log.
-    pub fn is_recorded_all_the_same(&mut self, id: &str) -> bool {
+    pub fn recorded_despite_error(&mut self, id: &str) -> bool {
         let Ok(nothing) = Connection::open_in_memory() else { return false };
         drop(std::mem::replace(&mut self.connection, nothing));
         match Store::open(&self.path) {
@@ -305,7 +305,7 @@ impl Store {
     }
 
     /// The first step of every handover: from here nothing can be lost.
-    pub fn record(&mut self, run: &NewRun<'_>, others: Others) -> Result<i64> {
+    pub fn record(&mut self, run: &NewRun<'_>, others: OnUnfinished) -> Result<i64> {
         let seq = self.write(|transaction| {
             // What another process handed over meanwhile is not handed over twice.
             if let Some(handed) = run.handed
@@ -313,7 +313,7 @@ impl Store {
             {
                 return Ok(None);
             }
-            if others == Others::GiveUp {
+            if others == OnUnfinished::Abandon {
                 let sql = "UPDATE run SET status = 'abandoned', finished_at = ?1 WHERE status = 'unfinished'";
                 transaction.execute(sql, [run.recorded_at])?;
             }
@@ -585,7 +585,7 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Whether this is a good file of a newer program, rather than a damaged one.
-pub fn is_of_the_future(path: &Path) -> bool {
+pub fn is_newer_format(path: &Path) -> bool {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let ask = |pragma: &str| {
         let connection = Connection::open_with_flags(path, flags).ok()?;
@@ -659,7 +659,7 @@ mod tests {
                     steps: vec![("note", "note"), ("state", "state")],
                     handed: None,
                 },
-                Others::Keep,
+                OnUnfinished::Keep,
             )
             .unwrap()
     }

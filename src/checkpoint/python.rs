@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 /// One run is all it holds.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Theirs {
+pub struct PythonCheckpoint {
     #[serde(default)]
     status: String,
     /// In the order of the file.
@@ -26,9 +26,9 @@ pub enum State {
     Completed,
 }
 
-impl Theirs {
+impl PythonCheckpoint {
     /// `None` if there is no such file.
-    pub fn read(path: &Path) -> Result<Option<Theirs>> {
+    pub fn read(path: &Path) -> Result<Option<PythonCheckpoint>> {
         let Some(bytes) = fs::read_if_exists(path)? else { return Ok(None) };
         // An array would pass for the fields in their order.
         let object = serde_json::from_slice::<serde_json::Map<_, _>>(&bytes).map(serde_json::Value::Object);
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn state(text: &str) -> State {
-        serde_json::from_str::<Theirs>(text).unwrap().state()
+        serde_json::from_str::<PythonCheckpoint>(text).unwrap().state()
     }
 
     #[test]

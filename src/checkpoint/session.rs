@@ -236,7 +236,7 @@ fn signed(number: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NewRun, Others};
+    use super::super::{NewRun, OnUnfinished};
     use super::*;
     use crate::error::Category;
 
@@ -263,7 +263,7 @@ mod tests {
             steps: vec![("note", "note")],
             handed: Some(handed),
         };
-        store.record(&run, Others::Keep)
+        store.record(&run, OnUnfinished::Keep)
     }
 
     #[test]

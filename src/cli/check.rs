@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Context;
 use crate::base::lock;
 use crate::checkpoint::Store;
-use crate::checkpoint::python::{State, Theirs};
+use crate::checkpoint::python::{PythonCheckpoint, State};
 use crate::error::Result;
 use crate::project::Project;
 use crate::publish::Ledger;
@@ -86,7 +86,7 @@ fn ask(project: &Project) -> Result<Answer> {
 
 /// Where we have no run on record, the Python tool may have one.
 fn theirs(project: &Project) -> Result<Answer> {
-    let theirs = Theirs::read(&project.python_checkpoint())?;
+    let theirs = PythonCheckpoint::read(&project.python_checkpoint())?;
     let answer = |code, state, line: String| Ok(Answer { code, state, run: None, line });
     match theirs.as_ref().map(|theirs| (theirs.state(), theirs)) {
         Some((State::Interrupted, theirs)) => {

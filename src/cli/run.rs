@@ -12,7 +12,7 @@ use super::ui::{StepMark, Ui};
 use super::{Context, render};
 use crate::base::lock::{self, Lock};
 use crate::base::{duration, env, fs, process, signals};
-use crate::checkpoint::python::{State, Theirs};
+use crate::checkpoint::python::{PythonCheckpoint, State};
 use crate::checkpoint::{StepState, Store};
 use crate::engine::{self, Drained, Event, Goal, Recorded, Request, Whose};
 use crate::error::{Category, Error, Result};
@@ -143,10 +143,10 @@ impl Run {
         let goal = Goal::Run(recorded.seq);
         let listener = &mut |event: Event| teller.tell(&event);
         let drained = match lock {
-            Some(lock) => engine::work_off(&project, &mut store, goal, lock, listener),
+            Some(lock) => engine::drain_locked(&project, &mut store, goal, lock, listener),
             None => engine::drain(&project, &mut store, goal, wait, listener),
         };
-        let drained = drained.map_err(|error| engine::recorded_all_the_same(error, &recorded.id))?;
+        let drained = drained.map_err(|error| engine::explain_recorded(error, &recorded.id))?;
         teller.report(drained, Some(&recorded.id))
     }
 
@@ -173,7 +173,7 @@ impl Run {
         if let Some(aside) = restarted.aside {
             ui.warn(&format!("the damaged database was moved to `{}`", aside.display()));
         }
-        for run in restarted.given_up {
+        for run in restarted.abandoned {
             ui.warn(&format!("gave up handover {}", run.id));
         }
         Ok((restarted.store, restarted.recorded, Some(restarted.lock)))
@@ -296,11 +296,11 @@ fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>) -> Result<u8> {
         return Ok(0);
     }
     let mut store = Store::open(&project.checkpoint)?;
-    let given_up = engine::abandon(project, &mut store, run)?;
-    for run in &given_up {
+    let abandoned = engine::abandon(project, &mut store, run)?;
+    for run in &abandoned {
         ui.answer(&format!("gave up handover {}; its record and inputs are kept", run.id));
     }
-    if given_up.is_empty() {
+    if abandoned.is_empty() {
         ui.answer("nothing to abandon: no handover is unfinished");
     }
     Ok(0)
@@ -321,7 +321,7 @@ struct Teller<'a> {
 impl Teller<'_> {
     fn resume(mut self, project: &Project, wait: Duration, no_push: bool) -> Result<u8> {
         let ours = Store::read(&project.checkpoint)?.map(|store| store.latest()).transpose()?.flatten();
-        let theirs = if ours.is_none() { Theirs::read(&project.python_checkpoint())? } else { None };
+        let theirs = if ours.is_none() { PythonCheckpoint::read(&project.python_checkpoint())? } else { None };
         if let Some(theirs) = theirs.filter(|theirs| theirs.state() == State::Interrupted) {
             return self.take_over(project, &theirs, wait, no_push);
         }
@@ -335,7 +335,7 @@ impl Teller<'_> {
     }
 
     /// What the Python tool left: what it had written can be published, what it had not is known to nobody.
-    fn take_over(mut self, project: &Project, theirs: &Theirs, wait: Duration, no_push: bool) -> Result<u8> {
+    fn take_over(mut self, project: &Project, theirs: &PythonCheckpoint, wait: Duration, no_push: bool) -> Result<u8> {
         let (publish, lost): (Vec<&str>, Vec<&str>) = theirs.pending().into_iter().partition(|name| *name == "publish");
         let again = "hand over again with `agent-handover run --note …`, which supersedes it";
         if publish.is_empty() {
@@ -369,7 +369,7 @@ impl Teller<'_> {
         let mut store = Store::open(&project.checkpoint)?;
         let run = store.run_by_id(id)?.ok_or_else(|| Error::usage(format!("no handover {id} is on record")))?;
         let listener = &mut |event: Event| self.tell(&event);
-        let drained = engine::work_off(project, &mut store, Goal::Run(run.seq), lock, listener)?;
+        let drained = engine::drain_locked(project, &mut store, Goal::Run(run.seq), lock, listener)?;
         self.report(drained, Some(id))
     }
 

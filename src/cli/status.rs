@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Context;
 use super::ui::Ui;
 use crate::base::{duration, lock, text};
-use crate::checkpoint::python::{State, Theirs};
+use crate::checkpoint::python::{PythonCheckpoint, State};
 use crate::checkpoint::{Run, RunStatus, Step, StepState, Store};
 use crate::engine::DEATHS_TO_PARK;
 use crate::error::Result;
@@ -36,7 +36,7 @@ struct Picture {
     waiting: Vec<Run>,
     owner: Option<Option<lock::Owner>>,
     /// What the Python tool has on record, where we have nothing.
-    theirs: Option<Theirs>,
+    theirs: Option<PythonCheckpoint>,
     paused: Option<Pause>,
     ledger: Ledger,
 }
@@ -64,7 +64,7 @@ fn look(project: &Project) -> Result<Picture> {
         ledger: Ledger::read(&project.state),
     };
     let Some(store) = Store::read(&project.checkpoint)? else {
-        picture.theirs = Theirs::read(&project.python_checkpoint())?;
+        picture.theirs = PythonCheckpoint::read(&project.python_checkpoint())?;
         return Ok(picture);
     };
     let mut unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter();
@@ -78,7 +78,7 @@ fn look(project: &Project) -> Result<Picture> {
     picture.waiting = unfinished.collect();
     match &picture.run {
         Some(run) => picture.steps = store.steps(run.seq)?,
-        None => picture.theirs = Theirs::read(&project.python_checkpoint())?,
+        None => picture.theirs = PythonCheckpoint::read(&project.python_checkpoint())?,
     }
     Ok(picture)
 }
@@ -92,7 +92,7 @@ impl Picture {
         match self.run.as_ref().map(|run| run.status) {
             Some(RunStatus::Unfinished) => "in_progress",
             Some(RunStatus::Completed) => "completed",
-            Some(RunStatus::Abandoned) | None => match self.theirs.as_ref().map(Theirs::state) {
+            Some(RunStatus::Abandoned) | None => match self.theirs.as_ref().map(PythonCheckpoint::state) {
                 Some(State::Interrupted) => "in_progress",
                 Some(State::Completed) => "completed",
                 Some(State::None) | None => "none",
@@ -104,7 +104,7 @@ impl Picture {
         if self.status() != "in_progress" {
             return Vec::new();
         }
-        let theirs = self.theirs.iter().flat_map(Theirs::pending);
+        let theirs = self.theirs.iter().flat_map(PythonCheckpoint::pending);
         self.steps.iter().filter(|step| is_pending(step)).map(|step| step.name.as_str()).chain(theirs).collect()
     }
 
@@ -113,7 +113,7 @@ impl Picture {
         for step in &self.steps {
             ui.answer(&step_line(step));
         }
-        for (name, done) in self.theirs.iter().flat_map(Theirs::steps) {
+        for (name, done) in self.theirs.iter().flat_map(PythonCheckpoint::steps) {
             ui.answer(&format!("  [{}] {name}", if done { 'x' } else { ' ' }));
         }
         let pending = self.pending();
@@ -170,7 +170,7 @@ impl Picture {
             "status": self.status(),
             "run": self.run.as_ref().map(run),
             "finished_at": self.run.as_ref().and_then(|run| run.finished_at.clone()),
-            "steps": self.steps.iter().map(step).chain(self.theirs.iter().flat_map(Theirs::steps).map(theirs)).collect::<Vec<_>>(),
+            "steps": self.steps.iter().map(step).chain(self.theirs.iter().flat_map(PythonCheckpoint::steps).map(theirs)).collect::<Vec<_>>(),
             "from_python_tool": self.theirs.is_some(),
             "pending": self.pending(),
             "waiting": self.waiting.iter().map(run).collect::<Vec<_>>(),

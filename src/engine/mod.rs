@@ -19,17 +19,17 @@ pub use detach::detach;
 pub use event::{Event, Listener, StepEnd};
 pub use plan::Plan;
 pub use preview::{Preview, preview, summarize};
-pub use queue::{Drained, Failure, Goal, Whose, between_runs, drain, due, work_off, work_off_by_itself};
+pub use queue::{Drained, Failure, Goal, Whose, between_runs, drain, drain_locked, drain_unattended, due};
 pub use resume::DEATHS_TO_PARK;
 pub use runner::keep_out_of_git;
 
 use chrono::{DateTime, FixedOffset};
-use queue::Lockup;
+use queue::LockAttempt;
 use runner::Inputs;
 
 use crate::base::lock::{self, Lock, Owner};
 use crate::base::{clock, env, fs, ids, process, text};
-use crate::checkpoint::{self, Handed, NewRun, Others, Run, StepState, Store};
+use crate::checkpoint::{self, Handed, NewRun, OnUnfinished, Run, StepState, Store};
 use crate::config::Secrets;
 use crate::error::{Category, Error, Result};
 use crate::facts::Session;
@@ -180,10 +180,10 @@ fn prepare(project: &Project, request: &Request, base: Option<String>) -> Result
 /// Writes the run down. From here on nothing can be lost, whoever holds the lock.
 pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result<Recorded> {
     let prepared = prepare(project, request, store.last_head()?)?;
-    write_down(store, prepared, Others::Keep)
+    write_down(store, prepared, OnUnfinished::Keep)
 }
 
-fn write_down(store: &mut Store, prepared: Prepared, others: Others) -> Result<Recorded> {
+fn write_down(store: &mut Store, prepared: Prepared, others: OnUnfinished) -> Result<Recorded> {
     let Prepared { plan, memory, session, warnings, handed } = prepared;
     let inputs = Inputs {
         note: session.note,
@@ -211,8 +211,8 @@ fn write_down(store: &mut Store, prepared: Prepared, others: Others) -> Result<R
     let seq = match store.record(&run, others) {
         Ok(seq) => seq,
         // Saying it again would double it.
-        Err(error) if store.is_recorded_all_the_same(&session.run) => {
-            return Err(recorded_all_the_same(error, &session.run));
+        Err(error) if store.recorded_despite_error(&session.run) => {
+            return Err(explain_recorded(error, &session.run));
         }
         Err(error) => return Err(error),
     };
@@ -221,7 +221,7 @@ fn write_down(store: &mut Store, prepared: Prepared, others: Others) -> Result<R
 }
 
 /// An error that came after the record: whoever sees it must not say the same again.
-pub fn recorded_all_the_same(error: Error, id: &str) -> Error {
+pub fn explain_recorded(error: Error, id: &str) -> Error {
     error
         .follow(&format!("; {id} is recorded"))
         .hint("mend this, then `agent-handover run --resume` goes on; running the handover again would double it")
@@ -325,7 +325,7 @@ pub struct Restarted {
     pub recorded: Recorded,
     /// Still held, so that nobody comes in between.
     pub lock: Lock,
-    pub given_up: Vec<Run>,
+    pub abandoned: Vec<Run>,
     /// Where a database that could not be used was moved to.
     pub aside: Option<PathBuf>,
 }
@@ -335,16 +335,16 @@ pub struct Restarted {
 pub fn restart(project: &Project, request: &Request, wait: Duration) -> Result<Restarted> {
     let mut prepared = prepare(project, request, None)?;
     let lock = match queue::wait_for_lock(project, None, wait, &project.brake(), &mut |_| ())? {
-        Lockup::Taken(lock) => lock,
-        Lockup::Stopped(stop) => return Err(stop.error().follow("; nothing was recorded and nothing given up")),
+        LockAttempt::Taken(lock) => lock,
+        LockAttempt::Stopped(stop) => return Err(stop.error().follow("; nothing was recorded and nothing given up")),
         // Not "busy", which says of a `run` that it is recorded.
-        Lockup::Busy(owner) => return Err(Error::failed(busy(owner.as_ref(), "").message())),
-        Lockup::Finished => return Err(Error::bug("waited for a run without one")),
+        LockAttempt::Busy(owner) => return Err(Error::failed(busy(owner.as_ref(), "").message())),
+        LockAttempt::Finished => return Err(Error::bug("waited for a run without one")),
     };
     let opened = Store::open(&project.checkpoint).and_then(|store| store.examine().map(|()| store));
     let (mut store, aside) = match opened {
         Ok(store) => (store, None),
-        Err(error) if error.category() == Category::BadData && !checkpoint::is_of_the_future(&project.checkpoint) => {
+        Err(error) if error.category() == Category::BadData && !checkpoint::is_newer_format(&project.checkpoint) => {
             let at = clock::now().format("%Y%m%dT%H%M%S").to_string();
             let aside = checkpoint::move_aside(&project.checkpoint, &format!(".damaged-{at}"))?;
             (Store::open(&project.checkpoint)?, Some(aside))
@@ -352,12 +352,12 @@ pub fn restart(project: &Project, request: &Request, wait: Duration) -> Result<R
         Err(error) => return Err(error),
     };
     prepared.session.base = store.last_head()?.unwrap_or_default();
-    let given_up = store.unfinished(DEATHS_TO_PARK)?;
-    for run in &given_up {
+    let abandoned = store.unfinished(DEATHS_TO_PARK)?;
+    for run in &abandoned {
         clear_up(project, &store, run)?;
     }
-    let recorded = write_down(&mut store, prepared, Others::GiveUp)?;
-    Ok(Restarted { store, recorded, lock, given_up, aside })
+    let recorded = write_down(&mut store, prepared, OnUnfinished::Abandon)?;
+    Ok(Restarted { store, recorded, lock, abandoned, aside })
 }
 
 /// The one sentence about a lock that is held.

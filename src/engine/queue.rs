@@ -63,7 +63,7 @@ pub enum Whose {
     Younger,
 }
 
-pub enum Lockup {
+pub enum LockAttempt {
     Taken(Lock),
     Busy(Option<Owner>),
     Stopped(Stop),
@@ -81,22 +81,22 @@ pub fn drain(
 ) -> Result<Drained> {
     let mine = goal.run().map(|seq| (&*store, seq));
     match wait_for_lock(project, mine, wait, &project.brake(), listener)? {
-        Lockup::Taken(lock) => work_off(project, store, goal, lock, listener),
-        Lockup::Busy(owner) => Ok(Drained::Busy(owner)),
-        Lockup::Stopped(stop) => Ok(Drained::Stopped { stop, executed: Vec::new() }),
-        Lockup::Finished => done_by_another(store, goal, Vec::new()),
+        LockAttempt::Taken(lock) => drain_locked(project, store, goal, lock, listener),
+        LockAttempt::Busy(owner) => Ok(Drained::Busy(owner)),
+        LockAttempt::Stopped(stop) => Ok(Drained::Stopped { stop, executed: Vec::new() }),
+        LockAttempt::Finished => done_by_another(store, goal, Vec::new()),
     }
 }
 
 /// The same for who has the lock already.
-pub fn work_off(
+pub fn drain_locked(
     project: &Project,
     store: &mut Store,
     goal: Goal,
     lock: Lock,
     listener: &mut Listener<'_>,
 ) -> Result<Drained> {
-    work_off_but(project, store, goal, lock, Vec::new(), listener)
+    drain_except(project, store, goal, lock, Vec::new(), listener)
 }
 
 /// What is unfinished and may be carried out although nobody asked, and what may not.
@@ -109,7 +109,7 @@ pub fn due(project: &Project, store: &Store) -> Result<(Vec<Run>, Vec<Run>)> {
 }
 
 /// Works off what is due, for nobody in particular. What would need consent is left for who can give it.
-pub fn work_off_by_itself(
+pub fn drain_unattended(
     project: &Project,
     store: &mut Store,
     lock: Lock,
@@ -117,7 +117,7 @@ pub fn work_off_by_itself(
 ) -> Result<Drained> {
     let (_, left) = due(project, store)?;
     let left = left.iter().map(|run| run.seq).collect();
-    work_off_but(project, store, Goal::Due, lock, left, listener)
+    drain_except(project, store, Goal::Due, lock, left, listener)
 }
 
 /// Does something that must not happen during a handover, waiting up to `wait` for one that is going on. Who recorded a
@@ -130,10 +130,12 @@ pub fn between_runs<T>(
 ) -> Result<T> {
     project.prepare()?;
     let mut lock = match wait_for_lock(project, None, wait, &project.brake(), listener)? {
-        Lockup::Taken(lock) => lock,
-        Lockup::Stopped(stop) => return Err(stop.error()),
-        Lockup::Busy(owner) => return Err(super::busy(owner.as_ref(), "nothing was done; try again when it ends")),
-        Lockup::Finished => return Err(Error::bug("waited for a run without one")),
+        LockAttempt::Taken(lock) => lock,
+        LockAttempt::Stopped(stop) => return Err(stop.error()),
+        LockAttempt::Busy(owner) => {
+            return Err(super::busy(owner.as_ref(), "nothing was done; try again when it ends"));
+        }
+        LockAttempt::Finished => return Err(Error::bug("waited for a run without one")),
     };
     let before = unfinished(project)?;
     lock.sign("")?;
@@ -162,7 +164,7 @@ fn take_new(project: &Project, lock: Lock, before: Vec<i64>, listener: &mut List
     // If somebody else has the lock by now, it is theirs.
     let Some(lock) = held else { return Ok(()) };
     let mut store = Store::open(&project.checkpoint)?;
-    let told: Vec<String> = match work_off_but(project, &mut store, Goal::Resume, lock, before, listener)? {
+    let told: Vec<String> = match drain_except(project, &mut store, Goal::Resume, lock, before, listener)? {
         Drained::Tried { failures, .. } => {
             failures.iter().map(|failure| format!("handover {}: {}", failure.run, failure.error.one_line())).collect()
         }
@@ -173,7 +175,7 @@ fn take_new(project: &Project, lock: Lock, before: Vec<i64>, listener: &mut List
     Ok(())
 }
 
-fn work_off_but(
+fn drain_except(
     project: &Project,
     store: &mut Store,
     goal: Goal,
@@ -267,25 +269,25 @@ pub fn wait_for_lock(
     wait: Duration,
     brake: &Brake,
     listener: &mut Listener<'_>,
-) -> Result<Lockup> {
+) -> Result<LockAttempt> {
     let start = Instant::now();
     let mut told = false;
     loop {
         if let Some(stop) = brake.pressed() {
-            return Ok(Lockup::Stopped(stop));
+            return Ok(LockAttempt::Stopped(stop));
         }
         if let Some(lock) = Lock::try_take(&project.lock())? {
-            return Ok(Lockup::Taken(lock));
+            return Ok(LockAttempt::Taken(lock));
         }
         if let Some((store, seq)) = mine
             && store.run(seq)?.is_none_or(|run| run.status != RunStatus::Unfinished)
         {
-            return Ok(Lockup::Finished);
+            return Ok(LockAttempt::Finished);
         }
         let owner = lock::owner(&project.lock());
         tracing::debug!(?owner, "the lock is held");
         if start.elapsed() >= wait {
-            return Ok(Lockup::Busy(owner));
+            return Ok(LockAttempt::Busy(owner));
         }
         if !std::mem::replace(&mut told, true) {
             listener(Event::Waiting { owner });

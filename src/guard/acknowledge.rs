@@ -7,12 +7,12 @@
 
 use std::path::Path;
 
-use super::marks::Marks;
+use super::consent_store::ConsentStore;
 use super::secrets::{self, Leak};
 use crate::error::Result;
 
-fn marks() -> Result<Marks> {
-    Marks::of("acknowledged")
+fn marks() -> Result<ConsentStore> {
+    ConsentStore::of("acknowledged")
 }
 
 /// What in this file must not travel: all that looks like a secret and was not acknowledged. `path` is relative to
@@ -25,7 +25,7 @@ pub fn leaks(root: &Path, path: &Path, content: &[u8]) -> Vec<Leak> {
     }
 }
 
-fn without_acknowledged(marks: &Marks, file: &Path, content: &[u8], mut leaks: Vec<Leak>) -> Vec<Leak> {
+fn without_acknowledged(marks: &ConsentStore, file: &Path, content: &[u8], mut leaks: Vec<Leak>) -> Vec<Leak> {
     let mut known = kinds_of(&leaks);
     known.retain(|kind| marks.is_set(file, &[kind.as_bytes(), content]));
     leaks.retain(|leak| !known.contains(&leak.kind));
@@ -42,7 +42,7 @@ pub fn record(file: &Path, content: &[u8], leaks: &[Leak]) -> Result<()> {
     record_in(&marks()?, file, content, leaks)
 }
 
-fn record_in(marks: &Marks, file: &Path, content: &[u8], leaks: &[Leak]) -> Result<()> {
+fn record_in(marks: &ConsentStore, file: &Path, content: &[u8], leaks: &[Leak]) -> Result<()> {
     kinds_of(leaks).into_iter().try_for_each(|kind| marks.set(file, &[kind.as_bytes(), content]))
 }
 
@@ -51,7 +51,7 @@ pub fn revoke(file: &Path, content: &[u8], leaks: &[Leak]) -> Result<bool> {
     revoke_in(&marks()?, file, content, leaks)
 }
 
-fn revoke_in(marks: &Marks, file: &Path, content: &[u8], leaks: &[Leak]) -> Result<bool> {
+fn revoke_in(marks: &ConsentStore, file: &Path, content: &[u8], leaks: &[Leak]) -> Result<bool> {
     let mut any = false;
     for kind in kinds_of(leaks) {
         any |= marks.clear(file, &[kind.as_bytes(), content])?;
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn an_acknowledgement_is_of_this_kind_in_this_content_at_this_place() {
         let world = tempfile::tempdir().unwrap();
-        let marks = Marks::at(world.path().join("marks"));
+        let marks = ConsentStore::at(world.path().join("marks"));
         let (file, other) = (world.path().join("a.md"), world.path().join("b.md"));
         let (aws, github) = (["AKIA", "Z5GFH3LQMNOP7RST"].concat(), ["ghp_", "aB3dE5fG7hI9jK1lM3nO"].concat());
         let (one, both) = (format!("{aws}\n{aws}\n"), format!("{aws}\n{github}\n"));
@@ -105,7 +105,7 @@ mod tests {
         let world = tempfile::tempdir().unwrap();
         let directory = world.path().join("marks");
         let (file, content) = (world.path().join("a.md"), ["AKIA", "Z5GFH3LQMNOP7RST"].concat());
-        record_in(&Marks::at(directory.clone()), &file, content.as_bytes(), &found(&file, &content)).unwrap();
+        record_in(&ConsentStore::at(directory.clone()), &file, content.as_bytes(), &found(&file, &content)).unwrap();
         for entry in std::fs::read_dir(directory).unwrap() {
             let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
             assert_eq!(text, format!("{}\n", file.display()));

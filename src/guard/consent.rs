@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use super::marks::Marks;
+use super::consent_store::ConsentStore;
 use crate::error::Result;
 
-fn marks() -> Result<Marks> {
-    Marks::of("allowed")
+fn marks() -> Result<ConsentStore> {
+    ConsentStore::of("allowed")
 }
 
 /// Whether the user has said yes to this config as it is. What cannot be looked up is not allowed.
@@ -32,7 +32,7 @@ mod tests {
     fn consent_is_to_this_content_at_this_place_by_this_user() {
         let world = tempfile::tempdir().unwrap();
         let (config, other) = (world.path().join("a.toml"), world.path().join("b.toml"));
-        let marks = Marks::at(world.path().join("marks"));
+        let marks = ConsentStore::at(world.path().join("marks"));
         std::fs::write(&config, "x").unwrap();
         std::fs::write(&other, "x").unwrap();
         assert!(!marks.is_set(&config, &[b"x"]));

@@ -2,8 +2,8 @@
 
 pub mod acknowledge;
 pub mod consent;
+mod consent_store;
 mod environment;
-mod marks;
 mod pause;
 pub mod secrets;
 

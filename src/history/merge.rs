@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{CLOSED, History, Order, decisions, write_lifecycle};
 use crate::base::fs::{self, Depth};
 use crate::base::text;
-use crate::base::versions::{self, Choice, Theirs, choose};
+use crate::base::three_way::{self, Choice, Theirs, choose};
 use crate::error::Result;
 use crate::guard::Brake;
 use crate::handoff::{Handoff, Value};
@@ -39,7 +39,7 @@ impl History {
                     from_nothing |= self.directory.join(&theirs.path).exists();
                     told.extend(self.absorb_session(theirs)?);
                 }
-                _ => told.extend(versions::take_over(&self.directory, theirs)?),
+                _ => told.extend(three_way::take_over(&self.directory, theirs)?),
             }
         }
         if from_nothing && self.index_path().exists() {
@@ -55,17 +55,17 @@ impl History {
         let ours = fs::read_if_exists(&path)?;
         match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
             Choice::Ours => Ok(None),
-            Choice::Theirs => versions::put(&path, theirs.now.as_deref()).map(|()| None),
+            Choice::Theirs => three_way::put(&path, theirs.now.as_deref()).map(|()| None),
             Choice::Merge => match (ours, &theirs.now) {
                 (Some(ours), Some(now)) => {
                     // The one that others have already keeps the id.
                     let (kept, id) = under_another_id(&ours);
-                    versions::put(&self.sessions().join(format!("{}.md", super::file_name(&id))), Some(&kept))?;
-                    versions::put(&path, Some(now))?;
+                    three_way::put(&self.sessions().join(format!("{}.md", super::file_name(&id))), Some(&kept))?;
+                    three_way::put(&path, Some(now))?;
                     let shown = theirs.path.display();
                     Ok(Some(format!("`{shown}` has two contents, from two machines; both are kept, ours as {id}")))
                 }
-                (None, Some(now)) => versions::put(&path, Some(now)).map(|()| None),
+                (None, Some(now)) => three_way::put(&path, Some(now)).map(|()| None),
                 (_, None) => Ok(None),
             },
         }
@@ -78,7 +78,7 @@ impl History {
         let (ours, now) = (String::from_utf8_lossy(&ours).into_owned(), String::from_utf8_lossy(now).into_owned());
         let base = String::from_utf8_lossy(theirs.base.as_deref().unwrap_or_default()).into_owned();
         if ours == base && !now.is_empty() {
-            return versions::put(&path, Some(now.as_bytes()));
+            return three_way::put(&path, Some(now.as_bytes()));
         }
         let known: std::collections::HashSet<&str> = ours.lines().chain(base.lines()).collect();
         let new: Vec<&str> = now.lines().filter(|line| !line.trim().is_empty() && !known.contains(line)).collect();
@@ -98,13 +98,13 @@ impl History {
             lines.extend(new);
             lines.sort_unstable();
             let text = format!("{}\n\n{}\n", head.join("\n").trim_end(), lines.join("\n"));
-            return versions::put(&path, Some(text.as_bytes()));
+            return three_way::put(&path, Some(text.as_bytes()));
         }
         for line in new {
             log.push_str(line);
             log.push('\n');
         }
-        versions::put(&path, Some(log.as_bytes()))
+        three_way::put(&path, Some(log.as_bytes()))
     }
 
     /// Whether a status changed.
@@ -137,7 +137,7 @@ impl History {
         if merged == before {
             return Ok(false);
         }
-        versions::put(&self.lifecycle_path(), Some(write_lifecycle(&merged).as_bytes()))?;
+        three_way::put(&self.lifecycle_path(), Some(write_lifecycle(&merged).as_bytes()))?;
         Ok(true)
     }
 }

@@ -11,9 +11,9 @@
 //! and recording a run moves that mark in the same transaction.
 
 pub mod log;
-mod part;
+mod pending;
+mod session;
 mod sweep;
-mod who;
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-pub use who::own_session;
+pub use session::own_session;
 
 use crate::agents::payload::{self, Given};
 use crate::agents::{self, Call, Event};
@@ -35,7 +35,7 @@ use crate::steps;
 use crate::transcript::{self, Source, Transcript, WARMUP_MARKER};
 use crate::warmup::{self, Ask, Extent};
 use log::Entry;
-use part::Part;
+use pending::Part;
 use sweep::Caller;
 
 /// How long a session's start is held up by handovers that are not done.
@@ -237,7 +237,7 @@ fn start(project: &Project, call: &Call) -> Done {
 fn before(project: &Project, call: &Call, told: &mut Vec<String>) -> Result<bool> {
     let session = call.session_id.clone().unwrap_or_default();
     let mut store = store(project)?;
-    let process = who::process(call.agent.name);
+    let process = session::process(call.agent.name);
     let is_paused = project.brake().pressed().is_some();
     let mut is_whole = false;
     if !is_paused {
@@ -255,7 +255,7 @@ fn before(project: &Project, call: &Call, told: &mut Vec<String>) -> Result<bool
         told.push("the agent names no session".to_owned());
         return Ok(true);
     }
-    let mut seen = who::seen(call, &session);
+    let mut seen = session::seen(call, &session);
     seen.warmed = source(call).to_owned();
     seen.swept = is_whole;
     seen.is_copied = source(call) == "fork";
@@ -300,7 +300,7 @@ fn context(project: &Project, call: &Call) -> warmup::Warmup {
 
 /// What the session has done so far, from both ends of its transcript.
 fn own_past(call: &Call) -> Option<Transcript> {
-    let path = who::transcript(call)?;
+    let path = session::transcript(call)?;
     let whole = Source::pin(path, "").ok()?;
     let end = Source { start: whole.end.saturating_sub(OWN_END), ..whole.clone() };
     let mut found = end.read().ok()??;
@@ -316,7 +316,7 @@ fn own_past(call: &Call) -> Option<Transcript> {
 /// One row, one transaction, no git.
 fn progress(project: &Project, call: &Call) -> Result<Done> {
     let Some(session) = &call.session_id else { return Ok(Done::nothing("the agent names no session")) };
-    let mut seen = who::seen(call, session);
+    let mut seen = session::seen(call, session);
     seen.is_turn_end = call.event == Event::TurnEnd;
     store(project)?.note_session(&seen, "")?;
     Ok(Done::nothing(&format!("noted at {} bytes", seen.size)))
@@ -325,22 +325,22 @@ fn progress(project: &Project, call: &Call) -> Result<Done> {
 /// Records the run and lets a child carry it out.
 fn end(project: &Project, call: &Call) -> Result<Done> {
     let Some(id) = &call.session_id else { return Ok(Done::nothing("the agent names no session")) };
-    let seen = who::seen(call, id);
+    let seen = session::seen(call, id);
     let mut store = store(project)?;
     let known = store.session(call.agent.name, id)?;
-    let mut session = known.unwrap_or_else(|| part::unseen(call.agent.name, id, &seen.transcript));
+    let mut session = known.unwrap_or_else(|| pending::unseen(call.agent.name, id, &seen.transcript));
     if !seen.transcript.is_empty() {
         session.transcript.clone_from(&seen.transcript);
     }
     let why = call.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
-    let request = match part::left(&session, None)? {
+    let request = match pending::left(&session, None)? {
         Part::Something(request) => request,
         Part::Nothing(size) => return over(&mut store, &session, size, &why),
     };
     // Taken before anything is on record, so that nobody finds it there and thinks it was left behind.
     let is_paused = project.brake().pressed().is_some();
     let lock = if is_paused { None } else { Lock::try_take(&project.lock())? };
-    let Some(recorded) = part::record(project, &mut store, &request)? else {
+    let Some(recorded) = pending::record(project, &mut store, &request)? else {
         return Ok(Done::nothing("another call has handed it over"));
     };
     drop(store);
@@ -385,13 +385,13 @@ pub fn drain(project: &Project, tell: &mut dyn FnMut(&engine::Event)) -> Result<
     // Whoever started us waits for this.
     lock.sign("")?;
     let mut store = Store::open(&project.checkpoint)?;
-    let drained = engine::work_off_by_itself(project, &mut store, lock, &mut |event| tell(&event))?;
+    let drained = engine::drain_unattended(project, &mut store, lock, &mut |event| tell(&event))?;
     // Nobody waits any more: here is the time to look at what may take long.
     if project.brake().pressed().is_some() || sweep::sweep_disk(project, &mut store)?.is_empty() {
         return Ok(drained);
     }
     match Lock::try_take(&project.lock())? {
-        Some(lock) => engine::work_off_by_itself(project, &mut store, lock, &mut |event| tell(&event)),
+        Some(lock) => engine::drain_unattended(project, &mut store, lock, &mut |event| tell(&event)),
         None => Ok(drained),
     }
 }

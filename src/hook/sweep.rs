@@ -1,15 +1,15 @@
 //! Sessions that never ended: killed, crashed, closed with their terminal, or of a client that does not say goodbye.
 //!
 //! Two kinds are looked for: those that a hook has seen, and those that lie on disk without one ever having been called. A session
-//! counts as over by `who::is_over`. Nothing from before hooks first ran in this project is taken.
+//! counts as over by `session::is_over`. Nothing from before hooks first ran in this project is taken.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use chrono::{DateTime, FixedOffset};
 
-use super::part::{self, Part};
-use super::who;
+use super::pending::{self, Part};
+use super::session;
 use crate::base::clock;
 use crate::checkpoint::{Session, Store};
 use crate::error::Result;
@@ -62,7 +62,7 @@ pub fn sweep(project: &Project, store: &mut Store, caller: &Caller<'_>) -> Resul
     let open = store.open_sessions()?;
     let mut over: Vec<Session> = Vec::new();
     for session in open.iter().filter(|session| !caller.is(&session.agent, &session.id)) {
-        if who::is_over(session, caller.process, changed(Path::new(&session.transcript))) {
+        if session::is_over(session, caller.process, changed(Path::new(&session.transcript))) {
             over.push(session.clone());
         }
     }
@@ -84,10 +84,10 @@ fn hand_over(project: &Project, store: &mut Store, mut over: Vec<Session>) -> Re
         }
         let at = changed(Path::new(&session.transcript)).map(local);
         let at = at.or_else(|| clock::parse_stamp(&session.seen_at));
-        match part::left(session, at) {
+        match pending::left(session, at) {
             Ok(Part::Nothing(size)) => nothing.push((session, size)),
             Ok(Part::Something(request)) => {
-                if let Some(recorded) = part::record(project, store, &request)? {
+                if let Some(recorded) = pending::record(project, store, &request)? {
                     told.push(format!("swept {} {} into {}", session.agent, session.id, recorded.id));
                 }
             }
@@ -120,19 +120,19 @@ fn never_seen(
     // What was silent for long at the last look was dealt with then.
     let again = last
         .and_then(|last| clock::parse_stamp(&last))
-        .map(|last| time(&last) - (who::QUIET + Duration::from_secs(60)));
+        .map(|last| time(&last) - (session::QUIET + Duration::from_secs(60)));
     let since = [Some(time(&first)), again, SystemTime::now().checked_sub(LONG_AGO)].into_iter().flatten().max();
     let belongs = |cwd: &Path| project::root(cwd) == project.root;
     let mut found = Vec::new();
     let (is_whole, files) = transcript::sessions_of(&project.root, since, most, belongs);
     for file in files.take(MOST_FILES) {
         let is_open = open.iter().any(|session| session.agent == file.agent && session.id == file.session);
-        if file.is_subagent || is_open || caller.is(file.agent, &file.session) || !who::has_passed(file.modified) {
+        if file.is_subagent || is_open || caller.is(file.agent, &file.session) || !session::has_passed(file.modified) {
             continue;
         }
         let Some(path) = file.path.to_str() else { continue };
         let known = store.session(file.agent, &file.session)?;
-        let session = known.unwrap_or_else(|| part::unseen(file.agent, &file.session, path));
+        let session = known.unwrap_or_else(|| pending::unseen(file.agent, &file.session, path));
         if file.size > session.handed_over {
             found.push(session);
         }

@@ -163,7 +163,7 @@ impl Memory {
         for (day, file) in &source.files {
             match fs::read_seen(file) {
                 Ok(Some((content, seen))) => files.push(Read { day: *day, path: file, content, seen }),
-                // Gone if somebody else compacted it while we waited.
+                // Tombstone if somebody else compacted it while we waited.
                 Ok(None) => {}
                 Err(error) => odd.push(error),
             }

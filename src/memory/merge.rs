@@ -7,9 +7,9 @@ use std::time::SystemTime;
 use chrono::NaiveDate;
 
 use super::archive::{self, Entry, Month};
-use super::state::{self, Gone, Item, Section, State};
+use super::state::{self, Item, Section, State, Tombstone};
 use super::{Author, Memory, change, compact, header, listing};
-use crate::base::versions::{self, Choice, Theirs, choose};
+use crate::base::three_way::{self, Choice, Theirs, choose};
 use crate::base::{fs, text};
 use crate::config::category::Categories;
 use crate::error::Result;
@@ -53,7 +53,7 @@ impl Memory {
             } else if theirs.path == Path::new("layer2/current-state.md") {
                 self.absorb_state(author, categories, theirs, their_time)?;
             } else {
-                told.extend(versions::take_over(&self.directory, theirs)?);
+                told.extend(three_way::take_over(&self.directory, theirs)?);
             }
         }
         for (month, tag) in touched {
@@ -68,11 +68,11 @@ impl Memory {
         let ours = fs::read_if_exists(&path)?;
         match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
             Choice::Ours => Ok(()),
-            Choice::Theirs => versions::put(&path, theirs.now.as_deref()),
+            Choice::Theirs => three_way::put(&path, theirs.now.as_deref()),
             Choice::Merge => {
                 let (Some(now), Some(ours)) = (&theirs.now, &ours) else {
                     // One of us removed what the other went on with.
-                    return versions::put(&path, theirs.now.as_deref().or(ours.as_deref()));
+                    return three_way::put(&path, theirs.now.as_deref().or(ours.as_deref()));
                 };
                 let base = theirs.base.as_deref().map(archive::parse).unwrap_or_default();
                 let (ours, theirs) = (archive::parse(ours), archive::parse(now));
@@ -83,7 +83,7 @@ impl Memory {
                 let mut entries: Vec<Entry<'_>> =
                     all.filter(|entry| base.is_empty() || !is_out(entry)).cloned().collect();
                 archive::sort(&mut entries);
-                versions::put(&path, Some(&archive::write(month, tag, &entries)))
+                three_way::put(&path, Some(&archive::write(month, tag, &entries)))
             }
         }
     }
@@ -94,11 +94,11 @@ impl Memory {
         let ours = fs::read_if_exists(&path)?;
         match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
             Choice::Ours => Ok(None),
-            Choice::Theirs => versions::put(&path, theirs.now.as_deref()).map(|()| None),
+            Choice::Theirs => three_way::put(&path, theirs.now.as_deref()).map(|()| None),
             Choice::Merge => {
                 let three = [theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()];
                 let (merged, doubled) = merge_notes(day, three.map(Option::unwrap_or_default));
-                versions::put(&path, merged.as_deref())?;
+                three_way::put(&path, merged.as_deref())?;
                 let shown = theirs.path.display();
                 Ok((!doubled.is_empty()).then(|| {
                     let keys = doubled.join(", ");
@@ -121,7 +121,7 @@ impl Memory {
         let ours = fs::read_if_exists(&path)?;
         match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
             Choice::Ours => Ok(()),
-            Choice::Theirs => versions::put(&path, theirs.now.as_deref()),
+            Choice::Theirs => three_way::put(&path, theirs.now.as_deref()),
             Choice::Merge => {
                 let Some(now) = &theirs.now else { return Ok(()) };
                 let base = theirs.base.as_deref().map(State::parse);
@@ -138,7 +138,7 @@ impl Memory {
                 let was = text::digest(&new, 5);
                 let author = Author { run: &format!("merge-{was}"), ..*author };
                 self.tell(&author, &told, &was)?;
-                versions::put(&path, Some(&new))
+                three_way::put(&path, Some(&new))
             }
         }
     }
@@ -161,7 +161,7 @@ impl Memory {
             let left: Vec<&Entry<'_>> =
                 entries.iter().filter(|entry| !archived.contains(entry.block.as_ref())).collect();
             if left.len() < entries.len() {
-                versions::put(&path, write_notes(day, &left).as_deref())?;
+                three_way::put(&path, write_notes(day, &left).as_deref())?;
             }
         }
         if fs::names(&directory)?.is_empty() {
@@ -287,7 +287,7 @@ fn merge_state(
 struct MergedCategory {
     cleared: String,
     items: Vec<Item>,
-    gone: Vec<Gone>,
+    gone: Vec<Tombstone>,
     /// What people wrote into the section on the other side.
     texts: Vec<Vec<u8>>,
     dropped: Vec<Item>,
@@ -343,7 +343,7 @@ fn merge_category(name: &str, base: Option<&State>, ours: &State, theirs: &State
     MergedCategory {
         cleared,
         items: items.into_iter().map(|(_, item)| item).collect(),
-        gone: gone.into_iter().map(|(id, at)| Gone { id, at }).collect(),
+        gone: gone.into_iter().map(|(id, at)| Tombstone { id, at }).collect(),
         texts,
         dropped,
         cleared_away: cleared_away.into_iter().map(|(_, item)| item).collect(),

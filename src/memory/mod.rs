@@ -24,7 +24,7 @@ use crate::config::category::Categories;
 use crate::error::{Error, Result};
 use archive::Month;
 use note::{Note, Piece};
-use state::{By, State};
+use state::{Stamp, State};
 
 /// The first line of every memory file; the Python tool writes the same.
 pub fn header(layer: &str, date: NaiveDate) -> String {
@@ -158,7 +158,7 @@ impl Memory {
         &self,
         state: &mut State,
         author: &Author<'_>,
-        by: &By,
+        by: &Stamp,
         categories: &Categories,
         edits: &Edits,
     ) -> Result<Vec<Change>> {
@@ -271,8 +271,8 @@ impl Memory {
 }
 
 /// Who says something to the current state, not before this time.
-fn by(author: &Author<'_>, not_before: &str) -> By {
-    By {
+fn by(author: &Author<'_>, not_before: &str) -> Stamp {
+    Stamp {
         at: stamp(&author.at).max(not_before.to_owned()),
         run: author.run.to_owned(),
         commit: author.commit.get(..12).unwrap_or(author.commit).to_owned(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::draft::{Draft, Ended};
-use super::{Format, Todo, TodoStatus, said};
+use super::{Format, Todo, TodoStatus, human_text};
 use crate::base::{env, fs};
 
 pub const FORMAT: Format =
@@ -85,7 +85,7 @@ fn user(draft: &mut Draft, record: &Value, message: &Value, is_side: bool) {
         Value::String(text) => draft.asked(text),
         _ => {
             let texts = blocks.iter().filter(|block| block["type"] == "text");
-            draft.asked(&said::in_parts(texts.filter_map(|block| block["text"].as_str())));
+            draft.asked(&human_text::in_parts(texts.filter_map(|block| block["text"].as_str())));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::draft::{Draft, Ended};
-use super::{Format, Todo, TodoStatus, said};
+use super::{Format, Todo, TodoStatus, human_text};
 use crate::base::{env, fs};
 
 pub const FORMAT: Format = Format { name: "codex", place: (env::CODEX_HOME, ".codex"), is_one, take, candidates, id };
@@ -61,7 +61,7 @@ fn response_item(draft: &mut Draft, item: &Value) {
     match text("type") {
         "message" if item["role"] == "user" => request(draft, item),
         "function_call" => {
-            let arguments: Value = super::lean::parse(text("arguments").as_bytes()).unwrap_or_default();
+            let arguments: Value = super::bounded_json::parse(text("arguments").as_bytes()).unwrap_or_default();
             call(draft, id, text("name"), &arguments);
         }
         "local_shell_call" => draft.called_command(id, &command_line(&item["action"]["command"])),
@@ -81,7 +81,7 @@ fn request(draft: &mut Draft, item: &Value) {
     let texts = parts
         .filter(|(number, _)| provenance[*number]["provenance"]["type"] != "harness")
         .filter_map(|(_, part)| part["text"].as_str());
-    draft.asked(&said::in_parts(texts));
+    draft.asked(&human_text::in_parts(texts));
 }
 
 fn call(draft: &mut Draft, id: &str, name: &str, arguments: &Value) {
@@ -189,7 +189,7 @@ fn ended(output: &str) -> Ended<'_> {
     // A patch says it after the first "Output:", but soon.
     let head = output.split("Output:\n").next().unwrap_or_default();
     let said = code_in(head).or_else(|| code_in(crate::base::text::cut(output, 100)));
-    let beside = || super::lean::parse(output.as_bytes())?["metadata"]["exit_code"].as_i64();
+    let beside = || super::bounded_json::parse(output.as_bytes())?["metadata"]["exit_code"].as_i64();
     match said.or_else(beside) {
         Some(code) => Ended::Code(code, output),
         None if output.contains("aborted by user") || output.starts_with("exec_command failed") => Ended::Unknown,

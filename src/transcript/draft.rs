@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use chrono::DateTime;
 
-use super::{Command, Outcome, Todo, TodoStatus, Transcript, said, verdict};
+use super::{Command, Outcome, Todo, TodoStatus, Transcript, human_text, test_outcome};
 use crate::base::text;
 use crate::guard::secrets;
 use crate::handoff;
@@ -119,7 +119,7 @@ impl Draft {
     }
 
     pub fn asked(&mut self, request: &str) {
-        let Some(said) = said::said(request).filter(|_| !self.about_only) else { return };
+        let Some(said) = human_text::said(request).filter(|_| !self.about_only) else { return };
         let said = raw(&said);
         if said == self.found.last_request {
             // Clients write a request down more than once: as queued, as asked.
@@ -210,11 +210,11 @@ impl Draft {
                 self.commands.remove(at);
                 return;
             }
-            Ended::Code(code, output) => verdict::verdict(&command.command, *code, output),
+            Ended::Code(code, output) => test_outcome::verdict(&command.command, *code, output),
             Ended::Failed => Outcome::Failed(None),
             Ended::Unknown => return,
         };
-        if let Some(name) = verdict::name(&command.command) {
+        if let Some(name) = test_outcome::name(&command.command) {
             let test = command.clone();
             self.tests.retain(|(other, _)| *other != name);
             self.tests.push((name, test));
@@ -319,7 +319,7 @@ fn clean(found: &mut Transcript) {
     texts.extend(found.commands.iter_mut().chain(&mut found.tests).map(|command| (&mut command.command, MAX_LINE)));
     texts.extend(found.todos.iter_mut().map(|todo| (&mut todo.text, MAX_LINE)));
     let together: Vec<String> =
-        texts.iter().map(|(text, _)| said::without_private(&text::printable(text.as_str()))).collect();
+        texts.iter().map(|(text, _)| human_text::without_private(&text::printable(text.as_str()))).collect();
     let cleaned = secrets::clean(&together.join(&format!("\n{BETWEEN}\n")));
     let mut cleaned = cleaned.split(BETWEEN);
     for (text, max) in texts {

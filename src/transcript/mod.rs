@@ -3,15 +3,15 @@
 //! The formats are their owners' and change without notice: what is not understood is passed over. Nothing of a
 //! transcript is kept but what [`Transcript`] holds, and that without secrets and without what was said in private.
 
+mod bounded_json;
 mod claude_code;
 mod codex;
 mod draft;
-mod lean;
+mod human_text;
 mod lines;
-mod said;
 mod sessions;
 mod source;
-mod verdict;
+mod test_outcome;
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ pub fn is_readable(agent: &str) -> bool {
 
 /// What of a text may be kept: without what is private, without secrets, without what no person said. `None` if nothing is left.
 pub fn keepable(said: &str, max: usize) -> Option<String> {
-    let said = said::said(text::cut(said, 64 << 10))?;
+    let said = human_text::said(text::cut(said, 64 << 10))?;
     Some(text::one_line(&secrets::clean(&text::printable(&said)), max)).filter(|line| !line.is_empty())
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::draft::Draft;
 use super::lines::{self, Line, Lines};
-use super::{FORMATS, Format, Transcript, lean};
+use super::{FORMATS, Format, Transcript, bounded_json};
 use crate::base::fs;
 use crate::error::{Error, Result};
 
@@ -78,7 +78,7 @@ impl Source {
         let mut draft = Draft::of(format.name);
         while let Some(line) = lines.next().map_err(failed)? {
             if let Line::Whole(line) | Line::Unended(line) = line
-                && let Some(record) = lean::parse(line)
+                && let Some(record) = bounded_json::parse(line)
             {
                 (format.take)(&mut draft, &record);
                 if draft.found.requests > 0 {
@@ -167,8 +167,8 @@ fn read_piece(file: &mut File, from: u64, to: u64, format: &Format, draft: &mut 
         match line {
             Line::TooLong => draft.too_long(),
             // Whoever writes it is not done, unless it reads as a record all the same.
-            Line::Unended(line) => lean::parse(line).iter().for_each(|record| (format.take)(draft, record)),
-            Line::Whole(line) => match lean::parse(line) {
+            Line::Unended(line) => bounded_json::parse(line).iter().for_each(|record| (format.take)(draft, record)),
+            Line::Whole(line) => match bounded_json::parse(line) {
                 Some(record) => (format.take)(draft, &record),
                 None if line.iter().all(u8::is_ascii_whitespace) => {}
                 None => draft.unreadable(),
@@ -197,7 +197,7 @@ pub(super) fn head(file: &mut File, end: u64, mut wanted: impl FnMut(Value) -> b
             None => break,
             Some(Line::TooLong) => {}
             Some(Line::Whole(line) | Line::Unended(line)) => {
-                if lean::parse(line).is_some_and(|record| !wanted(record)) {
+                if bounded_json::parse(line).is_some_and(|record| !wanted(record)) {
                     break;
                 }
             }

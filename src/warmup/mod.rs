@@ -5,17 +5,17 @@
 //! whole too long shows no more.
 
 mod claims;
-mod known;
 mod page;
 mod since;
+mod sources;
 
 use std::collections::HashSet;
 
 use chrono::{DateTime, FixedOffset};
 use serde_json::{Value, json};
 
-pub use known::needs_consent;
 pub use page::{Shown, tokens};
+pub use sources::needs_consent;
 
 use crate::base::{clock, text};
 use crate::git::{Change, Relation};
@@ -25,9 +25,9 @@ use crate::memory::state;
 use crate::project::Project;
 use crate::transcript::{Outcome, TodoStatus, Transcript, WARMUP_MARKER};
 use claims::UNVERIFIED;
-use known::Known;
 use page::{Section, item};
 use since::{Since, short};
+use sources::Known;
 
 /// How long an item may be.
 const LONG: usize = 320;
@@ -309,10 +309,10 @@ impl Writer<'_> {
         let mut lines = vec![self.summary()];
         lines.extend(self.since.notices.iter().map(|notice| item(notice, 200)));
         let (root, files) = (&self.project.root, self.known.context_files());
-        for path in files.iter().filter(|path| known::is_gone(root, path)) {
+        for path in files.iter().filter(|path| sources::is_gone(root, path)) {
             lines.push(format!("context file {} is gone", item(path, 200)));
         }
-        for path in files.iter().filter(|path| !known::is_gone(root, path) && self.since.has_changed(path)) {
+        for path in files.iter().filter(|path| !sources::is_gone(root, path) && self.since.has_changed(path)) {
             lines.push(format!("context file {} has changed", item(path, 200)));
         }
         for commit in self.since.commits.iter().take(LISTED) {

@@ -1,7 +1,7 @@
 //! What looks like a credential, found before it is written down or travels. The match itself is never shown.
 
-mod armor;
-mod doubt;
+mod pem;
+mod plausibility;
 mod rules;
 mod scan;
 

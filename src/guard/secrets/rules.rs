@@ -3,7 +3,7 @@
 //! The shapes are the ones their makers publish. Where two rules find the same text, the earlier one names it, so what is
 //! particular stands before what is general.
 
-use super::doubt::{Candidate, assigned, basic, certain, mixed, numbered, password, random, varied};
+use super::plausibility::{Candidate, assigned, basic, certain, mixed, numbered, password, random, varied};
 
 /// One kind of secret.
 pub struct Rule {

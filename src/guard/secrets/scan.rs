@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::armor::armor;
-use super::doubt::Candidate;
+use super::pem::armor;
+use super::plausibility::Candidate;
 use super::rules::{RULES, Rule, Start};
 
 /// How far a pattern looks from where its keyword stands.

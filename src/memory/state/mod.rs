@@ -50,7 +50,7 @@ pub struct Item {
 
 /// Who changes the state, and when.
 #[derive(Clone, Debug)]
-pub struct By {
+pub struct Stamp {
     pub at: String,
     pub run: String,
     pub commit: String,
@@ -79,13 +79,13 @@ pub struct Section {
 enum Part {
     /// With the bytes it was read from, so that what nobody changes is not changed.
     Item(Item, Vec<u8>),
-    Gone(Gone, Vec<u8>),
+    Tombstone(Tombstone, Vec<u8>),
     Text(Vec<u8>),
 }
 
 /// An item that was deleted or done, remembered so that another machine's copy does not bring it back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gone {
+pub struct Tombstone {
     pub id: String,
     pub at: String,
 }
@@ -200,7 +200,7 @@ impl State {
 
     /// New items for a category, taking the place of what is there or joining it. If it was emptied or replaced since
     /// they were said, they made way before they came.
-    pub fn put(&mut self, category: &Category, texts: &[String], by: &By) -> Vec<Change> {
+    pub fn put(&mut self, category: &Category, texts: &[String], by: &Stamp) -> Vec<Change> {
         let mut seen = HashSet::new();
         let mut texts: Vec<String> = texts.iter().map(|text| tidy(text)).filter(|text| !text.is_empty()).collect();
         texts.retain(|text| seen.insert(text.clone()));
@@ -246,12 +246,12 @@ impl State {
     }
 
     /// One item more, whatever the mode of its category.
-    pub fn add(&mut self, category: &Category, text: &str, by: &By) -> Vec<Change> {
+    pub fn add(&mut self, category: &Category, text: &str, by: &Stamp) -> Vec<Change> {
         self.put(&Category { mode: Mode::Append, ..category.clone() }, &[text.to_owned()], by)
     }
 
     /// Empties a category.
-    pub fn clear(&mut self, category: &str, by: &By) -> Vec<Change> {
+    pub fn clear(&mut self, category: &str, by: &Stamp) -> Vec<Change> {
         let section = self.section(category);
         section.cleared = by.at.clone();
         section.touch();
@@ -259,12 +259,12 @@ impl State {
     }
 
     /// Takes one item out, for good.
-    pub fn remove(&mut self, id: &str, verb: Verb, by: &By) -> Vec<Change> {
+    pub fn remove(&mut self, id: &str, verb: Verb, by: &Stamp) -> Vec<Change> {
         let mut changes = Vec::new();
         for section in &mut self.sections {
             let found = section.remove(verb, |item| item.id == id);
             if !found.is_empty() {
-                section.remember(Gone { id: id.to_owned(), at: by.at.clone() });
+                section.remember(Tombstone { id: id.to_owned(), at: by.at.clone() });
             }
             changes.extend(found);
         }
@@ -273,7 +273,7 @@ impl State {
 
     /// Puts in order what people and tools left: one section for each category, and a marker with an id of its own for
     /// each item that was written by hand.
-    pub fn adopt(&mut self, by: &By) -> Vec<Change> {
+    pub fn adopt(&mut self, by: &Stamp) -> Vec<Change> {
         let mut changes = self.fold();
         let marked = self.items().filter(|(_, item)| !item.at.is_empty());
         let mut taken: HashSet<String> = marked.map(|(_, item)| item.id.clone()).collect();
@@ -321,7 +321,7 @@ impl State {
         category: &str,
         cleared: &str,
         items: Vec<Item>,
-        gone: Vec<Gone>,
+        gone: Vec<Tombstone>,
         texts: &[Vec<u8>],
     ) {
         let section = self.section(category);
@@ -338,7 +338,7 @@ impl State {
         }
     }
 
-    fn say(&mut self, category: &str, text: &str, by: &By) -> Option<Change> {
+    fn say(&mut self, category: &str, text: &str, by: &Stamp) -> Option<Change> {
         let known = self.items().find(|(of, item)| *of == category && item.text == text).map(|(_, item)| item.clone());
         let item = match &known {
             // A session that is late says nothing new about when it was last said, and nothing said twice is new.
@@ -354,7 +354,7 @@ impl State {
         let section = self.section(category);
         section.parts.retain(|part| match part {
             Part::Item(old, _) => old.id != item.id,
-            Part::Gone(gone, _) => gone.id != item.id,
+            Part::Tombstone(gone, _) => gone.id != item.id,
             Part::Text(_) => true,
         });
         section.insert(item);
@@ -422,9 +422,9 @@ impl Section {
         })
     }
 
-    pub fn gone(&self) -> impl Iterator<Item = &Gone> {
+    pub fn gone(&self) -> impl Iterator<Item = &Tombstone> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Gone(gone, _) => Some(gone),
+            Part::Tombstone(gone, _) => Some(gone),
             _ => None,
         })
     }
@@ -456,7 +456,7 @@ impl Section {
         file.extend(&self.open);
         for part in &self.parts {
             match part {
-                Part::Item(_, raw) | Part::Gone(_, raw) | Part::Text(raw) => {
+                Part::Item(_, raw) | Part::Tombstone(_, raw) | Part::Text(raw) => {
                     // The last line of a file may lack its end, and would swallow what follows it now.
                     if !file.ends_with(b"\n") {
                         file.push(b'\n');
@@ -475,7 +475,7 @@ impl Section {
     fn insert(&mut self, item: Item) {
         let is_older = |part: &Part| matches!(part, Part::Item(old, _) if old.at <= item.at);
         let is_item = |part: &Part| matches!(part, Part::Item(..));
-        let is_gone = |part: &Part| matches!(part, Part::Gone(..));
+        let is_gone = |part: &Part| matches!(part, Part::Tombstone(..));
         let at = self.parts.iter().rposition(is_older).map(|at| at + 1);
         let at = at.or_else(|| self.parts.iter().position(is_item));
         let at = at.or_else(|| self.parts.iter().position(is_gone)).unwrap_or(self.parts.len());
@@ -496,12 +496,12 @@ impl Section {
         changes
     }
 
-    fn remember(&mut self, gone: Gone) {
+    fn remember(&mut self, gone: Tombstone) {
         let raw = format!("{}\n", marker::line("gone", &[("id", &gone.id), ("at", &gone.at)])).into_bytes();
-        self.parts.push(Part::Gone(gone, raw));
+        self.parts.push(Part::Tombstone(gone, raw));
         let mut beyond = self.gone().count().saturating_sub(REMEMBERED);
         self.parts.retain(|part| {
-            let goes = matches!(part, Part::Gone(..)) && beyond > 0;
+            let goes = matches!(part, Part::Tombstone(..)) && beyond > 0;
             beyond -= usize::from(goes);
             !goes
         });
@@ -516,7 +516,7 @@ impl Section {
             self.items().map(|item| (item.text.clone(), item.bytes.clone())).collect();
         self.parts.extend(copy.parts.into_iter().filter(|part| match part {
             Part::Item(item, _) => !known.contains(&(item.text.clone(), item.bytes.clone())),
-            Part::Gone(..) => true,
+            Part::Tombstone(..) => true,
             Part::Text(_) => false,
         }));
         self.cleared = std::mem::take(&mut self.cleared).max(copy.cleared);
@@ -564,11 +564,11 @@ pub(super) fn readable(text: &[u8]) -> String {
 
 /// An item without a marker.
 fn by_hand(category: &str, text: &str) -> Item {
-    let nobody = By { at: String::new(), run: String::new(), commit: String::new() };
+    let nobody = Stamp { at: String::new(), run: String::new(), commit: String::new() };
     item(id_of(category, text, 0), text, &nobody)
 }
 
-fn item(id: String, text: &str, by: &By) -> Item {
+fn item(id: String, text: &str, by: &Stamp) -> Item {
     Item {
         id,
         text: text.to_owned(),
@@ -682,16 +682,17 @@ fn read_section(lines: &[&[u8]], start: usize, category: String, cleared: String
         let marked = marker::read(line, "item").and_then(|says| Some((id(&says)?, says)));
         let bullet = if marked.is_some() { at + 1 } else { at };
         let is_bullet = lines.get(bullet).is_some_and(|line| line.starts_with(b"- ") || line.starts_with(b"* "));
-        let gone = marker::read(line, "gone").and_then(|says| Some(Gone { id: id(&says)?, at: time(&says, "at") }));
+        let gone =
+            marker::read(line, "gone").and_then(|says| Some(Tombstone { id: id(&says)?, at: time(&says, "at") }));
         // Where the end was lost, what people wrote below must not become a part of it.
         let is_ours = line.trim_ascii().is_empty() || line.starts_with(b" ") || line.trim_ascii_end() == heading;
-        let follows = matches!(section.parts.last(), Some(Part::Item(..) | Part::Gone(..)));
+        let follows = matches!(section.parts.last(), Some(Part::Item(..) | Part::Tombstone(..)));
         let is_item = is_bullet && (marked.is_some() || follows);
         if close.is_none() && gone.is_none() && !is_item && !is_ours {
             return (section, at);
         }
         if let Some(gone) = gone {
-            section.parts.push(Part::Gone(gone, line.to_vec()));
+            section.parts.push(Part::Tombstone(gone, line.to_vec()));
             at += 1;
         } else if is_bullet {
             let (text, next) = read_bullet(&lines[..end], bullet, 2);

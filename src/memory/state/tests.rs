@@ -6,8 +6,8 @@ use super::*;
 use crate::config::category::Categories;
 use crate::memory::change;
 
-fn by(second: u32) -> By {
-    By {
+fn by(second: u32) -> Stamp {
+    Stamp {
         at: format!("2026-11-15T10:{:02}:{:02}Z", second / 60, second % 60),
         run: format!("R{second}"),
         commit: "1a2b3c".to_owned(),
@@ -111,7 +111,7 @@ fn full_categories_drop_by_their_order_whatever_the_clock_said() {
     let file = String::from_utf8(state.write()).unwrap().replacen("2026-11-15", "2062-11-15", 1);
     let mut state = State::parse(file.as_bytes());
     assert!(state.newest().starts_with("2062"));
-    let now = By { at: state.newest().to_owned(), ..by(60) };
+    let now = Stamp { at: state.newest().to_owned(), ..by(60) };
     let changes = state.put(&category("decision"), &owned(&["new"]), &now);
     assert_eq!(texts(&state, "decision").last().unwrap(), "new");
     assert_eq!(changes.last().map(|change| (change.verb, change.text.as_str())), Some((Verb::Dropped, "d0")));

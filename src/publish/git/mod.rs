@@ -4,33 +4,37 @@
 //! remote was asked. A branch that holds nothing but our files is shared by many machines: what they wrote is taken into
 //! the files here, by item, before ours goes on top.
 
-mod desk;
+mod commit;
+mod failure;
 mod ledger;
-mod trouble;
+mod merge;
+mod own_branch;
+mod publisher;
+mod shared_branch;
 
 pub use ledger::Ledger;
 
 use super::{Backend, Delivered, Delivery, Destination, Trouble};
-use desk::Desk;
+use publisher::Publisher;
 
 pub const BACKEND: Backend = Backend { name: "git", publish, preview };
 
 fn publish(delivery: &Delivery<'_>) -> Result<Delivered, Trouble> {
-    let mut desk = Desk::open(delivery)?;
-    let done = desk.publish();
-    desk.close(done, delivery.destination.push)
+    let mut publisher = Publisher::open(delivery)?;
+    let done = publisher.publish();
+    publisher.close(done, delivery.destination.push)
 }
 
 /// Brings back from the branch what was swept away here as a whole. Whether there was anything.
 pub fn restore(delivery: &Delivery<'_>) -> Result<bool, Trouble> {
-    Desk::open(delivery)?.restore()
+    Publisher::open(delivery)?.restore()
 }
 
 /// Takes in what the remote has, and delivers nothing.
 pub fn pull(delivery: &Delivery<'_>) -> Result<Delivered, Trouble> {
-    let mut desk = Desk::open(delivery)?;
-    let done = desk.pull();
-    desk.close(done, false)
+    let mut publisher = Publisher::open(delivery)?;
+    let done = publisher.pull();
+    publisher.close(done, false)
 }
 
 fn preview(destination: &Destination) -> String {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Desk, short};
+use super::publisher::{Publisher, short};
 use crate::error::{Error, Result};
 use crate::git::{Git, Tip};
 use crate::publish::Trouble;
@@ -18,7 +18,7 @@ const IN_PROGRESS: [(&str, &str); 7] = [
     ("BISECT_LOG", "a bisect"),
 ];
 
-impl Desk<'_> {
+impl Publisher<'_> {
     pub(super) fn publish_shared(&mut self, tip: Option<Tip>, is_checked_out: bool) -> Result<String, Trouble> {
         // In a rebase or a bisect HEAD is on no branch, and the branch is not to be moved all the same.
         if let Some((_, what)) = IN_PROGRESS.iter().find(|(name, _)| self.git_dir.join(name).exists()) {
@@ -41,9 +41,9 @@ impl Desk<'_> {
             return Ok(format!("committed {} on `{}`; not pushed", short(&commit), self.branch()));
         }
         self.stop_if_pressed()?;
-        self.refuse_the_dead()?;
+        self.check_remote_alive()?;
         self.ledger.travels.clear();
-        let there = self.far().fetch(self.remote(), self.branch(), &self.fetched_ref())?;
+        let there = self.remote_git().fetch(self.remote(), self.branch(), &self.fetched_ref())?;
         let has_it = there.as_ref().map(|there| self.git().is_ancestor(&commit, there)).transpose()?.unwrap_or(false);
         if !has_it {
             if let Some(there) = &there
@@ -60,7 +60,7 @@ impl Desk<'_> {
             }
             self.stop_if_pressed()?;
             self.refuse_secrets_in_push(&commit, there.as_deref())?;
-            self.far().push(self.remote(), &commit, self.branch())?;
+            self.remote_git().push(self.remote(), &commit, self.branch())?;
             if !self.has_arrived(&commit)? {
                 return Err(Error::failed(format!("{} does not have what was pushed", self.remote()))
                     .hint("`agent-handover push` tries again")

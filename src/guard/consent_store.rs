@@ -10,20 +10,20 @@ use crate::base::{env, fs, text};
 use crate::error::{Error, Result};
 
 /// The marks of one sort.
-pub struct Marks {
+pub struct ConsentStore {
     directory: PathBuf,
 }
 
-impl Marks {
-    pub fn of(sort: &str) -> Result<Marks> {
+impl ConsentStore {
+    pub fn of(sort: &str) -> Result<ConsentStore> {
         env::user_state()
-            .map(|state| Marks { directory: state.join(sort) })
+            .map(|state| ConsentStore { directory: state.join(sort) })
             .ok_or_else(|| Error::failed("there is no home directory to keep your consent in").hint("set HOME"))
     }
 
     #[cfg(test)]
-    pub fn at(directory: PathBuf) -> Marks {
-        Marks { directory }
+    pub fn at(directory: PathBuf) -> ConsentStore {
+        ConsentStore { directory }
     }
 
     /// The mark of one file, wherever it really is, and what is agreed to in it; only the last part may have a zero byte

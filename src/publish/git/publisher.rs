@@ -1,17 +1,12 @@
 //! One delivery at work: where it happens, with which git, and whose branch it is.
 
-mod absorb;
-mod commit;
-mod own;
-mod shared;
-
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::failure;
 use super::ledger::Ledger;
-use super::trouble;
 use crate::base::{env, fs, process, text};
 use crate::error::{Error, Result};
 use crate::git::{self, Git, Tip};
@@ -22,42 +17,42 @@ use crate::publish::{Delivered, Delivery, Trouble};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Remotes that did not answer this process, so that ten deliveries which are due do not wait ten times for the same.
-static DEAD: Mutex<Vec<Dead>> = Mutex::new(Vec::new());
+pub(super) static DEAD: Mutex<Vec<Dead>> = Mutex::new(Vec::new());
 
-struct Dead {
-    top: PathBuf,
-    remote: String,
+pub(super) struct Dead {
+    pub(super) top: PathBuf,
+    pub(super) remote: String,
     /// How long it was waited for.
-    patience_ms: u64,
-    said: String,
+    pub(super) patience_ms: u64,
+    pub(super) said: String,
 }
 
-pub struct Desk<'a> {
-    delivery: &'a Delivery<'a>,
+pub struct Publisher<'a> {
+    pub(super) delivery: &'a Delivery<'a>,
     /// The top of the work tree, without symlinks.
-    top: PathBuf,
+    pub(super) top: PathBuf,
     /// Its own git directory, and the one that all work trees share.
-    git_dir: PathBuf,
-    common_dir: PathBuf,
-    git: Git,
+    pub(super) git_dir: PathBuf,
+    pub(super) common_dir: PathBuf,
+    pub(super) git: Git,
     /// What is published, relative to the top.
-    paths: Vec<PathBuf>,
-    ledger: Ledger,
-    deadline: Instant,
-    notices: Vec<String>,
-    conflicts: Vec<String>,
+    pub(super) paths: Vec<PathBuf>,
+    pub(super) ledger: Ledger,
+    pub(super) deadline: Instant,
+    pub(super) notices: Vec<String>,
+    pub(super) conflicts: Vec<String>,
 }
 
 /// Whose branch it is.
-enum Branch {
+pub(super) enum BranchKind {
     /// Nothing but our files is on it.
     Own,
     /// The code is on it, too.
     Shared { is_checked_out: bool },
 }
 
-impl<'a> Desk<'a> {
-    pub fn open(delivery: &'a Delivery<'a>) -> Result<Desk<'a>, Trouble> {
+impl<'a> Publisher<'a> {
+    pub fn open(delivery: &'a Delivery<'a>) -> Result<Publisher<'a>, Trouble> {
         let destination = delivery.destination;
         let repository = project::place(delivery.root, &destination.repo_dir)?;
         let not_one = || {
@@ -72,7 +67,7 @@ impl<'a> Desk<'a> {
         let index = fs::resolve(delivery.state)?.join("publish.index");
         fs::create_private_directories(delivery.state)?;
         let (mark, root) = ((env::RUN, "git"), delivery.root.to_string_lossy().into_owned());
-        clear_up_after_the_killed(&index, &[mark, (env::ROOT, &root)])?;
+        remove_stale_index_lock(&index, &[mark, (env::ROOT, &root)])?;
         let git = Git::at(&top)
             .writing()
             .with_env("GIT_INDEX_FILE", index)
@@ -81,7 +76,7 @@ impl<'a> Desk<'a> {
             .with_env(mark.0, mark.1)
             .with_env(env::ROOT, root)
             .until(Rc::new(move || brake.paused().is_some()));
-        Ok(Desk {
+        Ok(Publisher {
             ledger: Ledger::of(delivery.state, &destination.branch, &destination.remote),
             deadline: Instant::now() + Duration::from_millis(destination.timeout_ms),
             delivery,
@@ -103,7 +98,7 @@ impl<'a> Desk<'a> {
             (Err(_), Some(stop)) => Err(Trouble::Stopped(stop)),
             (Err(Trouble::Failed(error)), None) => {
                 self.remember_the_dead(&error);
-                Err(Trouble::Failed(trouble::explain(error, self.delivery.destination)))
+                Err(Trouble::Failed(failure::explain(error, self.delivery.destination)))
             }
             (Err(stopped), None) => Err(stopped),
         };
@@ -123,51 +118,51 @@ impl<'a> Desk<'a> {
     }
 
     /// git for what happens here, which no slow remote may cut short: a git that is ended leaves locks behind.
-    fn git(&self) -> Git {
+    pub(super) fn git(&self) -> Git {
         self.git.clone().within(self.left().max(PATIENCE))
     }
 
     /// git for what happens elsewhere, with what is left of the time.
-    fn far(&self) -> Git {
+    pub(super) fn remote_git(&self) -> Git {
         self.git.clone().within(self.left())
     }
 
-    fn left(&self) -> Duration {
+    pub(super) fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
     }
 
-    fn branch(&self) -> &str {
+    pub(super) fn branch(&self) -> &str {
         &self.delivery.destination.branch
     }
 
-    fn remote(&self) -> &str {
+    pub(super) fn remote(&self) -> &str {
         &self.delivery.destination.remote
     }
 
-    fn branch_ref(&self) -> String {
+    pub(super) fn branch_ref(&self) -> String {
         format!("refs/heads/{}", self.branch())
     }
 
     /// Where what was fetched is kept, away from the user's own refs.
-    fn fetched_ref(&self) -> String {
+    pub(super) fn fetched_ref(&self) -> String {
         // A remote may be given as an address.
         format!("refs/agent-handover/{}/{}", text::digest(self.remote().as_bytes(), 4), self.branch())
     }
 
-    fn stop_if_pressed(&self) -> Result<(), Trouble> {
+    pub(super) fn stop_if_pressed(&self) -> Result<(), Trouble> {
         self.delivery.brake.pressed().map_or(Ok(()), |stop| Err(Trouble::Stopped(stop)))
     }
 
-    fn remember_the_dead(&self, error: &Error) {
-        if trouble::is_dead(error) {
-            let said = trouble::explain(error.clone(), self.delivery.destination).message().to_owned();
+    pub(super) fn remember_the_dead(&self, error: &Error) {
+        if failure::is_dead(error) {
+            let said = failure::explain(error.clone(), self.delivery.destination).message().to_owned();
             let (top, remote) = (self.top.clone(), self.remote().to_owned());
             let dead = Dead { top, remote, patience_ms: self.delivery.destination.timeout_ms, said };
             DEAD.lock().unwrap_or_else(PoisonError::into_inner).push(dead);
         }
     }
 
-    fn refuse_the_dead(&self) -> Result<()> {
+    pub(super) fn check_remote_alive(&self) -> Result<()> {
         let dead = DEAD.lock().unwrap_or_else(PoisonError::into_inner);
         // Who has more patience may find it alive.
         let is_it = |dead: &&Dead| {
@@ -183,20 +178,20 @@ impl<'a> Desk<'a> {
 
     pub fn publish(&mut self) -> Result<String, Trouble> {
         let tip = self.git().tip(self.branch())?;
-        match self.whose(tip.as_ref())? {
-            Branch::Own => self.publish_own(tip),
-            Branch::Shared { is_checked_out } => self.publish_shared(tip, is_checked_out),
+        match self.branch_kind(tip.as_ref())? {
+            BranchKind::Own => self.publish_own(tip),
+            BranchKind::Shared { is_checked_out } => self.publish_shared(tip, is_checked_out),
         }
     }
 
-    fn whose(&mut self, tip: Option<&Tip>) -> Result<Branch> {
+    pub(super) fn branch_kind(&mut self, tip: Option<&Tip>) -> Result<BranchKind> {
         let is_checked_out = match tip {
             Some(tip) => tip.checked_out.as_ref().is_some_and(|place| is_same(place, &self.top)),
             // A branch without a commit may be checked out already.
             None => self.git().branch()?.as_deref() == Some(self.branch()),
         };
         if is_checked_out {
-            return Ok(Branch::Shared { is_checked_out });
+            return Ok(BranchKind::Shared { is_checked_out });
         }
         if let Some(place) = tip.and_then(|tip| tip.checked_out.as_ref()) {
             return Err(Error::failed(format!(
@@ -213,22 +208,22 @@ impl<'a> Desk<'a> {
             None => true,
         };
         self.ledger.is_own = is_own;
-        Ok(if is_own { Branch::Own } else { Branch::Shared { is_checked_out } })
+        Ok(if is_own { BranchKind::Own } else { BranchKind::Shared { is_checked_out } })
     }
 
     /// Whether a commit has nothing to do with the code: a handover began its history, or only our files are in it.
-    fn is_without_code(&self, commit: &str) -> Result<bool> {
+    pub(super) fn is_without_code(&self, commit: &str) -> Result<bool> {
         let is_ours = |path: &PathBuf| self.paths.iter().any(|ours| path.starts_with(ours));
         Ok(self.git().is_begun_by_us(commit)? || self.git().paths_of(commit)?.iter().all(is_ours))
     }
 
     /// Waits for a lock of another git process, for a while.
-    fn unless_locked<T>(&mut self, act: impl Fn(&Desk<'_>) -> Result<T>) -> Result<T> {
+    pub(super) fn unless_locked<T>(&mut self, act: impl Fn(&Publisher<'_>) -> Result<T>) -> Result<T> {
         let start = Instant::now();
         loop {
             match act(self) {
                 Err(error)
-                    if trouble::is_locked(&error)
+                    if failure::is_locked(&error)
                         && start.elapsed() < PATIENCE.min(self.left())
                         && self.delivery.brake.pressed().is_none() =>
                 {
@@ -242,7 +237,7 @@ impl<'a> Desk<'a> {
 
 /// Nobody but us uses this index, and we hold the lock of the project: a lock of git's beside it was left by a git that was
 /// killed, or is held by one whose parent was.
-fn clear_up_after_the_killed(index: &Path, marks: &[(&str, &str)]) -> Result<()> {
+fn remove_stale_index_lock(index: &Path, marks: &[(&str, &str)]) -> Result<()> {
     let lock = index.with_extension("index.lock");
     if lock.symlink_metadata().is_err() {
         return Ok(());
@@ -252,7 +247,7 @@ fn clear_up_after_the_killed(index: &Path, marks: &[(&str, &str)]) -> Result<()>
 }
 
 /// The tree without files, which git knows without having it.
-fn empty_tree(common_dir: &Path) -> String {
+pub(super) fn empty_tree(common_dir: &Path) -> String {
     let config = std::fs::read_to_string(common_dir.join("config")).unwrap_or_default().to_lowercase();
     let is_sha256 = config.lines().any(|line| line.contains("objectformat") && line.contains("sha256"));
     let (sha1, sha256) = (
@@ -266,7 +261,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     one == other || fs::resolve(one).is_ok_and(|one| one == other)
 }
 
-fn short(commit: &str) -> &str {
+pub(super) fn short(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }
 

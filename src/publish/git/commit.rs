@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Desk, empty_tree};
+use super::publisher::{Publisher, empty_tree};
 use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::git::Tip;
 use crate::guard::{acknowledge, secrets};
 use crate::publish::Trouble;
-use crate::publish::git::trouble;
+use crate::publish::git::failure;
 
 /// Who commits where nobody is configured.
 const NOBODY: [(&str, &str); 4] = [
@@ -18,7 +18,7 @@ const NOBODY: [(&str, &str); 4] = [
     ("GIT_COMMITTER_EMAIL", "agent-handover@localhost"),
 ];
 
-impl Desk<'_> {
+impl Publisher<'_> {
     /// Commits the files as they are. The answer is the commit that has them, new or not; `None` if somebody else moved
     /// the branch meanwhile.
     pub(super) fn commit(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<Option<String>, Trouble> {
@@ -82,31 +82,31 @@ impl Desk<'_> {
             self.ledger.indexed.clear();
             self.ledger.write(self.delivery.state)?;
         }
-        let build = |desk: &Desk<'_>| -> Result<String> {
+        let build = |publisher: &Publisher<'_>| -> Result<String> {
             match (tip, theirs) {
                 // Our own index of last time knows what has not changed since.
-                (Some(tip), None) if desk.ledger.indexed == tip.tree && index.exists() => {}
-                (Some(tip), None) => desk.git().read_tree(&tip.tree)?,
-                (None, Some(theirs)) => desk.git().read_tree(theirs)?,
-                (None, None) => desk.git().read_tree(&empty_tree(&desk.common_dir))?,
+                (Some(tip), None) if publisher.ledger.indexed == tip.tree && index.exists() => {}
+                (Some(tip), None) => publisher.git().read_tree(&tip.tree)?,
+                (None, Some(theirs)) => publisher.git().read_tree(theirs)?,
+                (None, None) => publisher.git().read_tree(&empty_tree(&publisher.common_dir))?,
                 (Some(tip), Some(theirs)) => {
                     if index.exists() {
                         fs::remove_file(&index)?;
                     }
-                    let base = desk.git().merge_base(&tip.commit, theirs)?;
-                    let base = base.unwrap_or_else(|| empty_tree(&desk.common_dir));
-                    desk.git().read_merge(&base, &tip.commit, theirs)?;
+                    let base = publisher.git().merge_base(&tip.commit, theirs)?;
+                    let base = base.unwrap_or_else(|| empty_tree(&publisher.common_dir));
+                    publisher.git().read_merge(&base, &tip.commit, theirs)?;
                 }
             }
-            let pathspecs = desk.pathspecs();
+            let pathspecs = publisher.pathspecs();
             if !pathspecs.is_empty() {
-                desk.git().add(&pathspecs)?;
+                publisher.git().add(&pathspecs)?;
             }
-            desk.git().write_tree()
+            publisher.git().write_tree()
         };
-        let tree = self.unless_locked(|desk| build(desk)).or_else(|error| {
+        let tree = self.unless_locked(|publisher| build(publisher)).or_else(|error| {
             // A damaged index of ours is made anew; anything else fails the same way again.
-            if index.exists() && !trouble::is_locked(&error) {
+            if index.exists() && !failure::is_locked(&error) {
                 fs::remove_file(&index)?;
                 self.ledger.indexed.clear();
                 return build(self);

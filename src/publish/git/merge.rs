@@ -4,16 +4,16 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::Desk;
+use super::publisher::Publisher;
 use crate::base::fs;
-use crate::base::versions::{self, Theirs};
+use crate::base::three_way::{self, Theirs};
 use crate::error::Result;
 use crate::git::Difference;
 use crate::history::{self, History};
 use crate::memory::{Author, Memory};
 use crate::publish::Trouble;
 
-impl Desk<'_> {
+impl Publisher<'_> {
     /// Brings back what was swept away as a whole, before anything is written in its place: who looks at the branch with
     /// `git checkout` loses the directories on the way back.
     pub fn restore(&mut self) -> Result<bool, Trouble> {
@@ -114,7 +114,7 @@ impl Desk<'_> {
         self.conflicts.extend(History::at(history_place).absorb(&history, brake)?);
         for theirs in &others {
             self.stop_if_pressed()?;
-            self.conflicts.extend(versions::take_over(&self.top, theirs)?);
+            self.conflicts.extend(three_way::take_over(&self.top, theirs)?);
         }
         Ok(())
     }

@@ -3,18 +3,18 @@
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use super::{Branch, DEAD, Dead, Desk, short};
+use super::publisher::{BranchKind, DEAD, Dead, Publisher, short};
 use crate::error::{Error, Result};
 use crate::git::Tip;
 use crate::publish::Trouble;
-use crate::publish::git::trouble;
+use crate::publish::git::failure;
 
-impl Desk<'_> {
+impl Publisher<'_> {
     pub(super) fn publish_own(&mut self, mut tip: Option<Tip>) -> Result<String, Trouble> {
         let mut theirs: Option<String> = None;
         // Where a branch is not known yet, another machine may have begun it.
         if tip.is_none() && self.ledger.synced.is_empty() && self.delivery.destination.push {
-            match self.far().fetch(self.remote(), self.branch(), &self.fetched_ref()) {
+            match self.remote_git().fetch(self.remote(), self.branch(), &self.fetched_ref()) {
                 Ok(Some(found)) if !self.is_without_code(&found)? => {
                     // The code is on it, there: then it is here, too, and ours goes on top.
                     self.git().move_ref(&self.branch_ref(), &found, None)?;
@@ -43,10 +43,10 @@ impl Desk<'_> {
             }
             self.stop_if_pressed()?;
             self.refuse_secrets_in_push(&commit, theirs.as_deref())?;
-            self.refuse_the_dead()?;
-            match self.far().push(self.remote(), &commit, self.branch()) {
+            self.check_remote_alive()?;
+            match self.remote_git().push(self.remote(), &commit, self.branch()) {
                 Ok(was) => self.notice_what_was(was.as_deref()),
-                Err(error) if trouble::is_rejected(&error) => {
+                Err(error) if failure::is_rejected(&error) => {
                     self.wait_a_little(round, error)?;
                     theirs = self.fetch()?;
                     tip = self.git().tip(self.branch())?;
@@ -82,10 +82,10 @@ impl Desk<'_> {
 
     /// Asks the remote whether it has the commit, alone or below others.
     pub(super) fn has_arrived(&mut self, commit: &str) -> Result<bool> {
-        let found = self.far().remote_tip(self.remote(), self.branch())?;
+        let found = self.remote_git().remote_tip(self.remote(), self.branch())?;
         let arrived = match &found {
             Some(found) if found == commit => true,
-            Some(_) => match self.far().fetch(self.remote(), self.branch(), &self.fetched_ref())? {
+            Some(_) => match self.remote_git().fetch(self.remote(), self.branch(), &self.fetched_ref())? {
                 Some(found) => self.git().is_ancestor(commit, &found)?,
                 None => false,
             },
@@ -101,7 +101,7 @@ impl Desk<'_> {
 
     /// What the remote has, if that is news; and what a person should know about how it came to be there.
     pub(super) fn fetch(&mut self) -> Result<Option<String>> {
-        let found = self.far().fetch(self.remote(), self.branch(), &self.fetched_ref())?;
+        let found = self.remote_git().fetch(self.remote(), self.branch(), &self.fetched_ref())?;
         if let Some(found) = &found
             && !self.is_without_code(found)?
         {
@@ -145,7 +145,7 @@ impl Desk<'_> {
 
     pub fn pull(&mut self) -> Result<String, Trouble> {
         let tip = self.git().tip(self.branch())?;
-        if let Branch::Shared { .. } = self.whose(tip.as_ref())? {
+        if let BranchKind::Shared { .. } = self.branch_kind(tip.as_ref())? {
             return Err(Error::failed(format!("the branch `{}` holds the code, too", self.branch()))
                 .hint("use `git pull`; only a branch of its own is merged here")
                 .into());
@@ -184,7 +184,7 @@ impl Desk<'_> {
 
     pub(super) fn move_branch(&mut self, commit: &str, from: Option<&str>) -> Result<bool> {
         let name = self.branch_ref();
-        let moved = self.unless_locked(|desk| desk.git().move_ref(&name, commit, from))?;
+        let moved = self.unless_locked(|publisher| publisher.git().move_ref(&name, commit, from))?;
         if moved {
             commit.clone_into(&mut self.ledger.synced);
             let there = self.paths.iter().filter(|path| self.top.join(path).symlink_metadata().is_ok());

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, FixedOffset};
 
-use super::who;
+use super::session;
 use crate::checkpoint::{Handed, Session, Store};
 use crate::engine::{self, Recorded, Request};
 use crate::error::{Category, Result};
@@ -90,7 +90,7 @@ pub fn unseen(agent: &str, id: &str, transcript: &str) -> Session {
         process: String::new(),
         started_at: String::new(),
         seen_at: String::new(),
-        seen: who::size(std::path::Path::new(transcript)),
+        seen: session::size(std::path::Path::new(transcript)),
         handed_over: 0,
         turns: 0,
         asked: String::new(),
