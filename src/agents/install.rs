@@ -194,9 +194,10 @@ impl Installer {
         }
         self.record.make_directory(directory)?;
         self.record.save()?;
-        match change.is_executable {
-            true => fs::replace_executable(&change.real, after.as_bytes())?,
-            false => fs::replace(&change.real, after.as_bytes())?,
+        if change.is_executable {
+            fs::replace_executable(&change.real, after.as_bytes())?
+        } else {
+            fs::replace(&change.real, after.as_bytes())?
         }
         if change.base == change.after { self.settle(&change.real) } else { Ok(()) }
     }
@@ -214,12 +215,13 @@ impl Installer {
         if let Some(was) = self.record.before(real, now) {
             return Ok(was);
         }
-        match target.look(now).is_there {
-            false => Ok(Some(now.to_owned())),
-            true => Ok(match target.without(now)? {
+        if !target.look(now).is_there {
+            Ok(Some(now.to_owned()))
+        } else {
+            Ok(match target.without(now)? {
                 Edit::Text(text) => self.unless_bare(target, real, text),
                 Edit::LeftAsChanged | Edit::LeftAsForeign => Some(now.to_owned()),
-            }),
+            })
         }
     }
 

@@ -191,9 +191,10 @@ impl<'de> Visitor<'de> for Keys<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<(), A::Error> {
         while let Some(key) = pairs.next_key::<String>()? {
-            match WANTED.contains(&key.as_str()) {
-                true => drop(self.0.insert(key, pairs.next_value()?)),
-                false => drop(pairs.next_value::<IgnoredAny>()?),
+            if WANTED.contains(&key.as_str()) {
+                self.0.insert(key, pairs.next_value()?);
+            } else {
+                let _: IgnoredAny = pairs.next_value()?;
             }
             if self.0.len() > WANTED.len() {
                 return Err(de::Error::custom("too many keys"));

@@ -27,10 +27,7 @@ pub fn look(text: &str) -> Seal {
     let line = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let rest = &text[at + MARK.len()..];
     let said: String = rest.chars().take_while(char::is_ascii_hexdigit).collect();
-    match said == digest(&text[..line]) && rest.lines().count() == 1 {
-        true => Seal::Whole,
-        false => Seal::Broken,
-    }
+    if said == digest(&text[..line]) && rest.lines().count() == 1 { Seal::Whole } else { Seal::Broken }
 }
 
 fn digest(data: &str) -> String {

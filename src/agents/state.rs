@@ -122,10 +122,7 @@ fn is_skill(target: &Target) -> bool {
 fn which(path: &str, places: &Places, program: &Program) -> Which {
     let place = if path.contains('/') { Some(PathBuf::from(path)) } else { places.program(path) };
     let Some(real) = place.and_then(|place| place.canonicalize().ok()) else { return Which::Missing };
-    match Path::new(program.path()).canonicalize().is_ok_and(|this| this == real) {
-        true => Which::This,
-        false => Which::Another,
-    }
+    if Path::new(program.path()).canonicalize().is_ok_and(|this| this == real) { Which::This } else { Which::Another }
 }
 
 fn text(path: &Path) -> Option<String> {

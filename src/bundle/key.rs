@@ -78,9 +78,10 @@ impl PublicKey {
 
     /// With some keys a signature fits every message; and a key has one form, or it would have two fingerprints.
     fn refuse_weak(self) -> Result<PublicKey> {
-        match self.0.is_weak() || self.0.to_edwards().compress().as_bytes() != self.0.as_bytes() {
-            true => Err(Error::bad_data("the signer's public key is one that proves nothing")),
-            false => Ok(self),
+        if self.0.is_weak() || self.0.to_edwards().compress().as_bytes() != self.0.as_bytes() {
+            Err(Error::bad_data("the signer's public key is one that proves nothing"))
+        } else {
+            Ok(self)
         }
     }
 

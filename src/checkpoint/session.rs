@@ -103,18 +103,20 @@ impl Handed {
 impl Store {
     pub fn session(&self, agent: &str, id: &str) -> Result<Option<Session>> {
         let sql = format!("SELECT {COLUMNS} FROM session WHERE agent = ?1 AND id = ?2");
-        match self.knows_sessions()? {
-            true => self.ask(|connection| connection.query_row(&sql, [agent, id], read).optional()),
-            false => Ok(None),
+        if self.knows_sessions()? {
+            self.ask(|connection| connection.query_row(&sql, [agent, id], read).optional())
+        } else {
+            Ok(None)
         }
     }
 
     /// Those that may have something left to hand over, the oldest first.
     pub fn open_sessions(&self) -> Result<Vec<Session>> {
         let sql = format!("SELECT {COLUMNS} FROM session WHERE is_over = 0 ORDER BY seq");
-        match self.knows_sessions()? {
-            true => self.ask(|connection| connection.prepare(&sql)?.query_map([], read)?.collect()),
-            false => Ok(Vec::new()),
+        if self.knows_sessions()? {
+            self.ask(|connection| connection.prepare(&sql)?.query_map([], read)?.collect())
+        } else {
+            Ok(Vec::new())
         }
     }
 

@@ -38,9 +38,10 @@ impl Allow {
         };
         let name = file.display();
         if self.revoke {
-            let said = match consent::revoke(file, text)? {
-                true => format!("{name} is no longer allowed"),
-                false => format!("{name} was not allowed"),
+            let said = if consent::revoke(file, text)? {
+                format!("{name} is no longer allowed")
+            } else {
+                format!("{name} was not allowed")
             };
             context.ui.answer(&said);
             return Ok(0);
@@ -68,9 +69,10 @@ impl Allow {
             return Ok(0);
         }
         if self.revoke {
-            let said = match acknowledge::revoke(&file, &content, &leaks)? {
-                true => format!("{name} is no longer allowed"),
-                false => format!("{name} was not allowed"),
+            let said = if acknowledge::revoke(&file, &content, &leaks)? {
+                format!("{name} is no longer allowed")
+            } else {
+                format!("{name} was not allowed")
             };
             context.ui.answer(&said);
             return Ok(0);

@@ -85,9 +85,10 @@ impl Doctor {
             ..*found
         }));
         let is_broken = findings.iter().any(|found| found.health == Health::Broken);
-        match self.json {
-            true => context.ui.answer_json(&as_json(&findings, &agents, &calls, is_broken)),
-            false => print(context, &findings),
+        if self.json {
+            context.ui.answer_json(&as_json(&findings, &agents, &calls, is_broken))
+        } else {
+            print(context, &findings)
         }
         Ok(if is_broken { Category::NotGood.exit_code() } else { 0 })
     }
@@ -290,9 +291,10 @@ fn about_agent(state: &State, calls: &[Entry]) -> Vec<Finding> {
         let last = last_calls(state.agent, calls);
         let told: Vec<String> =
             last.iter().map(|call| format!("{} {} ({} ms)", call.event, call.at, call.millis)).collect();
-        let says = match told.is_empty() {
-            true => "has not called in this project yet".to_owned(),
-            false => format!("last called: {}", told.join(", ")),
+        let says = if told.is_empty() {
+            "has not called in this project yet".to_owned()
+        } else {
+            format!("last called: {}", told.join(", "))
         };
         findings.push(finding(name, Health::Good, says, None));
     }

@@ -33,10 +33,7 @@ impl Hook {
             return self.carry_out(context);
         }
         // Whoever types it has nothing to say.
-        let given = match std::io::stdin().is_terminal() {
-            true => Given::default(),
-            false => hook::receive(std::io::stdin()),
-        };
+        let given = if std::io::stdin().is_terminal() { Given::default() } else { hook::receive(std::io::stdin()) };
         let cwd = Some(context.cwd.as_path()).filter(|cwd| !cwd.as_os_str().is_empty());
         let reply = hook::respond(&given, self.agent.as_deref(), cwd);
         context.ui.answer_text(&reply.stdout);

@@ -276,10 +276,8 @@ impl Capture {
         let categories = &open.project.config.categories;
         // Who only clears says nothing else, and has nothing to pipe in.
         let is_data = self.data.is_some() || self.file.is_some() || self.clear.is_empty();
-        let (mut edits, base) = match is_data {
-            true => capture::parse(&self.read(context)?, categories)?,
-            false => (Edits::default(), None),
-        };
+        let (mut edits, base) =
+            if is_data { capture::parse(&self.read(context)?, categories)? } else { (Edits::default(), None) };
         let state = open.memory.state()?;
         for name in &edits.clear {
             category(categories, &state, name).map_err(|wrong| {

@@ -211,10 +211,10 @@ enum Json {
 
 /// Wrong usage is never 2: that is an answer of `check`, and agents take it as "block".
 fn usage(error: &clap::Error, is_hook: bool) -> ExitCode {
-    match is_hook && error.exit_code() == 0 {
-        // Help for a hook goes to who reads it, and not into a session.
-        true => Ui::new(Color::Auto, false).styled(&error.to_string()),
-        false => drop(error.print()),
+    if is_hook && error.exit_code() == 0 {
+        Ui::new(Color::Auto, false).styled(&error.to_string())
+    } else {
+        drop(error.print())
     }
     match error.kind() {
         clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => ExitCode::SUCCESS,

@@ -41,10 +41,7 @@ impl Passphrase {
             return Err(Error::usage("a passphrase is needed, and there is no terminal to ask on")
                 .hint(format!("pass `--passphrase-file FILE`, or set {}", env::PASSPHRASE)));
         };
-        match passphrase.trim().is_empty() {
-            true => Err(Error::usage("the passphrase is blank")),
-            false => Ok(passphrase),
-        }
+        if passphrase.trim().is_empty() { Err(Error::usage("the passphrase is blank")) } else { Ok(passphrase) }
     }
 
     fn of_file(&self, context: &Context<'_>, file: &std::path::Path) -> Result<String> {
@@ -57,9 +54,10 @@ impl Passphrase {
             String::from_utf8(bytes).map_err(|_| Error::bad_data(format!("`{}` is not UTF-8 text", file.display())))?;
         // As an editor ends a line; everything else is part of it.
         let line = text.lines().next().unwrap_or_default().to_owned();
-        match text.trim_end_matches(['\r', '\n']) == line {
-            true => Ok(line),
-            false => Err(Error::bad_data(format!("`{}` has more than one line", file.display()))),
+        if text.trim_end_matches(['\r', '\n']) == line {
+            Ok(line)
+        } else {
+            Err(Error::bad_data(format!("`{}` has more than one line", file.display())))
         }
     }
 }

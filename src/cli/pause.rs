@@ -58,9 +58,10 @@ impl Unpause {
         let mut removed = false;
         while let Some(pause) = Brake::new(files.clone()).paused() {
             let is_directory = std::fs::symlink_metadata(&pause.path).is_ok_and(|about| about.is_dir());
-            match is_directory {
-                true => fs::remove_empty_directory(&pause.path)?,
-                false => fs::remove_file(&pause.path)?,
+            if is_directory {
+                fs::remove_empty_directory(&pause.path)?
+            } else {
+                fs::remove_file(&pause.path)?
             }
             context.ui.answer(&format!("removed {}", pause.path.display()));
             removed = true;

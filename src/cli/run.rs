@@ -267,10 +267,8 @@ fn not_recorded(error: Error) -> Error {
 
 fn read_note(file: &Path) -> Result<Vec<u8>> {
     let failed = |cause: std::io::Error| Error::io("read the note from", file, cause);
-    let source: Box<dyn Read> = match file.as_os_str() == "-" {
-        true => Box::new(std::io::stdin().lock()),
-        false => Box::new(fs::open(file)?),
-    };
+    let source: Box<dyn Read> =
+        if file.as_os_str() == "-" { Box::new(std::io::stdin().lock()) } else { Box::new(fs::open(file)?) };
     let bytes = fs::read_at_most(source, MAX_NOTE).map_err(failed)?;
     if bytes.len() as u64 > MAX_NOTE {
         return Err(Error::bad_data(format!("the note in `{}` is larger than 64 MiB", file.display()))
@@ -388,17 +386,15 @@ impl Teller<'_> {
     }
 
     fn tell(&mut self, event: &Event) {
-        match self.json {
-            true => self.event(event_json(event)),
-            false => tell(self.ui, event),
-        }
+        if self.json { self.event(event_json(event)) } else { tell(self.ui, event) }
     }
 
     fn executed(&mut self, executed: &[String]) -> Result<u8> {
         let names = if executed.is_empty() { "(none)".to_owned() } else { executed.join(", ") };
-        match self.json {
-            true => self.ui.answer_json(&finished(0, None)),
-            false => self.ui.answer(&format!("handover steps executed: {names}")),
+        if self.json {
+            self.ui.answer_json(&finished(0, None))
+        } else {
+            self.ui.answer(&format!("handover steps executed: {names}"))
         }
         Ok(0)
     }

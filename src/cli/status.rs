@@ -45,9 +45,10 @@ impl Status {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(self.checkpoint.as_deref(), None)?;
         let picture = look(&project)?;
-        match self.json {
-            true => context.ui.answer_json(&picture.json()),
-            false => picture.print(context.ui),
+        if self.json {
+            context.ui.answer_json(&picture.json())
+        } else {
+            picture.print(context.ui)
         }
         Ok(0)
     }
@@ -208,8 +209,9 @@ fn step_line(step: &Step) -> String {
         _ => step.error.as_deref(),
     };
     facts.extend(reason.map(|reason| text::one_line(reason, 300)));
-    match facts.is_empty() {
-        true => format!("  [{mark}] {}", step.name),
-        false => format!("  [{mark}] {}  ({})", step.name, facts.join(", ")),
+    if facts.is_empty() {
+        format!("  [{mark}] {}", step.name)
+    } else {
+        format!("  [{mark}] {}  ({})", step.name, facts.join(", "))
     }
 }

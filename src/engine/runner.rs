@@ -277,10 +277,8 @@ impl Walk<'_, '_, '_> {
         if let Some(stop) = self.runner.brake.pressed() {
             return Ok(StepEnded::Stopped(stop));
         }
-        self.overtaken_by = match kind.newest_wins {
-            true => self.runner.store.younger_run_with(kind.name, self.run.seq)?,
-            false => None,
-        };
+        self.overtaken_by =
+            if kind.newest_wins { self.runner.store.younger_run_with(kind.name, self.run.seq)? } else { None };
         let intended: Option<Value> = match action {
             Action::Run => None,
             // What it intended was meant for a world without the younger run.

@@ -27,9 +27,10 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let git = Git::at(scene.root);
     let session = scene.session;
     let mut notices = Vec::new();
-    let branch = match session.head.is_empty() {
-        true => told(git.branch(), &mut notices).flatten().unwrap_or_default(),
-        false => session.branch.clone(),
+    let branch = if session.head.is_empty() {
+        told(git.branch(), &mut notices).flatten().unwrap_or_default()
+    } else {
+        session.branch.clone()
     };
     let base = told(base(&git, &session.base, &session.head, &mut notices), &mut Vec::new()).flatten();
     let range = base.as_deref().filter(|base| *base != session.head);

@@ -83,9 +83,10 @@ impl History {
             return Ok(None);
         }
         let existing = self.read_archive(&path)?;
-        match existing.text("session_id") == id {
-            true => Ok(Some(existing)),
-            false => Err(Error::failed(format!("`{}` holds another session than {}", path.display(), repr(id)))),
+        if existing.text("session_id") == id {
+            Ok(Some(existing))
+        } else {
+            Err(Error::failed(format!("`{}` holds another session than {}", path.display(), repr(id))))
         }
     }
 

@@ -209,10 +209,10 @@ fn write_notes(day: NaiveDate, entries: &[&Entry<'_>]) -> Option<Vec<u8>> {
 
 /// What makes an entry the same in two versions of a file.
 fn identity(entry: &Entry<'_>) -> Vec<u8> {
-    match entry.is_text {
-        false => entry.block.to_vec(),
-        // A line end that an editor added makes no other text of it.
-        true => [b"\0", entry.time.as_bytes(), b"\0", entry.content().trim_ascii()].concat(),
+    if !entry.is_text {
+        entry.block.to_vec()
+    } else {
+        [b"\0", entry.time.as_bytes(), b"\0", entry.content().trim_ascii()].concat()
     }
 }
 

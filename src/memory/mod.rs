@@ -165,9 +165,10 @@ impl Memory {
         let mut changes = Vec::new();
         if let Some(text) = &edits.text {
             let today = author.at.date_naive();
-            let (was, replaced) = match author.is_late {
-                true => (Some(today), state::replaced(text.as_bytes())),
-                false => (state.date(), state.set_text(today, text.as_bytes())),
+            let (was, replaced) = if author.is_late {
+                (Some(today), state::replaced(text.as_bytes()))
+            } else {
+                (state.date(), state.set_text(today, text.as_bytes()))
             };
             if let Some(change) = replaced
                 && !self.is_noted(author.tag, was, &change.text)?

@@ -39,9 +39,10 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     // Counted from the session, so that a resume means the same months.
     let before = ended_before(&context.session.at, older_than);
     let intent = json!({ "before": before, "tag": context.params["tag"], "keep_notes": context.params["keep_notes"] });
-    Ok(match Memory::at(context.memory.clone()).has_notes(&selection(&intent)?)? {
-        true => Intent::Do(intent),
-        false => Intent::Nothing("no month that is over has notes".to_owned()),
+    Ok(if Memory::at(context.memory.clone()).has_notes(&selection(&intent)?)? {
+        Intent::Do(intent)
+    } else {
+        Intent::Nothing("no month that is over has notes".to_owned())
     })
 }
 

@@ -89,9 +89,10 @@ fn call(draft: &mut Draft, id: &str, name: &str, arguments: &Value) {
         "exec_command" | "shell_command" | "shell" | "container.exec" => {
             let field = if arguments["cmd"].is_null() { &arguments["command"] } else { &arguments["cmd"] };
             let command = command_line(field);
-            match command.trim_start().starts_with("apply_patch") {
-                true => patch(draft, id, &command),
-                false => draft.called_command(id, &command),
+            if command.trim_start().starts_with("apply_patch") {
+                patch(draft, id, &command)
+            } else {
+                draft.called_command(id, &command)
             }
         }
         "apply_patch" => patch(draft, id, arguments["input"].as_str().unwrap_or_default()),

@@ -88,9 +88,10 @@ impl<'a> Session<'a> {
     }
 
     fn command(&self) -> Command {
-        match self.is_short_lived {
-            true => through_another_process(self.world, "claude-code"),
-            false => self.world.command(&["hook", "--agent", "claude-code"]),
+        if self.is_short_lived {
+            through_another_process(self.world, "claude-code")
+        } else {
+            self.world.command(&["hook", "--agent", "claude-code"])
         }
     }
 

@@ -199,9 +199,10 @@ fn w6_a_remote_that_moved_is_waited_for_and_nothing_is_claimed() {
 fn w7_the_commit_lands_on_the_branch_that_was_named() {
     for detach in [false, true] {
         let site = Site::new(PYTHON);
-        match detach {
-            false => site.world.git(&["checkout", "--quiet", "-b", "feature"]),
-            true => site.world.git(&["checkout", "--quiet", "--detach"]),
+        if !detach {
+            site.world.git(&["checkout", "--quiet", "-b", "feature"])
+        } else {
+            site.world.git(&["checkout", "--quiet", "--detach"])
         };
         let head = site.world.git(&["rev-parse", "HEAD"]);
         site.world.run(&["run", "--note", "x"]).expect(0);
@@ -474,9 +475,10 @@ fn killed_anywhere_exactly_one_commit_arrives_and_the_user_notices_nothing() {
                 site.world.run(again).expect(0);
                 assert_eq!(site.remote_log(branch).len(), before.1 + 1, "{case}");
                 assert_eq!(site.remote_file(branch, NOTES).matches("\nthe note\n").count(), 1, "{case}");
-                match config == PYTHON {
-                    false => assert_eq!(site.users(), before.0, "{case}"),
-                    true => assert_eq!(site.world.git(&["status", "--porcelain"]), "A  staged.txt\n", "{case}"),
+                if config != PYTHON {
+                    assert_eq!(site.users(), before.0, "{case}")
+                } else {
+                    assert_eq!(site.world.git(&["status", "--porcelain"]), "A  staged.txt\n", "{case}")
                 }
                 assert_eq!(site.world.strays(), [""; 0], "{case}");
             }

@@ -77,10 +77,8 @@ impl Export {
         }
         let found = self.chosen(context, place)?;
         let key = self.sign_key.as_ref().map(|path| keygen::read_secret(context, path)).transpose()?;
-        let passphrase = match self.encrypt || self.passphrase.is_given() {
-            true => Some(self.passphrase.get(context, true)?),
-            false => None,
-        };
+        let passphrase =
+            if self.encrypt || self.passphrase.is_given() { Some(self.passphrase.get(context, true)?) } else { None };
         let mut content = self.content(context, place, &found, key.as_ref())?;
         if let Some(passphrase) = &passphrase {
             content = Envelope::seal(content.trim_end_matches('\n'), passphrase)?.render()? + "\n";

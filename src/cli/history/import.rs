@@ -94,9 +94,10 @@ impl Import {
         if let Some(error) = untrusted {
             return self.refuse(context, &candidates, is_encrypted, error, as_json);
         }
-        let landings = match self.dry_run {
-            true => place.history.plan_import(&handoffs, self.policy()),
-            false => place.history.import(&handoffs, self.policy()),
+        let landings = if self.dry_run {
+            place.history.plan_import(&handoffs, self.policy())
+        } else {
+            place.history.import(&handoffs, self.policy())
         };
         let landings = match landings {
             Err(error) => return self.refuse(context, &candidates, is_encrypted, error, as_json),
@@ -144,9 +145,10 @@ impl Import {
 
     /// With the handoff as it would be archived.
     fn candidate(&self, incoming: Incoming, trusted: Option<&Trusted>) -> (Candidate, Handoff) {
-        let file = match self.is_stdin() {
-            true => "standard input".to_owned(),
-            false => self.input.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        let file = if self.is_stdin() {
+            "standard input".to_owned()
+        } else {
+            self.input.file_name().unwrap_or_default().to_string_lossy().into_owned()
         };
         let origin = Origin {
             key: trusted.map(|trusted| trusted.key.fingerprint()).unwrap_or_default(),
@@ -204,11 +206,10 @@ impl Import {
         as_json: bool,
     ) {
         let pairs = candidates.iter().zip(landings);
-        let lines = match self.dry_run {
-            true => contents(candidates, is_encrypted, Some(landings)),
-            false => {
-                pairs.clone().map(|(one, landing)| format!("{} handoff {}", landing.name(), one.record.id)).collect()
-            }
+        let lines = if self.dry_run {
+            contents(candidates, is_encrypted, Some(landings))
+        } else {
+            pairs.clone().map(|(one, landing)| format!("{} handoff {}", landing.name(), one.record.id)).collect()
         };
         let document = json!({
             "dry_run": self.dry_run,

@@ -57,9 +57,10 @@ impl List {
             return Ok(0);
         }
         if rows.is_empty() {
-            context.ui.tell(match is_unfiltered {
-                true => "there are no handoffs yet; `agent-handover history create` or `import` makes one",
-                false => "no handoff matches",
+            context.ui.tell(if is_unfiltered {
+                "there are no handoffs yet; `agent-handover history create` or `import` makes one"
+            } else {
+                "no handoff matches"
             });
         }
         for line in table(&rows, context.ui.width()) {

@@ -141,9 +141,10 @@ fn show(context: &mut Context<'_>, place: &Place, id: &str, as_json: bool) -> Re
     let found = place.history.find(id)?;
     tell_origin(context, &found.handoff);
     let document = json!({ "id": found.handoff.text("session_id"), "document": found.text, "origin": origin_json(&found.handoff) });
-    match as_json {
-        true => answer(context, true, "show", &[], document),
-        false => context.ui.answer_text(&found.text),
+    if as_json {
+        answer(context, true, "show", &[], document)
+    } else {
+        context.ui.answer_text(&found.text)
     }
     Ok(0)
 }

@@ -78,9 +78,10 @@ impl Render {
         tell_origin(context, &found.handoff);
         let handoff = &found.handoff;
         let document = json!({ "id": handoff.text("session_id"), "prompt": text, "origin": origin_json(handoff) });
-        match as_json {
-            true => answer(context, true, "render", &[], document),
-            false => context.ui.answer_text(&text),
+        if as_json {
+            answer(context, true, "render", &[], document)
+        } else {
+            context.ui.answer_text(&text)
         }
         Ok(0)
     }

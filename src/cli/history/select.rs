@@ -34,13 +34,12 @@ impl Select {
         if entries.is_empty() {
             return Err(Error::failed("no handoff matches"));
         }
-        let chosen = match self.print_id {
-            true => 0,
-            false => {
-                let choices: Vec<Choice> = entries.iter().map(|entry| choice(place, entry)).collect();
-                let chosen = ask::pick("handoff", choices)?;
-                chosen.ok_or_else(|| Error::failed("nothing was selected"))?
-            }
+        let chosen = if self.print_id {
+            0
+        } else {
+            let choices: Vec<Choice> = entries.iter().map(|entry| choice(place, entry)).collect();
+            let chosen = ask::pick("handoff", choices)?;
+            chosen.ok_or_else(|| Error::failed("nothing was selected"))?
         };
         let id = entries[chosen].get("session_id");
         answer(context, as_json, "select", &[id], json!({ "id": id }));

@@ -130,9 +130,10 @@ pub fn assigned(candidate: &Candidate<'_>) -> bool {
     if name.iter().any(|word| is_other_name(word)) || is_stand_in(value) || is_code(value) || is_id(value) {
         return false;
     }
-    match name.iter().any(|word| word.starts_with("pass") || word.ends_with("pwd") || word.ends_with("password")) {
-        true => looks_drawn(value, 8) && entropy(value) >= 2.5,
-        false => value.len() >= 16 && looks_drawn(value, 12) && entropy(value) >= 3.0,
+    if name.iter().any(|word| word.starts_with("pass") || word.ends_with("pwd") || word.ends_with("password")) {
+        looks_drawn(value, 8) && entropy(value) >= 2.5
+    } else {
+        value.len() >= 16 && looks_drawn(value, 12) && entropy(value) >= 3.0
     }
 }
 

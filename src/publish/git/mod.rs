@@ -40,8 +40,9 @@ pub fn pull(delivery: &Delivery<'_>) -> Result<Delivered, Trouble> {
 fn preview(destination: &Destination) -> String {
     let Destination { branch, remote, .. } = destination;
     let paths = destination.paths.join(" and ");
-    match destination.push {
-        true => format!("commit {paths} on the branch `{branch}` and push it to {remote}"),
-        false => format!("commit {paths} on the branch `{branch}`"),
+    if destination.push {
+        format!("commit {paths} on the branch `{branch}` and push it to {remote}")
+    } else {
+        format!("commit {paths} on the branch `{branch}`")
     }
 }
