@@ -58,7 +58,7 @@ impl Job {
     }
 
     /// Starts it by `how`, leaving a trace of what is run but never of its environment.
-    fn begin<T>(&self, how: impl FnOnce() -> Result<T>) -> Result<T> {
+    fn begin<T, E>(&self, how: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let program = self.argv.first().map(|program| program.to_string_lossy()).unwrap_or_default();
         let _span = tracing::debug_span!("process", %program, arguments = self.argv.len().saturating_sub(1)).entered();
         tracing::debug!("start");
@@ -139,10 +139,30 @@ pub struct Captured {
     pub whole: bool,
 }
 
+/// Why a process that was asked a question gave no answer.
+#[derive(Debug)]
+pub enum NoAnswer {
+    /// The program could not be started.
+    NotStarted(Error),
+    /// It took longer than the caller waits.
+    TimedOut(Error),
+    /// This program received a signal, so it ended the process it had started.
+    Interrupted(Error),
+    /// There is no space left for the answer.
+    DiskFull(Error),
+    Other(Error),
+}
+
+impl From<Error> for NoAnswer {
+    fn from(error: Error) -> NoAnswer {
+        NoAnswer::Other(error)
+    }
+}
+
 /// For short questions, such as those to git. An answer longer than `max` bytes, or one that takes longer than `timeout`,
 /// ends the process with its family. The answer goes through files: a pipe would stay open as long as anything that the
 /// program left behind.
-pub fn capture(job: &Job, timeout: Duration, max: u64) -> Result<Captured> {
+pub fn capture(job: &Job, timeout: Duration, max: u64) -> Result<Captured, NoAnswer> {
     converse(job, timeout, max, None, &|| false)
 }
 
@@ -153,9 +173,15 @@ pub fn converse(
     max: u64,
     input: Option<&[u8]>,
     is_over: &dyn Fn() -> bool,
-) -> Result<Captured> {
+) -> Result<Captured, NoAnswer> {
     let program = job.argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
-    let failed = |cause: std::io::Error| Error::failed(format!("cannot read what `{program}` says")).cause(cause);
+    let failed = |cause: std::io::Error| {
+        let error = Error::failed(format!("cannot read what `{program}` says")).cause(&cause);
+        match cause.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => NoAnswer::DiskFull(error),
+            _ => NoAnswer::Other(error),
+        }
+    };
     let (mut out, mut err) = (tempfile::tempfile().map_err(failed)?, tempfile::tempfile().map_err(failed)?);
     let copy = |file: &File| file.try_clone().map_err(failed);
     let input = input
@@ -173,7 +199,7 @@ pub fn converse(
             None => job.expression()?,
         };
         let expression = expression.stdout_file(copy(&out)?).stderr_file(copy(&err)?);
-        expression.start().map_err(|cause| job.not_started(&cause))
+        expression.start().map_err(|cause| NoAnswer::NotStarted(job.not_started(&cause)))
     })?;
     let group = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
     let length = |file: &File| file.metadata().map_or(0, |about| about.len());
@@ -185,12 +211,14 @@ pub fn converse(
     })?;
     let status = match ended {
         Ended::TimedOut => {
-            return Err(Error::failed(format!("`{program}` did not answer within {}", super::duration::show(timeout))));
+            let error = Error::failed(format!("`{program}` did not answer within {}", super::duration::show(timeout)));
+            return Err(NoAnswer::TimedOut(error));
         }
         Ended::Stopped(Why::Signal(signal)) => {
-            return Err(Error::new(Category::Signal(signal), format!("interrupted by {}", signals::name(signal))));
+            let error = Error::new(Category::Signal(signal), format!("interrupted by {}", signals::name(signal)));
+            return Err(NoAnswer::Interrupted(error));
         }
-        Ended::Stopped(Why::Over) => return Err(Error::failed(format!("`{program}` was ended"))),
+        Ended::Stopped(Why::Over) => return Err(Error::failed(format!("`{program}` was ended")).into()),
         Ended::Stopped(Why::TooLong) => None,
         Ended::Exited(status) => Some(status),
     };
@@ -439,7 +467,9 @@ mod tests {
         let left = capture(&shell("setsid sleep 1000 & echo $!"), Duration::from_secs(20), 1_000).unwrap();
         let _ = std::process::Command::new("kill").arg(String::from_utf8_lossy(&left.stdout).trim()).status();
         let slow = capture(&shell("sleep 1000"), Duration::from_millis(50), 1_000);
-        assert!(slow.is_err_and(|error| error.message().contains("did not answer within 50 ms")));
+        assert!(
+            matches!(slow, Err(NoAnswer::TimedOut(error)) if error.message().contains("did not answer within 50 ms"))
+        );
     }
 
     #[test]

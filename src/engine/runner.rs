@@ -146,7 +146,8 @@ pub fn keep_out_of_git(root: &Path, plan: &Plan) -> Option<String> {
     let done = || -> Result<Vec<String>> {
         let destination = &plan.destination;
         if git::top_level(root).is_none()
-            || destination.backend == "git" && Git::at(root).branch()?.as_ref() == Some(&destination.branch)
+            || destination.backend == "git"
+                && Git::at(root).branch().map_err(git::Failure::into_error)?.as_ref() == Some(&destination.branch)
         {
             return Ok(Vec::new());
         }

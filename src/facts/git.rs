@@ -68,12 +68,12 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
 }
 
 /// The answer, or why there is none.
-fn told<T>(answer: Result<T>, notices: &mut Vec<String>) -> Option<T> {
-    answer.map_err(|error| notices.push(format!("git facts are incomplete: {}", error.one_line()))).ok()
+fn told<T>(answer: git::Result<T>, notices: &mut Vec<String>) -> Option<T> {
+    answer.map_err(|failure| notices.push(format!("git facts are incomplete: {}", failure.one_line()))).ok()
 }
 
 /// The commit to count from: that of the last handover, or where its history parted from ours.
-fn base(git: &Git, recorded: &str, head: &str, notices: &mut Vec<String>) -> Result<Option<String>> {
+fn base(git: &Git, recorded: &str, head: &str, notices: &mut Vec<String>) -> git::Result<Option<String>> {
     if !git::is_object_id(recorded) || !git::is_object_id(head) {
         return Ok(None);
     }

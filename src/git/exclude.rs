@@ -3,29 +3,30 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::Git;
+use super::{Failure, Git};
 use crate::base::fs;
 use crate::error::{Error, Result};
 
 const COMMENT: &str = "# agent-handover: session memory, kept out of git status\n";
 
-/// Registers those of `directories` that lie in the work tree around `root` and hold nothing tracked. Says which
-/// were added. One git process when there is nothing to do.
+/// Registers each of `directories` that is inside the work tree around `root` and holds no tracked file. Returns the
+/// patterns that were added. Starts one git process when there is nothing to do.
 pub fn keep_out(root: &Path, directories: &[PathBuf]) -> Result<Vec<String>> {
     let git = Git::at(root);
-    // git knows where the file is, also in a worktree or a submodule.
-    let answer = git.read(&["rev-parse", "--show-toplevel", "--git-path", "info/exclude"])?;
+    // git knows where the file is, even in a linked work tree or a submodule.
+    let answer =
+        git.read(&["rev-parse", "--show-toplevel", "--git-path", "info/exclude"]).map_err(Failure::into_error)?;
     let mut lines = answer.split(|byte| *byte == b'\n');
     let (Some(top), Some(file), None) = (lines.next(), lines.next(), lines.next()) else {
         return Err(Error::failed("the name of the directory has a line break in it"));
     };
     let top = Path::new(std::ffi::OsStr::from_bytes(top));
-    // Behind a symlink is the file that the user keeps.
+    // If the file is a symlink, its target is the file to write.
     let file = fs::resolve(&root.join(std::ffi::OsStr::from_bytes(file)))?;
 
     let Some(info) = file.parent() else { return Ok(Vec::new()) };
     fs::create_directories(info)?;
-    // Worktrees share the file.
+    // All work trees of a repository share the file.
     let _alone = fs::lock_directory(info)?;
     let old = fs::read_if_exists(&file)?.unwrap_or_default();
     let mut added = Vec::new();
@@ -40,7 +41,9 @@ pub fn keep_out(root: &Path, directories: &[PathBuf]) -> Result<Vec<String>> {
         }
         let mut tracked = std::ffi::OsString::from(":(top,literal)");
         tracked.push(&below);
-        let tracked = git.ask(&["ls-files".as_ref(), "-z".as_ref(), "--".as_ref(), tracked.as_os_str()])?;
+        let tracked = git
+            .ask(&["ls-files".as_ref(), "-z".as_ref(), "--".as_ref(), tracked.as_os_str()])
+            .map_err(Failure::into_error)?;
         if tracked.succeeded && tracked.stdout.is_empty() {
             added.push(pattern);
         }
@@ -59,7 +62,7 @@ pub fn keep_out(root: &Path, directories: &[PathBuf]) -> Result<Vec<String>> {
         new.extend(pattern);
         new.push(b'\n');
     }
-    // Who was killed while writing left the lines missing, so this is where its temporary is found.
+    // A process that was killed here left a temporary and no lines, so the next one gets here and removes it.
     fs::sweep_temporaries(info, fs::Depth::Directory)?;
     fs::replace(&file, &new)?;
     Ok(shown(&added))
@@ -73,7 +76,7 @@ fn shown(patterns: &[Vec<u8>]) -> Vec<String> {
     patterns.iter().map(|pattern| String::from_utf8_lossy(pattern).into_owned()).collect()
 }
 
-/// Anchored at the top, for a directory only, and literal: what git would take for a wildcard is escaped.
+/// A pattern for exactly one directory: anchored at the top, with wildcards escaped.
 fn pattern(below: &Path) -> Vec<u8> {
     let mut pattern = b"/".to_vec();
     for byte in below.as_os_str().as_bytes() {

@@ -1,4 +1,8 @@
-//! Pure parsers of what git prints. They take any bytes: a file name may be one.
+//! Pure parsers of what git prints. They accept any bytes, because a file name may consist of any.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,28 +14,52 @@ pub struct Commit {
     pub subject: String,
 }
 
-/// A file that is not as it was.
+/// A file that changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// git's letter: M, A, D, R, C, T, U, or `?` for a file it does not know.
+    /// git's letter: M, A, D, R, C, T, U, or `?` for an untracked file.
     pub status: char,
     pub path: String,
-    /// Where it was, if it was renamed or copied.
+    /// The old path, if the file was renamed or copied.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub from: Option<String>,
 }
 
-/// Fields of a commit, parted by a character that cannot be in any of them.
+/// A file that differs between two trees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    pub path: PathBuf,
+    /// The object in the old tree. `None` if there is none, or if it is not a regular file.
+    pub old: Option<String>,
+    /// The object in the new tree, in the same way.
+    pub new: Option<String>,
+}
+
+/// Whether this is a full object id and nothing else, so that it can never be read as an option or an expression.
+pub fn is_object_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && is_hexadecimal(text)
+}
+
+/// Whether this is a full object id, or a part long enough to mean one object.
+pub fn is_part_of_id(text: &str) -> bool {
+    (7..=64).contains(&text.len()) && is_hexadecimal(text)
+}
+
+fn is_hexadecimal(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Fields of a commit, separated by a character that none of them can contain.
 pub const LOG_FORMAT: &str = "--format=%H%x1f%an%x1f%aI%x1f%s";
 
-/// The answer of `git log -z` with that format. A record that was cut off is left out.
+/// The answer of `git log -z` with `LOG_FORMAT`. A record that was cut off is left out.
 pub fn log(answer: &[u8]) -> Vec<Commit> {
     fields(answer)
         .filter_map(|record| {
             let record = text(record);
             let mut parts = record.splitn(4, '\u{1f}').map(str::to_owned);
             let (id, author, date, subject) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-            super::is_object_id(&id).then_some(Commit { id, author, date, subject })
+            is_object_id(&id).then_some(Commit { id, author, date, subject })
         })
         .collect()
 }
@@ -59,8 +87,7 @@ pub fn status(answer: &[u8]) -> Vec<Change> {
     let mut fields = fields(answer);
     let mut changes = Vec::new();
     while let Some(record) = fields.next() {
-        // Ordinary and unmerged entries end in the path after a fixed number of words; so do renames, whose old path
-        // is a field of its own.
+        // Each record ends in the path, after a fixed number of words. The old path of a rename is the next field.
         let (skip, from) = match record.first() {
             Some(b'1') => (8, None),
             Some(b'2') => (9, fields.next().map(text)),
@@ -73,7 +100,7 @@ pub fn status(answer: &[u8]) -> Vec<Change> {
         let status = match record[0] {
             b'?' => '?',
             b'u' => 'U',
-            // What was staged says more than what came after; a dot means unchanged.
+            // The first letter is the staged change, the second the unstaged one. A dot means unchanged.
             _ => letters.iter().copied().find(|letter| *letter != b'.').map_or('M', char::from),
         };
         changes.push(Change { status, path: text(path), from });
@@ -81,11 +108,43 @@ pub fn status(answer: &[u8]) -> Vec<Change> {
     changes
 }
 
+/// The answer of `git diff-tree -z --raw`: `:100644 100644 <old> <new> M\0path\0…`. Only regular files count.
+pub fn raw_differences(answer: &[u8]) -> Vec<Difference> {
+    let mut fields = answer.split(|byte| *byte == 0);
+    let mut differences = Vec::new();
+    while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
+        let head = String::from_utf8_lossy(head).into_owned();
+        let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
+        if let [old_mode, new_mode, old, new, _] = words.as_slice() {
+            let side = |mode: &str, id: &str| mode.starts_with("100").then(|| id.to_owned());
+            let path = Path::new(OsStr::from_bytes(path)).to_path_buf();
+            differences.push(Difference { path, old: side(old_mode, old), new: side(new_mode, new) });
+        }
+    }
+    differences
+}
+
+/// The answer of `git ls-tree -r -z`: `100644 blob <id>\tpath\0…`. Each file counts as new.
+pub fn tree(answer: &[u8]) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    for entry in answer.split(|byte| *byte == 0) {
+        let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else { continue };
+        let head = String::from_utf8_lossy(&entry[..tab]).into_owned();
+        let words: Vec<&str> = head.split(' ').collect();
+        if let [mode, _, id] = words.as_slice() {
+            let new = mode.starts_with("100").then(|| (*id).to_owned());
+            let path = Path::new(OsStr::from_bytes(&entry[tab + 1..])).to_path_buf();
+            differences.push(Difference { path, old: None, new });
+        }
+    }
+    differences
+}
+
 fn fields(answer: &[u8]) -> impl Iterator<Item = &[u8]> {
     answer.split(|byte| *byte == 0).filter(|field| !field.is_empty())
 }
 
-/// A name that is not UTF-8 is still shown, with what cannot be read replaced.
+/// A name that is not UTF-8 is still shown, with replacement characters.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -114,12 +173,29 @@ mod tests {
         assert_eq!(changes, ["M a b None", "R new Some(\"old\")", "U both None", "? new file None"]);
     }
 
+    #[test]
+    fn raw_differences_know_regular_files() {
+        let answer = b":100644 000000 aa 00 D\0gone\0:000000 120000 00 bb A\0link\0:100644 100755 aa cc M\0a\tb\0";
+        let found: Vec<_> = raw_differences(answer).into_iter().map(|d| (d.path, d.old, d.new)).collect();
+        let id = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            found,
+            [
+                (PathBuf::from("gone"), id("aa"), None),
+                (PathBuf::from("link"), None, None),
+                (PathBuf::from("a\tb"), id("aa"), id("cc")),
+            ]
+        );
+    }
+
     proptest! {
         #[test]
         fn no_answer_makes_a_parser_panic(answer in proptest::collection::vec(any::<u8>(), 0..300)) {
             log(&answer);
             name_status(&answer);
             status(&answer);
+            raw_differences(&answer);
+            tree(&answer);
         }
     }
 }

@@ -1,21 +1,20 @@
-//! What became of commits that somebody wrote down earlier, and what came after them.
+//! How commits that were recorded earlier relate to HEAD, and what came after them.
 
-use super::{Change, Commit, Git, is_object_id, parse};
-use crate::error::Result;
+use super::{Change, Commit, Git, Result, is_object_id, is_part_of_id, parse};
 
-/// How HEAD's history knows a commit.
+/// How a commit relates to HEAD's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// It is part of it.
+    /// The commit is part of it.
     Ancestor,
-    /// It is there, but on another branch, or history was rewritten.
+    /// The commit exists outside it: on another branch, or history was rewritten.
     Aside,
-    /// git does not know it (any more).
+    /// git does not know the commit, or no longer.
     Unknown,
 }
 
 impl Git {
-    /// How each of these commits, written whole or in part, stands to `head`, in two processes however many there are.
+    /// How each of these commits, given by full or partial id, relates to `head`. Two processes, for any number of commits.
     pub fn relations(&self, commits: &[String], head: &str) -> Result<Vec<(String, Relation)>> {
         let commits: Vec<&String> = commits.iter().filter(|commit| is_part_of_id(commit)).collect();
         if commits.is_empty() {
@@ -30,7 +29,7 @@ impl Git {
         known.retain(|id| is_object_id(id));
         let mut aside = Vec::new();
         if !known.is_empty() {
-            // What can be reached from them and not from HEAD: one that is not in it is an ancestor.
+            // `rev-list` names what is reachable from them and not from HEAD. A commit that it does not name is an ancestor.
             let fixed = ["rev-list".to_owned(), "--ignore-missing".to_owned(), format!("^{head}")];
             aside = lines(&fixed.into_iter().chain(known.clone()).collect::<Vec<_>>())?;
         }
@@ -43,7 +42,8 @@ impl Git {
         Ok(commits.into_iter().map(|commit| (commit.clone(), relation(commit))).collect())
     }
 
-    /// Commits of `head` that `base` has not, newest first, at most `max`, and the files that differ since both parted.
+    /// The commits that `head` has and `base` has not, newest first, at most `max`, and the files that `head` changed since
+    /// its history left that of `base`.
     pub fn since(&self, base: &str, head: &str, max: usize) -> Result<(Vec<Commit>, Vec<Change>)> {
         let commits = self.log(base, head, max)?;
         let range = format!("{base}...{head}");
@@ -51,9 +51,4 @@ impl Git {
         let answer = self.read(&[&fixed[..], &[&range, "--"]].concat())?;
         Ok((commits, parse::name_status(&answer)))
     }
-}
-
-/// Whether this is enough of an object's id to mean one, and nothing else.
-pub fn is_part_of_id(text: &str) -> bool {
-    (7..=64).contains(&text.len()) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

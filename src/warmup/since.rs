@@ -56,7 +56,7 @@ impl Since {
             let dirty = git().dirty();
             (relations.join(), after.join(), dirty)
         });
-        let mut told = |error: crate::error::Error| since.notices.push(format!("git: {}", error.one_line()));
+        let mut told = |error: git::Failure| since.notices.push(format!("git: {}", error.one_line()));
         match relations {
             Ok(Ok(relations)) if !head.is_empty() => since.relations = relations,
             Ok(Err(error)) => told(error),

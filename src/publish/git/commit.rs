@@ -2,13 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use super::failure::Result;
 use super::publisher::{Publisher, empty_tree};
 use crate::base::fs;
-use crate::error::{Error, Result};
-use crate::git::Tip;
+use crate::git::{FailureKind, Tip};
 use crate::guard::{acknowledge, secrets};
-use crate::publish::Trouble;
-use crate::publish::git::failure;
 
 /// Who commits where nobody is configured.
 const NOBODY: [(&str, &str); 4] = [
@@ -21,7 +19,7 @@ const NOBODY: [(&str, &str); 4] = [
 impl Publisher<'_> {
     /// Commits the files as they are. The answer is the commit that has them, new or not; `None` if somebody else moved
     /// the branch meanwhile.
-    pub(super) fn commit(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<Option<String>, Trouble> {
+    pub(super) fn commit(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<Option<String>> {
         let theirs = match (tip, theirs) {
             // What is below our tip already is no second parent.
             (Some(tip), Some(theirs)) if self.git().is_ancestor(theirs, &tip.commit)? => None,
@@ -60,7 +58,7 @@ impl Publisher<'_> {
             format!("{}\n\nHandover-Run: {}\n", secrets::clean(self.delivery.message.trim()), self.delivery.run);
         let sign = self.git().signs()?;
         let commit = match self.git().commit_tree(&tree, &parents, &message, sign) {
-            Err(error) if is_nobody(&error) => {
+            Err(failure) if failure.kind == FailureKind::NoIdentity => {
                 let git = NOBODY.iter().fold(self.git(), |git, (name, value)| git.with_env(name, *value));
                 git.commit_tree(&tree, &parents, &message, sign)?
             }
@@ -75,7 +73,7 @@ impl Publisher<'_> {
     }
 
     /// The files as a tree: what is on the branch, with our paths as they are here.
-    pub(super) fn tree(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String, Trouble> {
+    pub(super) fn tree(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String> {
         let index = self.delivery.state.join("publish.index");
         if theirs.is_some() && !self.ledger.indexed.is_empty() {
             // Who is killed in a merge leaves an index of it, which must not be taken for that of the branch.
@@ -102,16 +100,16 @@ impl Publisher<'_> {
             if !pathspecs.is_empty() {
                 publisher.git().add(&pathspecs)?;
             }
-            publisher.git().write_tree()
+            Ok(publisher.git().write_tree()?)
         };
-        let tree = self.unless_locked(|publisher| build(publisher)).or_else(|error| {
+        let tree = self.unless_locked(|publisher| build(publisher)).or_else(|halted| {
             // A damaged index of ours is made anew; anything else fails the same way again.
-            if index.exists() && !failure::is_locked(&error) {
+            if index.exists() && !halted.is(FailureKind::Locked) {
                 fs::remove_file(&index)?;
                 self.ledger.indexed.clear();
                 return build(self);
             }
-            Err(error)
+            Err(halted)
         })?;
         tree.clone_into(&mut self.ledger.indexed);
         Ok(tree)
@@ -157,20 +155,6 @@ impl Publisher<'_> {
         for ((_, path), content) in files.iter().zip(self.git().blobs(&ids)?) {
             leaks.extend(content.map(|content| acknowledge::leaks(&self.top, path, &content)).unwrap_or_default());
         }
-        if leaks.is_empty() { Ok(()) } else { Err(secrets::refuse(&leaks)) }
+        if leaks.is_empty() { Ok(()) } else { Err(secrets::refuse(&leaks).into()) }
     }
-}
-
-/// Whether git does not know whose name to put on a commit.
-fn is_nobody(error: &Error) -> bool {
-    let said = error.causes().join("\n");
-    [
-        "Please tell me who you are",
-        "empty ident",
-        "no email was given",
-        "no name was given",
-        "auto-detection is disabled",
-    ]
-    .iter()
-    .any(|sign| said.contains(sign))
 }

@@ -4,19 +4,18 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::SystemTime;
 
+use super::failure::Result;
 use super::publisher::Publisher;
 use crate::base::fs;
 use crate::base::three_way::{self, Theirs};
-use crate::error::Result;
 use crate::git::Difference;
 use crate::history::{self, History};
 use crate::memory::{Author, Memory};
-use crate::publish::Trouble;
 
 impl Publisher<'_> {
     /// Brings back what was swept away as a whole, before anything is written in its place: who looks at the branch with
     /// `git checkout` loses the directories on the way back.
-    pub fn restore(&mut self) -> Result<bool, Trouble> {
+    pub fn restore(&mut self) -> Result<bool> {
         if !self.is_swept_away() || self.ledger.synced.is_empty() || !self.ledger.is_own {
             return Ok(false);
         }
@@ -37,7 +36,7 @@ impl Publisher<'_> {
     }
 
     /// Takes what a commit has into the files here.
-    pub(super) fn absorb(&mut self, commit: &str) -> Result<(), Trouble> {
+    pub(super) fn absorb(&mut self, commit: &str) -> Result<()> {
         // A directory that is gone as a whole was not emptied on purpose.
         let base = match self.ledger.synced.as_str() {
             "" => None,
@@ -48,7 +47,7 @@ impl Publisher<'_> {
     }
 
     /// The same, with what the files here once had in common with it.
-    pub(super) fn absorb_since(&mut self, commit: &str, base: Option<String>) -> Result<(), Trouble> {
+    pub(super) fn absorb_since(&mut self, commit: &str, base: Option<String>) -> Result<()> {
         let differences = self.git().differences(base.as_deref(), commit)?;
         let published: Vec<&Difference> =
             differences.iter().filter(|difference| self.is_published(&difference.path)).collect();
@@ -126,7 +125,7 @@ impl Publisher<'_> {
         if memory.iter().all(|theirs| theirs.path != state) {
             return Ok(None);
         }
-        self.git().time_of(commit, &place.join(state))
+        Ok(self.git().time_of(commit, &place.join(state))?)
     }
 
     /// Whether a path of a tree is one of ours: inside, and nothing that could lead out.

@@ -3,14 +3,13 @@
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use super::failure::{Halted, Result};
 use super::publisher::{BranchKind, DEAD, Dead, Publisher, short};
-use crate::error::{Error, Result};
-use crate::git::Tip;
-use crate::publish::Trouble;
-use crate::publish::git::failure;
+use crate::error::Error;
+use crate::git::{FailureKind, Tip};
 
 impl Publisher<'_> {
-    pub(super) fn publish_own(&mut self, mut tip: Option<Tip>) -> Result<String, Trouble> {
+    pub(super) fn publish_own(&mut self, mut tip: Option<Tip>) -> Result<String> {
         let mut theirs: Option<String> = None;
         // Where a branch is not known yet, another machine may have begun it.
         if tip.is_none() && self.ledger.synced.is_empty() && self.delivery.destination.push {
@@ -23,7 +22,7 @@ impl Publisher<'_> {
                 }
                 Ok(found) => theirs = found,
                 // What is said is committed all the same, and the failure is told by the push.
-                Err(error) => self.remember_the_dead(&error),
+                Err(failure) => self.remember_the_dead(&failure),
             }
         }
         for round in 0.. {
@@ -46,13 +45,13 @@ impl Publisher<'_> {
             self.check_remote_alive()?;
             match self.remote_git().push(self.remote(), &commit, self.branch()) {
                 Ok(was) => self.notice_what_was(was.as_deref()),
-                Err(error) if failure::is_rejected(&error) => {
-                    self.wait_a_little(round, error)?;
+                Err(failure) if failure.kind == FailureKind::Rejected => {
+                    self.wait_a_little(round, failure)?;
                     theirs = self.fetch()?;
                     tip = self.git().tip(self.branch())?;
                     continue;
                 }
-                Err(error) => return Err(error.into()),
+                Err(failure) => return Err(failure.into()),
             }
             if self.has_arrived(&commit)? {
                 return Ok(format!("{} is on {}/{}", short(&commit), self.remote(), self.branch()));
@@ -106,7 +105,7 @@ impl Publisher<'_> {
             && !self.is_without_code(found)?
         {
             let message = format!("`{}` on {} holds more than memory now", self.branch(), self.remote());
-            return Err(Error::failed(message).hint("name another branch under `[backend]`"));
+            return Err(Error::failed(message).hint("name another branch under `[backend]`").into());
         }
         let delivered = self.ledger.delivered.clone();
         if !delivered.is_empty() {
@@ -128,7 +127,7 @@ impl Publisher<'_> {
     }
 
     /// Longer after each round and a little at random, so that machines that met do not meet again; until the time is up.
-    pub(super) fn wait_a_little(&self, round: u32, error: Error) -> Result<(), Trouble> {
+    pub(super) fn wait_a_little(&self, round: u32, error: impl Into<Halted>) -> Result<()> {
         let mut random = [0u8];
         let _ = getrandom::fill(&mut random);
         let wait = Duration::from_millis((20 << round.min(5)) + (u64::from(random[0]) << round.min(4)) / 8);
@@ -143,7 +142,7 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    pub fn pull(&mut self) -> Result<String, Trouble> {
+    pub fn pull(&mut self) -> Result<String> {
         let tip = self.git().tip(self.branch())?;
         if let BranchKind::Shared { .. } = self.branch_kind(tip.as_ref())? {
             return Err(Error::failed(format!("the branch `{}` holds the code, too", self.branch()))
@@ -184,7 +183,7 @@ impl Publisher<'_> {
 
     pub(super) fn move_branch(&mut self, commit: &str, from: Option<&str>) -> Result<bool> {
         let name = self.branch_ref();
-        let moved = self.unless_locked(|publisher| publisher.git().move_ref(&name, commit, from))?;
+        let moved = self.unless_locked(|publisher| Ok(publisher.git().move_ref(&name, commit, from)?))?;
         if moved {
             commit.clone_into(&mut self.ledger.synced);
             let there = self.paths.iter().filter(|path| self.top.join(path).symlink_metadata().is_ok());

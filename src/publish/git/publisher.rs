@@ -5,11 +5,11 @@ use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::failure;
+use super::failure::{Halted, Result, explain};
 use super::ledger::Ledger;
 use crate::base::{env, fs, process, text};
-use crate::error::{Error, Result};
-use crate::git::{self, Git, Tip};
+use crate::error::{self, Error};
+use crate::git::{self, FailureKind, Git, Tip};
 use crate::project;
 use crate::publish::{Delivered, Delivery, Trouble};
 
@@ -52,7 +52,7 @@ pub(super) enum BranchKind {
 }
 
 impl<'a> Publisher<'a> {
-    pub fn open(delivery: &'a Delivery<'a>) -> Result<Publisher<'a>, Trouble> {
+    pub fn open(delivery: &'a Delivery<'a>) -> Result<Publisher<'a>> {
         let destination = delivery.destination;
         let repository = project::place(delivery.root, &destination.repo_dir)?;
         let not_one = || {
@@ -91,16 +91,17 @@ impl<'a> Publisher<'a> {
     }
 
     /// Whatever became of it is noted, and a failure is said so that a person can act on it.
-    pub fn close(mut self, done: Result<String, Trouble>, delivers: bool) -> Result<Delivered, Trouble> {
+    pub fn close(mut self, done: Result<String>, delivers: bool) -> Result<Delivered, Trouble> {
         let done = match (done, self.delivery.brake.pressed()) {
             (Ok(detail), _) => Ok(detail),
             // A process that was ended by the brake did not fail.
             (Err(_), Some(stop)) => Err(Trouble::Stopped(stop)),
-            (Err(Trouble::Failed(error)), None) => {
-                self.remember_the_dead(&error);
-                Err(Trouble::Failed(failure::explain(error, self.delivery.destination)))
+            (Err(halted), None) => {
+                if let Halted::Git(failure) = &halted {
+                    self.remember_the_dead(failure);
+                }
+                Err(halted.explained(self.delivery.destination))
             }
-            (Err(stopped), None) => Err(stopped),
         };
         match &done {
             // Who pulls, or does not push, leaves due what was due.
@@ -149,13 +150,13 @@ impl<'a> Publisher<'a> {
         format!("refs/agent-handover/{}/{}", text::digest(self.remote().as_bytes(), 4), self.branch())
     }
 
-    pub(super) fn stop_if_pressed(&self) -> Result<(), Trouble> {
-        self.delivery.brake.pressed().map_or(Ok(()), |stop| Err(Trouble::Stopped(stop)))
+    pub(super) fn stop_if_pressed(&self) -> Result<()> {
+        self.delivery.brake.pressed().map_or(Ok(()), |stop| Err(Halted::Stopped(stop)))
     }
 
-    pub(super) fn remember_the_dead(&self, error: &Error) {
-        if failure::is_dead(error) {
-            let said = failure::explain(error.clone(), self.delivery.destination).message().to_owned();
+    pub(super) fn remember_the_dead(&self, failure: &git::Failure) {
+        if matches!(failure.kind, FailureKind::TimedOut | FailureKind::Unreachable) {
+            let said = explain(failure.clone(), self.delivery.destination).message().to_owned();
             let (top, remote) = (self.top.clone(), self.remote().to_owned());
             let dead = Dead { top, remote, patience_ms: self.delivery.destination.timeout_ms, said };
             DEAD.lock().unwrap_or_else(PoisonError::into_inner).push(dead);
@@ -172,11 +173,11 @@ impl<'a> Publisher<'a> {
         };
         dead.iter().find(is_it).map_or(Ok(()), |dead| {
             let error = Error::failed(dead.said.clone());
-            Err(error.hint("`agent-handover push`, or the next handover, delivers it"))
+            Err(error.hint("`agent-handover push`, or the next handover, delivers it").into())
         })
     }
 
-    pub fn publish(&mut self) -> Result<String, Trouble> {
+    pub fn publish(&mut self) -> Result<String> {
         let tip = self.git().tip(self.branch())?;
         match self.branch_kind(tip.as_ref())? {
             BranchKind::Own => self.publish_own(tip),
@@ -199,7 +200,8 @@ impl<'a> Publisher<'a> {
                 self.branch(),
                 place.display()
             ))
-            .hint("switch to another branch there, then `agent-handover push`"));
+            .hint("switch to another branch there, then `agent-handover push`")
+            .into());
         }
         // Never remembered for another commit than the one we made: a branch may be renamed or moved.
         let is_own = match tip {
@@ -222,8 +224,8 @@ impl<'a> Publisher<'a> {
         let start = Instant::now();
         loop {
             match act(self) {
-                Err(error)
-                    if failure::is_locked(&error)
+                Err(halted)
+                    if halted.is(FailureKind::Locked)
                         && start.elapsed() < PATIENCE.min(self.left())
                         && self.delivery.brake.pressed().is_none() =>
                 {
@@ -237,7 +239,7 @@ impl<'a> Publisher<'a> {
 
 /// Nobody but us uses this index, and we hold the lock of the project: a lock of git's beside it was left by a git that was
 /// killed, or is held by one whose parent was.
-fn remove_stale_index_lock(index: &Path, marks: &[(&str, &str)]) -> Result<()> {
+fn remove_stale_index_lock(index: &Path, marks: &[(&str, &str)]) -> error::Result<()> {
     let lock = index.with_extension("index.lock");
     if lock.symlink_metadata().is_err() {
         return Ok(());
@@ -266,7 +268,7 @@ pub(super) fn short(commit: &str) -> &str {
 }
 
 /// What is published, relative to the top of the work tree: inside it, and not all of it.
-fn published_paths(delivery: &Delivery<'_>, repository: &Path, top: &Path) -> Result<Vec<PathBuf>> {
+fn published_paths(delivery: &Delivery<'_>, repository: &Path, top: &Path) -> error::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for path in &delivery.destination.paths {
         let real = fs::resolve(&repository.join(path))?;

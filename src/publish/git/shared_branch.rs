@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use super::failure::Result;
 use super::publisher::{Publisher, short};
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::git::{Git, Tip};
-use crate::publish::Trouble;
 
 /// What stands in the way of a commit on the branch that is checked out: files and directories in the git directory.
 const IN_PROGRESS: [(&str, &str); 7] = [
@@ -19,7 +19,7 @@ const IN_PROGRESS: [(&str, &str); 7] = [
 ];
 
 impl Publisher<'_> {
-    pub(super) fn publish_shared(&mut self, tip: Option<Tip>, is_checked_out: bool) -> Result<String, Trouble> {
+    pub(super) fn publish_shared(&mut self, tip: Option<Tip>, is_checked_out: bool) -> Result<String> {
         // In a rebase or a bisect HEAD is on no branch, and the branch is not to be moved all the same.
         if let Some((_, what)) = IN_PROGRESS.iter().find(|(name, _)| self.git_dir.join(name).exists()) {
             let message = format!("{what} is in progress, and nothing is committed on `{}` meanwhile", self.branch());
@@ -84,6 +84,6 @@ impl Publisher<'_> {
         if git.index_is_at(commit, &pathspecs)? {
             return Ok(());
         }
-        self.unless_locked(|_| git.reset_paths(commit, &pathspecs))
+        self.unless_locked(|_| Ok(git.reset_paths(commit, &pathspecs)?))
     }
 }

@@ -1,0 +1,209 @@
+//! How a git process is started: nothing asks questions, nothing reaches the user's own programs, every run has a limit.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::parse::is_object_id;
+use super::{Failure, Result};
+use crate::base::process::{self, Captured, Job};
+use crate::error::Error;
+
+/// How long a question about the local repository may take. No network is involved.
+const LOCAL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The longest answer that is read: a repository may have a million changed files.
+const MAX_ANSWER: u64 = 4 << 20;
+
+/// The variables that git calls local to one repository. Inside a hook they name another repository than the directory
+/// does.
+const REPOSITORY_VARIABLES: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CONFIG",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+];
+
+/// git in one directory, with the settings that every run of it gets.
+#[derive(Clone)]
+pub struct Git {
+    directory: PathBuf,
+    timeout: Duration,
+    config: Vec<String>,
+    env: Vec<(String, OsString)>,
+    /// Asked several times a second while git runs. `true` ends it.
+    is_over: Rc<dyn Fn() -> bool>,
+}
+
+impl Git {
+    pub fn at(directory: &Path) -> Git {
+        // A file-system monitor is either a program of the user's, or git's own daemon, which would stay behind.
+        let config = vec!["core.fsmonitor=false".to_owned()];
+        Git {
+            directory: directory.to_path_buf(),
+            timeout: LOCAL_TIMEOUT,
+            config,
+            env: Vec::new(),
+            is_over: Rc::new(|| false),
+        }
+    }
+
+    /// Adds configuration, each as `key=value`.
+    #[must_use]
+    pub fn with_config(mut self, config: &[&str]) -> Git {
+        self.config.extend(config.iter().map(|value| (*value).to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn with_env(mut self, name: &str, value: impl Into<OsString>) -> Git {
+        self.env.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Ends git as soon as `is_over` answers `true`.
+    #[must_use]
+    pub fn until(mut self, is_over: Rc<dyn Fn() -> bool>) -> Git {
+        self.is_over = is_over;
+        self
+    }
+
+    /// Ends git after `timeout`.
+    #[must_use]
+    pub fn within(self, timeout: Duration) -> Git {
+        Git { timeout, ..self }
+    }
+
+    /// The settings for writing: none of the user's hooks, filters and housekeeping runs, and what git writes is durable.
+    #[must_use]
+    pub fn writing(self) -> Git {
+        self.with_config(&[
+            "core.hooksPath=/dev/null",
+            "core.fsync=objects,reference",
+            "core.fsyncMethod=batch",
+            "core.autocrlf=false",
+            "core.safecrlf=false",
+            "core.attributesFile=/dev/null",
+            "core.ignoreStat=false",
+            "core.checkStat=default",
+            "fetch.writeCommitGraph=false",
+            "core.sparseCheckout=false",
+            "core.untrackedCache=false",
+            "core.splitIndex=false",
+            "index.sparse=false",
+            "gc.auto=0",
+            "maintenance.auto=false",
+            "submodule.recurse=false",
+            "push.recurseSubmodules=no",
+            "push.followTags=false",
+            "push.gpgSign=false",
+            "fetch.recurseSubmodules=no",
+            // A user without a configured identity gets a neutral one, not one made of the machine's name.
+            "user.useConfigOnly=true",
+        ])
+        .with_env("GIT_ATTR_NOSYSTEM", "1")
+        // Objects of the branch that a partial clone lacks are fetched.
+        .with_env("GIT_NO_LAZY_FETCH", "0")
+        // Nobody is there to answer a question, in whatever window it appears.
+        .with_env("GIT_ASKPASS", "false")
+        .with_env("SSH_ASKPASS", "false")
+        .with_env("SSH_ASKPASS_REQUIRE", "force")
+        .with_env("GCM_INTERACTIVE", "never")
+    }
+
+    /// Runs git and returns its answer, whether it succeeded or not.
+    pub fn ask<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Result<Captured> {
+        self.ask_with_input(arguments, None, MAX_ANSWER)
+    }
+
+    /// Like [`Git::ask`], with `input` on git's standard input and an answer of at most `max` bytes.
+    pub(super) fn ask_with_input<A: AsRef<OsStr>>(
+        &self,
+        arguments: &[A],
+        input: Option<&[u8]>,
+        max: u64,
+    ) -> Result<Captured> {
+        let mut argv: Vec<OsString> = vec!["git".into()];
+        for value in &self.config {
+            argv.extend(["-c".into(), value.into()]);
+        }
+        argv.extend(arguments.iter().map(|argument| argument.as_ref().to_owned()));
+        let env = [
+            // `failure` reads git's messages, so they must be in one language.
+            ("LC_ALL", "C"),
+            // Nobody is there to answer.
+            ("GIT_TERMINAL_PROMPT", "0"),
+            // A reader must not make another git process wait for a lock.
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            // An answer is not worth fetching the objects that a partial clone lacks.
+            ("GIT_NO_LAZY_FETCH", "1"),
+        ];
+        let is_ours = |name: &str| self.env.iter().all(|(set, _)| set != name);
+        let env =
+            env.into_iter().filter(|(name, _)| is_ours(name)).map(|(name, value)| (name.to_owned(), value.into()));
+        let job = Job {
+            argv,
+            directory: self.directory.clone(),
+            env_remove: REPOSITORY_VARIABLES
+                .iter()
+                .filter(|name| self.env.iter().all(|(set, _)| set != *name))
+                .map(|name| (*name).to_owned())
+                .collect(),
+            env: env.chain(self.env.iter().cloned()).collect(),
+        };
+        Ok(process::converse(&job, self.timeout, max, input, &*self.is_over)?)
+    }
+
+    /// The answer of a git that must succeed, without the last newline. An answer that is too long is cut.
+    pub(super) fn read(&self, arguments: &[&str]) -> Result<Vec<u8>> {
+        let mut answer = self.ask(arguments)?;
+        if !answer.succeeded {
+            let said = String::from_utf8_lossy(&answer.stderr);
+            return Err(Failure::of_git(format!("`git {}` failed", arguments.join(" ")), said.trim()));
+        }
+        if answer.stdout.last() == Some(&b'\n') {
+            answer.stdout.pop();
+        }
+        Ok(answer.stdout)
+    }
+
+    /// The whole answer of a git that must succeed, at most `max` bytes long.
+    pub(super) fn must<A: AsRef<OsStr>>(&self, arguments: &[A], input: Option<&[u8]>, max: u64) -> Result<Vec<u8>> {
+        let answer = self.ask_with_input(arguments, input, max)?;
+        if !answer.succeeded {
+            let verb = arguments.first().map(|verb| verb.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
+            let said = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
+            let said = if said.is_empty() { "it said nothing; it may have been killed".to_owned() } else { said };
+            return Err(Failure::of_git(format!("`git {verb}` failed"), &said));
+        }
+        if !answer.whole {
+            let error = Error::failed("git had more to say than this program reads")
+                .hint("the branch holds a file of a gigabyte or more, or very many: remove what does not belong there");
+            return Err(Failure::of_answer(error));
+        }
+        Ok(answer.stdout)
+    }
+
+    /// The object id that a git that must succeed answers with.
+    pub(super) fn id<A: AsRef<OsStr>>(&self, arguments: &[A], input: Option<&[u8]>) -> Result<String> {
+        let answer = self.must(arguments, input, 1_000)?;
+        let id = String::from_utf8_lossy(&answer).trim().to_owned();
+        if is_object_id(&id) { Ok(id) } else { Err(Failure::of_answer(Error::failed("git gave no object id"))) }
+    }
+}

@@ -1,0 +1,208 @@
+//! Trees, commits, refs and index entries. Nothing here changes a work tree or HEAD, or runs a hook. The index is the one
+//! that `GIT_INDEX_FILE` names; only `reset_paths` is meant for the user's.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::failure::{Failure, is_ref_race};
+use super::parse::{self, Difference};
+use super::{Git, Result};
+use crate::error::Error;
+
+/// How much of other machines' files is read at once. Nobody writes that much by hand.
+const MAX_BLOBS: u64 = 1 << 30;
+
+/// For each commit, the run that its message names: empty if no handover made it.
+const RUN_FORMAT: &str = "--format=%x00%(trailers:key=Handover-Run,valueonly,separator=%x2C)";
+const COMMIT_FORMAT: &str = "--format=%x01%(trailers:key=Handover-Run,valueonly,separator=%x2C)%x02";
+
+/// Where a branch is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tip {
+    pub commit: String,
+    pub tree: String,
+    /// The work tree in which it is checked out.
+    pub checked_out: Option<PathBuf>,
+}
+
+impl Git {
+    /// Where a local branch is. `None` if there is no such branch.
+    pub fn tip(&self, branch: &str) -> Result<Option<Tip>> {
+        let name = format!("refs/heads/{branch}");
+        let format = "--format=%(refname)%00%(objectname)%00%(tree)%00%(worktreepath)";
+        let answer = self.must(&["for-each-ref", format, &name], None, 1 << 20)?;
+        // The pattern `a` also matches a branch `a/b`.
+        for line in answer.split(|byte| *byte == b'\n') {
+            let fields: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+            if let [found, commit, tree, place] = fields.as_slice()
+                && *found == name.as_bytes()
+            {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                let checked_out = (!place.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(place)));
+                return Ok(Some(Tip { commit: text(commit), tree: text(tree), checked_out }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Fills the index with a tree. Entries that stay the same keep what they know of the file on disk.
+    pub fn read_tree(&self, tree: &str) -> Result<()> {
+        self.must(&["read-tree", "-m", tree], None, 1_000).map(drop)
+    }
+
+    /// Fills an empty index with the merge of two commits over their base.
+    pub fn read_merge(&self, base: &str, ours: &str, theirs: &str) -> Result<()> {
+        self.must(&["read-tree", "-i", "-m", "--aggressive", base, ours, theirs], None, 1_000).map(drop)
+    }
+
+    /// Updates the index entries of these paths from the files on disk, ignored or not.
+    pub fn add(&self, paths: &[PathBuf]) -> Result<()> {
+        let mut arguments: Vec<&OsStr> = ["add", "--all", "--force", "--sparse", "--"].map(OsStr::new).to_vec();
+        arguments.extend(paths.iter().map(|path| path.as_os_str()));
+        self.must(&arguments, None, 1 << 20).map(drop)
+    }
+
+    /// Writes the index as a tree.
+    pub fn write_tree(&self) -> Result<String> {
+        self.id(&["write-tree"], None)
+    }
+
+    /// The tree of a commit.
+    pub fn tree_of(&self, commit: &str) -> Result<String> {
+        self.id(&["rev-parse", "--verify", "--quiet", &format!("{commit}^{{tree}}")], None)
+    }
+
+    /// Writes a commit. No branch moves.
+    pub fn commit_tree(&self, tree: &str, parents: &[&str], message: &str, sign: bool) -> Result<String> {
+        let mut arguments = vec!["commit-tree"];
+        arguments.push(if sign { "-S" } else { "--no-gpg-sign" });
+        for parent in parents {
+            arguments.extend(["-p", parent]);
+        }
+        arguments.extend(["-F", "-", tree]);
+        self.id(&arguments, Some(message.as_bytes()))
+    }
+
+    /// Moves a ref from `old`, or makes it where `old` is `None`. `false` if somebody else was faster.
+    pub fn move_ref(&self, name: &str, new: &str, old: Option<&str>) -> Result<bool> {
+        let none = "0".repeat(new.len());
+        let arguments = ["update-ref", "-m", "agent-handover", name, new, old.unwrap_or(&none)];
+        let answer = self.ask(&arguments)?;
+        if answer.succeeded {
+            return Ok(true);
+        }
+        let said = String::from_utf8_lossy(&answer.stderr);
+        if is_ref_race(&said) { Ok(false) } else { Err(Failure::of_git("`git update-ref` failed", said.trim())) }
+    }
+
+    /// The files that differ between two trees. Without an old tree, all files of the new one.
+    pub fn differences(&self, old: Option<&str>, new: &str) -> Result<Vec<Difference>> {
+        match old {
+            Some(old) => {
+                let arguments = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", old, new, "--"];
+                Ok(parse::raw_differences(&self.must(&arguments, None, MAX_BLOBS)?))
+            }
+            None => Ok(parse::tree(&self.must(&["ls-tree", "-r", "-z", "--full-tree", new], None, MAX_BLOBS)?)),
+        }
+    }
+
+    /// The contents of these objects, in their order. `None` for an object that is not a file.
+    pub fn blobs(&self, ids: &[&str]) -> Result<Vec<Option<Vec<u8>>>> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let input: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        let answer = self.must(&["cat-file", "--batch"], Some(input.as_bytes()), MAX_BLOBS)?;
+        let mut rest = answer.as_slice();
+        let mut blobs = Vec::with_capacity(ids.len());
+        for id in ids {
+            let missing = || {
+                let error = Error::failed(format!("git does not have the object {id}"))
+                    .hint("`git fsck` says what else is missing; `git fetch --refetch` brings it back");
+                Failure::of_answer(error)
+            };
+            let end = rest.iter().position(|byte| *byte == b'\n').ok_or_else(missing)?;
+            let head = String::from_utf8_lossy(&rest[..end]).into_owned();
+            let mut words = head.split(' ').skip(1);
+            let kind = words.next().unwrap_or_default();
+            let size: usize = words.next().and_then(|size| size.parse().ok()).ok_or_else(missing)?;
+            let content = rest.get(end + 1..end + 1 + size).ok_or_else(missing)?;
+            blobs.push((kind == "blob").then(|| content.to_vec()));
+            rest = rest.get(end + 2 + size..).unwrap_or_default();
+        }
+        Ok(blobs)
+    }
+
+    /// The objects that a push of `commit` would send to a repository that has `there`, each file with its path.
+    pub fn objects_to_send(&self, commit: &str, there: Option<&str>) -> Result<Vec<(String, PathBuf)>> {
+        let mut arguments = vec!["rev-list", "--objects", commit];
+        if let Some(there) = there {
+            arguments.extend(["--not", there]);
+        }
+        let answer = self.must(&arguments, None, MAX_BLOBS)?;
+        let named = answer.split(|byte| *byte == b'\n').filter_map(|line| {
+            let space = line.iter().position(|byte| *byte == b' ')?;
+            let id = String::from_utf8_lossy(&line[..space]).into_owned();
+            (space + 1 < line.len()).then(|| (id, PathBuf::from(OsStr::from_bytes(&line[space + 1..]))))
+        });
+        Ok(named.collect())
+    }
+
+    /// The paths of all files of a tree.
+    pub fn paths_of(&self, tree: &str) -> Result<Vec<PathBuf>> {
+        let answer = self.must(&["ls-tree", "-r", "--name-only", "-z", "--full-tree", tree], None, MAX_BLOBS)?;
+        let names = answer.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
+    }
+
+    /// Whether a handover made every root commit of a commit's history.
+    pub fn is_begun_by_us(&self, commit: &str) -> Result<bool> {
+        let arguments = ["log", "--no-show-signature", "--no-color", "--max-parents=0", RUN_FORMAT, commit, "--"];
+        let answer = self.must(&arguments, None, 16 << 20)?;
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        Ok(text.split('\0').skip(1).all(|run| !run.trim().is_empty()))
+    }
+
+    /// The commits that `new` has and `old` has not: for each, whether a handover made it, and which files it changed.
+    pub fn commits_between(&self, old: Option<&str>, new: &str) -> Result<Vec<(bool, Vec<PathBuf>)>> {
+        let range = old.map_or_else(|| new.to_owned(), |old| format!("{old}..{new}"));
+        let fixed = ["log", "--no-show-signature", "--no-color", "-z", "--name-only", "--no-renames", "--no-ext-diff"];
+        let arguments = [&fixed[..], &["--diff-merges=first-parent", COMMIT_FORMAT, &range, "--"]].concat();
+        let answer = self.must(&arguments, None, MAX_BLOBS)?;
+        let mut commits = Vec::new();
+        // Each commit is a 0x01, the run, a 0x02, and the names of its files.
+        for commit in answer.split(|byte| *byte == 1).skip(1) {
+            let end = commit.iter().position(|byte| *byte == 2).unwrap_or(commit.len());
+            let is_ours = !commit[..end].trim_ascii().is_empty();
+            let names = commit[(end + 1).min(commit.len())..].split(|byte| matches!(byte, 0 | b'\n'));
+            let paths = names.filter(|name| !name.is_empty()).map(|name| PathBuf::from(OsStr::from_bytes(name)));
+            commits.push((is_ours, paths.collect()));
+        }
+        Ok(commits)
+    }
+
+    /// When the last commit that changed a file was made, looking back from `commit`.
+    pub fn time_of(&self, commit: &str, path: &Path) -> Result<Option<SystemTime>> {
+        let arguments: [&OsStr; 6] = ["log", "-1", "--no-show-signature", "--format=%ct", commit, "--"].map(OsStr::new);
+        let answer = self.must(&[&arguments[..], &[path.as_os_str()]].concat(), None, 1_000)?;
+        let seconds = String::from_utf8_lossy(&answer).trim().parse::<u64>().ok();
+        Ok(seconds.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)))
+    }
+
+    /// Sets the index entries of these paths, and no others, to those of a commit.
+    pub fn reset_paths(&self, commit: &str, paths: &[PathBuf]) -> Result<()> {
+        let mut arguments: Vec<&OsStr> = ["reset", "--quiet", commit, "--"].map(OsStr::new).to_vec();
+        arguments.extend(paths.iter().map(|path| path.as_os_str()));
+        self.must(&arguments, None, 1 << 20).map(drop)
+    }
+
+    /// Whether the index entries of these paths equal those of a commit.
+    pub fn index_is_at(&self, commit: &str, paths: &[PathBuf]) -> Result<bool> {
+        let mut arguments: Vec<&OsStr> =
+            ["diff-index", "--cached", "--quiet", "--no-ext-diff", commit, "--"].map(OsStr::new).to_vec();
+        arguments.extend(paths.iter().map(|path| path.as_os_str()));
+        Ok(self.ask(&arguments)?.succeeded)
+    }
+}
