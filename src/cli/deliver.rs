@@ -6,13 +6,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Context, run};
-use crate::checkpoint::Store;
-use crate::engine::{self, Direction, Drained, Goal};
+use crate::engine::{self, Direction};
 use crate::error::{Category, Error, Result};
-use crate::project::Project;
 use crate::publish::Delivered;
 
-/// How long a handover that is going on is waited for.
+/// How long these commands wait for a handover that is going on.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Deliver what is due to the remote branch
@@ -37,7 +35,6 @@ impl Push {
         if let Some(stop) = project.brake().pressed() {
             return Err(stop.error());
         }
-        finish_runs(&project)?;
         let ui = &*context.ui;
         let done = engine::deliver(&project, Direction::Push, PATIENCE, &mut |event| run::warn_of(ui, &event))?;
         Ok(report(context, self.json, "push", &done))
@@ -57,25 +54,6 @@ impl Pull {
         let ui = &*context.ui;
         let done = engine::deliver(&project, Direction::Pull, PATIENCE, &mut |event| run::warn_of(ui, &event))?;
         Ok(report(context, self.json, "pull", &done))
-    }
-}
-
-/// A run that only waits for its delivery is finished by it.
-fn finish_runs(project: &Project) -> Result<()> {
-    if !project.checkpoint.exists() {
-        return Ok(());
-    }
-    let mut store = Store::open(&project.checkpoint)?;
-    if store.oldest_unfinished()?.is_none() {
-        return Ok(());
-    }
-    match engine::drain(project, &mut store, Goal::Resume, PATIENCE, &mut |_| ())? {
-        Drained::Tried { failures, .. } => match failures.into_iter().next() {
-            Some(failure) => Err(failure.error),
-            None => Ok(()),
-        },
-        Drained::Busy(owner) => Err(engine::busy(owner.as_ref(), "nothing was done; try again when it ends")),
-        Drained::Stopped { stop, .. } => Err(stop.error()),
     }
 }
 

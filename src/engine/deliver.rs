@@ -2,34 +2,39 @@
 
 use std::time::Duration;
 
-use super::queue::between_runs;
-use super::{Listener, Plan, Request, session_for};
+use super::queue::{between_runs_sharing, drain_sharing};
+use super::{Drained, Goal, Listener, Plan, Request, session_for};
+use crate::checkpoint::Store;
 use crate::config::template;
 use crate::error::{Error, Result};
 use crate::facts;
 use crate::project::{self, Project};
-use crate::publish::{self, Delivered, Delivery, Trouble};
+use crate::publish::{self, Delivered, DeliveredFiles, DeliveredRun, Delivery, NotDelivered, UnreachableRemotes};
 
-/// Which way.
+/// Whether the files here go to the branch, or the branch comes into the files here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     Push,
     Pull,
 }
 
-/// Brings the files here to the branch, or the branch to the files here.
+/// Delivers once, waiting up to `wait` for a handover that is going on. A push first finishes the runs that wait for it.
 pub fn deliver(
     project: &Project,
     direction: Direction,
     wait: Duration,
     listener: &mut Listener<'_>,
 ) -> Result<Delivered> {
+    let unreachable = UnreachableRemotes::default();
+    if direction == Direction::Push {
+        finish_runs(project, wait, &unreachable)?;
+    }
     let mut plan = Plan::of(&project.config);
     if plan.destination.backend != "git" {
         return Err(Error::usage("there is nowhere to deliver to: the backend of this project is `null`")
             .hint("set `type = \"git\"` under `[backend]` in handover.toml"));
     }
-    // Whoever asks for it means it, whatever runs do by themselves.
+    // Whoever asks for a push means it, even if the config says that runs do not push.
     plan.destination.push = true;
     let request = Request { only_publish: true, ..Request::default() };
     let session = session_for(project, &plan, &request, None)?;
@@ -37,27 +42,43 @@ pub fn deliver(
     let memory = project::place(&project.root, &plan.memory_dir)?;
     let history = project::place(&project.root, &plan.history_dir)?;
     let brake = project.brake();
-    let done = between_runs(project, wait, listener, |_| {
-        let delivery = Delivery {
-            root: &project.root,
-            memory: &memory,
-            history: &history,
-            state: &project.state,
-            destination: &plan.destination,
-            categories: &plan.categories,
-            message: &message,
-            run: &session.run,
-            tag: &session.tag,
-            at: session.at,
-            brake: &brake,
-        };
+    let files = DeliveredFiles {
+        root: &project.root,
+        memory: &memory,
+        history: &history,
+        state: &project.state,
+        categories: &plan.categories,
+    };
+    let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
+    let delivery = Delivery::new(files, &plan.destination, run, &brake, &unreachable).with_message(&message);
+    let backend = publish::backend(&plan.destination.backend)?;
+    let done = between_runs_sharing(project, wait, &unreachable, listener, |_| {
         Ok(match direction {
-            Direction::Push => (publish::backend(&plan.destination.backend)?.publish)(&delivery),
+            Direction::Push => (backend.publish)(&delivery),
             Direction::Pull => publish::pull(&delivery),
         })
     })?;
-    done.map_err(|trouble| match trouble {
-        Trouble::Failed(error) => error,
-        Trouble::Stopped(stop) => stop.error(),
+    done.map_err(|not_delivered| match not_delivered {
+        NotDelivered::Failed(error) => error,
+        NotDelivered::Stopped(stop) => stop.error(),
     })
+}
+
+/// Runs what is unfinished: a run that only waits for its delivery is finished by it.
+fn finish_runs(project: &Project, wait: Duration, unreachable: &UnreachableRemotes) -> Result<()> {
+    if !project.checkpoint.exists() {
+        return Ok(());
+    }
+    let mut store = Store::open(&project.checkpoint)?;
+    if store.oldest_unfinished()?.is_none() {
+        return Ok(());
+    }
+    match drain_sharing(project, &mut store, Goal::Resume, wait, unreachable, &mut |_| ())? {
+        Drained::Tried { failures, .. } => match failures.into_iter().next() {
+            Some(failure) => Err(failure.error),
+            None => Ok(()),
+        },
+        Drained::Busy(owner) => Err(super::busy(owner.as_ref(), "nothing was done; try again when it ends")),
+        Drained::Stopped { stop, .. } => Err(stop.error()),
+    }
 }

@@ -12,6 +12,7 @@ use crate::checkpoint::{Run, RunStatus, StepState, Store};
 use crate::error::{Error, Result};
 use crate::guard::{Brake, Stop};
 use crate::project::Project;
+use crate::publish::UnreachableRemotes;
 
 /// How many runs' logs are kept.
 const KEPT_LOGS: usize = 100;
@@ -79,9 +80,21 @@ pub fn drain(
     wait: Duration,
     listener: &mut Listener<'_>,
 ) -> Result<Drained> {
+    drain_sharing(project, store, goal, wait, &UnreachableRemotes::default(), listener)
+}
+
+/// Like `drain`, for a command that reaches remotes elsewhere, too: one that did not answer is not asked again.
+pub fn drain_sharing(
+    project: &Project,
+    store: &mut Store,
+    goal: Goal,
+    wait: Duration,
+    unreachable: &UnreachableRemotes,
+    listener: &mut Listener<'_>,
+) -> Result<Drained> {
     let mine = goal.run().map(|seq| (&*store, seq));
     match wait_for_lock(project, mine, wait, &project.brake(), listener)? {
-        LockAttempt::Taken(lock) => drain_locked(project, store, goal, lock, listener),
+        LockAttempt::Taken(lock) => drain_except(project, store, goal, lock, Vec::new(), unreachable, listener),
         LockAttempt::Busy(owner) => Ok(Drained::Busy(owner)),
         LockAttempt::Stopped(stop) => Ok(Drained::Stopped { stop, executed: Vec::new() }),
         LockAttempt::Finished => done_by_another(store, goal, Vec::new()),
@@ -96,7 +109,7 @@ pub fn drain_locked(
     lock: Lock,
     listener: &mut Listener<'_>,
 ) -> Result<Drained> {
-    drain_except(project, store, goal, lock, Vec::new(), listener)
+    drain_except(project, store, goal, lock, Vec::new(), &UnreachableRemotes::default(), listener)
 }
 
 /// What is unfinished and may be carried out although nobody asked, and what may not.
@@ -117,7 +130,7 @@ pub fn drain_unattended(
 ) -> Result<Drained> {
     let (_, left) = due(project, store)?;
     let left = left.iter().map(|run| run.seq).collect();
-    drain_except(project, store, Goal::Due, lock, left, listener)
+    drain_except(project, store, Goal::Due, lock, left, &UnreachableRemotes::default(), listener)
 }
 
 /// Does something that must not happen during a handover, waiting up to `wait` for one that is going on. Who recorded a
@@ -125,6 +138,17 @@ pub fn drain_unattended(
 pub fn between_runs<T>(
     project: &Project,
     wait: Duration,
+    listener: &mut Listener<'_>,
+    act: impl FnOnce(&mut Listener<'_>) -> Result<T>,
+) -> Result<T> {
+    between_runs_sharing(project, wait, &UnreachableRemotes::default(), listener, act)
+}
+
+/// Like `between_runs`, for an act that reaches remotes: one that did not answer is not asked again.
+pub fn between_runs_sharing<T>(
+    project: &Project,
+    wait: Duration,
+    unreachable: &UnreachableRemotes,
     listener: &mut Listener<'_>,
     act: impl FnOnce(&mut Listener<'_>) -> Result<T>,
 ) -> Result<T> {
@@ -141,7 +165,7 @@ pub fn between_runs<T>(
     lock.sign("")?;
     let done = act(listener);
     // Whoever was told so relies on it, whatever became of the act.
-    if let Err(error) = take_new(project, lock, before, listener) {
+    if let Err(error) = take_new(project, lock, before, unreachable, listener) {
         listener(Event::Notice { text: format!("what was recorded meanwhile waits: {}", error.one_line()) });
     }
     done
@@ -153,7 +177,13 @@ fn unfinished(project: &Project) -> Result<Vec<i64>> {
 }
 
 /// Takes what was recorded since, and tells what became of it: who recorded it is not there any more.
-fn take_new(project: &Project, lock: Lock, before: Vec<i64>, listener: &mut Listener<'_>) -> Result<()> {
+fn take_new(
+    project: &Project,
+    lock: Lock,
+    before: Vec<i64>,
+    unreachable: &UnreachableRemotes,
+    listener: &mut Listener<'_>,
+) -> Result<()> {
     let is_any_new = || Ok::<_, Error>(unfinished(project)?.iter().any(|seq| !before.contains(seq)));
     let mut held = Some(lock);
     if !is_any_new()? {
@@ -164,7 +194,8 @@ fn take_new(project: &Project, lock: Lock, before: Vec<i64>, listener: &mut List
     // If somebody else has the lock by now, it is theirs.
     let Some(lock) = held else { return Ok(()) };
     let mut store = Store::open(&project.checkpoint)?;
-    let told: Vec<String> = match drain_except(project, &mut store, Goal::Resume, lock, before, listener)? {
+    let told: Vec<String> = match drain_except(project, &mut store, Goal::Resume, lock, before, unreachable, listener)?
+    {
         Drained::Tried { failures, .. } => {
             failures.iter().map(|failure| format!("handover {}: {}", failure.run, failure.error.one_line())).collect()
         }
@@ -181,6 +212,7 @@ fn drain_except(
     goal: Goal,
     mut lock: Lock,
     mut tried: Vec<i64>,
+    unreachable: &UnreachableRemotes,
     listener: &mut Listener<'_>,
 ) -> Result<Drained> {
     let brake = project.brake();
@@ -202,7 +234,7 @@ fn drain_except(
                 _ => Whose::Mine,
             };
             let mut steps = Vec::new();
-            let mut runner = Runner { project, store, brake: &brake, listener, is_first };
+            let mut runner = Runner { project, store, brake: &brake, unreachable, listener, is_first };
             is_first = false;
             let end = runner.carry_out(&run, goal == Goal::Resume, &mut steps)?;
             if whose == Whose::Mine {
@@ -221,7 +253,7 @@ fn drain_except(
         for (seq, at) in std::mem::take(&mut failed).into_iter().rev() {
             if brake.pressed().is_none() && waits_for_delivery(store, seq, &delivered)? {
                 let Some(run) = store.run(seq)? else { continue };
-                let mut runner = Runner { project, store, brake: &brake, listener, is_first: false };
+                let mut runner = Runner { project, store, brake: &brake, unreachable, listener, is_first: false };
                 if matches!(runner.carry_out(&run, goal == Goal::Resume, &mut Vec::new())?, RunEnd::Completed) {
                     failures.remove(at);
                 }

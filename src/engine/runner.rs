@@ -17,7 +17,7 @@ use crate::facts::{self, Session};
 use crate::git::{self, Git};
 use crate::guard::{Brake, Stop};
 use crate::project::{self, Project};
-use crate::publish::{self, Delivery, Trouble};
+use crate::publish::{self, DeliveredFiles, DeliveredRun, Delivery, NotDelivered, UnreachableRemotes};
 use crate::steps::{self, Context, Failure, Intent, Kind};
 use crate::transcript::Source;
 
@@ -49,6 +49,7 @@ pub struct Runner<'a, 'e> {
     pub project: &'a Project,
     pub store: &'a mut Store,
     pub brake: &'a Brake,
+    pub unreachable: &'a UnreachableRemotes,
     pub listener: &'a mut Listener<'e>,
     /// Of this drain; what concerns the project rather than the run is done once.
     pub is_first: bool,
@@ -119,23 +120,16 @@ impl Runner<'_, '_> {
         if plan.destination.backend != "git" || memory.exists() && history.exists() {
             return None;
         }
-        let delivery = Delivery {
-            root: &self.project.root,
-            memory,
-            history,
-            state: &self.project.state,
-            destination: &plan.destination,
-            categories: &plan.categories,
-            message: "",
-            run: &session.run,
-            tag: &session.tag,
-            at: session.at,
-            brake: self.brake,
-        };
+        let (root, state) = (&self.project.root, &self.project.state);
+        let files = DeliveredFiles { root, memory, history, state, categories: &plan.categories };
+        let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
+        let delivery = Delivery::new(files, &plan.destination, run, self.brake, self.unreachable);
         match publish::restore(&delivery) {
             Ok(true) => Some("what was gone here came back from the branch".to_owned()),
-            Ok(false) | Err(Trouble::Stopped(_)) => None,
-            Err(Trouble::Failed(error)) => Some(format!("nothing came back from the branch: {}", error.one_line())),
+            Ok(false) | Err(NotDelivered::Stopped(_)) => None,
+            Err(NotDelivered::Failed(error)) => {
+                Some(format!("nothing came back from the branch: {}", error.one_line()))
+            }
         }
     }
 }
@@ -410,6 +404,7 @@ impl Walk<'_, '_, '_> {
             params: &step.params,
             values: &self.values,
             brake: self.runner.brake,
+            unreachable: self.runner.unreachable,
             categories: &self.plan.categories,
             overtaken_by: self.overtaken_by.as_deref(),
         }

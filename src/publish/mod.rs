@@ -1,18 +1,17 @@
 //! Where publishing goes.
 
+mod delivery;
 mod git;
 mod null;
+mod unreachable;
 
-use std::path::Path;
-
-use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
 
+pub use delivery::{Delivered, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
 pub use git::{Ledger, pull, restore};
+pub use unreachable::UnreachableRemotes;
 
-use crate::config::category::Categories;
 use crate::error::{Error, Result};
-use crate::guard::{Brake, Stop};
 
 /// The backend of one run, as it was when the run was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,51 +43,10 @@ impl Destination {
     }
 }
 
-/// What is delivered, from where, for whom.
-pub struct Delivery<'a> {
-    pub root: &'a Path,
-    pub memory: &'a Path,
-    pub history: &'a Path,
-    pub state: &'a Path,
-    pub destination: &'a Destination,
-    pub categories: &'a Categories,
-    /// With every template filled in.
-    pub message: &'a str,
-    pub run: &'a str,
-    pub tag: &'a str,
-    pub at: DateTime<FixedOffset>,
-    pub brake: &'a Brake,
-}
-
-/// A delivery that was made.
-#[derive(Debug, Default)]
-pub struct Delivered {
-    /// One line for a person.
-    pub detail: String,
-    /// What a person should know besides.
-    pub notices: Vec<String>,
-    /// Two truths for one thing, both kept.
-    pub conflicts: Vec<String>,
-}
-
-/// Why there was none.
-#[derive(Debug)]
-pub enum Trouble {
-    Failed(Error),
-    /// The brake was pressed; what was going on is ended, and what became of it is asked later.
-    Stopped(Stop),
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Trouble {
-        Trouble::Failed(error)
-    }
-}
-
 pub struct Backend {
     pub name: &'static str,
     /// Delivers, however often it is asked: what is there already is not delivered again.
-    pub publish: fn(&Delivery<'_>) -> Result<Delivered, Trouble>,
+    pub publish: fn(&Delivery<'_>) -> Result<Delivered, NotDelivered>,
     /// What it would do, in one line.
     pub preview: fn(&Destination) -> String,
 }

@@ -21,7 +21,7 @@ use crate::config::{KindReader, Reader};
 use crate::error::{Error, Result};
 use crate::facts::Session;
 use crate::guard::{Brake, Stop};
-use crate::publish::Destination;
+use crate::publish::{Destination, UnreachableRemotes};
 
 /// Every kind. A new one is a file, its `mod` line and its line here.
 pub const KINDS: &[Kind] =
@@ -116,6 +116,7 @@ pub struct Context<'a> {
     pub params: &'a Value,
     pub values: &'a Values,
     pub brake: &'a Brake,
+    pub unreachable: &'a UnreachableRemotes,
     pub categories: &'a Categories,
     /// For a kind of which the newest wins: the younger run that has done its own already.
     pub overtaken_by: Option<&'a str>,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Context, Failure, Intent, Kind, Outcome, Promise};
 use crate::error::{Error, Result};
-use crate::publish::{self, Delivery, Trouble};
+use crate::publish::{self, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
 
 pub const KIND: Kind = Kind {
     name: "publish",
@@ -33,26 +33,24 @@ fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let message = intent["message"].as_str().ok_or_else(|| Error::bug("a publish intent without a message"))?;
     let backend = publish::backend(&context.destination.backend)?;
-    let delivery = Delivery {
+    let files = DeliveredFiles {
         root: context.root,
         memory: &context.memory,
         history: &context.history,
         state: context.state,
-        destination: context.destination,
         categories: context.categories,
-        message,
-        run: &context.session.run,
-        tag: &context.session.tag,
-        at: context.session.at,
-        brake: context.brake,
     };
+    let session = context.session;
+    let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
+    let delivery =
+        Delivery::new(files, context.destination, run, context.brake, context.unreachable).with_message(message);
     match (backend.publish)(&delivery) {
         Ok(delivered) => {
             let told = delivered.notices.into_iter().chain(delivered.conflicts);
             Ok(Outcome::new(told.fold(delivered.detail, |detail, more| format!("{detail}; {more}"))))
         }
         // The Python tool says this much and no more; scripts may look for it.
-        Err(Trouble::Failed(error)) => Err(error.lead("backend.publish failed: ").into()),
-        Err(Trouble::Stopped(stop)) => Err(Failure::Stopped(stop)),
+        Err(NotDelivered::Failed(error)) => Err(error.lead("backend.publish failed: ").into()),
+        Err(NotDelivered::Stopped(stop)) => Err(Failure::Stopped(stop)),
     }
 }

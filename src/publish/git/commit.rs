@@ -55,7 +55,7 @@ impl Publisher<'_> {
         parents.extend(old.filter(|_| !is_behind));
         parents.extend(theirs);
         let message =
-            format!("{}\n\nHandover-Run: {}\n", secrets::clean(self.delivery.message.trim()), self.delivery.run);
+            format!("{}\n\nHandover-Run: {}\n", secrets::clean(self.delivery.message.trim()), self.delivery.run.id);
         let sign = self.git().signs()?;
         let commit = match self.git().commit_tree(&tree, &parents, &message, sign) {
             Err(failure) if failure.kind == FailureKind::NoIdentity => {
@@ -74,11 +74,11 @@ impl Publisher<'_> {
 
     /// The files as a tree: what is on the branch, with our paths as they are here.
     pub(super) fn tree(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String> {
-        let index = self.delivery.state.join("publish.index");
+        let index = self.delivery.files.state.join("publish.index");
         if theirs.is_some() && !self.ledger.indexed.is_empty() {
             // Who is killed in a merge leaves an index of it, which must not be taken for that of the branch.
             self.ledger.indexed.clear();
-            self.ledger.write(self.delivery.state)?;
+            self.ledger.write(self.delivery.files.state)?;
         }
         let build = |publisher: &Publisher<'_>| -> Result<String> {
             match (tip, theirs) {
@@ -127,7 +127,7 @@ impl Publisher<'_> {
         if specs.is_empty() {
             return specs;
         }
-        let state = fs::resolve(self.delivery.state).unwrap_or_else(|_| self.delivery.state.to_path_buf());
+        let state = fs::resolve(self.delivery.files.state).unwrap_or_else(|_| self.delivery.files.state.to_path_buf());
         if let Ok(state) = state.strip_prefix(&self.top)
             && self.paths.iter().any(|path| state.starts_with(path))
         {

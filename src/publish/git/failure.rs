@@ -4,7 +4,7 @@ use crate::base::text;
 use crate::error::{Category, Error};
 use crate::git::{self, FailureKind};
 use crate::guard::{Stop, secrets};
-use crate::publish::{Destination, Trouble};
+use crate::publish::{Destination, NotDelivered};
 
 /// What the steps of a delivery return. `?` keeps the kind of a git failure.
 pub(super) type Result<T, E = Halted> = std::result::Result<T, E>;
@@ -38,24 +38,24 @@ impl Halted {
     }
 
     /// The failure as git and this program worded it.
-    pub(super) fn unexplained(self) -> Trouble {
+    pub(super) fn unexplained(self) -> NotDelivered {
         match self {
-            Halted::Git(failure) => Trouble::Failed(failure.into_error()),
-            Halted::Other(error) => Trouble::Failed(error),
-            Halted::Stopped(stop) => Trouble::Stopped(stop),
+            Halted::Git(failure) => NotDelivered::Failed(failure.into_error()),
+            Halted::Other(error) => NotDelivered::Failed(error),
+            Halted::Stopped(stop) => NotDelivered::Stopped(stop),
         }
     }
 
     /// The failure in words for a person, without anything secret.
-    pub(super) fn explained(self, destination: &Destination) -> Trouble {
+    pub(super) fn explained(self, destination: &Destination) -> NotDelivered {
         match self {
-            Halted::Git(failure) => Trouble::Failed(explain(failure, destination)),
+            Halted::Git(failure) => NotDelivered::Failed(explain(failure, destination)),
             // Our own sentences name the remote, whose address may hold a password.
             Halted::Other(error) if matches!(error.category(), Category::Failed) => {
-                Trouble::Failed(without_secrets(&error))
+                NotDelivered::Failed(without_secrets(&error))
             }
-            Halted::Other(error) => Trouble::Failed(error),
-            Halted::Stopped(stop) => Trouble::Stopped(stop),
+            Halted::Other(error) => NotDelivered::Failed(error),
+            Halted::Stopped(stop) => NotDelivered::Stopped(stop),
         }
     }
 }

@@ -25,7 +25,8 @@ impl Publisher<'_> {
 
     /// Whether a path is one of those that are made of the archives.
     pub(super) fn is_derived(&self, path: &Path) -> bool {
-        let history = fs::resolve(self.delivery.history).unwrap_or_else(|_| self.delivery.history.to_path_buf());
+        let history =
+            fs::resolve(self.delivery.files.history).unwrap_or_else(|_| self.delivery.files.history.to_path_buf());
         let below = self.top.join(path);
         below.strip_prefix(history).is_ok_and(|below| history::DERIVED.iter().any(|name| below == Path::new(name)))
     }
@@ -75,7 +76,7 @@ impl Publisher<'_> {
         let mut blobs = self.git().blobs(&ids)?.into_iter();
         let (mut memory, mut history, mut others) = (Vec::new(), Vec::new(), Vec::new());
         let real = |path: &Path| fs::resolve(path).unwrap_or_else(|_| path.to_path_buf());
-        let (memory_place, history_place) = (real(self.delivery.memory), real(self.delivery.history));
+        let (memory_place, history_place) = (real(self.delivery.files.memory), real(self.delivery.files.history));
         for difference in inside {
             let mut blob = |id: &Option<String>| id.as_ref().and_then(|_| blobs.next().flatten());
             let (base, now) = (blob(&difference.old), blob(&difference.new));
@@ -91,11 +92,11 @@ impl Publisher<'_> {
         }
         let delivery = self.delivery;
         let author = Author {
-            run: delivery.run,
+            run: delivery.run.id,
             step: "merge",
-            at: delivery.at,
+            at: delivery.run.at,
             agent: "",
-            tag: delivery.tag,
+            tag: delivery.run.tag,
             commit: "",
             is_late: false,
         };
@@ -104,7 +105,7 @@ impl Publisher<'_> {
         let brake = delivery.brake;
         self.conflicts.extend(Memory::at(memory_place).absorb(
             &author,
-            delivery.categories,
+            delivery.files.categories,
             &memory,
             their_time,
             brake,

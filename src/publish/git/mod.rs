@@ -14,25 +14,25 @@ mod shared_branch;
 
 pub use ledger::Ledger;
 
-use super::{Backend, Delivered, Delivery, Destination, Trouble};
+use super::{Backend, Delivered, Delivery, Destination, NotDelivered};
 use failure::Halted;
 use publisher::Publisher;
 
 pub const BACKEND: Backend = Backend { name: "git", publish, preview };
 
-fn publish(delivery: &Delivery<'_>) -> Result<Delivered, Trouble> {
+fn publish(delivery: &Delivery<'_>) -> Result<Delivered, NotDelivered> {
     let mut publisher = Publisher::open(delivery).map_err(Halted::unexplained)?;
     let done = publisher.publish();
     publisher.close(done, delivery.destination.push)
 }
 
 /// Brings back from the branch what was swept away here as a whole. Whether there was anything.
-pub fn restore(delivery: &Delivery<'_>) -> Result<bool, Trouble> {
+pub fn restore(delivery: &Delivery<'_>) -> Result<bool, NotDelivered> {
     Publisher::open(delivery).and_then(|mut publisher| publisher.restore()).map_err(Halted::unexplained)
 }
 
 /// Takes in what the remote has, and delivers nothing.
-pub fn pull(delivery: &Delivery<'_>) -> Result<Delivered, Trouble> {
+pub fn pull(delivery: &Delivery<'_>) -> Result<Delivered, NotDelivered> {
     let mut publisher = Publisher::open(delivery).map_err(Halted::unexplained)?;
     let done = publisher.pull();
     publisher.close(done, false)

@@ -1,10 +1,9 @@
 //! A branch that holds nothing but handovers, shared by many machines.
 
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::failure::{Halted, Result};
-use super::publisher::{BranchKind, DEAD, Dead, Publisher, short};
+use super::publisher::{BranchKind, Publisher, short};
 use crate::error::Error;
 use crate::git::{FailureKind, Tip};
 
@@ -22,7 +21,7 @@ impl Publisher<'_> {
                 }
                 Ok(found) => theirs = found,
                 // What is said is committed all the same, and the failure is told by the push.
-                Err(failure) => self.remember_the_dead(&failure),
+                Err(failure) => self.remember_if_unreachable(&failure),
             }
         }
         for round in 0.. {
@@ -91,8 +90,7 @@ impl Publisher<'_> {
             None => false,
         };
         if arrived {
-            let is_it = |dead: &Dead| dead.top == self.top && dead.remote == self.remote();
-            DEAD.lock().unwrap_or_else(PoisonError::into_inner).retain(|dead| !is_it(dead));
+            self.delivery.unreachable.remove(&self.top, self.remote());
             commit.clone_into(&mut self.ledger.delivered);
         }
         Ok(arrived)
@@ -189,7 +187,7 @@ impl Publisher<'_> {
             let there = self.paths.iter().filter(|path| self.top.join(path).symlink_metadata().is_ok());
             self.ledger.published = there.cloned().collect();
             // The files and the branch agree from here on; who is killed before this is written only compares again.
-            self.ledger.write(self.delivery.state)?;
+            self.ledger.write(self.delivery.files.state)?;
         }
         Ok(moved)
     }

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::failure::{Halted, Result, explain};
@@ -11,21 +10,10 @@ use crate::base::{env, fs, process, text};
 use crate::error::{self, Error};
 use crate::git::{self, FailureKind, Git, Tip};
 use crate::project;
-use crate::publish::{Delivered, Delivery, Trouble};
+use crate::publish::{Delivered, Delivery, NotDelivered};
 
 /// How long a lock of another git process is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Remotes that did not answer this process, so that ten deliveries which are due do not wait ten times for the same.
-pub(super) static DEAD: Mutex<Vec<Dead>> = Mutex::new(Vec::new());
-
-pub(super) struct Dead {
-    pub(super) top: PathBuf,
-    pub(super) remote: String,
-    /// How long it was waited for.
-    pub(super) patience_ms: u64,
-    pub(super) said: String,
-}
 
 pub struct Publisher<'a> {
     pub(super) delivery: &'a Delivery<'a>,
@@ -54,9 +42,9 @@ pub(super) enum BranchKind {
 impl<'a> Publisher<'a> {
     pub fn open(delivery: &'a Delivery<'a>) -> Result<Publisher<'a>> {
         let destination = delivery.destination;
-        let repository = project::place(delivery.root, &destination.repo_dir)?;
+        let repository = project::place(delivery.files.root, &destination.repo_dir)?;
         let not_one = || {
-            Error::failed(format!("`{}` is not in a git repository", delivery.root.display()))
+            Error::failed(format!("`{}` is not in a git repository", delivery.files.root.display()))
                 .hint("run `git init`, or set `type = \"null\"` under `[backend]`")
         };
         let real = fs::resolve(&repository)?;
@@ -64,9 +52,9 @@ impl<'a> Publisher<'a> {
         let (git_dir, common_dir) = git::directories(&top).ok_or_else(not_one)?;
         let paths = published_paths(delivery, &real, &top)?;
         let brake = delivery.brake.clone();
-        let index = fs::resolve(delivery.state)?.join("publish.index");
-        fs::create_private_directories(delivery.state)?;
-        let (mark, root) = ((env::RUN, "git"), delivery.root.to_string_lossy().into_owned());
+        let index = fs::resolve(delivery.files.state)?.join("publish.index");
+        fs::create_private_directories(delivery.files.state)?;
+        let (mark, root) = ((env::RUN, "git"), delivery.files.root.to_string_lossy().into_owned());
         remove_stale_index_lock(&index, &[mark, (env::ROOT, &root)])?;
         let git = Git::at(&top)
             .writing()
@@ -77,7 +65,7 @@ impl<'a> Publisher<'a> {
             .with_env(env::ROOT, root)
             .until(Rc::new(move || brake.paused().is_some()));
         Ok(Publisher {
-            ledger: Ledger::of(delivery.state, &destination.branch, &destination.remote),
+            ledger: Ledger::of(delivery.files.state, &destination.branch, &destination.remote),
             deadline: Instant::now() + Duration::from_millis(destination.timeout_ms),
             delivery,
             top,
@@ -91,14 +79,14 @@ impl<'a> Publisher<'a> {
     }
 
     /// Whatever became of it is noted, and a failure is said so that a person can act on it.
-    pub fn close(mut self, done: Result<String>, delivers: bool) -> Result<Delivered, Trouble> {
+    pub fn close(mut self, done: Result<String>, delivers: bool) -> Result<Delivered, NotDelivered> {
         let done = match (done, self.delivery.brake.pressed()) {
             (Ok(detail), _) => Ok(detail),
             // A process that was ended by the brake did not fail.
-            (Err(_), Some(stop)) => Err(Trouble::Stopped(stop)),
+            (Err(_), Some(stop)) => Err(NotDelivered::Stopped(stop)),
             (Err(halted), None) => {
                 if let Halted::Git(failure) = &halted {
-                    self.remember_the_dead(failure);
+                    self.remember_if_unreachable(failure);
                 }
                 Err(halted.explained(self.delivery.destination))
             }
@@ -107,13 +95,13 @@ impl<'a> Publisher<'a> {
             // Who pulls, or does not push, leaves due what was due.
             Ok(_) if delivers => self.ledger.due.clear(),
             Ok(_) => {}
-            Err(Trouble::Failed(error)) => self.ledger.due = text::one_line(error.message(), 200),
-            Err(Trouble::Stopped(stop)) => self.ledger.due = stop.error().one_line(),
+            Err(NotDelivered::Failed(error)) => self.ledger.due = text::one_line(error.message(), 200),
+            Err(NotDelivered::Stopped(stop)) => self.ledger.due = stop.error().one_line(),
         }
         if done.is_ok() {
             self.ledger.conflicts.clone_from(&self.conflicts);
         }
-        self.ledger.write(self.delivery.state)?;
+        self.ledger.write(self.delivery.files.state)?;
         let detail = done?;
         Ok(Delivered { detail, notices: self.notices, conflicts: self.conflicts })
     }
@@ -154,26 +142,18 @@ impl<'a> Publisher<'a> {
         self.delivery.brake.pressed().map_or(Ok(()), |stop| Err(Halted::Stopped(stop)))
     }
 
-    pub(super) fn remember_the_dead(&self, failure: &git::Failure) {
+    pub(super) fn remember_if_unreachable(&self, failure: &git::Failure) {
         if matches!(failure.kind, FailureKind::TimedOut | FailureKind::Unreachable) {
-            let said = explain(failure.clone(), self.delivery.destination).message().to_owned();
-            let (top, remote) = (self.top.clone(), self.remote().to_owned());
-            let dead = Dead { top, remote, patience_ms: self.delivery.destination.timeout_ms, said };
-            DEAD.lock().unwrap_or_else(PoisonError::into_inner).push(dead);
+            let destination = self.delivery.destination;
+            let error = explain(failure.clone(), destination);
+            self.delivery.unreachable.add(&self.top, self.remote(), destination.timeout_ms, error.message());
         }
     }
 
     pub(super) fn check_remote_alive(&self) -> Result<()> {
-        let dead = DEAD.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who has more patience may find it alive.
-        let is_it = |dead: &&Dead| {
-            dead.top == self.top
-                && dead.remote == self.remote()
-                && dead.patience_ms >= self.delivery.destination.timeout_ms
-        };
-        dead.iter().find(is_it).map_or(Ok(()), |dead| {
-            let error = Error::failed(dead.said.clone());
-            Err(error.hint("`agent-handover push`, or the next handover, delivers it").into())
+        let timeout_ms = self.delivery.destination.timeout_ms;
+        self.delivery.unreachable.message(&self.top, self.remote(), timeout_ms).map_or(Ok(()), |message| {
+            Err(Error::failed(message).hint("`agent-handover push`, or the next handover, delivers it").into())
         })
     }
 

@@ -1,0 +1,60 @@
+//! Remotes that did not answer, so that ten deliveries which are due do not wait ten times for the same one.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+/// The remotes that did not answer so far. Whoever makes several deliveries in a row owns one and lends it to each.
+#[derive(Debug, Default)]
+pub struct UnreachableRemotes(RefCell<Vec<UnreachableRemote>>);
+
+#[derive(Debug)]
+struct UnreachableRemote {
+    repository: PathBuf,
+    remote: String,
+    /// How long the delivery had waited for it.
+    waited_ms: u64,
+    message: String,
+}
+
+impl UnreachableRemote {
+    fn is(&self, repository: &Path, remote: &str) -> bool {
+        self.repository == repository && self.remote == remote
+    }
+}
+
+impl UnreachableRemotes {
+    pub(super) fn add(&self, repository: &Path, remote: &str, waited_ms: u64, message: &str) {
+        let (repository, remote, message) = (repository.to_path_buf(), remote.to_owned(), message.to_owned());
+        self.0.borrow_mut().push(UnreachableRemote { repository, remote, waited_ms, message });
+    }
+
+    /// Why a remote was not reached, unless `timeout_ms` is longer than it was waited for: then it may answer.
+    pub(super) fn message(&self, repository: &Path, remote: &str, timeout_ms: u64) -> Option<String> {
+        let remotes = self.0.borrow();
+        let known = remotes.iter().find(|known| known.is(repository, remote) && known.waited_ms >= timeout_ms);
+        known.map(|known| known.message.clone())
+    }
+
+    /// Forgets a remote, because it answered.
+    pub(super) fn remove(&self, repository: &Path, remote: &str) {
+        self.0.borrow_mut().retain(|known| !known.is(repository, remote));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remote_is_asked_again_only_by_a_more_patient_delivery() {
+        let (here, remotes) = (Path::new("/here"), UnreachableRemotes::default());
+        assert_eq!(remotes.message(here, "origin", 1), None);
+        remotes.add(here, "origin", 1_000, "no answer");
+        assert_eq!(remotes.message(here, "origin", 1_000).as_deref(), Some("no answer"));
+        assert_eq!(remotes.message(here, "origin", 2_000), None);
+        assert_eq!(remotes.message(here, "other", 1), None);
+        assert_eq!(remotes.message(Path::new("/there"), "origin", 1), None);
+        remotes.remove(here, "origin");
+        assert_eq!(remotes.message(here, "origin", 1), None);
+    }
+}
