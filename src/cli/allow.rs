@@ -52,7 +52,7 @@ impl Allow {
         for step in plan.steps.iter().filter(|step| step.kind == "command") {
             context.ui.tell(&format!("step {} may run a command", step.name));
         }
-        if plan.destination.backend != "null" {
+        if !plan.destination.is_local() {
             context.ui.tell(&format!("it may publish through {}", plan.destination.backend));
         }
         Ok(0)

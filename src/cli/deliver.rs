@@ -1,4 +1,4 @@
-//! `push` and `pull`: deliveries between handovers.
+//! `push` and `pull`: one delivery between handovers.
 
 use std::time::Duration;
 

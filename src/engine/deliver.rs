@@ -6,7 +6,7 @@ use super::queue::{between_runs_sharing, drain_sharing};
 use super::{Drained, Goal, Listener, Plan, Request, session_for};
 use crate::checkpoint::Store;
 use crate::config::template;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::facts;
 use crate::project::{self, Project};
 use crate::publish::{self, Delivered, DeliveredFiles, DeliveredRun, Delivery, NotDelivered, UnreachableRemotes};
@@ -30,10 +30,7 @@ pub fn deliver(
         finish_runs(project, wait, &unreachable)?;
     }
     let mut plan = Plan::of(&project.config);
-    if plan.destination.backend != "git" {
-        return Err(Error::usage("there is nowhere to deliver to: the backend of this project is `null`")
-            .hint("set `type = \"git\"` under `[backend]` in handover.toml"));
-    }
+    let backend = publish::remote_backend(&plan.destination)?;
     // Whoever asks for a push means it, even if the config says that runs do not push.
     plan.destination.push = true;
     let request = Request { only_publish: true, ..Request::default() };
@@ -51,11 +48,10 @@ pub fn deliver(
     };
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
     let delivery = Delivery::new(files, &plan.destination, run, &brake, &unreachable).with_message(&message);
-    let backend = publish::backend(&plan.destination.backend)?;
     let done = between_runs_sharing(project, wait, &unreachable, listener, |_| {
         Ok(match direction {
-            Direction::Push => (backend.publish)(&delivery),
-            Direction::Pull => publish::pull(&delivery),
+            Direction::Push => backend.publish(&delivery),
+            Direction::Pull => backend.pull(&delivery),
         })
     })?;
     done.map_err(|not_delivered| match not_delivered {

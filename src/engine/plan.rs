@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::config::Config;
 use crate::config::category::Categories;
-use crate::config::{BackendKind, Config};
 use crate::error::{Error, Result};
 use crate::guard::consent;
 use crate::publish::Destination;
@@ -67,7 +67,7 @@ impl Plan {
         Plan {
             memory_dir: config.memory_dir.clone(),
             history_dir: config.history_dir.clone(),
-            destination: destination(config),
+            destination: Destination::of(config),
             categories: config.categories.clone(),
             steps,
         }
@@ -87,7 +87,7 @@ impl Plan {
         }
         if config.source().is_some_and(|(file, text)| !consent::is_allowed(file, text)) {
             plan.steps.retain(|step| !reaches_out(step));
-            plan.destination = Destination::null();
+            plan.destination = Destination::nowhere();
         }
         Ok(plan)
     }
@@ -103,7 +103,7 @@ impl Plan {
             .as_ref()
             .is_some_and(|plan| plan.memory_dir == self.memory_dir && plan.history_dir == self.history_dir);
         self.steps.iter().all(|step| !reaches_out(step) || knows(step))
-            && (self.destination.backend == "null"
+            && (self.destination.is_local()
                 || allowed.as_ref().is_some_and(|plan| plan.destination == self.destination))
             && (is_place(&self.memory_dir) && is_place(&self.history_dir) || places_known)
     }
@@ -130,31 +130,4 @@ fn built_in() -> Vec<Step> {
 /// Whether a step does anything beyond the project's own files. One of a kind that is not known here may do anything.
 fn reaches_out(step: &Step) -> bool {
     steps::kind(&step.kind).is_ok_and(|kind| kind.promise == Promise::AtLeastOnce) || steps::kind(&step.kind).is_err()
-}
-
-fn destination(config: &Config) -> Destination {
-    let is_python = config.is_python();
-    let backend = config.backend.as_ref();
-    let kind = backend.map_or(if is_python { BackendKind::Git } else { BackendKind::Null }, |backend| backend.kind);
-    if kind == BackendKind::Null {
-        return Destination::null();
-    }
-    let or = |value: Option<&String>, default: &str| value.cloned().unwrap_or_else(|| default.to_owned());
-    Destination {
-        backend: "git".to_owned(),
-        branch: or(backend.and_then(|b| b.branch.as_ref()), if is_python { "main" } else { "agent-handover" }),
-        remote: or(backend.and_then(|b| b.remote.as_ref()), "origin"),
-        push: backend.is_none_or(|b| b.push),
-        repo_dir: or(backend.and_then(|b| b.repo_dir.as_ref()), "."),
-        paths: backend.and_then(|b| b.paths.clone()).filter(|paths| !paths.is_empty()).unwrap_or_else(|| {
-            let both = [config.memory_dir.clone(), config.history_dir.clone()];
-            // The Python tool knows only the first.
-            both.into_iter().take(if is_python { 1 } else { 2 }).collect()
-        }),
-        message: or(
-            backend.and_then(|b| b.message.as_ref()),
-            if is_python { "handover: {{ tag }} session" } else { "handover: {{ tag }} {{ date }}" },
-        ),
-        timeout_ms: backend.map_or(60_000, |b| u64::try_from(b.timeout.as_millis()).unwrap_or(u64::MAX)),
-    }
 }

@@ -14,7 +14,7 @@ use crate::checkpoint::{self, Next, Run, Settled, StepState, Store};
 use crate::config::template::Values;
 use crate::error::{Category, Error, Result};
 use crate::facts::{self, Session};
-use crate::git::{self, Git};
+use crate::git;
 use crate::guard::{Brake, Stop};
 use crate::project::{self, Project};
 use crate::publish::{self, DeliveredFiles, DeliveredRun, Delivery, NotDelivered, UnreachableRemotes};
@@ -117,14 +117,15 @@ impl Runner<'_, '_> {
     /// What was swept away as a whole comes back from the branch before anything is written in its place. The answer is
     /// what to tell about it; a failure is no reason to fail the handover, and the delivery tells more.
     fn restore(&self, plan: &Plan, session: &Session, memory: &Path, history: &Path) -> Option<String> {
-        if plan.destination.backend != "git" || memory.exists() && history.exists() {
+        if plan.destination.is_local() || memory.exists() && history.exists() {
             return None;
         }
+        let backend = publish::backend(&plan.destination.backend).ok()?;
         let (root, state) = (&self.project.root, &self.project.state);
         let files = DeliveredFiles { root, memory, history, state, categories: &plan.categories };
         let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
         let delivery = Delivery::new(files, &plan.destination, run, self.brake, self.unreachable);
-        match publish::restore(&delivery) {
+        match backend.restore(&delivery) {
             Ok(true) => Some("what was gone here came back from the branch".to_owned()),
             Ok(false) | Err(NotDelivered::Stopped(_)) => None,
             Err(NotDelivered::Failed(error)) => {
@@ -139,10 +140,7 @@ impl Runner<'_, '_> {
 pub fn keep_out_of_git(root: &Path, plan: &Plan) -> Option<String> {
     let done = || -> Result<Vec<String>> {
         let destination = &plan.destination;
-        if git::top_level(root).is_none()
-            || destination.backend == "git"
-                && Git::at(root).branch().map_err(git::Failure::into_error)?.as_ref() == Some(&destination.branch)
-        {
+        if git::top_level(root).is_none() || destination.is_on_checked_out_branch(root)? {
             return Ok(Vec::new());
         }
         git::keep_out(root, &[project::place(root, &plan.memory_dir)?, project::place(root, &plan.history_dir)?])

@@ -1,4 +1,4 @@
-//! How a git process is started: nothing asks questions, nothing reaches the user's own programs, every run has a limit.
+//! How a git process is started: shielded from the environment and the user's own programs, asking nobody, with a time limit.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ impl Git {
 
     /// Adds configuration, each as `key=value`.
     #[must_use]
-    pub fn with_config(mut self, config: &[&str]) -> Git {
+    fn with_config(mut self, config: &[&str]) -> Git {
         self.config.extend(config.iter().map(|value| (*value).to_owned()));
         self
     }

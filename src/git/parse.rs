@@ -50,10 +50,10 @@ fn is_hexadecimal(text: &str) -> bool {
 }
 
 /// Fields of a commit, separated by a character that none of them can contain.
-pub const LOG_FORMAT: &str = "--format=%H%x1f%an%x1f%aI%x1f%s";
+pub(super) const LOG_FORMAT: &str = "--format=%H%x1f%an%x1f%aI%x1f%s";
 
 /// The answer of `git log -z` with `LOG_FORMAT`. A record that was cut off is left out.
-pub fn log(answer: &[u8]) -> Vec<Commit> {
+pub(super) fn log(answer: &[u8]) -> Vec<Commit> {
     fields(answer)
         .filter_map(|record| {
             let record = text(record);
@@ -65,7 +65,7 @@ pub fn log(answer: &[u8]) -> Vec<Commit> {
 }
 
 /// The answer of `git diff-tree -z --name-status`: a letter, then one path, or two for renames and copies.
-pub fn name_status(answer: &[u8]) -> Vec<Change> {
+pub(super) fn name_status(answer: &[u8]) -> Vec<Change> {
     let mut fields = fields(answer);
     let mut changes = Vec::new();
     while let Some(letter) = fields.next().and_then(|field| field.first().copied()) {
@@ -83,7 +83,7 @@ pub fn name_status(answer: &[u8]) -> Vec<Change> {
 }
 
 /// The answer of `git status --porcelain=v2 -z`.
-pub fn status(answer: &[u8]) -> Vec<Change> {
+pub(super) fn status(answer: &[u8]) -> Vec<Change> {
     let mut fields = fields(answer);
     let mut changes = Vec::new();
     while let Some(record) = fields.next() {
@@ -109,7 +109,7 @@ pub fn status(answer: &[u8]) -> Vec<Change> {
 }
 
 /// The answer of `git diff-tree -z --raw`: `:100644 100644 <old> <new> M\0path\0…`. Only regular files count.
-pub fn raw_differences(answer: &[u8]) -> Vec<Difference> {
+pub(super) fn raw_differences(answer: &[u8]) -> Vec<Difference> {
     let mut fields = answer.split(|byte| *byte == 0);
     let mut differences = Vec::new();
     while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
@@ -125,7 +125,7 @@ pub fn raw_differences(answer: &[u8]) -> Vec<Difference> {
 }
 
 /// The answer of `git ls-tree -r -z`: `100644 blob <id>\tpath\0…`. Each file counts as new.
-pub fn tree(answer: &[u8]) -> Vec<Difference> {
+pub(super) fn tree(answer: &[u8]) -> Vec<Difference> {
     let mut differences = Vec::new();
     for entry in answer.split(|byte| *byte == 0) {
         let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else { continue };

@@ -1,4 +1,4 @@
-//! Makes memory and history reach other machines, through the backend of the run.
+//! Makes memory and history reach other machines, through the backend that the run was recorded with.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub const KIND: Kind = Kind {
     preview,
     act,
     before_resume: super::leaves_nothing,
-    // A backend asks before it delivers, so asking once more beforehand would only cost time.
+    // A backend finds out by itself what is delivered already, so asking beforehand would only cost time.
     landed: super::never_asked,
     on_interrupt: super::always_rerun,
 };
@@ -27,7 +27,7 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
 
 fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
     let backend = publish::backend(&context.destination.backend)?;
-    Ok((backend.preview)(context.destination))
+    Ok(backend.preview(context.destination))
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
@@ -44,12 +44,12 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
     let delivery =
         Delivery::new(files, context.destination, run, context.brake, context.unreachable).with_message(message);
-    match (backend.publish)(&delivery) {
+    match backend.publish(&delivery) {
         Ok(delivered) => {
-            let told = delivered.notices.into_iter().chain(delivered.conflicts);
-            Ok(Outcome::new(told.fold(delivered.detail, |detail, more| format!("{detail}; {more}"))))
+            let remarks = delivered.notices.into_iter().chain(delivered.conflicts);
+            Ok(Outcome::new(remarks.fold(delivered.detail, |detail, more| format!("{detail}; {more}"))))
         }
-        // The Python tool says this much and no more; scripts may look for it.
+        // The Python tool reports a failure with these words, and scripts may look for them.
         Err(NotDelivered::Failed(error)) => Err(error.lead("backend.publish failed: ").into()),
         Err(NotDelivered::Stopped(stop)) => Err(Failure::Stopped(stop)),
     }

@@ -1,4 +1,4 @@
-//! The files as a commit on the branch, in an index of our own, and never with a secret in it.
+//! The files as a commit on the branch, made in an index of our own, and never with a secret in it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::base::fs;
 use crate::git::{FailureKind, Tip};
 use crate::guard::{acknowledge, secrets};
 
-/// Who commits where nobody is configured.
+/// The identity on commits of a user who has configured none.
 const NOBODY: [(&str, &str); 4] = [
     ("GIT_AUTHOR_NAME", "agent-handover"),
     ("GIT_AUTHOR_EMAIL", "agent-handover@localhost"),
@@ -17,18 +17,17 @@ const NOBODY: [(&str, &str); 4] = [
 ];
 
 impl Publisher<'_> {
-    /// Commits the files as they are. The answer is the commit that has them, new or not; `None` if somebody else moved
-    /// the branch meanwhile.
+    /// Commits the files as they are, as a merge if `theirs` is not below the tip. Returns the commit that has the files, new
+    /// or not. `None` if somebody else moved the branch meanwhile.
     pub(super) fn commit(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<Option<String>> {
         let theirs = match (tip, theirs) {
-            // What is below our tip already is no second parent.
+            // A commit that is already below the tip is not a second parent.
             (Some(tip), Some(theirs)) if self.git().is_ancestor(theirs, &tip.commit)? => None,
             (_, theirs) => theirs,
         };
         let tree = self.tree(tip, theirs)?;
         if let Some(tip) = tip.filter(|tip| tip.tree == tree && theirs.is_none()) {
-            tip.commit.clone_into(&mut self.ledger.synced);
-            return Ok(Some(tip.commit.clone()));
+            return Ok(Some(self.already_at(tip)));
         }
         let their_tree = theirs.map(|theirs| self.git().tree_of(theirs)).transpose()?;
         let is_behind = match (tip, theirs) {
@@ -41,30 +40,19 @@ impl Publisher<'_> {
             return Ok(self.move_branch(theirs, old)?.then(|| theirs.to_owned()));
         }
         let differences = self.git().differences(their_tree.as_deref().or(tip.map(|tip| tip.tree.as_str())), &tree)?;
-        // What every machine derives for itself is no news: two that were written in one second may stand in two orders.
+        // A change of files that every machine derives for itself is not worth a commit: two machines may order entries of
+        // the same second differently.
         if let Some(tip) = tip.filter(|_| theirs.is_none())
             && differences.iter().all(|difference| self.is_derived(&difference.path))
         {
-            tip.commit.clone_into(&mut self.ledger.synced);
-            return Ok(Some(tip.commit.clone()));
+            return Ok(Some(self.already_at(tip)));
         }
         let changed: Vec<(String, PathBuf)> =
             differences.into_iter().filter_map(|difference| Some((difference.new?, difference.path))).collect();
         self.refuse_secrets_in(&changed)?;
-        let mut parents: Vec<&str> = Vec::new();
-        parents.extend(old.filter(|_| !is_behind));
-        parents.extend(theirs);
-        let message =
-            format!("{}\n\nHandover-Run: {}\n", secrets::clean(self.delivery.message.trim()), self.delivery.run.id);
-        let sign = self.git().signs()?;
-        let commit = match self.git().commit_tree(&tree, &parents, &message, sign) {
-            Err(failure) if failure.kind == FailureKind::NoIdentity => {
-                let git = NOBODY.iter().fold(self.git(), |git, (name, value)| git.with_env(name, *value));
-                git.commit_tree(&tree, &parents, &message, sign)?
-            }
-            commit => commit?,
-        };
-        // What is below it was looked into when it was committed, or is on the remote.
+        let parents: Vec<&str> = old.filter(|_| !is_behind).into_iter().chain(theirs).collect();
+        let commit = self.write_commit(&tree, &parents)?;
+        // Commits below it were searched when they were made, or are on the remote already.
         let was_searched = old.is_none_or(|old| self.ledger.searched == old || self.ledger.delivered == old);
         if was_searched {
             commit.clone_into(&mut self.ledger.searched);
@@ -72,38 +60,51 @@ impl Publisher<'_> {
         Ok(self.move_branch(&commit, old)?.then_some(commit))
     }
 
-    /// The files as a tree: what is on the branch, with our paths as they are here.
-    pub(super) fn tree(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String> {
+    /// Records that the tip has the files as they are.
+    fn already_at(&mut self, tip: &Tip) -> String {
+        tip.commit.clone_into(&mut self.ledger.synced);
+        tip.commit.clone()
+    }
+
+    fn write_commit(&self, tree: &str, parents: &[&str]) -> Result<String> {
+        let message =
+            format!("{}\n\nHandover-Run: {}\n", secrets::clean(self.delivery.message.trim()), self.delivery.run.id);
+        let sign = self.git().signs()?;
+        match self.git().commit_tree(tree, parents, &message, sign) {
+            Err(failure) if failure.kind == FailureKind::NoIdentity => {
+                let git = NOBODY.iter().fold(self.git(), |git, (name, value)| git.with_env(name, *value));
+                Ok(git.commit_tree(tree, parents, &message, sign)?)
+            }
+            commit => Ok(commit?),
+        }
+    }
+
+    /// Moves the branch here to a commit that has the files as they are. `false` if somebody else moved it meanwhile.
+    pub(super) fn move_branch(&mut self, commit: &str, from: Option<&str>) -> Result<bool> {
+        let name = self.branch_ref();
+        let moved = self.unless_locked(|publisher| Ok(publisher.git().move_ref(&name, commit, from)?))?;
+        if moved {
+            commit.clone_into(&mut self.ledger.synced);
+            let there = self.paths.iter().filter(|path| self.top.join(path).symlink_metadata().is_ok());
+            self.ledger.published = there.cloned().collect();
+            // From here on the files and the branch agree. A process that is killed before this is written only compares
+            // them again.
+            self.ledger.write(self.delivery.files.state)?;
+        }
+        Ok(moved)
+    }
+
+    /// The files as a tree: the files of the branch, with our paths as they are here.
+    fn tree(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String> {
         let index = self.delivery.files.state.join("publish.index");
         if theirs.is_some() && !self.ledger.indexed.is_empty() {
-            // Who is killed in a merge leaves an index of it, which must not be taken for that of the branch.
+            // A process that is killed in a merge leaves an index of the merge, which must not count as that of the branch.
             self.ledger.indexed.clear();
             self.ledger.write(self.delivery.files.state)?;
         }
-        let build = |publisher: &Publisher<'_>| -> Result<String> {
-            match (tip, theirs) {
-                // Our own index of last time knows what has not changed since.
-                (Some(tip), None) if publisher.ledger.indexed == tip.tree && index.exists() => {}
-                (Some(tip), None) => publisher.git().read_tree(&tip.tree)?,
-                (None, Some(theirs)) => publisher.git().read_tree(theirs)?,
-                (None, None) => publisher.git().read_tree(&empty_tree(&publisher.common_dir))?,
-                (Some(tip), Some(theirs)) => {
-                    if index.exists() {
-                        fs::remove_file(&index)?;
-                    }
-                    let base = publisher.git().merge_base(&tip.commit, theirs)?;
-                    let base = base.unwrap_or_else(|| empty_tree(&publisher.common_dir));
-                    publisher.git().read_merge(&base, &tip.commit, theirs)?;
-                }
-            }
-            let pathspecs = publisher.pathspecs();
-            if !pathspecs.is_empty() {
-                publisher.git().add(&pathspecs)?;
-            }
-            Ok(publisher.git().write_tree()?)
-        };
+        let build = |publisher: &Publisher<'_>| publisher.build_tree(&index, tip, theirs);
         let tree = self.unless_locked(|publisher| build(publisher)).or_else(|halted| {
-            // A damaged index of ours is made anew; anything else fails the same way again.
+            // If our index is damaged, a new one helps. Any other failure repeats itself.
             if index.exists() && !halted.is(FailureKind::Locked) {
                 fs::remove_file(&index)?;
                 self.ledger.indexed.clear();
@@ -115,7 +116,30 @@ impl Publisher<'_> {
         Ok(tree)
     }
 
-    /// What is on disk of our paths, and never the state directory or what a killed writer left.
+    fn build_tree(&self, index: &Path, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String> {
+        match (tip, theirs) {
+            // Our own index of last time knows which files have not changed since.
+            (Some(tip), None) if self.ledger.indexed == tip.tree && index.exists() => {}
+            (Some(tip), None) => self.git().read_tree(&tip.tree)?,
+            (None, Some(theirs)) => self.git().read_tree(theirs)?,
+            (None, None) => self.git().read_tree(&empty_tree(&self.common_dir))?,
+            (Some(tip), Some(theirs)) => {
+                if index.exists() {
+                    fs::remove_file(index)?;
+                }
+                let base = self.git().merge_base(&tip.commit, theirs)?;
+                let base = base.unwrap_or_else(|| empty_tree(&self.common_dir));
+                self.git().read_merge(&base, &tip.commit, theirs)?;
+            }
+        }
+        let pathspecs = self.pathspecs();
+        if !pathspecs.is_empty() {
+            self.git().add(&pathspecs)?;
+        }
+        Ok(self.git().write_tree()?)
+    }
+
+    /// Pathspecs for those of our paths that exist, without the state directory and the temporaries of killed writers.
     pub(super) fn pathspecs(&self) -> Vec<PathBuf> {
         let magic = |magic: &str, path: &Path| {
             let mut spec = std::ffi::OsString::from(magic);
@@ -137,7 +161,7 @@ impl Publisher<'_> {
         specs
     }
 
-    /// Looks into every file that a push would send away, unless each was looked into when it was committed.
+    /// Searches every file that a push would send for secrets, unless each was searched when it was committed.
     pub(super) fn refuse_secrets_in_push(&mut self, commit: &str, there: Option<&str>) -> Result<()> {
         if self.ledger.searched == commit {
             return Ok(());
@@ -149,7 +173,8 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    pub(super) fn refuse_secrets_in(&self, files: &[(String, PathBuf)]) -> Result<()> {
+    /// Fails if one of these files, given by object id and path, holds a secret.
+    fn refuse_secrets_in(&self, files: &[(String, PathBuf)]) -> Result<()> {
         let ids: Vec<&str> = files.iter().map(|(id, _)| id.as_str()).collect();
         let mut leaks = Vec::new();
         for ((_, path), content) in files.iter().zip(self.git().blobs(&ids)?) {

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     fn destination() -> Destination {
-        Destination { branch: "b".to_owned(), remote: "origin".to_owned(), ..Destination::null() }
+        Destination { branch: "b".to_owned(), remote: "origin".to_owned(), ..Destination::nowhere() }
     }
 
     fn explain_words(said: &str) -> Error {

@@ -1,5 +1,5 @@
-//! What is known about the branch between two deliveries. It lies in the state directory, so each work tree has its own,
-//! and losing it costs nothing but a comparison: then everything on the branch counts as new.
+//! What is known about the branch between two deliveries. The ledger is in the state directory, so each work tree has its
+//! own. Losing it costs only a comparison: then everything on the branch counts as new.
 
 use std::path::{Path, PathBuf};
 
@@ -8,28 +8,29 @@ use serde::{Deserialize, Serialize};
 use crate::base::fs;
 use crate::error::{Error, Result};
 
+/// The state of one branch on one remote, as the last delivery left it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ledger {
     pub branch: String,
     pub remote: String,
-    /// The commit that the files here last were.
+    /// The commit whose files were last equal to the files here.
     pub synced: String,
     /// The commit that the remote was last seen to have.
     pub delivered: String,
     /// The commit up to which every file was searched for secrets.
     pub searched: String,
-    /// That commit is on a branch without code.
+    /// `synced` is on a branch without code.
     pub is_own: bool,
-    /// The directories that were there then, relative to the top.
+    /// The published directories that existed at `synced`, relative to the top of the work tree.
     pub published: Vec<PathBuf>,
-    /// The tree that our own index last was.
+    /// The tree that our own index last held.
     pub indexed: String,
-    /// Two truths for one thing, met at the last delivery.
+    /// Contradictions between two machines that the last delivery met.
     pub conflicts: Vec<String>,
-    /// What is still to be delivered and why it was not; empty if nothing is.
+    /// Why a delivery is still due. Empty if none is.
     pub due: String,
-    /// What is delivered when the user next pushes; empty if nothing is.
+    /// The commit that waits for the user's next push, as a sentence. Empty if none does.
     pub travels: String,
 }
 
@@ -38,14 +39,14 @@ fn path(state: &Path) -> PathBuf {
 }
 
 impl Ledger {
-    /// As it was left; a damaged one is as good as none.
+    /// The ledger as the last delivery left it. A damaged one counts as none.
     pub fn read(state: &Path) -> Ledger {
         let bytes = fs::read_if_exists(&path(state)).ok().flatten().unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// That of this branch, or a new one.
-    pub fn of(state: &Path, branch: &str, remote: &str) -> Ledger {
+    /// The ledger of this branch, or a new one.
+    pub(super) fn of(state: &Path, branch: &str, remote: &str) -> Ledger {
         let ledger = Ledger::read(state);
         if ledger.branch == branch && ledger.remote == remote {
             return ledger;
@@ -53,7 +54,8 @@ impl Ledger {
         Ledger { branch: branch.to_owned(), remote: remote.to_owned(), ..Ledger::default() }
     }
 
-    pub fn write(&self, state: &Path) -> Result<()> {
+    /// Writes the ledger, if it changed.
+    pub(super) fn write(&self, state: &Path) -> Result<()> {
         if Ledger::read(state) == *self {
             return Ok(());
         }

@@ -1,7 +1,7 @@
-//! What other machines committed, taken into the files here.
+//! What other machines committed, merged into the files here.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::failure::Result;
@@ -12,10 +12,20 @@ use crate::git::Difference;
 use crate::history::{self, History};
 use crate::memory::{Author, Memory};
 
+/// Files of another machine, sorted by who merges them. Paths are relative to the directory of each.
+struct Incoming {
+    memory_place: PathBuf,
+    memory: Vec<Theirs>,
+    history_place: PathBuf,
+    history: Vec<Theirs>,
+    /// Other published files, relative to the top of the work tree.
+    others: Vec<Theirs>,
+}
+
 impl Publisher<'_> {
-    /// Brings back what was swept away as a whole, before anything is written in its place: who looks at the branch with
-    /// `git checkout` loses the directories on the way back.
-    pub fn restore(&mut self) -> Result<bool> {
+    /// Brings back directories that vanished as a whole, before anything is written in their place: a user who looks at the
+    /// branch with `git checkout` loses them on the way back.
+    pub(super) fn restore(&mut self) -> Result<bool> {
         if !self.is_swept_away() || self.ledger.synced.is_empty() || !self.ledger.is_own {
             return Ok(false);
         }
@@ -23,22 +33,21 @@ impl Publisher<'_> {
         Ok(true)
     }
 
-    /// Whether a path is one of those that are made of the archives.
+    /// Whether a path is one of the files that history derives from the archives.
     pub(super) fn is_derived(&self, path: &Path) -> bool {
-        let history =
-            fs::resolve(self.delivery.files.history).unwrap_or_else(|_| self.delivery.files.history.to_path_buf());
+        let history = resolve(self.delivery.files.history);
         let below = self.top.join(path);
         below.strip_prefix(history).is_ok_and(|below| history::DERIVED.iter().any(|name| below == Path::new(name)))
     }
 
-    /// Whether something that was published is gone as a whole.
-    pub(super) fn is_swept_away(&self) -> bool {
+    /// Whether a published directory is gone as a whole.
+    fn is_swept_away(&self) -> bool {
         self.ledger.published.iter().any(|path| self.top.join(path).symlink_metadata().is_err())
     }
 
-    /// Takes what a commit has into the files here.
+    /// Merges the files of a commit into the files here.
     pub(super) fn absorb(&mut self, commit: &str) -> Result<()> {
-        // A directory that is gone as a whole was not emptied on purpose.
+        // Nobody emptied a directory on purpose that is gone as a whole, so nothing counts as deleted here.
         let base = match self.ledger.synced.as_str() {
             "" => None,
             _ if self.is_swept_away() => None,
@@ -47,14 +56,20 @@ impl Publisher<'_> {
         self.absorb_since(commit, base)
     }
 
-    /// The same, with what the files here once had in common with it.
+    /// Like `absorb`, with the commit that both sides have in common. Without one nothing is removed here.
     pub(super) fn absorb_since(&mut self, commit: &str, base: Option<String>) -> Result<()> {
-        let differences = self.git().differences(base.as_deref(), commit)?;
-        let published: Vec<&Difference> =
-            differences.iter().filter(|difference| self.is_published(&difference.path)).collect();
-        // A directory of theirs where a file of ours is, or the other way round, is nothing to merge.
-        let directories: HashSet<&Path> = published.iter().flat_map(|found| found.path.ancestors().skip(1)).collect();
-        // Asked once for each directory, however many files are in it.
+        let mut differences = self.git().differences(base.as_deref(), commit)?;
+        differences.retain(|difference| self.is_published(&difference.path));
+        let (differences, clashes) = self.split_off_clashes(&differences);
+        self.conflicts.extend(clashes);
+        let incoming = self.read_incoming(&differences)?;
+        self.merge_incoming(commit, incoming)
+    }
+
+    /// Separates what can be merged from conflicts between a file on one side and a directory on the other.
+    fn split_off_clashes<'d>(&self, differences: &'d [Difference]) -> (Vec<&'d Difference>, Vec<String>) {
+        let directories: HashSet<&Path> = differences.iter().flat_map(|found| found.path.ancestors().skip(1)).collect();
+        // Each directory is looked at once, however many files are in it.
         let blocked: HashSet<&Path> = directories
             .iter()
             .copied()
@@ -65,31 +80,43 @@ impl Publisher<'_> {
                 && !directories.contains(found.path.as_path())
                 && !found.path.ancestors().skip(1).any(|above| blocked.contains(above))
         };
-        let (inside, odd): (Vec<&Difference>, Vec<&Difference>) = published.iter().partition(|found| fits(found));
-        for odd in odd {
-            let path = odd.path.display();
-            self.conflicts
-                .push(format!("`{path}` is a file on one machine and a directory on another; it stays as it is"));
-        }
+        let (fitting, clashing): (Vec<&Difference>, Vec<&Difference>) = differences.iter().partition(fits);
+        let conflict = |clash: &Difference| {
+            let path = clash.path.display();
+            format!("`{path}` is a file on one machine and a directory on another; it stays as it is")
+        };
+        (fitting, clashing.into_iter().map(conflict).collect())
+    }
+
+    /// Reads both sides of each difference, in one git process.
+    fn read_incoming(&self, differences: &[&Difference]) -> Result<Incoming> {
         let ids: Vec<&str> =
-            inside.iter().flat_map(|found| [&found.old, &found.new]).flatten().map(String::as_str).collect();
+            differences.iter().flat_map(|found| [&found.old, &found.new]).flatten().map(String::as_str).collect();
         let mut blobs = self.git().blobs(&ids)?.into_iter();
-        let (mut memory, mut history, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        let real = |path: &Path| fs::resolve(path).unwrap_or_else(|_| path.to_path_buf());
-        let (memory_place, history_place) = (real(self.delivery.files.memory), real(self.delivery.files.history));
-        for difference in inside {
+        let mut incoming = Incoming {
+            memory_place: resolve(self.delivery.files.memory),
+            memory: Vec::new(),
+            history_place: resolve(self.delivery.files.history),
+            history: Vec::new(),
+            others: Vec::new(),
+        };
+        for difference in differences {
             let mut blob = |id: &Option<String>| id.as_ref().and_then(|_| blobs.next().flatten());
             let (base, now) = (blob(&difference.old), blob(&difference.new));
             let path = self.top.join(&difference.path);
             let theirs = |path: &Path| Theirs { path: path.to_path_buf(), base, now };
-            if let Ok(below) = path.strip_prefix(&memory_place) {
-                memory.push(theirs(below));
-            } else if let Ok(below) = path.strip_prefix(&history_place) {
-                history.push(theirs(below));
+            if let Ok(below) = path.strip_prefix(&incoming.memory_place) {
+                incoming.memory.push(theirs(below));
+            } else if let Ok(below) = path.strip_prefix(&incoming.history_place) {
+                incoming.history.push(theirs(below));
             } else {
-                others.push(theirs(&difference.path));
+                incoming.others.push(theirs(&difference.path));
             }
         }
+        Ok(incoming)
+    }
+
+    fn merge_incoming(&mut self, commit: &str, incoming: Incoming) -> Result<()> {
         let delivery = self.delivery;
         let author = Author {
             run: delivery.run.id,
@@ -101,38 +128,42 @@ impl Publisher<'_> {
             is_late: false,
         };
         self.stop_if_pressed()?;
-        let their_time = self.time_of_state(commit, &memory, &memory_place)?;
-        let brake = delivery.brake;
-        self.conflicts.extend(Memory::at(memory_place).absorb(
+        let their_time = self.time_of_state(commit, &incoming)?;
+        let memory = Memory::at(incoming.memory_place);
+        self.conflicts.extend(memory.absorb(
             &author,
             delivery.files.categories,
-            &memory,
+            &incoming.memory,
             their_time,
-            brake,
+            delivery.brake,
         )?);
         self.stop_if_pressed()?;
-        self.conflicts.extend(History::at(history_place).absorb(&history, brake)?);
-        for theirs in &others {
+        self.conflicts.extend(History::at(incoming.history_place).absorb(&incoming.history, delivery.brake)?);
+        for theirs in &incoming.others {
             self.stop_if_pressed()?;
             self.conflicts.extend(three_way::take_over(&self.top, theirs)?);
         }
         Ok(())
     }
 
-    /// When they last wrote their current state, asked only if there is one.
-    pub(super) fn time_of_state(&self, commit: &str, memory: &[Theirs], place: &Path) -> Result<Option<SystemTime>> {
+    /// When the other machine last wrote its current state. git is asked only if the state is among the incoming files.
+    fn time_of_state(&self, commit: &str, incoming: &Incoming) -> Result<Option<SystemTime>> {
         let state = Path::new("layer2/current-state.md");
-        let Ok(place) = place.strip_prefix(&self.top) else { return Ok(None) };
-        if memory.iter().all(|theirs| theirs.path != state) {
+        let Ok(place) = incoming.memory_place.strip_prefix(&self.top) else { return Ok(None) };
+        if incoming.memory.iter().all(|theirs| theirs.path != state) {
             return Ok(None);
         }
         Ok(self.git().time_of(commit, &place.join(state))?)
     }
 
-    /// Whether a path of a tree is one of ours: inside, and nothing that could lead out.
-    pub(super) fn is_published(&self, path: &Path) -> bool {
+    /// Whether a path of a tree is inside one of our paths and cannot lead out of it.
+    fn is_published(&self, path: &Path) -> bool {
         let is_plain = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
         let is_git = path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
         is_plain && !is_git && self.paths.iter().any(|ours| path.starts_with(ours))
     }
+}
+
+fn resolve(path: &Path) -> PathBuf {
+    fs::resolve(path).unwrap_or_else(|_| path.to_path_buf())
 }

@@ -1,49 +1,30 @@
 //! Publishing through git, without touching the user's index, HEAD, work tree or hooks.
 //!
-//! The files here become a tree in an index of our own, a commit on the branch, and a push that counts only once the
-//! remote was asked. A branch that holds nothing but our files is shared by many machines: what they wrote is taken into
-//! the files here, by item, before ours goes on top.
+//! The files here become a tree in an index of our own, a commit on the branch, and a push that counts only once the remote
+//! confirms it. Many machines share a branch that holds nothing but our files: what they wrote is merged into the files here,
+//! item by item, before our commit goes on top.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `backend` | the backend: its destination, and which of the verbs below it runs |
+//! | `publisher` | one delivery at work: its repository, its git, and what it records at the end |
+//! | `own_branch` | publish and pull for a branch that holds nothing but our files |
+//! | `shared_branch` | publish for a branch with the user's code on it |
+//! | `commit` | the files as a commit, never with a secret in it |
+//! | `merge` | what other machines committed, merged into the files here |
+//! | `remote` | what is asked of the remote and sent to it |
+//! | `ledger` | what is known about the branch between two deliveries |
+//! | `failure` | failures in words for a person |
 
+mod backend;
 mod commit;
 mod failure;
 mod ledger;
 mod merge;
 mod own_branch;
 mod publisher;
+mod remote;
 mod shared_branch;
 
+pub(super) use backend::GitBackend;
 pub use ledger::Ledger;
-
-use super::{Backend, Delivered, Delivery, Destination, NotDelivered};
-use failure::Halted;
-use publisher::Publisher;
-
-pub const BACKEND: Backend = Backend { name: "git", publish, preview };
-
-fn publish(delivery: &Delivery<'_>) -> Result<Delivered, NotDelivered> {
-    let mut publisher = Publisher::open(delivery).map_err(Halted::unexplained)?;
-    let done = publisher.publish();
-    publisher.close(done, delivery.destination.push)
-}
-
-/// Brings back from the branch what was swept away here as a whole. Whether there was anything.
-pub fn restore(delivery: &Delivery<'_>) -> Result<bool, NotDelivered> {
-    Publisher::open(delivery).and_then(|mut publisher| publisher.restore()).map_err(Halted::unexplained)
-}
-
-/// Takes in what the remote has, and delivers nothing.
-pub fn pull(delivery: &Delivery<'_>) -> Result<Delivered, NotDelivered> {
-    let mut publisher = Publisher::open(delivery).map_err(Halted::unexplained)?;
-    let done = publisher.pull();
-    publisher.close(done, false)
-}
-
-fn preview(destination: &Destination) -> String {
-    let Destination { branch, remote, .. } = destination;
-    let paths = destination.paths.join(" and ");
-    if destination.push {
-        format!("commit {paths} on the branch `{branch}` and push it to {remote}")
-    } else {
-        format!("commit {paths} on the branch `{branch}`")
-    }
-}

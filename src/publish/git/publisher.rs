@@ -1,10 +1,10 @@
-//! One delivery at work: where it happens, with which git, and whose branch it is.
+//! One delivery at work: its repository, its git, the kind of its branch, and what it records at the end.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::failure::{Halted, Result, explain};
+use super::failure::{Halted, Result};
 use super::ledger::Ledger;
 use crate::base::{env, fs, process, text};
 use crate::error::{self, Error};
@@ -12,35 +12,38 @@ use crate::git::{self, FailureKind, Git, Tip};
 use crate::project;
 use crate::publish::{Delivered, Delivery, NotDelivered};
 
-/// How long a lock of another git process is waited for.
+/// How long a delivery waits for a lock of another git process.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub struct Publisher<'a> {
+/// A delivery at work in one repository.
+pub(super) struct Publisher<'a> {
     pub(super) delivery: &'a Delivery<'a>,
     /// The top of the work tree, without symlinks.
     pub(super) top: PathBuf,
-    /// Its own git directory, and the one that all work trees share.
+    /// The git directory of this work tree.
     pub(super) git_dir: PathBuf,
+    /// The git directory that all work trees of the repository share.
     pub(super) common_dir: PathBuf,
     pub(super) git: Git,
-    /// What is published, relative to the top.
+    /// The published directories, relative to the top.
     pub(super) paths: Vec<PathBuf>,
     pub(super) ledger: Ledger,
-    pub(super) deadline: Instant,
+    deadline: Instant,
     pub(super) notices: Vec<String>,
     pub(super) conflicts: Vec<String>,
 }
 
-/// Whose branch it is.
+/// What else is on the branch.
 pub(super) enum BranchKind {
-    /// Nothing but our files is on it.
+    /// The branch holds nothing but our files.
     Own,
-    /// The code is on it, too.
+    /// The branch holds the user's code, too.
     Shared { is_checked_out: bool },
 }
 
 impl<'a> Publisher<'a> {
-    pub fn open(delivery: &'a Delivery<'a>) -> Result<Publisher<'a>> {
+    /// Finds the repository and prepares git. Starts no process.
+    pub(super) fn open(delivery: &'a Delivery<'a>) -> Result<Publisher<'a>> {
         let destination = delivery.destination;
         let repository = project::place(delivery.files.root, &destination.repo_dir)?;
         let not_one = || {
@@ -78,11 +81,12 @@ impl<'a> Publisher<'a> {
         })
     }
 
-    /// Whatever became of it is noted, and a failure is said so that a person can act on it.
-    pub fn close(mut self, done: Result<String>, delivers: bool) -> Result<Delivered, NotDelivered> {
+    /// Records how the delivery ended, and puts a failure into words for a person. `settles_due` says that a success leaves
+    /// no delivery due.
+    pub(super) fn finish(mut self, done: Result<String>, settles_due: bool) -> Result<Delivered, NotDelivered> {
         let done = match (done, self.delivery.brake.pressed()) {
             (Ok(detail), _) => Ok(detail),
-            // A process that was ended by the brake did not fail.
+            // A git that the brake ended did not fail.
             (Err(_), Some(stop)) => Err(NotDelivered::Stopped(stop)),
             (Err(halted), None) => {
                 if let Halted::Git(failure) = &halted {
@@ -92,8 +96,7 @@ impl<'a> Publisher<'a> {
             }
         };
         match &done {
-            // Who pulls, or does not push, leaves due what was due.
-            Ok(_) if delivers => self.ledger.due.clear(),
+            Ok(_) if settles_due => self.ledger.due.clear(),
             Ok(_) => {}
             Err(NotDelivered::Failed(error)) => self.ledger.due = text::one_line(error.message(), 200),
             Err(NotDelivered::Stopped(stop)) => self.ledger.due = stop.error().one_line(),
@@ -106,17 +109,14 @@ impl<'a> Publisher<'a> {
         Ok(Delivered { detail, notices: self.notices, conflicts: self.conflicts })
     }
 
-    /// git for what happens here, which no slow remote may cut short: a git that is ended leaves locks behind.
+    /// git for what happens in this repository. A slow remote must not cut it short, because a git that is ended leaves
+    /// locks behind.
     pub(super) fn git(&self) -> Git {
-        self.git.clone().within(self.left().max(PATIENCE))
+        self.git.clone().within(self.time_left().max(PATIENCE))
     }
 
-    /// git for what happens elsewhere, with what is left of the time.
-    pub(super) fn remote_git(&self) -> Git {
-        self.git.clone().within(self.left())
-    }
-
-    pub(super) fn left(&self) -> Duration {
+    /// The time until the deadline, never zero.
+    pub(super) fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
     }
 
@@ -132,32 +132,13 @@ impl<'a> Publisher<'a> {
         format!("refs/heads/{}", self.branch())
     }
 
-    /// Where what was fetched is kept, away from the user's own refs.
-    pub(super) fn fetched_ref(&self) -> String {
-        // A remote may be given as an address.
-        format!("refs/agent-handover/{}/{}", text::digest(self.remote().as_bytes(), 4), self.branch())
-    }
-
+    /// Fails if the brake is pressed.
     pub(super) fn stop_if_pressed(&self) -> Result<()> {
         self.delivery.brake.pressed().map_or(Ok(()), |stop| Err(Halted::Stopped(stop)))
     }
 
-    pub(super) fn remember_if_unreachable(&self, failure: &git::Failure) {
-        if matches!(failure.kind, FailureKind::TimedOut | FailureKind::Unreachable) {
-            let destination = self.delivery.destination;
-            let error = explain(failure.clone(), destination);
-            self.delivery.unreachable.add(&self.top, self.remote(), destination.timeout_ms, error.message());
-        }
-    }
-
-    pub(super) fn check_remote_alive(&self) -> Result<()> {
-        let timeout_ms = self.delivery.destination.timeout_ms;
-        self.delivery.unreachable.message(&self.top, self.remote(), timeout_ms).map_or(Ok(()), |message| {
-            Err(Error::failed(message).hint("`agent-handover push`, or the next handover, delivers it").into())
-        })
-    }
-
-    pub fn publish(&mut self) -> Result<String> {
+    /// Commits the files and pushes the commit, if the destination says so.
+    pub(super) fn publish(&mut self) -> Result<String> {
         let tip = self.git().tip(self.branch())?;
         match self.branch_kind(tip.as_ref())? {
             BranchKind::Own => self.publish_own(tip),
@@ -165,6 +146,7 @@ impl<'a> Publisher<'a> {
         }
     }
 
+    /// What else is on the branch. Fails if another work tree has checked it out.
     pub(super) fn branch_kind(&mut self, tip: Option<&Tip>) -> Result<BranchKind> {
         let is_checked_out = match tip {
             Some(tip) => tip.checked_out.as_ref().is_some_and(|place| is_same(place, &self.top)),
@@ -183,7 +165,7 @@ impl<'a> Publisher<'a> {
             .hint("switch to another branch there, then `agent-handover push`")
             .into());
         }
-        // Never remembered for another commit than the one we made: a branch may be renamed or moved.
+        // The ledger's answer counts only for the commit that we made: a branch may be renamed or moved.
         let is_own = match tip {
             Some(tip) if tip.commit == self.ledger.synced && self.ledger.is_own => true,
             Some(tip) => self.is_without_code(&tip.commit)?,
@@ -193,20 +175,20 @@ impl<'a> Publisher<'a> {
         Ok(if is_own { BranchKind::Own } else { BranchKind::Shared { is_checked_out } })
     }
 
-    /// Whether a commit has nothing to do with the code: a handover began its history, or only our files are in it.
+    /// Whether a commit is not one of the user's code: a handover began its history, or it holds only our files.
     pub(super) fn is_without_code(&self, commit: &str) -> Result<bool> {
         let is_ours = |path: &PathBuf| self.paths.iter().any(|ours| path.starts_with(ours));
         Ok(self.git().is_begun_by_us(commit)? || self.git().paths_of(commit)?.iter().all(is_ours))
     }
 
-    /// Waits for a lock of another git process, for a while.
+    /// Repeats `act` while another git process holds a lock, for a while.
     pub(super) fn unless_locked<T>(&mut self, act: impl Fn(&Publisher<'_>) -> Result<T>) -> Result<T> {
         let start = Instant::now();
         loop {
             match act(self) {
                 Err(halted)
                     if halted.is(FailureKind::Locked)
-                        && start.elapsed() < PATIENCE.min(self.left())
+                        && start.elapsed() < PATIENCE.min(self.time_left())
                         && self.delivery.brake.pressed().is_none() =>
                 {
                     std::thread::sleep(Duration::from_millis(50));
@@ -217,8 +199,8 @@ impl<'a> Publisher<'a> {
     }
 }
 
-/// Nobody but us uses this index, and we hold the lock of the project: a lock of git's beside it was left by a git that was
-/// killed, or is held by one whose parent was.
+/// Removes git's lock beside our index. Nobody else uses this index, and this process holds the lock of the project. So
+/// the lock was left by a git that was killed, or is held by one whose parent was killed.
 fn remove_stale_index_lock(index: &Path, marks: &[(&str, &str)]) -> error::Result<()> {
     let lock = index.with_extension("index.lock");
     if lock.symlink_metadata().is_err() {
@@ -228,7 +210,7 @@ fn remove_stale_index_lock(index: &Path, marks: &[(&str, &str)]) -> error::Resul
     if lock.symlink_metadata().is_ok() { fs::remove_file(&lock) } else { Ok(()) }
 }
 
-/// The tree without files, which git knows without having it.
+/// The id of the tree without files, which git knows without storing it.
 pub(super) fn empty_tree(common_dir: &Path) -> String {
     let config = std::fs::read_to_string(common_dir.join("config")).unwrap_or_default().to_lowercase();
     let is_sha256 = config.lines().any(|line| line.contains("objectformat") && line.contains("sha256"));
@@ -243,11 +225,12 @@ fn is_same(one: &Path, other: &Path) -> bool {
     one == other || fs::resolve(one).is_ok_and(|one| one == other)
 }
 
+/// A commit as a person reads it.
 pub(super) fn short(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }
 
-/// What is published, relative to the top of the work tree: inside it, and not all of it.
+/// The published directories, relative to the top of the work tree. Each must be inside it, and none may be all of it.
 fn published_paths(delivery: &Delivery<'_>, repository: &Path, top: &Path) -> error::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for path in &delivery.destination.paths {

@@ -1,0 +1,81 @@
+//! The git backend: its destination, and the verbs it runs.
+
+use std::path::Path;
+
+use super::failure::Halted;
+use super::publisher::Publisher;
+use crate::config::Config;
+use crate::error;
+use crate::git::{self, Git};
+use crate::publish::{Backend, Delivered, Delivery, Destination, NotDelivered};
+
+/// How long a delivery may take where the config does not say.
+const TIMEOUT_MS: u64 = 60_000;
+
+pub(in crate::publish) struct GitBackend;
+
+impl Backend for GitBackend {
+    fn name(&self) -> &'static str {
+        "git"
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn destination(&self, config: &Config) -> Destination {
+        let is_python = config.is_python();
+        let backend = config.backend.as_ref();
+        let or = |value: Option<&String>, default: &str| value.cloned().unwrap_or_else(|| default.to_owned());
+        Destination {
+            backend: self.name().to_owned(),
+            branch: or(backend.and_then(|b| b.branch.as_ref()), if is_python { "main" } else { "agent-handover" }),
+            remote: or(backend.and_then(|b| b.remote.as_ref()), "origin"),
+            push: backend.is_none_or(|b| b.push),
+            repo_dir: or(backend.and_then(|b| b.repo_dir.as_ref()), "."),
+            paths: backend.and_then(|b| b.paths.clone()).filter(|paths| !paths.is_empty()).unwrap_or_else(|| {
+                let both = [config.memory_dir.clone(), config.history_dir.clone()];
+                // The Python tool knows only the first.
+                both.into_iter().take(if is_python { 1 } else { 2 }).collect()
+            }),
+            message: or(
+                backend.and_then(|b| b.message.as_ref()),
+                if is_python { "handover: {{ tag }} session" } else { "handover: {{ tag }} {{ date }}" },
+            ),
+            timeout_ms: backend.map_or(TIMEOUT_MS, |b| u64::try_from(b.timeout.as_millis()).unwrap_or(u64::MAX)),
+        }
+    }
+
+    fn preview(&self, destination: &Destination) -> String {
+        let Destination { branch, remote, .. } = destination;
+        let paths = destination.paths.join(" and ");
+        if destination.push {
+            format!("commit {paths} on the branch `{branch}` and push it to {remote}")
+        } else {
+            format!("commit {paths} on the branch `{branch}`")
+        }
+    }
+
+    fn publish(&self, delivery: &Delivery<'_>) -> Result<Delivered, NotDelivered> {
+        let mut publisher = Publisher::open(delivery).map_err(Halted::unexplained)?;
+        let done = publisher.publish();
+        // A commit that is not pushed leaves due what was due.
+        publisher.finish(done, delivery.destination.push)
+    }
+
+    fn pull(&self, delivery: &Delivery<'_>) -> Result<Delivered, NotDelivered> {
+        let mut publisher = Publisher::open(delivery).map_err(Halted::unexplained)?;
+        let done = publisher.pull();
+        // A pull delivers nothing, so it leaves due what was due.
+        publisher.finish(done, false)
+    }
+
+    fn restore(&self, delivery: &Delivery<'_>) -> Result<bool, NotDelivered> {
+        Publisher::open(delivery).and_then(|mut publisher| publisher.restore()).map_err(Halted::unexplained)
+    }
+
+    fn is_on_checked_out_branch(&self, root: &Path, destination: &Destination) -> error::Result<bool> {
+        let branch = Git::at(root).branch().map_err(git::Failure::into_error)?;
+        Ok(branch.as_ref() == Some(&destination.branch))
+    }
+}

@@ -1,0 +1,152 @@
+//! What is asked of the remote and sent to it.
+
+use std::time::{Duration, Instant};
+
+use super::failure::{Halted, Result, explain};
+use super::publisher::Publisher;
+use crate::base::text;
+use crate::error::Error;
+use crate::git::{self, FailureKind, Git};
+
+/// How a push ended that may be tried again.
+pub(super) enum Pushed {
+    /// The remote confirmed that it has the commit.
+    Arrived,
+    /// The commit is not on the branch there, and another round may get it there.
+    NotYet(Halted),
+}
+
+impl Publisher<'_> {
+    /// git for what happens on the remote, limited to the time that is left.
+    pub(super) fn remote_git(&self) -> Git {
+        self.git.clone().within(self.time_left())
+    }
+
+    /// The ref for what is fetched, away from the user's own.
+    fn fetched_ref(&self) -> String {
+        // A remote may be an address, which cannot be part of a ref's name.
+        format!("refs/agent-handover/{}/{}", text::digest(self.remote().as_bytes(), 4), self.branch())
+    }
+
+    /// Fetches the branch and returns its commit. `None` if the remote does not have the branch.
+    pub(super) fn fetch_branch(&self) -> git::Result<Option<String>> {
+        self.remote_git().fetch(self.remote(), self.branch(), &self.fetched_ref())
+    }
+
+    /// Fetches our own branch. Refuses code on it, and notes for the user what somebody did to it.
+    pub(super) fn fetch_own(&mut self) -> Result<Option<String>> {
+        let found = self.fetch_branch()?;
+        if let Some(found) = &found
+            && !self.is_without_code(found)?
+        {
+            let message = format!("`{}` on {} holds more than memory now", self.branch(), self.remote());
+            return Err(Error::failed(message).hint("name another branch under `[backend]`").into());
+        }
+        let delivered = self.ledger.delivered.clone();
+        if !delivered.is_empty() {
+            match &found {
+                None => self.notices.push(format!(
+                    "{} had lost the branch `{}`; the files here are as they were",
+                    self.remote(),
+                    self.branch()
+                )),
+                Some(found) if !self.git().is_ancestor(&delivered, found)? => self.notices.push(format!(
+                    "`{}` on {} was moved by force; the files here have kept what they had",
+                    self.branch(),
+                    self.remote()
+                )),
+                Some(_) => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// Pushes a commit to our own branch and asks whether it arrived. `theirs` is what the remote is known to have.
+    pub(super) fn push_own(&mut self, commit: &str, theirs: Option<&str>) -> Result<Pushed> {
+        self.stop_if_pressed()?;
+        self.refuse_secrets_in_push(commit, theirs)?;
+        self.check_remote_alive()?;
+        match self.remote_git().push(self.remote(), commit, self.branch()) {
+            Ok(before) => self.note_tip_before_push(before.as_deref()),
+            Err(failure) if failure.kind == FailureKind::Rejected => return Ok(Pushed::NotYet(failure.into())),
+            Err(failure) => return Err(failure.into()),
+        }
+        if self.has_arrived(commit)? {
+            return Ok(Pushed::Arrived);
+        }
+        let missing = Error::failed(format!("{} does not have what was pushed to it", self.remote()))
+            .hint("its push address may be another repository than the one it is read from");
+        Ok(Pushed::NotYet(missing.into()))
+    }
+
+    /// Notes for the user if the branch on the remote was not where we had left it.
+    fn note_tip_before_push(&mut self, before: Option<&str>) {
+        let (branch, remote) = (self.branch().to_owned(), self.remote().to_owned());
+        match before {
+            _ if self.ledger.delivered.is_empty() => {}
+            None => self.notices.push(format!("{remote} had lost the branch `{branch}`; it has it again")),
+            Some(before) if is_start_of_id(before) && !self.ledger.delivered.starts_with(before) => {
+                self.notices
+                    .push(format!("`{branch}` on {remote} had been moved back; it is where it was, and further"));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Asks the remote whether its branch has the commit, at the tip or below it.
+    pub(super) fn has_arrived(&mut self, commit: &str) -> Result<bool> {
+        let found = self.remote_git().remote_tip(self.remote(), self.branch())?;
+        let arrived = match &found {
+            Some(found) if found == commit => true,
+            Some(_) => match self.fetch_branch()? {
+                Some(found) => self.git().is_ancestor(commit, &found)?,
+                None => false,
+            },
+            None => false,
+        };
+        if arrived {
+            self.delivery.unreachable.remove(&self.top, self.remote());
+            commit.clone_into(&mut self.ledger.delivered);
+        }
+        Ok(arrived)
+    }
+
+    /// Remembers a remote that did not answer, so that asking it again does not waste time.
+    pub(super) fn remember_if_unreachable(&self, failure: &git::Failure) {
+        if matches!(failure.kind, FailureKind::TimedOut | FailureKind::Unreachable) {
+            let destination = self.delivery.destination;
+            let error = explain(failure.clone(), destination);
+            self.delivery.unreachable.add(&self.top, self.remote(), destination.timeout_ms, error.message());
+        }
+    }
+
+    /// Fails if the remote did not answer before.
+    pub(super) fn check_remote_alive(&self) -> Result<()> {
+        let timeout_ms = self.delivery.destination.timeout_ms;
+        self.delivery.unreachable.message(&self.top, self.remote(), timeout_ms).map_or(Ok(()), |message| {
+            Err(Error::failed(message).hint("`agent-handover push`, or the next handover, delivers it").into())
+        })
+    }
+
+    /// Waits before another round, or fails with `why` if there is no time for one. The wait grows with each round and is
+    /// partly random, so that machines that met do not meet again.
+    pub(super) fn wait_for_next_round(&self, round: u32, why: Halted) -> Result<()> {
+        let mut random = [0u8];
+        let _ = getrandom::fill(&mut random);
+        let wait = Duration::from_millis((20 << round.min(5)) + (u64::from(random[0]) << round.min(4)) / 8);
+        if self.time_left() <= wait {
+            return Err(why);
+        }
+        let start = Instant::now();
+        while start.elapsed() < wait {
+            self.stop_if_pressed()?;
+            std::thread::sleep(wait.saturating_sub(start.elapsed()).min(Duration::from_millis(50)));
+        }
+        Ok(())
+    }
+}
+
+/// Whether this is the beginning of an object id, as `git push` prints it.
+fn is_start_of_id(text: &str) -> bool {
+    text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
