@@ -420,6 +420,23 @@ fn a_remote_that_does_not_answer_is_asked_once_a_command() {
     site.world.run(&["check"]).expect(2);
 }
 
+/// `push` finishes the runs that wait and then delivers: both know that the remote did not answer.
+#[test]
+fn a_push_does_not_wait_again_for_a_remote_that_its_runs_waited_for() {
+    let config =
+        CONFIG.replace("20s", "1s").replace("kind = \"publish\"\n", "kind = \"publish\"\non_failure = \"continue\"\n");
+    let site = Site::new(&config);
+    site.world.git(&["config", "core.sshCommand", "echo asked >> \"$HOME/asked\"; sleep 60 #"]);
+    site.world.git(&["remote", "set-url", "origin", "ssh://example.invalid/x.git"]);
+    site.world.write("PAUSE", "");
+    site.world.run(&["run", "--note", "x"]).expect(3);
+    std::fs::remove_file(site.world.path("PAUSE")).unwrap();
+    let output = site.world.run(&["push"]).expect(1);
+    assert!(output.stderr.contains("origin did not answer in time"), "{}", output.stderr);
+    let asked = std::fs::read_to_string(site.world.home().join("asked")).unwrap();
+    assert_eq!(asked.lines().count(), 1, "{asked}");
+}
+
 #[test]
 fn offline_is_normal_where_the_config_says_so() {
     let site = Site::new(&CONFIG.replace("kind = \"publish\"\n", "kind = \"publish\"\non_failure = \"continue\"\n"));
