@@ -28,8 +28,6 @@ pub enum Action {
     Run,
     /// The same, with the intent that was recorded.
     RunAsIntended,
-    /// Ask whether it landed, then record that or run as intended.
-    Probe,
     /// Record that it was interrupted and is not done again.
     Skip,
     /// Record that a person must look, and leave the run.
@@ -49,7 +47,6 @@ pub fn decide(found: Found) -> Action {
         StepState::Intended if found.died && found.deaths + 1 >= DEATHS_TO_PARK && !found.asked => Action::Leave,
         StepState::Intended => match (found.promise, found.on_interrupt) {
             (Promise::Repeat, _) => Action::RunAsIntended,
-            (Promise::Probe, _) => Action::Probe,
             (Promise::AtLeastOnce, OnInterrupt::Rerun) => Action::Run,
             (Promise::AtLeastOnce, OnInterrupt::Skip) => Action::Skip,
             (Promise::AtLeastOnce, OnInterrupt::Stop) => Action::Stop,
@@ -70,7 +67,6 @@ mod tests {
         stopped   *             *      no   Leave
         stopped   *             *      yes  Run
         intended  Repeat        *      *    RunAsIntended
-        intended  Probe         *      *    Probe
         intended  AtLeastOnce   Rerun  *    Run
         intended  AtLeastOnce   Skip   *    Skip
         intended  AtLeastOnce   Stop   *    Stop
@@ -79,7 +75,7 @@ mod tests {
     fn every_case() -> Vec<Found> {
         let mut cases = Vec::new();
         for state in StepState::ALL {
-            for promise in [Promise::Repeat, Promise::Probe, Promise::AtLeastOnce] {
+            for promise in [Promise::Repeat, Promise::AtLeastOnce] {
                 for on_interrupt in [OnInterrupt::Rerun, OnInterrupt::Skip, OnInterrupt::Stop] {
                     for asked in [false, true] {
                         let continue_on_failure = false;

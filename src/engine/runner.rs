@@ -272,7 +272,7 @@ impl Walk<'_, '_, '_> {
                 });
                 return Ok(StepEnded::Leave(left(step, found)));
             }
-            Action::Run | Action::RunAsIntended | Action::Probe => {}
+            Action::Run | Action::RunAsIntended => {}
         }
         if let Some(stop) = self.runner.brake.pressed() {
             return Ok(StepEnded::Stopped(stop));
@@ -285,9 +285,6 @@ impl Walk<'_, '_, '_> {
             _ if self.overtaken_by.is_some() => None,
             _ => found.intent.as_deref().and_then(|text| serde_json::from_str(text).ok()),
         };
-        if action == Action::Probe && self.probe(step, kind, found)? {
-            return Ok(StepEnded::GoOn);
-        }
         self.attempts(step, kind, found, intended, died, executed)
     }
 
@@ -382,17 +379,6 @@ impl Walk<'_, '_, '_> {
             }
         }
         Ok(StepEnded::GoOn)
-    }
-
-    /// Whether an interrupted act landed; then it is recorded as done.
-    fn probe(&mut self, step: &Step, kind: &Kind, found: &checkpoint::Step) -> Result<bool> {
-        let start = Instant::now();
-        // What cannot be answered is done again, which the promise allows.
-        let landed = (kind.landed)(&self.context(step, found.attempts)).unwrap_or(false);
-        if landed {
-            self.settle(found.position, StepState::Done, start.elapsed(), "had landed before the interruption");
-        }
-        Ok(landed)
     }
 
     fn context<'c>(&'c self, step: &'c Step, attempt: u32) -> Context<'c> {

@@ -30,7 +30,6 @@ pub const KIND: Kind = Kind {
     preview,
     act,
     before_resume,
-    landed: super::never_asked,
     on_interrupt,
 };
 

@@ -22,7 +22,6 @@ pub const KIND: Kind = Kind {
     preview,
     act,
     before_resume: super::leaves_nothing,
-    landed: super::never_asked,
     on_interrupt: super::always_rerun,
 };
 

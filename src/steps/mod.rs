@@ -32,8 +32,6 @@ pub const KINDS: &[Kind] =
 pub enum Promise {
     /// Twice equals once.
     Repeat,
-    /// Can ask whether it landed.
-    Probe,
     /// Its effects are outside; it may happen more than once.
     AtLeastOnce,
 }
@@ -62,8 +60,6 @@ pub struct Kind {
     pub act: fn(&Context<'_>, intent: &Value) -> Result<Outcome, Failure>,
     /// Ends and cleans up what an interrupted act left, before anything is decided about it.
     pub before_resume: fn(&Context<'_>) -> Result<()>,
-    /// Whether an interrupted act did land after all.
-    pub landed: fn(&Context<'_>) -> Result<bool>,
     pub on_interrupt: fn(params: &Value) -> OnInterrupt,
 }
 
@@ -157,11 +153,6 @@ fn no_keys(_: &mut Reader<'_>) -> Value {
 /// For kinds that leave nothing but a temporary, which the next writer removes.
 fn leaves_nothing(_: &Context<'_>) -> Result<()> {
     Ok(())
-}
-
-/// For kinds whose promise says that nobody asks.
-fn never_asked(_: &Context<'_>) -> Result<bool> {
-    Ok(false)
 }
 
 fn always_rerun(_: &Value) -> OnInterrupt {

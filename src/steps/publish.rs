@@ -8,7 +8,8 @@ use crate::publish::{self, Delivery, Trouble};
 
 pub const KIND: Kind = Kind {
     name: "publish",
-    promise: Promise::Probe,
+    // A backend looks at what the remote has before it delivers.
+    promise: Promise::Repeat,
     newest_wins: false,
     only_reads: false,
     read: super::no_keys,
@@ -16,8 +17,6 @@ pub const KIND: Kind = Kind {
     preview,
     act,
     before_resume: super::leaves_nothing,
-    // A backend asks before it delivers, so asking once more beforehand would only cost time.
-    landed: super::never_asked,
     on_interrupt: super::always_rerun,
 };
 
