@@ -29,7 +29,7 @@ use runner::Inputs;
 
 use crate::base::lock::{self, Lock, Owner};
 use crate::base::{clock, env, fs, ids, process, text};
-use crate::checkpoint::{self, Handed, NewRun, OnUnfinished, Run, StepState, Store};
+use crate::checkpoint::{self, HandedPart, NewRun, OnUnfinished, Run, StepState, Store};
 use crate::config::Secrets;
 use crate::error::{Category, Error, Result};
 use crate::facts::Session;
@@ -68,7 +68,7 @@ pub struct Request {
     /// Nobody asked for it either: a config that was not allowed runs no commands and publishes nowhere.
     pub by_itself: bool,
     /// The session of an agent that is handed over by it.
-    pub handed: Option<Handed>,
+    pub handed: Option<HandedPart>,
     /// When it was, if that was earlier.
     pub at: Option<DateTime<FixedOffset>>,
 }
@@ -150,7 +150,7 @@ struct Prepared {
     memory: String,
     session: Session,
     warnings: Vec<String>,
-    handed: Option<Handed>,
+    handed: Option<HandedPart>,
 }
 
 fn prepare(project: &Project, request: &Request, base: Option<String>) -> Result<Prepared> {
@@ -209,7 +209,8 @@ fn write_down(store: &mut Store, prepared: Prepared, others: OnUnfinished) -> Re
         handed: handed.as_ref(),
     };
     let seq = match store.record(&run, others) {
-        Ok(seq) => seq,
+        Ok(Some(seq)) => seq,
+        Ok(None) => return Err(Error::new(Category::Busy, "another process has handed this session over already")),
         // Saying it again would double it.
         Err(error) if store.recorded_despite_error(&session.run) => {
             return Err(explain_recorded(error, &session.run));
@@ -341,16 +342,8 @@ pub fn restart(project: &Project, request: &Request, wait: Duration) -> Result<R
         LockAttempt::Busy(owner) => return Err(Error::failed(busy(owner.as_ref(), "").message())),
         LockAttempt::Finished => return Err(Error::bug("waited for a run without one")),
     };
-    let opened = Store::open(&project.checkpoint).and_then(|store| store.examine().map(|()| store));
-    let (mut store, aside) = match opened {
-        Ok(store) => (store, None),
-        Err(error) if error.category() == Category::BadData && !checkpoint::is_newer_format(&project.checkpoint) => {
-            let at = clock::now().format("%Y%m%dT%H%M%S").to_string();
-            let aside = checkpoint::move_aside(&project.checkpoint, &format!(".damaged-{at}"))?;
-            (Store::open(&project.checkpoint)?, Some(aside))
-        }
-        Err(error) => return Err(error),
-    };
+    let at = clock::now().format("%Y%m%dT%H%M%S").to_string();
+    let (mut store, aside) = checkpoint::open_or_replace(&project.checkpoint, &format!(".damaged-{at}"))?;
     prepared.session.base = store.last_head()?.unwrap_or_default();
     let abandoned = store.unfinished(DEATHS_TO_PARK)?;
     for run in &abandoned {

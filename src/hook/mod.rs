@@ -27,7 +27,7 @@ use crate::agents::payload::{self, Given};
 use crate::agents::{self, Call, Event};
 use crate::base::lock::{self, Lock};
 use crate::base::{clock, env};
-use crate::checkpoint::{Session, Store};
+use crate::checkpoint::{AgentSession, Store};
 use crate::engine;
 use crate::error::{Error, Result};
 use crate::project::{Options, Project};
@@ -361,7 +361,7 @@ fn end(project: &Project, call: &Call) -> Result<Done> {
     Ok(Done { context: None, told, is_trouble })
 }
 
-fn over(store: &mut Store, session: &Session, size: u64, why: &str) -> Result<Done> {
+fn over(store: &mut Store, session: &AgentSession, size: u64, why: &str) -> Result<Done> {
     // Of a session that no hook has seen before nothing needs to be known.
     if !session.started_at.is_empty() {
         store.sessions_are_over(&[(session, size)])?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, FixedOffset};
 
 use super::session;
-use crate::checkpoint::{Handed, Session, Store};
+use crate::checkpoint::{AgentSession, HandedPart, Store};
 use crate::engine::{self, Recorded, Request};
 use crate::error::{Category, Result};
 use crate::project::Project;
@@ -22,8 +22,8 @@ pub enum Part {
 }
 
 /// What of this session is left to hand over. `at` is when it was, if that is not now.
-pub fn left(session: &Session, at: Option<DateTime<FixedOffset>>) -> Result<Part> {
-    let mut handed = Handed {
+pub fn left(session: &AgentSession, at: Option<DateTime<FixedOffset>>) -> Result<Part> {
+    let mut handed = HandedPart {
         agent: session.agent.clone(),
         id: session.id.clone(),
         transcript: session.transcript.clone(),
@@ -32,7 +32,7 @@ pub fn left(session: &Session, at: Option<DateTime<FixedOffset>>) -> Result<Part
         to: session.handed_over,
         is_over: true,
     };
-    let request = |handed: Handed| Request {
+    let request = |handed: HandedPart| Request {
         note: Some(String::new()),
         agent: Some(session.agent.clone()),
         unattended: true,
@@ -59,7 +59,7 @@ pub fn left(session: &Session, at: Option<DateTime<FixedOffset>>) -> Result<Part
 }
 
 /// What hooks were told of a session whose transcript cannot be read; empty if nothing, and then git may know something.
-fn told(session: &Session) -> String {
+fn told(session: &AgentSession) -> String {
     let mut note = String::new();
     for (what, text) in [("Asked first", &session.asked), ("Answered last", &session.said)] {
         if !text.is_empty() {
@@ -82,8 +82,8 @@ pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result
 }
 
 /// A session that no hook has seen, known by its file.
-pub fn unseen(agent: &str, id: &str, transcript: &str) -> Session {
-    Session {
+pub fn unseen(agent: &str, id: &str, transcript: &str) -> AgentSession {
+    AgentSession {
         agent: agent.to_owned(),
         id: id.to_owned(),
         transcript: transcript.to_owned(),

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::agents::Call;
 use crate::base::{clock, process};
-use crate::checkpoint::{Handed, Seen, Session, Store};
+use crate::checkpoint::{AgentSession, HandedPart, SessionSighting, Store};
 use crate::transcript;
 
 /// A session that is silent for so long counts as over where nothing else can be asked.
@@ -42,14 +42,14 @@ pub fn size(path: &Path) -> u64 {
 }
 
 /// What is written down of any call.
-pub fn seen(call: &Call, session: &str) -> Seen {
+pub fn seen(call: &Call, session: &str) -> SessionSighting {
     let path = transcript(call);
     let kept = |text: &Option<String>| {
         // Whoever has a transcript has it all.
         let text = text.as_deref().filter(|_| path.is_none());
         text.and_then(|text| transcript::keepable(text, MAX_TEXT)).unwrap_or_default()
     };
-    Seen {
+    SessionSighting {
         agent: call.agent.name.to_owned(),
         id: session.to_owned(),
         transcript: path.and_then(Path::to_str).unwrap_or_default().to_owned(),
@@ -58,13 +58,13 @@ pub fn seen(call: &Call, session: &str) -> Seen {
         size: path.map_or(0, size),
         asked: kept(&call.prompt),
         said: kept(&call.last_message),
-        ..Seen::default()
+        ..SessionSighting::default()
     }
 }
 
 /// Whether a session is over, asked by a call from `process`. It is if its process is gone, or has begun another session; where
 /// no process can be asked, if it has been silent for a while.
-pub fn is_over(session: &Session, process: &str, last_change: Option<SystemTime>) -> bool {
+pub fn is_over(session: &AgentSession, process: &str, last_change: Option<SystemTime>) -> bool {
     let is_alive = Some(session.process.as_str()).filter(|text| !text.is_empty()).and_then(process::is_alive);
     match is_alive {
         Some(true) => session.agent == "claude-code" && session.process == process,
@@ -73,7 +73,7 @@ pub fn is_over(session: &Session, process: &str, last_change: Option<SystemTime>
     }
 }
 
-fn is_quiet(session: &Session, last_change: Option<SystemTime>) -> bool {
+fn is_quiet(session: &AgentSession, last_change: Option<SystemTime>) -> bool {
     match last_change {
         Some(changed) => has_passed(changed),
         None => clock::parse_stamp(&session.seen_at)
@@ -87,11 +87,11 @@ pub fn has_passed(changed: SystemTime) -> bool {
 }
 
 /// The session that this very process runs in, as far as hooks have seen it: what is said here is said by it.
-pub fn own_session(store: &Store) -> Option<Handed> {
+pub fn own_session(store: &Store) -> Option<HandedPart> {
     let above: Vec<String> = process::ancestors().iter().map(|above| above.identity.text().to_owned()).collect();
     let session = store.open_sessions().ok()?.into_iter().rev().find(|session| above.contains(&session.process))?;
     let to = if session.transcript.is_empty() { 0 } else { size(Path::new(&session.transcript)) };
-    Some(Handed {
+    Some(HandedPart {
         from: session.handed_over,
         turns: session.turns,
         to: to.max(session.handed_over),

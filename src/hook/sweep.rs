@@ -11,7 +11,7 @@ use chrono::{DateTime, FixedOffset};
 use super::pending::{self, Part};
 use super::session;
 use crate::base::clock;
-use crate::checkpoint::{Session, Store};
+use crate::checkpoint::{AgentSession, Store};
 use crate::error::Result;
 use crate::project::{self, Project};
 use crate::transcript;
@@ -60,7 +60,7 @@ pub fn sweep_disk(project: &Project, store: &mut Store) -> Result<Vec<String>> {
 /// Records a handover for each session that is over and has something left.
 pub fn sweep(project: &Project, store: &mut Store, caller: &Caller<'_>) -> Result<Swept> {
     let open = store.open_sessions()?;
-    let mut over: Vec<Session> = Vec::new();
+    let mut over: Vec<AgentSession> = Vec::new();
     for session in open.iter().filter(|session| !caller.is(&session.agent, &session.id)) {
         if session::is_over(session, caller.process, changed(Path::new(&session.transcript))) {
             over.push(session.clone());
@@ -71,7 +71,7 @@ pub fn sweep(project: &Project, store: &mut Store, caller: &Caller<'_>) -> Resul
     Ok(Swept { told: hand_over(project, store, over)?, is_whole })
 }
 
-fn hand_over(project: &Project, store: &mut Store, mut over: Vec<Session>) -> Result<Vec<String>> {
+fn hand_over(project: &Project, store: &mut Store, mut over: Vec<AgentSession>) -> Result<Vec<String>> {
     let start = Instant::now();
     // The one that ended last is recorded last, so that it is the last one also for who reads.
     over.sort_by_key(|session| changed(Path::new(&session.transcript)));
@@ -98,7 +98,7 @@ fn hand_over(project: &Project, store: &mut Store, mut over: Vec<Session>) -> Re
             }
         }
     }
-    let known: Vec<(&Session, u64)> =
+    let known: Vec<(&AgentSession, u64)> =
         nothing.into_iter().filter(|(session, _)| !session.started_at.is_empty()).collect();
     if !known.is_empty() {
         store.sessions_are_over(&known)?;
@@ -111,9 +111,9 @@ fn never_seen(
     project: &Project,
     store: &Store,
     caller: &Caller<'_>,
-    open: &[Session],
+    open: &[AgentSession],
     most: usize,
-) -> Result<(bool, Vec<Session>)> {
+) -> Result<(bool, Vec<AgentSession>)> {
     let (first, last) = store.listening_since()?;
     // Before the first call there is nothing to have been missed.
     let Some(first) = first.and_then(|first| clock::parse_stamp(&first)) else { return Ok((true, Vec::new())) };
