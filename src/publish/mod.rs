@@ -87,6 +87,8 @@ impl From<Error> for Trouble {
 
 pub struct Backend {
     pub name: &'static str,
+    /// It brings the files to another machine.
+    pub is_remote: bool,
     /// Delivers, however often it is asked: what is there already is not delivered again.
     pub publish: fn(&Delivery<'_>) -> Result<Delivered, Trouble>,
     /// What it would do, in one line.

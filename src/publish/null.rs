@@ -2,7 +2,7 @@
 
 use super::{Backend, Delivered, Delivery, Destination, Trouble};
 
-pub const BACKEND: Backend = Backend { name: "null", publish, preview };
+pub const BACKEND: Backend = Backend { name: "null", is_remote: false, publish, preview };
 
 fn publish(_: &Delivery<'_>) -> Result<Delivered, Trouble> {
     Ok(Delivered { detail: "kept in this directory only (backend null)".to_owned(), ..Delivered::default() })

@@ -51,6 +51,12 @@ pub struct Kind {
     pub newest_wins: bool,
     /// Acting changes nothing, so even a dry run may do it.
     pub only_reads: bool,
+    /// It finds out facts about the session, which later steps ask for by name.
+    pub collects: bool,
+    /// It asks for the commit that was checked out when the run was recorded.
+    pub needs_head: bool,
+    /// It brings the files to where the backend publishes.
+    pub delivers: bool,
     /// The keys of its table, checked, as it wants them back.
     pub read: fn(&mut Reader<'_>) -> Value,
     /// What it is about to do, with every template filled in. Touches nothing.
@@ -138,6 +144,11 @@ pub fn kind(name: &str) -> Result<&'static Kind> {
         Error::bad_data(format!("this agent-handover has no step kind `{name}`"))
             .hint("the run was recorded by another version: update, or give it up with `agent-handover run --abandon`")
     })
+}
+
+/// Whether steps of this kind deliver; a kind that this version does not know does not.
+pub fn delivers(name: &str) -> bool {
+    kind(name).is_ok_and(|kind| kind.delivers)
 }
 
 /// The kinds as the config needs them.

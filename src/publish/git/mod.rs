@@ -17,7 +17,7 @@ pub use ledger::Ledger;
 use super::{Backend, Delivered, Delivery, Destination, Trouble};
 use publisher::Publisher;
 
-pub const BACKEND: Backend = Backend { name: "git", publish, preview };
+pub const BACKEND: Backend = Backend { name: "git", is_remote: true, publish, preview };
 
 fn publish(delivery: &Delivery<'_>) -> Result<Delivered, Trouble> {
     let mut publisher = Publisher::open(delivery)?;
