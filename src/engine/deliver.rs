@@ -1,23 +1,25 @@
-//! A delivery without a run: what `push` and `pull` do between handovers.
+//! `push` and `pull`: a delivery between handovers, without a run.
 
 use std::time::Duration;
 
+use super::event::Listener;
+use super::plan::Plan;
 use super::queue::between_runs;
-use super::{Listener, Plan, Request, session_for};
+use super::record::{Request, session_for};
 use crate::config::template;
 use crate::error::{Error, Result};
 use crate::facts;
 use crate::project::{self, Project};
 use crate::publish::{self, Delivered, Delivery, Trouble};
 
-/// Which way.
+/// Which way a delivery goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     Push,
     Pull,
 }
 
-/// Brings the files here to the branch, or the branch to the files here.
+/// Pushes the files to the branch, or takes the branch into the files.
 pub fn deliver(
     project: &Project,
     direction: Direction,
@@ -25,11 +27,12 @@ pub fn deliver(
     listener: &mut Listener<'_>,
 ) -> Result<Delivered> {
     let mut plan = Plan::of(&project.config);
-    if plan.destination.backend != "git" {
-        return Err(Error::usage("there is nowhere to deliver to: the backend of this project is `null`")
-            .hint("set `type = \"git\"` under `[backend]` in handover.toml"));
+    if !plan.is_published_remotely() {
+        let backend = &plan.destination.backend;
+        let message = format!("there is nowhere to deliver to: the backend of this project is `{backend}`");
+        return Err(Error::usage(message).hint("set `type = \"git\"` under `[backend]` in handover.toml"));
     }
-    // Whoever asks for it means it, whatever runs do by themselves.
+    // `push = false` in the config is about handovers; this push is asked for.
     plan.destination.push = true;
     let request = Request { only_publish: true, ..Request::default() };
     let session = session_for(project, &plan, &request, None)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{Drained, Goal, Request, drain, record};
+use super::{Drained, Goal, RecordOutcome, Request, drain, record};
 use crate::base::fault::inject::crashing_at;
 use crate::checkpoint::{RunStatus, StepState, Store};
 use crate::config::Config;
@@ -127,7 +127,10 @@ impl World {
     fn say(project: &Project, note: &str) -> String {
         let mut store = Store::open(&project.checkpoint).unwrap();
         let request = Request { note: Some(note.to_owned()), ..Request::default() };
-        record(project, &mut store, &request).unwrap().id
+        match record(project, &mut store, &request).unwrap() {
+            RecordOutcome::Recorded(recorded) => recorded.id,
+            RecordOutcome::AlreadyHandedOver => panic!("no session is handed over"),
+        }
     }
 
     fn drain(project: &Project, asked: bool) -> Option<Drained> {

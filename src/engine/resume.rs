@@ -1,18 +1,18 @@
-//! What to do with a step, given how it was found: a pure function, and total.
+//! What to do with a step, given how the checkpoint found it: a pure and total function.
 
 use crate::checkpoint::StepState;
 use crate::steps::{OnInterrupt, Promise};
 
-/// A step during which the process died this often is not tried again by itself.
+/// A step during which the process died this often is parked: it runs again only if somebody asks for it.
 pub const DEATHS_TO_PARK: u32 = 5;
 
 /// How a step was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     pub state: StepState,
-    /// The end of its last attempt was not recorded: the process died.
+    /// The process died during the last attempt, because the end of that attempt is not recorded.
     pub died: bool,
-    /// Earlier deaths, without this one.
+    /// How often the process died during earlier attempts.
     pub deaths: u32,
     pub promise: Promise,
     pub on_interrupt: OnInterrupt,
@@ -21,14 +21,15 @@ pub struct Found {
     pub asked: bool,
 }
 
+/// What to do with a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing more to do; go on with the next step.
+    /// Nothing: go on with the next step.
     Settled,
     Run,
-    /// The same, with the intent that was recorded.
+    /// Run with the intent that was recorded.
     RunAsIntended,
-    /// Record that it was interrupted and is not done again.
+    /// Record that the step was interrupted and is not done again.
     Skip,
     /// Record that a person must look, and leave the run.
     Stop,
@@ -36,6 +37,7 @@ pub enum Action {
     Leave,
 }
 
+/// Decides what to do with a step. The table in the tests lists every case.
 pub fn decide(found: Found) -> Action {
     match found.state {
         StepState::Done | StepState::Skipped => Action::Settled,

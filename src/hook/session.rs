@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::agents::Call;
 use crate::base::{clock, process};
-use crate::checkpoint::{AgentSession, HandedPart, SessionSighting, Store};
+use crate::checkpoint::{AgentSession, SessionSighting};
 use crate::transcript;
 
 /// A session that is silent for so long counts as over where nothing else can be asked.
@@ -84,20 +84,4 @@ fn is_quiet(session: &AgentSession, last_change: Option<SystemTime>) -> bool {
 /// Whether this was long ago.
 pub fn has_passed(changed: SystemTime) -> bool {
     SystemTime::now().duration_since(changed).is_ok_and(|passed| passed >= QUIET)
-}
-
-/// The session that this very process runs in, as far as hooks have seen it: what is said here is said by it.
-pub fn own_session(store: &Store) -> Option<HandedPart> {
-    let above: Vec<String> = process::ancestors().iter().map(|above| above.identity.text().to_owned()).collect();
-    let session = store.open_sessions().ok()?.into_iter().rev().find(|session| above.contains(&session.process))?;
-    let to = if session.transcript.is_empty() { 0 } else { size(Path::new(&session.transcript)) };
-    Some(HandedPart {
-        from: session.handed_over,
-        turns: session.turns,
-        to: to.max(session.handed_over),
-        transcript: session.transcript,
-        agent: session.agent,
-        id: session.id,
-        is_over: false,
-    })
 }
