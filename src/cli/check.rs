@@ -1,5 +1,5 @@
-//! `check`: says by its exit code whether a handover was interrupted. Runs at every session start, so it does
-//! nothing but read a row.
+//! `check`: the exit code says whether a handover was interrupted. It may run at every session start, so it only reads a
+//! row.
 
 use std::path::PathBuf;
 
@@ -68,7 +68,7 @@ fn ask(project: &Project) -> Result<Answer> {
             let who = lock::describe(owner.as_ref());
             return Ok(Answer { code: 4, state: "running", run: Some(run.id), line: format!("busy: {who}") });
         }
-        // It may have completed between the two looks.
+        // The run may have completed between the two questions.
         if let Some(run) = store.oldest_unfinished()? {
             let line = format!("interrupted: handover {} is unfinished; run `agent-handover run --resume`", run.id);
             return Ok(Answer { code: 1, state: "interrupted", run: Some(run.id), line });
@@ -84,7 +84,7 @@ fn ask(project: &Project) -> Result<Answer> {
     }
 }
 
-/// Where we have no run on record, the Python tool may have one.
+/// The answer where this program has no run on record: the Python tool may have one.
 fn theirs(project: &Project) -> Result<Answer> {
     let theirs = PythonCheckpoint::read(&project.python_checkpoint())?;
     let answer = |code, state, line: String| Ok(Answer { code, state, run: None, line });

@@ -28,14 +28,14 @@ pub struct Status {
     pub json: bool,
 }
 
-/// Everything `status` knows.
+/// Everything that `status` shows.
 struct Picture {
     run: Option<Run>,
     steps: Vec<Step>,
-    /// Recorded and not begun with, besides `run`.
+    /// The unfinished runs besides `run`.
     waiting: Vec<Run>,
     owner: Option<Option<lock::Owner>>,
-    /// What the Python tool has on record, where we have nothing.
+    /// The Python tool's checkpoint, if this program has no run on record.
     theirs: Option<PythonCheckpoint>,
     paused: Option<Pause>,
     ledger: Ledger,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Context, Failure, Intent, Kind, Outcome, Promise};
+use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::{Error, Result};
 use crate::memory::note::Note;
 use crate::memory::{self, Memory};
@@ -15,12 +15,12 @@ pub const KIND: Kind = Kind {
     collects: false,
     needs_head: false,
     delivers: false,
-    read: super::read_content,
+    read: kind::read_content,
     intend,
     preview,
     act,
-    before_resume: super::leaves_nothing,
-    on_interrupt: super::always_rerun,
+    before_resume: kind::leaves_nothing,
+    on_interrupt: kind::always_rerun,
 };
 
 fn intend(context: &Context<'_>) -> Result<Intent> {

@@ -1,8 +1,8 @@
-//! Makes memory and history reach other machines, through the backend of the run.
+//! Delivers memory and history to other machines, through the backend of the run.
 
 use serde_json::{Value, json};
 
-use super::{Context, Failure, Intent, Kind, Outcome, Promise};
+use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::{Error, Result};
 use crate::publish::{self, Delivery, Trouble};
 
@@ -15,12 +15,12 @@ pub const KIND: Kind = Kind {
     collects: false,
     needs_head: false,
     delivers: true,
-    read: super::no_keys,
+    read: kind::no_keys,
     intend,
     preview,
     act,
-    before_resume: super::leaves_nothing,
-    on_interrupt: super::always_rerun,
+    before_resume: kind::leaves_nothing,
+    on_interrupt: kind::always_rerun,
 };
 
 fn intend(context: &Context<'_>) -> Result<Intent> {
@@ -53,7 +53,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
             let told = delivered.notices.into_iter().chain(delivered.conflicts);
             Ok(Outcome::new(told.fold(delivered.detail, |detail, more| format!("{detail}; {more}"))))
         }
-        // The Python tool says this much and no more; scripts may look for it.
+        // The Python tool prints exactly this, and scripts may search for it.
         Err(Trouble::Failed(error)) => Err(error.lead("backend.publish failed: ").into()),
         Err(Trouble::Stopped(stop)) => Err(Failure::Stopped(stop)),
     }
