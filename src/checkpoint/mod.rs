@@ -21,6 +21,6 @@ mod store;
 mod tests;
 
 pub use open::open_or_replace;
-pub use run::{NewRun, Next, OnUnfinished, Run, RunStatus, Settled, Step, StepState};
+pub use run::{NewRun, Next, OnUnfinished, RecordedStep, Run, RunStatus, Settled, StepState};
 pub use session::{AgentSession, HandedPart, SessionSighting};
 pub use store::Store;

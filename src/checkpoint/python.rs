@@ -24,7 +24,7 @@ pub struct PythonCheckpoint {
 
 /// What the Python tool has on record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum PythonState {
     None,
     Interrupted,
     Completed,
@@ -44,12 +44,12 @@ impl PythonCheckpoint {
     }
 
     /// The state that the Python tool's `check` would report.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> PythonState {
         match self.status.as_str() {
-            "completed" => State::Completed,
-            "in_progress" if self.pending().is_empty() => State::Completed,
-            "in_progress" => State::Interrupted,
-            _ => State::None,
+            "completed" => PythonState::Completed,
+            "in_progress" if self.pending().is_empty() => PythonState::Completed,
+            "in_progress" => PythonState::Interrupted,
+            _ => PythonState::None,
         }
     }
 
@@ -78,7 +78,7 @@ impl PythonCheckpoint {
 mod tests {
     use super::*;
 
-    fn state(text: &str) -> State {
+    fn state(text: &str) -> PythonState {
         serde_json::from_str::<PythonCheckpoint>(text).unwrap().state()
     }
 
@@ -87,11 +87,17 @@ mod tests {
         let steps = |state: &str| format!(r#"{{"session_note": "done", "publish": "{state}"}}"#);
         assert_eq!(
             state(&format!(r#"{{"status": "in_progress", "steps": {}}}"#, steps("pending"))),
-            State::Interrupted
+            PythonState::Interrupted
         );
-        assert_eq!(state(&format!(r#"{{"status": "in_progress", "steps": {}}}"#, steps("done"))), State::Completed);
-        assert_eq!(state(&format!(r#"{{"status": "completed", "steps": {}}}"#, steps("pending"))), State::Completed);
-        assert_eq!(state("{}"), State::None);
-        assert_eq!(state(r#"{"status": "other", "extra": 1}"#), State::None);
+        assert_eq!(
+            state(&format!(r#"{{"status": "in_progress", "steps": {}}}"#, steps("done"))),
+            PythonState::Completed
+        );
+        assert_eq!(
+            state(&format!(r#"{{"status": "completed", "steps": {}}}"#, steps("pending"))),
+            PythonState::Completed
+        );
+        assert_eq!(state("{}"), PythonState::None);
+        assert_eq!(state(r#"{"status": "other", "extra": 1}"#), PythonState::None);
     }
 }

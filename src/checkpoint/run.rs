@@ -81,7 +81,7 @@ pub struct Run {
 
 /// A recorded step of a run.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct RecordedStep {
     pub position: usize,
     pub name: String,
     pub kind: String,

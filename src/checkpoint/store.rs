@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
 use super::failure::{Failure, damaged, explain};
 use super::open::sibling;
-use super::{NewRun, Next, OnUnfinished, Run, RunStatus, Settled, Step, StepState};
+use super::{NewRun, Next, OnUnfinished, RecordedStep, Run, RunStatus, Settled, StepState};
 use crate::base::fault;
 use crate::error::{Error, Result};
 
@@ -195,7 +195,7 @@ impl Store {
         })
     }
 
-    pub fn steps(&self, run: i64) -> Result<Vec<Step>> {
+    pub fn steps(&self, run: i64) -> Result<Vec<RecordedStep>> {
         self.ask(|connection| {
             connection
                 .prepare_cached(
@@ -278,11 +278,11 @@ fn read_run(row: &Row<'_>) -> rusqlite::Result<Run> {
     })
 }
 
-fn read_step(row: &Row<'_>) -> rusqlite::Result<Step> {
+fn read_step(row: &Row<'_>) -> rusqlite::Result<RecordedStep> {
     let state: String = row.get(3)?;
     let position: i64 = row.get(0)?;
     let duration: Option<i64> = row.get(6)?;
-    Ok(Step {
+    Ok(RecordedStep {
         position: usize::try_from(position).unwrap_or(0),
         name: row.get(1)?,
         kind: row.get(2)?,

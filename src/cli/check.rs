@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Context;
 use crate::base::lock;
 use crate::checkpoint::Store;
-use crate::checkpoint::python::{PythonCheckpoint, State};
+use crate::checkpoint::python::{PythonCheckpoint, PythonState};
 use crate::error::Result;
 use crate::project::Project;
 use crate::publish::Ledger;
@@ -89,14 +89,14 @@ fn theirs(project: &Project) -> Result<Answer> {
     let theirs = PythonCheckpoint::read(&project.python_checkpoint())?;
     let answer = |code, state, line: String| Ok(Answer { code, state, run: None, line });
     match theirs.as_ref().map(|theirs| (theirs.state(), theirs)) {
-        Some((State::Interrupted, theirs)) => {
+        Some((PythonState::Interrupted, theirs)) => {
             let pending = theirs.pending().join(", ");
             let line = format!(
                 "interrupted: a handover of the Python tool has pending {pending}; run `agent-handover run --resume`"
             );
             answer(1, "interrupted", line)
         }
-        Some((State::Completed, theirs)) => {
+        Some((PythonState::Completed, theirs)) => {
             let at = theirs.finished_at.as_deref().unwrap_or("an unknown time");
             answer(2, "completed", format!("completed: a handover of the Python tool at {at}"))
         }

@@ -19,12 +19,12 @@ pub struct Plan {
     pub destination: Destination,
     #[serde(default)]
     pub categories: Categories,
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlannedStep>,
 }
 
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct PlannedStep {
     pub name: String,
     pub kind: String,
     pub continue_on_failure: bool,
@@ -32,9 +32,9 @@ pub struct Step {
     pub params: Value,
 }
 
-impl Step {
-    fn plain(name: &str, kind: &str) -> Step {
-        Step {
+impl PlannedStep {
+    fn plain(name: &str, kind: &str) -> PlannedStep {
+        PlannedStep {
             name: name.to_owned(),
             kind: kind.to_owned(),
             continue_on_failure: false,
@@ -60,7 +60,7 @@ impl Plan {
         let steps = match &config.steps {
             Some(steps) => steps
                 .iter()
-                .map(|step| Step {
+                .map(|step| PlannedStep {
                     name: step.name.clone(),
                     kind: step.kind.to_owned(),
                     continue_on_failure: step.continue_on_failure,
@@ -70,9 +70,9 @@ impl Plan {
                 .collect(),
             // A config of the Python tool that names no steps.
             None if config.is_python() => vec![
-                Step::plain("session_note", "note"),
-                Step::plain("current_state", "state"),
-                Step::plain("publish", "publish"),
+                PlannedStep::plain("session_note", "note"),
+                PlannedStep::plain("current_state", "state"),
+                PlannedStep::plain("publish", "publish"),
             ],
             None => built_in(),
         };
@@ -95,7 +95,7 @@ impl Plan {
         if !plan.steps.iter().any(|step| step.is_of(|kind| kind.collects)) {
             let names: Vec<&str> = plan.steps.iter().map(|step| step.name.as_str()).collect();
             let name = ["facts", "collect", "facts-of-hook"].into_iter().find(|name| !names.contains(name));
-            plan.steps.insert(0, Step::plain(name.unwrap_or("collect-facts-of-hook"), "collect"));
+            plan.steps.insert(0, PlannedStep::plain(name.unwrap_or("collect-facts-of-hook"), "collect"));
         }
         if config.source().is_some_and(|(file, text)| !consent::is_allowed(file, text)) {
             plan.steps.retain(|step| !step.reaches_out());
@@ -115,7 +115,7 @@ impl Plan {
     pub fn may_run_unattended(&self, config: &Config) -> bool {
         let is_allowed = config.source().is_some_and(|(file, text)| consent::is_allowed(file, text));
         let allowed = is_allowed.then(|| Plan::of(config));
-        let knows = |step: &Step| allowed.as_ref().is_some_and(|plan| plan.steps.contains(step));
+        let knows = |step: &PlannedStep| allowed.as_ref().is_some_and(|plan| plan.steps.contains(step));
         // A backend that this version does not know may publish anywhere.
         let stays_here = publish::backend(&self.destination.backend).is_ok_and(|backend| !backend.is_remote);
         let is_place = |place: &str| !place.starts_with(['/', '~']);
@@ -141,10 +141,10 @@ impl Plan {
 }
 
 /// The steps of a project that configures none.
-fn built_in() -> Vec<Step> {
+fn built_in() -> Vec<PlannedStep> {
     let steps =
         [("facts", "collect"), ("note", "note"), ("state", "state"), ("history", "history"), ("publish", "publish")];
-    steps.map(|(name, kind)| Step::plain(name, kind)).to_vec()
+    steps.map(|(name, kind)| PlannedStep::plain(name, kind)).to_vec()
 }
 
 /// Where the config publishes to, with its defaults.

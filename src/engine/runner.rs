@@ -7,7 +7,7 @@ use super::event::{Event, Listener};
 use super::inputs::Inputs;
 use super::plan::Plan;
 use super::walk::Walk;
-use crate::checkpoint::{self, Run, StepState, Store};
+use crate::checkpoint::{RecordedStep, Run, StepState, Store};
 use crate::config::template::Values;
 use crate::error::{Error, Result};
 use crate::facts;
@@ -88,7 +88,7 @@ impl Runner<'_, '_> {
 }
 
 /// The facts that an earlier attempt at this run found out.
-fn stored_facts(step: &checkpoint::Step) -> Values {
+fn stored_facts(step: &RecordedStep) -> Values {
     let result: Value = step.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     result["facts"].as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())).collect()
 }

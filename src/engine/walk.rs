@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::event::{Event, StepEnd};
-use super::plan::{Plan, Step};
+use super::plan::{Plan, PlannedStep};
 use super::resume::{self, Action, Found};
 use super::runner::{RunEnd, Runner};
 use crate::base::{clock, fault, signals};
-use crate::checkpoint::{self, Next, Run, Settled, StepState};
+use crate::checkpoint::{Next, RecordedStep, Run, Settled, StepState};
 use crate::config::template::Values;
 use crate::error::{Category, Error, Result};
 use crate::facts::Session;
@@ -39,10 +39,10 @@ pub(super) struct Walk<'w, 'a, 'e> {
 
 /// A step of the plan, its kind, and how the checkpoint found it.
 #[derive(Clone, Copy)]
-struct Task<'t> {
-    step: &'t Step,
+struct StepTask<'t> {
+    step: &'t PlannedStep,
     kind: &'static Kind,
-    found: &'t checkpoint::Step,
+    found: &'t RecordedStep,
 }
 
 /// Whether the walk goes on after a step.
@@ -63,10 +63,10 @@ enum Attempt {
 }
 
 impl Walk<'_, '_, '_> {
-    pub fn run_steps(&mut self, found: &[checkpoint::Step]) -> Result<RunEnd> {
+    pub fn run_steps(&mut self, found: &[RecordedStep]) -> Result<RunEnd> {
         for (step, found) in self.plan.steps.iter().zip(found) {
             let onward = match steps::kind(&step.kind) {
-                Ok(kind) => self.run_step(Task { step, kind, found })?,
+                Ok(kind) => self.run_step(StepTask { step, kind, found })?,
                 Err(error) => Onward::Leave(error),
             };
             match onward {
@@ -87,8 +87,8 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Does what [`resume::decide`] says about a step.
-    fn run_step(&mut self, task: Task<'_>) -> Result<Onward> {
-        let Task { step, kind, found } = task;
+    fn run_step(&mut self, task: StepTask<'_>) -> Result<Onward> {
+        let StepTask { step, kind, found } = task;
         let _span = tracing::debug_span!("step", name = step.name, kind = step.kind).entered();
         let died = found.state == StepState::Intended && found.error.is_none();
         let action = resume::decide(Found {
@@ -138,8 +138,8 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Attempts a step as often as its `retries` allow, and settles it.
-    fn run_attempts(&mut self, task: Task<'_>, mut intended: Option<Value>, mut died: bool) -> Result<Onward> {
-        let Task { step, found, .. } = task;
+    fn run_attempts(&mut self, task: StepTask<'_>, mut intended: Option<Value>, mut died: bool) -> Result<Onward> {
+        let StepTask { step, found, .. } = task;
         let mut number = found.attempts;
         for left in (0..=step.retries).rev() {
             number += 1;
@@ -189,7 +189,7 @@ impl Walk<'_, '_, '_> {
     /// to the first intent that is recorded, and is false from then on.
     fn attempt(
         &mut self,
-        Task { step, kind, found }: Task<'_>,
+        StepTask { step, kind, found }: StepTask<'_>,
         number: u32,
         intended: Option<Value>,
         died: &mut bool,
@@ -228,7 +228,7 @@ impl Walk<'_, '_, '_> {
         })
     }
 
-    fn done(&mut self, Task { step, found, .. }: Task<'_>, outcome: Outcome, took: Duration) {
+    fn done(&mut self, StepTask { step, found, .. }: StepTask<'_>, outcome: Outcome, took: Duration) {
         self.executed.push(step.name.clone());
         // An empty result is stored as NULL: a longer row costs more than one page a step.
         let has_result = !outcome.result.is_null() || !outcome.facts.is_empty();
@@ -246,7 +246,7 @@ impl Walk<'_, '_, '_> {
         self.settled.push(Settled { detail: Some(why.to_owned()), ..skipped });
     }
 
-    fn context<'c>(&'c self, step: &'c Step, attempt: u32) -> Context<'c> {
+    fn context<'c>(&'c self, step: &'c PlannedStep, attempt: u32) -> Context<'c> {
         Context {
             root: &self.runner.project.root,
             memory: self.memory.clone(),
@@ -326,7 +326,7 @@ fn step_failed(name: &str, error: &Error) -> Error {
 }
 
 /// The error of a run that was left as it is, until a person looks at one of its steps.
-fn left(step: &Step, found: &checkpoint::Step) -> Error {
+fn left(step: &PlannedStep, found: &RecordedStep) -> Error {
     let name = &step.name;
     let error = if found.state == StepState::Intended && found.deaths + 1 >= resume::DEATHS_TO_PARK {
         Error::failed(format!("step '{name}' is parked: the process died {} times during it", found.deaths + 1))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::render::Reporter;
 use crate::checkpoint::Store;
-use crate::checkpoint::python::{PythonCheckpoint, State};
+use crate::checkpoint::python::{PythonCheckpoint, PythonState};
 use crate::cli::ui::Ui;
 use crate::engine::{self, HowToRun, Request, Task};
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use crate::project::Project;
 pub(super) fn resume(mut reporter: Reporter<'_>, project: &Project, wait: Duration, no_push: bool) -> Result<u8> {
     let ours = Store::read(&project.checkpoint)?.map(|store| store.latest()).transpose()?.flatten();
     let python = if ours.is_none() { PythonCheckpoint::read(&project.python_checkpoint())? } else { None };
-    let python = python.filter(|checkpoint| checkpoint.state() == State::Interrupted);
+    let python = python.filter(|checkpoint| checkpoint.state() == PythonState::Interrupted);
     let request = match &python {
         Some(checkpoint) => {
             check_what_can_be_published(reporter.ui, checkpoint)?;
