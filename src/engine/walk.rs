@@ -29,7 +29,7 @@ pub(super) struct Walk<'w, 'a, 'e> {
     pub logs: PathBuf,
     /// Somebody asked for this resume, rather than a later run coming by.
     pub asked: bool,
-    /// For a kind of which the newest wins: the younger run that has done its own step already.
+    /// For a kind with `newest_wins`: the younger run that has already done its own step.
     pub overtaken_by: Option<String>,
     /// Steps that ended but are not recorded yet. The next transaction records them.
     pub settled: Vec<Settled>,
