@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use agent_handover::checkpoint::Store;
-use agent_handover::engine::{self, Drained, Event, Goal, Request};
+use agent_handover::engine::{self, Drained, HandedOver, HowToRun, Request, Task};
 use agent_handover::error::{Error, Result};
 use agent_handover::project::{Options, Project};
 use agent_handover::steps;
@@ -12,17 +11,19 @@ fn main() -> Result<()> {
     let note = std::env::args().nth(1).ok_or_else(|| Error::usage("say what was done"))?;
     let cwd = std::env::current_dir().map_err(|cause| Error::failed("no current directory").cause(cause))?;
     let project = Project::open(&cwd, &Options::default(), &steps::readers())?;
-    project.prepare()?;
 
-    // From `record` on nothing can be lost; `drain` runs it, and whatever older is unfinished.
-    let mut store = Store::open(&project.checkpoint)?;
+    // Records the session, then runs its steps and those of older handovers that were interrupted.
     let request = Request { note: Some(note), agent: Some("example".to_owned()), ..Request::default() };
-    let recorded = engine::record(&project, &mut store, &request)?;
-    let ignore = &mut |_: Event| ();
-    let drained = engine::drain(&project, &mut store, Goal::Run(recorded.seq), Duration::from_secs(30), ignore)?;
-    match drained {
-        Drained::Tried { mut failures, .. } => failures.pop().map_or(Ok(()), |failure| Err(failure.error)),
-        Drained::Busy(owner) => Err(engine::busy(owner.as_ref(), "it will be taken by that process")),
-        Drained::Stopped { stop, .. } => Err(stop.error()),
+    let how = HowToRun { wait: Duration::from_secs(30), detach: false };
+    match engine::hand_over(&project, Task::Record(&request), how, &mut |_| ())? {
+        HandedOver::Ran { drained: Drained::Tried { mut failures, .. }, .. } => {
+            failures.pop().map_or(Ok(()), |failure| Err(failure.error))
+        }
+        HandedOver::Ran { drained: Drained::Busy(owner), .. } => {
+            Err(engine::busy(owner.as_ref(), "it will be taken by that process"))
+        }
+        HandedOver::Ran { drained: Drained::Stopped { stop, .. }, .. } => Err(stop.error()),
+        // A resume, a session that a hook has handed over, and a detached run end like this; ours does not.
+        HandedOver::NothingOnRecord | HandedOver::AlreadyHandedOver | HandedOver::Detached { .. } => Ok(()),
     }
 }

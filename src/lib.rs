@@ -26,8 +26,8 @@
 //! | 7 | [`hook`] | what agents call at the start and end of their sessions |
 //! | 8 | [`cli`] | arguments, one call, one rendering |
 //!
-//! A program that wants to hand over by itself needs four calls: [`project::Project::open`],
-//! [`checkpoint::Store::open`], [`engine::record`] and [`engine::drain`]; `examples/hand_over.rs` makes them.
+//! A program that hands over by itself needs two calls: [`project::Project::open`] and [`engine::hand_over()`];
+//! `examples/hand_over.rs` makes them.
 
 // Tests set up the worlds they look at with the plain tools.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]

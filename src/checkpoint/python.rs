@@ -1,4 +1,4 @@
-//! The Python tool's `checkpoint.json`, read where it is all there is. It is never written.
+//! The Python tool's `checkpoint.json`. It is read where this program has no run on record, and never written.
 
 use std::path::Path;
 
@@ -7,20 +7,24 @@ use serde::Deserialize;
 use crate::base::fs;
 use crate::error::{Error, Result};
 
-/// One run is all it holds.
+/// The name of its step that publishes.
+const PUBLISH: &str = "publish";
+
+/// The checkpoint of the Python tool, which holds one run.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PythonCheckpoint {
     #[serde(default)]
     status: String,
-    /// In the order of the file.
+    /// The steps by name, in the order of the file.
     #[serde(default)]
     steps: serde_json::Map<String, serde_json::Value>,
     #[serde(default)]
     pub finished_at: Option<String>,
 }
 
+/// What the Python tool has on record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum PythonState {
     None,
     Interrupted,
     Completed,
@@ -30,7 +34,7 @@ impl PythonCheckpoint {
     /// `None` if there is no such file.
     pub fn read(path: &Path) -> Result<Option<PythonCheckpoint>> {
         let Some(bytes) = fs::read_if_exists(path)? else { return Ok(None) };
-        // An array would pass for the fields in their order.
+        // serde would accept an array as the fields in their order.
         let object = serde_json::from_slice::<serde_json::Map<_, _>>(&bytes).map(serde_json::Value::Object);
         object.and_then(serde_json::from_value).map(Some).map_err(|cause| {
             Error::bad_data(format!("`{}`, the Python tool's checkpoint, cannot be read", path.display()))
@@ -39,23 +43,34 @@ impl PythonCheckpoint {
         })
     }
 
-    /// As the Python `check` sees it.
-    pub fn state(&self) -> State {
+    /// The state that the Python tool's `check` would report.
+    pub fn state(&self) -> PythonState {
         match self.status.as_str() {
-            "completed" => State::Completed,
-            "in_progress" if self.pending().is_empty() => State::Completed,
-            "in_progress" => State::Interrupted,
-            _ => State::None,
+            "completed" => PythonState::Completed,
+            "in_progress" if self.pending().is_empty() => PythonState::Completed,
+            "in_progress" => PythonState::Interrupted,
+            _ => PythonState::None,
         }
     }
 
-    /// Name, and whether it is done.
+    /// The name of each step, and whether it is done.
     pub fn steps(&self) -> Vec<(&str, bool)> {
         self.steps.iter().map(|(name, state)| (name.as_str(), state == "done")).collect()
     }
 
+    /// The names of the steps that are not done.
     pub fn pending(&self) -> Vec<&str> {
         self.steps().into_iter().filter(|(_, done)| !done).map(|(name, _)| name).collect()
+    }
+
+    /// Whether its step that publishes is not done.
+    pub fn is_publish_pending(&self) -> bool {
+        self.pending().contains(&PUBLISH)
+    }
+
+    /// The names of the other steps that are not done. They write files, and what they would have written is not recorded.
+    pub fn pending_writes(&self) -> Vec<&str> {
+        self.pending().into_iter().filter(|name| *name != PUBLISH).collect()
     }
 }
 
@@ -63,7 +78,7 @@ impl PythonCheckpoint {
 mod tests {
     use super::*;
 
-    fn state(text: &str) -> State {
+    fn state(text: &str) -> PythonState {
         serde_json::from_str::<PythonCheckpoint>(text).unwrap().state()
     }
 
@@ -72,11 +87,17 @@ mod tests {
         let steps = |state: &str| format!(r#"{{"session_note": "done", "publish": "{state}"}}"#);
         assert_eq!(
             state(&format!(r#"{{"status": "in_progress", "steps": {}}}"#, steps("pending"))),
-            State::Interrupted
+            PythonState::Interrupted
         );
-        assert_eq!(state(&format!(r#"{{"status": "in_progress", "steps": {}}}"#, steps("done"))), State::Completed);
-        assert_eq!(state(&format!(r#"{{"status": "completed", "steps": {}}}"#, steps("pending"))), State::Completed);
-        assert_eq!(state("{}"), State::None);
-        assert_eq!(state(r#"{"status": "other", "extra": 1}"#), State::None);
+        assert_eq!(
+            state(&format!(r#"{{"status": "in_progress", "steps": {}}}"#, steps("done"))),
+            PythonState::Completed
+        );
+        assert_eq!(
+            state(&format!(r#"{{"status": "completed", "steps": {}}}"#, steps("pending"))),
+            PythonState::Completed
+        );
+        assert_eq!(state("{}"), PythonState::None);
+        assert_eq!(state(r#"{"status": "other", "extra": 1}"#), PythonState::None);
     }
 }

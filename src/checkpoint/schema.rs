@@ -1,17 +1,20 @@
 //! The tables of `checkpoint.db` and how an old file becomes a new one.
 //!
-//! `run` is the queue: `seq` is its order. `plan` and `inputs` are what a resume needs and nothing else, so they
-//! go when a run completes; from then on the files are the truth. `step` is the journal of one run. A step is
-//! `intended` before it acts, so a step found `intended` was being acted on when the process ended; `error`
-//! beside it says that the end was recorded (a signal, PAUSE), its absence that the process died. `session` is what hooks
-//! have seen of agents' sessions: how much of each was handed over, and whether there may be more.
+//! | table | holds |
+//! |---|---|
+//! | `run` | the queue, in the order of `seq`. `plan` and `inputs` are only needed to resume, so completing a run removes them |
+//! | `step` | the journal of each run |
+//! | `session` | the agents' sessions that hooks have seen, and how much of each was handed over |
+//!
+//! A step becomes `intended` before it acts. A step that is found `intended` was interrupted: with an `error`, by a signal or
+//! PAUSE, and that was recorded; without one, because the process died.
 
 use rusqlite::{Connection, TransactionBehavior};
 
-/// "AHOV": says that a SQLite file is ours.
+/// Marks a SQLite file as written by this program: "AHOV".
 pub const APPLICATION_ID: i32 = 0x4148_4f56;
 
-/// Append only: the position of an entry is the version it leads to.
+/// The migrations, append only. The position of an entry is the version that it leads to.
 const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE run (
@@ -74,7 +77,7 @@ pub fn newest() -> i32 {
     i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX)
 }
 
-/// Brings the file to the newest version. Several processes may try at once; one of them does it.
+/// Brings the file to the newest version. Several processes may try at once; one of them succeeds, the others find it done.
 pub fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version: i32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;

@@ -1,4 +1,4 @@
-//! What hooks have seen of agents' sessions, so that each is handed over once and none is forgotten.
+//! The agents' sessions that hooks have seen: each part of a session is handed over once, and none is forgotten.
 
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
@@ -10,74 +10,75 @@ use crate::error::Result;
 const KEPT_SESSIONS: i64 = 5_000;
 /// The first version of the tables that knows sessions.
 const SINCE_VERSION: i32 = 2;
-/// Why a run was not recorded.
-pub(super) const HANDED_OVER: &str = "another process has handed this session over already";
 
 const COLUMNS: &str = "agent, id, transcript, process, started_at, seen_at, seen, handed_over, turns, asked, said, run";
 
+/// A session of an agent, as the hooks have seen it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Session {
+pub struct AgentSession {
     pub agent: String,
     pub id: String,
-    /// Where its agent writes it down; empty if nobody knows.
+    /// The path of the agent's transcript; empty if unknown.
     pub transcript: String,
-    /// The process it ran in, by `base::process::Identity`; empty if nobody knows.
+    /// The agent's process, as the text of a `base::process::Identity`; empty if unknown.
     pub process: String,
     pub started_at: String,
     pub seen_at: String,
-    /// How long the transcript was when a hook was last called.
+    /// The length of the transcript when a hook was last called.
     pub seen: u64,
-    /// Up to where the transcript was handed over.
+    /// The length of the transcript up to which it was handed over.
     pub handed_over: u64,
-    /// How many turns have ended since.
+    /// How many turns have ended since then.
     pub turns: u64,
-    /// What was asked first and what was answered last since, as far as hooks were told.
+    /// The first request since then, if the agent passes it to its hooks.
     pub asked: String,
+    /// The last answer since then, if the agent passes it to its hooks.
     pub said: String,
-    /// The run that handed it over last.
+    /// The run that handed a part of this session over last.
     pub run: String,
 }
 
-/// What a hook says about a session. Empty texts say nothing.
+/// What one call of a hook says about a session. An empty text leaves the recorded value as it is.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
+pub struct SessionSighting {
     pub agent: String,
     pub id: String,
     pub transcript: String,
     pub process: String,
     pub at: String,
-    /// How long the transcript is.
+    /// The length of the transcript.
     pub size: u64,
     pub is_turn_end: bool,
     pub asked: String,
     pub said: String,
-    /// What was injected, and why: an answer like it is not given twice at once.
+    /// Why context was injected. The same reason within a few seconds is another call for the same event.
     pub warmed: String,
-    /// The others were looked after.
+    /// The call also looked for other sessions that nobody has handed over.
     pub swept: bool,
-    /// Nothing of it is left to hand over.
+    /// Nothing of the session is left to hand over.
     pub is_over: bool,
-    /// What the transcript holds so far is another session's.
+    /// The transcript begins with a copy of another session, which is not to be handed over again.
     pub is_copied: bool,
 }
 
 /// A part of a session that a run hands over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Handed {
+pub struct HandedPart {
     pub agent: String,
     pub id: String,
     pub transcript: String,
-    /// Where the part begins and how many turns are in it, as whoever hands it over found it.
+    /// Where in the transcript the part begins.
     pub from: u64,
+    /// How many turns it has. With `from`, this shows whether another process has handed it over meanwhile.
     pub turns: u64,
-    /// Up to where it goes.
+    /// Where in the transcript the part ends.
     pub to: u64,
-    /// More is not expected.
+    /// The session has ended: no other part is expected.
     pub is_over: bool,
 }
 
-impl Handed {
-    /// `false` if somebody else handed it over since it was looked at.
+impl HandedPart {
+    /// Marks the part as handed over. `false` if another process has done so since the session was read.
     pub(super) fn write(&self, transaction: &Transaction<'_>, run: &str, at: &str) -> rusqlite::Result<bool> {
         insert(transaction, &self.agent, &self.id, at)?;
         let changed = transaction.execute(
@@ -101,7 +102,7 @@ impl Handed {
 }
 
 impl Store {
-    pub fn session(&self, agent: &str, id: &str) -> Result<Option<Session>> {
+    pub fn session(&self, agent: &str, id: &str) -> Result<Option<AgentSession>> {
         let sql = format!("SELECT {COLUMNS} FROM session WHERE agent = ?1 AND id = ?2");
         if self.knows_sessions()? {
             self.ask(|connection| connection.query_row(&sql, [agent, id], read).optional())
@@ -110,8 +111,8 @@ impl Store {
         }
     }
 
-    /// Those that may have something left to hand over, the oldest first.
-    pub fn open_sessions(&self) -> Result<Vec<Session>> {
+    /// The sessions that may have something left to hand over, oldest first.
+    pub fn open_sessions(&self) -> Result<Vec<AgentSession>> {
         let sql = format!("SELECT {COLUMNS} FROM session WHERE is_over = 0 ORDER BY seq");
         if self.knows_sessions()? {
             self.ask(|connection| connection.prepare(&sql)?.query_map([], read)?.collect())
@@ -120,7 +121,7 @@ impl Store {
         }
     }
 
-    /// When a hook was first called here, and when the sessions were last looked after.
+    /// When a hook was first called in this project, and when sessions were last swept.
     pub fn listening_since(&self) -> Result<(Option<String>, Option<String>)> {
         if !self.knows_sessions()? {
             return Ok((None, None));
@@ -132,8 +133,8 @@ impl Store {
         })
     }
 
-    /// Writes down what a hook saw. `false` if the same was injected since `not_since`, by another call of the same hook.
-    pub fn note_session(&mut self, seen: &Seen, not_since: &str) -> Result<bool> {
+    /// Records what a hook saw. `false` if another call for the same event, after `not_since`, has injected context already.
+    pub fn note_session(&mut self, seen: &SessionSighting, not_since: &str) -> Result<bool> {
         let is_new = self.write(|transaction| {
             insert(transaction, &seen.agent, &seen.id, &seen.at)?;
             let before: (String, String) = transaction.query_row(
@@ -176,8 +177,9 @@ impl Store {
         Ok(is_new)
     }
 
-    /// Nothing of these sessions is left to hand over, as long as their transcripts are no longer than this.
-    pub fn sessions_are_over(&mut self, sessions: &[(&Session, u64)]) -> Result<()> {
+    /// Marks sessions as over, each handed over up to the given length of its transcript. A session whose transcript grows
+    /// beyond that is picked up again.
+    pub fn sessions_are_over(&mut self, sessions: &[(&AgentSession, u64)]) -> Result<()> {
         self.write(|transaction| {
             let sql = "UPDATE session SET is_over = 1, handed_over = max(handed_over, ?3) WHERE agent = ?1 AND id = ?2";
             for (session, size) in sessions {
@@ -189,7 +191,7 @@ impl Store {
         Ok(())
     }
 
-    /// The sessions on disk were looked after, by who has none of its own.
+    /// Records that the sessions on disk were swept by a process that runs in no session itself.
     pub fn swept(&mut self, at: &str) -> Result<()> {
         self.write(|transaction| {
             let sql = "UPDATE session SET swept_at = ?1 WHERE seq = (SELECT max(seq) FROM session)";
@@ -214,9 +216,9 @@ fn insert(transaction: &Transaction<'_>, agent: &str, id: &str, at: &str) -> rus
     Ok(())
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Session> {
+fn read(row: &Row<'_>) -> rusqlite::Result<AgentSession> {
     let size = |at: usize| row.get::<_, i64>(at).map(|value| u64::try_from(value).unwrap_or(0));
-    Ok(Session {
+    Ok(AgentSession {
         agent: row.get(0)?,
         id: row.get(1)?,
         transcript: row.get(2)?,
@@ -240,7 +242,6 @@ fn signed(number: u64) -> i64 {
 mod tests {
     use super::super::{NewRun, OnUnfinished};
     use super::*;
-    use crate::error::Category;
 
     fn store() -> (tempfile::TempDir, Store) {
         let directory = tempfile::tempdir().unwrap();
@@ -248,11 +249,11 @@ mod tests {
         (directory, store)
     }
 
-    fn seen(at: &str) -> Seen {
-        Seen { agent: "codex".into(), id: "s".into(), at: at.into(), ..Seen::default() }
+    fn seen(at: &str) -> SessionSighting {
+        SessionSighting { agent: "codex".into(), id: "s".into(), at: at.into(), ..SessionSighting::default() }
     }
 
-    fn record(store: &mut Store, id: &str, handed: &Handed) -> Result<i64> {
+    fn record(store: &mut Store, id: &str, handed: &HandedPart) -> Result<Option<i64>> {
         let run = NewRun {
             id,
             recorded_at: "2026-11-15T10:00:00Z",
@@ -271,26 +272,32 @@ mod tests {
     #[test]
     fn a_part_of_a_session_is_handed_over_once() {
         let (_directory, mut store) = store();
-        store.note_session(&Seen { is_turn_end: true, size: 70, ..seen("1") }, "").unwrap();
-        let mut handed =
-            Handed { agent: "codex".into(), id: "s".into(), to: 70, turns: 1, is_over: true, ..Handed::default() };
+        store.note_session(&SessionSighting { is_turn_end: true, size: 70, ..seen("1") }, "").unwrap();
+        let mut handed = HandedPart {
+            agent: "codex".into(),
+            id: "s".into(),
+            to: 70,
+            turns: 1,
+            is_over: true,
+            ..HandedPart::default()
+        };
         record(&mut store, "A", &handed).unwrap();
-        assert_eq!(record(&mut store, "B", &handed).unwrap_err().category(), Category::Busy);
+        assert_eq!(record(&mut store, "B", &handed).unwrap(), None);
         assert_eq!(store.unfinished(5).unwrap().len(), 1, "nothing of the second is there");
         let session = store.session("codex", "s").unwrap().unwrap();
         assert_eq!((session.handed_over, session.turns, session.run.as_str()), (70, 0, "A"));
         assert!(store.open_sessions().unwrap().is_empty());
         // It goes on.
-        store.note_session(&Seen { is_turn_end: true, size: 90, ..seen("2") }, "").unwrap();
+        store.note_session(&SessionSighting { is_turn_end: true, size: 90, ..seen("2") }, "").unwrap();
         assert_eq!(store.open_sessions().unwrap().len(), 1);
-        handed = Handed { from: 70, to: 90, ..handed };
+        handed = HandedPart { from: 70, to: 90, ..handed };
         record(&mut store, "C", &handed).unwrap();
     }
 
     #[test]
     fn the_same_is_not_injected_twice_at_once() {
         let (_directory, mut store) = store();
-        let start = |at: &str, why: &str| Seen { warmed: why.into(), ..seen(at) };
+        let start = |at: &str, why: &str| SessionSighting { warmed: why.into(), ..seen(at) };
         assert!(store.note_session(&start("10", "startup"), "05").unwrap());
         assert!(!store.note_session(&start("11", "startup"), "06").unwrap());
         assert!(store.note_session(&start("12", "compact"), "07").unwrap());

@@ -1,5 +1,5 @@
-//! `check`: says by its exit code whether a handover was interrupted. Runs at every session start, so it does
-//! nothing but read a row.
+//! `check`: the exit code says whether a handover was interrupted. It may run at every session start, so it only reads a
+//! row.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Context;
 use crate::base::lock;
 use crate::checkpoint::Store;
-use crate::checkpoint::python::{PythonCheckpoint, State};
+use crate::checkpoint::python::{PythonCheckpoint, PythonState};
 use crate::error::Result;
 use crate::project::Project;
 use crate::publish::Ledger;
@@ -68,7 +68,7 @@ fn ask(project: &Project) -> Result<Answer> {
             let who = lock::describe(owner.as_ref());
             return Ok(Answer { code: 4, state: "running", run: Some(run.id), line: format!("busy: {who}") });
         }
-        // It may have completed between the two looks.
+        // The run may have completed between the two questions.
         if let Some(run) = store.oldest_unfinished()? {
             let line = format!("interrupted: handover {} is unfinished; run `agent-handover run --resume`", run.id);
             return Ok(Answer { code: 1, state: "interrupted", run: Some(run.id), line });
@@ -84,19 +84,19 @@ fn ask(project: &Project) -> Result<Answer> {
     }
 }
 
-/// Where we have no run on record, the Python tool may have one.
+/// The answer where this program has no run on record: the Python tool may have one.
 fn theirs(project: &Project) -> Result<Answer> {
     let theirs = PythonCheckpoint::read(&project.python_checkpoint())?;
     let answer = |code, state, line: String| Ok(Answer { code, state, run: None, line });
     match theirs.as_ref().map(|theirs| (theirs.state(), theirs)) {
-        Some((State::Interrupted, theirs)) => {
+        Some((PythonState::Interrupted, theirs)) => {
             let pending = theirs.pending().join(", ");
             let line = format!(
                 "interrupted: a handover of the Python tool has pending {pending}; run `agent-handover run --resume`"
             );
             answer(1, "interrupted", line)
         }
-        Some((State::Completed, theirs)) => {
+        Some((PythonState::Completed, theirs)) => {
             let at = theirs.finished_at.as_deref().unwrap_or("an unknown time");
             answer(2, "completed", format!("completed: a handover of the Python tool at {at}"))
         }

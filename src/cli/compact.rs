@@ -1,4 +1,5 @@
-//! `memory compact`, also `compact`: made for cron.
+//! `memory compact`, also `compact`: rolls the notes of finished months into layer 3. It suits cron: mostly it finds
+//! nothing to do, and quickly.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::memory::archive::Month;
 use crate::memory::compact::{Compaction, Selection, ended_before};
 use crate::project::{self, Project};
 
-/// How long a handover that is going on is waited for.
+/// How long to wait for a handover that is going on.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Roll the notes of finished months into layer 3
@@ -68,7 +69,7 @@ impl Compact {
         if let Some(stop) = project.brake().pressed() {
             return Err(stop.error());
         }
-        // Looking costs no lock, and most days there is nothing to do.
+        // Looking needs no lock, and on most days there is nothing to do.
         let done = match memory.has_notes(&selection)? {
             false => Compaction::default(),
             true if self.dry_run => memory.compact(&selection, &project.brake(), &mut |_, _| ())?,
@@ -77,7 +78,7 @@ impl Compact {
         let trouble = done.stopped.as_ref().map(Stop::error).or_else(|| done.trouble());
         self.report(context, &project, &done, trouble.as_ref());
         match trouble {
-            // There is one document, and it has said what is wrong.
+            // The one JSON document holds the error already.
             Some(error) if self.json => {
                 render::error(context.ui, &error, &context.cwd);
                 Ok(error.category().exit_code())

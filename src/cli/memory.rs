@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use super::{Context, compact};
 use crate::base::{clock, duration, env, fs, ids, text};
 use crate::config::category::{self, Categories};
-use crate::engine::{self, Plan, Policy};
+use crate::engine::{self, Attendance, Plan};
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
 use crate::memory::listing::{self, Listed};
@@ -226,11 +226,11 @@ impl Open {
         }
         let mut agent = by.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
         let mut tag = self.project.config.tag.clone();
-        let policy = Policy { config: self.project.config.secrets, allowed: &by.allow_secret, unattended: false };
+        let policy = engine::secret_policy(&self.project.config, Attendance::Attended, &by.allow_secret);
         let puts = edits.put.iter_mut().flat_map(|(name, texts)| texts.iter_mut().map(|text| (name.as_str(), text)));
         let adds = edits.add.iter_mut().map(|(name, text)| (name.as_str(), text));
         let fields = puts.chain(adds).chain([("agent", &mut agent), ("tag", &mut tag)]);
-        for warning in engine::keep_secrets_out(&policy, fields)? {
+        for warning in policy.keep_out(fields)? {
             context.ui.warn(&warning);
         }
         if let Some(notice) = engine::keep_out_of_git(&self.project.root, &Plan::of(&self.project.config)) {

@@ -1,4 +1,4 @@
-//! `pause` and `unpause`: the brake for who does not want to remember where the file is.
+//! `pause` and `unpause`: create and remove the PAUSE file, so that nobody has to remember where it is.
 
 use clap::Args;
 
@@ -18,7 +18,7 @@ pub struct Pause {
 
 impl Pause {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        // The brake must work also where the config cannot be read.
+        // Pausing must work even if the config cannot be read.
         let file = match context.project(None, None) {
             Ok(project) => project.pause_files[0].clone(),
             Err(error) => {

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::Context;
 use super::ui::Ui;
 use crate::base::{duration, lock, text};
-use crate::checkpoint::python::{PythonCheckpoint, State};
-use crate::checkpoint::{Run, RunStatus, Step, StepState, Store};
+use crate::checkpoint::python::{PythonCheckpoint, PythonState};
+use crate::checkpoint::{RecordedStep, Run, RunStatus, StepState, Store};
 use crate::engine::DEATHS_TO_PARK;
 use crate::error::Result;
 use crate::guard::Pause;
@@ -28,14 +28,14 @@ pub struct Status {
     pub json: bool,
 }
 
-/// Everything `status` knows.
+/// Everything that `status` shows.
 struct Picture {
     run: Option<Run>,
-    steps: Vec<Step>,
-    /// Recorded and not begun with, besides `run`.
+    steps: Vec<RecordedStep>,
+    /// The unfinished runs besides `run`.
     waiting: Vec<Run>,
     owner: Option<Option<lock::Owner>>,
-    /// What the Python tool has on record, where we have nothing.
+    /// The Python tool's checkpoint, if this program has no run on record.
     theirs: Option<PythonCheckpoint>,
     paused: Option<Pause>,
     ledger: Ledger,
@@ -84,7 +84,7 @@ fn look(project: &Project) -> Result<Picture> {
     Ok(picture)
 }
 
-fn is_pending(step: &Step) -> bool {
+fn is_pending(step: &RecordedStep) -> bool {
     !matches!(step.state, StepState::Done | StepState::Skipped)
 }
 
@@ -94,9 +94,9 @@ impl Picture {
             Some(RunStatus::Unfinished) => "in_progress",
             Some(RunStatus::Completed) => "completed",
             Some(RunStatus::Abandoned) | None => match self.theirs.as_ref().map(PythonCheckpoint::state) {
-                Some(State::Interrupted) => "in_progress",
-                Some(State::Completed) => "completed",
-                Some(State::None) | None => "none",
+                Some(PythonState::Interrupted) => "in_progress",
+                Some(PythonState::Completed) => "completed",
+                Some(PythonState::None) | None => "none",
             },
         }
     }
@@ -154,7 +154,7 @@ impl Picture {
             |run: &Run| json!({ "id": run.id, "recorded_at": run.recorded_at, "agent": run.agent, "tag": run.tag });
         let theirs =
             |(name, done): (&str, bool)| json!({ "name": name, "state": if done { "done" } else { "pending" } });
-        let step = |step: &Step| {
+        let step = |step: &RecordedStep| {
             json!({
                 "name": step.name,
                 "kind": step.kind,
@@ -184,7 +184,7 @@ impl Picture {
     }
 }
 
-fn step_line(step: &Step) -> String {
+fn step_line(step: &RecordedStep) -> String {
     let mark = match step.state {
         StepState::Done => 'x',
         StepState::Skipped => '-',

@@ -1,4 +1,4 @@
-//! `summarize`: what a session's transcript tells, as a handoff to read, to mend, or to keep.
+//! `summarize`: a handoff made from a session's transcript, to read, to edit or to save.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Context;
 use super::run::Run;
-use crate::engine::{self, Request};
+use crate::engine::{self, Attendance, Request};
 use crate::error::{Error, Result};
 use crate::project::{self, Project};
 use crate::transcript::{self, Source, Transcript};
@@ -45,8 +45,8 @@ impl Summarize {
         }
         context.ui.tell(&format!("transcript: {}", path.display()));
         let request = Request {
-            // What is only printed may hold what a person may see; what looks like a secret is taken out all the same.
-            unattended: true,
+            // The output may be piped to a file: secrets are redacted rather than refused.
+            attendance: Attendance::Detached,
             note: Some(self.summary.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()),
             agent: Some(found.agent.to_owned()),
             transcript: Some(source),
@@ -77,7 +77,7 @@ fn as_json(path: &Path, found: &Transcript, document: Option<&str>) -> serde_jso
     })
 }
 
-/// Sub-agents are part of somebody else's session.
+/// The newest transcript of this project. Sub-agents are skipped, because they are part of another session.
 fn newest(project: &Project) -> Result<PathBuf> {
     let belongs = |cwd: &Path| project::root(cwd) == project.root;
     let found = transcript::sessions(&project.root, None, belongs).find(|session| !session.is_subagent);

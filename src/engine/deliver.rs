@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use super::queue::{between_runs_sharing, drain_sharing};
-use super::{Drained, Goal, Listener, Plan, Request, session_for};
+use super::event::Listener;
+use super::plan::Plan;
+use super::queue::{Drained, Goal, between_runs_sharing, busy, drain_sharing};
+use super::record::{Request, session_for};
 use crate::checkpoint::Store;
 use crate::config::template;
 use crate::error::Result;
@@ -74,7 +76,7 @@ fn finish_runs(project: &Project, wait: Duration, unreachable: &UnreachableRemot
             Some(failure) => Err(failure.error),
             None => Ok(()),
         },
-        Drained::Busy(owner) => Err(super::busy(owner.as_ref(), "nothing was done; try again when it ends")),
+        Drained::Busy(owner) => Err(busy(owner.as_ref(), "nothing was done; try again when it ends")),
         Drained::Stopped { stop, .. } => Err(stop.error()),
     }
 }

@@ -1,27 +1,85 @@
-//! A run that goes on without whoever asked for it: recorded here, carried out by a child that is given the lock.
+//! Detaching: a child process carries a handover out while the caller returns. The parent part starts the child and
+//! gives it the lock; the child part takes the lock over and runs the queue.
 
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use super::busy;
-use crate::base::lock::{self, Lock};
+use super::event::Listener;
+use super::queue::{Drained, Goal, busy, drain_locked, drain_unattended};
+use crate::base::lock::{self, Lock, Owner};
 use crate::base::process::{self, Job};
 use crate::base::{env, fs};
+use crate::checkpoint::Store;
 use crate::error::{Error, Result};
+use crate::guard::Stop;
 use crate::project::Project;
 
-/// How long a child may take to stand on its own feet.
+/// How long the parent waits for its child to have a session of its own.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Starts this program with `arguments` as the process that carries the run out, and gives it the lock as standard
-/// input: at no moment is the lock free. Its output goes to the run's logs.
-pub fn detach(project: &Project, run: &str, lock: Option<Lock>, arguments: Vec<OsString>) -> Result<u32> {
+/// What the child carries out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChildTask<'r> {
+    /// The run with this id, and whatever else is unfinished, for somebody who typed `run --detach`.
+    Run(&'r str),
+    /// What may run although nobody asked, for a hook. Runs that need consent are left.
+    Due,
+}
+
+impl ChildTask<'_> {
+    /// The command line of the child. Paths are absolute, because the child starts at the root of the project.
+    fn arguments(self, project: &Project) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec!["run".into(), "--inherited".into()];
+        if let ChildTask::Run(id) = self {
+            arguments.push(id.into());
+        }
+        if let Some(config) = &project.config.file {
+            arguments.extend(["--config".into(), config.clone().into_os_string()]);
+        }
+        arguments.extend(["--checkpoint".into(), project.checkpoint.clone().into_os_string()]);
+        arguments
+    }
+}
+
+/// Why no child was started. The run is recorded and waits.
+#[derive(Debug)]
+pub enum NotDetached {
+    Stopped(Stop),
+    /// Another process holds the lock, and takes the run.
+    Busy(Option<Owner>),
+    Failed(Error),
+}
+
+impl NotDetached {
+    pub fn error(self) -> Error {
+        match self {
+            NotDetached::Stopped(stop) => stop.error(),
+            NotDetached::Busy(owner) => busy(owner.as_ref(), ""),
+            NotDetached::Failed(error) => error,
+        }
+    }
+}
+
+impl From<Error> for NotDetached {
+    fn from(error: Error) -> NotDetached {
+        NotDetached::Failed(error)
+    }
+}
+
+/// Starts this program as the process that runs the queue, and returns its process id. The child gets the lock as its
+/// standard input, so that the lock is never free in between. Its output goes to the logs of `run`.
+pub(super) fn detach(
+    project: &Project,
+    run: &str,
+    lock: Option<Lock>,
+    task: ChildTask<'_>,
+) -> Result<u32, NotDetached> {
     if let Some(stop) = project.brake().pressed() {
-        return Err(stop.error());
+        return Err(NotDetached::Stopped(stop));
     }
     let taken = lock.map_or_else(|| Lock::try_take(&project.lock()), |lock| Ok(Some(lock)))?;
     let Some(mut lock) = taken else {
-        return Err(busy(lock::owner(&project.lock()).as_ref(), ""));
+        return Err(NotDetached::Busy(lock::owner(&project.lock())));
     };
     lock.sign(run)?;
     let program =
@@ -30,20 +88,38 @@ pub fn detach(project: &Project, run: &str, lock: Option<Lock>, arguments: Vec<O
     fs::create_log_directory(&logs)?;
     let output = fs::open_private(&logs.join("detached.log"))?;
     let mut argv = vec![program.into_os_string()];
-    argv.extend(arguments);
+    argv.extend(task.arguments(project));
     let job = Job {
         argv,
         directory: project.root.clone(),
         env: Vec::new(),
-        // It is no part of a step that this one may have been started in.
+        // The child is not part of a step, also if this process was started by one.
         env_remove: [env::RUN, env::STEP, env::ATTEMPT, env::ROOT].map(str::to_owned).to_vec(),
     };
     let pid = process::start_detached(&job, lock.hand_over(), &output)?;
-    // Until it has a session of its own, whoever ends our group ends it, too. It signs the lock as soon as it has; if that
-    // takes longer than anybody should wait, it goes on all the same.
+    // Until the child has a session of its own, whoever ends our process group ends the child, too. The child signs the
+    // lock as soon as it has one. It goes on also if that takes longer than we wait.
     let start = Instant::now();
     while lock::owner(&project.lock()).is_none_or(|owner| owner.pid != pid) && start.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_micros(200));
     }
     Ok(pid)
+}
+
+/// The child part: takes over the lock, which is standard input, and carries out its task.
+pub fn carry_out_inherited(project: &Project, task: ChildTask<'_>, listener: &mut Listener<'_>) -> Result<Drained> {
+    let mut lock = Lock::inherited(&project.lock())?;
+    // The parent waits for this signature.
+    lock.sign(match task {
+        ChildTask::Run(id) => id,
+        ChildTask::Due => "",
+    })?;
+    let mut store = Store::open(&project.checkpoint)?;
+    match task {
+        ChildTask::Run(id) => {
+            let run = store.run_by_id(id)?.ok_or_else(|| Error::usage(format!("no handover {id} is on record")))?;
+            drain_locked(project, &mut store, Goal::Run(run.seq), lock, listener)
+        }
+        ChildTask::Due => drain_unattended(project, &mut store, lock, listener),
+    }
 }

@@ -1,13 +1,28 @@
-//! What happens during a run, told as it becomes durable. The engine prints nothing; whoever listens does.
+//! What happens during a handover, reported as it becomes durable. The engine prints nothing; its listener does.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::base::lock::Owner;
 use crate::checkpoint::StepState;
 
+/// Something that happened during a handover.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Another process holds the lock, and we wait for it.
+    /// A database that could not be used was moved to this path.
+    MovedAside {
+        path: PathBuf,
+    },
+    /// An unfinished run was abandoned by a restart.
+    Abandoned {
+        run: String,
+    },
+    /// The session is on record: from here on nothing can be lost.
+    Recorded {
+        run: String,
+        warnings: Vec<String>,
+    },
+    /// Another process holds the lock, and this one waits for it.
     Waiting {
         owner: Option<Owner>,
     },
@@ -22,7 +37,7 @@ pub enum Event {
         of: usize,
         attempt: u32,
     },
-    /// Recorded before it is told.
+    /// A step ended, and that is recorded.
     StepEnded {
         run: String,
         name: String,
@@ -34,19 +49,21 @@ pub enum Event {
         run: String,
         completed: bool,
     },
-    /// Something a person should know that is no failure.
+    /// Something that a person should know and that is not a failure.
     Notice {
         text: String,
     },
 }
 
+/// How a step ended.
 #[derive(Clone, Debug)]
 pub struct StepEnd {
     pub state: StepState,
     pub duration: Duration,
-    /// What was done, or why not.
+    /// One line: what was done, or why nothing was.
     pub detail: Option<String>,
     pub error: Option<String>,
 }
 
+/// Receives the events of a handover.
 pub type Listener<'a> = dyn FnMut(Event) + 'a;

@@ -1,4 +1,4 @@
-//! The plan of a run: the ordered steps of the config, resolved, as they are recorded.
+//! The plan of a run: the steps of the config, in order and resolved, as they are recorded.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,10 +8,10 @@ use crate::config::category::Categories;
 use crate::error::{Error, Result};
 use crate::guard::consent;
 use crate::publish::Destination;
-use crate::steps::{self, Promise};
+use crate::steps::{self, Kind, Promise};
 
-/// Everything a resume needs besides the inputs. Paths are kept as they were written, so that a project
-/// can be moved between record and resume.
+/// Everything that a resume needs besides the inputs. Paths stay as the config writes them, so that a project can be moved
+/// between record and resume.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
     pub memory_dir: String,
@@ -19,11 +19,12 @@ pub struct Plan {
     pub destination: Destination,
     #[serde(default)]
     pub categories: Categories,
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlannedStep>,
 }
 
+/// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct PlannedStep {
     pub name: String,
     pub kind: String,
     pub continue_on_failure: bool,
@@ -31,9 +32,9 @@ pub struct Step {
     pub params: Value,
 }
 
-impl Step {
-    fn plain(name: &str, kind: &str) -> Step {
-        Step {
+impl PlannedStep {
+    fn plain(name: &str, kind: &str) -> PlannedStep {
+        PlannedStep {
             name: name.to_owned(),
             kind: kind.to_owned(),
             continue_on_failure: false,
@@ -41,14 +42,25 @@ impl Step {
             params: Value::Null,
         }
     }
+
+    /// Whether the kind of this step has a property. A kind that this version does not know has none.
+    pub(super) fn is_of(&self, property: impl FnOnce(&Kind) -> bool) -> bool {
+        steps::kind(&self.kind).is_ok_and(property)
+    }
+
+    /// Whether the step does anything beyond the project's own files. A kind that this version does not know may do anything.
+    fn reaches_out(&self) -> bool {
+        steps::kind(&self.kind).map_or(true, |kind| kind.promise == Promise::AtLeastOnce)
+    }
 }
 
 impl Plan {
+    /// The plan that the config describes.
     pub fn of(config: &Config) -> Plan {
         let steps = match &config.steps {
             Some(steps) => steps
                 .iter()
-                .map(|step| Step {
+                .map(|step| PlannedStep {
                     name: step.name.clone(),
                     kind: step.kind.to_owned(),
                     continue_on_failure: step.continue_on_failure,
@@ -56,11 +68,11 @@ impl Plan {
                     params: step.params.clone(),
                 })
                 .collect(),
-            // A file without steps means what it means to the Python tool.
+            // A config of the Python tool that names no steps.
             None if config.is_python() => vec![
-                Step::plain("session_note", "note"),
-                Step::plain("current_state", "state"),
-                Step::plain("publish", "publish"),
+                PlannedStep::plain("session_note", "note"),
+                PlannedStep::plain("current_state", "state"),
+                PlannedStep::plain("publish", "publish"),
             ],
             None => built_in(),
         };
@@ -73,36 +85,37 @@ impl Plan {
         }
     }
 
-    /// The plan of a run that nobody typed: without consent to the config only what stays in the project's own files. The
-    /// session said nothing itself, so what is known about it is always collected.
-    pub fn by_itself(config: &Config) -> Result<Plan> {
+    /// The plan of a run that a hook asks for. Without consent to the config, only steps that stay in the project's own files
+    /// are left, and nothing is published. The session said nothing itself, so facts about it are always collected.
+    pub fn for_hook(config: &Config) -> Plan {
         let mut plan = Plan::of(config);
         if config.is_python() {
             plan.steps = built_in();
         }
-        if !plan.steps.iter().any(|step| step.kind == "collect") {
+        if !plan.steps.iter().any(|step| step.is_of(|kind| kind.collects)) {
             let names: Vec<&str> = plan.steps.iter().map(|step| step.name.as_str()).collect();
             let name = ["facts", "collect", "facts-of-hook"].into_iter().find(|name| !names.contains(name));
-            plan.steps.insert(0, Step::plain(name.unwrap_or("collect-facts-of-hook"), "collect"));
+            plan.steps.insert(0, PlannedStep::plain(name.unwrap_or("collect-facts-of-hook"), "collect"));
         }
         if config.source().is_some_and(|(file, text)| !consent::is_allowed(file, text)) {
-            plan.steps.retain(|step| !reaches_out(step));
+            plan.steps.retain(|step| !step.reaches_out());
             plan.destination = Destination::nowhere();
         }
-        Ok(plan)
+        plan
     }
 
-    /// Whether a run with this plan may be carried out by itself: it stays in the project's own files, or what goes beyond
-    /// is what the allowed config says. A recorded plan may have come with somebody else's repository.
-    pub fn may_run_by_itself(&self, config: &Config) -> bool {
+    /// Whether a run with this plan may be carried out although nobody asked for it: everything in it that goes beyond the
+    /// project's own files is also in a config that the user consented to. A recorded plan may have come with somebody
+    /// else's repository.
+    pub fn may_run_unattended(&self, config: &Config) -> bool {
         let is_allowed = config.source().is_some_and(|(file, text)| consent::is_allowed(file, text));
         let allowed = is_allowed.then(|| Plan::of(config));
-        let knows = |step: &Step| allowed.as_ref().is_some_and(|plan| plan.steps.contains(step));
+        let knows = |step: &PlannedStep| allowed.as_ref().is_some_and(|plan| plan.steps.contains(step));
         let is_place = |place: &str| !place.starts_with(['/', '~']);
         let places_known = allowed
             .as_ref()
             .is_some_and(|plan| plan.memory_dir == self.memory_dir && plan.history_dir == self.history_dir);
-        self.steps.iter().all(|step| !reaches_out(step) || knows(step))
+        self.steps.iter().all(|step| !step.reaches_out() || knows(step))
             && (self.destination.is_local()
                 || allowed.as_ref().is_some_and(|plan| plan.destination == self.destination))
             && (is_place(&self.memory_dir) && is_place(&self.history_dir) || places_known)
@@ -121,13 +134,9 @@ impl Plan {
     }
 }
 
-fn built_in() -> Vec<Step> {
+/// The steps of a project that configures none.
+fn built_in() -> Vec<PlannedStep> {
     let steps =
         [("facts", "collect"), ("note", "note"), ("state", "state"), ("history", "history"), ("publish", "publish")];
-    steps.map(|(name, kind)| Step::plain(name, kind)).to_vec()
-}
-
-/// Whether a step does anything beyond the project's own files. One of a kind that is not known here may do anything.
-fn reaches_out(step: &Step) -> bool {
-    steps::kind(&step.kind).is_ok_and(|kind| kind.promise == Promise::AtLeastOnce) || steps::kind(&step.kind).is_err()
+    steps.map(|(name, kind)| PlannedStep::plain(name, kind)).to_vec()
 }

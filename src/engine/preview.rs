@@ -1,6 +1,6 @@
 //! What a run would do, without doing or recording anything.
 
-use super::{Prepared, Request, prepare};
+use super::record::{Prepared, Request, prepare};
 use crate::checkpoint::Store;
 use crate::error::Result;
 use crate::facts::{self, Scene};
@@ -9,13 +9,14 @@ use crate::project::{self, Project};
 use crate::publish::UnreachableRemotes;
 use crate::steps::{self, Context, Intent};
 
+/// What one step would do.
 pub struct Preview {
     pub step: String,
     /// What it would do, or why it would do nothing.
     pub what: String,
 }
 
-/// One line a step. Fails where the run would fail before its first step.
+/// What each step would do. Fails where the run would fail before its first step.
 pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
     let base = Store::read(&project.checkpoint)?.map(|store| store.last_head()).transpose()?.flatten();
     let Prepared { plan, session, .. } = prepare(project, request, base)?;
@@ -48,7 +49,7 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
             Intent::Nothing(why) => format!("do nothing: {why}"),
             Intent::Do(intent) => {
                 let what = (kind.preview)(&context, &intent)?;
-                // What only looks around may do so, and the steps after it are then shown as they would be.
+                // A kind that only reads may act, so that the steps after it are shown as they would be.
                 if kind.only_reads
                     && let Ok(outcome) = (kind.act)(&context, &intent)
                 {
@@ -62,7 +63,8 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
     Ok(previews)
 }
 
-/// The handoff that a run with this request would make of what is known; `None` if nothing is. Nothing is recorded.
+/// The handoff that a run with this request would derive from what is known, and what could not be found out. `None` if
+/// nothing is known. Nothing is recorded.
 pub fn summarize(project: &Project, request: &Request) -> Result<(Option<Handoff>, Vec<String>)> {
     let base = Store::read(&project.checkpoint)?.map(|store| store.last_head()).transpose()?.flatten();
     let Prepared { session, warnings, .. } = prepare(project, request, base)?;

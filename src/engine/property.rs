@@ -1,5 +1,5 @@
-//! Any plan, any crashes, pauses, failures and recorders at once: resumed until quiet, the files are those that an
-//! uninterrupted world would have.
+//! A property test: after any plan, crashes, pauses, failures and concurrent recorders, a resume leaves the files that
+//! uninterrupted runs would have left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{Drained, Goal, Request, drain, record};
+use super::{Drained, Goal, RecordOutcome, Request, drain, record};
 use crate::base::fault::inject::crashing_at;
 use crate::checkpoint::{RunStatus, StepState, Store};
 use crate::config::Config;
@@ -31,14 +31,14 @@ enum Kind {
 /// Something that happens to a project.
 #[derive(Clone, Debug)]
 enum Happening {
-    /// So many record at the same time.
+    /// This many processes record at the same time.
     Record(usize),
-    /// Somebody works the queue off, and crashes at the n-th point it passes.
+    /// A process runs the queue, and crashes at the n-th fault point.
     Drain {
         asked: bool,
         crash: Option<u32>,
     },
-    /// While somebody works the queue off, others record.
+    /// While a process runs the queue, others record.
     DrainAndRecord {
         crash: Option<u32>,
         recorders: usize,
@@ -47,7 +47,7 @@ enum Happening {
     Unpause,
     /// Commands fail from here on.
     Break,
-    Mend,
+    Repair,
     /// New runs get this plan.
     Replan(Vec<Kind>),
 }
@@ -74,7 +74,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => Just(Happening::Pause),
         1 => Just(Happening::Unpause),
         2 => Just(Happening::Break),
-        1 => Just(Happening::Mend),
+        1 => Just(Happening::Repair),
         1 => kinds().prop_map(Happening::Replan),
     ]
 }
@@ -85,7 +85,7 @@ fn config(plan: &[Kind]) -> String {
         let rest = match kind {
             Kind::Collect => "kind = \"collect\"",
             Kind::Note => "kind = \"note\"\ncontent = \"{{ note }} in {{ step }}\"",
-            // Only every other session fails at it, so that younger ones overtake older ones.
+            // Only every other session fails, so that younger runs overtake older ones.
             Kind::Command => {
                 "kind = \"command\"\nenv = { NOTE = \"{{ note }}\" }\n\
                  shell = 'case \"$NOTE\" in *[02468]) test ! -e broken || exit 1;; esac; echo \"$AGENT_HANDOVER_RUN $AGENT_HANDOVER_STEP\" >> effects'"
@@ -123,11 +123,14 @@ impl World {
         std::fs::write(self.root().join("handover.toml"), config(plan)).unwrap();
     }
 
-    /// Says something new, as a process of its own would.
+    /// Records a note, as a process of its own would.
     fn say(project: &Project, note: &str) -> String {
         let mut store = Store::open(&project.checkpoint).unwrap();
         let request = Request { note: Some(note.to_owned()), ..Request::default() };
-        record(project, &mut store, &request).unwrap().id
+        match record(project, &mut store, &request).unwrap() {
+            RecordOutcome::Recorded(recorded) => recorded.id,
+            RecordOutcome::AlreadyHandedOver => panic!("no session is handed over"),
+        }
     }
 
     fn drain(project: &Project, asked: bool) -> Option<Drained> {
@@ -175,7 +178,7 @@ impl World {
             Happening::Pause => std::fs::write(flag("PAUSE"), "").unwrap(),
             Happening::Unpause => drop(std::fs::remove_file(flag("PAUSE"))),
             Happening::Break => std::fs::write(flag("broken"), "").unwrap(),
-            Happening::Mend => drop(std::fs::remove_file(flag("broken"))),
+            Happening::Repair => drop(std::fs::remove_file(flag("broken"))),
             Happening::Replan(plan) => self.replan(plan),
         }
         for (id, n) in said {
@@ -183,10 +186,10 @@ impl World {
         }
     }
 
-    /// Nothing in the way any more, and nobody crashes: it must come to rest.
+    /// Removes every obstacle and resumes without a crash: every run must complete.
     fn settle(&mut self) {
         self.happen(&Happening::Unpause);
-        self.happen(&Happening::Mend);
+        self.happen(&Happening::Repair);
         match Self::drain(&self.project(), true) {
             None => {}
             Some(Drained::Tried { failures, .. }) => assert!(failures.is_empty(), "{failures:?}"),
@@ -194,7 +197,7 @@ impl World {
         }
     }
 
-    /// Compares with what an uninterrupted world would hold, worked out from what was said alone.
+    /// Compares the files with those of uninterrupted runs, computed from the notes and plans alone.
     fn check(&self) {
         let store = Store::open(&self.project().checkpoint).unwrap();
         assert!(store.unfinished(u32::MAX).unwrap().is_empty());
@@ -202,7 +205,7 @@ impl World {
         let mut effects = BTreeSet::new();
         let mut archived = BTreeSet::new();
         let mut state = None;
-        // Runs in the order of the queue, which several recorders decide among themselves.
+        // In the order of the queue, which concurrent recorders decide among themselves.
         let mut order: Vec<(i64, &String)> = Vec::new();
         for id in self.said.keys() {
             let run = store.run_by_id(id).unwrap().unwrap();
@@ -221,13 +224,13 @@ impl World {
                     Kind::Note => drop(notes.insert((id.clone(), step.clone()), format!("{note} in {step}"))),
                     Kind::Command => drop(effects.insert(format!("{id} {step}"))),
                     Kind::State => state = Some(note.clone()),
-                    // Two of them in one plan make the same document of the same session.
+                    // Two such steps in one plan archive the same document.
                     Kind::History => drop(archived.insert(id[id.len() - 6..].to_lowercase())),
                     Kind::Collect | Kind::Compact | Kind::Publish => {}
                 }
             }
         }
-        // What was there before is in one place, and in layer 3 if anybody compacted.
+        // The note from before is in exactly one place: in layer 3 if any plan compacted.
         let compacted = self.said.values().any(|(_, plan)| plan.contains(&Kind::Compact));
         let old: Vec<_> = files(&self.root().join("memory"))
             .into_iter()
@@ -239,7 +242,7 @@ impl World {
         for file in files(&self.root().join("memory/layer1")).into_iter().filter(|file| !old.contains(file)) {
             for piece in note::parse(&std::fs::read(&file).unwrap()) {
                 if let Piece::Note { note, .. } = piece {
-                    // A state that made way for another is told; which one depends on who was faster.
+                    // Notes about replaced states: which ones there are depends on which run was faster.
                     if !note.changes.is_empty() {
                         for change in memory::changes(&note) {
                             assert_eq!(change.verb, Verb::Replaced);

@@ -1,4 +1,4 @@
-//! The queue: whoever holds the lock runs what is unfinished, oldest first.
+//! The queue: the process that holds the lock runs what is unfinished, oldest first.
 
 use std::time::{Duration, Instant};
 
@@ -9,22 +9,23 @@ use super::runner::{RunEnd, Runner};
 use crate::base::lock::{self, Lock, Owner};
 use crate::base::{fault, fs, ids};
 use crate::checkpoint::{Run, RunStatus, StepState, Store};
-use crate::error::{Error, Result};
+use crate::error::{Category, Error, Result};
 use crate::guard::{Brake, Stop};
 use crate::project::Project;
 use crate::publish::UnreachableRemotes;
+use crate::steps;
 
-/// How many runs' logs are kept.
+/// The number of runs whose logs are kept.
 const KEPT_LOGS: usize = 100;
 
-/// What a drain is for.
+/// What the queue is run for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// This run, and whatever older is in its way.
+    /// This run; whatever else is unfinished is run along with it.
     Run(i64),
-    /// Everything unfinished, because somebody asked.
+    /// Everything unfinished, because somebody asked for it.
     Resume,
-    /// What is unfinished, although nobody asked.
+    /// What may run although nobody asked for it.
     Due,
 }
 
@@ -37,42 +38,45 @@ impl Goal {
     }
 }
 
-/// How a drain ended.
+/// How running the queue ended.
 #[derive(Debug)]
 pub enum Drained {
-    /// Everything was tried; these failed.
-    Tried { executed: Vec<String>, failures: Vec<Failure> },
-    /// Another process holds the lock and will take what is recorded.
+    /// Every run was tried; these failed. `executed` names the steps that were done for the goal.
+    Tried { executed: Vec<String>, failures: Vec<RunFailure> },
+    /// Another process holds the lock, and takes what is recorded.
     Busy(Option<Owner>),
     /// Nothing more may be done for now.
     Stopped { stop: Stop, executed: Vec<String> },
 }
 
+/// A run that stays unfinished.
 #[derive(Debug)]
-pub struct Failure {
+pub struct RunFailure {
     pub run: String,
-    pub whose: Whose,
+    pub relation: RunRelation,
     pub error: Error,
 }
 
-/// A run as seen from the one that the drain was for.
+/// How a run relates to the one that the queue is run for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum RunRelation {
     Older,
-    Mine,
-    /// Recorded by somebody else meanwhile, who will hear of it themselves.
+    /// The run itself; every run, if the queue is run for none in particular.
+    Own,
+    /// Recorded meanwhile by another process, which reports its failure itself.
     Younger,
 }
 
+/// What came of waiting for the lock.
 pub enum LockAttempt {
     Taken(Lock),
     Busy(Option<Owner>),
     Stopped(Stop),
-    /// While we waited, the owner finished our run.
+    /// The owner of the lock finished the run meanwhile.
     Finished,
 }
 
-/// Works off what is unfinished, oldest first, waiting up to `wait` for whoever is at it.
+/// Runs what is unfinished, oldest first. Waits up to `wait` for another process that holds the lock.
 pub fn drain(
     project: &Project,
     store: &mut Store,
@@ -83,7 +87,7 @@ pub fn drain(
     drain_sharing(project, store, goal, wait, &UnreachableRemotes::default(), listener)
 }
 
-/// Like `drain`, for a command that reaches remotes elsewhere, too: one that did not answer is not asked again.
+/// Like [`drain`], for a command that reaches remotes elsewhere, too: a remote that did not answer is not asked again.
 pub fn drain_sharing(
     project: &Project,
     store: &mut Store,
@@ -92,8 +96,8 @@ pub fn drain_sharing(
     unreachable: &UnreachableRemotes,
     listener: &mut Listener<'_>,
 ) -> Result<Drained> {
-    let mine = goal.run().map(|seq| (&*store, seq));
-    match wait_for_lock(project, mine, wait, &project.brake(), listener)? {
+    let own = goal.run().map(|seq| (&*store, seq));
+    match wait_for_lock(project, own, wait, &project.brake(), listener)? {
         LockAttempt::Taken(lock) => drain_except(project, store, goal, lock, Vec::new(), unreachable, listener),
         LockAttempt::Busy(owner) => Ok(Drained::Busy(owner)),
         LockAttempt::Stopped(stop) => Ok(Drained::Stopped { stop, executed: Vec::new() }),
@@ -101,7 +105,7 @@ pub fn drain_sharing(
     }
 }
 
-/// The same for who has the lock already.
+/// Like [`drain`], for a caller that already holds the lock.
 pub fn drain_locked(
     project: &Project,
     store: &mut Store,
@@ -112,16 +116,16 @@ pub fn drain_locked(
     drain_except(project, store, goal, lock, Vec::new(), &UnreachableRemotes::default(), listener)
 }
 
-/// What is unfinished and may be carried out although nobody asked, and what may not.
+/// The unfinished runs that may be carried out although nobody asked for it, and those that need consent.
 pub fn due(project: &Project, store: &Store) -> Result<(Vec<Run>, Vec<Run>)> {
     let may_run = |run: &Run| {
         let plan = store.plan_and_inputs(run.seq).and_then(|(plan, _)| Plan::from_json(&plan));
-        plan.is_ok_and(|plan| plan.may_run_by_itself(&project.config))
+        plan.is_ok_and(|plan| plan.may_run_unattended(&project.config))
     };
     Ok(store.unfinished(DEATHS_TO_PARK)?.into_iter().partition(may_run))
 }
 
-/// Works off what is due, for nobody in particular. What would need consent is left for who can give it.
+/// Like [`drain_locked`], for a hook: runs that need consent are left for a person.
 pub fn drain_unattended(
     project: &Project,
     store: &mut Store,
@@ -133,8 +137,9 @@ pub fn drain_unattended(
     drain_except(project, store, Goal::Due, lock, left, &UnreachableRemotes::default(), listener)
 }
 
-/// Does something that must not happen during a handover, waiting up to `wait` for one that is going on. Who recorded a
-/// run meanwhile was told that it would be taken, so it is; what was unfinished before is left alone.
+/// Does something that must not happen during a handover, and waits up to `wait` for one that is going on. A process that
+/// records a run meanwhile finds the lock held and relies on its owner, so such runs are carried out afterwards. Runs that
+/// were unfinished before are left alone.
 pub fn between_runs<T>(
     project: &Project,
     wait: Duration,
@@ -144,7 +149,7 @@ pub fn between_runs<T>(
     between_runs_sharing(project, wait, &UnreachableRemotes::default(), listener, act)
 }
 
-/// Like `between_runs`, for an act that reaches remotes: one that did not answer is not asked again.
+/// Like [`between_runs`], for an act that reaches remotes: a remote that did not answer is not asked again.
 pub fn between_runs_sharing<T>(
     project: &Project,
     wait: Duration,
@@ -157,14 +162,14 @@ pub fn between_runs_sharing<T>(
         LockAttempt::Taken(lock) => lock,
         LockAttempt::Stopped(stop) => return Err(stop.error()),
         LockAttempt::Busy(owner) => {
-            return Err(super::busy(owner.as_ref(), "nothing was done; try again when it ends"));
+            return Err(busy(owner.as_ref(), "nothing was done; try again when it ends"));
         }
         LockAttempt::Finished => return Err(Error::bug("waited for a run without one")),
     };
     let before = unfinished(project)?;
     lock.sign("")?;
     let done = act(listener);
-    // Whoever was told so relies on it, whatever became of the act.
+    // Others rely on this also if the act failed.
     if let Err(error) = take_new(project, lock, before, unreachable, listener) {
         listener(Event::Notice { text: format!("what was recorded meanwhile waits: {}", error.one_line()) });
     }
@@ -176,7 +181,7 @@ fn unfinished(project: &Project) -> Result<Vec<i64>> {
     Ok(store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.seq).collect())
 }
 
-/// Takes what was recorded since, and tells what became of it: who recorded it is not there any more.
+/// Carries out what was recorded since `before`, and reports failures: the processes that recorded it have ended.
 fn take_new(
     project: &Project,
     lock: Lock,
@@ -188,24 +193,26 @@ fn take_new(
     let mut held = Some(lock);
     if !is_any_new()? {
         drop(held.take());
-        // Who recorded after that look and before the lock was free relies on us, too.
+        // A process that recorded after that look, while the lock was still held, relies on us, too.
         held = if is_any_new()? { Lock::try_take(&project.lock())? } else { None };
     }
-    // If somebody else has the lock by now, it is theirs.
+    // If another process has the lock by now, the runs are its own to carry out.
     let Some(lock) = held else { return Ok(()) };
     let mut store = Store::open(&project.checkpoint)?;
-    let told: Vec<String> = match drain_except(project, &mut store, Goal::Resume, lock, before, unreachable, listener)?
-    {
-        Drained::Tried { failures, .. } => {
-            failures.iter().map(|failure| format!("handover {}: {}", failure.run, failure.error.one_line())).collect()
-        }
-        Drained::Stopped { stop, .. } => vec![format!("a handover waits: {}", stop.error().one_line())],
-        Drained::Busy(_) => Vec::new(),
-    };
-    told.into_iter().for_each(|text| listener(Event::Notice { text }));
+    let notices: Vec<String> =
+        match drain_except(project, &mut store, Goal::Resume, lock, before, unreachable, listener)? {
+            Drained::Tried { failures, .. } => failures
+                .iter()
+                .map(|failure| format!("handover {}: {}", failure.run, failure.error.one_line()))
+                .collect(),
+            Drained::Stopped { stop, .. } => vec![format!("a handover waits: {}", stop.error().one_line())],
+            Drained::Busy(_) => Vec::new(),
+        };
+    notices.into_iter().for_each(|text| listener(Event::Notice { text }));
     Ok(())
 }
 
+/// Runs what is unfinished, except for the runs in `tried`.
 fn drain_except(
     project: &Project,
     store: &mut Store,
@@ -217,7 +224,7 @@ fn drain_except(
 ) -> Result<Drained> {
     let brake = project.brake();
     let mut is_first = true;
-    // Runs that completed, and those that did not, each with its place among the failures.
+    // The runs that completed, and those that failed, each with its index in `failures`.
     let (mut delivered, mut failed): (Vec<i64>, Vec<(i64, usize)>) = (Vec::new(), Vec::new());
     let mut executed = Vec::new();
     let mut failures = Vec::new();
@@ -228,28 +235,28 @@ fn drain_except(
             }
             lock.sign(&run.id)?;
             tried.push(run.seq);
-            let whose = match goal {
-                Goal::Run(mine) if run.seq < mine => Whose::Older,
-                Goal::Run(mine) if run.seq > mine => Whose::Younger,
-                _ => Whose::Mine,
+            let relation = match goal {
+                Goal::Run(own) if run.seq < own => RunRelation::Older,
+                Goal::Run(own) if run.seq > own => RunRelation::Younger,
+                _ => RunRelation::Own,
             };
             let mut steps = Vec::new();
             let mut runner = Runner { project, store, brake: &brake, unreachable, listener, is_first };
             is_first = false;
             let end = runner.carry_out(&run, goal == Goal::Resume, &mut steps)?;
-            if whose == Whose::Mine {
+            if relation == RunRelation::Own {
                 executed.append(&mut steps);
             }
             match end {
                 RunEnd::Completed => delivered.push(run.seq),
                 RunEnd::Failed(error) => {
                     failed.push((run.seq, failures.len()));
-                    failures.push(Failure { run: run.id, whose, error });
+                    failures.push(RunFailure { run: run.id, relation, error });
                 }
                 RunEnd::Stopped(stop) => return Ok(Drained::Stopped { stop, executed }),
             }
         }
-        // One delivery settles every other to the same place: who only waits for that is asked again, which costs a look.
+        // One delivery delivers everything. Runs that failed only at their delivery are tried again, which costs little.
         for (seq, at) in std::mem::take(&mut failed).into_iter().rev() {
             if brake.pressed().is_none() && waits_for_delivery(store, seq, &delivered)? {
                 let Some(run) = store.run(seq)? else { continue };
@@ -265,45 +272,45 @@ fn drain_except(
         }
         fault::at("queue.empty");
         drop(lock);
-        // Who recorded after our last look and then found the lock held was told that we would take it: look again
-        // now that the lock is free. If somebody else has it by now, it is theirs.
+        // A process that recorded after our last look, and found the lock held, relies on us: look again now that the
+        // lock is free. If another process has it by now, the runs are its own to carry out.
         let waiting = store.unfinished(DEATHS_TO_PARK)?.iter().any(|run| !tried.contains(&run.seq));
         lock = match if waiting { Lock::try_take(&project.lock())? } else { None } {
             Some(lock) => lock,
             None => break,
         };
     }
-    // A run that another process finished before we had the lock was never tried here.
+    // Another process may have finished the run before we had the lock.
     match goal.run() {
         Some(seq) if !tried.contains(&seq) => done_by_another(store, goal, failures),
         _ => Ok(Drained::Tried { executed, failures }),
     }
 }
 
-/// Whether all that a run still lacks is a delivery that one of these runs has made since.
+/// Whether the next open step of a run is a delivery, and one of these runs has delivered since.
 fn waits_for_delivery(store: &Store, seq: i64, delivered: &[i64]) -> Result<bool> {
     let open = store.steps(seq)?.into_iter().find(|step| !matches!(step.state, StepState::Done | StepState::Skipped));
-    if open.is_none_or(|step| step.kind != "publish") {
+    if !open.is_some_and(|step| steps::delivers(&step.kind)) {
         return Ok(false);
     }
     for other in delivered {
-        if store.steps(*other)?.iter().any(|step| step.kind == "publish" && step.state == StepState::Done) {
+        if store.steps(*other)?.iter().any(|step| steps::delivers(&step.kind) && step.state == StepState::Done) {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// Waits until the lock is ours, our run is finished by another, the brake is pressed, or the time is up.
+/// Waits until the lock is free, another process has finished the run `own`, the brake is pressed, or the time is up.
 pub fn wait_for_lock(
     project: &Project,
-    mine: Option<(&Store, i64)>,
+    own: Option<(&Store, i64)>,
     wait: Duration,
     brake: &Brake,
     listener: &mut Listener<'_>,
 ) -> Result<LockAttempt> {
     let start = Instant::now();
-    let mut told = false;
+    let mut is_reported = false;
     loop {
         if let Some(stop) = brake.pressed() {
             return Ok(LockAttempt::Stopped(stop));
@@ -311,7 +318,7 @@ pub fn wait_for_lock(
         if let Some(lock) = Lock::try_take(&project.lock())? {
             return Ok(LockAttempt::Taken(lock));
         }
-        if let Some((store, seq)) = mine
+        if let Some((store, seq)) = own
             && store.run(seq)?.is_none_or(|run| run.status != RunStatus::Unfinished)
         {
             return Ok(LockAttempt::Finished);
@@ -321,15 +328,15 @@ pub fn wait_for_lock(
         if start.elapsed() >= wait {
             return Ok(LockAttempt::Busy(owner));
         }
-        if !std::mem::replace(&mut told, true) {
+        if !std::mem::replace(&mut is_reported, true) {
             listener(Event::Waiting { owner });
         }
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// If another process finished my run, its result is mine.
-fn done_by_another(store: &Store, goal: Goal, mut failures: Vec<Failure>) -> Result<Drained> {
+/// The result of a run that another process finished.
+fn done_by_another(store: &Store, goal: Goal, mut failures: Vec<RunFailure>) -> Result<Drained> {
     let Some(run) = goal.run().map(|seq| store.run(seq)).transpose()?.flatten() else {
         return Ok(Drained::Tried { executed: Vec::new(), failures });
     };
@@ -338,12 +345,12 @@ fn done_by_another(store: &Store, goal: Goal, mut failures: Vec<Failure>) -> Res
     let executed = done.map(|step| step.name.clone()).collect();
     if run.status == RunStatus::Abandoned {
         let error = Error::failed("another process gave this handover up").hint("run the handover again");
-        failures.push(Failure { run: run.id, whose: Whose::Mine, error });
+        failures.push(RunFailure { run: run.id, relation: RunRelation::Own, error });
     }
     Ok(Drained::Tried { executed, failures })
 }
 
-/// The logs of runs from long ago go; ids of runs sort by time.
+/// Removes the logs of the oldest runs. Ids of runs sort by time.
 fn forget_old_logs(project: &Project, store: &Store) -> Result<()> {
     let logs = project.log_dir();
     let mut names = fs::names(&logs)?;
@@ -355,4 +362,9 @@ fn forget_old_logs(project: &Project, store: &Store) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The error for a lock that another process holds.
+pub fn busy(owner: Option<&Owner>, hint: &str) -> Error {
+    Error::new(Category::Busy, lock::describe(owner)).hint(hint)
 }

@@ -1,18 +1,18 @@
-//! What to do with a step, given how it was found: a pure function, and total.
+//! What to do with a step, given how the checkpoint found it: a pure and total function.
 
 use crate::checkpoint::StepState;
 use crate::steps::{OnInterrupt, Promise};
 
-/// A step during which the process died this often is not tried again by itself.
+/// A step during which the process died this often is parked: it runs again only if somebody asks for it.
 pub const DEATHS_TO_PARK: u32 = 5;
 
 /// How a step was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     pub state: StepState,
-    /// The end of its last attempt was not recorded: the process died.
+    /// The process died during the last attempt, because the end of that attempt is not recorded.
     pub died: bool,
-    /// Earlier deaths, without this one.
+    /// How often the process died during earlier attempts.
     pub deaths: u32,
     pub promise: Promise,
     pub on_interrupt: OnInterrupt,
@@ -21,16 +21,15 @@ pub struct Found {
     pub asked: bool,
 }
 
+/// What to do with a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing more to do; go on with the next step.
+    /// Nothing: go on with the next step.
     Settled,
     Run,
-    /// The same, with the intent that was recorded.
+    /// Run with the intent that was recorded.
     RunAsIntended,
-    /// Ask whether it landed, then record that or run as intended.
-    Probe,
-    /// Record that it was interrupted and is not done again.
+    /// Record that the step was interrupted and is not done again.
     Skip,
     /// Record that a person must look, and leave the run.
     Stop,
@@ -38,6 +37,7 @@ pub enum Action {
     Leave,
 }
 
+/// Decides what to do with a step. The table in the tests lists every case.
 pub fn decide(found: Found) -> Action {
     match found.state {
         StepState::Done | StepState::Skipped => Action::Settled,
@@ -49,7 +49,6 @@ pub fn decide(found: Found) -> Action {
         StepState::Intended if found.died && found.deaths + 1 >= DEATHS_TO_PARK && !found.asked => Action::Leave,
         StepState::Intended => match (found.promise, found.on_interrupt) {
             (Promise::Repeat, _) => Action::RunAsIntended,
-            (Promise::Probe, _) => Action::Probe,
             (Promise::AtLeastOnce, OnInterrupt::Rerun) => Action::Run,
             (Promise::AtLeastOnce, OnInterrupt::Skip) => Action::Skip,
             (Promise::AtLeastOnce, OnInterrupt::Stop) => Action::Stop,
@@ -70,7 +69,6 @@ mod tests {
         stopped   *             *      no   Leave
         stopped   *             *      yes  Run
         intended  Repeat        *      *    RunAsIntended
-        intended  Probe         *      *    Probe
         intended  AtLeastOnce   Rerun  *    Run
         intended  AtLeastOnce   Skip   *    Skip
         intended  AtLeastOnce   Stop   *    Stop
@@ -79,7 +77,7 @@ mod tests {
     fn every_case() -> Vec<Found> {
         let mut cases = Vec::new();
         for state in StepState::ALL {
-            for promise in [Promise::Repeat, Promise::Probe, Promise::AtLeastOnce] {
+            for promise in [Promise::Repeat, Promise::AtLeastOnce] {
                 for on_interrupt in [OnInterrupt::Rerun, OnInterrupt::Skip, OnInterrupt::Stop] {
                     for asked in [false, true] {
                         let continue_on_failure = false;

@@ -1,4 +1,4 @@
-//! `log/hook.log`: one line a call, for people who wonder whether their agent calls at all.
+//! `log/hook.log`: one line a call, so that a user can see whether an agent calls its hooks.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,11 +7,11 @@ use crate::agents::Call;
 use crate::base::{clock, env, fs, text};
 use crate::project::Project;
 
-/// A log of this size is moved aside; so there are never more than twice as many bytes.
+/// A log of this size is moved aside, so that both files together never exceed twice this size.
 const MOST: u64 = 256 << 10;
 const NAME: &str = "hook.log";
 
-/// One line, read back.
+/// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub at: String,
@@ -50,7 +50,7 @@ impl Entry {
     }
 }
 
-/// Where calls in this project are told; those that belong to no project that can be used, among the user's own state.
+/// The directory of the log: the project's, or the user's state directory if the call belongs to no usable project.
 fn place(project: Option<&Project>) -> Option<PathBuf> {
     match project.filter(|project| project.state.is_dir()) {
         Some(project) => Some(project.log_dir()),
@@ -58,19 +58,19 @@ fn place(project: Option<&Project>) -> Option<PathBuf> {
     }
 }
 
-/// Tells of a call. Where it cannot be told here it is told among the user's own state; a log is no reason to fail.
+/// Logs a call: in the project, or in the user's state directory if that fails. A failing log fails nothing.
 pub fn tell(project: Option<&Project>, entry: &Entry) {
     let write = |directory: &Path| {
         let is_there = directory.is_dir() || fs::create_log_directory(directory).is_ok();
         is_there && fs::append_to_log(&directory.join(NAME), &entry.line(), MOST).is_ok()
     };
-    let is_told = place(project).is_some_and(|directory| write(&directory));
-    if !is_told && project.is_some() {
+    let is_written = place(project).is_some_and(|directory| write(&directory));
+    if !is_written && project.is_some() {
         place(None).map(|directory| write(&directory));
     }
 }
 
-/// What is told in this project and among the user's own state, the oldest first.
+/// The calls in the logs of this project and of the user, oldest first.
 pub fn entries(project: &Project) -> Vec<Entry> {
     let mut found = Vec::new();
     for directory in [Some(project.log_dir()), env::user_state()].into_iter().flatten() {

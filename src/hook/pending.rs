@@ -5,25 +5,24 @@ use std::path::PathBuf;
 use chrono::{DateTime, FixedOffset};
 
 use super::session;
-use crate::checkpoint::{Handed, Session, Store};
-use crate::engine::{self, Recorded, Request};
-use crate::error::{Category, Result};
-use crate::project::Project;
+use crate::checkpoint::{AgentSession, HandedPart};
+use crate::engine::{Attendance, Request};
+use crate::error::Result;
 use crate::transcript::{self, Source};
 
-/// How far it is looked for a request before it is taken for granted.
+/// How many bytes are searched for a request. In a longer transcript one is assumed.
 const LOOK: u64 = 8 << 20;
 
-/// What was found of a session.
-pub enum Part {
-    /// Nothing was asked since the last handover; the transcript is this long.
+/// What a session has left to hand over.
+pub enum Pending {
+    /// Nothing was asked since the last handover. The transcript has this length.
     Nothing(u64),
     Something(Box<Request>),
 }
 
-/// What of this session is left to hand over. `at` is when it was, if that is not now.
-pub fn left(session: &Session, at: Option<DateTime<FixedOffset>>) -> Result<Part> {
-    let mut handed = Handed {
+/// The part of this session that is left to hand over. `at` is when the session ended, if that is not now.
+pub fn left(session: &AgentSession, at: Option<DateTime<FixedOffset>>) -> Result<Pending> {
+    let mut handed = HandedPart {
         agent: session.agent.clone(),
         id: session.id.clone(),
         transcript: session.transcript.clone(),
@@ -32,34 +31,34 @@ pub fn left(session: &Session, at: Option<DateTime<FixedOffset>>) -> Result<Part
         to: session.handed_over,
         is_over: true,
     };
-    let request = |handed: Handed| Request {
+    let request = |handed: HandedPart| Request {
         note: Some(String::new()),
         agent: Some(session.agent.clone()),
-        unattended: true,
-        by_itself: true,
+        attendance: Attendance::Hook,
         handed: Some(handed),
         at,
         ..Request::default()
     };
     if session.transcript.is_empty() {
-        // An agent that could be read and names nothing to read has nothing to say.
+        // An agent whose transcripts can be read, but that names none, has done nothing.
         if session.turns == 0 || transcript::is_readable(&session.agent) {
-            return Ok(Part::Nothing(0));
+            return Ok(Pending::Nothing(0));
         }
-        return Ok(Part::Something(Box::new(Request { note: Some(told(session)), ..request(handed) })));
+        return Ok(Pending::Something(Box::new(Request { note: Some(told(session)), ..request(handed) })));
     }
     let path = PathBuf::from(&session.transcript);
     let mut source = Source::pin(&path, &session.id)?;
     source.start = session.handed_over;
     if source.end <= source.start || source.asks(LOOK)? == Some(false) {
-        return Ok(Part::Nothing(source.end));
+        return Ok(Pending::Nothing(source.end));
     }
     handed.to = source.end;
-    Ok(Part::Something(Box::new(Request { transcript: Some(source), ..request(handed) })))
+    Ok(Pending::Something(Box::new(Request { transcript: Some(source), ..request(handed) })))
 }
 
-/// What hooks were told of a session whose transcript cannot be read; empty if nothing, and then git may know something.
-fn told(session: &Session) -> String {
+/// A note of what the agent told its hooks, for a session whose transcript cannot be read. It is empty if the agent told
+/// nothing; git may still know something about the session.
+fn told(session: &AgentSession) -> String {
     let mut note = String::new();
     for (what, text) in [("Asked first", &session.asked), ("Answered last", &session.said)] {
         if !text.is_empty() {
@@ -72,18 +71,9 @@ fn told(session: &Session) -> String {
     note
 }
 
-/// Writes the run down, with one git process and one transaction. `None` if another process was faster.
-pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result<Option<Recorded>> {
-    match engine::record(project, store, request) {
-        Ok(recorded) => Ok(Some(recorded)),
-        Err(error) if error.category() == Category::Busy => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// A session that no hook has seen, known by its file.
-pub fn unseen(agent: &str, id: &str, transcript: &str) -> Session {
-    Session {
+/// A session that no hook has seen, known by its transcript.
+pub fn unseen(agent: &str, id: &str, transcript: &str) -> AgentSession {
+    AgentSession {
         agent: agent.to_owned(),
         id: id.to_owned(),
         transcript: transcript.to_owned(),

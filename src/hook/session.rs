@@ -1,20 +1,20 @@
-//! Whose session it is: the process it runs in, its transcript, and whether it may still go on.
+//! The session that a call is about: its process, its transcript, and whether it is over.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::agents::Call;
 use crate::base::{clock, process};
-use crate::checkpoint::{Handed, Seen, Session, Store};
+use crate::checkpoint::{AgentSession, SessionSighting};
 use crate::transcript;
 
-/// A session that is silent for so long counts as over where nothing else can be asked.
+/// A session whose process is unknown counts as over after this time without a change.
 pub const QUIET: Duration = Duration::from_secs(10 * 60);
 /// Agents that run one session in a process. In the others the process says nothing about a session.
 const ONE_TO_A_PROCESS: &[&str] = &["claude-code", "codex", "gemini", "copilot"];
-/// What an agent may put between itself and us.
+/// Programs that may run between an agent and this process.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "nu", "agent-handover"];
-/// How much of a text that a hook was told is kept.
+/// How many bytes are kept of a text that the agent passed to its hook.
 const MAX_TEXT: usize = 2_000;
 
 /// The process of the agent that called us; empty if nobody knows, or if it has many sessions.
@@ -30,26 +30,26 @@ pub fn process(agent: &str) -> String {
     above.filter(is_one_session).map(|above| above.identity.text().to_owned()).unwrap_or_default()
 }
 
-/// The transcript, if it is of a kind that can be read.
+/// The transcript of a call, if its format can be read.
 pub fn transcript(call: &Call) -> Option<&Path> {
     let is_named = |path: &&Path| path.to_str().is_some() && transcript::is_readable(call.agent.name);
     call.transcript_path.as_deref().filter(is_named)
 }
 
-/// How long a file is; nothing, if it is none.
+/// The length of a regular file; 0 for anything else.
 pub fn size(path: &Path) -> u64 {
     std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |about| about.len())
 }
 
-/// What is written down of any call.
-pub fn seen(call: &Call, session: &str) -> Seen {
+/// What is recorded of every call.
+pub fn seen(call: &Call, session: &str) -> SessionSighting {
     let path = transcript(call);
     let kept = |text: &Option<String>| {
-        // Whoever has a transcript has it all.
+        // The transcript has the whole text.
         let text = text.as_deref().filter(|_| path.is_none());
         text.and_then(|text| transcript::keepable(text, MAX_TEXT)).unwrap_or_default()
     };
-    Seen {
+    SessionSighting {
         agent: call.agent.name.to_owned(),
         id: session.to_owned(),
         transcript: path.and_then(Path::to_str).unwrap_or_default().to_owned(),
@@ -58,13 +58,13 @@ pub fn seen(call: &Call, session: &str) -> Seen {
         size: path.map_or(0, size),
         asked: kept(&call.prompt),
         said: kept(&call.last_message),
-        ..Seen::default()
+        ..SessionSighting::default()
     }
 }
 
-/// Whether a session is over, asked by a call from `process`. It is if its process is gone, or has begun another session; where
-/// no process can be asked, if it has been silent for a while.
-pub fn is_over(session: &Session, process: &str, last_change: Option<SystemTime>) -> bool {
+/// Whether a session is over, for a call from `process`: its process has ended, or has begun another session. If its process
+/// is unknown, the session is over when it has not changed for a while.
+pub fn is_over(session: &AgentSession, process: &str, last_change: Option<SystemTime>) -> bool {
     let is_alive = Some(session.process.as_str()).filter(|text| !text.is_empty()).and_then(process::is_alive);
     match is_alive {
         Some(true) => session.agent == "claude-code" && session.process == process,
@@ -73,7 +73,7 @@ pub fn is_over(session: &Session, process: &str, last_change: Option<SystemTime>
     }
 }
 
-fn is_quiet(session: &Session, last_change: Option<SystemTime>) -> bool {
+fn is_quiet(session: &AgentSession, last_change: Option<SystemTime>) -> bool {
     match last_change {
         Some(changed) => has_passed(changed),
         None => clock::parse_stamp(&session.seen_at)
@@ -81,23 +81,7 @@ fn is_quiet(session: &Session, last_change: Option<SystemTime>) -> bool {
     }
 }
 
-/// Whether this was long ago.
+/// Whether a change is long enough ago for its session to be over.
 pub fn has_passed(changed: SystemTime) -> bool {
     SystemTime::now().duration_since(changed).is_ok_and(|passed| passed >= QUIET)
-}
-
-/// The session that this very process runs in, as far as hooks have seen it: what is said here is said by it.
-pub fn own_session(store: &Store) -> Option<Handed> {
-    let above: Vec<String> = process::ancestors().iter().map(|above| above.identity.text().to_owned()).collect();
-    let session = store.open_sessions().ok()?.into_iter().rev().find(|session| above.contains(&session.process))?;
-    let to = if session.transcript.is_empty() { 0 } else { size(Path::new(&session.transcript)) };
-    Some(Handed {
-        from: session.handed_over,
-        turns: session.turns,
-        to: to.max(session.handed_over),
-        transcript: session.transcript,
-        agent: session.agent,
-        id: session.id,
-        is_over: false,
-    })
 }

@@ -1,33 +1,35 @@
-//! Sessions that never ended: killed, crashed, closed with their terminal, or of a client that does not say goodbye.
+//! Sessions that ended without calling a hook: killed, crashed, closed with their terminal, or of an agent that has no
+//! such hook.
 //!
-//! Two kinds are looked for: those that a hook has seen, and those that lie on disk without one ever having been called. A session
-//! counts as over by `session::is_over`. Nothing from before hooks first ran in this project is taken.
+//! There are two sorts: sessions that a hook has seen, and sessions on disk for which no hook was ever called. `session::is_over`
+//! says whether a session is over. Sessions from before hooks first ran in this project are ignored.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use chrono::{DateTime, FixedOffset};
 
-use super::pending::{self, Part};
+use super::pending::{self, Pending};
 use super::session;
 use crate::base::clock;
-use crate::checkpoint::{Session, Store};
+use crate::checkpoint::{AgentSession, Store};
+use crate::engine::{self, RecordOutcome};
 use crate::error::Result;
 use crate::project::{self, Project};
 use crate::transcript;
 
-/// How many are handed over at one start; the others follow at the next.
+/// How many sessions are handed over at one start; the others follow at the next.
 const MOST: usize = 5;
-/// A person waits.
+/// How long recording them may take, because a person waits.
 const LIMIT: Duration = Duration::from_millis(700);
-/// Of the files on disk, how many are looked into.
+/// How many files on disk are looked into.
 const MOST_FILES: usize = 50;
-/// Where more transcripts than this lie, nobody is made to wait until all were looked at: the next child does it.
+/// With more transcripts than this, a session start does not look at all of them; the next child does.
 const FEW: usize = 1_000;
-/// What is older than that is not news to anybody.
+/// Sessions that are older than this are not handed over.
 const LONG_AGO: Duration = Duration::from_secs(14 * 24 * 3600);
 
-/// Who looks: the session that starts.
+/// The session that starts, and so looks for others.
 pub struct Caller<'a> {
     pub agent: &'a str,
     pub session: &'a str,
@@ -40,14 +42,15 @@ impl Caller<'_> {
     }
 }
 
-/// What came of it.
+/// What came of a sweep.
 pub struct Swept {
     pub told: Vec<String>,
-    /// Everything on disk was looked at.
+    /// Every session on disk was looked at.
     pub is_whole: bool,
 }
 
-/// Sessions on disk that no hook has seen, however many files lie there; for who is not waited for.
+/// Records a handover for each session on disk that no hook has seen, however many files there are. For a process that
+/// nobody waits for.
 pub fn sweep_disk(project: &Project, store: &mut Store) -> Result<Vec<String>> {
     let nobody = Caller { agent: "", session: "", process: "" };
     let open = store.open_sessions()?;
@@ -60,7 +63,7 @@ pub fn sweep_disk(project: &Project, store: &mut Store) -> Result<Vec<String>> {
 /// Records a handover for each session that is over and has something left.
 pub fn sweep(project: &Project, store: &mut Store, caller: &Caller<'_>) -> Result<Swept> {
     let open = store.open_sessions()?;
-    let mut over: Vec<Session> = Vec::new();
+    let mut over: Vec<AgentSession> = Vec::new();
     for session in open.iter().filter(|session| !caller.is(&session.agent, &session.id)) {
         if session::is_over(session, caller.process, changed(Path::new(&session.transcript))) {
             over.push(session.clone());
@@ -71,9 +74,9 @@ pub fn sweep(project: &Project, store: &mut Store, caller: &Caller<'_>) -> Resul
     Ok(Swept { told: hand_over(project, store, over)?, is_whole })
 }
 
-fn hand_over(project: &Project, store: &mut Store, mut over: Vec<Session>) -> Result<Vec<String>> {
+fn hand_over(project: &Project, store: &mut Store, mut over: Vec<AgentSession>) -> Result<Vec<String>> {
     let start = Instant::now();
-    // The one that ended last is recorded last, so that it is the last one also for who reads.
+    // The session that ended last is recorded last, so that it is also the last in the notes.
     over.sort_by_key(|session| changed(Path::new(&session.transcript)));
     let skipped = over.len().saturating_sub(MOST);
     let mut told = Vec::new();
@@ -85,20 +88,20 @@ fn hand_over(project: &Project, store: &mut Store, mut over: Vec<Session>) -> Re
         let at = changed(Path::new(&session.transcript)).map(local);
         let at = at.or_else(|| clock::parse_stamp(&session.seen_at));
         match pending::left(session, at) {
-            Ok(Part::Nothing(size)) => nothing.push((session, size)),
-            Ok(Part::Something(request)) => {
-                if let Some(recorded) = pending::record(project, store, &request)? {
+            Ok(Pending::Nothing(size)) => nothing.push((session, size)),
+            Ok(Pending::Something(request)) => {
+                if let RecordOutcome::Recorded(recorded) = engine::record(project, store, &request)? {
                     told.push(format!("swept {} {} into {}", session.agent, session.id, recorded.id));
                 }
             }
-            // A transcript that cannot be read today cannot be read tomorrow.
+            // A transcript that cannot be read today cannot be read tomorrow either.
             Err(error) => {
                 told.push(format!("{} {} was not swept: {}", session.agent, session.id, error.one_line()));
                 nothing.push((session, session.handed_over));
             }
         }
     }
-    let known: Vec<(&Session, u64)> =
+    let known: Vec<(&AgentSession, u64)> =
         nothing.into_iter().filter(|(session, _)| !session.started_at.is_empty()).collect();
     if !known.is_empty() {
         store.sessions_are_over(&known)?;
@@ -106,18 +109,18 @@ fn hand_over(project: &Project, store: &mut Store, mut over: Vec<Session>) -> Re
     Ok(told)
 }
 
-/// Sessions of this project on disk that no hook keeps an eye on.
+/// The sessions of this project on disk that no hook has seen, and whether all files were looked at.
 fn never_seen(
     project: &Project,
     store: &Store,
     caller: &Caller<'_>,
-    open: &[Session],
+    open: &[AgentSession],
     most: usize,
-) -> Result<(bool, Vec<Session>)> {
+) -> Result<(bool, Vec<AgentSession>)> {
     let (first, last) = store.listening_since()?;
-    // Before the first call there is nothing to have been missed.
+    // No hook was ever called here, so none was missed.
     let Some(first) = first.and_then(|first| clock::parse_stamp(&first)) else { return Ok((true, Vec::new())) };
-    // What was silent for long at the last look was dealt with then.
+    // Sessions that were over at the last sweep were handled then.
     let again = last
         .and_then(|last| clock::parse_stamp(&last))
         .map(|last| time(&last) - (session::QUIET + Duration::from_secs(60)));

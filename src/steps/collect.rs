@@ -1,8 +1,8 @@
-//! Finds out what the session did; later steps ask for it by name.
+//! Finds out what the session did. Later steps use the facts by name.
 
 use serde_json::{Value, json};
 
-use super::{Context, Failure, Intent, Kind, Outcome, Promise};
+use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::Result;
 use crate::facts::{self, Scene};
 
@@ -11,13 +11,15 @@ pub const KIND: Kind = Kind {
     promise: Promise::Repeat,
     newest_wins: false,
     only_reads: true,
-    read: super::no_keys,
+    collects: true,
+    needs_head: true,
+    delivers: false,
+    read: kind::no_keys,
     intend,
     preview,
     act,
-    before_resume: super::leaves_nothing,
-    landed: super::never_asked,
-    on_interrupt: super::always_rerun,
+    before_resume: kind::leaves_nothing,
+    on_interrupt: kind::always_rerun,
 };
 
 fn intend(_: &Context<'_>) -> Result<Intent> {
@@ -34,7 +36,7 @@ fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
     for notice in &found.notices {
         detail = format!("{detail}; {notice}");
     }
-    // Which session this was, and up to where, is asked when others are looked for that nobody handed over.
+    // The checkpoint keeps which part of which transcript this run has covered.
     let result = json!({ "notices": found.notices, "transcript": context.session.transcript });
     Ok(Outcome { detail, result, facts: found.values })
 }

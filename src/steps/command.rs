@@ -1,4 +1,4 @@
-//! Runs a program. Its effects are outside, so it may happen more than once.
+//! Runs a program. Its effects are outside of the project, so they may happen more than once.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -25,25 +25,27 @@ pub const KIND: Kind = Kind {
     promise: Promise::AtLeastOnce,
     newest_wins: false,
     only_reads: false,
+    collects: false,
+    needs_head: false,
+    delivers: false,
     read,
     intend,
     preview,
     act,
     before_resume,
-    landed: super::never_asked,
     on_interrupt,
 };
 
-/// How much of the output's beginning and of its end the checkpoint keeps.
+/// How many bytes of the output's beginning, and of its end, the checkpoint keeps.
 const KEPT_OUTPUT: u64 = 2_000;
-/// How much around it is looked through.
+/// How many bytes around them are searched for secrets.
 const MARGIN: u64 = 40_000;
 
 #[derive(Serialize, Deserialize)]
 struct Params {
-    /// Templates, one an argument: no shell ever sees them.
+    /// The program and its arguments, each a template. No shell reads them.
     run: Option<Vec<String>>,
-    /// For `sh -c`, as it is.
+    /// A line for `sh -c`, passed on unchanged.
     shell: Option<String>,
     cwd: Option<String>,
     /// Values are templates.
@@ -79,7 +81,7 @@ fn read(table: &mut Reader<'_>) -> Value {
         if shell.value.trim().is_empty() {
             table.wrong(shell.span.clone(), format!("`shell` in {} is empty", table.place()), None);
         } else if template::mentions_a_name(&shell.value) {
-            // Text of a session inside a shell line would be run as part of it.
+            // A shell would run the session's text as part of the line.
             let message = format!("`shell` in {} is not filled in like a template", table.place());
             let help = "pass the value through `env = { NOTE = \"{{ note }}\" }` and write \"$NOTE\"";
             table.wrong(shell.span.clone(), message, Some(help.to_owned()));
@@ -117,7 +119,7 @@ fn on_interrupt(params: &Value) -> OnInterrupt {
     }
 }
 
-/// The environment is left out: most of it is not ours to write down, and it can be made again.
+/// The arguments of the program. The environment is not part of the intent: it may hold secrets, and it can be built again.
 fn intend(context: &Context<'_>) -> Result<Intent> {
     let params = params(context)?;
     let argv = match (&params.run, &params.shell) {
@@ -203,8 +205,8 @@ fn redactor(job: &Job) -> Option<Redactor> {
     Redactor::for_environment(inherited.chain(own).filter_map(|(name, value)| Some((text(name)?, text(value)?))))
 }
 
-/// Who watched the last attempt may have been killed: the process may still be at it, and its log was never looked
-/// through. The environment it came from may be gone by now, so the log goes, too.
+/// Ends the program if it is still running, because only the process that watched it may have been killed. Its log was not
+/// searched for secrets, and the environment that says what they are may be gone; so the log is removed.
 fn before_resume(context: &Context<'_>) -> Result<()> {
     process::end_orphans(&[(env::RUN, &context.session.run), (env::STEP, context.step)])?;
     remove_logs(&context.logs, context.step, context.attempt)
@@ -241,7 +243,7 @@ fn read_end(log: &Path) -> Result<String> {
     Ok(cleaned[start..].to_owned())
 }
 
-/// Without secrets; more is looked at than is kept, because a secret may lie across the cut.
+/// A part of the log without secrets. More is read than is kept, because a secret may lie across the cut.
 fn read_part(log: &Path, part: impl FnOnce(File) -> std::io::Take<File>) -> Result<String> {
     let bytes =
         fs::read_at_most(part(fs::open(log)?), KEPT_OUTPUT + MARGIN).map_err(|cause| Error::io("read", log, cause))?;

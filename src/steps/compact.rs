@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::NaiveDate;
 use serde_json::{Value, json};
 
-use super::{Context, Failure, Intent, Kind, Outcome, Promise};
+use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::base::text;
 use crate::config::Reader;
 use crate::error::{Error, Result};
@@ -17,13 +17,15 @@ pub const KIND: Kind = Kind {
     promise: Promise::Repeat,
     newest_wins: false,
     only_reads: false,
+    collects: false,
+    needs_head: false,
+    delivers: false,
     read,
     intend,
     preview,
     act,
-    before_resume: super::leaves_nothing,
-    landed: super::never_asked,
-    on_interrupt: super::always_rerun,
+    before_resume: kind::leaves_nothing,
+    on_interrupt: kind::always_rerun,
 };
 
 fn read(table: &mut Reader<'_>) -> Value {
@@ -36,7 +38,7 @@ fn read(table: &mut Reader<'_>) -> Value {
 
 fn intend(context: &Context<'_>) -> Result<Intent> {
     let older_than = context.params["older_than_s"].as_u64().map(Duration::from_secs);
-    // Counted from the session, so that a resume means the same months.
+    // Counted from the end of the session, so that a resume selects the same months.
     let before = ended_before(&context.session.at, older_than);
     let intent = json!({ "before": before, "tag": context.params["tag"], "keep_notes": context.params["keep_notes"] });
     Ok(if Memory::at(context.memory.clone()).has_notes(&selection(&intent)?)? {

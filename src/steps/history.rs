@@ -1,10 +1,10 @@
-//! Archives the session's handoff, or one made of what is known about it and marked as such.
+//! Archives the session's handoff. If the session wrote none, one is derived from what is known, and marked as derived.
 
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use super::{Context, Failure, Intent, Kind, Outcome, Promise};
+use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::base::text;
 use crate::config::template::Values;
 use crate::error::{Error, Result};
@@ -17,17 +17,19 @@ pub const KIND: Kind = Kind {
     promise: Promise::Repeat,
     newest_wins: false,
     only_reads: false,
-    read: super::no_keys,
+    collects: false,
+    needs_head: true,
+    delivers: false,
+    read: kind::no_keys,
     intend,
     preview,
     act,
-    before_resume: super::leaves_nothing,
-    landed: super::never_asked,
-    on_interrupt: super::always_rerun,
+    before_resume: kind::leaves_nothing,
+    on_interrupt: kind::always_rerun,
 };
 
 const MARK: &str = "(derived by agent-handover; the session wrote no handoff)";
-/// At the end of a line that no person wrote.
+/// Ends each line that no person wrote.
 const DERIVED: &str = " (derived)";
 /// How many files and commits a derived handoff names.
 const SHOWN: usize = 20;
@@ -50,13 +52,13 @@ fn preview(context: &Context<'_>, intent: &Json) -> Result<String> {
 fn act(context: &Context<'_>, intent: &Json) -> Result<Outcome, Failure> {
     let text = intent["document"].as_str().ok_or_else(|| Error::bug("a history intent without a document"))?;
     let handoff = history::parse(text)?;
-    // The same document again is found archived, so twice equals once.
+    // If the same document is archived already, nothing happens: this is what makes the step repeatable.
     let written = History::at(context.history.clone()).create(&handoff, IfTaken::Refuse)?;
     registry::remember(context.root, &context.history);
     Ok(Outcome::new(context.show(&written.archive)))
 }
 
-/// What can be said for a session that wrote no handoff.
+/// A handoff for a session that wrote none; `None` if nothing is known about it.
 pub fn derive(session: &Session, values: &Values, root: &Path) -> Option<Handoff> {
     let known = Known::of(values);
     let said = [&session.state, &session.note].into_iter().find(|text| !text.trim().is_empty());
@@ -106,7 +108,7 @@ pub fn derive(session: &Session, values: &Values, root: &Path) -> Option<Handoff
     Some(handoff)
 }
 
-/// A command that was run to see whether all is well.
+/// A command that the session ran to validate its work.
 struct Check {
     command: String,
     result: String,
@@ -120,7 +122,7 @@ impl Check {
     }
 }
 
-/// What `collect` found, as a handoff needs it. Each line says that it is derived.
+/// What `collect` found, in the form that a handoff needs. Each line says that it is derived.
 struct Known<'a> {
     values: &'a Values,
     commits: &'a [Json],
@@ -154,7 +156,7 @@ impl Known<'_> {
         lists.iter().any(|list| !list.is_empty()) || !self.text("goal").is_empty()
     }
 
-    /// As first asked, if somebody wrote that down; else the first line of what was said.
+    /// The first request, if the transcript has one; else the first line of what the session said.
     fn goal(&self, said: Option<&String>) -> String {
         let asked = text::one_line(&self.text("goal"), 280);
         if !asked.is_empty() {
@@ -179,7 +181,7 @@ impl Known<'_> {
             .collect()
     }
 
-    /// What was begun, then what was planned, then what git shows to be unfinished. The first must be work.
+    /// The next actions: what was begun, what was planned, what git shows to be unfinished. The first one must be work.
     fn next(&self, goal: &str) -> Vec<String> {
         let with = |status: &'static str| self.todos.iter().filter(move |todo| todo["status"] == status);
         let mut next: Vec<String> =
@@ -205,7 +207,7 @@ impl Known<'_> {
         format!("Decide what follows from: {from}")
     }
 
-    /// Only what really ran, and whose outcome is known.
+    /// The commands that ran and whose outcome is known.
     fn validation(&self) -> Vec<Check> {
         let ran = self.tests.iter().filter(|test| test["result"] == "passed" || test["result"] == "failed");
         let checks: Vec<Check> = ran
@@ -242,7 +244,7 @@ fn field(item: &Json, key: &str) -> String {
     item[key].as_str().unwrap_or_default().to_owned()
 }
 
-/// As it was when the run was recorded, so that a resume makes the same document.
+/// The machine as it was when the run was recorded, so that a resume makes the same document.
 fn machine(session: &Session, root: &Path) -> Machine {
     Machine {
         now: session.at,

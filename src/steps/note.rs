@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Context, Failure, Intent, Kind, Outcome, Promise};
+use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::{Error, Result};
 use crate::memory::note::Note;
 use crate::memory::{self, Memory};
@@ -12,13 +12,15 @@ pub const KIND: Kind = Kind {
     promise: Promise::Repeat,
     newest_wins: false,
     only_reads: false,
-    read: super::read_content,
+    collects: false,
+    needs_head: false,
+    delivers: false,
+    read: kind::read_content,
     intend,
     preview,
     act,
-    before_resume: super::leaves_nothing,
-    landed: super::never_asked,
-    on_interrupt: super::always_rerun,
+    before_resume: kind::leaves_nothing,
+    on_interrupt: kind::always_rerun,
 };
 
 fn intend(context: &Context<'_>) -> Result<Intent> {

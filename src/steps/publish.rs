@@ -2,23 +2,25 @@
 
 use serde_json::{Value, json};
 
-use super::{Context, Failure, Intent, Kind, Outcome, Promise};
+use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::{Error, Result};
 use crate::publish::{self, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
 
 pub const KIND: Kind = Kind {
     name: "publish",
-    promise: Promise::Probe,
+    // A backend looks at what the remote has before it delivers.
+    promise: Promise::Repeat,
     newest_wins: false,
     only_reads: false,
-    read: super::no_keys,
+    collects: false,
+    needs_head: false,
+    delivers: true,
+    read: kind::no_keys,
     intend,
     preview,
     act,
-    before_resume: super::leaves_nothing,
-    // A backend finds out by itself what is delivered already, so asking beforehand would only cost time.
-    landed: super::never_asked,
-    on_interrupt: super::always_rerun,
+    before_resume: kind::leaves_nothing,
+    on_interrupt: kind::always_rerun,
 };
 
 fn intend(context: &Context<'_>) -> Result<Intent> {

@@ -1,8 +1,8 @@
-//! Brings the current state in layer 2 up to date: the one file the next session reads first.
+//! Updates the current state in layer 2, the file that the next session reads first.
 
 use serde_json::{Value, json};
 
-use super::{Context, Failure, Intent, Kind, Outcome, Promise};
+use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::base::text;
 use crate::error::{Error, Result};
 use crate::handoff::Handoff;
@@ -13,16 +13,19 @@ pub const KIND: Kind = Kind {
     promise: Promise::Repeat,
     newest_wins: true,
     only_reads: false,
-    read: super::read_content,
+    collects: false,
+    needs_head: false,
+    delivers: false,
+    read: kind::read_content,
     intend,
     preview,
     act,
-    before_resume: super::leaves_nothing,
-    landed: super::never_asked,
-    on_interrupt: super::always_rerun,
+    before_resume: kind::leaves_nothing,
+    on_interrupt: kind::always_rerun,
 };
 
-/// Which list of a handoff is which category of the current state. Decisions join those that are there.
+/// The lists of a handoff, and the category of the current state that each goes to. Decisions are added to those that are
+/// there.
 const SAID_IN_LISTS: [(&str, &str); 4] = [
     ("decisions", "decision"),
     ("next_todo_items", "open_loop"),
@@ -43,21 +46,21 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
             return Ok(Intent::Nothing(format!("superseded by handover {younger}")));
         }
     }
-    // Nothing said is no reason to forget where we are.
+    // A session that says nothing must not erase the state.
     if content.trim().is_empty() && said.is_empty() {
         return Ok(Intent::Nothing("neither a state nor a note was given".to_owned()));
     }
     Ok(Intent::Do(json!({ "content": content, "said": said })))
 }
 
-/// What a handoff says about where we are, by category. An empty list says nothing.
+/// What a handoff says about the current state, by category. An empty list changes nothing.
 fn of_handoff(document: &str) -> Vec<(&'static str, Vec<String>)> {
     let Ok(handoff) = Handoff::parse(document) else { return Vec::new() };
     let goal = handoff.text("primary_goal").to_owned();
     let is_done = handoff.text("status").eq_ignore_ascii_case("done");
     let mut said = vec![("goal", vec![goal])];
     for (field, category) in SAID_IN_LISTS {
-        // What a finished session leaves as the next action is only there because there must be one.
+        // A handoff must name a next action, so that of a finished session means nothing.
         if !(is_done && category == "open_loop") {
             said.push((category, handoff.texts(field).into_iter().map(str::to_owned).collect()));
         }

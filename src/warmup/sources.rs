@@ -159,7 +159,7 @@ pub fn needs_consent(project: &Project) -> bool {
         return false;
     }
     let whole = Plan::of(&project.config);
-    !whole.may_run_by_itself(&project.config) || !project.outside().is_empty()
+    !whole.may_run_unattended(&project.config) || !project.outside().is_empty()
 }
 
 /// A path of the project that is no longer there. Paths that lead elsewhere are nobody's business.

@@ -2,6 +2,7 @@
 
 mod pem;
 mod plausibility;
+mod policy;
 mod rules;
 mod scan;
 
@@ -13,6 +14,7 @@ use regex::bytes::RegexBuilder;
 
 use crate::base::text;
 use crate::error::{Category, Error};
+pub use policy::{OnSecret, Policy};
 use rules::RULES;
 
 /// How many findings one message names.

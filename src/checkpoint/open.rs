@@ -1,0 +1,227 @@
+//! Opening `checkpoint.db`: for writing, for reading, and when it cannot be used.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::Store;
+use super::failure::{Failure, damaged, explain};
+use super::schema;
+use crate::base::{fault, fs, signals};
+use crate::error::{Error, Result};
+
+/// How long a writer waits for another writer; each holds the database for one small transaction.
+const WRITER_WAIT: Duration = Duration::from_secs(20);
+/// How long a hook waits for another writer, because an agent waits for the hook.
+const SHORT_WAIT: Duration = Duration::from_millis(400);
+/// A reader only ever meets a lock while SQLite recovers the file of a killed process.
+const READER_WAIT: Duration = Duration::from_millis(200);
+
+/// How long to wait for another writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    Long,
+    Short,
+}
+
+impl Store {
+    /// Opens the file for writing, and creates it if it is missing.
+    pub fn open(path: &Path) -> Result<Store> {
+        Ok(Store::open_with(path, Patience::Long)?)
+    }
+
+    /// Like [`Store::open`], for a caller that must answer at once: it waits for another writer less than a second.
+    pub fn open_briefly(path: &Path) -> Result<Store> {
+        Ok(Store::open_with(path, Patience::Short)?)
+    }
+
+    fn open_with(path: &Path, patience: Patience) -> Result<Store, Failure> {
+        // We create the file, because SQLite would create it readable by everybody.
+        fs::create_private_if_absent(path).map_err(Failure::Other)?;
+        fs::refuse_what_is_no_file(path).map_err(Failure::Other)?;
+        fs::refuse_foreign_owner(path, "checkpoint").map_err(Failure::Unusable)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(|cause| explain(path, cause))?;
+        let mut store = Store { connection, path: path.to_path_buf(), scratch: None };
+        store.prepare(patience).map_err(|cause| explain(path, cause))?;
+        let version = store.version()?;
+        if version < schema::newest() {
+            schema::migrate(&mut store.connection).map_err(|cause| explain(path, cause))?;
+            fault::at("checkpoint.created");
+        } else if version > schema::newest() {
+            return Err(newer(path, version));
+        }
+        Ok(store)
+    }
+
+    fn prepare(&mut self, patience: Patience) -> rusqlite::Result<()> {
+        match patience {
+            Patience::Long => self.connection.busy_handler(Some(wait_for_writer))?,
+            Patience::Short => self.connection.busy_timeout(SHORT_WAIT)?,
+        }
+        // Otherwise the last connection folds the log into the file when it closes, at the cost of four fsyncs.
+        self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        // Instead the log is folded in when a run completes and the log has grown (see `tidy`). In a long run SQLite also
+        // does it now and then, because writing over an old log is cheaper than making it longer.
+        self.connection.pragma_update(None, "wal_autocheckpoint", 256)?;
+        self.connection.pragma_update(None, "synchronous", "FULL")?;
+        self.connection.pragma_update(None, "foreign_keys", true)?;
+        let tables: i64 = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        // Only an empty file is switched to the mode we want; opening changes nothing in any other file.
+        if tables > 0 {
+            return Ok(());
+        }
+        self.switch_to_wal()
+    }
+
+    /// Switches the file to WAL mode. That needs the file exclusively for a moment, and SQLite does not wait for it.
+    fn switch_to_wal(&self) -> rusqlite::Result<()> {
+        for pause in [1, 2, 5, 10, 20, 50, 100, 200, 400, 800] {
+            match self.connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())) {
+                Err(cause) if cause.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                    std::thread::sleep(Duration::from_millis(pause));
+                }
+                other => return other,
+            }
+        }
+        // Another process uses the file; it works in any mode.
+        Ok(())
+    }
+
+    /// Opens the file for reading, without a logical write and without waiting. `None` if nothing is recorded yet.
+    pub fn read(path: &Path) -> Result<Option<Store>> {
+        match std::fs::metadata(path) {
+            Err(cause) if fs::is_absent(&cause) => return Ok(None),
+            Err(cause) => return Err(Error::io("read", path, cause)),
+            Ok(_) => {
+                fs::refuse_what_is_no_file(path)?;
+                fs::refuse_foreign_owner(path, "checkpoint")?;
+            }
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(|cause| explain(path, cause))?;
+        connection.busy_timeout(READER_WAIT).map_err(|cause| explain(path, cause))?;
+        let mut store = Store { connection, path: path.to_path_buf(), scratch: None };
+        let version = match store.version() {
+            // SQLite needs a shared memory file, which it cannot create in a read-only directory. A copy can be read.
+            Err(Failure::Io(_)) => {
+                store.read_a_copy()?;
+                store.version()?
+            }
+            version => version?,
+        };
+        // A process that died before it could record anything leaves a file of version 0.
+        Ok((version > 0).then_some(store))
+    }
+
+    fn read_a_copy(&mut self) -> Result<()> {
+        let path = &self.path;
+        let no_place = |cause| Error::io("read, for lack of a place for a copy,", path, cause);
+        let scratch = tempfile::tempdir().map_err(no_place)?;
+        let copy = scratch.path().join("checkpoint.db");
+        for part in ["", "-wal"].into_iter().filter(|part| sibling(path, part).exists()) {
+            fs::copy(&sibling(path, part), &sibling(&copy, part))?;
+        }
+        self.connection = Connection::open(&copy).map_err(|cause| explain(path, cause))?;
+        self.scratch = Some(scratch);
+        Ok(())
+    }
+
+    /// The format of the file, after making sure that this program wrote it; 0 if the file is empty.
+    pub(super) fn version(&self) -> Result<i32, Failure> {
+        let ask = || -> rusqlite::Result<(i32, i32, i64)> {
+            // One transaction, because another process may create the tables between two questions.
+            let look = self.connection.unchecked_transaction()?;
+            let pragma = |name: &str| look.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+            let tables = look.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+            Ok((pragma("user_version")?, pragma("application_id")?, tables))
+        };
+        match ask().map_err(|cause| explain(&self.path, cause))? {
+            (version, schema::APPLICATION_ID, _) => Ok(version),
+            (0, _, 0) => Ok(0),
+            _ => Err(damaged(&self.path, "it is a database of another program")),
+        }
+    }
+
+    /// Whether a run is on record although recording it failed. The disk may refuse after the log was written; then the
+    /// next process that opens the file decides what the log means, so this opens the file again.
+    pub fn recorded_despite_error(&mut self, id: &str) -> bool {
+        let Ok(nothing) = Connection::open_in_memory() else { return false };
+        drop(std::mem::replace(&mut self.connection, nothing));
+        match Store::open(&self.path) {
+            Ok(again) => {
+                *self = again;
+                self.run_by_id(id).is_ok_and(|run| run.is_some())
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+/// Opens the file for writing after reading all of it. A file that cannot be used is moved aside, to the path that is
+/// returned, and replaced by an empty one. A file that a newer program wrote stays where it is.
+pub fn open_or_replace(path: &Path, suffix: &str) -> Result<(Store, Option<PathBuf>)> {
+    let opened = Store::open_with(path, Patience::Long).and_then(|store| {
+        store.read_everything()?;
+        Ok(store)
+    });
+    match opened {
+        Ok(store) => Ok((store, None)),
+        Err(Failure::Unusable(_)) if !is_newer_format(path) => {
+            let aside = move_aside(path, suffix)?;
+            Ok((Store::open(path)?, Some(aside)))
+        }
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+/// Waits for another writer until the time is up or a signal asks this process to end.
+fn wait_for_writer(tries: i32) -> bool {
+    let pause = Duration::from_millis(5);
+    std::thread::sleep(pause);
+    signals::received().is_none() && pause * tries.unsigned_abs() < WRITER_WAIT
+}
+
+/// Renames the database and the files that SQLite keeps beside it; returns the new path.
+fn move_aside(path: &Path, suffix: &str) -> Result<PathBuf> {
+    let numbered = |number: u32| match number {
+        0 => sibling(path, suffix),
+        number => sibling(path, &format!("{suffix}-{number}")),
+    };
+    let aside = (0..).map(numbered).find(|aside| aside.symlink_metadata().is_err());
+    let aside = aside.unwrap_or_else(|| sibling(path, suffix));
+    for part in ["-shm", "-wal", ""] {
+        let from = sibling(path, part);
+        if from.symlink_metadata().is_ok() {
+            fs::rename(&from, &sibling(&aside, part))?;
+        }
+    }
+    Ok(aside)
+}
+
+pub(super) fn sibling(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Whether a newer program wrote this file, also if the rest of it cannot be read.
+fn is_newer_format(path: &Path) -> bool {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let ask = |pragma: &str| {
+        let connection = Connection::open_with_flags(path, flags).ok()?;
+        connection.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0)).ok()
+    };
+    ask("application_id") == Some(schema::APPLICATION_ID) && ask("user_version") > Some(schema::newest())
+}
+
+fn newer(path: &Path, version: i32) -> Failure {
+    let error = Error::bad_data(format!(
+        "`{}` was written by a newer agent-handover (format {version}, this one knows {})",
+        path.display(),
+        schema::newest()
+    ));
+    Failure::Other(error.hint("update agent-handover; the file was not changed"))
+}

@@ -1,0 +1,299 @@
+//! The queue and the journal: what is recorded about runs and steps, and what is asked about them.
+
+use std::path::PathBuf;
+
+use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
+
+use super::failure::{Failure, damaged, explain};
+use super::open::sibling;
+use super::{NewRun, Next, OnUnfinished, RecordedStep, Run, RunStatus, Settled, StepState};
+use crate::base::fault;
+use crate::error::{Error, Result};
+
+/// A log longer than this is folded into the file when a run completes.
+const LONG_LOG: u64 = 256 << 10;
+/// Completed runs beyond this many are forgotten, oldest first. Their notes are in the files.
+pub(super) const KEPT_RUNS: i64 = 1_000;
+
+/// Selects the unfinished runs in the order of the queue, with parked runs last.
+const UNFINISHED: &str = "WHERE status = 'unfinished' ORDER BY EXISTS (
+        SELECT 1 FROM step WHERE step.run = run.seq AND state = 'intended' AND error IS NULL AND deaths + 1 >= ?1
+    ), seq";
+
+/// An open `checkpoint.db`.
+#[derive(Debug)]
+pub struct Store {
+    pub(super) connection: Connection,
+    pub(super) path: PathBuf,
+    /// Holds the copy that is read where the file itself cannot be.
+    pub(super) scratch: Option<tempfile::TempDir>,
+}
+
+impl Store {
+    /// Records a run, the first thing that every handover does: from here on nothing can be lost. Returns its place in
+    /// the queue, or `None` if another process has already handed over the same part of the session.
+    pub fn record(&mut self, run: &NewRun<'_>, others: OnUnfinished) -> Result<Option<i64>> {
+        let seq = self.write(|transaction| {
+            if let Some(handed) = run.handed
+                && !handed.write(transaction, run.id, run.recorded_at)?
+            {
+                return Ok(None);
+            }
+            if others == OnUnfinished::Abandon {
+                let sql = "UPDATE run SET status = 'abandoned', finished_at = ?1 WHERE status = 'unfinished'";
+                transaction.execute(sql, [run.recorded_at])?;
+            }
+            transaction.execute(
+                "INSERT INTO run (id, status, recorded_at, agent, tag, memory_dir, head, plan, inputs)
+                 VALUES (?1, 'unfinished', ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![run.id, run.recorded_at, run.agent, run.tag, run.memory_dir, run.head, run.plan, run.inputs],
+            )?;
+            let seq = transaction.last_insert_rowid();
+            let mut insert = transaction
+                .prepare("INSERT INTO step (run, position, name, kind, state) VALUES (?1, ?2, ?3, ?4, 'pending')")?;
+            for (position, (name, kind)) in run.steps.iter().enumerate() {
+                insert.execute(params![seq, position as i64, name, kind])?;
+            }
+            Ok(Some(seq))
+        })?;
+        fault::at("checkpoint.recorded");
+        Ok(seq)
+    }
+
+    /// Records how steps ended, if any did, together with what comes next. Fails if the run is no longer unfinished.
+    pub fn advance(&mut self, run: i64, settled: &[Settled], next: Next<'_>) -> Result<()> {
+        let is_unfinished = self.write(|transaction| {
+            let mut changed = 1;
+            for settled in settled {
+                let millis = i64::try_from(settled.duration.as_millis()).unwrap_or(i64::MAX);
+                changed = transaction
+                    .prepare_cached(
+                        "UPDATE step SET state = ?3, duration_ms = ?4, result = ?5, detail = ?6, error = ?7
+                         WHERE run = ?1 AND position = ?2 AND (SELECT status FROM run WHERE seq = ?1) = 'unfinished'",
+                    )?
+                    .execute(params![
+                        run,
+                        settled.position as i64,
+                        settled.state.name(),
+                        millis,
+                        settled.result,
+                        settled.detail,
+                        settled.error
+                    ])?;
+            }
+            match next {
+                Next::Intend { position, intent, died } => {
+                    changed = transaction
+                        .prepare_cached(
+                            "UPDATE step SET state = 'intended', attempts = attempts + 1, deaths = deaths + ?4,
+                             intent = ?3, result = NULL, detail = NULL, error = NULL
+                             WHERE run = ?1 AND position = ?2 AND (SELECT status FROM run WHERE seq = ?1) = 'unfinished'",
+                        )?
+                        .execute(params![run, position as i64, intent, died])?;
+                }
+                Next::Complete { at } => changed = complete(transaction, run, at)?,
+                Next::Rest => {}
+            }
+            Ok(changed > 0)
+        })?;
+        if !is_unfinished {
+            return Err(Error::failed("another process gave this handover up while it was running"));
+        }
+        if matches!(next, Next::Complete { .. }) {
+            self.tidy();
+        }
+        fault::at(match next {
+            Next::Intend { .. } => "checkpoint.intended",
+            Next::Complete { .. } => "checkpoint.completed",
+            Next::Rest => "checkpoint.settled",
+        });
+        Ok(())
+    }
+
+    /// Keeps the file small: readers have to look through the log, and the file would otherwise never shrink after a long
+    /// note. Nothing depends on it, so failures are ignored.
+    fn tidy(&self) {
+        let free = self.connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
+        let is_loose = free.is_ok_and(|pages| pages > 256);
+        if is_loose {
+            // Few pages are in use by now, so rewriting the file is quick.
+            let _ = self.connection.execute_batch("VACUUM");
+        }
+        if is_loose || std::fs::metadata(sibling(&self.path, "-wal")).is_ok_and(|log| log.len() > LONG_LOG) {
+            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        }
+    }
+
+    /// Abandons runs. Their record and inputs stay.
+    pub fn abandon(&mut self, runs: &[i64], at: &str) -> Result<()> {
+        self.write(|transaction| {
+            for seq in runs {
+                transaction.execute(
+                    "UPDATE run SET status = 'abandoned', finished_at = ?2 WHERE seq = ?1 AND status = 'unfinished'",
+                    params![seq, at],
+                )?;
+            }
+            Ok(())
+        })?;
+        fault::at("checkpoint.settled");
+        Ok(())
+    }
+
+    /// The unfinished runs, oldest first. Runs whose process died at least `deaths_to_park` times during one step come
+    /// last, so that they do not hold up the others.
+    pub fn unfinished(&self, deaths_to_park: u32) -> Result<Vec<Run>> {
+        Ok(self.runs(UNFINISHED, params![deaths_to_park])?)
+    }
+
+    /// Reads all of the file, because the damage may be anywhere.
+    pub fn examine(&self) -> Result<()> {
+        Ok(self.read_everything()?)
+    }
+
+    pub(super) fn read_everything(&self) -> Result<(), Failure> {
+        let answer: String =
+            self.query(|connection| connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
+        if answer != "ok" {
+            return Err(damaged(&self.path, &answer));
+        }
+        self.runs(UNFINISHED, params![u32::MAX]).map(|_| ())
+    }
+
+    pub fn oldest_unfinished(&self) -> Result<Option<Run>> {
+        Ok(self.runs("WHERE status = 'unfinished' ORDER BY seq LIMIT 1", params![])?.pop())
+    }
+
+    /// The newest run that was not abandoned.
+    pub fn latest(&self) -> Result<Option<Run>> {
+        Ok(self.runs("WHERE status <> 'abandoned' ORDER BY seq DESC LIMIT 1", params![])?.pop())
+    }
+
+    /// The commit that was checked out for the last completed run, if that was recorded.
+    pub fn last_head(&self) -> Result<Option<String>> {
+        let rest = "WHERE status = 'completed' AND head IS NOT NULL ORDER BY seq DESC LIMIT 1";
+        Ok(self.runs(rest, params![])?.pop().and_then(|run| run.head))
+    }
+
+    pub fn run(&self, seq: i64) -> Result<Option<Run>> {
+        Ok(self.runs("WHERE seq = ?1", params![seq])?.pop())
+    }
+
+    pub fn run_by_id(&self, id: &str) -> Result<Option<Run>> {
+        Ok(self.runs("WHERE id = ?1", params![id])?.pop())
+    }
+
+    fn runs(&self, rest: &str, parameters: impl rusqlite::Params) -> Result<Vec<Run>, Failure> {
+        let sql = format!("SELECT seq, id, status, recorded_at, finished_at, agent, tag, head FROM run {rest}");
+        self.query(|connection| connection.prepare(&sql)?.query_map(parameters, read_run)?.collect())
+    }
+
+    /// The plan and the inputs of a run that did not complete; completed runs no longer have them.
+    pub fn plan_and_inputs(&self, run: i64) -> Result<(String, String)> {
+        self.ask(|connection| {
+            connection
+                .query_row("SELECT plan, inputs FROM run WHERE seq = ?1", [run], |row| Ok((row.get(0)?, row.get(1)?)))
+        })
+    }
+
+    pub fn steps(&self, run: i64) -> Result<Vec<RecordedStep>> {
+        self.ask(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT position, name, kind, state, attempts, deaths, duration_ms, intent, result, detail, error
+                     FROM step WHERE run = ?1 ORDER BY position",
+                )?
+                .query_map([run], read_step)?
+                .collect()
+        })
+    }
+
+    /// The youngest run after this one that has done a step of this kind in the same memory directory, or has begun it
+    /// and is unfinished.
+    pub fn younger_run_with(&self, kind: &str, run: i64) -> Result<Option<String>> {
+        self.ask(|connection| {
+            connection
+                .query_row(
+                    "SELECT younger.id FROM run JOIN run AS younger JOIN step ON step.run = younger.seq
+                     WHERE run.seq = ?1 AND younger.seq > run.seq AND younger.memory_dir = run.memory_dir
+                     AND step.kind = ?2
+                     AND (step.state = 'done' OR step.state = 'intended' AND younger.status = 'unfinished')
+                     ORDER BY younger.seq DESC LIMIT 1",
+                    params![run, kind],
+                    |row| row.get(0),
+                )
+                .optional()
+        })
+    }
+
+    /// Runs `act` in one transaction, which waits for other writers before it begins.
+    pub(super) fn write<T>(
+        &mut self,
+        act: impl FnOnce(&rusqlite::Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        let run = || {
+            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let value = act(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        };
+        run().map_err(|cause| explain(&self.path, cause).into())
+    }
+
+    pub(super) fn ask<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        Ok(self.query(question)?)
+    }
+
+    fn query<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Failure> {
+        question(&self.connection).map_err(|cause| explain(&self.path, cause))
+    }
+}
+
+/// Marks a run as completed, removes what only a resume needs, and forgets the oldest completed runs.
+fn complete(transaction: &rusqlite::Transaction<'_>, run: i64, at: &str) -> rusqlite::Result<usize> {
+    let changed = transaction.execute(
+        "UPDATE run SET status = 'completed', finished_at = ?2, plan = NULL, inputs = NULL
+         WHERE seq = ?1 AND status = 'unfinished'",
+        params![run, at],
+    )?;
+    transaction.execute("UPDATE step SET intent = NULL WHERE run = ?1", [run])?;
+    transaction.execute("DELETE FROM run WHERE status = 'completed' AND seq <= ?1 - ?2", params![run, KEPT_RUNS])?;
+    Ok(changed)
+}
+
+fn read_run(row: &Row<'_>) -> rusqlite::Result<Run> {
+    let status: String = row.get(2)?;
+    Ok(Run {
+        seq: row.get(0)?,
+        id: row.get(1)?,
+        status: match status.as_str() {
+            "completed" => RunStatus::Completed,
+            "abandoned" => RunStatus::Abandoned,
+            _ => RunStatus::Unfinished,
+        },
+        recorded_at: row.get(3)?,
+        finished_at: row.get(4)?,
+        agent: row.get(5)?,
+        tag: row.get(6)?,
+        head: row.get(7)?,
+    })
+}
+
+fn read_step(row: &Row<'_>) -> rusqlite::Result<RecordedStep> {
+    let state: String = row.get(3)?;
+    let position: i64 = row.get(0)?;
+    let duration: Option<i64> = row.get(6)?;
+    Ok(RecordedStep {
+        position: usize::try_from(position).unwrap_or(0),
+        name: row.get(1)?,
+        kind: row.get(2)?,
+        // A state that this version does not know: a person has to look before anything runs.
+        state: StepState::ALL.into_iter().find(|known| known.name() == state).unwrap_or(StepState::Stopped),
+        attempts: row.get(4)?,
+        deaths: row.get(5)?,
+        duration_ms: duration.and_then(|millis| u64::try_from(millis).ok()),
+        intent: row.get(7)?,
+        result: row.get(8)?,
+        detail: row.get(9)?,
+        error: row.get(10)?,
+    })
+}

@@ -1,0 +1,126 @@
+//! The store as a whole: from recorded to completed, and files that are not its own.
+
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::store::KEPT_RUNS;
+use super::*;
+use crate::error::Category;
+
+fn record(store: &mut Store, id: &str) -> i64 {
+    store
+        .record(
+            &NewRun {
+                id,
+                recorded_at: "2026-11-15T10:00:00Z",
+                agent: "",
+                tag: "t",
+                memory_dir: "memory",
+                head: None,
+                plan: "{}",
+                inputs: "{\"note\":\"n\"}",
+                steps: vec![("note", "note"), ("state", "state")],
+                handed: None,
+            },
+            OnUnfinished::Keep,
+        )
+        .unwrap()
+        .unwrap()
+}
+
+fn settled(position: usize, state: StepState) -> Settled {
+    Settled { position, state, duration: Duration::ZERO, result: None, detail: None, error: None }
+}
+
+#[test]
+fn a_run_goes_from_recorded_to_completed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("c.db");
+    assert!(Store::read(&path).unwrap().is_none());
+    let mut store = Store::open(&path).unwrap();
+    let run = record(&mut store, "A");
+    store.advance(run, &[], Next::Intend { position: 0, intent: "{}", died: false }).unwrap();
+    let next = Next::Intend { position: 1, intent: "{}", died: false };
+    store.advance(run, &[settled(0, StepState::Done)], next).unwrap();
+    let states: Vec<_> = store.steps(run).unwrap().iter().map(|step| step.state).collect();
+    assert_eq!(states, [StepState::Done, StepState::Intended]);
+    store.advance(run, &[settled(1, StepState::Done)], Next::Complete { at: "x" }).unwrap();
+
+    let reader = Store::read(&path).unwrap().unwrap();
+    assert!(reader.oldest_unfinished().unwrap().is_none());
+    assert_eq!(reader.latest().unwrap().unwrap().status, RunStatus::Completed);
+    // The note is in the files now, and the checkpoint forgets it.
+    assert!(reader.plan_and_inputs(run).is_err());
+}
+
+#[test]
+fn a_younger_run_is_known_by_what_it_has_begun() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&directory.path().join("c.db")).unwrap();
+    let (old, young) = (record(&mut store, "A"), record(&mut store, "B"));
+    assert_eq!(store.younger_run_with("state", old).unwrap(), None);
+    store.advance(young, &[], Next::Intend { position: 1, intent: "{}", died: false }).unwrap();
+    assert_eq!(store.younger_run_with("state", old).unwrap().as_deref(), Some("B"));
+    assert_eq!(store.younger_run_with("state", young).unwrap(), None);
+    // It was begun but abandoned, so nobody will finish it.
+    store.abandon(&[young], "x").unwrap();
+    assert_eq!(store.younger_run_with("state", old).unwrap(), None);
+}
+
+#[test]
+fn a_foreign_or_damaged_file_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = directory.path().join("text.db");
+    std::fs::write(&text, "not a database, but long enough to be read as one".repeat(50)).unwrap();
+    let foreign = directory.path().join("foreign.db");
+    Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
+    for path in [&text, &foreign] {
+        let before = std::fs::read(path).unwrap();
+        for error in [Store::open(path).unwrap_err(), Store::read(path).unwrap_err()] {
+            assert_eq!(error.category(), Category::BadData, "{error}");
+            assert!(error.hints()[0].contains("--restart"));
+        }
+        assert_eq!(std::fs::read(path).unwrap(), before);
+    }
+}
+
+#[test]
+fn the_future_is_read_but_not_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("c.db");
+    let mut store = Store::open(&path).unwrap();
+    record(&mut store, "A");
+    store.connection.pragma_update(None, "user_version", schema::newest() + 1).unwrap();
+    assert!(Store::read(&path).unwrap().unwrap().oldest_unfinished().unwrap().is_some());
+    assert!(Store::open(&path).unwrap_err().message().contains("newer"));
+}
+
+#[test]
+fn old_completed_runs_are_forgotten_and_unfinished_ones_never() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&directory.path().join("c.db")).unwrap();
+    record(&mut store, "unfinished");
+    let old = record(&mut store, "old");
+    store.advance(old, &[], Next::Complete { at: "x" }).unwrap();
+    store.connection.execute("UPDATE sqlite_sequence SET seq = seq + ?1", [KEPT_RUNS]).unwrap();
+    let new = record(&mut store, "new");
+    store.advance(new, &[], Next::Complete { at: "x" }).unwrap();
+    assert!(store.run(old).unwrap().is_none());
+    assert!(store.steps(old).unwrap().is_empty());
+    assert_eq!(store.unfinished(5).unwrap()[0].id, "unfinished");
+}
+
+#[test]
+fn many_that_make_the_database_at_once_all_find_it_theirs() {
+    for _ in 0..20 {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("checkpoint.db");
+        std::thread::scope(|scope| {
+            let openers: Vec<_> = (0..4).map(|_| scope.spawn(|| Store::open(&path).map(drop))).collect();
+            for opener in openers {
+                opener.join().unwrap().unwrap();
+            }
+        });
+    }
+}

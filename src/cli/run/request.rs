@@ -1,0 +1,80 @@
+//! What the session says, read from the arguments, from files and from standard input.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::Run;
+use crate::base::fs;
+use crate::cli::ui::Ui;
+use crate::engine::{Attendance, Request};
+use crate::error::{Error, Result};
+use crate::transcript::Source;
+
+/// The largest note that is read. A note is text for people.
+const MAX_NOTE: u64 = 64 << 20;
+
+impl Run {
+    /// What the session says.
+    pub(super) fn request(&self, ui: &Ui) -> Result<Request> {
+        let note = match (&self.note, &self.note_file) {
+            (Some(note), _) => Some(text_of(ui, "the note", note.clone().into_encoded_bytes())),
+            (None, Some(file)) => {
+                let bytes = read_note(file)?;
+                if bytes.is_empty() {
+                    ui.warn(&format!("there is no note in `{}`", file.display()));
+                }
+                Some(text_of(ui, "the note", bytes))
+            }
+            (None, None) => None,
+        };
+        let state = self.current_state.clone().map(|state| text_of(ui, "the state", state.into_encoded_bytes()));
+        let handoff = self
+            .handoff
+            .as_deref()
+            .map(|file| Ok::<_, Error>(text_of(ui, "the handoff", read_note(file)?)))
+            .transpose()?;
+        let transcript = self.transcript.as_deref().map(pin).transpose()?;
+        Ok(Request {
+            note,
+            state,
+            handoff,
+            agent: self.agent.clone(),
+            transcript,
+            allow_secrets: self.allow_secret.clone(),
+            no_push: self.no_push,
+            only_publish: false,
+            attendance: if self.detach { Attendance::Detached } else { Attendance::Attended },
+            handed: None,
+            at: None,
+        })
+    }
+}
+
+/// Pins the transcript, by its absolute path: the run may be carried out from another directory.
+fn pin(file: &Path) -> Result<Source> {
+    let path = std::path::absolute(file).map_err(|cause| Error::io("find", file, cause))?;
+    if !path.exists() {
+        return Err(Error::io("read the transcript", &path, "there is no such file"));
+    }
+    Source::pin(&path, "")
+}
+
+fn read_note(file: &Path) -> Result<Vec<u8>> {
+    let failed = |cause: std::io::Error| Error::io("read the note from", file, cause);
+    let source: Box<dyn Read> =
+        if file.as_os_str() == "-" { Box::new(std::io::stdin().lock()) } else { Box::new(fs::open(file)?) };
+    let bytes = fs::read_at_most(source, MAX_NOTE).map_err(failed)?;
+    if bytes.len() as u64 > MAX_NOTE {
+        return Err(Error::bad_data(format!("the note in `{}` is larger than 64 MiB", file.display()))
+            .hint("a note is what the next session reads; put long material in a file and name it in the note"));
+    }
+    Ok(bytes)
+}
+
+/// The bytes as text. A byte that is not UTF-8 is replaced, because what the session says must not be lost over it.
+fn text_of(ui: &Ui, what: &str, bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|wrong| {
+        ui.warn(&format!("{what} is not UTF-8; what cannot be read was replaced by \u{fffd}"));
+        String::from_utf8_lossy(wrong.as_bytes()).into_owned()
+    })
+}

@@ -1,0 +1,64 @@
+//! `run --resume` and `run --abandon`.
+
+use std::time::Duration;
+
+use super::render::Reporter;
+use crate::checkpoint::Store;
+use crate::checkpoint::python::{PythonCheckpoint, PythonState};
+use crate::cli::ui::Ui;
+use crate::engine::{self, HowToRun, Request, Task};
+use crate::error::{Error, Result};
+use crate::project::Project;
+
+/// Finishes what is unfinished. Where only the Python tool has a handover on record, finishes that.
+pub(super) fn resume(mut reporter: Reporter<'_>, project: &Project, wait: Duration, no_push: bool) -> Result<u8> {
+    let ours = Store::read(&project.checkpoint)?.map(|store| store.latest()).transpose()?.flatten();
+    let python = if ours.is_none() { PythonCheckpoint::read(&project.python_checkpoint())? } else { None };
+    let python = python.filter(|checkpoint| checkpoint.state() == PythonState::Interrupted);
+    let request = match &python {
+        Some(checkpoint) => {
+            check_what_can_be_published(reporter.ui, checkpoint)?;
+            Some(Request { only_publish: true, no_push, ..Request::default() })
+        }
+        None => None,
+    };
+    let task = request.as_ref().map_or(Task::Resume, Task::Record);
+    let how = HowToRun { wait, detach: false };
+    let handed_over = engine::hand_over(project, task, how, &mut |event| reporter.event(&event))?;
+    reporter.result(handed_over)
+}
+
+/// The Python tool records no inputs: what it had written can be published, and what it had not written is lost.
+fn check_what_can_be_published(ui: &Ui, checkpoint: &PythonCheckpoint) -> Result<()> {
+    let again = "hand over again with `agent-handover run --note …`, which supersedes it";
+    let lost = checkpoint.pending_writes();
+    if !checkpoint.is_publish_pending() {
+        let message =
+            format!("the Python tool left {} pending, and what it would have written is not recorded", lost.join(", "));
+        return Err(Error::failed(message).hint(again));
+    }
+    if !lost.is_empty() {
+        ui.warn(&format!("the Python tool did not record what {} would have written; {again}", lost.join(" and ")));
+    }
+    Ok(())
+}
+
+/// Abandons one unfinished handover: the one that is named, or the oldest.
+pub(super) fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>) -> Result<u8> {
+    if let Some(stop) = project.brake().pressed() {
+        return Err(stop.error());
+    }
+    if !project.checkpoint.exists() {
+        ui.answer("nothing to abandon: no handover is on record here");
+        return Ok(0);
+    }
+    let mut store = Store::open(&project.checkpoint)?;
+    let abandoned = engine::abandon(project, &mut store, run)?;
+    for run in &abandoned {
+        ui.answer(&format!("gave up handover {}; its record and inputs are kept", run.id));
+    }
+    if abandoned.is_empty() {
+        ui.answer("nothing to abandon: no handover is unfinished");
+    }
+    Ok(0)
+}

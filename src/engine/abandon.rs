@@ -1,0 +1,99 @@
+//! Abandoning unfinished runs: one of them, or all of them to start anew.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::plan::Plan;
+use super::queue::{self, LockAttempt, busy};
+use super::record::{HandOverError, RecordOutcome, Request, prepare, write};
+use super::resume::DEATHS_TO_PARK;
+use crate::base::lock::{self, Lock};
+use crate::base::{clock, env, process};
+use crate::checkpoint::{self, OnUnfinished, Run, StepState, Store};
+use crate::error::{Error, Result};
+use crate::memory::Memory;
+use crate::project::{self, Project};
+use crate::steps;
+
+/// Abandons the run whose id starts with `id`, or the oldest unfinished run. Its record and inputs stay.
+pub fn abandon(project: &Project, store: &mut Store, id: Option<&str>) -> Result<Vec<Run>> {
+    let unfinished = store.unfinished(DEATHS_TO_PARK)?;
+    let chosen: Vec<Run> = match id {
+        None => unfinished.into_iter().take(1).collect(),
+        Some(id) => vec![choose(unfinished, id)?],
+    };
+    // A run that is being carried out is not abandoned. The lock also keeps others from beginning it now.
+    let lock = Lock::try_take(&project.lock())?;
+    let owner = lock::owner(&project.lock());
+    if lock.is_none() && owner.as_ref().is_none_or(|owner| chosen.iter().any(|run| run.id == owner.run)) {
+        return Err(busy(owner.as_ref(), "wait until it ends, or end that process"));
+    }
+    // Clear up first: nobody looks at an abandoned run again.
+    for run in &chosen {
+        clear_up(project, store, run)?;
+    }
+    let seqs: Vec<i64> = chosen.iter().map(|run| run.seq).collect();
+    store.abandon(&seqs, &clock::stamp(&clock::now()))?;
+    Ok(chosen)
+}
+
+fn choose(unfinished: Vec<Run>, id: &str) -> Result<Run> {
+    let mut matching: Vec<Run> = unfinished.into_iter().filter(|run| run.id.starts_with(&id.to_uppercase())).collect();
+    let (message, hint) = match (matching.pop(), matching.len()) {
+        (Some(run), 0) => return Ok(run),
+        (None, _) => (format!("no unfinished handover starts with `{id}`"), "lists those that are unfinished"),
+        (Some(_), others) => {
+            (format!("{} unfinished handovers start with `{id}`", others + 1), "shows more of their ids")
+        }
+    };
+    Err(Error::usage(message).hint(format!("`agent-handover status` {hint}")))
+}
+
+/// Ends the processes and removes the files that an interrupted run left, because nobody comes back to it.
+fn clear_up(project: &Project, store: &Store, run: &Run) -> Result<()> {
+    process::end_orphans(&[(env::RUN, &run.id)])?;
+    for step in store.steps(run.seq)?.iter().filter(|step| step.state == StepState::Intended) {
+        steps::remove_logs(&project.log_dir().join(&run.id), &step.name, step.attempts)?;
+    }
+    let (plan, _) = store.plan_and_inputs(run.seq)?;
+    match Plan::from_json(&plan).and_then(|plan| project::place(&project.root, &plan.memory_dir)) {
+        Ok(memory) => Memory::at(memory).sweep(),
+        // Another version recorded this plan, so where it wrote is unknown.
+        Err(_) => Ok(()),
+    }
+}
+
+/// What is there after a restart.
+pub(super) struct Restarted {
+    pub store: Store,
+    pub outcome: RecordOutcome,
+    /// Still held, so that no other process takes the new run first.
+    pub lock: Lock,
+    pub abandoned: Vec<Run>,
+    /// The path to which an unusable database was moved.
+    pub aside: Option<PathBuf>,
+}
+
+/// Abandons everything unfinished and records a new run, in one transaction. An unusable database is moved aside; the
+/// database of a newer program is left alone.
+pub(super) fn restart(project: &Project, request: &Request, wait: Duration) -> Result<Restarted, HandOverError> {
+    let mut prepared = prepare(project, request, None)?;
+    let lock = match queue::wait_for_lock(project, None, wait, &project.brake(), &mut |_| ())? {
+        LockAttempt::Taken(lock) => lock,
+        LockAttempt::Stopped(stop) => {
+            return Err(stop.error().follow("; nothing was recorded and nothing given up").into());
+        }
+        // The exit code of "busy" would mean that the run is recorded.
+        LockAttempt::Busy(owner) => return Err(Error::failed(lock::describe(owner.as_ref())).into()),
+        LockAttempt::Finished => return Err(Error::bug("waited for a run without one").into()),
+    };
+    let at = clock::now().format("%Y%m%dT%H%M%S").to_string();
+    let (mut store, aside) = checkpoint::open_or_replace(&project.checkpoint, &format!(".damaged-{at}"))?;
+    prepared.session.base = store.last_head()?.unwrap_or_default();
+    let abandoned = store.unfinished(DEATHS_TO_PARK)?;
+    for run in &abandoned {
+        clear_up(project, &store, run)?;
+    }
+    let outcome = write(&mut store, prepared, OnUnfinished::Abandon)?;
+    Ok(Restarted { store, outcome, lock, abandoned, aside })
+}

@@ -1,0 +1,170 @@
+//! The one way into the engine: record, then run the queue here or in a child.
+//!
+//! The order of things is what keeps promises, so it is written once:
+//!
+//! 1. A handover that is to be detached takes the lock before it is recorded. Otherwise another process could find the
+//!    run on record without an owner, and take it for one that was left behind.
+//! 2. A pressed brake does not stop recording; it only keeps the run from being carried out.
+//! 3. What an agent says itself is recorded together with the part of its session that it covers. If its hook was faster,
+//!    it is recorded without that part, because what was said must not be lost.
+//! 4. The database is closed before a child starts, so that the child inherits no open file but the lock.
+
+use std::time::{Duration, Instant};
+
+use super::abandon;
+use super::detach::{ChildTask, NotDetached, detach};
+use super::event::{Event, Listener};
+use super::own_session::own_session;
+use super::queue::{Drained, Goal, drain, drain_locked, due};
+use super::record::{Attendance, HandOverError, RecordOutcome, Recorded, Request, record};
+use crate::base::lock::{self, Lock};
+use crate::checkpoint::{Run, Store};
+use crate::error::Result;
+use crate::project::Project;
+
+/// What to hand over.
+#[derive(Clone, Copy, Debug)]
+pub enum Task<'r> {
+    /// Record this session, and finish what is unfinished.
+    Record(&'r Request),
+    /// Abandon everything unfinished, then record this session. A damaged database is moved aside.
+    Restart(&'r Request),
+    /// Record nothing, and finish what is unfinished.
+    Resume,
+}
+
+/// Who runs the queue once the session is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HowToRun {
+    /// How long to wait for another process that runs handovers.
+    pub wait: Duration,
+    /// Let a child run the queue, and return as soon as it has the lock.
+    pub detach: bool,
+}
+
+/// What came of a handover.
+#[derive(Debug)]
+pub enum HandedOver {
+    /// There was nothing to resume, because no handover is on record.
+    NothingOnRecord,
+    /// Another process has handed over the same part of the session. Nothing was recorded.
+    AlreadyHandedOver,
+    /// This process ran the queue.
+    Ran {
+        /// The run that was recorded for it; `None` after a resume.
+        recorded: Option<Recorded>,
+        drained: Drained,
+    },
+    /// The run is recorded, and a child with this process id carries it out, or none could be started.
+    Detached { recorded: Recorded, child: Result<u32, NotDetached> },
+}
+
+/// Hands over. Progress is reported to `listener` as it becomes durable.
+pub fn hand_over(
+    project: &Project,
+    task: Task<'_>,
+    how: HowToRun,
+    listener: &mut Listener<'_>,
+) -> Result<HandedOver, HandOverError> {
+    let (mut store, outcome, lock) = match task {
+        Task::Resume => return Ok(resume(project, how.wait, listener)?),
+        Task::Record(request) => record_new(project, request, how)?,
+        Task::Restart(request) => restart(project, request, how, listener)?,
+    };
+    let recorded = match outcome {
+        RecordOutcome::Recorded(recorded) => recorded,
+        RecordOutcome::AlreadyHandedOver => return Ok(HandedOver::AlreadyHandedOver),
+    };
+    listener(Event::Recorded { run: recorded.id.clone(), warnings: recorded.warnings.clone() });
+    if how.detach {
+        drop(store);
+        let task = match task {
+            Task::Record(request) if request.attendance == Attendance::Hook => ChildTask::Due,
+            _ => ChildTask::Run(&recorded.id),
+        };
+        let child = detach(project, &recorded.id, lock, task);
+        return Ok(HandedOver::Detached { recorded, child });
+    }
+    let goal = Goal::Run(recorded.seq);
+    let drained = match lock {
+        Some(lock) => drain_locked(project, &mut store, goal, lock, listener),
+        None => drain(project, &mut store, goal, how.wait, listener),
+    };
+    let drained = drained.map_err(|error| HandOverError::after_record(error, &recorded.id))?;
+    Ok(HandedOver::Ran { recorded: Some(recorded), drained })
+}
+
+/// An open database, what came of recording, and the lock if it is held already.
+type Begun = (Store, RecordOutcome, Option<Lock>);
+
+fn record_new(project: &Project, request: &Request, how: HowToRun) -> Result<Begun, HandOverError> {
+    project.prepare()?;
+    let takes_lock = how.detach && project.brake().pressed().is_none();
+    let lock = if takes_lock { Lock::try_take(&project.lock())? } else { None };
+    let mut store = match request.attendance {
+        // An agent waits for its hook.
+        Attendance::Hook => Store::open_briefly(&project.checkpoint)?,
+        Attendance::Attended | Attendance::Detached => Store::open(&project.checkpoint)?,
+    };
+    let outcome = record_with_session(project, &mut store, request)?;
+    Ok((store, outcome, lock))
+}
+
+fn restart(
+    project: &Project,
+    request: &Request,
+    how: HowToRun,
+    listener: &mut Listener<'_>,
+) -> Result<Begun, HandOverError> {
+    project.prepare()?;
+    let restarted = abandon::restart(project, request, how.wait)?;
+    if let Some(path) = restarted.aside {
+        listener(Event::MovedAside { path });
+    }
+    for run in restarted.abandoned {
+        listener(Event::Abandoned { run: run.id });
+    }
+    Ok((restarted.store, restarted.outcome, Some(restarted.lock)))
+}
+
+/// Records what an agent says together with the part of its session that this covers, so that its hook does not hand the
+/// same part over again.
+fn record_with_session(
+    project: &Project,
+    store: &mut Store,
+    request: &Request,
+) -> Result<RecordOutcome, HandOverError> {
+    let says_something = request.note.is_some() || request.handoff.is_some();
+    let own = if says_something && request.handed.is_none() { own_session(store) } else { None };
+    if own.is_some() {
+        let outcome = record(project, store, &Request { handed: own, ..request.clone() })?;
+        if matches!(outcome, RecordOutcome::Recorded(_)) {
+            return Ok(outcome);
+        }
+    }
+    record(project, store, request)
+}
+
+fn resume(project: &Project, wait: Duration, listener: &mut Listener<'_>) -> Result<HandedOver> {
+    if !project.checkpoint.exists() {
+        return Ok(HandedOver::NothingOnRecord);
+    }
+    let mut store = Store::open(&project.checkpoint)?;
+    let drained = drain(project, &mut store, Goal::Resume, wait, listener)?;
+    Ok(HandedOver::Ran { recorded: None, drained })
+}
+
+/// Lets a child finish the runs that are due, and waits for it no longer than `limit`: a push may hang. Returns how many
+/// are finished by then.
+pub fn finish_due(project: &Project, store: &Store, runs: &[Run], limit: Duration) -> Result<usize> {
+    let Some(first) = runs.first() else { return Ok(0) };
+    let start = Instant::now();
+    if let Some(lock) = Lock::try_take(&project.lock())? {
+        detach(project, &first.id, Some(lock), ChildTask::Due).map_err(NotDetached::error)?;
+    }
+    while lock::holder(&project.lock()).is_some() && start.elapsed() < limit {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let (still, _) = due(project, store)?;
+    Ok(runs.len().saturating_sub(still.len()))
+}

@@ -1,0 +1,118 @@
+//! What a session said and who it was, as the checkpoint keeps it. Both directions are here, so that a new field of
+//! [`Session`] that is lost on the way back is seen at once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::clock;
+use crate::checkpoint::Run;
+use crate::error::{Error, Result};
+use crate::facts::Session;
+use crate::transcript::Source;
+
+/// The fields of a [`Session`] that have no column of their own in the checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Inputs {
+    note: String,
+    state: String,
+    /// The handoff's document, checked; empty if the session wrote none.
+    handoff: String,
+    host: String,
+    user: String,
+    branch: String,
+    /// The commit of the last completed handover.
+    base: String,
+    transcript: Option<Source>,
+}
+
+impl Inputs {
+    /// The part of a session that goes into the column `inputs`. The other fields are columns of the run.
+    pub fn of(session: &Session) -> Inputs {
+        // No `..`: the compiler asks about every field that is added.
+        let Session {
+            run: _,
+            at: _,
+            tag: _,
+            agent: _,
+            head: _,
+            note,
+            state,
+            handoff,
+            host,
+            user,
+            branch,
+            base,
+            transcript,
+        } = session.clone();
+        Inputs { note, state, handoff, host, user, branch, base, transcript }
+    }
+
+    /// The session again, from the columns of its run and from these inputs.
+    pub fn session(self, run: &Run) -> Result<Session> {
+        let at = clock::parse_stamp(&run.recorded_at)
+            .ok_or_else(|| Error::bad_data(format!("`{}` is not a time", run.recorded_at)))?;
+        let Inputs { note, state, handoff, host, user, branch, base, transcript } = self;
+        Ok(Session {
+            run: run.id.clone(),
+            at,
+            tag: run.tag.clone(),
+            agent: run.agent.clone(),
+            head: run.head.clone().unwrap_or_default(),
+            host,
+            user,
+            note,
+            state,
+            handoff,
+            branch,
+            base,
+            transcript,
+        })
+    }
+
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|cause| Error::bug("inputs cannot be written").cause(cause))
+    }
+
+    pub fn from_json(text: &str) -> Result<Inputs> {
+        serde_json::from_str(text).map_err(|cause| Error::bad_data("the recorded inputs cannot be read").cause(cause))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::RunStatus;
+
+    #[test]
+    fn a_session_comes_back_from_the_checkpoint_as_it_was() {
+        let text = str::to_owned;
+        let session = Session {
+            run: text("01RUN"),
+            at: clock::parse_stamp("2026-11-15T10:00:00.250+02:00").unwrap(),
+            tag: text("tag"),
+            agent: text("agent"),
+            host: text("host"),
+            user: text("user"),
+            note: text("note"),
+            state: text("state"),
+            handoff: text("handoff"),
+            head: text("head"),
+            branch: text("branch"),
+            base: text("base"),
+            transcript: Some(Source::pin(std::path::Path::new("/nowhere/t.jsonl"), "session").unwrap()),
+        };
+        let run = Run {
+            seq: 1,
+            id: session.run.clone(),
+            status: RunStatus::Unfinished,
+            recorded_at: clock::stamp(&session.at),
+            finished_at: None,
+            agent: session.agent.clone(),
+            tag: session.tag.clone(),
+            head: Some(session.head.clone()),
+        };
+        let json = Inputs::of(&session).to_json().unwrap();
+        let back = Inputs::from_json(&json).unwrap().session(&run).unwrap();
+        assert_eq!(format!("{back:?}"), format!("{session:?}"));
+    }
+}

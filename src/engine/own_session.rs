@@ -1,0 +1,27 @@
+//! The agent session that this very process runs in.
+
+use std::path::Path;
+
+use crate::base::process;
+use crate::checkpoint::{HandedPart, Store};
+
+/// The part of the session that runs this process, if hooks have seen that session. What is handed over here is said by
+/// that session, so its hook need not hand the same part over again.
+pub(super) fn own_session(store: &Store) -> Option<HandedPart> {
+    let above: Vec<String> = process::ancestors().iter().map(|above| above.identity.text().to_owned()).collect();
+    let session = store.open_sessions().ok()?.into_iter().rev().find(|session| above.contains(&session.process))?;
+    let to = if session.transcript.is_empty() { 0 } else { length(Path::new(&session.transcript)) };
+    Some(HandedPart {
+        from: session.handed_over,
+        turns: session.turns,
+        to: to.max(session.handed_over),
+        transcript: session.transcript,
+        agent: session.agent,
+        id: session.id,
+        is_over: false,
+    })
+}
+
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |about| about.len())
+}

@@ -1,0 +1,256 @@
+//! Recording a handover: what the session says becomes one row of the queue, and from there on nothing can be lost.
+
+use std::time::Duration;
+
+use chrono::{DateTime, FixedOffset};
+
+use super::inputs::Inputs;
+use super::plan::Plan;
+use crate::base::{clock, env, fs, ids, lock, text};
+use crate::checkpoint::{HandedPart, NewRun, OnUnfinished, Store};
+use crate::config::{Config, Secrets};
+use crate::error::{Error, Result};
+use crate::facts::Session;
+use crate::git::{self, Git, Head};
+use crate::guard::secrets::{OnSecret, Policy};
+use crate::handoff;
+use crate::history::{self, Machine};
+use crate::project::{self, Project};
+use crate::transcript::Source;
+
+/// How long recording waits for git, which must not hold up a hook.
+const PIN_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// What a session says at its end.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    pub note: Option<String>,
+    pub state: Option<String>,
+    /// A handoff document. Fields that a program can find out by itself may be missing.
+    pub handoff: Option<String>,
+    pub agent: Option<String>,
+    /// The agent's transcript, pinned to its present length.
+    pub transcript: Option<Source>,
+    /// Kinds of secrets that may be recorded this time.
+    pub allow_secrets: Vec<String>,
+    /// Publish, but do not push.
+    pub no_push: bool,
+    /// The session says nothing; the run only publishes what is in the files already.
+    pub only_publish: bool,
+    pub attendance: Attendance,
+    /// The part of an agent's session that this handover covers.
+    pub handed: Option<HandedPart>,
+    /// When the session ended, if that was before now.
+    pub at: Option<DateTime<FixedOffset>>,
+}
+
+/// Who asked for a handover, and whether anybody can answer a question about it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Attendance {
+    /// Somebody typed the command and waits for it. A secret is refused, because they can take it out.
+    #[default]
+    Attended,
+    /// Somebody typed the command, but it goes on without them. A secret is redacted, because nobody can be asked.
+    Detached,
+    /// A hook asks, and nobody typed anything. A secret is redacted. A config without consent is only partly followed: its
+    /// steps do not reach beyond the project's own files, and nothing is published.
+    Hook,
+}
+
+/// A run that was recorded.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    pub seq: i64,
+    pub id: String,
+    /// Secrets that were found in the texts, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// What came of recording a run.
+#[derive(Clone, Debug)]
+pub enum RecordOutcome {
+    Recorded(Recorded),
+    /// Another process has handed over the same part of the session. Nothing was recorded.
+    AlreadyHandedOver,
+}
+
+/// Why a handover failed, and whether its run is on record all the same. If it is, saying the same again would double it.
+#[derive(Debug)]
+pub struct HandOverError {
+    pub error: Error,
+    pub is_recorded: bool,
+}
+
+impl HandOverError {
+    /// An error that came after the run was recorded.
+    pub(super) fn after_record(error: Error, id: &str) -> HandOverError {
+        let error = error
+            .follow(&format!("; {id} is recorded"))
+            .hint("mend this, then `agent-handover run --resume` goes on; running the handover again would double it");
+        HandOverError { error, is_recorded: true }
+    }
+}
+
+impl From<Error> for HandOverError {
+    fn from(error: Error) -> HandOverError {
+        HandOverError { error, is_recorded: false }
+    }
+}
+
+impl From<HandOverError> for Error {
+    fn from(failure: HandOverError) -> Error {
+        failure.error
+    }
+}
+
+/// What to do with secrets: what the config says, except that nobody is refused who cannot react to it.
+pub fn secret_policy<'a>(config: &Config, attendance: Attendance, allowed: &'a [String]) -> Policy<'a> {
+    let on_secret = match (config.secrets, attendance) {
+        (Secrets::Block, Attendance::Attended) => OnSecret::Refuse,
+        (Secrets::Block, Attendance::Detached | Attendance::Hook) | (Secrets::Redact, _) => OnSecret::Redact,
+        (Secrets::Warn, _) => OnSecret::Warn,
+    };
+    Policy { on_secret, allowed }
+}
+
+/// A run that is ready to be recorded: only the database can fail now.
+pub(super) struct Prepared {
+    pub plan: Plan,
+    /// The memory directory, relative to the project where possible: a project may be moved.
+    pub memory: String,
+    pub session: Session,
+    pub warnings: Vec<String>,
+    pub handed: Option<HandedPart>,
+}
+
+/// Makes the plan and the session of a request. `base` is the commit of the last handover.
+pub(super) fn prepare(project: &Project, request: &Request, base: Option<String>) -> Result<Prepared> {
+    let is_hook = request.attendance == Attendance::Hook;
+    let mut plan = if is_hook { Plan::for_hook(&project.config) } else { Plan::of(&project.config) };
+    plan.destination.push &= !request.no_push;
+    if request.only_publish {
+        plan.steps.retain(|step| step.is_of(|kind| kind.delivers));
+    }
+    let mut session = session_for(project, &plan, request, base)?;
+    let mut policy = secret_policy(&project.config, request.attendance, &request.allow_secrets);
+    if is_hook && !project.is_allowed() {
+        // Somebody else's config cannot let secrets through.
+        policy.on_secret = OnSecret::Redact;
+    }
+    let warnings = policy.keep_out([
+        ("note", &mut session.note),
+        ("current state", &mut session.state),
+        ("handoff", &mut session.handoff),
+        ("tag", &mut session.tag),
+        ("agent", &mut session.agent),
+    ])?;
+    let memory = fs::resolve(&project::place(&project.root, &plan.memory_dir)?)?;
+    let root = fs::resolve(&project.root)?;
+    let memory = memory.strip_prefix(root).unwrap_or(&memory).to_string_lossy().into_owned();
+    Ok(Prepared { plan, memory, session, warnings, handed: request.handed.clone() })
+}
+
+/// Records a run. No lock is needed, and from here on nothing can be lost.
+pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result<RecordOutcome, HandOverError> {
+    let prepared = prepare(project, request, store.last_head()?)?;
+    write(store, prepared, OnUnfinished::Keep)
+}
+
+pub(super) fn write(
+    store: &mut Store,
+    prepared: Prepared,
+    others: OnUnfinished,
+) -> Result<RecordOutcome, HandOverError> {
+    let Prepared { plan, memory, session, warnings, handed } = prepared;
+    let run = NewRun {
+        id: &session.run,
+        recorded_at: &clock::stamp(&session.at),
+        agent: &session.agent,
+        tag: &session.tag,
+        memory_dir: &memory,
+        head: Some(session.head.as_str()).filter(|head| !head.is_empty()),
+        plan: &plan.to_json()?,
+        inputs: &Inputs::of(&session).to_json()?,
+        steps: plan.steps.iter().map(|step| (step.name.as_str(), step.kind.as_str())).collect(),
+        handed: handed.as_ref(),
+    };
+    match store.record(&run, others) {
+        Ok(Some(seq)) => {
+            tracing::debug!(run = session.run, seq, "recorded");
+            Ok(RecordOutcome::Recorded(Recorded { seq, id: session.run, warnings }))
+        }
+        Ok(None) => Ok(RecordOutcome::AlreadyHandedOver),
+        Err(error) if store.recorded_despite_error(&session.run) => {
+            Err(HandOverError::after_record(error, &session.run))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The session as it is recorded: what it said, who it was, where and when.
+pub(super) fn session_for(project: &Project, plan: &Plan, request: &Request, base: Option<String>) -> Result<Session> {
+    let config = &project.config;
+    let note = request.note.clone().or_else(|| config.session_note.clone());
+    if note.is_none() && config.is_python() && !request.only_publish {
+        return Err(Error::usage("no session note: pass note=... (CLI --note) or set [note].session in the config"));
+    }
+    let head = pin_head(project, plan);
+    let now = clock::now();
+    let at = request.at.filter(|at| *at < now).unwrap_or(now);
+    let agent = request.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
+    Ok(Session {
+        run: ids::new_run_id()?,
+        at,
+        handoff: match &request.handoff {
+            Some(text) => complete_handoff(project, text, head.as_ref(), at, &agent)?,
+            None => String::new(),
+        },
+        tag: config.tag.clone(),
+        agent: text::one_line(&agent, 100),
+        host: lock::host(),
+        user: user(),
+        note: note.unwrap_or_default(),
+        state: request.state.clone().or_else(|| config.current_state.clone()).unwrap_or_default(),
+        head: head.as_ref().map(|head| head.commit.clone()).unwrap_or_default(),
+        branch: head.map(|head| head.branch).unwrap_or_default(),
+        base: base.unwrap_or_default(),
+        transcript: request.transcript.clone(),
+    })
+}
+
+/// The handoff with the fields filled in that a program can find out, or an error that names every problem in it.
+fn complete_handoff(
+    project: &Project,
+    text: &str,
+    head: Option<&Head>,
+    now: DateTime<FixedOffset>,
+    agent: &str,
+) -> Result<String> {
+    let mut handoff = history::parse(text)?;
+    let machine = Machine {
+        now,
+        root: project.root.display().to_string(),
+        branch: head.map(|head| head.branch.clone()).unwrap_or_default(),
+        commit: head.map(|head| head.commit.clone()).unwrap_or_default(),
+        agent: agent.to_owned(),
+    };
+    history::fill_in(&mut handoff, &machine);
+    let wrong = handoff::check(&handoff);
+    if wrong.is_empty() { Ok(handoff.render()) } else { Err(history::refuse(&wrong)) }
+}
+
+/// The commit that is checked out now: commits made later belong to the next session. This costs one git process, so it
+/// is skipped if no step of the plan asks for it.
+fn pin_head(project: &Project, plan: &Plan) -> Option<Head> {
+    let is_wanted =
+        plan.steps.iter().any(|step| step.is_of(|kind| kind.needs_head)) && git::top_level(&project.root).is_some();
+    // If git does not answer, the session has no git facts, and `collect` reports why.
+    is_wanted.then(|| Git::at(&project.root).within(PIN_TIMEOUT).head().ok().flatten())?
+}
+
+fn user() -> String {
+    ["USER", "LOGNAME"]
+        .into_iter()
+        .find_map(env::get_text)
+        .unwrap_or_else(|| format!("uid {}", rustix::process::geteuid().as_raw()))
+}

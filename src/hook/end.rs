@@ -1,0 +1,69 @@
+//! The end of a turn, and the end of a session.
+
+use std::time::Duration;
+
+use super::pending::{self, Pending};
+use super::respond::{Done, store};
+use super::session;
+use crate::agents::{Call, Event};
+use crate::checkpoint::{AgentSession, Store};
+use crate::engine::{self, HandedOver, HowToRun, NotDetached, Recorded, Task};
+use crate::error::Result;
+use crate::project::Project;
+
+/// A child carries the run out. The hook waits for nobody.
+const DETACHED: HowToRun = HowToRun { wait: Duration::ZERO, detach: true };
+
+/// Records how far a session is: one row in one transaction, without git.
+pub(super) fn progress(project: &Project, call: &Call) -> Result<Done> {
+    let Some(session) = &call.session_id else { return Ok(Done::nothing("the agent names no session")) };
+    let mut seen = session::seen(call, session);
+    seen.is_turn_end = call.event == Event::TurnEnd;
+    store(project)?.note_session(&seen, "")?;
+    Ok(Done::nothing(&format!("noted at {} bytes", seen.size)))
+}
+
+/// Hands over the part of the session that nobody has handed over yet.
+pub(super) fn end(project: &Project, call: &Call) -> Result<Done> {
+    let Some(id) = &call.session_id else { return Ok(Done::nothing("the agent names no session")) };
+    let seen = session::seen(call, id);
+    let mut store = store(project)?;
+    let known = store.session(call.agent.name, id)?;
+    let mut session = known.unwrap_or_else(|| pending::unseen(call.agent.name, id, &seen.transcript));
+    if !seen.transcript.is_empty() {
+        session.transcript.clone_from(&seen.transcript);
+    }
+    let why = call.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let request = match pending::left(&session, None)? {
+        Pending::Something(request) => request,
+        Pending::Nothing(size) => return over(&mut store, &session, size, &why),
+    };
+    drop(store);
+    Ok(match engine::hand_over(project, Task::Record(&request), DETACHED, &mut |_| ())? {
+        HandedOver::Detached { recorded, child } => recorded_and(recorded, child, &why),
+        HandedOver::AlreadyHandedOver => Done::nothing("another call has handed it over"),
+        // Only a resume or a run without a child comes to this.
+        HandedOver::NothingOnRecord | HandedOver::Ran { .. } => Done::default(),
+    })
+}
+
+fn recorded_and(recorded: Recorded, child: Result<u32, NotDetached>, why: &str) -> Done {
+    let mut told = vec![format!("recorded {}{why}", recorded.id)];
+    told.extend(recorded.warnings);
+    let is_trouble = matches!(child, Err(NotDetached::Failed(_)));
+    told.push(match child {
+        Ok(pid) => format!("carried out by pid {pid}"),
+        Err(NotDetached::Stopped(_)) => "it waits until PAUSE is gone".to_owned(),
+        Err(NotDetached::Busy(_)) => "it is left to the process that is at it".to_owned(),
+        Err(NotDetached::Failed(error)) => format!("it waits: {}", error.one_line()),
+    });
+    Done { context: None, told, is_trouble }
+}
+
+fn over(store: &mut Store, session: &AgentSession, size: u64, why: &str) -> Result<Done> {
+    // A session that no hook has seen before needs no row.
+    if !session.started_at.is_empty() {
+        store.sessions_are_over(&[(session, size)])?;
+    }
+    Ok(Done::nothing(&format!("nothing was asked since the last handover{why}")))
+}

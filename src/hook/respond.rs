@@ -1,0 +1,143 @@
+//! One call of a hook: which project it is about, what to do for its event, and the answer.
+
+use std::path::Path;
+use std::time::Instant;
+
+use super::context::context;
+use super::log::{self, Entry};
+use super::{end, start};
+use crate::agents::payload::Given;
+use crate::agents::{self, Call, Event};
+use crate::base::env;
+use crate::checkpoint::Store;
+use crate::error::{Error, Result};
+use crate::project::{Options, Project};
+use crate::steps;
+use crate::transcript::{self, WARMUP_MARKER};
+
+/// The answer to a call.
+#[derive(Debug)]
+pub struct Reply {
+    /// For the agent, to the byte.
+    pub stdout: String,
+    /// For a person who looks: what was done, and what went wrong.
+    pub story: Vec<String>,
+    pub is_trouble: bool,
+}
+
+/// What came of a call, before it is put into the form that the agent wants.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// Text for the agent's context.
+    pub context: Option<String>,
+    /// What was done, for the log.
+    pub told: Vec<String>,
+    pub is_trouble: bool,
+}
+
+impl Done {
+    pub fn nothing(why: &str) -> Done {
+        Done { told: vec![why.to_owned()], ..Done::default() }
+    }
+
+    fn trouble(error: &Error) -> Done {
+        Done { told: vec![error.one_line()], is_trouble: true, context: None }
+    }
+}
+
+/// Does what a call asks for. It never fails; problems are part of the reply.
+pub fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) -> Reply {
+    let start = Instant::now();
+    let call = agents::recognise(&given.bytes, agent, &|name| env::get_text(name));
+    let silent = |what: &str| Reply {
+        stdout: agents::answer(call.agent, &call.event, None),
+        story: vec![what.to_owned()],
+        is_trouble: false,
+    };
+    // An agent that one of our own steps started must not hand over in turn, without end.
+    if env::get(env::CHILD).is_some() {
+        return silent("called inside a handover: nothing is done");
+    }
+    let (project, done) = match open(&call, cwd) {
+        Ok(project) => {
+            let done = act(&project, &call);
+            (Some(project), done)
+        }
+        Err(error) => (None, Err(error)),
+    };
+    let reply = match done {
+        Ok(done) => {
+            let mut story = done.told;
+            story.extend(call.problems.iter().cloned());
+            let stdout = agents::answer(call.agent, &call.event, done.context.as_deref());
+            Reply { stdout, story, is_trouble: done.is_trouble }
+        }
+        Err(error) => {
+            let context = (call.event == Event::SessionStart).then(|| unusable(&error));
+            let mut story = vec![error.one_line()];
+            story.extend(error.hints().iter().cloned());
+            story.extend(call.problems.iter().cloned());
+            Reply { stdout: agents::answer(call.agent, &call.event, context.as_deref()), story, is_trouble: true }
+        }
+    };
+    log::tell(project.as_ref(), &Entry::of(&call, start.elapsed(), &reply.story.join("; ")));
+    reply
+}
+
+/// The context of a session that gets no warmup: it should know why.
+fn unusable(error: &Error) -> String {
+    format!("{WARMUP_MARKER} agent-handover cannot be used here: {}\n", error.one_line())
+}
+
+/// The answer that a call would get. Nothing is changed.
+pub fn simulate(project: &Project, call: &Call) -> String {
+    let context = match call.event {
+        Event::SessionStart | Event::BeforeCompaction => Some(context(project, call).text),
+        _ => None,
+    };
+    agents::answer(call.agent, &call.event, context.as_deref())
+}
+
+/// The project of a call: where the session was started, else where it is now, else the directory of this process.
+fn open(call: &Call, cwd: Option<&Path>) -> Result<Project> {
+    let named = [call.project_dir.as_deref(), call.cwd.as_deref()];
+    // If the agent names directories and they are gone, the session does not belong to the directory of this process.
+    let ours = cwd.filter(|_| named.iter().all(Option::is_none));
+    let place = named.into_iter().chain([ours]).flatten().find(|place| place.is_dir());
+    let place = place.ok_or_else(|| Error::failed("none of the directories that the agent names is there"))?;
+    let place = place.canonicalize().unwrap_or_else(|_| place.to_path_buf());
+    Project::open(&place, &Options::default(), &steps::readers())
+}
+
+fn act(project: &Project, call: &Call) -> Result<Done> {
+    let is_subagent_by_transcript =
+        || call.transcript_path.as_deref().is_some_and(|path| transcript::is_subagent(call.agent.name, path));
+    if call.is_subagent || is_subagent_by_transcript() {
+        return Ok(Done::nothing("a sub-agent's session is part of another's"));
+    }
+    match call.event {
+        Event::SessionStart => Ok(start::start(project, call)),
+        Event::TurnEnd | Event::PromptSubmitted => end::progress(project, call),
+        Event::BeforeCompaction => {
+            let mut done = end::progress(project, call).unwrap_or_else(|error| Done::trouble(&error));
+            done.context = Some(context(project, call).text);
+            Ok(done)
+        }
+        Event::SessionEnd => end::end(project, call),
+        Event::Unknown(_) => Ok(Done::default()),
+    }
+}
+
+/// Opens the database, unless the config puts files outside of the project without consent.
+pub(super) fn store(project: &Project) -> Result<Store> {
+    let outside = project.outside();
+    if !outside.is_empty() && !project.is_allowed() {
+        let places = outside.join(" and ");
+        return Err(Error::failed(format!(
+            "{places} of this config lead out of the project, which nobody has allowed"
+        ))
+        .hint("look at the config, then run `agent-handover allow`"));
+    }
+    project.prepare()?;
+    Store::open_briefly(&project.checkpoint)
+}

@@ -1,0 +1,83 @@
+//! Session start: other sessions are swept, due handovers get a moment to finish, then the session gets its context.
+
+use std::time::Duration;
+
+use super::context::{context, source};
+use super::respond::{Done, store};
+use super::session;
+use super::sweep::{self, Caller};
+use crate::agents::Call;
+use crate::base::clock;
+use crate::checkpoint::Store;
+use crate::engine;
+use crate::error::Result;
+use crate::project::Project;
+
+/// How long unfinished handovers may hold up the start of a session.
+const DUE_LIMIT: Duration = Duration::from_millis(1_000);
+/// Calls within this time are about the same start: two installations, or two hooks of one, may call.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+/// Answers the start of a session. Whatever goes wrong on the way, the session gets its context.
+pub(super) fn start(project: &Project, call: &Call) -> Done {
+    let mut done = Done::default();
+    let is_first = match prepare(project, call, &mut done.told) {
+        Ok(is_first) => is_first,
+        Err(error) => {
+            done.told.push(error.one_line());
+            done.is_trouble = true;
+            true
+        }
+    };
+    if is_first {
+        let warmup = context(project, call);
+        done.told.push(format!("{} bytes of context for `{}`", warmup.text.len(), source(call)));
+        done.context = Some(warmup.text);
+    } else {
+        done.told.push("the same was answered just now".to_owned());
+    }
+    done
+}
+
+/// Takes care of other sessions, then records this one. `false` if another call for the same start was faster.
+fn prepare(project: &Project, call: &Call, told: &mut Vec<String>) -> Result<bool> {
+    let session = call.session_id.clone().unwrap_or_default();
+    let mut store = store(project)?;
+    let process = session::process(call.agent.name);
+    let is_paused = project.brake().pressed().is_some();
+    let mut is_whole = false;
+    if !is_paused {
+        let caller = Caller { agent: call.agent.name, session: &session, process: &process };
+        match sweep::sweep(project, &mut store, &caller) {
+            Ok(swept) => {
+                told.extend(swept.told);
+                is_whole = swept.is_whole;
+            }
+            Err(error) => told.push(format!("not swept: {}", error.one_line())),
+        }
+        finish_due(project, &store, told)?;
+    }
+    if session.is_empty() {
+        told.push("the agent names no session".to_owned());
+        return Ok(true);
+    }
+    let mut seen = session::seen(call, &session);
+    seen.warmed = source(call).to_owned();
+    seen.swept = is_whole;
+    seen.is_copied = source(call) == "fork";
+    let at_once = chrono::Duration::from_std(AT_ONCE).unwrap_or_default();
+    store.note_session(&seen, &clock::stamp(&(clock::now() - at_once)))
+}
+
+/// Lets a child finish what may run unattended.
+fn finish_due(project: &Project, store: &Store, told: &mut Vec<String>) -> Result<()> {
+    let (due, left) = engine::due(project, store)?;
+    if !left.is_empty() {
+        told.push(format!("{} left for `agent-handover run --resume`, for want of consent", left.len()));
+    }
+    if !due.is_empty() {
+        let finished = engine::finish_due(project, store, &due, DUE_LIMIT)?;
+        told.push(format!("{finished} of {} due finished", due.len()));
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! What a step gets to see.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::config::category::Categories;
+use crate::config::template::{self, Values};
+use crate::error::Result;
+use crate::facts::Session;
+use crate::guard::Brake;
+use crate::publish::{Destination, UnreachableRemotes};
+
+/// Everything that a step can see. It has no access to the database, the terminal or other steps.
+pub struct Context<'a> {
+    pub root: &'a Path,
+    pub memory: PathBuf,
+    pub history: PathBuf,
+    pub logs: PathBuf,
+    pub state: &'a Path,
+    pub session: &'a Session,
+    pub destination: &'a Destination,
+    pub step: &'a str,
+    pub attempt: u32,
+    pub params: &'a Value,
+    pub values: &'a Values,
+    pub brake: &'a Brake,
+    pub unreachable: &'a UnreachableRemotes,
+    pub categories: &'a Categories,
+    /// For a kind with `newest_wins`: the younger run that has already done its own step.
+    pub overtaken_by: Option<&'a str>,
+}
+
+impl Context<'_> {
+    /// A template with its values filled in.
+    pub(super) fn render(&self, template: &str) -> Result<String> {
+        template::render(template, self.values)
+    }
+
+    /// A value by its name; empty if there is none, or if it is not a text.
+    pub(super) fn value(&self, name: &str) -> String {
+        self.values.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+
+    /// A path relative to the project, for messages.
+    pub(super) fn show(&self, path: &Path) -> String {
+        path.strip_prefix(self.root).unwrap_or(path).display().to_string()
+    }
+}

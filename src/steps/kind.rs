@@ -1,0 +1,109 @@
+//! What a step kind is: what it promises, and the functions that the engine calls.
+
+use serde_json::Value;
+
+use super::Context;
+use crate::config::Reader;
+use crate::config::template::Values;
+use crate::error::{Error, Result};
+use crate::guard::Stop;
+
+/// What a kind promises about doing a step twice. A resume relies on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// Doing the step twice has the same result as doing it once.
+    Repeat,
+    /// The effects are outside of the project, so they may happen more than once.
+    AtLeastOnce,
+}
+
+/// What a resume does with an interrupted step that promises only [`Promise::AtLeastOnce`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnInterrupt {
+    Rerun,
+    Skip,
+    Stop,
+}
+
+/// A kind of step.
+pub struct Kind {
+    pub name: &'static str,
+    pub promise: Promise,
+    /// If a younger run has already done its step of this kind, an older run's step must not replace the result.
+    pub newest_wins: bool,
+    /// Acting changes nothing, so that a dry run may act.
+    pub only_reads: bool,
+    /// The step finds out facts about the session, which later steps use by name.
+    pub collects: bool,
+    /// The step uses the commit that was checked out when the run was recorded.
+    pub needs_head: bool,
+    /// The step delivers the files through the backend.
+    pub delivers: bool,
+    /// Reads and checks the keys of its table in the config. The value comes back as [`Context::params`].
+    pub read: fn(&mut Reader<'_>) -> Value,
+    /// What the step is about to do, with every template filled in. Changes nothing.
+    pub intend: fn(&Context<'_>) -> Result<Intent>,
+    /// The intent in one line, for `run --dry-run`.
+    pub preview: fn(&Context<'_>, intent: &Value) -> Result<String>,
+    pub act: fn(&Context<'_>, intent: &Value) -> Result<Outcome, Failure>,
+    /// Ends the processes and removes the files that an interrupted act left. Called before anything else happens to the step.
+    pub before_resume: fn(&Context<'_>) -> Result<()>,
+    pub on_interrupt: fn(params: &Value) -> OnInterrupt,
+}
+
+/// What a step is about to do.
+pub enum Intent {
+    Do(Value),
+    /// There is nothing to do, for this reason.
+    Nothing(String),
+}
+
+/// The result of a step that was done.
+pub struct Outcome {
+    /// One line for a person.
+    pub detail: String,
+    /// What the checkpoint keeps.
+    pub result: Value,
+    /// What later steps may use by name.
+    pub facts: Values,
+}
+
+impl Outcome {
+    pub(super) fn new(detail: impl Into<String>) -> Outcome {
+        Outcome { detail: detail.into(), result: Value::Null, facts: Values::new() }
+    }
+}
+
+/// Why a step was not done.
+pub enum Failure {
+    /// The error, and what the checkpoint keeps.
+    Failed(Error, Value),
+    /// The brake was pressed while the step acted. It has ended the processes it had started.
+    Stopped(Stop),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Failed(error, Value::Null)
+    }
+}
+
+/// `read` of a kind that has no keys of its own.
+pub(super) fn no_keys(_: &mut Reader<'_>) -> Value {
+    Value::Null
+}
+
+/// `before_resume` of a kind that leaves at most a temporary file, which the next writer removes.
+pub(super) fn leaves_nothing(_: &Context<'_>) -> Result<()> {
+    Ok(())
+}
+
+/// `on_interrupt` of a kind that can be repeated.
+pub(super) fn always_rerun(_: &Value) -> OnInterrupt {
+    OnInterrupt::Rerun
+}
+
+/// `read` of `note` and `state`: the `content` key, a template. Without it, each kind has its own default.
+pub(super) fn read_content(table: &mut Reader<'_>) -> Value {
+    table.template("content").map_or(Value::Null, |found| Value::from(found.value))
+}
