@@ -1,6 +1,6 @@
 //! A record as a handoff of ours, and a handoff as a record.
 
-use super::record::{self, Record};
+use super::record::{self, HandoffRecord};
 use crate::base::text;
 use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, Value, one_line};
@@ -12,7 +12,7 @@ const KEPT: &str = "\n# Original Record\n\n```json\n";
 pub const NO_NEXT: &str = "Continue from current state and produce a small, verifiable next change.";
 
 /// A record as a handoff. Its texts are quoted in the body, so that no line of them can pass for one of ours.
-pub fn handoff_of(record: &Record) -> Result<Handoff> {
+pub fn handoff_of(record: &HandoffRecord) -> Result<Handoff> {
     let flat = |text: &String| one_line(text.trim());
     let next: Vec<String> = record.next().iter().map(flat).filter(|next| !next.trim().is_empty()).collect();
     // Their words for this are a way to get back to work, which our archive does not take for work.
@@ -63,9 +63,9 @@ fn quoted(text: &str) -> String {
 }
 
 /// The record that came alone and was kept, if this handoff still says the same.
-fn kept(handoff: &Handoff) -> Option<Record> {
+fn kept(handoff: &Handoff) -> Option<HandoffRecord> {
     let start = handoff.body.rfind(KEPT)? + KEPT.len();
-    let record: Record = super::json::read(handoff.body[start..].lines().next()?).ok()?;
+    let record: HandoffRecord = super::json::read(handoff.body[start..].lines().next()?).ok()?;
     let flat = |text: &str| one_line(text.trim());
     let is_same = record.id == handoff.text("session_id")
         && record.created_at == handoff.text("generated_at")
@@ -76,7 +76,7 @@ fn kept(handoff: &Handoff) -> Option<Record> {
 }
 
 /// A handoff as the record that session-handoff reads.
-pub fn record_of(handoff: &Handoff) -> Result<Record> {
+pub fn record_of(handoff: &Handoff) -> Result<HandoffRecord> {
     if let Some(record) = kept(handoff) {
         return Ok(record);
     }
@@ -97,7 +97,7 @@ pub fn record_of(handoff: &Handoff) -> Result<Record> {
     let files = handoff.get("active_context_files").and_then(Value::list).unwrap_or_default();
     let path = |file: &Value| file.get("path").and_then(Value::text).or(file.text()).map(str::to_owned);
     let changed: Vec<String> = files.iter().filter_map(path).filter(|path| !path.trim().is_empty()).collect();
-    Ok(Record {
+    Ok(HandoffRecord {
         id,
         created_at: record::write_time(&time.to_utc()),
         tool: or_unknown("agent"),
@@ -125,7 +125,7 @@ mod tests {
             changed in proptest::collection::vec(any::<String>(), 0..3),
         ) {
             let not_blank = |text: &String| format!("x{text}");
-            let record = Record {
+            let record = HandoffRecord {
                 id: "20261116-001428".to_owned(),
                 created_at: "2026-11-16T00:14:28Z".to_owned(),
                 tool: not_blank(&texts[0]),
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_text_cannot_forge_a_section_or_a_record() {
-        let record = Record {
+        let record = HandoffRecord {
             id: "a".to_owned(),
             created_at: "2026-11-16T00:14:28Z".to_owned(),
             tool: "t".to_owned(),
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_kept_record_that_says_something_else_than_the_handoff_does_not_count() {
-        let record: Record = super::super::json::read(
+        let record: HandoffRecord = super::super::json::read(
             r#"{"id":"a","created_at":"2026-11-16T00:14:28Z","tool":"t","project":"/p","title":"x","summary":"s","next":[]}"#,
         )
         .unwrap();

@@ -21,7 +21,7 @@ const MIN_LOG_N: u32 = 10;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Text {
+struct EnvelopeJson {
     version: i64,
     algorithm: String,
     kdf: String,
@@ -50,12 +50,12 @@ pub struct Envelope {
 }
 
 /// A key that was made of a passphrase.
-pub struct Key([u8; 32]);
+pub struct EnvelopeKey([u8; 32]);
 
 impl Envelope {
     /// What an envelope says of itself is checked here and obeyed later; nothing is decrypted yet.
     pub fn parse(text: &str) -> Result<Envelope> {
-        let fields: Text = json::read(text)?;
+        let fields: EnvelopeJson = json::read(text)?;
         let wrong = |what: &str| Error::bad_data(format!("the encrypted bundle cannot be read: {what}"));
         if fields.version != VERSION {
             return Err(wrong(&format!("its version is {}, not {VERSION}", fields.version)));
@@ -84,7 +84,7 @@ impl Envelope {
     }
 
     pub fn render(&self) -> Result<String> {
-        json::pretty(&Text {
+        json::pretty(&EnvelopeJson {
             version: VERSION,
             algorithm: ALGORITHM.to_owned(),
             kdf: self.cost.render(),
@@ -95,11 +95,11 @@ impl Envelope {
     }
 
     /// Makes the key; this is what takes its time.
-    pub fn key(&self, passphrase: &str) -> Result<Key> {
+    pub fn key(&self, passphrase: &str) -> Result<EnvelopeKey> {
         derive(&self.cost, passphrase, &self.salt)
     }
 
-    pub fn open(&self, key: &Key) -> Result<String> {
+    pub fn open(&self, key: &EnvelopeKey) -> Result<String> {
         let plain = Aes256Gcm::new(&key.0.into()).decrypt(&Nonce::from(self.nonce), self.ciphertext.as_slice());
         let plain = plain.map_err(|_| {
             Error::new(
@@ -125,13 +125,13 @@ impl Envelope {
     }
 }
 
-fn derive(cost: &Cost, passphrase: &str, salt: &[u8]) -> Result<Key> {
+fn derive(cost: &Cost, passphrase: &str, salt: &[u8]) -> Result<EnvelopeKey> {
     let bug = |_| Error::bug("scrypt does not take parameters that were checked");
     let params = scrypt::Params::new(cost.log_n, cost.r, cost.p).map_err(bug)?;
     let mut key = [0u8; 32];
     scrypt::scrypt(passphrase.as_bytes(), salt, &params, &mut key)
         .map_err(|_| Error::bug("scrypt does not make keys of this length"))?;
-    Ok(Key(key))
+    Ok(EnvelopeKey(key))
 }
 
 impl Cost {
@@ -168,10 +168,10 @@ mod tests {
 
     #[test]
     fn absurd_costs_lengths_and_algorithms_are_refused_before_any_work() {
-        let good: Text = json::read(SAMPLE).unwrap();
+        let good: EnvelopeJson = json::read(SAMPLE).unwrap();
         let short = STANDARD.encode([0u8; 11]);
         let long = STANDARD.encode([0u8; 64]);
-        type Change<'a> = Box<dyn Fn(&mut Text) + 'a>;
+        type Change<'a> = Box<dyn Fn(&mut EnvelopeJson) + 'a>;
         let kdf = |kdf: &'static str| -> Change<'_> { Box::new(move |text| text.kdf = kdf.to_owned()) };
         let changes: Vec<Change<'_>> = vec![
             kdf("scrypt(N=1073741824,r=8,p=1)"),

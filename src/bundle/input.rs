@@ -7,8 +7,8 @@ use serde::de::IgnoredAny;
 use super::convert::{handoff_of, record_of};
 use super::envelope::Envelope;
 use super::json;
-use super::record::{self, Record};
-use super::seal::{Bundle, Seal};
+use super::record::{self, HandoffRecord};
+use super::seal::{Bundle, BundleSeal};
 use crate::error::{Error, Result};
 use crate::handoff::Handoff;
 use crate::history::{self, origin};
@@ -18,10 +18,10 @@ const MAX_RECORDS: usize = 100_000;
 /// One handoff that was read and fits together. Who vouches for it is yet to be asked.
 #[derive(Clone, Debug)]
 pub struct Incoming {
-    pub record: Record,
+    pub record: HandoffRecord,
     /// As it was where it came from.
     pub handoff: Handoff,
-    pub seal: Seal,
+    pub seal: BundleSeal,
     /// Empty if nobody says.
     pub exported_at: String,
     /// The format, for people.
@@ -38,7 +38,7 @@ pub struct Input {
 
 /// What kind of thing a JSON object is.
 #[derive(Deserialize)]
-struct Shape {
+struct InputShape {
     #[serde(default)]
     ciphertext: Option<IgnoredAny>,
     #[serde(default)]
@@ -46,7 +46,7 @@ struct Shape {
 }
 
 #[derive(Deserialize)]
-struct Store {
+struct SessionHandoffStore {
     items: Vec<serde_json::Value>,
 }
 
@@ -70,22 +70,22 @@ impl Input {
 }
 
 /// `None` for one bundle a line.
-fn shape(text: &str) -> Result<Option<Shape>> {
+fn shape(text: &str) -> Result<Option<InputShape>> {
     let first = text.lines().next().unwrap_or_default();
     let has_more = text.trim_end().len() > first.trim_end().len();
-    if has_more && json::read::<Shape>(first).is_ok() {
+    if has_more && json::read::<InputShape>(first).is_ok() {
         return Ok(None);
     }
-    let shape = json::read::<Shape>(text).map_err(|error| {
+    let shape = json::read::<InputShape>(text).map_err(|error| {
         error.hint("a bundle is what `agent-handover history export --format json` or session-handoff writes; a Markdown handoff is archived by `history create --input`")
     })?;
     Ok(Some(shape))
 }
 
-fn plain(text: &str, shape: Option<Shape>, now: DateTime<Utc>) -> Result<Input> {
+fn plain(text: &str, shape: Option<InputShape>, now: DateTime<Utc>) -> Result<Input> {
     let mut input = Input::default();
     match shape {
-        Some(Shape { items: Some(_), .. }) => store(text, now, &mut input)?,
+        Some(InputShape { items: Some(_), .. }) => store(text, now, &mut input)?,
         Some(_) => input.incoming.push(incoming(text, now)?),
         None => {
             let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -122,12 +122,12 @@ fn incoming(text: &str, now: DateTime<Utc>) -> Result<Incoming> {
 }
 
 /// The document beside a record, which must be about the same.
-fn document(record: &Record, text: &str) -> Result<Handoff> {
+fn document(record: &HandoffRecord, text: &str) -> Result<Handoff> {
     let mut handoff = history::parse(text).map_err(|error| error.lead(&format!("handoff {}: ", record.id)))?;
     origin::remove(&mut handoff);
     let own = record_of(&handoff)?;
-    let about = |record: &Record| {
-        let Record { id, created_at, tool, project, title, next, .. } = record.clone();
+    let about = |record: &HandoffRecord| {
+        let HandoffRecord { id, created_at, tool, project, title, next, .. } = record.clone();
         (id, created_at, tool, project, title, next)
     };
     if about(&own) != about(record) {
@@ -140,10 +140,10 @@ fn document(record: &Record, text: &str) -> Result<Handoff> {
 }
 
 fn store(text: &str, now: DateTime<Utc>, input: &mut Input) -> Result<()> {
-    let store: Store = json::read(text)?;
+    let store: SessionHandoffStore = json::read(text)?;
     refuse_too_many(store.items.len())?;
     for (number, item) in store.items.into_iter().enumerate() {
-        let record = serde_json::from_value::<Record>(item)
+        let record = serde_json::from_value::<HandoffRecord>(item)
             .map_err(|cause| Error::bad_data("it is no record").cause(cause))
             .and_then(|record| record.check(now).map(|()| record));
         match record {
@@ -151,7 +151,7 @@ fn store(text: &str, now: DateTime<Utc>, input: &mut Input) -> Result<()> {
             Ok(record) => input.incoming.push(Incoming {
                 handoff: handoff_of(&record)?,
                 record,
-                seal: Seal::Unsigned("a store has no signatures"),
+                seal: BundleSeal::Unsigned("a store has no signatures"),
                 exported_at: String::new(),
                 format: "session-handoff store".to_owned(),
             }),

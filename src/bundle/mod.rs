@@ -26,6 +26,6 @@ pub use envelope::Envelope;
 pub use input::{Incoming, Input};
 pub use json::MAX_BYTES;
 pub use key::{PublicKey, SecretKey};
-pub use record::{Record, check_id, write_time};
-pub use seal::{Bundle, Seal, SignWith};
+pub use record::{HandoffRecord, check_id, write_time};
+pub use seal::{Bundle, BundleSeal, SignWith};
 pub use trust::{TrustList, Trusted};

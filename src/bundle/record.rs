@@ -14,7 +14,7 @@ pub const MAX_ID: usize = 100;
 
 /// The order of the fields is that of the canonical form. What else a record holds does not count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct HandoffRecord {
     pub id: String,
     pub created_at: String,
     pub tool: String,
@@ -32,7 +32,7 @@ fn is_empty(list: &Option<Vec<String>>) -> bool {
     list.as_ref().is_none_or(Vec::is_empty)
 }
 
-impl Record {
+impl HandoffRecord {
     pub fn canonical(&self) -> Result<String> {
         json::compact(self)
     }
@@ -108,8 +108,8 @@ pub fn write_time(time: &DateTime<Utc>) -> String {
 mod tests {
     use super::*;
 
-    fn record() -> Record {
-        Record {
+    fn record() -> HandoffRecord {
+        HandoffRecord {
             id: "20261116-001428".to_owned(),
             created_at: "2026-11-16T00:14:28Z".to_owned(),
             tool: "codex".to_owned(),
@@ -131,7 +131,7 @@ mod tests {
             let text = format!(
                 r#"{{"id":"i","created_at":"c","tool":"t","project":"p","title":"t","summary":"s"{lists},"unknown":[1]}}"#
             );
-            json::read::<Record>(&text).unwrap().canonical().unwrap()
+            json::read::<HandoffRecord>(&text).unwrap().canonical().unwrap()
         };
         assert!(read("").ends_with(r#""summary":"s","next":null}"#));
         assert!(read(r#","next":null,"changed":null"#).ends_with(r#""next":null}"#));
@@ -147,7 +147,7 @@ mod tests {
             r#"{"created_at":"c","tool":"t","project":"p","title":"t","summary":"s"}"#,
             r#"{"id":"\ud800","created_at":"c","tool":"t","project":"p","title":"t","summary":"s"}"#,
         ] {
-            assert!(json::read::<Record>(text).is_err(), "{text}");
+            assert!(json::read::<HandoffRecord>(text).is_err(), "{text}");
         }
     }
 
@@ -176,7 +176,7 @@ mod tests {
             "a:b",
             "a\0",
         ] {
-            assert!(Record { id: id.to_owned(), ..record() }.check(now()).is_err(), "{id:?}");
+            assert!(HandoffRecord { id: id.to_owned(), ..record() }.check(now()).is_err(), "{id:?}");
         }
     }
 
@@ -193,14 +193,14 @@ mod tests {
             ("2026-11-16", false),
             ("", false),
         ] {
-            let record = Record { created_at: time.to_owned(), ..record() };
+            let record = HandoffRecord { created_at: time.to_owned(), ..record() };
             assert_eq!(record.check(now()).is_ok(), is_fine, "{time}");
         }
     }
 
     #[test]
     fn blank_fields_are_refused() {
-        assert!(Record { title: " \n".to_owned(), ..record() }.check(now()).is_err());
-        assert!(Record { project: String::new(), ..record() }.check(now()).is_err());
+        assert!(HandoffRecord { title: " \n".to_owned(), ..record() }.check(now()).is_err());
+        assert!(HandoffRecord { project: String::new(), ..record() }.check(now()).is_err());
     }
 }

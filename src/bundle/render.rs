@@ -7,7 +7,7 @@ use crate::handoff::{Handoff, Value, one_line};
 use crate::history::{NOTHING, Origin};
 
 /// What a tool wants to be told.
-pub struct Target {
+pub struct PromptTarget {
     pub name: &'static str,
     /// The file with its standing instructions.
     instructions: &'static str,
@@ -15,15 +15,15 @@ pub struct Target {
     mention: &'static str,
 }
 
-pub const TARGETS: &[Target] = &[
-    Target { name: "generic", instructions: "", mention: "" },
-    Target { name: "claude-code", instructions: "CLAUDE.md", mention: "@" },
-    Target { name: "codex", instructions: "AGENTS.md", mention: "" },
-    Target { name: "cursor", instructions: ".cursor/rules", mention: "@" },
-    Target { name: "gemini", instructions: "GEMINI.md", mention: "@" },
-    Target { name: "copilot", instructions: ".github/copilot-instructions.md", mention: "" },
-    Target { name: "opencode", instructions: "AGENTS.md", mention: "@" },
-    Target { name: "aider", instructions: "CONVENTIONS.md", mention: "" },
+pub const TARGETS: &[PromptTarget] = &[
+    PromptTarget { name: "generic", instructions: "", mention: "" },
+    PromptTarget { name: "claude-code", instructions: "CLAUDE.md", mention: "@" },
+    PromptTarget { name: "codex", instructions: "AGENTS.md", mention: "" },
+    PromptTarget { name: "cursor", instructions: ".cursor/rules", mention: "@" },
+    PromptTarget { name: "gemini", instructions: "GEMINI.md", mention: "@" },
+    PromptTarget { name: "copilot", instructions: ".github/copilot-instructions.md", mention: "" },
+    PromptTarget { name: "opencode", instructions: "AGENTS.md", mention: "@" },
+    PromptTarget { name: "aider", instructions: "CONVENTIONS.md", mention: "" },
 ];
 
 /// What is left when a prompt is cut.
@@ -89,7 +89,7 @@ fn prompt_within(handoff: &Handoff, status: &str, target: &str, budget: usize) -
     let tool = TARGETS.iter().find(|known| known.name == target).unwrap_or(&TARGETS[0]);
     let origin = Origin::of(handoff);
     let id = one_line(handoff.text("session_id"));
-    let mut page = Page { text: String::new(), left: budget, was_cut: false };
+    let mut page = PromptPage { text: String::new(), left: budget, was_cut: false };
     let cut_note = format!("(cut to fit: `agent-handover history show {}` prints all of it)\n", text::cut(&id, 100));
     let footer = footer(tool);
     page.left = page.left.saturating_sub(cut_note.len() + footer.len());
@@ -115,7 +115,7 @@ fn prompt_within(handoff: &Handoff, status: &str, target: &str, budget: usize) -
     text + &footer
 }
 
-fn footer(tool: &Target) -> String {
+fn footer(tool: &PromptTarget) -> String {
     let instructions = match tool.instructions {
         "" => String::new(),
         file => format!("- The standing instructions in {file} hold.\n"),
@@ -127,7 +127,7 @@ fn footer(tool: &Target) -> String {
 }
 
 /// Headings and lines, in the order in which they matter.
-fn sections(handoff: &Handoff, tool: &Target, is_from_outside: bool) -> Vec<(&'static str, Vec<String>)> {
+fn sections(handoff: &Handoff, tool: &PromptTarget, is_from_outside: bool) -> Vec<(&'static str, Vec<String>)> {
     let items = |field: &str| -> Vec<String> {
         handoff.texts(field).into_iter().map(|item| format!("- {}", one_line(item))).collect()
     };
@@ -155,7 +155,7 @@ fn sections(handoff: &Handoff, tool: &Target, is_from_outside: bool) -> Vec<(&'s
     ]
 }
 
-fn files(handoff: &Handoff, tool: &Target, is_from_outside: bool) -> Vec<String> {
+fn files(handoff: &Handoff, tool: &PromptTarget, is_from_outside: bool) -> Vec<String> {
     let files = handoff.get("active_context_files").and_then(Value::list).unwrap_or_default().iter();
     files
         .map(|file| {
@@ -183,13 +183,13 @@ fn validation(handoff: &Handoff) -> Vec<String> {
 }
 
 /// A text that never grows beyond what it was given.
-struct Page {
+struct PromptPage {
     text: String,
     left: usize,
     was_cut: bool,
 }
 
-impl Page {
+impl PromptPage {
     /// Adds the line, or what fits of it.
     fn line(&mut self, line: &str) {
         const ELLIPSIS: &str = "…\n";
@@ -234,11 +234,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::convert::handoff_of;
-    use super::super::record::Record;
+    use super::super::record::HandoffRecord;
     use super::*;
 
-    fn record(title: &str, summary: &str) -> Record {
-        Record {
+    fn record(title: &str, summary: &str) -> HandoffRecord {
+        HandoffRecord {
             id: "a".to_owned(),
             created_at: "2026-11-16T00:14:28Z".to_owned(),
             tool: "t".to_owned(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::json;
 use super::key::{PublicKey, SecretKey};
-use super::record::Record;
+use super::record::HandoffRecord;
 use crate::base::text;
 use crate::error::{Category, Error, Result};
 
@@ -20,7 +20,7 @@ pub struct Bundle {
     pub version: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checksum: Option<String>,
-    pub record: Record,
+    pub record: HandoffRecord,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     signer: Option<Signer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub struct Ours {
 
 /// Who says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seal {
+pub enum BundleSeal {
     /// Nobody: there is no signature that counts, and this is why.
     Unsigned(&'static str),
     /// The owner of this key, whoever that is, who calls himself this.
@@ -64,7 +64,12 @@ pub struct SignWith<'a> {
 }
 
 impl Bundle {
-    pub fn new(record: Record, document: String, exported_at: String, sign: Option<&SignWith<'_>>) -> Result<Bundle> {
+    pub fn new(
+        record: HandoffRecord,
+        document: String,
+        exported_at: String,
+        sign: Option<&SignWith<'_>>,
+    ) -> Result<Bundle> {
         let checksum = record.checksum()?;
         let ours = Ours { checksum: text::digest(document.as_bytes(), 32), document, exported_at, signature: None };
         let mut bundle = Bundle {
@@ -107,14 +112,14 @@ impl Bundle {
     }
 
     /// Reads a bundle and says who sealed it. What does not fit together is refused, whoever it is from.
-    pub fn read(source: &str) -> Result<(Bundle, Seal)> {
+    pub fn read(source: &str) -> Result<(Bundle, BundleSeal)> {
         let bundle: Bundle = json::read(source)?;
         if bundle.version == 0 {
             return Err(Error::bad_data("the bundle has no version"));
         }
         let checksum = bundle.check_sums()?;
         let seal = bundle.seal(&checksum)?;
-        if let Seal::Signed { .. } = seal {
+        if let BundleSeal::Signed { .. } = seal {
             let source = source.strip_suffix('\n').unwrap_or(source);
             if bundle.pretty()? != source && bundle.line()? != source {
                 return Err(untrusted("the bundle is signed, but it was changed or reformatted since")
@@ -142,17 +147,17 @@ impl Bundle {
         }
     }
 
-    fn seal(&self, checksum: &str) -> Result<Seal> {
+    fn seal(&self, checksum: &str) -> Result<BundleSeal> {
         let signature = self.signature.as_deref().filter(|signature| !signature.trim().is_empty());
         let (signature, signer) = match (self.version, signature) {
             (SIGNED, Some(signature)) => {
                 let signer = self.signer.as_ref();
                 (signature, signer.ok_or_else(|| Error::bad_data("the bundle has a signature, but no signer"))?)
             }
-            (SIGNED, None) => return Ok(Seal::Unsigned("its signature is missing")),
-            (1, _) => return Ok(Seal::Unsigned("version 1 has neither checksum nor signature")),
-            (UNSIGNED, _) => return Ok(Seal::Unsigned("version 2 has a checksum, but no signature")),
-            _ => return Ok(Seal::Unsigned("its version is unknown, so no signature in it counts")),
+            (SIGNED, None) => return Ok(BundleSeal::Unsigned("its signature is missing")),
+            (1, _) => return Ok(BundleSeal::Unsigned("version 1 has neither checksum nor signature")),
+            (UNSIGNED, _) => return Ok(BundleSeal::Unsigned("version 2 has a checksum, but no signature")),
+            _ => return Ok(BundleSeal::Unsigned("its version is unknown, so no signature in it counts")),
         };
         let key = PublicKey::decode(&signer.public_key)?;
         if signer.key_id != key.id() {
@@ -166,7 +171,7 @@ impl Bundle {
             }
             key.verify(self.message(checksum)?.as_bytes(), signature)?;
         }
-        Ok(Seal::Signed { key, name: signer.name.clone() })
+        Ok(BundleSeal::Signed { key, name: signer.name.clone() })
     }
 }
 
@@ -198,7 +203,7 @@ mod tests {
     fn every_signed_sample_is_verified_and_written_again_to_the_byte() {
         for (sample, name) in [(SIGNED_SAMPLE, Some("Alice Example")), (ESCAPED_SAMPLE, None)] {
             let (bundle, seal) = Bundle::read(sample).unwrap();
-            let Seal::Signed { key, name: found } = seal else { panic!("{seal:?}") };
+            let BundleSeal::Signed { key, name: found } = seal else { panic!("{seal:?}") };
             assert_eq!((key.id().as_str(), found.as_deref()), ("4a49626ae1bfbea6", name));
             assert_eq!(bundle.pretty().unwrap() + "\n", sample);
         }
@@ -208,7 +213,7 @@ mod tests {
     fn what_we_sign_is_read_again_pretty_or_on_one_line() {
         let (text, key) = ours();
         let (bundle, seal) = Bundle::read(&text).unwrap();
-        assert_eq!(seal, Seal::Signed { key: key.public(), name: Some("Bob <b>".to_owned()) });
+        assert_eq!(seal, BundleSeal::Signed { key: key.public(), name: Some("Bob <b>".to_owned()) });
         assert_eq!(Bundle::read(&bundle.line().unwrap()).unwrap(), (bundle, seal));
     }
 
@@ -227,7 +232,7 @@ mod tests {
                     let Ok(changed) = String::from_utf8(bytes) else { continue };
                     match Bundle::read(&changed) {
                         Err(error) => assert!(matches!(error.category(), Category::Untrusted | Category::BadData)),
-                        Ok((_, Seal::Unsigned(_))) => {}
+                        Ok((_, BundleSeal::Unsigned(_))) => {}
                         Ok((bundle, found)) => {
                             assert!(!is_ours && found != seal && bundle.record == original.record, "{place} ^ {mask}");
                             renamed += 1;
@@ -244,10 +249,10 @@ mod tests {
         let change = |from: &str, to: &str| Bundle::read(&SIGNED_SAMPLE.replacen(from, to, 1));
         for version in ["1", "2", "4", "-5"] {
             let (_, seal) = change("\"version\": 3", &format!("\"version\": {version}")).unwrap();
-            assert!(matches!(seal, Seal::Unsigned(_)), "{version}");
+            assert!(matches!(seal, BundleSeal::Unsigned(_)), "{version}");
         }
         let (_, seal) = change("\"signature\"", "\"signatura\"").unwrap();
-        assert_eq!(seal, Seal::Unsigned("its signature is missing"));
+        assert_eq!(seal, BundleSeal::Unsigned("its signature is missing"));
         assert!(change("\"version\": 3,", "").is_err());
         assert!(change("\"version\": 3", "\"version\": 3.0").is_err());
         assert!(change("\"checksum\"", "\"checksun\"").is_err());

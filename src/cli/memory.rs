@@ -15,8 +15,8 @@ use crate::engine::{self, Plan, Policy};
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
 use crate::memory::listing::{self, Listed};
-use crate::memory::state::{self, Item, State};
-use crate::memory::{self, Author, Change, Edits, Memory, Verb, capture};
+use crate::memory::state::{self, CurrentState, Item};
+use crate::memory::{self, Author, ChangeVerb, Edits, Memory, StateChange, capture};
 use crate::project::{self, Project};
 
 /// What a session says about itself is short; more than this is something else.
@@ -57,12 +57,12 @@ struct Capture {
     #[arg(long, value_name = "CATEGORY")]
     clear: Vec<String>,
     #[command(flatten)]
-    by: By,
+    by: WriteOptions,
 }
 
 /// Who says it.
 #[derive(Args)]
-struct By {
+struct WriteOptions {
     /// The agent that says it
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
@@ -83,7 +83,7 @@ struct Add {
     #[arg(allow_hyphen_values = true)]
     text: String,
     #[command(flatten)]
-    by: By,
+    by: WriteOptions,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -115,7 +115,7 @@ struct Done {
     /// The id of the item, or a unique beginning of it
     id: String,
     #[command(flatten)]
-    by: By,
+    by: WriteOptions,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -127,7 +127,7 @@ struct Delete {
     /// The id of the item, or a unique beginning of it
     id: String,
     #[command(flatten)]
-    by: By,
+    by: WriteOptions,
     /// Print one JSON document
     #[arg(long)]
     json: bool,
@@ -175,11 +175,11 @@ impl MemoryCommand {
             Verbs::List(command) => command.execute(context),
             Verbs::Done(command) => {
                 let (id, by, json) = (command.id, command.by, command.json);
-                close(context, &id, &by, Verb::Done, json)
+                close(context, &id, &by, ChangeVerb::Done, json)
             }
             Verbs::Delete(command) => {
                 let (id, by, json) = (command.id, command.by, command.json);
-                close(context, &id, &by, Verb::Deleted, json)
+                close(context, &id, &by, ChangeVerb::Deleted, json)
             }
             Verbs::Overview(command) => command.execute(context),
             Verbs::Compact(command) => command.execute(context),
@@ -200,27 +200,27 @@ impl MemoryCommand {
 }
 
 /// The memory of a project that may be written.
-struct Open {
+struct OpenMemory {
     project: Project,
     memory: Memory,
 }
 
-fn open(context: &Context<'_>, tag: Option<&str>) -> Result<Open> {
+fn open(context: &Context<'_>, tag: Option<&str>) -> Result<OpenMemory> {
     let project = context.project(None, tag)?;
     let memory = Memory::at(project::place(&project.root, &project.config.memory_dir)?);
-    Ok(Open { project, memory })
+    Ok(OpenMemory { project, memory })
 }
 
-impl Open {
+impl OpenMemory {
     /// Changes the current state, if nothing stands in the way.
     fn update(
         &self,
         context: &mut Context<'_>,
         step: &str,
-        by: &By,
+        by: &WriteOptions,
         mut edits: Edits,
         base: Option<String>,
-    ) -> Result<Vec<Change>> {
+    ) -> Result<Vec<StateChange>> {
         if let Some(stop) = self.project.brake().pressed() {
             return Err(stop.error().follow("; nothing was kept"));
         }
@@ -256,7 +256,7 @@ fn head(root: &Path) -> Option<String> {
 }
 
 /// The category that a word means; one that is nearly a known one is not made by mistake.
-fn category(categories: &Categories, state: &State, word: &str) -> Result<String> {
+fn category(categories: &Categories, state: &CurrentState, word: &str) -> Result<String> {
     let known = || category::BUILT_IN.iter().map(|known| known.name).chain(categories.extra());
     let name = categories.named(word).ok_or_else(|| {
         let word = capture::shown(word);
@@ -290,7 +290,9 @@ impl Capture {
         }
         let changes = open.update(context, "capture", &self.by, edits, base)?;
         let mut document = json!({ "schema": "agent-handover/memory-capture/1" });
-        for (verb, key) in [(Verb::Added, "added"), (Verb::Cleared, "cleared"), (Verb::Dropped, "dropped")] {
+        for (verb, key) in
+            [(ChangeVerb::Added, "added"), (ChangeVerb::Cleared, "cleared"), (ChangeVerb::Dropped, "dropped")]
+        {
             document[key] = counts(&changes, verb);
         }
         context.ui.answer_json(&document);
@@ -305,7 +307,7 @@ impl Capture {
     }
 }
 
-fn counts(changes: &[Change], verb: Verb) -> Json {
+fn counts(changes: &[StateChange], verb: ChangeVerb) -> Json {
     let mut counts = serde_json::Map::new();
     for change in changes.iter().filter(|change| change.verb == verb) {
         let count = counts.get(&change.category).and_then(Json::as_u64).unwrap_or(0);
@@ -343,9 +345,9 @@ impl Add {
         capture::check(&item).map_err(|reason| Error::bad_data(format!("the item {reason}")))?;
         let edits = Edits { add: vec![(category.clone(), item)], ..Edits::default() };
         let changes = open.update(context, "add", &self.by, edits, None)?;
-        let added = changes.iter().find(|change| change.verb == Verb::Added);
+        let added = changes.iter().find(|change| change.verb == ChangeVerb::Added);
         let dropped: Vec<Json> =
-            changes.iter().filter(|change| change.verb == Verb::Dropped).map(change_json).collect();
+            changes.iter().filter(|change| change.verb == ChangeVerb::Dropped).map(change_json).collect();
         if self.json {
             let document = json!({
                 "schema": "agent-handover/memory-add/1",
@@ -359,7 +361,7 @@ impl Add {
             Some(change) => context.ui.answer(&format!("added {} to {category}", change.id)),
             None => context.ui.answer(&format!("{category} has that already")),
         }
-        for change in changes.iter().filter(|change| change.verb == Verb::Dropped) {
+        for change in changes.iter().filter(|change| change.verb == ChangeVerb::Dropped) {
             let was = text::one_line(&change.text, 60);
             context.ui.tell(&format!("{category} was full: {} left it for layer 1 ({was})", change.id));
         }
@@ -367,22 +369,22 @@ impl Add {
     }
 }
 
-fn change_json(change: &Change) -> Json {
+fn change_json(change: &StateChange) -> Json {
     json!({ "id": change.id, "category": change.category, "text": change.text })
 }
 
-fn close(context: &mut Context<'_>, id: &str, by: &By, verb: Verb, as_json: bool) -> Result<u8> {
+fn close(context: &mut Context<'_>, id: &str, by: &WriteOptions, verb: ChangeVerb, as_json: bool) -> Result<u8> {
     let open = open(context, by.tag.as_deref())?;
     let state = open.memory.state()?;
     let (category, item) = memory::find(&state, id)?;
     let (category, item) = (category.to_owned(), item.clone());
-    if verb == Verb::Done && !matches!(category.as_str(), "open_loop" | "known_issue") {
+    if verb == ChangeVerb::Done && !matches!(category.as_str(), "open_loop" | "known_issue") {
         return Err(Error::usage(format!("`{}` is in {category}, which cannot be done", item.id))
             .hint(format!("`agent-handover memory delete {}` takes it out", item.id)));
     }
     let ids = vec![item.id.clone()];
     let edits = match verb {
-        Verb::Done => Edits { done: ids, ..Edits::default() },
+        ChangeVerb::Done => Edits { done: ids, ..Edits::default() },
         _ => Edits { delete: ids, ..Edits::default() },
     };
     let changes = open.update(context, verb.name(), by, edits, None)?;
@@ -405,7 +407,7 @@ impl List {
         if self.layer == 2 { self.items(context, &open) } else { self.notes(context, &open) }
     }
 
-    fn items(&self, context: &mut Context<'_>, open: &Open) -> Result<u8> {
+    fn items(&self, context: &mut Context<'_>, open: &OpenMemory) -> Result<u8> {
         if self.tag.is_some() {
             return Err(Error::usage("the current state has no tags").hint("add `--layer 1` to list notes"));
         }
@@ -439,7 +441,7 @@ impl List {
         Ok(0)
     }
 
-    fn notes(&self, context: &mut Context<'_>, open: &Open) -> Result<u8> {
+    fn notes(&self, context: &mut Context<'_>, open: &OpenMemory) -> Result<u8> {
         if self.category.is_some() {
             return Err(Error::usage("notes have no categories").hint("leave `--layer` out to list items"));
         }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::table::Table;
 use super::{Context, keygen};
 use crate::base::{clock, text};
-use crate::bundle::{Bundle, MAX_BYTES, PublicKey, Seal, TrustList, Trusted, write_time};
+use crate::bundle::{Bundle, BundleSeal, MAX_BYTES, PublicKey, TrustList, Trusted, write_time};
 use crate::error::{Category, Error, Result};
 
 /// Say whose signatures on handoffs count
@@ -18,11 +18,11 @@ pub struct Trust {
     #[arg(long, global = true)]
     pub json: bool,
     #[command(subcommand)]
-    verb: Verb,
+    verb: TrustVerb,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum TrustVerb {
     /// Trust a key from now on
     Add {
         /// A PEM file, a signed bundle, or the key itself as bundles carry it
@@ -45,23 +45,23 @@ enum Verb {
 impl Trust {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let list = TrustList::open()?;
-        let changes = !matches!(self.verb, Verb::List);
+        let changes = !matches!(self.verb, TrustVerb::List);
         if changes && let Some(stop) = context.project(None, None)?.brake().pressed() {
             return Err(stop.error());
         }
         let (verb, keys, lines) = match self.verb {
-            Verb::Add { key, name } => {
+            TrustVerb::Add { key, name } => {
                 let trusted = read(context, &key, name)?;
                 list.add(&trusted)?;
                 let line = format!("trusted {}", describe(&trusted));
                 ("add", vec![trusted], vec![line])
             }
-            Verb::Remove { key } => {
+            TrustVerb::Remove { key } => {
                 let trusted = list.remove(&key)?;
                 let line = format!("no longer trusted: {}", describe(&trusted));
                 ("remove", vec![trusted], vec![line])
             }
-            Verb::List => {
+            TrustVerb::List => {
                 let keys = list.keys()?;
                 let lines = table(&keys, context.ui.width());
                 ("list", keys, lines)
@@ -115,8 +115,8 @@ fn of_bundle(source: &str) -> Result<(PublicKey, Option<String>)> {
         error.hint("of an encrypted bundle, `history import --dry-run` tells the key and how to trust it")
     })?;
     match seal {
-        Seal::Signed { key, name } => Ok((key, name)),
-        Seal::Unsigned(why) => Err(Error::new(Category::Untrusted, format!("the bundle is unsigned: {why}"))),
+        BundleSeal::Signed { key, name } => Ok((key, name)),
+        BundleSeal::Unsigned(why) => Err(Error::new(Category::Untrusted, format!("the bundle is unsigned: {why}"))),
     }
 }
 

@@ -8,7 +8,7 @@ const MAX_DEPTH: usize = 8;
 const MAX_NODES: usize = 100_000;
 
 pub fn read(text: &str) -> Result<Vec<Field>, Wrong> {
-    let mut reader = Reader { parser: Parser::new_from_str(text), nodes: 0 };
+    let mut reader = YamlReader { parser: Parser::new_from_str(text), nodes: 0 };
     loop {
         match reader.next()? {
             (Event::StreamStart | Event::DocumentStart(..), _) => {}
@@ -19,12 +19,12 @@ pub fn read(text: &str) -> Result<Vec<Field>, Wrong> {
     }
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     parser: Parser<'a, granit_parser::StrInput<'a>>,
     nodes: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     fn next(&mut self) -> Result<(Event<'a>, usize), Wrong> {
         let line = |span: &Span| span.start.line();
         match self.parser.next_event() {

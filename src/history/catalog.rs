@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use super::index::{Entry, Index};
+use super::index::{Index, SessionEntry};
 use super::{History, inspect};
 use crate::base::fs;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ const SHOWN: usize = 10;
 const BLOCK: usize = 16;
 
 /// An archive that was looked for by its id.
-pub struct Found {
+pub struct FoundArchive {
     pub path: PathBuf,
     pub text: String,
     pub handoff: Handoff,
@@ -26,12 +26,12 @@ pub struct Found {
 
 impl History {
     /// Every session, newest first: by the time it states, and of the same time by the order in which they came.
-    pub fn entries(&self) -> Result<Vec<Entry>> {
+    pub fn entries(&self) -> Result<Vec<SessionEntry>> {
         let names: Vec<String> =
             fs::names(&self.sessions())?.into_iter().filter(|name| name.ends_with(".md")).collect();
         let mut entries = self.whole_index().sessions;
         let there: HashSet<&str> = names.iter().map(String::as_str).collect();
-        let name_of = |entry: &Entry| entry.get("file").strip_prefix("sessions/").unwrap_or_default().to_owned();
+        let name_of = |entry: &SessionEntry| entry.get("file").strip_prefix("sessions/").unwrap_or_default().to_owned();
         entries.retain(|entry| there.contains(name_of(entry).as_str()));
         if entries.len() < names.len() {
             let lifecycle = self.lifecycle()?;
@@ -39,14 +39,14 @@ impl History {
             for name in names.iter().filter(|name| !known.contains(*name)) {
                 // One that cannot be read is `validate`'s to tell of, and in nobody's way.
                 let Ok(handoff) = self.read_archive(&self.sessions().join(name)) else { continue };
-                let mut entry = Entry::of(&handoff, &format!("sessions/{name}"));
+                let mut entry = SessionEntry::of(&handoff, &format!("sessions/{name}"));
                 if let Some((_, status)) = lifecycle.iter().find(|(id, _)| id == entry.get("session_id")) {
                     entry.set("status", status);
                 }
                 entries.push(entry);
             }
         }
-        let mut sorted: Vec<(_, Entry)> =
+        let mut sorted: Vec<(_, SessionEntry)> =
             entries.into_iter().enumerate().map(|(place, entry)| ((entry.age(), place), entry)).collect();
         sorted.sort_unstable_by_key(|(age, _)| std::cmp::Reverse(*age));
         Ok(sorted.into_iter().map(|(_, entry)| entry).collect())
@@ -59,7 +59,7 @@ impl History {
     }
 
     /// The newest session, without going through the others where that can be avoided.
-    pub fn latest(&self) -> Result<Option<Entry>> {
+    pub fn latest(&self) -> Result<Option<SessionEntry>> {
         match self.latest_of_index() {
             Some(entry) => Ok(Some(entry)),
             None => Ok(self.entries()?.into_iter().next()),
@@ -67,7 +67,7 @@ impl History {
     }
 
     /// From the head and the end of an index that we wrote ourselves, after the last change of the archives.
-    fn latest_of_index(&self) -> Option<Entry> {
+    fn latest_of_index(&self) -> Option<SessionEntry> {
         let (start, end) = inspect::ends(&self.index_path()).ok()??;
         let count = inspect::counted(&start)?;
         let is_current = fs::is_at_least_as_new(&self.index_path(), &self.sessions())
@@ -79,7 +79,7 @@ impl History {
     }
 
     /// An archive by id, by a unique beginning of one, or `latest`.
-    pub fn find(&self, id: &str) -> Result<Found> {
+    pub fn find(&self, id: &str) -> Result<FoundArchive> {
         let none_yet = || {
             Error::failed(format!("there is no handoff in {}", self.directory.display()))
                 .hint("`agent-handover history create` or `import` makes one")
@@ -107,7 +107,7 @@ impl History {
     }
 
     /// An archive of this name, if it is of the session that is meant.
-    fn of_name(&self, name: &str, is_meant: impl Fn(&str) -> bool) -> Option<Found> {
+    fn of_name(&self, name: &str, is_meant: impl Fn(&str) -> bool) -> Option<FoundArchive> {
         let found = self.read_found(&format!("sessions/{name}.md")).ok()?;
         is_meant(found.handoff.text("session_id")).then_some(found)
     }
@@ -119,9 +119,9 @@ impl History {
         Ok(names.iter().filter_map(|name| name.strip_suffix(".md")).map(str::to_owned).collect())
     }
 
-    fn find_in_entries(&self, id: &str) -> Result<Found> {
+    fn find_in_entries(&self, id: &str) -> Result<FoundArchive> {
         let entries = self.entries()?;
-        let mut found: Vec<&Entry> = entries.iter().filter(|entry| entry.get("session_id") == id).collect();
+        let mut found: Vec<&SessionEntry> = entries.iter().filter(|entry| entry.get("session_id") == id).collect();
         if found.is_empty() {
             found = entries.iter().filter(|entry| entry.get("session_id").starts_with(id)).collect();
         }
@@ -133,15 +133,15 @@ impl History {
         }
     }
 
-    fn read_found(&self, file: &str) -> Result<Found> {
+    fn read_found(&self, file: &str) -> Result<FoundArchive> {
         let path = self.inside(file)?;
         let text = self.read_archive_text(&path)?;
         let handoff = Handoff::parse(&text).unwrap_or_else(|_| Handoff { fields: Vec::new(), body: text.clone() });
-        Ok(Found { path, text, handoff })
+        Ok(FoundArchive { path, text, handoff })
     }
 
     /// Those of the entries whose goal, next actions, tags or body have this text in them, whatever its case; at most so many.
-    pub fn with_text(&self, entries: Vec<Entry>, query: &str, limit: usize) -> Vec<Entry> {
+    pub fn with_text(&self, entries: Vec<SessionEntry>, query: &str, limit: usize) -> Vec<SessionEntry> {
         let needle = query.to_lowercase();
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let mut found = Vec::new();
@@ -151,7 +151,8 @@ impl History {
             (rest, size) = (later, size * 2);
             let verdicts: Vec<bool> = std::thread::scope(|scope| {
                 let parts = block.chunks(block.len().div_ceil(workers).max(1));
-                let look = |part: &[Entry]| part.iter().map(|entry| self.has_text(entry, &needle)).collect::<Vec<_>>();
+                let look =
+                    |part: &[SessionEntry]| part.iter().map(|entry| self.has_text(entry, &needle)).collect::<Vec<_>>();
                 let threads: Vec<_> = parts.map(|part| scope.spawn(move || look(part))).collect();
                 threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
             });
@@ -161,7 +162,7 @@ impl History {
         found
     }
 
-    fn has_text(&self, entry: &Entry, needle: &str) -> bool {
+    fn has_text(&self, entry: &SessionEntry, needle: &str) -> bool {
         let has = |text: &str| text.to_lowercase().contains(needle);
         if ["primary_goal", "first_next_action", "search_tags"].iter().any(|key| has(entry.get(key))) {
             return true;

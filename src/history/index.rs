@@ -30,20 +30,21 @@ const ORIGIN: &str = "origin";
 
 /// One session, with whatever keys another tool gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry(Vec<(Key, Value)>);
+pub struct SessionEntry(Vec<(EntryKey, Value)>);
 
 /// Nearly always one that we know.
-type Key = Cow<'static, str>;
+type EntryKey = Cow<'static, str>;
 
-impl Entry {
-    pub fn of(handoff: &Handoff, file: &str) -> Entry {
+impl SessionEntry {
+    pub fn of(handoff: &Handoff, file: &str) -> SessionEntry {
         let value = |key: &str| match key {
             "file" => file.to_owned(),
             "search_tags" => handoff.texts("search_tags").join(", "),
             "first_next_action" => handoff.texts("next_todo_items").first().copied().unwrap_or_default().to_owned(),
             key => handoff.text(key).to_owned(),
         };
-        let mut entry = Entry(KEYS.iter().map(|key| (Key::Borrowed(*key), Value::Text(value(key)))).collect());
+        let mut entry =
+            SessionEntry(KEYS.iter().map(|key| (EntryKey::Borrowed(*key), Value::Text(value(key)))).collect());
         if let Some(origin) = Origin::of(handoff) {
             entry.set(ORIGIN, &origin.voucher());
         }
@@ -66,12 +67,12 @@ impl Entry {
     pub fn set(&mut self, key: &str, value: &str) {
         match self.0.iter_mut().find(|(name, _)| name == key) {
             Some((_, old)) => *old = Value::from(value),
-            None => self.0.push((Key::Owned(key.to_owned()), Value::from(value))),
+            None => self.0.push((EntryKey::Owned(key.to_owned()), Value::from(value))),
         }
     }
 
-    fn of_pairs(pairs: Vec<(String, Value)>) -> Entry {
-        Entry(pairs.into_iter().map(|(key, value)| (Key::Owned(key), value)).collect())
+    fn of_pairs(pairs: Vec<(String, Value)>) -> SessionEntry {
+        SessionEntry(pairs.into_iter().map(|(key, value)| (EntryKey::Owned(key), value)).collect())
     }
 
     fn as_value(&self) -> Value {
@@ -86,12 +87,12 @@ impl Entry {
 }
 
 /// Entries of which every line is one that we could have written; `None` if one is not.
-fn entries_as_we_write(text: &str) -> Option<Vec<Entry>> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn entries_as_we_write(text: &str) -> Option<Vec<SessionEntry>> {
+    let mut entries: Vec<SessionEntry> = Vec::new();
     for line in text.strip_suffix('\n')?.split('\n') {
         let rest = match line.strip_prefix("  - ") {
             Some(rest) => {
-                entries.push(Entry(Vec::with_capacity(KEYS.len() + 1)));
+                entries.push(SessionEntry(Vec::with_capacity(KEYS.len() + 1)));
                 rest
             }
             None => line.strip_prefix("    ")?,
@@ -100,8 +101,8 @@ fn entries_as_we_write(text: &str) -> Option<Vec<Entry>> {
         let entry = &mut entries.last_mut()?.0;
         // They come in their order, so the next one is nearly always the one that is meant.
         let key = match KEYS.get(entry.len()).or(Some(&ORIGIN)).filter(|known| **known == key) {
-            Some(known) => Key::Borrowed(*known),
-            None => Key::Borrowed(*KEYS.iter().find(|known| **known == key)?),
+            Some(known) => EntryKey::Borrowed(*known),
+            None => EntryKey::Borrowed(*KEYS.iter().find(|known| **known == key)?),
         };
         entry.push((key, Value::Text(unquote_ours(value)?)));
     }
@@ -115,7 +116,7 @@ pub struct Index {
     pub first_next_action: String,
     /// The other keys of the top, in their order.
     rest: Vec<(String, Value)>,
-    pub sessions: Vec<Entry>,
+    pub sessions: Vec<SessionEntry>,
 }
 
 impl Index {
@@ -149,7 +150,7 @@ impl Index {
                                 format!("INDEX.yaml.sessions[{number}] is not a mapping"),
                             ));
                         };
-                        index.sessions.push(Entry::of_pairs(pairs));
+                        index.sessions.push(SessionEntry::of_pairs(pairs));
                     }
                 }
                 _ => index.rest.push((field.key, field.value)),
@@ -159,11 +160,11 @@ impl Index {
     }
 
     /// The newest by its time; of several, the one that came last.
-    pub fn newest(&self) -> Option<&Entry> {
+    pub fn newest(&self) -> Option<&SessionEntry> {
         self.sessions.iter().enumerate().max_by_key(|(place, entry)| (entry.age(), *place)).map(|(_, entry)| entry)
     }
 
-    pub fn latest(&self) -> Option<&Entry> {
+    pub fn latest(&self) -> Option<&SessionEntry> {
         self.sessions.iter().find(|entry| entry.get("session_id") == self.latest_session)
     }
 
@@ -172,7 +173,7 @@ impl Index {
     }
 
     /// Makes the top speak of this session.
-    pub fn head(&mut self, handoff: &Handoff, entry: &Entry) {
+    pub fn head(&mut self, handoff: &Handoff, entry: &SessionEntry) {
         let is_done = entry.get("status") == "DONE";
         self.latest_session = entry.get("session_id").to_owned();
         self.latest_file = entry.get("file").to_owned();
@@ -192,7 +193,7 @@ impl Index {
 
     /// An index of ours as text, with one more entry at its end: nothing that is in it is read or written anew. `None` if it
     /// is not one that we wrote last, with so many entries.
-    pub fn append(text: &str, count: usize, entry: &Entry, is_newest: Option<&Handoff>) -> Option<String> {
+    pub fn append(text: &str, count: usize, entry: &SessionEntry, is_newest: Option<&Handoff>) -> Option<String> {
         let first = format!("# sessions: {count}\n");
         let rest = text.strip_prefix(&first)?;
         let start = rest.find("\nsessions:\n").map(|at| at + 1)?;
@@ -210,7 +211,7 @@ impl Index {
 
     /// In their order of keys. The comment tells how many there are without reading them.
     pub fn render(&self) -> String {
-        let sessions = Value::List(self.sessions.iter().map(Entry::as_value).collect());
+        let sessions = Value::List(self.sessions.iter().map(SessionEntry::as_value).collect());
         let mut text = self.render_head(self.sessions.len());
         text.push_str(&write_fields([("sessions", &sessions)]));
         text
@@ -250,7 +251,7 @@ mod tests {
             for (key, text) in KEYS.iter().zip(&texts) {
                 handoff.set(key, Value::Text(text.clone()));
             }
-            let entry = Entry::of(&handoff, &texts[0]);
+            let entry = SessionEntry::of(&handoff, &texts[0]);
             let index = Index { latest_session: texts[1].clone(), sessions: vec![entry.clone(), entry], ..Index::default() };
             let text = index.render();
             let sessions = text.split_once("\nsessions:\n").unwrap().1;

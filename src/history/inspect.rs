@@ -16,7 +16,7 @@ const ENDS: u64 = 32 << 10;
 
 /// Where a history stands.
 #[derive(Debug, Default)]
-pub struct Status {
+pub struct HistoryStatus {
     pub latest_session: String,
     pub latest_file: String,
     pub current_branch: String,
@@ -187,8 +187,8 @@ impl History {
     }
 
     /// What a person wants to know first. Reads the head of the index and its end, not what lies between.
-    pub fn status(&self) -> Result<Status> {
-        let mut status = Status::default();
+    pub fn status(&self) -> Result<HistoryStatus> {
+        let mut status = HistoryStatus::default();
         let (start, end) = ends(&self.index_path())?.unwrap_or_default();
         let split = start.find("\nsessions:").map_or(start.len(), |at| at + 1);
         let head = &start[..split];
@@ -239,11 +239,11 @@ fn wrong_in(handoff: &Handoff) -> Vec<handoff::Wrong> {
 
 /// A handoff, and what has become of its session since it was written.
 #[derive(Debug)]
-pub struct Open {
+pub struct OpenHandoff {
     pub handoff: Handoff,
     pub status: String,
     /// Sessions before it that are not over either, the newest first, as far as they stand near the end of the index.
-    pub earlier: Vec<super::Entry>,
+    pub earlier: Vec<super::SessionEntry>,
 }
 
 /// Whoever comes next has nothing to do for these.
@@ -254,12 +254,12 @@ pub fn is_over(status: &str) -> bool {
 impl History {
     /// The newest handoff whose session is not over; if all are that can be seen from the end of the index, the newest.
     /// Does not read all of a long index.
-    pub fn newest_open(&self) -> Result<Option<Open>> {
+    pub fn newest_open(&self) -> Result<Option<OpenHandoff>> {
         let (head, tail) = fs::read_ends(&self.index_path(), ENDS)?.unwrap_or_default();
         let (head, tail) = (String::from_utf8_lossy(&head), String::from_utf8_lossy(&tail));
         let entries = last_entries(&tail);
         let of = |id: &str| entries.iter().find(|entry| entry.get("session_id") == id);
-        let status = |handoff: &Handoff, entry: Option<&super::Entry>| {
+        let status = |handoff: &Handoff, entry: Option<&super::SessionEntry>| {
             let said = entry.map(|entry| entry.get("status")).filter(|status| !status.is_empty());
             said.unwrap_or_else(|| handoff.text("status")).to_owned()
         };
@@ -273,16 +273,17 @@ impl History {
             // One that was closed long after others had followed stands further up.
             let entry = entry.or_else(|| last_entry(&head, handoff.text("session_id")));
             let status = status(&handoff, entry.as_ref());
-            Open { handoff, status, earlier: Vec::new() }
+            OpenHandoff { handoff, status, earlier: Vec::new() }
         });
-        let mut open: Vec<&super::Entry> = entries.iter().filter(|entry| !is_over(entry.get("status"))).collect();
+        let mut open: Vec<&super::SessionEntry> =
+            entries.iter().filter(|entry| !is_over(entry.get("status"))).collect();
         open.reverse();
         open.sort_by_key(|entry| std::cmp::Reverse(entry.age()));
         let newest = match latest {
             Some(latest) if is_over(&latest.status) => {
                 let earlier = open.first().and_then(|entry| {
                     let handoff = self.read_archive(&self.inside(entry.get("file")).ok()?).ok()?;
-                    Some(Open { status: status(&handoff, Some(entry)), handoff, earlier: Vec::new() })
+                    Some(OpenHandoff { status: status(&handoff, Some(entry)), handoff, earlier: Vec::new() })
                 });
                 earlier.or(Some(latest))
             }
@@ -291,8 +292,9 @@ impl History {
         Ok(newest.map(|mut newest| {
             let superseded: Vec<&str> = entries.iter().map(|entry| entry.get("supersedes")).collect();
             let id = newest.handoff.text("session_id").to_owned();
-            let is_other =
-                |entry: &&super::Entry| entry.get("session_id") != id && !superseded.contains(&entry.get("session_id"));
+            let is_other = |entry: &&super::SessionEntry| {
+                entry.get("session_id") != id && !superseded.contains(&entry.get("session_id"))
+            };
             newest.earlier = open.into_iter().filter(is_other).cloned().collect();
             newest
         }))
@@ -305,7 +307,7 @@ impl History {
 }
 
 /// The entries that are whole in the end of an index.
-fn last_entries(tail: &str) -> Vec<super::Entry> {
+fn last_entries(tail: &str) -> Vec<super::SessionEntry> {
     let Some(start) = tail.find("\n  - session_id:") else { return Vec::new() };
     let entries = format!("sessions:{}\n", tail[start..].trim_end());
     super::index::Index::parse(&entries).map(|index| index.sessions).unwrap_or_default()
@@ -346,7 +348,7 @@ pub(super) fn counted(head: &str) -> Option<usize> {
 }
 
 /// The entry of this session, looked for from the end, where the newest stand.
-pub(super) fn last_entry(sessions: &str, id: &str) -> Option<super::Entry> {
+pub(super) fn last_entry(sessions: &str, id: &str) -> Option<super::SessionEntry> {
     let mut end = sessions.len();
     while let Some(start) = sessions[..end].rfind("\n  - session_id:") {
         let entry = format!("sessions:{}\n", &sessions[start..end]);

@@ -22,10 +22,10 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, FixedOffset};
 
 pub use body::{NOTHING, Sections, body};
-pub use catalog::Found;
+pub use catalog::FoundArchive;
 pub use import::{Landing, OnConflict};
-pub use index::Entry;
-pub use inspect::{Open, Status, drift, is_over};
+pub use index::SessionEntry;
+pub use inspect::{HistoryStatus, OpenHandoff, drift, is_over};
 pub use merge::DERIVED;
 pub use origin::Origin;
 
@@ -222,9 +222,9 @@ impl History {
         let before = fs::count_names(&self.sessions(), ".md")?.saturating_sub(1);
         let Some(name) = written.archive.file_name().and_then(|name| name.to_str()) else { return Ok(false) };
         let handoff = self.read_archive(&written.archive)?;
-        let entry = Entry::of(&handoff, &format!("sessions/{name}"));
+        let entry = SessionEntry::of(&handoff, &format!("sessions/{name}"));
         let Ok(latest) = self.read_archive(&self.latest_path()) else { return Ok(false) };
-        let is_newest = Entry::of(&latest, "").age() <= entry.age();
+        let is_newest = SessionEntry::of(&latest, "").age() <= entry.age();
         let Some(text) = Index::append(&text, before, &entry, is_newest.then_some(&handoff)) else { return Ok(false) };
         let log = fs::read_if_exists(&self.decisions_path())?.unwrap_or_default();
         let log = decisions::append(&String::from_utf8_lossy(&log), &decisions::lines(&handoff));
@@ -267,7 +267,7 @@ impl History {
             }
             // One that cannot be read is `validate`'s to tell of, and in nobody's way.
             let Ok(handoff) = self.read_archive(&self.directory.join(&file)) else { continue };
-            let mut entry = Entry::of(&handoff, &file);
+            let mut entry = SessionEntry::of(&handoff, &file);
             if let Some((_, status)) = lifecycle.iter().find(|(id, _)| id == entry.get("session_id")) {
                 entry.set("status", status);
             }

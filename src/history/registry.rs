@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::base::{env, fs, text};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownArchive {
     pub root: PathBuf,
     /// Its archive.
     pub directory: PathBuf,
@@ -39,19 +39,19 @@ fn remember_in(registry: &Path, root: &Path, directory: &Path) -> crate::error::
 }
 
 /// Every archive that was noted and is still there, by path.
-pub fn known() -> Vec<Known> {
+pub fn known() -> Vec<KnownArchive> {
     env::data_directory().map(|data| known_in(&data.join("projects"))).unwrap_or_default()
 }
 
-fn known_in(registry: &Path) -> Vec<Known> {
+fn known_in(registry: &Path) -> Vec<KnownArchive> {
     let read = |name: &String| {
         let content = String::from_utf8(fs::read_if_exists(&registry.join(name)).ok()??).ok()?;
         // Cut off by a kill it has another digest.
         let mut lines = content.lines().filter(|_| text::digest(content.as_bytes(), 16) == *name);
-        let known = Known { root: lines.next()?.into(), directory: lines.next()?.into() };
+        let known = KnownArchive { root: lines.next()?.into(), directory: lines.next()?.into() };
         known.directory.is_dir().then_some(known)
     };
-    let mut known: Vec<Known> = fs::names(registry).unwrap_or_default().iter().filter_map(read).collect();
+    let mut known: Vec<KnownArchive> = fs::names(registry).unwrap_or_default().iter().filter_map(read).collect();
     known.sort_by(|a, b| a.directory.cmp(&b.directory));
     known.dedup_by(|a, b| a.directory == b.directory);
     known
@@ -71,7 +71,7 @@ mod tests {
         for _ in 0..2 {
             remember_in(&registry, &root, &archive).unwrap();
         }
-        assert_eq!(known_in(&registry), [Known { root: root.clone(), directory: archive.clone() }]);
+        assert_eq!(known_in(&registry), [KnownArchive { root: root.clone(), directory: archive.clone() }]);
         let note = registry.join(&fs::names(&registry).unwrap()[0]);
         std::fs::write(&note, "cut").unwrap();
         assert_eq!(known_in(&registry), []);

@@ -34,7 +34,7 @@ const END_OF_TEXT: &[u8] = b"\n<!-- /text -->\n";
 
 /// One thing that an archive holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct ArchiveEntry<'a> {
     /// When it was written, as far as that is known: the sort key, and the day it stands under.
     pub time: Cow<'a, str>,
     /// A text of others, or a note.
@@ -43,7 +43,7 @@ pub struct Entry<'a> {
     pub block: Cow<'a, [u8]>,
 }
 
-impl Entry<'_> {
+impl ArchiveEntry<'_> {
     fn key(&self) -> (&str, bool, &[u8]) {
         (&self.time, self.is_text, &self.block)
     }
@@ -102,8 +102,8 @@ impl std::fmt::Display for Month {
 }
 
 /// The entries of a layer-1 file.
-pub fn of_notes(file: &[u8], day: NaiveDate) -> Vec<Entry<'_>> {
-    let mut entries: Vec<Entry<'_>> = Vec::new();
+pub fn of_notes(file: &[u8], day: NaiveDate) -> Vec<ArchiveEntry<'_>> {
+    let mut entries: Vec<ArchiveEntry<'_>> = Vec::new();
     let header = header("layer1", day);
     let day = day.to_string();
     let mut after = Cow::Borrowed("");
@@ -129,18 +129,18 @@ fn without_header<'t>(text: &'t [u8], header: &str) -> &'t [u8] {
     body.strip_prefix(header.as_bytes()).unwrap_or(text)
 }
 
-fn of_note(block: &[u8]) -> Entry<'_> {
+fn of_note(block: &[u8]) -> ArchiveEntry<'_> {
     let time = note::attributes(block).and_then(|says| says.borrowed("at")).unwrap_or_default();
     // The last line of a file may lack its end, which is no part of the note.
     let block = match block.last() {
         Some(b'\n') => Cow::Borrowed(block),
         _ => Cow::Owned([block, b"\n"].concat()),
     };
-    Entry { time, is_text: false, block }
+    ArchiveEntry { time, is_text: false, block }
 }
 
 /// Nothing but space is no text.
-fn of_text(day: &str, after: &str, text: &[u8]) -> Option<Entry<'static>> {
+fn of_text(day: &str, after: &str, text: &[u8]) -> Option<ArchiveEntry<'static>> {
     if text.trim_ascii().is_empty() {
         return None;
     }
@@ -149,12 +149,13 @@ fn of_text(day: &str, after: &str, text: &[u8]) -> Option<Entry<'static>> {
     block.extend_from_slice(&marker::escape(text, &MARKERS));
     block.extend(END_OF_TEXT);
     let time = if after.is_empty() { day } else { after };
-    Some(Entry { time: Cow::Owned(time.to_owned()), is_text: true, block: Cow::Owned(block) })
+    Some(ArchiveEntry { time: Cow::Owned(time.to_owned()), is_text: true, block: Cow::Owned(block) })
 }
 
 /// The entries of an archive. What somebody wrote into it by hand is an entry, too.
-pub fn parse(file: &[u8]) -> Vec<Entry<'_>> {
-    let mut reader = Reader { file, entries: Vec::new(), day: String::new(), after: Cow::Borrowed(""), loose: None };
+pub fn parse(file: &[u8]) -> Vec<ArchiveEntry<'_>> {
+    let mut reader =
+        ArchiveReader { file, entries: Vec::new(), day: String::new(), after: Cow::Borrowed(""), loose: None };
     let mut start = 0;
     while start < file.len() {
         let end = end_of_line(file, start);
@@ -180,16 +181,16 @@ pub fn parse(file: &[u8]) -> Vec<Entry<'_>> {
     reader.entries
 }
 
-struct Reader<'a> {
+struct ArchiveReader<'a> {
     file: &'a [u8],
-    entries: Vec<Entry<'a>>,
+    entries: Vec<ArchiveEntry<'a>>,
     day: String,
     after: Cow<'a, str>,
     /// Where text began that is in no block.
     loose: Option<usize>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ArchiveReader<'a> {
     /// A block that begins in this line: read, and where it ends. `None` if it is no block.
     fn block(&mut self, line: &[u8], first: Range<usize>) -> Option<usize> {
         if marker::read(line, "roll-up").is_some() {
@@ -245,7 +246,7 @@ impl<'a> Reader<'a> {
     }
 
     fn after_block(&mut self) {
-        if let Some(Entry { time, is_text: false, .. }) = self.entries.last() {
+        if let Some(ArchiveEntry { time, is_text: false, .. }) = self.entries.last() {
             self.after.clone_from(time);
         }
     }
@@ -256,7 +257,7 @@ fn end_of_line(file: &[u8], start: usize) -> usize {
 }
 
 /// In their order, each once. A text that went on since it was archived is there once, as it is now.
-pub fn sort(entries: &mut Vec<Entry<'_>>) {
+pub fn sort(entries: &mut Vec<ArchiveEntry<'_>>) {
     entries.sort_by(|a, b| a.key().cmp(&b.key()));
     entries.dedup_by(|a, b| a.key() == b.key());
     let outgrown: Vec<bool> = (0..entries.len()).map(|at| is_outgrown(entries, at)).collect();
@@ -265,13 +266,13 @@ pub fn sort(entries: &mut Vec<Entry<'_>>) {
 }
 
 /// Whether another text of the same place begins with this one.
-fn is_outgrown(entries: &[Entry<'_>], at: usize) -> bool {
+fn is_outgrown(entries: &[ArchiveEntry<'_>], at: usize) -> bool {
     let this = &entries[at];
     if !this.is_text {
         return false;
     }
     // Those of one place stand together, for their blocks begin with the same line.
-    let is_near = |other: &&Entry<'_>| other.is_text && other.opening() == this.opening();
+    let is_near = |other: &&ArchiveEntry<'_>| other.is_text && other.opening() == this.opening();
     let others = entries[..at].iter().rev().take_while(is_near).chain(entries[at + 1..].iter().take_while(is_near));
     let text = this.content();
     others.into_iter().any(|other| match other.content().trim_ascii().strip_prefix(text.trim_ascii()) {
@@ -282,7 +283,7 @@ fn is_outgrown(entries: &[Entry<'_>], at: usize) -> bool {
 }
 
 /// The archive that holds these, which are sorted.
-pub fn write(month: Month, tag: &str, entries: &[Entry<'_>]) -> Vec<u8> {
+pub fn write(month: Month, tag: &str, entries: &[ArchiveEntry<'_>]) -> Vec<u8> {
     let mut file = header("layer3", month.end().pred_opt().unwrap_or(month.first)).into_bytes();
     let month = month.to_string();
     file.extend(format!("{}\n", marker::line("roll-up", &[("month", &month), ("tag", tag)])).bytes());
@@ -361,8 +362,8 @@ mod tests {
         })
     }
 
-    fn entries(files: &[(u32, Vec<u8>)]) -> Vec<Entry<'_>> {
-        let mut all: Vec<Entry<'_>> = files
+    fn entries(files: &[(u32, Vec<u8>)]) -> Vec<ArchiveEntry<'_>> {
+        let mut all: Vec<ArchiveEntry<'_>> = files
             .iter()
             .flat_map(|(day, file)| of_notes(file, NaiveDate::from_ymd_opt(2026, 10, *day).unwrap()))
             .collect();

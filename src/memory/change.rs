@@ -9,7 +9,7 @@
 use super::state::{Item, indent, read_bullet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verb {
+pub enum ChangeVerb {
     Added,
     /// Closed, because it is done.
     Done,
@@ -22,45 +22,45 @@ pub enum Verb {
     Replaced,
 }
 
-const VERBS: [(Verb, &str); 6] = [
-    (Verb::Added, "added"),
-    (Verb::Done, "done"),
-    (Verb::Deleted, "deleted"),
-    (Verb::Cleared, "cleared"),
-    (Verb::Dropped, "dropped"),
-    (Verb::Replaced, "replaced"),
+const VERBS: [(ChangeVerb, &str); 6] = [
+    (ChangeVerb::Added, "added"),
+    (ChangeVerb::Done, "done"),
+    (ChangeVerb::Deleted, "deleted"),
+    (ChangeVerb::Cleared, "cleared"),
+    (ChangeVerb::Dropped, "dropped"),
+    (ChangeVerb::Replaced, "replaced"),
 ];
 
-impl Verb {
+impl ChangeVerb {
     pub fn name(self) -> &'static str {
         VERBS.iter().find(|(verb, _)| *verb == self).map_or("", |(_, name)| name)
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Change {
-    pub verb: Verb,
+pub struct StateChange {
+    pub verb: ChangeVerb,
     pub category: String,
     pub id: String,
     pub text: String,
 }
 
-impl Change {
-    pub(super) fn of(verb: Verb, category: &str, item: &Item) -> Change {
-        Change { verb, category: category.to_owned(), id: item.id.clone(), text: item.text.clone() }
+impl StateChange {
+    pub(super) fn of(verb: ChangeVerb, category: &str, item: &Item) -> StateChange {
+        StateChange { verb, category: category.to_owned(), id: item.id.clone(), text: item.text.clone() }
     }
 }
 
 /// As the content of a note.
-pub fn write(changes: &[Change]) -> Vec<u8> {
-    let line = |change: &Change| {
+pub fn write(changes: &[StateChange]) -> Vec<u8> {
+    let line = |change: &StateChange| {
         format!("- {} {} {}: {}", change.verb.name(), change.category, change.id, indent(&change.text))
     };
     changes.iter().map(line).collect::<Vec<_>>().join("\n").into_bytes()
 }
 
 /// The changes that a note's content tells.
-pub fn parse(content: &[u8]) -> Vec<Change> {
+pub fn parse(content: &[u8]) -> Vec<StateChange> {
     let lines: Vec<&[u8]> = content.split_inclusive(|byte| *byte == b'\n').collect();
     let mut changes = Vec::new();
     let mut at = 0;
@@ -68,7 +68,7 @@ pub fn parse(content: &[u8]) -> Vec<Change> {
         match read_head(lines[at]) {
             Some((verb, category, id, length)) => {
                 let (text, next) = read_bullet(&lines, at, length);
-                changes.push(Change { verb, category, id, text });
+                changes.push(StateChange { verb, category, id, text });
                 at = next;
             }
             None => at += 1,
@@ -78,7 +78,7 @@ pub fn parse(content: &[u8]) -> Vec<Change> {
 }
 
 /// What stands before the text, and how long it is.
-fn read_head(line: &[u8]) -> Option<(Verb, String, String, usize)> {
+fn read_head(line: &[u8]) -> Option<(ChangeVerb, String, String, usize)> {
     let end = line.windows(2).position(|pair| pair == b": ")?;
     let mut words = std::str::from_utf8(&line[..end]).ok()?.strip_prefix("- ")?.split(' ');
     let (verb, category, id) = (words.next()?, words.next()?, words.next()?);

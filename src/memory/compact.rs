@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, NaiveDate};
 
-use super::archive::{self, Entry, Month};
+use super::archive::{self, ArchiveEntry, Month};
 use super::{Memory, header};
 use crate::base::fs::{self, Depth};
 use crate::base::text;
@@ -60,13 +60,13 @@ impl Compaction {
 
 /// What there is to do.
 #[derive(Default)]
-struct Found {
-    sources: Vec<Source>,
+struct CompactionSources {
+    sources: Vec<MonthNotes>,
     odd: Vec<Error>,
 }
 
 /// The day files of one month and tag.
-struct Source {
+struct MonthNotes {
     month: Month,
     tag: String,
     files: Vec<(NaiveDate, PathBuf)>,
@@ -79,7 +79,7 @@ pub fn ended_before(now: &DateTime<FixedOffset>, older_than: Option<Duration>) -
 }
 
 /// A day file as it was read.
-struct Read<'s> {
+struct DayFile<'s> {
     day: NaiveDate,
     path: &'s Path,
     content: Vec<u8>,
@@ -100,7 +100,7 @@ impl Memory {
         brake: &Brake,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Compaction> {
-        let Found { sources, odd } = self.sources(selection)?;
+        let CompactionSources { sources, odd } = self.sources(selection)?;
         let total = sources.iter().map(|source| source.files.len()).sum();
         let mut compaction = Compaction { odd, ..Compaction::default() };
         let mut done = 0;
@@ -119,7 +119,7 @@ impl Memory {
     }
 
     /// What there is to compact, oldest first.
-    fn sources(&self, selection: &Selection) -> Result<Found> {
+    fn sources(&self, selection: &Selection) -> Result<CompactionSources> {
         let layer = self.directory.join("layer1");
         let mut sources: BTreeMap<(Month, String), Vec<(NaiveDate, PathBuf)>> = BTreeMap::new();
         let mut odd = Vec::new();
@@ -145,9 +145,9 @@ impl Memory {
         }
         let sorted = sources.into_iter().map(|((month, tag), mut files)| {
             files.sort_unstable();
-            Source { month, tag, files }
+            MonthNotes { month, tag, files }
         });
-        Ok(Found { sources: sorted.collect(), odd })
+        Ok(CompactionSources { sources: sorted.collect(), odd })
     }
 
     /// `layer3/YYYY-MM-<tag>-archive.md`, with the tag as it stands in the names of day files.
@@ -156,19 +156,19 @@ impl Memory {
     }
 
     /// One month and tag. `None` if there was nothing new in it and no note to remove.
-    fn roll(&self, source: &Source, selection: &Selection, odd: &mut Vec<Error>) -> Result<Option<Rolled>> {
+    fn roll(&self, source: &MonthNotes, selection: &Selection, odd: &mut Vec<Error>) -> Result<Option<Rolled>> {
         let path = self.archive_path(source.month, &source.tag);
         let _alone = if selection.dry_run { None } else { Some(self.make_way(&path)?) };
         let mut files = Vec::new();
         for (day, file) in &source.files {
             match fs::read_seen(file) {
-                Ok(Some((content, seen))) => files.push(Read { day: *day, path: file, content, seen }),
+                Ok(Some((content, seen))) => files.push(DayFile { day: *day, path: file, content, seen }),
                 // Tombstone if somebody else compacted it while we waited.
                 Ok(None) => {}
                 Err(error) => odd.push(error),
             }
         }
-        let mut entries: Vec<Entry<'_>> =
+        let mut entries: Vec<ArchiveEntry<'_>> =
             files.iter().flat_map(|file| archive::of_notes(&file.content, file.day)).collect();
         archive::sort(&mut entries);
         let count = entries.len();
@@ -202,7 +202,7 @@ impl Memory {
     }
 
     /// Reads the archive back and looks for every entry in it.
-    fn make_sure(&self, path: &Path, entries: &[Entry<'_>]) -> Result<()> {
+    fn make_sure(&self, path: &Path, entries: &[ArchiveEntry<'_>]) -> Result<()> {
         let written = fs::read(path)?;
         let mut found = archive::parse(&written).into_iter();
         // Both are sorted, so one walk through both finds them all.
@@ -218,7 +218,7 @@ impl Memory {
     }
 
     /// Only what still is as it was read: somebody may have an editor open.
-    fn remove_notes(&self, files: &[Read<'_>]) -> Result<()> {
+    fn remove_notes(&self, files: &[DayFile<'_>]) -> Result<()> {
         let Some(directory) = files.first().and_then(|file| file.path.parent()) else { return Ok(()) };
         // Not waited for: a note that a power cut brings back is in the archive, and goes with the next compaction.
         for file in files.iter().filter(|file| file.seen.is_still(file.path)) {
@@ -235,7 +235,7 @@ impl Memory {
     pub(super) fn is_archived(&self, tag: &str, date: NaiveDate, note: &super::note::Note) -> Result<bool> {
         let path = self.archive_path(Month::of(date), &text::safe_file_name(tag));
         let Some(file) = fs::read_if_exists(&path)? else { return Ok(false) };
-        let is_it = |entry: &Entry<'_>| entry.note().as_ref() == Some(note);
+        let is_it = |entry: &ArchiveEntry<'_>| entry.note().as_ref() == Some(note);
         Ok(archive::parse(&file).iter().any(is_it))
     }
 }

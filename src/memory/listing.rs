@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::archive::{self, Entry, Month};
+use super::archive::{self, ArchiveEntry, Month};
 use super::{Memory, compact};
 use crate::base::fs;
 use crate::error::{Error, Result};
@@ -52,7 +52,7 @@ pub fn notes(memory: &Memory, layer: u8, tag: Option<&str>, tell: &mut dyn FnMut
     Ok(odd)
 }
 
-fn listed(entry: &Entry<'_>, tag: &str) -> Listed {
+fn listed(entry: &ArchiveEntry<'_>, tag: &str) -> Listed {
     let text = String::from_utf8_lossy(&entry.content()).into_owned();
     let (run, step, agent) = entry.note().map(|note| (note.run, note.step, note.agent)).unwrap_or_default();
     Listed { run, step, at: entry.time.clone().into_owned(), agent, tag: tag.to_owned(), text }

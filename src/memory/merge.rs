@@ -6,9 +6,9 @@ use std::time::SystemTime;
 
 use chrono::NaiveDate;
 
-use super::archive::{self, Entry, Month};
-use super::state::{self, Item, Section, State, Tombstone};
-use super::{Author, Memory, change, compact, header, listing};
+use super::archive::{self, ArchiveEntry, Month};
+use super::state::{self, CategorySection, CurrentState, Item, Tombstone};
+use super::{Author, ChangeVerb, Memory, StateChange, compact, header, listing};
 use crate::base::three_way::{self, Choice, Theirs, choose};
 use crate::base::{fs, text};
 use crate::config::category::Categories;
@@ -77,10 +77,11 @@ impl Memory {
                 let base = theirs.base.as_deref().map(archive::parse).unwrap_or_default();
                 let (ours, theirs) = (archive::parse(ours), archive::parse(now));
                 // What one of us took out by hand stays out.
-                let is_out =
-                    |entry: &Entry<'_>| base.contains(entry) && !(ours.contains(entry) && theirs.contains(entry));
+                let is_out = |entry: &ArchiveEntry<'_>| {
+                    base.contains(entry) && !(ours.contains(entry) && theirs.contains(entry))
+                };
                 let all = ours.iter().chain(&theirs);
-                let mut entries: Vec<Entry<'_>> =
+                let mut entries: Vec<ArchiveEntry<'_>> =
                     all.filter(|entry| base.is_empty() || !is_out(entry)).cloned().collect();
                 archive::sort(&mut entries);
                 three_way::put(&path, Some(&archive::write(month, tag, &entries)))
@@ -124,9 +125,9 @@ impl Memory {
             Choice::Theirs => three_way::put(&path, theirs.now.as_deref()),
             Choice::Merge => {
                 let Some(now) = &theirs.now else { return Ok(()) };
-                let base = theirs.base.as_deref().map(State::parse);
-                let mut ours = State::parse(ours.as_deref().unwrap_or_default());
-                let mut theirs = State::parse(now);
+                let base = theirs.base.as_deref().map(CurrentState::parse);
+                let mut ours = CurrentState::parse(ours.as_deref().unwrap_or_default());
+                let mut theirs = CurrentState::parse(now);
                 // What people wrote by hand is as new as anything there is.
                 let by = super::by(author, ours.newest().max(theirs.newest()));
                 let mut told = ours.adopt(&by);
@@ -158,7 +159,7 @@ impl Memory {
             fs::refuse_symlinks(&self.directory, &path)?;
             let Some(file) = fs::read_if_exists(&path)? else { continue };
             let entries = archive::of_notes(&file, day);
-            let left: Vec<&Entry<'_>> =
+            let left: Vec<&ArchiveEntry<'_>> =
                 entries.iter().filter(|entry| !archived.contains(entry.block.as_ref())).collect();
             if left.len() < entries.len() {
                 three_way::put(&path, write_notes(day, &left).as_deref())?;
@@ -189,7 +190,7 @@ fn notes_of(path: &Path) -> Option<(&str, NaiveDate)> {
 }
 
 /// A layer-1 file with just these; `None` if there are none.
-fn write_notes(day: NaiveDate, entries: &[&Entry<'_>]) -> Option<Vec<u8>> {
+fn write_notes(day: NaiveDate, entries: &[&ArchiveEntry<'_>]) -> Option<Vec<u8>> {
     if entries.is_empty() {
         return None;
     }
@@ -208,7 +209,7 @@ fn write_notes(day: NaiveDate, entries: &[&Entry<'_>]) -> Option<Vec<u8>> {
 }
 
 /// What makes an entry the same in two versions of a file.
-fn identity(entry: &Entry<'_>) -> Vec<u8> {
+fn identity(entry: &ArchiveEntry<'_>) -> Vec<u8> {
     if !entry.is_text {
         entry.block.to_vec()
     } else {
@@ -218,11 +219,11 @@ fn identity(entry: &Entry<'_>) -> Vec<u8> {
 
 /// What either side has and neither took out; and the keys of notes that each side gave another content.
 fn merge_notes(day: NaiveDate, [base, ours, theirs]: [&[u8]; 3]) -> (Option<Vec<u8>>, Vec<String>) {
-    fn entries(file: &[u8], day: NaiveDate) -> BTreeMap<Vec<u8>, Entry<'_>> {
+    fn entries(file: &[u8], day: NaiveDate) -> BTreeMap<Vec<u8>, ArchiveEntry<'_>> {
         archive::of_notes(file, day).into_iter().map(|entry| (identity(&entry), entry)).collect()
     }
     let (base, ours, theirs) = (entries(base, day), entries(ours, day), entries(theirs, day));
-    let mut merged: Vec<Entry<'_>> = Vec::new();
+    let mut merged: Vec<ArchiveEntry<'_>> = Vec::new();
     let mut new_keys: [BTreeSet<String>; 2] = [BTreeSet::new(), BTreeSet::new()];
     for (side, (here, there)) in [(&ours, &theirs), (&theirs, &ours)].into_iter().enumerate() {
         for (identity, entry) in here {
@@ -243,15 +244,15 @@ fn merge_notes(day: NaiveDate, [base, ours, theirs]: [&[u8]; 3]) -> (Option<Vec<
 }
 
 struct Merged {
-    state: State,
+    state: CurrentState,
     /// What is in neither layer 2 any more.
-    gave_way: Vec<change::Change>,
+    gave_way: Vec<StateChange>,
 }
 
 fn merge_state(
-    base: Option<&State>,
-    ours: &State,
-    theirs: &State,
+    base: Option<&CurrentState>,
+    ours: &CurrentState,
+    theirs: &CurrentState,
     categories: &Categories,
     is_ours_newer: bool,
 ) -> Merged {
@@ -261,11 +262,11 @@ fn merge_state(
         ours.sections.iter().chain(&theirs.sections).map(|section| section.category.as_str()).collect();
     for name in names {
         let section = merge_category(name, base, ours, theirs, categories.get(name).keep);
-        gave_way.extend(section.dropped.iter().map(|item| change::Change::of(change::Verb::Dropped, name, item)));
-        gave_way.extend(section.cleared_away.iter().map(|item| change::Change::of(change::Verb::Cleared, name, item)));
+        gave_way.extend(section.dropped.iter().map(|item| StateChange::of(ChangeVerb::Dropped, name, item)));
+        gave_way.extend(section.cleared_away.iter().map(|item| StateChange::of(ChangeVerb::Cleared, name, item)));
         state.set_section(name, &section.cleared, section.items, section.gone, &section.texts);
     }
-    let (base_text, our_text, their_text) = (base.map(State::text), ours.text(), theirs.text());
+    let (base_text, our_text, their_text) = (base.map(CurrentState::text), ours.text(), theirs.text());
     if their_text != our_text && Some(&their_text) != base_text.as_ref() {
         // Both say where we are: the later day counts, and of one day what was written later.
         let is_later = match ours.date().cmp(&theirs.date()) {
@@ -295,15 +296,21 @@ struct MergedCategory {
     cleared_away: Vec<Item>,
 }
 
-fn merge_category(name: &str, base: Option<&State>, ours: &State, theirs: &State, keep: usize) -> MergedCategory {
-    let sections = |state: &'_ State| -> Vec<Section> {
+fn merge_category(
+    name: &str,
+    base: Option<&CurrentState>,
+    ours: &CurrentState,
+    theirs: &CurrentState,
+    keep: usize,
+) -> MergedCategory {
+    let sections = |state: &'_ CurrentState| -> Vec<CategorySection> {
         state.sections.iter().filter(|section| section.category == name).cloned().collect()
     };
     let (our_sections, their_sections) = (sections(ours), sections(theirs));
     let both = || our_sections.iter().chain(&their_sections);
     let cleared = both().map(|section| section.cleared.clone()).max().unwrap_or_default();
     let mut gone: BTreeMap<String, String> = BTreeMap::new();
-    for tombstone in both().flat_map(Section::gone) {
+    for tombstone in both().flat_map(CategorySection::gone) {
         let at = gone.entry(tombstone.id.clone()).or_default();
         *at = std::mem::take(at).max(tombstone.at.clone());
     }
@@ -313,8 +320,8 @@ fn merge_category(name: &str, base: Option<&State>, ours: &State, theirs: &State
         .flat_map(|section| section.items().cloned().collect::<Vec<_>>())
         .map(|item| (item.id.clone(), item))
         .collect();
-    let index = |sections: &[Section]| -> BTreeMap<String, (usize, Item)> {
-        let items = sections.iter().flat_map(Section::items).cloned().enumerate();
+    let index = |sections: &[CategorySection]| -> BTreeMap<String, (usize, Item)> {
+        let items = sections.iter().flat_map(CategorySection::items).cloned().enumerate();
         items.map(|(place, item)| (item.id.clone(), (place, item))).collect()
     };
     let (our_items, their_items) = (index(&our_sections), index(&their_sections));
@@ -338,8 +345,9 @@ fn merge_category(name: &str, base: Option<&State>, ours: &State, theirs: &State
     items.sort_by(|(a_place, a), (b_place, b)| (&a.at, &a.run, a_place, &a.id).cmp(&(&b.at, &b.run, b_place, &b.id)));
     let beyond = items.len().saturating_sub(keep);
     let dropped = items.drain(..beyond).map(|(_, item)| item).collect();
-    let our_texts: BTreeSet<Vec<u8>> = our_sections.iter().flat_map(Section::texts).collect();
-    let texts = their_sections.iter().flat_map(Section::texts).filter(|text| !our_texts.contains(text)).collect();
+    let our_texts: BTreeSet<Vec<u8>> = our_sections.iter().flat_map(CategorySection::texts).collect();
+    let texts =
+        their_sections.iter().flat_map(CategorySection::texts).filter(|text| !our_texts.contains(text)).collect();
     MergedCategory {
         cleared,
         items: items.into_iter().map(|(_, item)| item).collect(),

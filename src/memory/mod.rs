@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, FixedOffset, NaiveDate};
 
-pub use change::{Change, Verb};
+pub use change::{ChangeVerb, StateChange};
 
 use crate::base::fs::{self, Depth, DirectoryLock};
 use crate::base::{clock, text};
@@ -24,7 +24,7 @@ use crate::config::category::Categories;
 use crate::error::{Error, Result};
 use archive::Month;
 use note::{Note, Piece};
-use state::{Stamp, State};
+use state::{CurrentState, Stamp};
 
 /// The first line of every memory file; the Python tool writes the same.
 pub fn header(layer: &str, date: NaiveDate) -> String {
@@ -111,17 +111,17 @@ impl Memory {
         Ok(path)
     }
 
-    pub fn state(&self) -> Result<State> {
-        Ok(State::parse(&fs::read_if_exists(&self.state_path())?.unwrap_or_default()))
+    pub fn state(&self) -> Result<CurrentState> {
+        Ok(CurrentState::parse(&fs::read_if_exists(&self.state_path())?.unwrap_or_default()))
     }
 
     /// Takes in what is said now: it counts, whatever clocks say.
-    pub fn say(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) -> Result<Vec<Change>> {
+    pub fn say(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) -> Result<Vec<StateChange>> {
         self.change(author, categories, edits, true)
     }
 
     /// Takes in what a session said when it ended, which may be older than what is there.
-    pub fn update(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) -> Result<Vec<Change>> {
+    pub fn update(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) -> Result<Vec<StateChange>> {
         self.change(author, categories, edits, false)
     }
 
@@ -133,11 +133,12 @@ impl Memory {
         categories: &Categories,
         edits: &Edits,
         is_said_now: bool,
-    ) -> Result<Vec<Change>> {
+    ) -> Result<Vec<StateChange>> {
         let path = self.state_path();
         let _alone = self.make_way(&path)?;
         let old = fs::read_if_exists(&path)?;
-        let mut state = State::parse(old.as_deref().unwrap_or(header("layer2", author.at.date_naive()).as_bytes()));
+        let mut state =
+            CurrentState::parse(old.as_deref().unwrap_or(header("layer2", author.at.date_naive()).as_bytes()));
         // Time never goes back: what is there from the future is not newer than what is said now.
         let is_ahead = !author.is_late && state.newest() > stamp(&clock::now()).as_str();
         let by = by(author, if is_said_now || is_ahead { state.newest() } else { "" });
@@ -156,12 +157,12 @@ impl Memory {
 
     fn apply(
         &self,
-        state: &mut State,
+        state: &mut CurrentState,
         author: &Author<'_>,
         by: &Stamp,
         categories: &Categories,
         edits: &Edits,
-    ) -> Result<Vec<Change>> {
+    ) -> Result<Vec<StateChange>> {
         let mut changes = Vec::new();
         if let Some(text) = &edits.text {
             let today = author.at.date_naive();
@@ -185,7 +186,7 @@ impl Memory {
         for (category, text) in &edits.add {
             changes.extend(state.add(&categories.get(category), text, by));
         }
-        for (ids, verb) in [(&edits.done, Verb::Done), (&edits.delete, Verb::Deleted)] {
+        for (ids, verb) in [(&edits.done, ChangeVerb::Done), (&edits.delete, ChangeVerb::Deleted)] {
             for id in ids {
                 changes.extend(state.remove(id, verb, by));
             }
@@ -205,7 +206,7 @@ impl Memory {
     }
 
     /// Tells changes in the notes of the day, beside what the same run and step told before.
-    fn tell(&self, author: &Author<'_>, changes: &[Change], was: &str) -> Result<()> {
+    fn tell(&self, author: &Author<'_>, changes: &[StateChange], was: &str) -> Result<()> {
         if changes.is_empty() {
             return Ok(());
         }
@@ -231,7 +232,7 @@ impl Memory {
         }
         let before = told.into_iter().find(|note| note.run == author.run && note.step == author.step);
         let mut all = before.as_ref().map(|note| change::parse(&note.content)).unwrap_or_default();
-        let mut known: HashSet<Change> = all.iter().cloned().collect();
+        let mut known: HashSet<StateChange> = all.iter().cloned().collect();
         all.extend(changes.iter().filter(|change| known.insert((*change).clone())).cloned());
         let note = Note {
             run: author.run.to_owned(),
@@ -281,12 +282,12 @@ fn by(author: &Author<'_>, not_before: &str) -> Stamp {
 }
 
 /// What a note tells about the current state; nothing for any other note.
-pub fn changes(note: &Note) -> Vec<Change> {
+pub fn changes(note: &Note) -> Vec<StateChange> {
     if note.changes.is_empty() { Vec::new() } else { change::parse(&note.content) }
 }
 
 /// The one item that an id or its beginning means.
-pub fn find<'s>(state: &'s State, id: &str) -> Result<(&'s str, &'s state::Item)> {
+pub fn find<'s>(state: &'s CurrentState, id: &str) -> Result<(&'s str, &'s state::Item)> {
     let (shown, id) = (capture::shown(id), id.to_lowercase());
     let mut matching: Vec<_> = state.items().filter(|(_, item)| !id.is_empty() && item.id.starts_with(&id)).collect();
     // Sections that a merge doubled have the same item twice.

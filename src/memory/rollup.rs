@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
-use super::archive::Entry;
-use super::change::{self, Change, Verb};
+use super::archive::ArchiveEntry;
+use super::change::{self, ChangeVerb, StateChange};
 use super::state::indent;
 use crate::base::text;
 
@@ -19,8 +19,8 @@ const ENDINGS: [&str; 48] = [
     "yml",
 ];
 
-pub fn write(month: &str, tag: &str, entries: &[Entry<'_>]) -> String {
-    let found = Found::in_entries(entries);
+pub fn write(month: &str, tag: &str, entries: &[ArchiveEntry<'_>]) -> String {
+    let found = MonthSummary::in_entries(entries);
     let texts = entries.iter().filter(|entry| entry.is_text).count();
     let mut page = format!("# {month}, {}\n\n", text::one_line(tag, 200));
     let _ = write!(page, "{}", text::count(entries.len() - texts, "note"));
@@ -52,7 +52,7 @@ pub fn write(month: &str, tag: &str, entries: &[Entry<'_>]) -> String {
 }
 
 #[derive(Default)]
-struct Found {
+struct MonthSummary {
     decisions: Vec<String>,
     work: Vec<String>,
     more_work: usize,
@@ -61,9 +61,9 @@ struct Found {
     touched: HashMap<String, usize>,
 }
 
-impl Found {
-    fn in_entries(entries: &[Entry<'_>]) -> Found {
-        let mut found = Found::default();
+impl MonthSummary {
+    fn in_entries(entries: &[ArchiveEntry<'_>]) -> MonthSummary {
+        let mut found = MonthSummary::default();
         // By id, in the order they were opened.
         let mut loops: Vec<(String, String, String)> = Vec::new();
         let mut decided = BTreeSet::new();
@@ -84,16 +84,19 @@ impl Found {
                 continue;
             }
             for change in change::parse(content.as_bytes()) {
-                let Change { verb, category, id, text } = change;
+                let StateChange { verb, category, id, text } = change;
                 match (verb, category.as_str()) {
-                    (Verb::Added, "decision") if decided.insert(id.clone()) => {
+                    (ChangeVerb::Added, "decision") if decided.insert(id.clone()) => {
                         found.decisions.push(format!("{day}: {text}"))
                     }
-                    (Verb::Added, "recent_change" | "session_summary") => found.did(day, &text),
-                    (Verb::Added, "open_loop") if !loops.iter().any(|(known, ..)| *known == id) => {
+                    (ChangeVerb::Added, "recent_change" | "session_summary") => found.did(day, &text),
+                    (ChangeVerb::Added, "open_loop") if !loops.iter().any(|(known, ..)| *known == id) => {
                         loops.push((id, day.to_owned(), text));
                     }
-                    (Verb::Done | Verb::Deleted | Verb::Cleared | Verb::Dropped, "open_loop") => {
+                    (
+                        ChangeVerb::Done | ChangeVerb::Deleted | ChangeVerb::Cleared | ChangeVerb::Dropped,
+                        "open_loop",
+                    ) => {
                         let opened = loops.iter().position(|(known, ..)| *known == id).map(|at| loops.remove(at).1);
                         let from = opened.unwrap_or_else(|| "earlier".to_owned());
                         found.closed.push(format!("{from} to {day} ({}): {text}", verb.name()));

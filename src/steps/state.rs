@@ -6,7 +6,7 @@ use super::{Context, Failure, Intent, Kind, Outcome, Promise};
 use crate::base::text;
 use crate::error::{Error, Result};
 use crate::handoff::Handoff;
-use crate::memory::{Author, Edits, Memory, Verb};
+use crate::memory::{Author, ChangeVerb, Edits, Memory};
 
 pub const KIND: Kind = Kind {
     name: "state",
@@ -102,7 +102,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
         is_late: context.overtaken_by.is_some(),
     };
     let changes = memory.update(&author, context.categories, &edits(intent)?)?;
-    let new = changes.iter().filter(|change| change.verb == Verb::Added).count();
+    let new = changes.iter().filter(|change| change.verb == ChangeVerb::Added).count();
     let path = context.show(&memory.state_path());
     Ok(Outcome::new(if new == 0 { path } else { format!("{path}: {}", text::count(new, "new item")) }))
 }

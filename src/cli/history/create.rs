@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::super::Context;
-use super::{Place, answer, brake, machine};
+use super::{HistoryPlace, answer, brake, machine};
 use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
@@ -66,7 +66,7 @@ pub struct Create {
 }
 
 impl Create {
-    pub fn execute(self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+    pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         if let Some(stop) = brake(&place.root).pressed() {
             return Err(stop.error());
         }
@@ -204,7 +204,7 @@ impl Create {
 }
 
 /// What Session Glue advises before it writes.
-fn advice(place: &Place, handoff: &Handoff) -> Vec<String> {
+fn advice(place: &HistoryPlace, handoff: &Handoff) -> Vec<String> {
     let mut advice = Vec::new();
     let supersedes = handoff.text("supersedes");
     if !supersedes.is_empty() {
@@ -233,7 +233,7 @@ fn advice(place: &Place, handoff: &Handoff) -> Vec<String> {
 }
 
 /// Out of `git status`, and said so once.
-pub fn register(place: &Place) -> Vec<String> {
+pub fn register(place: &HistoryPlace) -> Vec<String> {
     if git::top_level(&place.root).is_none() {
         return Vec::new();
     }
@@ -245,7 +245,7 @@ pub fn register(place: &Place) -> Vec<String> {
 }
 
 /// What may not be meant for others. Told, not blocked: it stays on this machine.
-pub fn leaks(place: &Place, raw: &str) -> Vec<String> {
+pub fn leaks(place: &HistoryPlace, raw: &str) -> Vec<String> {
     let mut kinds: Vec<&str> = secrets::find(raw).into_iter().map(|finding| secrets::label(finding.kind)).collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -262,7 +262,7 @@ pub fn leaks(place: &Place, raw: &str) -> Vec<String> {
     warnings
 }
 
-fn is_ignored(place: &Place) -> bool {
+fn is_ignored(place: &HistoryPlace) -> bool {
     git::top_level(&place.root).is_none()
         || Git::at(&place.root)
             .ask(&["check-ignore".as_ref(), "--quiet".as_ref(), place.history.latest_path().as_os_str()])

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::base::{clock, fs};
 use crate::error::{Error, Result};
-use crate::history::{Entry, History};
+use crate::history::{History, SessionEntry};
 
 #[derive(Args, Default)]
 pub struct Filters {
@@ -49,7 +49,7 @@ impl Filters {
     }
 
     /// What all the filters let pass, newest first.
-    pub fn of(&self, history: &History, cwd: &Path, id: Option<&str>) -> Result<Vec<Entry>> {
+    pub fn of(&self, history: &History, cwd: &Path, id: Option<&str>) -> Result<Vec<SessionEntry>> {
         let wanted = self.wanted(cwd)?;
         let mut entries = history.entries()?;
         entries.retain(|entry| id.is_none_or(|id| entry.get("session_id").starts_with(id)) && wanted.has(entry));
@@ -104,7 +104,7 @@ struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    fn has(&self, entry: &Entry) -> bool {
+    fn has(&self, entry: &SessionEntry) -> bool {
         let same = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| alike(wanted, found));
         let has_tag = |tag: &str| entry.get("search_tags").split(',').any(|found| alike(tag, found));
         same(self.tool, entry.get("agent"))
@@ -116,13 +116,13 @@ impl Wanted<'_> {
     }
 
     /// By the whole path; or by its last part alone, which is the same on another machine.
-    fn is_of_project(&self, entry: &Entry) -> bool {
+    fn is_of_project(&self, entry: &SessionEntry) -> bool {
         let Some((text, path)) = &self.project else { return true };
         let root = Path::new(entry.get("project_root"));
         root == path || !text.contains('/') && root.file_name().is_some_and(|name| name == *text)
     }
 
-    fn is_in_time(&self, entry: &Entry) -> bool {
+    fn is_in_time(&self, entry: &SessionEntry) -> bool {
         if self.since.is_none() && self.until.is_none() {
             return true;
         }

@@ -9,9 +9,9 @@ use serde_json::{Value as Json, json};
 use super::super::Context;
 use super::super::passphrase::Passphrase;
 use super::create::{leaks, register};
-use super::{Place, answer, brake};
+use super::{HistoryPlace, answer, brake};
 use crate::base::{clock, fs, text};
-use crate::bundle::{Incoming, Input, MAX_BYTES, Record, Seal, TrustList, Trusted};
+use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Trusted};
 use crate::error::{Error, Result};
 use crate::handoff::Handoff;
 use crate::history::{Landing, OnConflict, Origin, registry};
@@ -27,7 +27,7 @@ pub struct Import {
     input: PathBuf,
     /// What to do with a handoff whose id is taken by another content
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
-    on_conflict: Policy,
+    on_conflict: ConflictPolicy,
     /// Take what nobody signed, marked as such
     #[arg(long)]
     allow_unsigned: bool,
@@ -39,7 +39,7 @@ pub struct Import {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Policy {
+enum ConflictPolicy {
     /// Import nothing at all
     #[default]
     Fail,
@@ -50,16 +50,16 @@ enum Policy {
 }
 
 /// One handoff with what is known about it.
-struct Candidate {
-    record: Record,
-    seal: Seal,
+struct ImportCandidate {
+    record: HandoffRecord,
+    seal: BundleSeal,
     format: String,
     voucher: String,
     is_trusted: bool,
 }
 
 impl Import {
-    pub fn execute(self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+    pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         let paused = brake(&place.root).pressed().filter(|_| !self.dry_run);
         if let Some(stop) = paused {
             return Err(stop.error());
@@ -116,9 +116,9 @@ impl Import {
 
     fn policy(&self) -> OnConflict {
         match self.on_conflict {
-            Policy::Fail => OnConflict::Fail,
-            Policy::Skip => OnConflict::Skip,
-            Policy::Replace => OnConflict::Replace,
+            ConflictPolicy::Fail => OnConflict::Fail,
+            ConflictPolicy::Skip => OnConflict::Skip,
+            ConflictPolicy::Replace => OnConflict::Replace,
         }
     }
 
@@ -144,7 +144,7 @@ impl Import {
     }
 
     /// With the handoff as it would be archived.
-    fn candidate(&self, incoming: Incoming, trusted: Option<&Trusted>) -> (Candidate, Handoff) {
+    fn candidate(&self, incoming: Incoming, trusted: Option<&Trusted>) -> (ImportCandidate, Handoff) {
         let file = if self.is_stdin() {
             "standard input".to_owned()
         } else {
@@ -159,19 +159,19 @@ impl Import {
         let mut handoff = incoming.handoff;
         origin.put_on(&mut handoff);
         let voucher = match (&incoming.seal, trusted) {
-            (Seal::Unsigned(why), _) => format!("unsigned: {why}"),
-            (Seal::Signed { .. }, Some(_)) => format!("{}, whom you trust", origin.voucher()),
-            (Seal::Signed { key, .. }, None) => format!("signed with key {}, not trusted", key.fingerprint()),
+            (BundleSeal::Unsigned(why), _) => format!("unsigned: {why}"),
+            (BundleSeal::Signed { .. }, Some(_)) => format!("{}, whom you trust", origin.voucher()),
+            (BundleSeal::Signed { key, .. }, None) => format!("signed with key {}, not trusted", key.fingerprint()),
         };
         let Incoming { record, seal, format, .. } = incoming;
-        (Candidate { record, seal, format, voucher, is_trusted: origin.is_signed() }, handoff)
+        (ImportCandidate { record, seal, format, voucher, is_trusted: origin.is_signed() }, handoff)
     }
 
     /// Nothing was imported. Who only wanted to know what is in it is told, nonetheless.
     fn refuse(
         &self,
         context: &mut Context<'_>,
-        candidates: &[Candidate],
+        candidates: &[ImportCandidate],
         is_encrypted: bool,
         error: Error,
         as_json: bool,
@@ -199,7 +199,7 @@ impl Import {
     fn report(
         &self,
         context: &mut Context<'_>,
-        candidates: &[Candidate],
+        candidates: &[ImportCandidate],
         landings: &[Landing],
         is_encrypted: bool,
         refused: &[String],
@@ -222,7 +222,7 @@ impl Import {
     }
 }
 
-fn warn_of_leaks(context: &Context<'_>, place: &Place, handoffs: &[Handoff]) {
+fn warn_of_leaks(context: &Context<'_>, place: &HistoryPlace, handoffs: &[Handoff]) {
     let mut warnings: Vec<String> = Vec::new();
     for handoff in handoffs.iter().take(LOOKED_THROUGH) {
         warnings.extend(leaks(place, &handoff.render()));
@@ -234,7 +234,7 @@ fn warn_of_leaks(context: &Context<'_>, place: &Place, handoffs: &[Handoff]) {
 }
 
 /// What is in it, for people.
-fn contents(candidates: &[Candidate], is_encrypted: bool, landings: Option<&[Landing]>) -> Vec<String> {
+fn contents(candidates: &[ImportCandidate], is_encrypted: bool, landings: Option<&[Landing]>) -> Vec<String> {
     let sealed = if is_encrypted { "encrypted" } else { "not encrypted" };
     let mut lines = vec![format!("handoffs: {}, {sealed}, whole", candidates.len())];
     for (number, candidate) in candidates.iter().enumerate() {
@@ -249,11 +249,11 @@ fn contents(candidates: &[Candidate], is_encrypted: bool, landings: Option<&[Lan
     lines
 }
 
-fn one_json(candidate: &Candidate, landing: Option<Landing>) -> Json {
+fn one_json(candidate: &ImportCandidate, landing: Option<Landing>) -> Json {
     let record = &candidate.record;
     let (key, name) = match &candidate.seal {
-        Seal::Unsigned(_) => (None, None),
-        Seal::Signed { key, name } => (Some(key.fingerprint()), name.clone()),
+        BundleSeal::Unsigned(_) => (None, None),
+        BundleSeal::Signed { key, name } => (Some(key.fingerprint()), name.clone()),
     };
     json!({
         "id": record.id,

@@ -8,10 +8,10 @@ use serde_json::{Value as Json, json};
 use super::super::Context;
 use super::super::table::{LONGEST_CELL, Table};
 use super::filters::Filters;
-use super::{Place, answer};
+use super::{HistoryPlace, answer};
 use crate::base::text;
 use crate::error::{Error, Result};
-use crate::history::{Entry, History, registry};
+use crate::history::{History, SessionEntry, registry};
 
 /// List the handoffs, newest first
 #[derive(Args)]
@@ -31,12 +31,12 @@ pub struct List {
 
 /// An entry, and whose it is where there are several.
 struct Row {
-    entry: Entry,
+    entry: SessionEntry,
     root: Option<String>,
 }
 
 impl List {
-    pub fn execute(mut self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+    pub fn execute(mut self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         if self.latest && self.filters.limit.is_some() {
             return Err(Error::usage("--latest cannot be combined with --limit"));
         }
@@ -85,7 +85,7 @@ impl List {
     }
 }
 
-fn rows(entries: Vec<Entry>, root: Option<&str>) -> Vec<Row> {
+fn rows(entries: Vec<SessionEntry>, root: Option<&str>) -> Vec<Row> {
     entries.into_iter().map(|entry| Row { entry, root: root.map(str::to_owned) }).collect()
 }
 

@@ -34,11 +34,11 @@ pub struct HistoryCommand {
     #[arg(long, global = true)]
     pub json: bool,
     #[command(subcommand)]
-    verb: Verb,
+    verb: HistoryVerb,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum HistoryVerb {
     Create(Box<create::Create>),
     List(Box<list::List>),
     Render(render::Render),
@@ -80,7 +80,7 @@ enum Verb {
 }
 
 /// Where a command works.
-struct Place {
+struct HistoryPlace {
     root: PathBuf,
     history: History,
     secrets: Secrets,
@@ -90,22 +90,22 @@ impl HistoryCommand {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let place = self.place(context)?;
         match self.verb {
-            Verb::Create(create) => create.execute(context, &place, self.json),
-            Verb::List(list) => list.execute(context, &place, self.json),
-            Verb::Render(render) => render.execute(context, &place, self.json),
-            Verb::Select(select) => select.execute(context, &place, self.json),
-            Verb::Export(export) => export.execute(context, &place, self.json),
-            Verb::Import(import) => import.execute(context, &place, self.json),
-            Verb::Template => template(context, &place, self.json),
-            Verb::Validate { sessions, git } => validate(context, &place, sessions, git, self.json),
-            Verb::Status { git } => status(context, &place, git, self.json),
-            Verb::ResumePrompt => resume_prompt(context, &place, self.json),
-            Verb::Close { session, status } => close(context, &place, session.as_deref(), &status, self.json),
-            Verb::Show { id } => show(context, &place, &id, self.json),
+            HistoryVerb::Create(create) => create.execute(context, &place, self.json),
+            HistoryVerb::List(list) => list.execute(context, &place, self.json),
+            HistoryVerb::Render(render) => render.execute(context, &place, self.json),
+            HistoryVerb::Select(select) => select.execute(context, &place, self.json),
+            HistoryVerb::Export(export) => export.execute(context, &place, self.json),
+            HistoryVerb::Import(import) => import.execute(context, &place, self.json),
+            HistoryVerb::Template => template(context, &place, self.json),
+            HistoryVerb::Validate { sessions, git } => validate(context, &place, sessions, git, self.json),
+            HistoryVerb::Status { git } => status(context, &place, git, self.json),
+            HistoryVerb::ResumePrompt => resume_prompt(context, &place, self.json),
+            HistoryVerb::Close { session, status } => close(context, &place, session.as_deref(), &status, self.json),
+            HistoryVerb::Show { id } => show(context, &place, &id, self.json),
         }
     }
 
-    fn place(&self, context: &Context<'_>) -> Result<Place> {
+    fn place(&self, context: &Context<'_>) -> Result<HistoryPlace> {
         if let Some(root) = &self.repo_root {
             let root = context.cwd.join(root);
             if !root.is_dir() {
@@ -113,11 +113,11 @@ impl HistoryCommand {
                     .hint("name an existing directory with `--repo-root`"));
             }
             let history = History::at(root.join(history::DIRECTORY));
-            return Ok(Place { root, history, secrets: Secrets::Block });
+            return Ok(HistoryPlace { root, history, secrets: Secrets::Block });
         }
         let project = context.project(None, None)?;
         let directory = project::place(&project.root, &project.config.history_dir)?;
-        Ok(Place { root: project.root, history: History::at(directory), secrets: project.config.secrets })
+        Ok(HistoryPlace { root: project.root, history: History::at(directory), secrets: project.config.secrets })
     }
 }
 
@@ -137,7 +137,7 @@ fn answer_text(context: &mut Context<'_>, as_json: bool, verb: &str, key: &str, 
     if as_json { answer(context, true, verb, &[], json!({ key: text })) } else { context.ui.answer_text(text) }
 }
 
-fn show(context: &mut Context<'_>, place: &Place, id: &str, as_json: bool) -> Result<u8> {
+fn show(context: &mut Context<'_>, place: &HistoryPlace, id: &str, as_json: bool) -> Result<u8> {
     let found = place.history.find(id)?;
     tell_origin(context, &found.handoff);
     let document = json!({ "id": found.handoff.text("session_id"), "document": found.text, "origin": origin_json(&found.handoff) });
@@ -168,14 +168,14 @@ fn origin_json(handoff: &Handoff) -> Json {
     })
 }
 
-fn machine(place: &Place, tool: Option<&str>) -> Machine {
+fn machine(place: &HistoryPlace, tool: Option<&str>) -> Machine {
     let head = git::top_level(&place.root).and_then(|_| Git::at(&place.root).head().ok().flatten());
     let agent = tool.map(str::to_owned).or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
     let (commit, branch) = head.map(|head| (head.commit, head.branch)).unwrap_or_default();
     Machine { now: clock::now(), root: place.root.display().to_string(), branch, commit, agent }
 }
 
-fn template(context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+fn template(context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
     let mut handoff = Handoff::default();
     for field in handoff::REQUIRED {
         let value = match field {
@@ -197,7 +197,7 @@ fn template(context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u
     Ok(0)
 }
 
-fn validate(context: &mut Context<'_>, place: &Place, sessions: bool, git: bool, as_json: bool) -> Result<u8> {
+fn validate(context: &mut Context<'_>, place: &HistoryPlace, sessions: bool, git: bool, as_json: bool) -> Result<u8> {
     let problems = place.history.validate(sessions)?;
     let drift = if git {
         let latest = fs::read_if_exists(&place.history.latest_path())?.unwrap_or_default();
@@ -223,12 +223,12 @@ fn validate(context: &mut Context<'_>, place: &Place, sessions: bool, git: bool,
         .hint("the next `agent-handover history create` or `close` rebuilds what is derived from the archives"))
 }
 
-fn absent(place: &Place) -> Error {
+fn absent(place: &HistoryPlace) -> Error {
     Error::failed(format!("no .agent-history/ found at {}", place.root.display()))
         .hint("`agent-handover history create` makes one")
 }
 
-fn status(context: &mut Context<'_>, place: &Place, git: bool, as_json: bool) -> Result<u8> {
+fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool, as_json: bool) -> Result<u8> {
     if !place.history.exists() {
         return Err(absent(place));
     }
@@ -283,14 +283,20 @@ fn status(context: &mut Context<'_>, place: &Place, git: bool, as_json: bool) ->
     Ok(0)
 }
 
-fn resume_prompt(context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+fn resume_prompt(context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
     let bytes = fs::read_if_exists(&place.history.prompt_path())?.ok_or_else(|| absent(place))?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     answer_text(context, as_json, "resume-prompt", "prompt", &text);
     Ok(0)
 }
 
-fn close(context: &mut Context<'_>, place: &Place, session: Option<&str>, status: &str, as_json: bool) -> Result<u8> {
+fn close(
+    context: &mut Context<'_>,
+    place: &HistoryPlace,
+    session: Option<&str>,
+    status: &str,
+    as_json: bool,
+) -> Result<u8> {
     if let Some(stop) = brake(&place.root).pressed() {
         return Err(stop.error());
     }

@@ -22,7 +22,7 @@ use std::collections::HashSet;
 
 use chrono::NaiveDate;
 
-use super::change::{Change, Verb};
+use super::change::{ChangeVerb, StateChange};
 use super::{header, marker};
 use crate::base::{clock, text};
 use crate::config::category::{self, Category, Mode};
@@ -57,26 +57,26 @@ pub struct Stamp {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
-    pub sections: Vec<Section>,
+pub struct CurrentState {
+    pub sections: Vec<CategorySection>,
     /// What stands after the last section; all there is, without one.
     rest: Vec<u8>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
+pub struct CategorySection {
     pub category: String,
     /// When it was last emptied or replaced as a whole; empty if never.
     pub cleared: String,
     /// What stands between the section before and this one.
     before: Vec<u8>,
     open: Vec<u8>,
-    parts: Vec<Part>,
+    parts: Vec<SectionPart>,
     close: Vec<u8>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum SectionPart {
     /// With the bytes it was read from, so that what nobody changes is not changed.
     Item(Item, Vec<u8>),
     Tombstone(Tombstone, Vec<u8>),
@@ -95,10 +95,10 @@ pub fn tidy(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n").trim().to_owned()
 }
 
-impl State {
-    pub fn parse(file: &[u8]) -> State {
+impl CurrentState {
+    pub fn parse(file: &[u8]) -> CurrentState {
         let lines: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();
-        let mut state = State::default();
+        let mut state = CurrentState::default();
         let mut at = 0;
         while at < lines.len() {
             let opening = marker::read(lines[at], "section").and_then(|attributes| {
@@ -127,7 +127,7 @@ impl State {
         let mut seen = HashSet::new();
         for section in &mut self.sections {
             for part in &mut section.parts {
-                if let Part::Item(item, _) = part
+                if let SectionPart::Item(item, _) = part
                     && !item.at.is_empty()
                     && !seen.insert(item.id.clone())
                 {
@@ -177,7 +177,7 @@ impl State {
     }
 
     /// Replaces the free text, and nothing else. What it was is told, unless it is the same.
-    pub fn set_text(&mut self, date: NaiveDate, new: &[u8]) -> Option<Change> {
+    pub fn set_text(&mut self, date: NaiveDate, new: &[u8]) -> Option<StateChange> {
         let old = self.text();
         let mut text = header("layer2", date).into_bytes();
         text.extend_from_slice(&marker::escape(new, &MARKERS));
@@ -200,7 +200,7 @@ impl State {
 
     /// New items for a category, taking the place of what is there or joining it. If it was emptied or replaced since
     /// they were said, they made way before they came.
-    pub fn put(&mut self, category: &Category, texts: &[String], by: &Stamp) -> Vec<Change> {
+    pub fn put(&mut self, category: &Category, texts: &[String], by: &Stamp) -> Vec<StateChange> {
         let mut seen = HashSet::new();
         let mut texts: Vec<String> = texts.iter().map(|text| tidy(text)).filter(|text| !text.is_empty()).collect();
         texts.retain(|text| seen.insert(text.clone()));
@@ -209,7 +209,7 @@ impl State {
             let known: HashSet<&str> =
                 self.items().filter(|(of, _)| *of == name).map(|(_, item)| &*item.text).collect();
             texts.retain(|text| !known.contains(text.as_str()));
-            return self.pass(name, &texts, Verb::Cleared);
+            return self.pass(name, &texts, ChangeVerb::Cleared);
         }
         if texts.is_empty() {
             return Vec::new();
@@ -221,7 +221,7 @@ impl State {
             let section = self.section(name);
             section.cleared = by.at.clone();
             section.touch();
-            changes.extend(section.remove(Verb::Cleared, |item| item.at <= by.at && !texts.contains(&item.text)));
+            changes.extend(section.remove(ChangeVerb::Cleared, |item| item.at <= by.at && !texts.contains(&item.text)));
         }
         for text in &texts {
             changes.extend(self.say(name, text, by));
@@ -230,36 +230,36 @@ impl State {
             let place = |item: &Item| texts.iter().position(|text| *text == item.text).unwrap_or(usize::MAX);
             self.section(name).order_by(place);
         }
-        changes.extend(self.pass(name, &beyond, Verb::Dropped));
+        changes.extend(self.pass(name, &beyond, ChangeVerb::Dropped));
         changes.extend(self.section(name).cap(category.keep));
         changes
     }
 
     /// What came and went at once is only told.
-    fn pass(&self, category: &str, texts: &[String], verb: Verb) -> Vec<Change> {
+    fn pass(&self, category: &str, texts: &[String], verb: ChangeVerb) -> Vec<StateChange> {
         let told = texts.iter().flat_map(|text| {
             let id = self.free_id(category, text);
-            let change = |verb| Change { verb, category: category.to_owned(), id: id.clone(), text: text.clone() };
-            [change(Verb::Added), change(verb)]
+            let change = |verb| StateChange { verb, category: category.to_owned(), id: id.clone(), text: text.clone() };
+            [change(ChangeVerb::Added), change(verb)]
         });
         told.collect()
     }
 
     /// One item more, whatever the mode of its category.
-    pub fn add(&mut self, category: &Category, text: &str, by: &Stamp) -> Vec<Change> {
+    pub fn add(&mut self, category: &Category, text: &str, by: &Stamp) -> Vec<StateChange> {
         self.put(&Category { mode: Mode::Append, ..category.clone() }, &[text.to_owned()], by)
     }
 
     /// Empties a category.
-    pub fn clear(&mut self, category: &str, by: &Stamp) -> Vec<Change> {
+    pub fn clear(&mut self, category: &str, by: &Stamp) -> Vec<StateChange> {
         let section = self.section(category);
         section.cleared = by.at.clone();
         section.touch();
-        section.remove(Verb::Cleared, |_| true)
+        section.remove(ChangeVerb::Cleared, |_| true)
     }
 
     /// Takes one item out, for good.
-    pub fn remove(&mut self, id: &str, verb: Verb, by: &Stamp) -> Vec<Change> {
+    pub fn remove(&mut self, id: &str, verb: ChangeVerb, by: &Stamp) -> Vec<StateChange> {
         let mut changes = Vec::new();
         for section in &mut self.sections {
             let found = section.remove(verb, |item| item.id == id);
@@ -273,13 +273,13 @@ impl State {
 
     /// Puts in order what people and tools left: one section for each category, and a marker with an id of its own for
     /// each item that was written by hand.
-    pub fn adopt(&mut self, by: &Stamp) -> Vec<Change> {
+    pub fn adopt(&mut self, by: &Stamp) -> Vec<StateChange> {
         let mut changes = self.fold();
         let marked = self.items().filter(|(_, item)| !item.at.is_empty());
         let mut taken: HashSet<String> = marked.map(|(_, item)| item.id.clone()).collect();
         for section in &mut self.sections {
             for part in &mut section.parts {
-                if let Part::Item(item, raw) = part
+                if let SectionPart::Item(item, raw) = part
                     && item.at.is_empty()
                 {
                     let others = (1..).map(|salt| id_of(&section.category, &item.text, salt));
@@ -289,7 +289,7 @@ impl State {
                     item.run.clone_from(&by.run);
                     item.commit.clone_from(&by.commit);
                     *raw = write_item(item);
-                    changes.push(Change::of(Verb::Added, &section.category, item));
+                    changes.push(StateChange::of(ChangeVerb::Added, &section.category, item));
                 }
             }
         }
@@ -297,11 +297,11 @@ impl State {
     }
 
     /// Several sections of one category, as a merge by line leaves them, become the first of them.
-    fn fold(&mut self) -> Vec<Change> {
+    fn fold(&mut self) -> Vec<StateChange> {
         let mut changes = Vec::new();
         let mut at = 0;
         while at < self.sections.len() {
-            let is_same = |section: &Section| section.category == self.sections[at].category;
+            let is_same = |section: &CategorySection| section.category == self.sections[at].category;
             match self.sections.iter().position(is_same) {
                 Some(first) if first < at => {
                     let copy = self.sections.remove(at);
@@ -326,11 +326,11 @@ impl State {
     ) {
         let section = self.section(category);
         section.cleared = cleared.to_owned();
-        section.parts.retain(|part| matches!(part, Part::Text(_)));
-        section.parts.extend(texts.iter().cloned().map(Part::Text));
+        section.parts.retain(|part| matches!(part, SectionPart::Text(_)));
+        section.parts.extend(texts.iter().cloned().map(SectionPart::Text));
         section.parts.extend(items.into_iter().map(|item| {
             let raw = write_item(&item);
-            Part::Item(item, raw)
+            SectionPart::Item(item, raw)
         }));
         section.touch();
         for gone in gone {
@@ -338,7 +338,7 @@ impl State {
         }
     }
 
-    fn say(&mut self, category: &str, text: &str, by: &Stamp) -> Option<Change> {
+    fn say(&mut self, category: &str, text: &str, by: &Stamp) -> Option<StateChange> {
         let known = self.items().find(|(of, item)| *of == category && item.text == text).map(|(_, item)| item.clone());
         let item = match &known {
             // A session that is late says nothing new about when it was last said, and nothing said twice is new.
@@ -350,12 +350,12 @@ impl State {
             },
             None => item(self.free_id(category, text), text, by),
         };
-        let change = Change::of(Verb::Added, category, &item);
+        let change = StateChange::of(ChangeVerb::Added, category, &item);
         let section = self.section(category);
         section.parts.retain(|part| match part {
-            Part::Item(old, _) => old.id != item.id,
-            Part::Tombstone(gone, _) => gone.id != item.id,
-            Part::Text(_) => true,
+            SectionPart::Item(old, _) => old.id != item.id,
+            SectionPart::Tombstone(gone, _) => gone.id != item.id,
+            SectionPart::Text(_) => true,
         });
         section.insert(item);
         known.is_none().then_some(change)
@@ -369,7 +369,7 @@ impl State {
     }
 
     /// The section of a category, made in its place if there is none.
-    fn section(&mut self, category: &str) -> &mut Section {
+    fn section(&mut self, category: &str) -> &mut CategorySection {
         let at = match self.sections.iter().position(|section| section.category == category) {
             Some(at) => at,
             None => self.insert_section(category),
@@ -378,9 +378,9 @@ impl State {
     }
 
     fn insert_section(&mut self, category: &str) -> usize {
-        let is_before = |section: &Section| rank(&section.category) < rank(category);
+        let is_before = |section: &CategorySection| rank(&section.category) < rank(category);
         let at = self.sections.iter().rposition(is_before).map_or(0, |at| at + 1);
-        let mut section = Section::new(category);
+        let mut section = CategorySection::new(category);
         // A blank line stands between it and what is around it.
         if self.sections.is_empty() {
             let mut before = std::mem::take(&mut self.rest);
@@ -401,14 +401,14 @@ impl State {
     }
 }
 
-impl Section {
-    fn new(category: &str) -> Section {
-        let mut section = Section {
+impl CategorySection {
+    fn new(category: &str) -> CategorySection {
+        let mut section = CategorySection {
             category: category.to_owned(),
             cleared: String::new(),
             before: Vec::new(),
             open: Vec::new(),
-            parts: vec![Part::Text(format!("## {}\n\n", title(category)).into_bytes())],
+            parts: vec![SectionPart::Text(format!("## {}\n\n", title(category)).into_bytes())],
             close: Vec::new(),
         };
         section.touch();
@@ -417,14 +417,14 @@ impl Section {
 
     pub fn items(&self) -> impl Iterator<Item = &Item> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Item(item, _) => Some(item),
+            SectionPart::Item(item, _) => Some(item),
             _ => None,
         })
     }
 
     pub fn gone(&self) -> impl Iterator<Item = &Tombstone> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Tombstone(gone, _) => Some(gone),
+            SectionPart::Tombstone(gone, _) => Some(gone),
             _ => None,
         })
     }
@@ -433,7 +433,7 @@ impl Section {
     pub(super) fn texts(&self) -> Vec<Vec<u8>> {
         let heading = format!("## {}\n\n", title(&self.category)).into_bytes();
         let texts = self.parts.iter().filter_map(|part| match part {
-            Part::Text(text) => Some(text.strip_prefix(heading.as_slice()).unwrap_or(text)),
+            SectionPart::Text(text) => Some(text.strip_prefix(heading.as_slice()).unwrap_or(text)),
             _ => None,
         });
         texts.filter(|text| !text.trim_ascii().is_empty()).map(<[u8]>::to_vec).collect()
@@ -456,7 +456,7 @@ impl Section {
         file.extend(&self.open);
         for part in &self.parts {
             match part {
-                Part::Item(_, raw) | Part::Tombstone(_, raw) | Part::Text(raw) => {
+                SectionPart::Item(_, raw) | SectionPart::Tombstone(_, raw) | SectionPart::Text(raw) => {
                     // The last line of a file may lack its end, and would swallow what follows it now.
                     if !file.ends_with(b"\n") {
                         file.push(b'\n');
@@ -473,22 +473,22 @@ impl Section {
 
     /// In the order of time, after what is as old.
     fn insert(&mut self, item: Item) {
-        let is_older = |part: &Part| matches!(part, Part::Item(old, _) if old.at <= item.at);
-        let is_item = |part: &Part| matches!(part, Part::Item(..));
-        let is_gone = |part: &Part| matches!(part, Part::Tombstone(..));
+        let is_older = |part: &SectionPart| matches!(part, SectionPart::Item(old, _) if old.at <= item.at);
+        let is_item = |part: &SectionPart| matches!(part, SectionPart::Item(..));
+        let is_gone = |part: &SectionPart| matches!(part, SectionPart::Tombstone(..));
         let at = self.parts.iter().rposition(is_older).map(|at| at + 1);
         let at = at.or_else(|| self.parts.iter().position(is_item));
         let at = at.or_else(|| self.parts.iter().position(is_gone)).unwrap_or(self.parts.len());
         let raw = write_item(&item);
-        self.parts.insert(at, Part::Item(item, raw));
+        self.parts.insert(at, SectionPart::Item(item, raw));
         self.touch();
     }
 
-    fn remove(&mut self, verb: Verb, is_meant: impl Fn(&Item) -> bool) -> Vec<Change> {
+    fn remove(&mut self, verb: ChangeVerb, is_meant: impl Fn(&Item) -> bool) -> Vec<StateChange> {
         let mut changes = Vec::new();
         self.parts.retain(|part| match part {
-            Part::Item(item, _) if is_meant(item) => {
-                changes.push(Change::of(verb, &self.category, item));
+            SectionPart::Item(item, _) if is_meant(item) => {
+                changes.push(StateChange::of(verb, &self.category, item));
                 false
             }
             _ => true,
@@ -498,10 +498,10 @@ impl Section {
 
     fn remember(&mut self, gone: Tombstone) {
         let raw = format!("{}\n", marker::line("gone", &[("id", &gone.id), ("at", &gone.at)])).into_bytes();
-        self.parts.push(Part::Tombstone(gone, raw));
+        self.parts.push(SectionPart::Tombstone(gone, raw));
         let mut beyond = self.gone().count().saturating_sub(REMEMBERED);
         self.parts.retain(|part| {
-            let goes = matches!(part, Part::Tombstone(..)) && beyond > 0;
+            let goes = matches!(part, SectionPart::Tombstone(..)) && beyond > 0;
             beyond -= usize::from(goes);
             !goes
         });
@@ -509,29 +509,29 @@ impl Section {
     }
 
     /// Takes in another section of the same category. What the later of both made way for is not brought back.
-    fn take_in(&mut self, copy: Section) -> Vec<Change> {
+    fn take_in(&mut self, copy: CategorySection) -> Vec<StateChange> {
         let texts = self.texts();
-        self.parts.extend(copy.texts().into_iter().filter(|text| !texts.contains(text)).map(Part::Text));
+        self.parts.extend(copy.texts().into_iter().filter(|text| !texts.contains(text)).map(SectionPart::Text));
         let known: HashSet<(String, Vec<u8>)> =
             self.items().map(|item| (item.text.clone(), item.bytes.clone())).collect();
         self.parts.extend(copy.parts.into_iter().filter(|part| match part {
-            Part::Item(item, _) => !known.contains(&(item.text.clone(), item.bytes.clone())),
-            Part::Tombstone(..) => true,
-            Part::Text(_) => false,
+            SectionPart::Item(item, _) => !known.contains(&(item.text.clone(), item.bytes.clone())),
+            SectionPart::Tombstone(..) => true,
+            SectionPart::Text(_) => false,
         }));
         self.cleared = std::mem::take(&mut self.cleared).max(copy.cleared);
         self.touch();
         self.order_by(|item| (item.at.is_empty(), item.at.clone()));
         let cleared = self.cleared.clone();
-        self.remove(Verb::Cleared, |item| !item.at.is_empty() && item.at < cleared)
+        self.remove(ChangeVerb::Cleared, |item| !item.at.is_empty() && item.at < cleared)
     }
 
     /// Puts the items in this order, in the places that items have.
     fn order_by<K: Ord>(&mut self, key: impl Fn(&Item) -> K) {
-        let mut items: Vec<(K, Part)> = Vec::new();
+        let mut items: Vec<(K, SectionPart)> = Vec::new();
         let mut places = Vec::new();
         for (at, part) in self.parts.iter().enumerate() {
-            if let Part::Item(item, _) = part {
+            if let SectionPart::Item(item, _) = part {
                 places.push(at);
                 items.push((key(item), part.clone()));
             }
@@ -543,18 +543,18 @@ impl Section {
     }
 
     /// Drops the first beyond so many.
-    fn cap(&mut self, keep: usize) -> Vec<Change> {
+    fn cap(&mut self, keep: usize) -> Vec<StateChange> {
         let beyond = self.items().count().saturating_sub(keep);
         let passed = std::cell::Cell::new(0);
-        self.remove(Verb::Dropped, |_| passed.replace(passed.get() + 1) < beyond)
+        self.remove(ChangeVerb::Dropped, |_| passed.replace(passed.get() + 1) < beyond)
     }
 }
 
 /// The free text that another takes the place of, unless it says nothing.
-pub(super) fn replaced(old: &[u8]) -> Option<Change> {
+pub(super) fn replaced(old: &[u8]) -> Option<StateChange> {
     let text = readable(old);
     let id = id_of("text", &text, 0);
-    (!text.is_empty()).then(|| Change { verb: Verb::Replaced, category: "text".to_owned(), id, text })
+    (!text.is_empty()).then(|| StateChange { verb: ChangeVerb::Replaced, category: "text".to_owned(), id, text })
 }
 
 /// What a text says, for comparing and telling.
@@ -661,8 +661,8 @@ fn time(says: &marker::Attributes<'_>, key: &str) -> String {
     if time.len() == 20 && time.ends_with('Z') && clock::parse_stamp(&time).is_some() { time } else { String::new() }
 }
 
-fn read_section(lines: &[&[u8]], start: usize, category: String, cleared: String) -> (Section, usize) {
-    let mut section = Section {
+fn read_section(lines: &[&[u8]], start: usize, category: String, cleared: String) -> (CategorySection, usize) {
+    let mut section = CategorySection {
         category,
         cleared,
         before: Vec::new(),
@@ -686,13 +686,13 @@ fn read_section(lines: &[&[u8]], start: usize, category: String, cleared: String
             marker::read(line, "gone").and_then(|says| Some(Tombstone { id: id(&says)?, at: time(&says, "at") }));
         // Where the end was lost, what people wrote below must not become a part of it.
         let is_ours = line.trim_ascii().is_empty() || line.starts_with(b" ") || line.trim_ascii_end() == heading;
-        let follows = matches!(section.parts.last(), Some(Part::Item(..) | Part::Tombstone(..)));
+        let follows = matches!(section.parts.last(), Some(SectionPart::Item(..) | SectionPart::Tombstone(..)));
         let is_item = is_bullet && (marked.is_some() || follows);
         if close.is_none() && gone.is_none() && !is_item && !is_ours {
             return (section, at);
         }
         if let Some(gone) = gone {
-            section.parts.push(Part::Tombstone(gone, line.to_vec()));
+            section.parts.push(SectionPart::Tombstone(gone, line.to_vec()));
             at += 1;
         } else if is_bullet {
             let (text, next) = read_bullet(&lines[..end], bullet, 2);
@@ -710,12 +710,12 @@ fn read_section(lines: &[&[u8]], start: usize, category: String, cleared: String
                 },
                 None => item,
             };
-            section.parts.push(Part::Item(item, lines[at..next].concat()));
+            section.parts.push(SectionPart::Item(item, lines[at..next].concat()));
             at = next;
         } else {
             match section.parts.last_mut() {
-                Some(Part::Text(text)) => text.extend(line),
-                _ => section.parts.push(Part::Text(line.to_vec())),
+                Some(SectionPart::Text(text)) => text.extend(line),
+                _ => section.parts.push(SectionPart::Text(line.to_vec())),
             }
             at += 1;
         }
