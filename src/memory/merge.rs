@@ -280,7 +280,7 @@ fn merge_state(
             state.set_text(theirs.date().or(ours.date()).unwrap_or_default(), &their_text);
             our_text
         };
-        gave_way.extend(state::replaced(&loser).filter(|_| Some(&loser) != base_text.as_ref()));
+        gave_way.extend(state::replaced_text(&loser).filter(|_| Some(&loser) != base_text.as_ref()));
     }
     Merged { state, gave_way }
 }
@@ -310,7 +310,7 @@ fn merge_category(
     let both = || our_sections.iter().chain(&their_sections);
     let cleared = both().map(|section| section.cleared.clone()).max().unwrap_or_default();
     let mut gone: BTreeMap<String, String> = BTreeMap::new();
-    for tombstone in both().flat_map(CategorySection::gone) {
+    for tombstone in both().flat_map(CategorySection::tombstones) {
         let at = gone.entry(tombstone.id.clone()).or_default();
         *at = std::mem::take(at).max(tombstone.at.clone());
     }

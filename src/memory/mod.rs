@@ -167,7 +167,7 @@ impl Memory {
         if let Some(text) = &edits.text {
             let today = author.at.date_naive();
             let (was, replaced) = if author.is_late {
-                (Some(today), state::replaced(text.as_bytes()))
+                (Some(today), state::replaced_text(text.as_bytes()))
             } else {
                 (state.date(), state.set_text(today, text.as_bytes()))
             };
@@ -181,7 +181,7 @@ impl Memory {
             changes.extend(state.clear(category, by));
         }
         for (category, texts) in &edits.put {
-            changes.extend(state.put(&categories.get(category), texts, by));
+            changes.extend(state.record(&categories.get(category), texts, by));
         }
         for (category, text) in &edits.add {
             changes.extend(state.add(&categories.get(category), text, by));
