@@ -14,7 +14,7 @@ use crate::config::category::{self, Categories};
 use crate::engine::{self, Plan, Policy};
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
-use crate::memory::listing::{self, Listed};
+use crate::memory::listing::{self, ListedNote};
 use crate::memory::state::{self, CurrentState, Item};
 use crate::memory::{self, Author, ChangeVerb, Edits, Memory, StateChange, capture};
 use crate::project::{self, Project};
@@ -161,7 +161,7 @@ impl Since {
             Since::Ago(ago) => {
                 let ago = chrono::Duration::from_std(ago).unwrap_or(chrono::Duration::MAX);
                 let then = clock::now().checked_sub_signed(ago);
-                then.map_or_else(String::new, |then| memory::stamp(&then))
+                then.map_or_else(String::new, |then| memory::marker_time(&then))
             }
         }
     }
@@ -227,7 +227,7 @@ impl OpenMemory {
         let mut agent = by.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
         let mut tag = self.project.config.tag.clone();
         let policy = Policy { config: self.project.config.secrets, allowed: &by.allow_secret, unattended: false };
-        let puts = edits.put.iter_mut().flat_map(|(name, texts)| texts.iter_mut().map(|text| (name.as_str(), text)));
+        let puts = edits.record.iter_mut().flat_map(|(name, texts)| texts.iter_mut().map(|text| (name.as_str(), text)));
         let adds = edits.add.iter_mut().map(|(name, text)| (name.as_str(), text));
         let fields = puts.chain(adds).chain([("agent", &mut agent), ("tag", &mut tag)]);
         for warning in engine::keep_secrets_out(&policy, fields)? {
@@ -246,7 +246,7 @@ impl OpenMemory {
             commit: &commit,
             is_late: false,
         };
-        self.memory.say(&author, &self.project.config.categories, &edits)
+        self.memory.update_now(&author, &self.project.config.categories, &edits)
     }
 }
 
@@ -448,7 +448,7 @@ impl List {
         let since = self.since.map(Since::stamp).unwrap_or_default();
         let mut count = 0;
         let mut all = Vec::new();
-        let odd = listing::notes(&open.memory, self.layer, self.tag.as_deref(), &mut |note: Listed| {
+        let odd = listing::notes(&open.memory, self.layer, self.tag.as_deref(), &mut |note: ListedNote| {
             if note.at.as_str() < since.as_str() {
                 return;
             }

@@ -1,4 +1,4 @@
-//! How the current state changed, told in layer 1: nothing enters or leaves layer 2 without a line here.
+//! Changes of the current state as lines of a note. Nothing enters or leaves layer 2 without such a line in layer 1.
 //!
 //! ```text
 //! - added decision 3f2a9c1b07: the item, verbatim;
@@ -6,19 +6,21 @@
 //! - done open_loop 77ab01c2d3: what was open
 //! ```
 
+use super::note::Note;
 use super::state::{Item, indent, read_bullet};
 
+/// How an item entered or left the current state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChangeVerb {
     Added,
     /// Closed, because it is done.
     Done,
     Deleted,
-    /// Made way for what was said instead, or for nothing.
+    /// Removed because the category was emptied or replaced as a whole.
     Cleared,
-    /// Left because the category was full.
+    /// Removed because the category was full.
     Dropped,
-    /// The free text that another took the place of.
+    /// The free text, replaced by another.
     Replaced,
 }
 
@@ -37,6 +39,7 @@ impl ChangeVerb {
     }
 }
 
+/// One change of the current state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StateChange {
     pub verb: ChangeVerb,
@@ -51,7 +54,7 @@ impl StateChange {
     }
 }
 
-/// As the content of a note.
+/// The content of a note that records these changes.
 pub fn write(changes: &[StateChange]) -> Vec<u8> {
     let line = |change: &StateChange| {
         format!("- {} {} {}: {}", change.verb.name(), change.category, change.id, indent(&change.text))
@@ -59,7 +62,12 @@ pub fn write(changes: &[StateChange]) -> Vec<u8> {
     changes.iter().map(line).collect::<Vec<_>>().join("\n").into_bytes()
 }
 
-/// The changes that a note's content tells.
+/// The changes that a note records; none for an ordinary note.
+pub fn changes(note: &Note) -> Vec<StateChange> {
+    if note.changes.is_empty() { Vec::new() } else { parse(&note.content) }
+}
+
+/// The changes in the content of a note.
 pub fn parse(content: &[u8]) -> Vec<StateChange> {
     let lines: Vec<&[u8]> = content.split_inclusive(|byte| *byte == b'\n').collect();
     let mut changes = Vec::new();
@@ -77,7 +85,7 @@ pub fn parse(content: &[u8]) -> Vec<StateChange> {
     changes
 }
 
-/// What stands before the text, and how long it is.
+/// The verb, category and id at the beginning of a line, and their length in bytes.
 fn read_head(line: &[u8]) -> Option<(ChangeVerb, String, String, usize)> {
     let end = line.windows(2).position(|pair| pair == b": ")?;
     let mut words = std::str::from_utf8(&line[..end]).ok()?.strip_prefix("- ")?.split(' ');

@@ -74,14 +74,14 @@ fn edits(intent: &Value) -> Result<Edits> {
     };
     let said: Vec<(String, Vec<String>)> = serde_json::from_value(intent["said"].clone()).unwrap_or_default();
     for (category, texts) in said {
-        edits.put(&category, texts);
+        edits.record(&category, texts);
     }
     Ok(edits)
 }
 
 fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
     let edits = edits(intent)?;
-    let items: usize = edits.put.iter().map(|(_, texts)| texts.len()).sum();
+    let items: usize = edits.record.iter().map(|(_, texts)| texts.len()).sum();
     let mut parts = Vec::new();
     parts.extend(edits.text.map(|text| format!("{} bytes of text", text.len())));
     parts.extend((items > 0).then(|| text::count(items, "item")));

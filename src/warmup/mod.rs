@@ -447,7 +447,7 @@ fn own_session(session: &Transcript) -> Section {
 
 /// A time as it stands in the markers of the current state, so that both can be compared.
 fn utc(said: &str) -> String {
-    history::time_of(said).map(|at| crate::memory::stamp(&at)).unwrap_or_default()
+    history::time_of(said).map(|at| crate::memory::marker_time(&at)).unwrap_or_default()
 }
 
 /// Coarse, because it is read by somebody who decides whether to believe it.
