@@ -1,13 +1,13 @@
-//! INDEX.yaml: a compact entry for each session.
+//! INDEX.yaml: a head about the latest session, and a compact entry for each session.
 
 use std::borrow::Cow;
 
 use chrono::{DateTime, FixedOffset};
 
 use super::Origin;
-use crate::handoff::{Handoff, Value, Wrong, read_subset_first, unquote_ours, write_fields};
+use crate::handoff::{Handoff, SyntaxError, Value, read_subset_first, unquote_ours, write_fields};
 
-/// Keys of an entry, in their order.
+/// The keys of an entry, in Session Glue's order.
 const KEYS: [&str; 14] = [
     "session_id",
     "file",
@@ -25,17 +25,18 @@ const KEYS: [&str; 14] = [
     "first_next_action",
 ];
 
-/// The one key that only what came from outside has.
+/// The key that only entries of imported handoffs have.
 const ORIGIN: &str = "origin";
 
-/// One session, with whatever keys another tool gave it.
+/// The entry of one session. Keys of other tools are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionEntry(Vec<(EntryKey, Value)>);
 
-/// Nearly always one that we know.
+/// The key of an entry; nearly always one of `KEYS`.
 type EntryKey = Cow<'static, str>;
 
 impl SessionEntry {
+    /// The entry of a handoff that is archived in this file.
     pub fn of(handoff: &Handoff, file: &str) -> SessionEntry {
         let value = |key: &str| match key {
             "file" => file.to_owned(),
@@ -51,13 +52,13 @@ impl SessionEntry {
         entry
     }
 
-    /// Who vouches for a handoff that was not written here; empty for one that was.
+    /// Who vouches for an imported handoff; empty for one that was written here.
     pub fn origin(&self) -> &str {
         self.get(ORIGIN)
     }
 
     pub fn time(&self) -> Option<DateTime<FixedOffset>> {
-        super::time_of(self.get("generated_at")).or_else(|| super::time_of(self.get("session_date")))
+        time_of(self.get("generated_at")).or_else(|| time_of(self.get("session_date")))
     }
 
     pub fn get(&self, key: &str) -> &str {
@@ -79,14 +80,14 @@ impl SessionEntry {
         Value::Map(self.0.iter().map(|(key, value)| (key.to_string(), value.clone())).collect())
     }
 
-    /// Sortable: newest last. What states no time that can be read comes before all that do.
+    /// A sort key: newest last. Entries without a readable time come first.
     pub fn age(&self) -> (bool, i64) {
         let time = self.time();
         (time.is_some(), time.map_or(0, |time| time.timestamp_millis()))
     }
 }
 
-/// Entries of which every line is one that we could have written; `None` if one is not.
+/// Reads entries that we wrote ourselves; `None` if any line is not one of ours.
 fn entries_as_we_write(text: &str) -> Option<Vec<SessionEntry>> {
     let mut entries: Vec<SessionEntry> = Vec::new();
     for line in text.strip_suffix('\n')?.split('\n') {
@@ -99,7 +100,7 @@ fn entries_as_we_write(text: &str) -> Option<Vec<SessionEntry>> {
         };
         let (key, value) = rest.split_once(": ")?;
         let entry = &mut entries.last_mut()?.0;
-        // They come in their order, so the next one is nearly always the one that is meant.
+        // Keys are in order, so the next of `KEYS` is nearly always the right one.
         let key = match KEYS.get(entry.len()).or(Some(&ORIGIN)).filter(|known| **known == key) {
             Some(known) => EntryKey::Borrowed(*known),
             None => EntryKey::Borrowed(*KEYS.iter().find(|known| **known == key)?),
@@ -109,19 +110,20 @@ fn entries_as_we_write(text: &str) -> Option<Vec<SessionEntry>> {
     Some(entries)
 }
 
+/// The content of INDEX.yaml.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Index {
     pub latest_session: String,
     pub latest_file: String,
     pub first_next_action: String,
-    /// The other keys of the top, in their order.
+    /// The other keys of the head, in their order.
     rest: Vec<(String, Value)>,
     pub sessions: Vec<SessionEntry>,
 }
 
 impl Index {
-    pub fn parse(text: &str) -> Result<Index, Wrong> {
-        // Most of a long index are entries that we wrote, which are read at a tenth of the cost.
+    pub fn parse(text: &str) -> Result<Index, SyntaxError> {
+        // Entries that we wrote ourselves are read at a tenth of the cost of the general reader.
         if let Some((head, sessions)) = text.split_once("\nsessions:\n")
             && let Some(sessions) = entries_as_we_write(sessions)
             && let Ok(index) = Index::parse_any(head)
@@ -131,7 +133,7 @@ impl Index {
         Index::parse_any(text)
     }
 
-    fn parse_any(text: &str) -> Result<Index, Wrong> {
+    fn parse_any(text: &str) -> Result<Index, SyntaxError> {
         let mut index = Index::default();
         for field in read_subset_first(text)? {
             let text = field.value.text().unwrap_or_default().to_owned();
@@ -141,11 +143,11 @@ impl Index {
                 "first_next_action" => index.first_next_action = text,
                 "sessions" => {
                     let Value::List(items) = field.value else {
-                        return Err(Wrong::at(field.line, "INDEX.yaml.sessions is not a list"));
+                        return Err(SyntaxError::at(field.line, "INDEX.yaml.sessions is not a list"));
                     };
                     for (number, item) in items.into_iter().enumerate() {
                         let Value::Map(pairs) = item else {
-                            return Err(Wrong::at(
+                            return Err(SyntaxError::at(
                                 field.line,
                                 format!("INDEX.yaml.sessions[{number}] is not a mapping"),
                             ));
@@ -159,21 +161,23 @@ impl Index {
         Ok(index)
     }
 
-    /// The newest by its time; of several, the one that came last.
+    /// The newest entry by time; of several with the same time, the last one.
     pub fn newest(&self) -> Option<&SessionEntry> {
         self.sessions.iter().enumerate().max_by_key(|(place, entry)| (entry.age(), *place)).map(|(_, entry)| entry)
     }
 
+    /// The entry of the session that the head names.
     pub fn latest(&self) -> Option<&SessionEntry> {
         self.sessions.iter().find(|entry| entry.get("session_id") == self.latest_session)
     }
 
+    /// A value of the head.
     pub fn top(&self, key: &str) -> &str {
         self.rest.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.text()).unwrap_or_default()
     }
 
-    /// Makes the top speak of this session.
-    pub fn head(&mut self, handoff: &Handoff, entry: &SessionEntry) {
+    /// Makes this session the latest in the head.
+    pub fn set_latest(&mut self, handoff: &Handoff, entry: &SessionEntry) {
         let is_done = entry.get("status") == "DONE";
         self.latest_session = entry.get("session_id").to_owned();
         self.latest_file = entry.get("file").to_owned();
@@ -191,16 +195,17 @@ impl Index {
         }
     }
 
-    /// An index of ours as text, with one more entry at its end: nothing that is in it is read or written anew. `None` if it
-    /// is not one that we wrote last, with so many entries.
-    pub fn append(text: &str, count: usize, entry: &SessionEntry, is_newest: Option<&Handoff>) -> Option<String> {
+    /// Appends an entry to the text of an index that we wrote last, with `count` entries, without reading these.
+    ///
+    /// `newest` is the handoff of the entry if it is the newest. Returns `None` if the text is not such an index.
+    pub fn append(text: &str, count: usize, entry: &SessionEntry, newest: Option<&Handoff>) -> Option<String> {
         let first = format!("# sessions: {count}\n");
         let rest = text.strip_prefix(&first)?;
         let start = rest.find("\nsessions:\n").map(|at| at + 1)?;
         let (head, sessions) = rest.split_at(start);
         let mut index = Index::parse(head).ok()?;
-        if let Some(handoff) = is_newest {
-            index.head(handoff, entry);
+        if let Some(handoff) = newest {
+            index.set_latest(handoff, entry);
         }
         let entry = write_fields([("sessions", &Value::List(vec![entry.as_value()]))]);
         let mut new = index.render_head(count + 1);
@@ -209,7 +214,8 @@ impl Index {
         Some(new)
     }
 
-    /// In their order of keys. The comment tells how many there are without reading them.
+    /// The text of the index, with Session Glue's order of keys. A comment in the first line has the number of entries, so
+    /// that it can be read without them.
     pub fn render(&self) -> String {
         let sessions = Value::List(self.sessions.iter().map(SessionEntry::as_value).collect());
         let mut text = self.render_head(self.sessions.len());
@@ -236,6 +242,14 @@ impl Index {
     }
 }
 
+/// The instant in a field such as `generated_at`: a time, or the beginning of a date.
+pub fn time_of(text: &str) -> Option<DateTime<FixedOffset>> {
+    DateTime::parse_from_rfc3339(text).ok().or_else(|| {
+        let date = chrono::NaiveDate::parse_from_str(text.get(..10)?, "%Y-%m-%d").ok()?;
+        Some(date.and_hms_opt(0, 0, 0)?.and_utc().fixed_offset())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -246,7 +260,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(256))]
 
         #[test]
-        fn what_we_wrote_is_read_quickly_and_as_by_everybody(texts in proptest::collection::vec(any::<String>(), 14), tail in "[-:#'\"\\[\\] \na-c\t\\\\]{0,40}") {
+        fn the_fast_reader_and_the_general_one_agree(texts in proptest::collection::vec(any::<String>(), 14), tail in "[-:#'\"\\[\\] \na-c\t\\\\]{0,40}") {
             let mut handoff = Handoff::default();
             for (key, text) in KEYS.iter().zip(&texts) {
                 handoff.set(key, Value::Text(text.clone()));
@@ -257,7 +271,7 @@ mod tests {
             let sessions = text.split_once("\nsessions:\n").unwrap().1;
             prop_assert!(entries_as_we_write(sessions).is_some());
             prop_assert_eq!(Index::parse(&text), Index::parse_any(&text));
-            // What somebody added by hand is read alike, or left to the reader that understands it.
+            // Text that somebody added by hand is read alike, or left to the general reader.
             let text = text + &tail;
             if let Ok(quick) = Index::parse(&text) {
                 prop_assert_eq!(Ok(quick), Index::parse_any(&text));

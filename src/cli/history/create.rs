@@ -12,7 +12,7 @@ use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
 use crate::guard::secrets;
-use crate::handoff::{self, Handoff, Value};
+use crate::handoff::{self, Handoff, HandoffProblemKind, Value};
 use crate::history::{self, IfTaken, registry};
 
 /// A handoff is read whole by whoever comes next; more than this is no handoff.
@@ -72,18 +72,16 @@ impl Create {
         }
         let (raw, mut handoff) = self.read(context)?;
         history::fill_in(&mut handoff, &machine(place, self.tool.as_deref()));
-        let mut wrong = handoff::check(&handoff);
+        let (flagged, problems): (Vec<_>, Vec<_>) = handoff::check(&handoff).into_iter().partition(|problem| {
+            self.allow_flagged_todo && matches!(problem.kind, HandoffProblemKind::ResumeMechanic { .. })
+        });
         let mut warnings = Vec::new();
-        if let Some(at) = wrong
-            .iter()
-            .position(|wrong| wrong.message.contains("looks like a resume mechanic"))
-            .filter(|_| self.allow_flagged_todo)
-        {
-            warnings.push(format!("WARNING: {}", wrong.remove(at).message));
+        for problem in flagged {
+            warnings.push(format!("WARNING: {}", problem.kind));
             warnings.push("proceeding anyway because --allow-flagged-todo was passed.".to_owned());
         }
-        if !wrong.is_empty() {
-            return Err(history::refuse(&wrong));
+        if !problems.is_empty() {
+            return Err(history::refuse(&problems));
         }
         warnings.extend(advice(place, &handoff));
         let if_taken = if self.supersede { IfTaken::Supersede } else { IfTaken::Refuse };

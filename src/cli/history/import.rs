@@ -157,7 +157,7 @@ impl Import {
             exported_at: incoming.exported_at,
         };
         let mut handoff = incoming.handoff;
-        origin.put_on(&mut handoff);
+        origin.write_to(&mut handoff);
         let voucher = match (&incoming.seal, trusted) {
             (BundleSeal::Unsigned(why), _) => format!("unsigned: {why}"),
             (BundleSeal::Signed { .. }, Some(_)) => format!("{}, whom you trust", origin.voucher()),
