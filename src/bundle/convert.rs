@@ -1,4 +1,4 @@
-//! A record as a handoff of ours, and a handoff as a record.
+//! Converts session-handoff's record to a handoff, and a handoff to a record.
 
 use super::record::{self, HandoffRecord};
 use crate::base::text;
@@ -6,16 +6,17 @@ use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, Value, one_line};
 use crate::history::{self, Sections};
 
-/// Where a record that came alone is kept word for word: a field of a handoff is one line, and a record is not.
+/// The heading under which the body keeps a record that came without a document. Fields are single lines, so a record does
+/// not fit into them.
 const KEPT: &str = "\n# Original Record\n\n```json\n";
-/// What session-handoff says when nothing was asked for.
+/// Session-handoff's next action for a record that has none.
 pub const NO_NEXT: &str = "Continue from current state and produce a small, verifiable next change.";
 
-/// A record as a handoff. Its texts are quoted in the body, so that no line of them can pass for one of ours.
+/// A record as a handoff. Its texts are quoted in the body, so that none of their lines can pass for a heading of ours.
 pub fn handoff_of(record: &HandoffRecord) -> Result<Handoff> {
     let flat = |text: &String| one_line(text.trim());
     let next: Vec<String> = record.next().iter().map(flat).filter(|next| !next.trim().is_empty()).collect();
-    // Their words for this are a way to get back to work, which our archive does not take for work.
+    // Session-handoff's own default is a resume mechanic, which our archive refuses as a first action.
     let next = if next.is_empty() { vec![format!("Decide what follows from: {}", flat(&record.title))] } else { next };
     let not_run = ("(none recorded)".to_owned(), "not_run".to_owned());
     let list = |items: &[String]| Value::List(items.iter().map(|item| Value::Text(item.clone())).collect());
@@ -62,7 +63,7 @@ fn quoted(text: &str) -> String {
     text.trim().lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// The record that came alone and was kept, if this handoff still says the same.
+/// The record that the body keeps, if it still agrees with the fields of the handoff.
 fn kept(handoff: &Handoff) -> Option<HandoffRecord> {
     let start = handoff.body.rfind(KEPT)? + KEPT.len();
     let record: HandoffRecord = super::json::read(handoff.body[start..].lines().next()?).ok()?;
@@ -119,7 +120,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
         #[test]
-        fn any_record_is_kept_word_for_word(
+        fn any_record_survives_the_conversion_unchanged(
             texts in proptest::collection::vec("\\PC{0,12}|[\u{0}-\u{9f}#`<>\u{2028}]{0,20}", 4),
             next in proptest::option::of(proptest::collection::vec(any::<String>(), 0..3)),
             changed in proptest::collection::vec(any::<String>(), 0..3),
@@ -138,7 +139,7 @@ mod tests {
             let handoff = handoff_of(&record).unwrap();
             let stored = Handoff::parse(&handoff.render()).unwrap();
             prop_assert_eq!(record_of(&stored).unwrap(), record);
-            // It is a handoff like any other, whatever the texts say; only the first action may be one we would refuse.
+            // The result passes the check, whatever the texts are. Only the first action may be one that we would refuse.
             let problems: Vec<_> = handoff::check(&stored).into_iter().filter(|problem| !problem.is_about_first_action()).collect();
             prop_assert_eq!(problems, Vec::new());
         }
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_record_that_says_something_else_than_the_handoff_does_not_count() {
+    fn a_kept_record_that_disagrees_with_the_handoff_does_not_count() {
         let record: HandoffRecord = super::super::json::read(
             r#"{"id":"a","created_at":"2026-11-16T00:14:28Z","tool":"t","project":"/p","title":"x","summary":"s","next":[]}"#,
         )

@@ -1,4 +1,4 @@
-//! What a file of somebody else's holds: a bundle, many of them, an envelope around either, or session-handoff's store.
+//! Reads the handoffs in a file: one bundle, one bundle a line, an envelope around either, or session-handoff's store.
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
@@ -15,28 +15,29 @@ use crate::history::{self, origin};
 
 const MAX_RECORDS: usize = 100_000;
 
-/// One handoff that was read and fits together. Who vouches for it is yet to be asked.
+/// One handoff that was read and is consistent. Whether its signer is trusted is not known yet.
 #[derive(Clone, Debug)]
 pub struct Incoming {
     pub record: HandoffRecord,
-    /// As it was where it came from.
+    /// The handoff as its author wrote it.
     pub handoff: Handoff,
     pub seal: BundleSeal,
-    /// Empty if nobody says.
+    /// Empty if the file does not state it.
     pub exported_at: String,
-    /// The format, for people.
+    /// The name of the format, for people.
     pub format: String,
 }
 
+/// The content of a file.
 #[derive(Debug, Default)]
 pub struct Input {
     pub incoming: Vec<Incoming>,
-    /// Records of a store that cannot come in, and why. One bad record does not keep the others out.
+    /// Messages about records of a store that cannot be imported. They do not hold up the others.
     pub refused: Vec<String>,
     pub is_encrypted: bool,
 }
 
-/// What kind of thing a JSON object is.
+/// The keys that tell the formats apart.
 #[derive(Deserialize)]
 struct InputShape {
     #[serde(default)]
@@ -45,13 +46,14 @@ struct InputShape {
     items: Option<IgnoredAny>,
 }
 
+/// Session-handoff's own file of records.
 #[derive(Deserialize)]
 struct SessionHandoffStore {
     items: Vec<serde_json::Value>,
 }
 
 impl Input {
-    /// `passphrase` is asked for only if there is an envelope.
+    /// Reads a file. Calls `passphrase` only if the file is encrypted.
     pub fn read(text: &str, now: DateTime<Utc>, passphrase: impl FnOnce() -> Result<String>) -> Result<Input> {
         let shape = shape(text)?;
         if shape.as_ref().is_none_or(|shape| shape.ciphertext.is_none()) {
@@ -69,7 +71,7 @@ impl Input {
     }
 }
 
-/// `None` for one bundle a line.
+/// The shape of a JSON document; `None` for one bundle a line.
 fn shape(text: &str) -> Result<Option<InputShape>> {
     let first = text.lines().next().unwrap_or_default();
     let has_more = text.trim_end().len() > first.trim_end().len();
@@ -82,6 +84,7 @@ fn shape(text: &str) -> Result<Option<InputShape>> {
     Ok(Some(shape))
 }
 
+/// Reads a text that is not encrypted.
 fn plain(text: &str, shape: Option<InputShape>, now: DateTime<Utc>) -> Result<Input> {
     let mut input = Input::default();
     match shape {
@@ -106,6 +109,7 @@ fn refuse_too_many(count: usize) -> Result<()> {
     }
 }
 
+/// Reads one bundle.
 fn incoming(text: &str, now: DateTime<Utc>) -> Result<Incoming> {
     let (bundle, seal) = Bundle::read(text)?;
     bundle.record.check(now)?;
@@ -121,7 +125,7 @@ fn incoming(text: &str, now: DateTime<Utc>) -> Result<Incoming> {
     Ok(Incoming { record: bundle.record, handoff, seal, exported_at, format })
 }
 
-/// The document beside a record, which must be about the same.
+/// Reads the document beside a record. Both must agree.
 fn document(record: &HandoffRecord, text: &str) -> Result<Handoff> {
     let mut handoff = history::parse(text).map_err(|error| error.lead(&format!("handoff {}: ", record.id)))?;
     origin::remove(&mut handoff);
@@ -139,6 +143,7 @@ fn document(record: &HandoffRecord, text: &str) -> Result<Handoff> {
     Ok(handoff)
 }
 
+/// Reads session-handoff's store.
 fn store(text: &str, now: DateTime<Utc>, input: &mut Input) -> Result<()> {
     let store: SessionHandoffStore = json::read(text)?;
     refuse_too_many(store.items.len())?;
@@ -179,7 +184,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(256))]
 
-        /// Whatever strangers send is read or refused, and what is read may be kept.
+        /// Any text is read or refused, and what is read can be archived.
         #[test]
         fn a_mangled_file_is_read_or_refused(
             which in 0..SAMPLES.len(), at in any::<prop::sample::Index>(), length in 0..40usize, put in "\\PC{0,10}|[\\[{},:\"0-9]{0,12}",

@@ -7,12 +7,12 @@ use super::json;
 use crate::base::text;
 use crate::error::{Error, Result};
 
-/// How far ahead of ours the clock of another machine may be.
+/// How far the clock of another machine may be ahead of ours.
 const SKEW: chrono::TimeDelta = chrono::TimeDelta::minutes(5);
 const TIME_FORMAT: &str = "%Y-%m-%dT%H:%M:%SZ";
 pub const MAX_ID: usize = 100;
 
-/// The order of the fields is that of the canonical form. What else a record holds does not count.
+/// Session-handoff's record. The fields are in the order of the canonical form; unknown fields are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandoffRecord {
     pub id: String,
@@ -21,7 +21,7 @@ pub struct HandoffRecord {
     pub project: String,
     pub title: String,
     pub summary: String,
-    /// Missing is not the same as empty: the checksum tells them apart.
+    /// A missing list is not the same as an empty one: their checksums differ.
     #[serde(default)]
     pub next: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "is_empty")]
@@ -49,8 +49,8 @@ impl HandoffRecord {
         self.changed.as_deref().unwrap_or_default()
     }
 
-    /// Whether this record may be kept here: all that must be there, an id that is safe in a file name and on a screen, and a
-    /// time that is one and lies in the past.
+    /// Checks that a record can be archived: no field is blank, the id is safe in a file name and on a terminal, and the time is
+    /// valid and in the past.
     pub fn check(&self, now: DateTime<Utc>) -> Result<()> {
         check_id(&self.id)?;
         let id = &self.id;
@@ -65,7 +65,7 @@ impl HandoffRecord {
     }
 }
 
-/// A time of the form that everybody writes, and one that has come.
+/// Checks that a time has the form that both tools write, and that it is in the past.
 pub fn check_past(what: &str, text: &str, now: DateTime<Utc>) -> Result<()> {
     let Some(time) = time(text) else {
         let shown = text::one_line(text, 40);
@@ -78,7 +78,7 @@ pub fn check_past(what: &str, text: &str, now: DateTime<Utc>) -> Result<()> {
     Ok(())
 }
 
-/// An id names a file, stands in lists and is typed by people.
+/// Checks that an id is safe as a file name and in lists, and easy to type.
 pub fn check_id(id: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_safe = id.len() <= MAX_ID
@@ -93,10 +93,10 @@ pub fn check_id(id: &str) -> Result<()> {
         .hint("an id has up to 100 of the letters a-z, A-Z, 0-9, `-`, `_` and `.`, and is not `latest`"))
 }
 
-/// Exactly the form that they write; nothing else.
+/// Reads a time in exactly the form that session-handoff writes.
 pub fn time(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
-    // A leap second is a time to chrono, and none to Go.
+    // chrono accepts a leap second, Go does not.
     (time.format(TIME_FORMAT).to_string() == text && !text.ends_with(":60Z")).then_some(time)
 }
 
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_null_and_empty_lists_are_told_apart_as_they_do() {
+    fn missing_null_and_empty_lists_differ_as_in_session_handoff() {
         let read = |lists: &str| {
             let text = format!(
                 r#"{{"id":"i","created_at":"c","tool":"t","project":"p","title":"t","summary":"s"{lists},"unknown":[1]}}"#
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn only_safe_ids_come_in() {
+    fn unsafe_ids_are_refused() {
         assert!(record().check(now()).is_ok());
         let long = "x".repeat(101);
         for id in [
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn only_times_of_their_form_that_have_come_come_in() {
+    fn times_in_another_form_or_in_the_future_are_refused() {
         for (time, is_fine) in [
             ("2026-11-16T01:04:59Z", true),
             ("2026-11-16T01:05:01Z", false),

@@ -1,4 +1,4 @@
-//! A handoff as the prompt for another tool.
+//! Renders a handoff as the prompt for another tool.
 
 use super::convert::{NO_NEXT, record_of};
 use crate::base::text;
@@ -6,15 +6,16 @@ use crate::error::Result;
 use crate::handoff::{Handoff, Value, one_line};
 use crate::history::{NOTHING, Origin};
 
-/// What a tool wants to be told.
+/// A tool that continues the work, and how to address it.
 pub struct PromptTarget {
     pub name: &'static str,
     /// The file with its standing instructions.
     instructions: &'static str,
-    /// What makes a path one that it opens by itself.
+    /// The prefix that makes the tool open a path by itself.
     mention: &'static str,
 }
 
+/// The known tools. The first one also stands for unknown ones.
 pub const TARGETS: &[PromptTarget] = &[
     PromptTarget { name: "generic", instructions: "", mention: "" },
     PromptTarget { name: "claude-code", instructions: "CLAUDE.md", mention: "@" },
@@ -26,10 +27,10 @@ pub const TARGETS: &[PromptTarget] = &[
     PromptTarget { name: "aider", instructions: "CONVENTIONS.md", mention: "" },
 ];
 
-/// What is left when a prompt is cut.
+/// The smallest budget: the parts of a prompt that are never cut fit into it.
 pub const MIN_BUDGET: usize = 500;
 
-/// Session-handoff's own words, to the byte; only what would forge a line or a heading of them is kept from doing so.
+/// The prompt in session-handoff's layout, byte for byte. Only line breaks and headings inside the texts are neutralised.
 pub fn session_handoff(handoff: &Handoff, target: &str) -> Result<String> {
     let record = record_of(handoff)?;
     let line = |text: &str| one_break_free_line(text);
@@ -60,7 +61,7 @@ fn one_break_free_line(text: &str) -> String {
     text.chars().map(|c| if breaks(c) { ' ' } else { c }).collect()
 }
 
-/// A line that would be a heading gets a backslash before its sign.
+/// Escapes lines that would be headings with a backslash.
 fn without_headings(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len());
     let mut indent = Some(0);
@@ -79,7 +80,7 @@ fn without_headings(text: &str) -> String {
     quoted
 }
 
-/// Our own layout: what the next agent needs first, in at most so many bytes.
+/// The prompt in our own layout: most important parts first, within `budget` bytes.
 pub fn prompt(handoff: &Handoff, status: &str, target: &str, budget: usize) -> String {
     let whole = prompt_within(handoff, status, target, usize::MAX);
     if whole.len() <= budget { whole } else { prompt_within(handoff, status, target, budget) }
@@ -94,7 +95,7 @@ fn prompt_within(handoff: &Handoff, status: &str, target: &str, budget: usize) -
     let footer = footer(tool);
     page.left = page.left.saturating_sub(cut_note.len() + footer.len());
     let goal = one_line(handoff.text("primary_goal"));
-    // A stranger's title is not so long that it hides whose it is.
+    // A stranger's long title must not push the line about its origin out of sight.
     let goal = if origin.is_some() { text::one_line(&goal, 120) } else { goal };
     page.line(&format!("# Handoff: {goal}"));
     if let Some(origin) = &origin {
@@ -126,12 +127,12 @@ fn footer(tool: &PromptTarget) -> String {
     )
 }
 
-/// Headings and lines, in the order in which they matter.
+/// Headings and their lines, most important first.
 fn sections(handoff: &Handoff, tool: &PromptTarget, is_from_outside: bool) -> Vec<(&'static str, Vec<String>)> {
     let items = |field: &str| -> Vec<String> {
         handoff.texts(field).into_iter().map(|item| format!("- {}", one_line(item))).collect()
     };
-    // What came from outside is quoted, so that it stays apart from what we say.
+    // Imported text is quoted, so that it cannot be confused with ours.
     let prose = |heading: &str| -> Vec<String> {
         let content = handoff.section(heading).trim();
         let content = if content == NOTHING { "" } else { content };
@@ -161,7 +162,7 @@ fn files(handoff: &Handoff, tool: &PromptTarget, is_from_outside: bool) -> Vec<S
         .map(|file| {
             let text = |key: &str| file.get(key).and_then(Value::text).map(one_line);
             let path = text("path").or_else(|| file.text().map(one_line)).unwrap_or_default();
-            // A tool opens what is mentioned, so no stranger mentions anything, and nothing outside of the project is.
+            // A tool opens a mentioned file, so imported handoffs mention none, and nobody mentions files outside the project.
             let is_inside = !path.starts_with(['/', '~']) && !path.split('/').any(|part| part == "..");
             let mention = if is_inside && !is_from_outside { tool.mention } else { "" };
             match text("reason").filter(|reason| !reason.is_empty()) {
@@ -182,7 +183,7 @@ fn validation(handoff: &Handoff) -> Vec<String> {
     .collect()
 }
 
-/// A text that never grows beyond what it was given.
+/// A text that never grows beyond its budget.
 struct PromptPage {
     text: String,
     left: usize,
@@ -190,7 +191,7 @@ struct PromptPage {
 }
 
 impl PromptPage {
-    /// Adds the line, or what fits of it.
+    /// Adds a line, or the part of it that fits.
     fn line(&mut self, line: &str) {
         const ELLIPSIS: &str = "…\n";
         if line.len() < self.left {
@@ -213,7 +214,7 @@ impl PromptPage {
             return;
         }
         let heading = format!("\n## {heading}");
-        // A heading with nothing below it helps nobody.
+        // Leave out a heading if nothing would fit below it.
         if heading.len() + 40 > self.left {
             self.was_cut = true;
             self.left = 0;

@@ -1,8 +1,8 @@
-//! One handoff that travels: session-handoff's versions 1 to 3, with our whole document in a field that it ignores.
+//! One bundle: session-handoff's versions 1 to 3, with our whole document in a field that session-handoff ignores.
 //!
-//! Their signature covers the record alone. Ours, beside it, covers the version, the record, the document, the time of the export and
-//! the signer's name, so that nothing in a bundle of ours can be exchanged. A signed bundle must be what its writer wrote,
-//! to the byte.
+//! Session-handoff's signature covers the record only. Ours, beside it, covers the version, the record, the document, the time
+//! of the export and the signer's name, so that no part of our bundle can be exchanged. A signed bundle must be byte for byte
+//! what its writer wrote.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,10 +37,10 @@ struct Signer {
     public_key: String,
 }
 
-/// What only we write and read.
+/// The part that only this program writes and reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ours {
-    /// The archived handoff, whole.
+    /// The whole archived handoff.
     pub document: String,
     checksum: String,
     pub exported_at: String,
@@ -48,16 +48,16 @@ pub struct Ours {
     signature: Option<String>,
 }
 
-/// Who says so.
+/// Who signed a bundle. Whether the key is trusted is decided elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BundleSeal {
-    /// Nobody: there is no signature that counts, and this is why.
+    /// Nobody; the text is the reason.
     Unsigned(&'static str),
-    /// The owner of this key, whoever that is, who calls himself this.
+    /// The owner of this key, under the name that they claim.
     Signed { key: PublicKey, name: Option<String> },
 }
 
-/// What an export signs with.
+/// The key and the name for a signature.
 pub struct SignWith<'a> {
     pub key: &'a SecretKey,
     pub name: Option<&'a str>,
@@ -94,24 +94,24 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// What our own signature is of. JSON keeps the parts apart.
+    /// The message that our own signature covers. JSON keeps its parts apart.
     fn message(&self, checksum: &str) -> Result<String> {
         let ours = self.ours.as_ref().map(|ours| (&ours.checksum, &ours.exported_at));
         let signer = self.signer.as_ref().map(|signer| (&signer.name, &signer.public_key));
         json::compact(&("agent-handover bundle 1", self.version, checksum, ours, signer))
     }
 
-    /// As a file of its own.
+    /// The bundle as a file of its own.
     pub fn pretty(&self) -> Result<String> {
         json::pretty(self)
     }
 
-    /// As one of many lines.
+    /// The bundle as one of many lines.
     pub fn line(&self) -> Result<String> {
         json::compact(self)
     }
 
-    /// Reads a bundle and says who sealed it. What does not fit together is refused, whoever it is from.
+    /// Reads a bundle and finds out who signed it. An inconsistent bundle is refused, whoever signed it.
     pub fn read(source: &str) -> Result<(Bundle, BundleSeal)> {
         let bundle: Bundle = json::read(source)?;
         if bundle.version == 0 {
@@ -129,7 +129,7 @@ impl Bundle {
         Ok((bundle, seal))
     }
 
-    /// The checksum that the record really has.
+    /// Checks both checksums. Returns that of the record.
     fn check_sums(&self) -> Result<String> {
         let checksum = self.record.checksum()?;
         match &self.checksum {
@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(Bundle::read(&bundle.line().unwrap()).unwrap(), (bundle, seal));
     }
 
-    /// Every byte, changed in many ways. Only the name in a bundle that is not ours is nobody's business here: whoever trusts a key
-    /// knows the name.
+    /// Changes every byte in many ways. Only the name in a bundle of session-handoff may change unnoticed: its signature does
+    /// not cover the name, and the trust list checks it.
     #[test]
     fn any_flipped_byte_of_a_signed_bundle_is_noticed() {
         for (text, is_ours) in [(SIGNED_SAMPLE.to_owned(), false), (ESCAPED_SAMPLE.to_owned(), false), (ours().0, true)]
@@ -257,7 +257,7 @@ mod tests {
         assert!(change("\"version\": 3", "\"version\": 3.0").is_err());
         assert!(change("\"checksum\"", "\"checksun\"").is_err());
         assert!(change("\"key_id\": \"4a", "\"key_id\": \"5a").is_err());
-        // A document that somebody put beside a signed record.
+        // Somebody added a document to a signed record.
         let rider = ",\n  \"agent_handover\": {\"document\":\"x\",\"checksum\":\"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881\",\"exported_at\":\"\"}\n}";
         let error =
             Bundle::read(&SIGNED_SAMPLE.trim_end().strip_suffix("\n}").map(|text| text.to_owned() + rider).unwrap())

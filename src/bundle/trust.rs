@@ -1,4 +1,4 @@
-//! The keys this user trusts: a file for each in the user's own data directory, where no repository can put anything.
+//! The keys that this user trusts: a file for each in the user's data directory, where no repository can write.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,11 @@ use crate::base::fs::{self, Depth};
 use crate::base::{env, text};
 use crate::error::{Category, Error, Result};
 
+/// A trusted key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trusted {
     pub key: PublicKey,
-    /// What a bundle that is signed with the key may call its signer.
+    /// The only name that bundles signed with the key may claim.
     pub name: Option<String>,
     pub added: String,
 }
@@ -42,7 +43,7 @@ impl TrustList {
         TrustList { directory }
     }
 
-    /// By fingerprint. What is not ours, or not what its name says, is trusted by nobody.
+    /// All trusted keys, by fingerprint. Files of another owner, or with a name that does not match the key, are ignored.
     pub fn keys(&self) -> Result<Vec<Trusted>> {
         Ok(fs::names(&self.directory)?.iter().filter_map(|name| self.read(name)).collect())
     }
@@ -73,7 +74,7 @@ impl TrustList {
         fs::replace(&self.directory.join(trusted.key.fingerprint()), json.as_bytes())
     }
 
-    /// By the beginning of a fingerprint, or by a name.
+    /// Removes the key with this name, or whose fingerprint begins like this.
     pub fn remove(&self, which: &str) -> Result<Trusted> {
         let mut found = self.keys()?;
         let is_it = |trusted: &Trusted| {
@@ -96,7 +97,7 @@ impl TrustList {
         }
     }
 
-    /// The trusted key behind a seal; `None` if nobody signed and that is allowed.
+    /// The trusted key that signed a bundle; `None` if it is unsigned and that is allowed.
     pub fn vouch(&self, seal: &BundleSeal, allow_unsigned: bool) -> Result<Option<Trusted>> {
         let untrusted = |message: String| Error::new(Category::Untrusted, message);
         let (key, name) = match seal {
@@ -115,7 +116,7 @@ impl TrustList {
                 .cause(format!("its fingerprint is {}", key.fingerprint()))
                 .hint(format!("if its owner told you this fingerprint: `{trust}`")));
         };
-        // Their signature does not cover the name, so it must be one that the user knows.
+        // Session-handoff's signature does not cover the name, so it must be the one that the user trusts.
         match (name, &trusted.name) {
             (None, _) => Ok(Some(trusted)),
             (Some(name), Some(known)) if name == known => Ok(Some(trusted)),
@@ -129,7 +130,7 @@ impl TrustList {
     }
 }
 
-/// For a shell, whatever the name holds.
+/// The `--name` option, quoted for a shell.
 fn quoted_name(name: Option<&str>) -> String {
     name.map_or(String::new(), |name| format!(" --name '{}'", name.replace('\'', "'\\''")))
 }

@@ -92,7 +92,7 @@ impl Trust {
     }
 }
 
-/// A file if there is one of that name; else the key itself.
+/// Reads a key from the file of that name; without such a file, the argument is the key itself.
 fn read(context: &Context<'_>, what: &str, name: Option<String>) -> Result<Trusted> {
     let (key, claimed) = if context.cwd.join(what).exists() {
         let text = keygen::read_small(context, Path::new(what), MAX_BYTES as u64)?;
@@ -107,9 +107,9 @@ fn read(context: &Context<'_>, what: &str, name: Option<String>) -> Result<Trust
     Ok(Trusted { key, name, added: write_time(&clock::now().to_utc()) })
 }
 
-/// The signer of a bundle that is whole.
+/// The key and the claimed name of a bundle's signer.
 fn of_bundle(source: &str) -> Result<(PublicKey, Option<String>)> {
-    // Of one bundle a line, the first says who it is.
+    // A file with one bundle a line: the first one decides.
     let first = source.lines().next().unwrap_or_default();
     let (_, seal) = Bundle::read(if first.ends_with('}') { first } else { source }).map_err(|error| {
         error.hint("of an encrypted bundle, `history import --dry-run` tells the key and how to trust it")

@@ -15,7 +15,7 @@ use crate::guard::secrets;
 use crate::handoff::{self, Handoff, HandoffProblemKind, Value};
 use crate::history::{self, IfTaken, registry};
 
-/// A handoff is read whole by whoever comes next; more than this is no handoff.
+/// The largest document. The next agent reads a handoff as a whole.
 const MAX_INPUT: u64 = 4 << 20;
 
 /// Archive a handoff from a document or from flags
@@ -136,7 +136,7 @@ impl Create {
         Ok((text, handoff))
     }
 
-    /// A handoff without a document, its sections made of what was said.
+    /// Makes a handoff of the flags, for a session without a document.
     fn of_flags(&self) -> Result<Handoff> {
         let Some(goal) = &self.goal else {
             return Err(Error::usage("a handoff needs `--input FILE`, or `--goal` and `--next`")
@@ -201,7 +201,7 @@ impl Create {
     }
 }
 
-/// What Session Glue advises before it writes.
+/// The warnings that Session Glue gives before it writes.
 fn advice(place: &HistoryPlace, handoff: &Handoff) -> Vec<String> {
     let mut advice = Vec::new();
     let supersedes = handoff.text("supersedes");
@@ -230,7 +230,7 @@ fn advice(place: &HistoryPlace, handoff: &Handoff) -> Vec<String> {
     advice
 }
 
-/// Out of `git status`, and said so once.
+/// Keeps the history out of `git status`. Returns a line to report, the first time only.
 pub fn register(place: &HistoryPlace) -> Vec<String> {
     if git::top_level(&place.root).is_none() {
         return Vec::new();
@@ -242,7 +242,7 @@ pub fn register(place: &HistoryPlace) -> Vec<String> {
     }
 }
 
-/// What may not be meant for others. Told, not blocked: it stays on this machine.
+/// Warnings about secrets and personal paths. They do not block, because the archive stays on this machine.
 pub fn leaks(place: &HistoryPlace, raw: &str) -> Vec<String> {
     let mut kinds: Vec<&str> = secrets::find(raw).into_iter().map(|finding| secrets::label(finding.kind)).collect();
     kinds.sort_unstable();

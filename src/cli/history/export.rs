@@ -110,7 +110,7 @@ impl Export {
         Ok(0)
     }
 
-    /// An option that does nothing would let somebody believe that it did.
+    /// Refuses options that would have no effect, so that nobody believes they had one.
     fn refuse_what_would_be_ignored(&self, to_file: bool, as_json: bool) -> Result<()> {
         let is_secret = self.encrypt || self.passphrase.is_given();
         let problem = if self.format == ExportFormat::Markdown && is_secret {
@@ -145,7 +145,7 @@ impl Export {
             return Err(Error::usage(format!("{} handoffs match", entries.len()))
                 .hint("`--format jsonl` exports several, `--id` one"));
         }
-        // The oldest first, so that they come in in the order in which they were made.
+        // Oldest first, so that an import adds them in the order in which they were made.
         entries.iter().rev().map(|entry| place.history.find(entry.get("session_id"))).collect()
     }
 
@@ -174,7 +174,7 @@ impl Export {
         Ok(content)
     }
 
-    /// The handoff as it was written, and as far as it may leave this machine.
+    /// The handoff as its author wrote it, without secrets if the config says so.
     fn without_secrets(
         &self,
         context: &Context<'_>,
@@ -182,7 +182,7 @@ impl Export {
         found: &FoundArchive,
     ) -> Result<FoundArchive> {
         let mut text = found.text.clone();
-        // A bundle carries what was written; who vouched for it here is nobody's business there.
+        // A bundle has the handoff as its author wrote it; who vouched for it here does not matter elsewhere.
         if self.format != ExportFormat::Markdown && Origin::of(&found.handoff).is_some() {
             let mut handoff = found.handoff.clone();
             origin::remove(&mut handoff);

@@ -1,4 +1,4 @@
-//! `history import`: handoffs of others, after a look at who vouches for them.
+//! `history import`: handoffs from other machines, after a check of their signatures.
 
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 use crate::handoff::Handoff;
 use crate::history::{Landing, OnConflict, Origin, registry};
 
-/// How many handoffs are looked through for secrets, which is slow.
-const LOOKED_THROUGH: usize = 100;
+/// How many handoffs are scanned for secrets, which is slow.
+const MAX_SCANNED: usize = 100;
 
 /// Take in handoffs that this or another tool exported
 #[derive(Args)]
@@ -49,7 +49,7 @@ enum ConflictPolicy {
     Replace,
 }
 
-/// One handoff with what is known about it.
+/// One handoff of the file, with what is known about its signer.
 struct ImportCandidate {
     record: HandoffRecord,
     seal: BundleSeal,
@@ -143,7 +143,7 @@ impl Import {
         String::from_utf8(bytes).map_err(|_| Error::bad_data("this is no bundle of handoffs: it is not UTF-8 text"))
     }
 
-    /// With the handoff as it would be archived.
+    /// The candidate, and its handoff as it would be archived.
     fn candidate(&self, incoming: Incoming, trusted: Option<&Trusted>) -> (ImportCandidate, Handoff) {
         let file = if self.is_stdin() {
             "standard input".to_owned()
@@ -167,7 +167,7 @@ impl Import {
         (ImportCandidate { record, seal, format, voucher, is_trusted: origin.is_signed() }, handoff)
     }
 
-    /// Nothing was imported. Who only wanted to know what is in it is told, nonetheless.
+    /// Reports that nothing was imported. A dry run lists the content nonetheless.
     fn refuse(
         &self,
         context: &mut Context<'_>,
@@ -224,7 +224,7 @@ impl Import {
 
 fn warn_of_leaks(context: &Context<'_>, place: &HistoryPlace, handoffs: &[Handoff]) {
     let mut warnings: Vec<String> = Vec::new();
-    for handoff in handoffs.iter().take(LOOKED_THROUGH) {
+    for handoff in handoffs.iter().take(MAX_SCANNED) {
         warnings.extend(leaks(place, &handoff.render()));
     }
     warnings.dedup();
@@ -233,7 +233,7 @@ fn warn_of_leaks(context: &Context<'_>, place: &HistoryPlace, handoffs: &[Handof
     }
 }
 
-/// What is in it, for people.
+/// The content of the file, for people.
 fn contents(candidates: &[ImportCandidate], is_encrypted: bool, landings: Option<&[Landing]>) -> Vec<String> {
     let sealed = if is_encrypted { "encrypted" } else { "not encrypted" };
     let mut lines = vec![format!("handoffs: {}, {sealed}, whole", candidates.len())];

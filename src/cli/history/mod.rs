@@ -1,4 +1,4 @@
-//! `history …`: the archive of handoffs.
+//! `history …`: the archive of handoffs. Short verbs are here, the others in files of their own.
 
 mod create;
 mod export;
@@ -79,7 +79,7 @@ enum HistoryVerb {
     },
 }
 
-/// Where a command works.
+/// The project whose history a command uses.
 struct HistoryPlace {
     root: PathBuf,
     history: History,
@@ -132,14 +132,14 @@ fn answer(context: &mut Context<'_>, as_json: bool, verb: &str, lines: &[&str], 
     }
 }
 
-/// A whole text, to the byte unless a terminal gets it.
+/// Prints a whole text: byte for byte, except on a terminal.
 fn answer_text(context: &mut Context<'_>, as_json: bool, verb: &str, key: &str, text: &str) {
     if as_json { answer(context, true, verb, &[], json!({ key: text })) } else { context.ui.answer_text(text) }
 }
 
 fn show(context: &mut Context<'_>, place: &HistoryPlace, id: &str, as_json: bool) -> Result<u8> {
     let found = place.history.find(id)?;
-    tell_origin(context, &found.handoff);
+    warn_of_origin(context, &found.handoff);
     let document = json!({ "id": found.handoff.text("session_id"), "document": found.text, "origin": origin_json(&found.handoff) });
     if as_json {
         answer(context, true, "show", &[], document)
@@ -149,8 +149,8 @@ fn show(context: &mut Context<'_>, place: &HistoryPlace, id: &str, as_json: bool
     Ok(0)
 }
 
-/// Whoever is about to believe it is told whose words they are.
-fn tell_origin(context: &Context<'_>, handoff: &Handoff) {
+/// Warns that a handoff is imported, and who vouches for it.
+fn warn_of_origin(context: &Context<'_>, handoff: &Handoff) {
     if let Some(origin) = Origin::of(handoff) {
         context.ui.warn(&origin.line());
     }
@@ -306,8 +306,8 @@ fn close(
     Ok(0)
 }
 
-/// The brake of the project that is written to, which need not be the one we stand in; where its config cannot be read, the
-/// PAUSE files that always count.
+/// The brake of the project that is written to, which may not be the one in the current directory. If its config cannot be
+/// read, the PAUSE files that always count.
 fn brake(root: &Path) -> Brake {
     Project::open(root, &Options::default(), &steps::readers())
         .map_or_else(|_| project::plain_brake(root), |project| project.brake())

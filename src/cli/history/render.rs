@@ -4,11 +4,12 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::super::Context;
-use super::{HistoryPlace, answer, origin_json, tell_origin};
+use super::{HistoryPlace, answer, origin_json, warn_of_origin};
 use crate::bundle::render;
 use crate::error::{Error, Result};
 use crate::history::{self, FoundArchive};
 
+/// The default of `--budget`.
 const BUDGET: usize = 9_000;
 
 /// Print a handoff as the prompt for another tool
@@ -75,7 +76,7 @@ impl Render {
     pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         let found = place.history.find(&self.id)?;
         let text = self.form.write(place, &found)?;
-        tell_origin(context, &found.handoff);
+        warn_of_origin(context, &found.handoff);
         let handoff = &found.handoff;
         let document = json!({ "id": handoff.text("session_id"), "prompt": text, "origin": origin_json(handoff) });
         if as_json {

@@ -47,7 +47,7 @@ impl Select {
     }
 }
 
-/// The id is in the line, so no two lines are alike.
+/// The line and preview of an entry. Lines contain the id, so no two are equal.
 fn choice(place: &HistoryPlace, entry: &SessionEntry) -> Choice {
     let get = |key: &str, max: usize| text::one_line(entry.get(key), max);
     let line = format!("{}  {}  {}", get("session_id", 100), get("agent", 16), get("primary_goal", 200));
