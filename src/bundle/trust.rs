@@ -63,7 +63,7 @@ impl TrustList {
 
     pub fn add(&self, trusted: &Trusted) -> Result<()> {
         fs::create_private_directories(&self.directory)?;
-        let _alone = fs::lock_directory(&self.directory)?;
+        let _lock = fs::lock_directory(&self.directory)?;
         fs::sweep_temporaries(&self.directory, Depth::Directory)?;
         let text = TrustedKeyJson {
             public_key: trusted.key.encode(),

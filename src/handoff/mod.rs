@@ -9,7 +9,7 @@
 //! | `value` | a field and its value; where a text cannot be read |
 //! | `check` | what a handoff must have |
 //! | `problem` | what is wrong with a handoff, by kind |
-//! | `first_action` | tells work from ways of getting back to work |
+//! | `first_action` | recognises first actions that are not work |
 
 mod check;
 mod document;

@@ -18,7 +18,7 @@ pub const DERIVED: [&str; 3] = ["LATEST.md", "INDEX.yaml", "RESUME_PROMPT.txt"];
 impl History {
     /// Merges the files that other machines changed into the files here.
     ///
-    /// Returns messages about conflicts of which both sides were kept.
+    /// Returns messages about conflicts; both sides of each are kept.
     pub fn absorb(&self, theirs: &[Theirs], brake: &Brake) -> Result<Vec<String>> {
         if theirs.is_empty() {
             return Ok(Vec::new());

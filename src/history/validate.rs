@@ -126,7 +126,7 @@ impl History {
         Ok(())
     }
 
-    /// Checks that a file that the index names exists and lies inside the directory.
+    /// Checks that a file that the index names exists and is inside the directory.
     pub(super) fn check_file(&self, what: &str, file: &str, problems: &mut Vec<String>) {
         match self.inside(file) {
             Err(_) => problems.push(format!("INDEX.yaml.{what} ({}) is outside {}/", repr(file), DIRECTORY)),

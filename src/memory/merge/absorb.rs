@@ -20,7 +20,7 @@ use crate::memory::{Author, Memory, Month, compact, listing};
 impl Memory {
     /// Merges the files that other machines changed into the files here.
     ///
-    /// Returns messages about conflicts of which both sides were kept. `their_time` is when the others last wrote their
+    /// Returns messages about conflicts; both sides of each are kept. `their_time` is when the others last wrote their
     /// current state.
     pub fn absorb(
         &self,

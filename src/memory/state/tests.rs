@@ -58,7 +58,7 @@ fn full_categories_drop_the_oldest_and_never_the_newest() {
 }
 
 #[test]
-fn what_is_said_at_once_keeps_its_order_and_its_first() {
+fn items_recorded_together_keep_their_order_and_the_first_win() {
     let mut state = CurrentState::default();
     let many = owned(&["c1", "c2", "c3", "c4", "c5", "c6", "c7"]);
     let changes = state.record(&category("constraint"), &many, &stamp(1));
@@ -68,7 +68,7 @@ fn what_is_said_at_once_keeps_its_order_and_its_first() {
 }
 
 #[test]
-fn said_again_it_keeps_its_id_and_since_when() {
+fn a_repeated_item_keeps_its_id_and_its_first_time() {
     let mut state = CurrentState::default();
     state.record(&category("open_loop"), &owned(&["a", "b"]), &stamp(1));
     let before: Vec<String> = state.items().map(|(_, item)| item.id.clone()).collect();
@@ -84,7 +84,7 @@ fn said_again_it_keeps_its_id_and_since_when() {
 }
 
 #[test]
-fn what_is_late_joins_and_replaces_nothing_that_is_newer() {
+fn a_late_session_joins_and_replaces_nothing_newer() {
     let mut state = CurrentState::default();
     state.record(&category("goal"), &owned(&["new"]), &stamp(9));
     state.record(&category("decision"), &owned(&["new"]), &stamp(9));
@@ -94,7 +94,7 @@ fn what_is_late_joins_and_replaces_nothing_that_is_newer() {
     state.record(&category("decision"), &owned(&["old"]), &stamp(1));
     assert_eq!(texts(&state, "goal"), ["new"]);
     assert_eq!(texts(&state, "decision"), ["old", "new"]);
-    // Nothing newer was said of these: they count, and what was added since stays.
+    // Nothing newer replaced these items: they count, and items added since stay.
     state.add(&category("open_loop"), "added since", &stamp(9));
     state.record(&category("open_loop"), &owned(&["late"]), &stamp(1));
     assert_eq!(texts(&state, "open_loop"), ["late", "added since"]);
@@ -105,7 +105,7 @@ fn what_is_late_joins_and_replaces_nothing_that_is_newer() {
 }
 
 #[test]
-fn full_categories_drop_by_their_order_whatever_the_clock_said() {
+fn full_categories_drop_by_order_whatever_the_clock_says() {
     let mut state = CurrentState::default();
     for number in 0..15 {
         state.record(&category("decision"), &[format!("d{number}")], &stamp(50));
@@ -117,7 +117,7 @@ fn full_categories_drop_by_their_order_whatever_the_clock_said() {
     let changes = state.record(&category("decision"), &owned(&["new"]), &now);
     assert_eq!(texts(&state, "decision").last().unwrap(), "new");
     assert_eq!(changes.last().map(|change| (change.verb, change.text.as_str())), Some((ChangeVerb::Dropped, "d0")));
-    // A time that is none is no time.
+    // An invalid time is ignored.
     let file = String::from_utf8(state.write()).unwrap().replace("2062-11-15T10:00:50Z", "zzzz");
     assert!(CurrentState::parse(file.as_bytes()).newest().starts_with("2026"));
 }
@@ -139,7 +139,7 @@ fn a_copied_marker_marks_nothing() {
 }
 
 #[test]
-fn only_an_id_as_we_write_them_is_one() {
+fn ids_in_another_form_are_ignored() {
     for id in ["x:%20y%0A-%20added", "ABCDEF", "abc", "a%0Ab0", &"a".repeat(41)] {
         let file =
             format!("<!-- section name=goal -->\n<!-- item id={id} at=2026-11-15T10:00:05Z -->\n- g\n{SECTION_CLOSE}");
@@ -150,7 +150,7 @@ fn only_an_id_as_we_write_them_is_one() {
 }
 
 #[test]
-fn sections_that_a_merge_doubled_become_one() {
+fn two_sections_of_one_category_become_one() {
     let mut state = CurrentState::default();
     state.record(&category("goal"), &owned(&["stale"]), &stamp(1));
     state.record(&category("decision"), &owned(&["a", "b"]), &stamp(1));
@@ -171,7 +171,7 @@ fn sections_that_a_merge_doubled_become_one() {
 }
 
 #[test]
-fn bytes_that_are_no_text_stay() {
+fn bytes_that_are_not_utf8_are_kept() {
     let file = b"caf\xe9\n\n<!-- section name=decision -->\n- caf\xe9\n  a\xff\n- plain\n<!-- /section -->\n";
     let mut state = CurrentState::parse(file);
     state.adopt(&stamp(1));
@@ -184,7 +184,7 @@ fn bytes_that_are_no_text_stay() {
 }
 
 #[test]
-fn below_a_lost_end_the_words_of_people_stay_theirs() {
+fn text_below_a_lost_end_marker_stays_outside_the_section() {
     let mut state = CurrentState::default();
     state.record(&category("decision"), &owned(&["d"]), &stamp(1));
     let file =
@@ -214,7 +214,7 @@ fn an_edited_item_keeps_its_id_and_one_written_by_hand_gets_one() {
     assert_eq!(texts(&state, "decision"), ["typo", "by hand\nand more"]);
     assert_eq!(state.items().next().unwrap().1.id, id);
     state.adopt(&stamp(2));
-    // What it was is said again: it is another item now.
+    // The original text is added again: it is another item now.
     state.record(&category("decision"), &owned(&["typpo"]), &stamp(3));
     let ids: std::collections::BTreeSet<_> = state.items().map(|(_, item)| item.id.clone()).collect();
     assert_eq!(ids.len(), 3);
@@ -236,7 +236,7 @@ fn a_lost_end_marker_costs_nothing() {
 }
 
 #[test]
-fn deleted_items_are_remembered_until_they_are_said_again() {
+fn deleted_items_are_remembered_until_they_are_added_again() {
     let mut state = CurrentState::default();
     state.record(&category("decision"), &owned(&["a", "b"]), &stamp(1));
     let id = state.items().next().unwrap().1.id.clone();
@@ -295,7 +295,7 @@ proptest! {
     ) {
         let mut state = CurrentState::default();
         state.set_text("2026-11-15".parse().unwrap(), free.as_bytes());
-        let said: Vec<String> = {
+        let expected: Vec<String> = {
             let mut seen = std::collections::HashSet::new();
             decisions.iter().map(|text| tidy(text)).filter(|text| !text.is_empty() && seen.insert(text.clone())).collect()
         };
@@ -305,17 +305,17 @@ proptest! {
         let file = state.write();
         let read = CurrentState::parse(&file);
         prop_assert_eq!(&read.write(), &file);
-        prop_assert_eq!(texts(&read, "decision"), said);
+        prop_assert_eq!(texts(&read, "decision"), expected);
         let one = |text: &String| Some(tidy(text)).filter(|text| !text.is_empty()).into_iter().collect::<Vec<_>>();
         prop_assert_eq!(texts(&read, "goal"), one(&goal));
         prop_assert_eq!(texts(&read, "lesson"), one(&extra));
         prop_assert_eq!(readable(&read.text()), tidy(&free));
-        // Said twice is said once.
+        // Recording twice equals recording once.
         let mut again = read.clone();
         prop_assert_eq!(again.record(&category("decision"), &decisions, &stamp(1)), []);
         prop_assert_eq!(again.record(&category("goal"), &[goal], &stamp(1)), []);
         prop_assert_eq!(again.write(), file);
-        // What is reported of it in layer 1 comes back, too.
+        // The changes survive being written to layer 1 and read back.
         prop_assert_eq!(change::parse(&change::write(&changes)), changes);
     }
 
