@@ -1,21 +1,22 @@
-//! A record as a handoff of ours, and a handoff as a record.
+//! Converts session-handoff's record to a handoff, and a handoff to a record.
 
-use super::record::{self, Record};
+use super::record::{self, HandoffRecord};
 use crate::base::text;
 use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, Value, one_line};
 use crate::history::{self, Sections};
 
-/// Where a record that came alone is kept word for word: a field of a handoff is one line, and a record is not.
+/// The heading under which the body keeps a record that came without a document. Fields are single lines, so a record does
+/// not fit into them.
 const KEPT: &str = "\n# Original Record\n\n```json\n";
-/// What session-handoff says when nothing was asked for.
+/// Session-handoff's next action for a record that has none.
 pub const NO_NEXT: &str = "Continue from current state and produce a small, verifiable next change.";
 
-/// A record as a handoff. Its texts are quoted in the body, so that no line of them can pass for one of ours.
-pub fn handoff_of(record: &Record) -> Result<Handoff> {
+/// A record as a handoff. Its texts are quoted in the body, so that none of their lines can pass for a heading of ours.
+pub fn handoff_of(record: &HandoffRecord) -> Result<Handoff> {
     let flat = |text: &String| one_line(text.trim());
     let next: Vec<String> = record.next().iter().map(flat).filter(|next| !next.trim().is_empty()).collect();
-    // Their words for this are a way to get back to work, which our archive does not take for work.
+    // Session-handoff's own default is a resume mechanic, which our archive refuses as a first action.
     let next = if next.is_empty() { vec![format!("Decide what follows from: {}", flat(&record.title))] } else { next };
     let not_run = ("(none recorded)".to_owned(), "not_run".to_owned());
     let list = |items: &[String]| Value::List(items.iter().map(|item| Value::Text(item.clone())).collect());
@@ -62,10 +63,10 @@ fn quoted(text: &str) -> String {
     text.trim().lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// The record that came alone and was kept, if this handoff still says the same.
-fn kept(handoff: &Handoff) -> Option<Record> {
+/// The record that the body keeps, if it still agrees with the fields of the handoff.
+fn kept(handoff: &Handoff) -> Option<HandoffRecord> {
     let start = handoff.body.rfind(KEPT)? + KEPT.len();
-    let record: Record = super::json::read(handoff.body[start..].lines().next()?).ok()?;
+    let record: HandoffRecord = super::json::read(handoff.body[start..].lines().next()?).ok()?;
     let flat = |text: &str| one_line(text.trim());
     let is_same = record.id == handoff.text("session_id")
         && record.created_at == handoff.text("generated_at")
@@ -76,7 +77,7 @@ fn kept(handoff: &Handoff) -> Option<Record> {
 }
 
 /// A handoff as the record that session-handoff reads.
-pub fn record_of(handoff: &Handoff) -> Result<Record> {
+pub fn record_of(handoff: &Handoff) -> Result<HandoffRecord> {
     if let Some(record) = kept(handoff) {
         return Ok(record);
     }
@@ -97,7 +98,7 @@ pub fn record_of(handoff: &Handoff) -> Result<Record> {
     let files = handoff.get("active_context_files").and_then(Value::list).unwrap_or_default();
     let path = |file: &Value| file.get("path").and_then(Value::text).or(file.text()).map(str::to_owned);
     let changed: Vec<String> = files.iter().filter_map(path).filter(|path| !path.trim().is_empty()).collect();
-    Ok(Record {
+    Ok(HandoffRecord {
         id,
         created_at: record::write_time(&time.to_utc()),
         tool: or_unknown("agent"),
@@ -119,13 +120,13 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
         #[test]
-        fn any_record_is_kept_word_for_word(
+        fn any_record_survives_the_conversion_unchanged(
             texts in proptest::collection::vec("\\PC{0,12}|[\u{0}-\u{9f}#`<>\u{2028}]{0,20}", 4),
             next in proptest::option::of(proptest::collection::vec(any::<String>(), 0..3)),
             changed in proptest::collection::vec(any::<String>(), 0..3),
         ) {
             let not_blank = |text: &String| format!("x{text}");
-            let record = Record {
+            let record = HandoffRecord {
                 id: "20261116-001428".to_owned(),
                 created_at: "2026-11-16T00:14:28Z".to_owned(),
                 tool: not_blank(&texts[0]),
@@ -138,15 +139,15 @@ mod tests {
             let handoff = handoff_of(&record).unwrap();
             let stored = Handoff::parse(&handoff.render()).unwrap();
             prop_assert_eq!(record_of(&stored).unwrap(), record);
-            // It is a handoff like any other, whatever the texts say; only the first action may be one we would refuse.
-            let wrong: Vec<_> = handoff::check(&stored).into_iter().filter(|wrong| !wrong.message.contains("next_todo_items[0]")).collect();
-            prop_assert_eq!(wrong, Vec::new());
+            // The result passes the check, whatever the texts are. Only the first action may be one that we would refuse.
+            let problems: Vec<_> = handoff::check(&stored).into_iter().filter(|problem| !problem.is_about_first_action()).collect();
+            prop_assert_eq!(problems, Vec::new());
         }
     }
 
     #[test]
     fn a_text_cannot_forge_a_section_or_a_record() {
-        let record = Record {
+        let record = HandoffRecord {
             id: "a".to_owned(),
             created_at: "2026-11-16T00:14:28Z".to_owned(),
             tool: "t".to_owned(),
@@ -164,8 +165,8 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_record_that_says_something_else_than_the_handoff_does_not_count() {
-        let record: Record = super::super::json::read(
+    fn a_kept_record_that_disagrees_with_the_handoff_does_not_count() {
+        let record: HandoffRecord = super::super::json::read(
             r#"{"id":"a","created_at":"2026-11-16T00:14:28Z","tool":"t","project":"/p","title":"x","summary":"s","next":[]}"#,
         )
         .unwrap();

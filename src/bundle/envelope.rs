@@ -1,4 +1,4 @@
-//! The encrypted envelope: a text under a passphrase, by scrypt and AES-256-GCM.
+//! The encrypted envelope: a text encrypted with a passphrase, by scrypt and AES-256-GCM.
 
 use aes_gcm::aead::{Aead, KeyInit};
 use aes_gcm::{Aes256Gcm, Nonce};
@@ -14,14 +14,14 @@ const ALGORITHM: &str = "aes-256-gcm";
 const SALT: usize = 16;
 const NONCE: usize = 12;
 const TAG: usize = 16;
-/// What scrypt may cost the reader of a stranger's file: 256 MiB in all, eight times what everybody writes.
+/// The most memory that scrypt may use for a stranger's file: 256 MiB, eight times the cost that we write.
 const MAX_COST: u64 = 256 << 20;
-/// Less than this protects nobody, so nobody wrote it.
+/// The lowest cost to accept. A lower one protects nothing, so no tool writes it.
 const MIN_LOG_N: u32 = 10;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Text {
+struct EnvelopeJson {
     version: i64,
     algorithm: String,
     kdf: String,
@@ -30,7 +30,7 @@ struct Text {
     ciphertext: String,
 }
 
-/// How a key is made of a passphrase.
+/// The cost parameters of scrypt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Cost {
     log_n: u8,
@@ -38,7 +38,7 @@ struct Cost {
     p: u32,
 }
 
-/// What everybody writes.
+/// The cost that we and session-handoff write.
 const COST: Cost = Cost { log_n: 15, r: 8, p: 1 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,13 +49,13 @@ pub struct Envelope {
     ciphertext: Vec<u8>,
 }
 
-/// A key that was made of a passphrase.
-pub struct Key([u8; 32]);
+/// A key derived from a passphrase.
+pub struct EnvelopeKey([u8; 32]);
 
 impl Envelope {
-    /// What an envelope says of itself is checked here and obeyed later; nothing is decrypted yet.
+    /// Reads an envelope and checks its parameters. Decrypts nothing yet.
     pub fn parse(text: &str) -> Result<Envelope> {
-        let fields: Text = json::read(text)?;
+        let fields: EnvelopeJson = json::read(text)?;
         let wrong = |what: &str| Error::bad_data(format!("the encrypted bundle cannot be read: {what}"));
         if fields.version != VERSION {
             return Err(wrong(&format!("its version is {}, not {VERSION}", fields.version)));
@@ -76,7 +76,7 @@ impl Envelope {
         if envelope.ciphertext.len() < TAG {
             return Err(wrong("its ciphertext is too short"));
         }
-        // An envelope has one form. What differs from it was changed on the way, if only in a space.
+        // An envelope has exactly one form. Any difference, even in white space, means that it was changed on the way.
         if envelope.render()? != text.strip_suffix('\n').unwrap_or(text) {
             return Err(wrong("it was changed or reformatted since it was written"));
         }
@@ -84,7 +84,7 @@ impl Envelope {
     }
 
     pub fn render(&self) -> Result<String> {
-        json::pretty(&Text {
+        json::pretty(&EnvelopeJson {
             version: VERSION,
             algorithm: ALGORITHM.to_owned(),
             kdf: self.cost.render(),
@@ -94,12 +94,12 @@ impl Envelope {
         })
     }
 
-    /// Makes the key; this is what takes its time.
-    pub fn key(&self, passphrase: &str) -> Result<Key> {
+    /// Derives the key. This is slow by design.
+    pub fn key(&self, passphrase: &str) -> Result<EnvelopeKey> {
         derive(&self.cost, passphrase, &self.salt)
     }
 
-    pub fn open(&self, key: &Key) -> Result<String> {
+    pub fn open(&self, key: &EnvelopeKey) -> Result<String> {
         let plain = Aes256Gcm::new(&key.0.into()).decrypt(&Nonce::from(self.nonce), self.ciphertext.as_slice());
         let plain = plain.map_err(|_| {
             Error::new(
@@ -110,7 +110,7 @@ impl Envelope {
         String::from_utf8(plain).map_err(|_| Error::bad_data("what is in the encrypted bundle is not UTF-8 text"))
     }
 
-    /// A text under a passphrase, with a salt and a nonce of its own.
+    /// Encrypts a text with a passphrase, a new salt and a new nonce.
     pub fn seal(plain: &str, passphrase: &str) -> Result<Envelope> {
         let (mut salt, mut nonce) = ([0u8; SALT], [0u8; NONCE]);
         for random in [&mut salt[..], &mut nonce[..]] {
@@ -125,13 +125,13 @@ impl Envelope {
     }
 }
 
-fn derive(cost: &Cost, passphrase: &str, salt: &[u8]) -> Result<Key> {
+fn derive(cost: &Cost, passphrase: &str, salt: &[u8]) -> Result<EnvelopeKey> {
     let bug = |_| Error::bug("scrypt does not take parameters that were checked");
     let params = scrypt::Params::new(cost.log_n, cost.r, cost.p).map_err(bug)?;
     let mut key = [0u8; 32];
     scrypt::scrypt(passphrase.as_bytes(), salt, &params, &mut key)
         .map_err(|_| Error::bug("scrypt does not make keys of this length"))?;
-    Ok(Key(key))
+    Ok(EnvelopeKey(key))
 }
 
 impl Cost {
@@ -157,7 +157,7 @@ mod tests {
     const SAMPLE: &str = include_str!("../../tests/data/session-handoff/encrypted-v2.json");
 
     #[test]
-    fn what_is_sealed_opens_with_the_passphrase_and_no_other() {
+    fn an_envelope_opens_only_with_its_passphrase() {
         let envelope = Envelope::seal("text ü", "päss wörd").unwrap();
         let again = Envelope::parse(&envelope.render().unwrap()).unwrap();
         assert_eq!(again, envelope);
@@ -168,10 +168,10 @@ mod tests {
 
     #[test]
     fn absurd_costs_lengths_and_algorithms_are_refused_before_any_work() {
-        let good: Text = json::read(SAMPLE).unwrap();
+        let good: EnvelopeJson = json::read(SAMPLE).unwrap();
         let short = STANDARD.encode([0u8; 11]);
         let long = STANDARD.encode([0u8; 64]);
-        type Change<'a> = Box<dyn Fn(&mut Text) + 'a>;
+        type Change<'a> = Box<dyn Fn(&mut EnvelopeJson) + 'a>;
         let kdf = |kdf: &'static str| -> Change<'_> { Box::new(move |text| text.kdf = kdf.to_owned()) };
         let changes: Vec<Change<'_>> = vec![
             kdf("scrypt(N=1073741824,r=8,p=1)"),
@@ -221,7 +221,7 @@ mod tests {
                 if changed.cost == original.cost && changed.salt == original.salt {
                     assert!(changed.open(&key).is_err(), "{place} ^ {mask}");
                 } else if derived < 3 {
-                    // Another salt is another key. To make one for each of them would take minutes.
+                    // Another salt gives another key. Deriving one for each change would take minutes.
                     derived += 1;
                     assert!(changed.open(&changed.key("correct horse battery staple").unwrap()).is_err());
                 }

@@ -1,4 +1,4 @@
-//! What a file of somebody else's holds: a bundle, many of them, an envelope around either, or session-handoff's store.
+//! Reads the handoffs in a file: one bundle, one bundle a line, an envelope around either, or session-handoff's store.
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
@@ -7,51 +7,53 @@ use serde::de::IgnoredAny;
 use super::convert::{handoff_of, record_of};
 use super::envelope::Envelope;
 use super::json;
-use super::record::{self, Record};
-use super::seal::{Bundle, Seal};
+use super::record::{self, HandoffRecord};
+use super::seal::{Bundle, BundleSeal};
 use crate::error::{Error, Result};
 use crate::handoff::Handoff;
 use crate::history::{self, origin};
 
 const MAX_RECORDS: usize = 100_000;
 
-/// One handoff that was read and fits together. Who vouches for it is yet to be asked.
+/// One handoff that was read and is consistent. Whether its signer is trusted is not known yet.
 #[derive(Clone, Debug)]
 pub struct Incoming {
-    pub record: Record,
-    /// As it was where it came from.
+    pub record: HandoffRecord,
+    /// The handoff as its author wrote it.
     pub handoff: Handoff,
-    pub seal: Seal,
-    /// Empty if nobody says.
+    pub seal: BundleSeal,
+    /// Empty if the file does not state it.
     pub exported_at: String,
-    /// The format, for people.
+    /// The name of the format, for people.
     pub format: String,
 }
 
+/// The content of a file.
 #[derive(Debug, Default)]
 pub struct Input {
     pub incoming: Vec<Incoming>,
-    /// Records of a store that cannot come in, and why. One bad record does not keep the others out.
+    /// Messages about records of a store that cannot be imported. They do not hold up the others.
     pub refused: Vec<String>,
     pub is_encrypted: bool,
 }
 
-/// What kind of thing a JSON object is.
+/// The keys that tell the formats apart.
 #[derive(Deserialize)]
-struct Shape {
+struct InputShape {
     #[serde(default)]
     ciphertext: Option<IgnoredAny>,
     #[serde(default)]
     items: Option<IgnoredAny>,
 }
 
+/// Session-handoff's own file of records.
 #[derive(Deserialize)]
-struct Store {
+struct SessionHandoffStore {
     items: Vec<serde_json::Value>,
 }
 
 impl Input {
-    /// `passphrase` is asked for only if there is an envelope.
+    /// Reads a file. Calls `passphrase` only if the file is encrypted.
     pub fn read(text: &str, now: DateTime<Utc>, passphrase: impl FnOnce() -> Result<String>) -> Result<Input> {
         let shape = shape(text)?;
         if shape.as_ref().is_none_or(|shape| shape.ciphertext.is_none()) {
@@ -69,23 +71,24 @@ impl Input {
     }
 }
 
-/// `None` for one bundle a line.
-fn shape(text: &str) -> Result<Option<Shape>> {
+/// The shape of a JSON document; `None` for one bundle a line.
+fn shape(text: &str) -> Result<Option<InputShape>> {
     let first = text.lines().next().unwrap_or_default();
     let has_more = text.trim_end().len() > first.trim_end().len();
-    if has_more && json::read::<Shape>(first).is_ok() {
+    if has_more && json::read::<InputShape>(first).is_ok() {
         return Ok(None);
     }
-    let shape = json::read::<Shape>(text).map_err(|error| {
+    let shape = json::read::<InputShape>(text).map_err(|error| {
         error.hint("a bundle is what `agent-handover history export --format json` or session-handoff writes; a Markdown handoff is archived by `history create --input`")
     })?;
     Ok(Some(shape))
 }
 
-fn plain(text: &str, shape: Option<Shape>, now: DateTime<Utc>) -> Result<Input> {
+/// Reads a text that is not encrypted.
+fn plain(text: &str, shape: Option<InputShape>, now: DateTime<Utc>) -> Result<Input> {
     let mut input = Input::default();
     match shape {
-        Some(Shape { items: Some(_), .. }) => store(text, now, &mut input)?,
+        Some(InputShape { items: Some(_), .. }) => store(text, now, &mut input)?,
         Some(_) => input.incoming.push(incoming(text, now)?),
         None => {
             let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -106,6 +109,7 @@ fn refuse_too_many(count: usize) -> Result<()> {
     }
 }
 
+/// Reads one bundle.
 fn incoming(text: &str, now: DateTime<Utc>) -> Result<Incoming> {
     let (bundle, seal) = Bundle::read(text)?;
     bundle.record.check(now)?;
@@ -121,13 +125,13 @@ fn incoming(text: &str, now: DateTime<Utc>) -> Result<Incoming> {
     Ok(Incoming { record: bundle.record, handoff, seal, exported_at, format })
 }
 
-/// The document beside a record, which must be about the same.
-fn document(record: &Record, text: &str) -> Result<Handoff> {
+/// Reads the document beside a record. Both must agree.
+fn document(record: &HandoffRecord, text: &str) -> Result<Handoff> {
     let mut handoff = history::parse(text).map_err(|error| error.lead(&format!("handoff {}: ", record.id)))?;
     origin::remove(&mut handoff);
     let own = record_of(&handoff)?;
-    let about = |record: &Record| {
-        let Record { id, created_at, tool, project, title, next, .. } = record.clone();
+    let about = |record: &HandoffRecord| {
+        let HandoffRecord { id, created_at, tool, project, title, next, .. } = record.clone();
         (id, created_at, tool, project, title, next)
     };
     if about(&own) != about(record) {
@@ -139,11 +143,12 @@ fn document(record: &Record, text: &str) -> Result<Handoff> {
     Ok(handoff)
 }
 
+/// Reads session-handoff's store.
 fn store(text: &str, now: DateTime<Utc>, input: &mut Input) -> Result<()> {
-    let store: Store = json::read(text)?;
+    let store: SessionHandoffStore = json::read(text)?;
     refuse_too_many(store.items.len())?;
     for (number, item) in store.items.into_iter().enumerate() {
-        let record = serde_json::from_value::<Record>(item)
+        let record = serde_json::from_value::<HandoffRecord>(item)
             .map_err(|cause| Error::bad_data("it is no record").cause(cause))
             .and_then(|record| record.check(now).map(|()| record));
         match record {
@@ -151,7 +156,7 @@ fn store(text: &str, now: DateTime<Utc>, input: &mut Input) -> Result<()> {
             Ok(record) => input.incoming.push(Incoming {
                 handoff: handoff_of(&record)?,
                 record,
-                seal: Seal::Unsigned("a store has no signatures"),
+                seal: BundleSeal::Unsigned("a store has no signatures"),
                 exported_at: String::new(),
                 format: "session-handoff store".to_owned(),
             }),
@@ -179,7 +184,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(256))]
 
-        /// Whatever strangers send is read or refused, and what is read may be kept.
+        /// Any text is read or refused, and what is read can be archived.
         #[test]
         fn a_mangled_file_is_read_or_refused(
             which in 0..SAMPLES.len(), at in any::<prop::sample::Index>(), length in 0..40usize, put in "\\PC{0,10}|[\\[{},:\"0-9]{0,12}",

@@ -1,17 +1,17 @@
-//! JSON from strangers within limits, and JSON written as Go writes it.
+//! Reads JSON from strangers within limits, and writes JSON as Go writes it.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 
-/// What a bundle of handoffs may hold at most.
+/// The largest file of handoffs.
 pub const MAX_BYTES: usize = 256 << 20;
 const MAX_DEPTH: usize = 16;
-/// Each element costs more in memory than its two bytes in a file.
+/// The most elements. Each costs more memory than its two bytes in the file.
 const MAX_ELEMENTS: usize = 2_000_000;
 
-/// Reads one value after a look at how deep and how long it is, so that a small hostile text cannot become large in memory.
+/// Reads one value. Depth and number of elements are checked first, so that a small hostile text cannot use much memory.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
     within_limits(text)?;
     serde_json::from_str(text).map_err(|cause| Error::bad_data("this is no bundle of handoffs").cause(cause))
@@ -44,12 +44,12 @@ fn within_limits(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// On one line, without spaces.
+/// Writes a value on one line, without spaces.
 pub fn compact(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map(as_go_escapes).map_err(unwritable)
 }
 
-/// Two spaces a level, no newline at the end.
+/// Writes a value with two spaces a level and no newline at the end.
 pub fn pretty(value: &impl Serialize) -> Result<String> {
     serde_json::to_string_pretty(value).map(as_go_escapes).map_err(unwritable)
 }
@@ -58,7 +58,7 @@ fn unwritable(cause: serde_json::Error) -> Error {
     Error::bug("a bundle cannot be written as JSON").cause(cause)
 }
 
-/// Go escapes five characters more than others do. None of them occurs in JSON outside of strings.
+/// Escapes the five characters that Go escapes and serde does not. None of them occurs outside strings.
 fn as_go_escapes(json: String) -> String {
     const ESCAPES: [(char, &str); 5] =
         [('<', "\\u003c"), ('>', "\\u003e"), ('&', "\\u0026"), ('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")];
@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// The rules of Go's encoder as they are described, character by character.
+    /// Go's documented rules, character by character.
     fn described(text: &str) -> String {
         let mut json = String::from("\"");
         for c in text.chars() {
@@ -119,14 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn what_would_grow_is_refused_before_it_does() {
+    fn deep_and_long_texts_are_refused_before_they_are_read() {
         let deep = "[".repeat(100_000);
         let many = format!("[{}0]", "0,".repeat(MAX_ELEMENTS + 1));
         for (text, reason) in [(deep.as_str(), "nested too deeply"), (many.as_str(), "too much in it")] {
             let error = read::<serde_json::Value>(text).unwrap_err();
             assert!(error.message().contains(reason), "{}", error.message());
         }
-        // Inside of strings brackets and commas are text, also after an escaped quote.
+        // Brackets and commas inside strings are text, also after an escaped quote.
         let text = format!("[\"\\\"{}\"]", "[,".repeat(1_000));
         assert!(read::<Vec<String>>(&text).is_ok());
     }

@@ -1,4 +1,4 @@
-//! Ed25519 keys: made, read from PEM files, and named by their fingerprints.
+//! Ed25519 keys: generated, read from PEM files, and named by their fingerprints.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,10 +9,10 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use crate::base::text;
 use crate::error::{Category, Error, Result};
 
-/// The private half.
+/// A private key.
 pub struct SecretKey(SigningKey);
 
-/// The public half: who somebody is.
+/// A public key, which identifies a signer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey(VerifyingKey);
 
@@ -23,7 +23,7 @@ impl SecretKey {
         Ok(SecretKey(SigningKey::from_bytes(&seed)))
     }
 
-    /// An unencrypted PKCS#8 key, as `keygen` and `openssl genpkey -algorithm ed25519` write it.
+    /// Reads an unencrypted PKCS#8 key, as `keygen` and `openssl genpkey -algorithm ed25519` write it.
     pub fn read(pem: &str) -> Result<SecretKey> {
         SigningKey::from_pkcs8_pem(pem).map(SecretKey).map_err(|cause| {
             Error::bad_data("this is no ed25519 private key in an unencrypted PKCS#8 PEM file")
@@ -32,7 +32,7 @@ impl SecretKey {
         })
     }
 
-    /// PKCS#8 in its first version, which every tool reads.
+    /// The key as PKCS#8 version 1, which every tool reads.
     pub fn write(&self) -> Result<String> {
         let pair = KeypairBytes { secret_key: self.0.to_bytes(), public_key: None };
         let pem = pair.to_pkcs8_pem(LineEnding::LF).map_err(|_| Error::bug("a key cannot be written as PEM"))?;
@@ -49,7 +49,7 @@ impl SecretKey {
 }
 
 impl PublicKey {
-    /// A public key as PEM, or the public half of a private one.
+    /// Reads a public key, or the public half of a private one, from PEM.
     pub fn read(pem: &str) -> Result<PublicKey> {
         if let Ok(secret) = SigningKey::from_pkcs8_pem(pem) {
             return Ok(PublicKey(secret.verifying_key()));
@@ -63,7 +63,7 @@ impl PublicKey {
         self.0.to_public_key_pem(LineEnding::LF).map_err(|_| Error::bug("a key cannot be written as PEM"))
     }
 
-    /// As bundles carry it.
+    /// Reads a key in the form that bundles carry.
     pub fn decode(base64: &str) -> Result<PublicKey> {
         let wrong = |what: &str| Error::bad_data(format!("the signer's public key {what}"));
         let bytes = STANDARD.decode(base64).map_err(|_| wrong("is not base64"))?;
@@ -76,7 +76,7 @@ impl PublicKey {
         STANDARD.encode(self.0.as_bytes())
     }
 
-    /// With some keys a signature fits every message; and a key has one form, or it would have two fingerprints.
+    /// Refuses keys whose signatures fit every message, and other encodings of a key, which would have another fingerprint.
     fn refuse_weak(self) -> Result<PublicKey> {
         if self.0.is_weak() || self.0.to_edwards().compress().as_bytes() != self.0.as_bytes() {
             Err(Error::bad_data("the signer's public key is one that proves nothing"))
@@ -85,7 +85,7 @@ impl PublicKey {
         }
     }
 
-    /// The whole SHA-256 of the key, in hexadecimal.
+    /// The SHA-256 of the key, in hexadecimal.
     pub fn fingerprint(&self) -> String {
         text::digest(self.0.as_bytes(), 32)
     }
@@ -115,7 +115,7 @@ mod tests {
     const SAMPLE: &str = include_str!("../../tests/data/session-handoff/signer-public-key.pem");
 
     #[test]
-    fn keys_are_written_and_read_back() {
+    fn keys_survive_writing_and_reading() {
         let key = SecretKey::generate().unwrap();
         let pem = key.write().unwrap();
         assert!(
@@ -133,14 +133,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_another_tool_has_the_id_it_gave_it() {
+    fn a_key_of_session_handoff_has_the_same_id_here() {
         let key = PublicKey::read(SAMPLE).unwrap();
         assert_eq!(key.id(), "4a49626ae1bfbea6");
         assert!(key.fingerprint().starts_with(&key.id()) && key.fingerprint().len() == 64);
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn invalid_and_weak_keys_are_refused() {
         for pem in [
             "",
             "x",
@@ -154,14 +154,14 @@ mod tests {
         {
             assert!(PublicKey::decode(base64).is_err(), "{base64}");
         }
-        // The neutral element: every message would be signed by it.
+        // The neutral element: its signature fits every message.
         let mut neutral = [0u8; 32];
         neutral[0] = 1;
         assert!(PublicKey::decode(&STANDARD.encode(neutral)).is_err());
     }
 
     #[test]
-    fn a_signature_is_of_this_message_by_this_key() {
+    fn a_signature_fits_only_its_message_and_key() {
         let (key, other) = (SecretKey::generate().unwrap(), SecretKey::generate().unwrap());
         let signature = key.sign(b"message");
         assert!(key.public().verify(b"message", &signature).is_ok());

@@ -1,14 +1,15 @@
-//! Handoffs that travel: sealed, opened, and vouched for. The formats are session-handoff's, so that files go both ways.
+//! Handoffs that travel between machines: signed, encrypted, imported. The formats are session-handoff's, so that both tools
+//! can read each other's files.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `json` | limits on what strangers send; JSON as Go writes it |
-//! | `record` | the eight fields that both tools know, and their checksum |
+//! | `json` | JSON from strangers within limits; JSON as Go writes it |
+//! | `record` | the eight fields that both tools share, and their checksum |
 //! | `seal` | one bundle: versions, signatures, our document |
 //! | `envelope` | encryption under a passphrase |
 //! | `key`, `trust` | ed25519 keys, and those that this user trusts |
-//! | `convert` | a record as a handoff and back |
-//! | `input` | what a file holds |
+//! | `convert` | a record as a handoff, and a handoff as a record |
+//! | `input` | the handoffs in a file of any supported format |
 //! | `render` | the prompt for another tool |
 
 mod convert;
@@ -26,6 +27,6 @@ pub use envelope::Envelope;
 pub use input::{Incoming, Input};
 pub use json::MAX_BYTES;
 pub use key::{PublicKey, SecretKey};
-pub use record::{Record, check_id, write_time};
-pub use seal::{Bundle, Seal, SignWith};
+pub use record::{HandoffRecord, check_id, write_time};
+pub use seal::{Bundle, BundleSeal, SignWith};
 pub use trust::{TrustList, Trusted};

@@ -7,21 +7,21 @@ use super::json;
 use crate::base::text;
 use crate::error::{Error, Result};
 
-/// How far ahead of ours the clock of another machine may be.
+/// How far the clock of another machine may be ahead of ours.
 const SKEW: chrono::TimeDelta = chrono::TimeDelta::minutes(5);
 const TIME_FORMAT: &str = "%Y-%m-%dT%H:%M:%SZ";
 pub const MAX_ID: usize = 100;
 
-/// The order of the fields is that of the canonical form. What else a record holds does not count.
+/// Session-handoff's record. The fields are in the order of the canonical form; unknown fields are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct HandoffRecord {
     pub id: String,
     pub created_at: String,
     pub tool: String,
     pub project: String,
     pub title: String,
     pub summary: String,
-    /// Missing is not the same as empty: the checksum tells them apart.
+    /// A missing list is not the same as an empty one: their checksums differ.
     #[serde(default)]
     pub next: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "is_empty")]
@@ -32,7 +32,7 @@ fn is_empty(list: &Option<Vec<String>>) -> bool {
     list.as_ref().is_none_or(Vec::is_empty)
 }
 
-impl Record {
+impl HandoffRecord {
     pub fn canonical(&self) -> Result<String> {
         json::compact(self)
     }
@@ -49,8 +49,8 @@ impl Record {
         self.changed.as_deref().unwrap_or_default()
     }
 
-    /// Whether this record may be kept here: all that must be there, an id that is safe in a file name and on a screen, and a
-    /// time that is one and lies in the past.
+    /// Checks that a record can be archived: no field is blank, the id is safe in a file name and on a terminal, and the time is
+    /// valid and in the past.
     pub fn check(&self, now: DateTime<Utc>) -> Result<()> {
         check_id(&self.id)?;
         let id = &self.id;
@@ -65,7 +65,7 @@ impl Record {
     }
 }
 
-/// A time of the form that everybody writes, and one that has come.
+/// Checks that a time has the form that both tools write, and that it is in the past.
 pub fn check_past(what: &str, text: &str, now: DateTime<Utc>) -> Result<()> {
     let Some(time) = time(text) else {
         let shown = text::one_line(text, 40);
@@ -78,7 +78,7 @@ pub fn check_past(what: &str, text: &str, now: DateTime<Utc>) -> Result<()> {
     Ok(())
 }
 
-/// An id names a file, stands in lists and is typed by people.
+/// Checks that an id is safe as a file name and in lists, and easy to type.
 pub fn check_id(id: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_safe = id.len() <= MAX_ID
@@ -93,10 +93,10 @@ pub fn check_id(id: &str) -> Result<()> {
         .hint("an id has up to 100 of the letters a-z, A-Z, 0-9, `-`, `_` and `.`, and is not `latest`"))
 }
 
-/// Exactly the form that they write; nothing else.
+/// Reads a time in exactly the form that session-handoff writes.
 pub fn time(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
-    // A leap second is a time to chrono, and none to Go.
+    // chrono accepts a leap second, Go does not.
     (time.format(TIME_FORMAT).to_string() == text && !text.ends_with(":60Z")).then_some(time)
 }
 
@@ -108,8 +108,8 @@ pub fn write_time(time: &DateTime<Utc>) -> String {
 mod tests {
     use super::*;
 
-    fn record() -> Record {
-        Record {
+    fn record() -> HandoffRecord {
+        HandoffRecord {
             id: "20261116-001428".to_owned(),
             created_at: "2026-11-16T00:14:28Z".to_owned(),
             tool: "codex".to_owned(),
@@ -126,12 +126,12 @@ mod tests {
     }
 
     #[test]
-    fn missing_null_and_empty_lists_are_told_apart_as_they_do() {
+    fn missing_null_and_empty_lists_differ_as_in_session_handoff() {
         let read = |lists: &str| {
             let text = format!(
                 r#"{{"id":"i","created_at":"c","tool":"t","project":"p","title":"t","summary":"s"{lists},"unknown":[1]}}"#
             );
-            json::read::<Record>(&text).unwrap().canonical().unwrap()
+            json::read::<HandoffRecord>(&text).unwrap().canonical().unwrap()
         };
         assert!(read("").ends_with(r#""summary":"s","next":null}"#));
         assert!(read(r#","next":null,"changed":null"#).ends_with(r#""next":null}"#));
@@ -147,12 +147,12 @@ mod tests {
             r#"{"created_at":"c","tool":"t","project":"p","title":"t","summary":"s"}"#,
             r#"{"id":"\ud800","created_at":"c","tool":"t","project":"p","title":"t","summary":"s"}"#,
         ] {
-            assert!(json::read::<Record>(text).is_err(), "{text}");
+            assert!(json::read::<HandoffRecord>(text).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn only_safe_ids_come_in() {
+    fn unsafe_ids_are_refused() {
         assert!(record().check(now()).is_ok());
         let long = "x".repeat(101);
         for id in [
@@ -176,12 +176,12 @@ mod tests {
             "a:b",
             "a\0",
         ] {
-            assert!(Record { id: id.to_owned(), ..record() }.check(now()).is_err(), "{id:?}");
+            assert!(HandoffRecord { id: id.to_owned(), ..record() }.check(now()).is_err(), "{id:?}");
         }
     }
 
     #[test]
-    fn only_times_of_their_form_that_have_come_come_in() {
+    fn times_in_another_form_or_in_the_future_are_refused() {
         for (time, is_fine) in [
             ("2026-11-16T01:04:59Z", true),
             ("2026-11-16T01:05:01Z", false),
@@ -193,14 +193,14 @@ mod tests {
             ("2026-11-16", false),
             ("", false),
         ] {
-            let record = Record { created_at: time.to_owned(), ..record() };
+            let record = HandoffRecord { created_at: time.to_owned(), ..record() };
             assert_eq!(record.check(now()).is_ok(), is_fine, "{time}");
         }
     }
 
     #[test]
     fn blank_fields_are_refused() {
-        assert!(Record { title: " \n".to_owned(), ..record() }.check(now()).is_err());
-        assert!(Record { project: String::new(), ..record() }.check(now()).is_err());
+        assert!(HandoffRecord { title: " \n".to_owned(), ..record() }.check(now()).is_err());
+        assert!(HandoffRecord { project: String::new(), ..record() }.check(now()).is_err());
     }
 }

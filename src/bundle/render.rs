@@ -1,4 +1,4 @@
-//! A handoff as the prompt for another tool.
+//! Renders a handoff as the prompt for another tool.
 
 use super::convert::{NO_NEXT, record_of};
 use crate::base::text;
@@ -6,30 +6,31 @@ use crate::error::Result;
 use crate::handoff::{Handoff, Value, one_line};
 use crate::history::{NOTHING, Origin};
 
-/// What a tool wants to be told.
-pub struct Target {
+/// A tool that continues the work, and how to address it.
+pub struct PromptTarget {
     pub name: &'static str,
     /// The file with its standing instructions.
     instructions: &'static str,
-    /// What makes a path one that it opens by itself.
+    /// The prefix that makes the tool open a path by itself.
     mention: &'static str,
 }
 
-pub const TARGETS: &[Target] = &[
-    Target { name: "generic", instructions: "", mention: "" },
-    Target { name: "claude-code", instructions: "CLAUDE.md", mention: "@" },
-    Target { name: "codex", instructions: "AGENTS.md", mention: "" },
-    Target { name: "cursor", instructions: ".cursor/rules", mention: "@" },
-    Target { name: "gemini", instructions: "GEMINI.md", mention: "@" },
-    Target { name: "copilot", instructions: ".github/copilot-instructions.md", mention: "" },
-    Target { name: "opencode", instructions: "AGENTS.md", mention: "@" },
-    Target { name: "aider", instructions: "CONVENTIONS.md", mention: "" },
+/// The known tools. The first one also stands for unknown ones.
+pub const TARGETS: &[PromptTarget] = &[
+    PromptTarget { name: "generic", instructions: "", mention: "" },
+    PromptTarget { name: "claude-code", instructions: "CLAUDE.md", mention: "@" },
+    PromptTarget { name: "codex", instructions: "AGENTS.md", mention: "" },
+    PromptTarget { name: "cursor", instructions: ".cursor/rules", mention: "@" },
+    PromptTarget { name: "gemini", instructions: "GEMINI.md", mention: "@" },
+    PromptTarget { name: "copilot", instructions: ".github/copilot-instructions.md", mention: "" },
+    PromptTarget { name: "opencode", instructions: "AGENTS.md", mention: "@" },
+    PromptTarget { name: "aider", instructions: "CONVENTIONS.md", mention: "" },
 ];
 
-/// What is left when a prompt is cut.
+/// The smallest budget: the parts of a prompt that are never cut fit into it.
 pub const MIN_BUDGET: usize = 500;
 
-/// Session-handoff's own words, to the byte; only what would forge a line or a heading of them is kept from doing so.
+/// The prompt in session-handoff's layout, byte for byte. Only line breaks and headings inside the texts are neutralised.
 pub fn session_handoff(handoff: &Handoff, target: &str) -> Result<String> {
     let record = record_of(handoff)?;
     let line = |text: &str| one_break_free_line(text);
@@ -60,7 +61,7 @@ fn one_break_free_line(text: &str) -> String {
     text.chars().map(|c| if breaks(c) { ' ' } else { c }).collect()
 }
 
-/// A line that would be a heading gets a backslash before its sign.
+/// Escapes lines that would be headings with a backslash.
 fn without_headings(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len());
     let mut indent = Some(0);
@@ -79,7 +80,7 @@ fn without_headings(text: &str) -> String {
     quoted
 }
 
-/// Our own layout: what the next agent needs first, in at most so many bytes.
+/// The prompt in our own layout: most important parts first, within `budget` bytes.
 pub fn prompt(handoff: &Handoff, status: &str, target: &str, budget: usize) -> String {
     let whole = prompt_within(handoff, status, target, usize::MAX);
     if whole.len() <= budget { whole } else { prompt_within(handoff, status, target, budget) }
@@ -89,12 +90,12 @@ fn prompt_within(handoff: &Handoff, status: &str, target: &str, budget: usize) -
     let tool = TARGETS.iter().find(|known| known.name == target).unwrap_or(&TARGETS[0]);
     let origin = Origin::of(handoff);
     let id = one_line(handoff.text("session_id"));
-    let mut page = Page { text: String::new(), left: budget, was_cut: false };
+    let mut page = PromptPage { text: String::new(), left: budget, was_cut: false };
     let cut_note = format!("(cut to fit: `agent-handover history show {}` prints all of it)\n", text::cut(&id, 100));
     let footer = footer(tool);
     page.left = page.left.saturating_sub(cut_note.len() + footer.len());
     let goal = one_line(handoff.text("primary_goal"));
-    // A stranger's title is not so long that it hides whose it is.
+    // A stranger's long title must not push the line about its origin out of sight.
     let goal = if origin.is_some() { text::one_line(&goal, 120) } else { goal };
     page.line(&format!("# Handoff: {goal}"));
     if let Some(origin) = &origin {
@@ -115,7 +116,7 @@ fn prompt_within(handoff: &Handoff, status: &str, target: &str, budget: usize) -
     text + &footer
 }
 
-fn footer(tool: &Target) -> String {
+fn footer(tool: &PromptTarget) -> String {
     let instructions = match tool.instructions {
         "" => String::new(),
         file => format!("- The standing instructions in {file} hold.\n"),
@@ -126,12 +127,12 @@ fn footer(tool: &Target) -> String {
     )
 }
 
-/// Headings and lines, in the order in which they matter.
-fn sections(handoff: &Handoff, tool: &Target, is_from_outside: bool) -> Vec<(&'static str, Vec<String>)> {
+/// Headings and their lines, most important first.
+fn sections(handoff: &Handoff, tool: &PromptTarget, is_from_outside: bool) -> Vec<(&'static str, Vec<String>)> {
     let items = |field: &str| -> Vec<String> {
         handoff.texts(field).into_iter().map(|item| format!("- {}", one_line(item))).collect()
     };
-    // What came from outside is quoted, so that it stays apart from what we say.
+    // Imported text is quoted, so that it cannot be confused with ours.
     let prose = |heading: &str| -> Vec<String> {
         let content = handoff.section(heading).trim();
         let content = if content == NOTHING { "" } else { content };
@@ -155,13 +156,13 @@ fn sections(handoff: &Handoff, tool: &Target, is_from_outside: bool) -> Vec<(&'s
     ]
 }
 
-fn files(handoff: &Handoff, tool: &Target, is_from_outside: bool) -> Vec<String> {
+fn files(handoff: &Handoff, tool: &PromptTarget, is_from_outside: bool) -> Vec<String> {
     let files = handoff.get("active_context_files").and_then(Value::list).unwrap_or_default().iter();
     files
         .map(|file| {
             let text = |key: &str| file.get(key).and_then(Value::text).map(one_line);
             let path = text("path").or_else(|| file.text().map(one_line)).unwrap_or_default();
-            // A tool opens what is mentioned, so no stranger mentions anything, and nothing outside of the project is.
+            // A tool opens a mentioned file, so imported handoffs mention none, and nobody mentions files outside the project.
             let is_inside = !path.starts_with(['/', '~']) && !path.split('/').any(|part| part == "..");
             let mention = if is_inside && !is_from_outside { tool.mention } else { "" };
             match text("reason").filter(|reason| !reason.is_empty()) {
@@ -182,15 +183,15 @@ fn validation(handoff: &Handoff) -> Vec<String> {
     .collect()
 }
 
-/// A text that never grows beyond what it was given.
-struct Page {
+/// A text that never grows beyond its budget.
+struct PromptPage {
     text: String,
     left: usize,
     was_cut: bool,
 }
 
-impl Page {
-    /// Adds the line, or what fits of it.
+impl PromptPage {
+    /// Adds a line, or the part of it that fits.
     fn line(&mut self, line: &str) {
         const ELLIPSIS: &str = "…\n";
         if line.len() < self.left {
@@ -213,7 +214,7 @@ impl Page {
             return;
         }
         let heading = format!("\n## {heading}");
-        // A heading with nothing below it helps nobody.
+        // Leave out a heading if nothing would fit below it.
         if heading.len() + 40 > self.left {
             self.was_cut = true;
             self.left = 0;
@@ -234,11 +235,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::convert::handoff_of;
-    use super::super::record::Record;
+    use super::super::record::HandoffRecord;
     use super::*;
 
-    fn record(title: &str, summary: &str) -> Record {
-        Record {
+    fn record(title: &str, summary: &str) -> HandoffRecord {
+        HandoffRecord {
             id: "a".to_owned(),
             created_at: "2026-11-16T00:14:28Z".to_owned(),
             tool: "t".to_owned(),

@@ -1,14 +1,14 @@
-//! One handoff that travels: session-handoff's versions 1 to 3, with our whole document in a field that it ignores.
+//! One bundle: session-handoff's versions 1 to 3, with our whole document in a field that session-handoff ignores.
 //!
-//! Their signature covers the record alone. Ours, beside it, covers the version, the record, the document, the time of the export and
-//! the signer's name, so that nothing in a bundle of ours can be exchanged. A signed bundle must be what its writer wrote,
-//! to the byte.
+//! Session-handoff's signature covers the record only. Ours, beside it, covers the version, the record, the document, the time
+//! of the export and the signer's name, so that no part of our bundle can be exchanged. A signed bundle must be byte for byte
+//! what its writer wrote.
 
 use serde::{Deserialize, Serialize};
 
 use super::json;
 use super::key::{PublicKey, SecretKey};
-use super::record::Record;
+use super::record::HandoffRecord;
 use crate::base::text;
 use crate::error::{Category, Error, Result};
 
@@ -20,7 +20,7 @@ pub struct Bundle {
     pub version: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checksum: Option<String>,
-    pub record: Record,
+    pub record: HandoffRecord,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     signer: Option<Signer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,10 +37,10 @@ struct Signer {
     public_key: String,
 }
 
-/// What only we write and read.
+/// The part that only this program writes and reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ours {
-    /// The archived handoff, whole.
+    /// The whole archived handoff.
     pub document: String,
     checksum: String,
     pub exported_at: String,
@@ -48,23 +48,28 @@ pub struct Ours {
     signature: Option<String>,
 }
 
-/// Who says so.
+/// Who signed a bundle. Whether the key is trusted is decided elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seal {
-    /// Nobody: there is no signature that counts, and this is why.
+pub enum BundleSeal {
+    /// Nobody; the text is the reason.
     Unsigned(&'static str),
-    /// The owner of this key, whoever that is, who calls himself this.
+    /// The owner of this key, under the name that they claim.
     Signed { key: PublicKey, name: Option<String> },
 }
 
-/// What an export signs with.
+/// The key and the name for a signature.
 pub struct SignWith<'a> {
     pub key: &'a SecretKey,
     pub name: Option<&'a str>,
 }
 
 impl Bundle {
-    pub fn new(record: Record, document: String, exported_at: String, sign: Option<&SignWith<'_>>) -> Result<Bundle> {
+    pub fn new(
+        record: HandoffRecord,
+        document: String,
+        exported_at: String,
+        sign: Option<&SignWith<'_>>,
+    ) -> Result<Bundle> {
         let checksum = record.checksum()?;
         let ours = Ours { checksum: text::digest(document.as_bytes(), 32), document, exported_at, signature: None };
         let mut bundle = Bundle {
@@ -89,32 +94,32 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// What our own signature is of. JSON keeps the parts apart.
+    /// The message that our own signature covers. JSON keeps its parts apart.
     fn message(&self, checksum: &str) -> Result<String> {
         let ours = self.ours.as_ref().map(|ours| (&ours.checksum, &ours.exported_at));
         let signer = self.signer.as_ref().map(|signer| (&signer.name, &signer.public_key));
         json::compact(&("agent-handover bundle 1", self.version, checksum, ours, signer))
     }
 
-    /// As a file of its own.
+    /// The bundle as a file of its own.
     pub fn pretty(&self) -> Result<String> {
         json::pretty(self)
     }
 
-    /// As one of many lines.
+    /// The bundle as one of many lines.
     pub fn line(&self) -> Result<String> {
         json::compact(self)
     }
 
-    /// Reads a bundle and says who sealed it. What does not fit together is refused, whoever it is from.
-    pub fn read(source: &str) -> Result<(Bundle, Seal)> {
+    /// Reads a bundle and finds out who signed it. An inconsistent bundle is refused, whoever signed it.
+    pub fn read(source: &str) -> Result<(Bundle, BundleSeal)> {
         let bundle: Bundle = json::read(source)?;
         if bundle.version == 0 {
             return Err(Error::bad_data("the bundle has no version"));
         }
         let checksum = bundle.check_sums()?;
         let seal = bundle.seal(&checksum)?;
-        if let Seal::Signed { .. } = seal {
+        if let BundleSeal::Signed { .. } = seal {
             let source = source.strip_suffix('\n').unwrap_or(source);
             if bundle.pretty()? != source && bundle.line()? != source {
                 return Err(untrusted("the bundle is signed, but it was changed or reformatted since")
@@ -124,7 +129,7 @@ impl Bundle {
         Ok((bundle, seal))
     }
 
-    /// The checksum that the record really has.
+    /// Checks both checksums. Returns that of the record.
     fn check_sums(&self) -> Result<String> {
         let checksum = self.record.checksum()?;
         match &self.checksum {
@@ -142,17 +147,17 @@ impl Bundle {
         }
     }
 
-    fn seal(&self, checksum: &str) -> Result<Seal> {
+    fn seal(&self, checksum: &str) -> Result<BundleSeal> {
         let signature = self.signature.as_deref().filter(|signature| !signature.trim().is_empty());
         let (signature, signer) = match (self.version, signature) {
             (SIGNED, Some(signature)) => {
                 let signer = self.signer.as_ref();
                 (signature, signer.ok_or_else(|| Error::bad_data("the bundle has a signature, but no signer"))?)
             }
-            (SIGNED, None) => return Ok(Seal::Unsigned("its signature is missing")),
-            (1, _) => return Ok(Seal::Unsigned("version 1 has neither checksum nor signature")),
-            (UNSIGNED, _) => return Ok(Seal::Unsigned("version 2 has a checksum, but no signature")),
-            _ => return Ok(Seal::Unsigned("its version is unknown, so no signature in it counts")),
+            (SIGNED, None) => return Ok(BundleSeal::Unsigned("its signature is missing")),
+            (1, _) => return Ok(BundleSeal::Unsigned("version 1 has neither checksum nor signature")),
+            (UNSIGNED, _) => return Ok(BundleSeal::Unsigned("version 2 has a checksum, but no signature")),
+            _ => return Ok(BundleSeal::Unsigned("its version is unknown, so no signature in it counts")),
         };
         let key = PublicKey::decode(&signer.public_key)?;
         if signer.key_id != key.id() {
@@ -166,7 +171,7 @@ impl Bundle {
             }
             key.verify(self.message(checksum)?.as_bytes(), signature)?;
         }
-        Ok(Seal::Signed { key, name: signer.name.clone() })
+        Ok(BundleSeal::Signed { key, name: signer.name.clone() })
     }
 }
 
@@ -198,7 +203,7 @@ mod tests {
     fn every_signed_sample_is_verified_and_written_again_to_the_byte() {
         for (sample, name) in [(SIGNED_SAMPLE, Some("Alice Example")), (ESCAPED_SAMPLE, None)] {
             let (bundle, seal) = Bundle::read(sample).unwrap();
-            let Seal::Signed { key, name: found } = seal else { panic!("{seal:?}") };
+            let BundleSeal::Signed { key, name: found } = seal else { panic!("{seal:?}") };
             assert_eq!((key.id().as_str(), found.as_deref()), ("4a49626ae1bfbea6", name));
             assert_eq!(bundle.pretty().unwrap() + "\n", sample);
         }
@@ -208,12 +213,12 @@ mod tests {
     fn what_we_sign_is_read_again_pretty_or_on_one_line() {
         let (text, key) = ours();
         let (bundle, seal) = Bundle::read(&text).unwrap();
-        assert_eq!(seal, Seal::Signed { key: key.public(), name: Some("Bob <b>".to_owned()) });
+        assert_eq!(seal, BundleSeal::Signed { key: key.public(), name: Some("Bob <b>".to_owned()) });
         assert_eq!(Bundle::read(&bundle.line().unwrap()).unwrap(), (bundle, seal));
     }
 
-    /// Every byte, changed in many ways. Only the name in a bundle that is not ours is nobody's business here: whoever trusts a key
-    /// knows the name.
+    /// Changes every byte in many ways. Only the name in a bundle of session-handoff may change unnoticed: its signature does
+    /// not cover the name, and the trust list checks it.
     #[test]
     fn any_flipped_byte_of_a_signed_bundle_is_noticed() {
         for (text, is_ours) in [(SIGNED_SAMPLE.to_owned(), false), (ESCAPED_SAMPLE.to_owned(), false), (ours().0, true)]
@@ -227,7 +232,7 @@ mod tests {
                     let Ok(changed) = String::from_utf8(bytes) else { continue };
                     match Bundle::read(&changed) {
                         Err(error) => assert!(matches!(error.category(), Category::Untrusted | Category::BadData)),
-                        Ok((_, Seal::Unsigned(_))) => {}
+                        Ok((_, BundleSeal::Unsigned(_))) => {}
                         Ok((bundle, found)) => {
                             assert!(!is_ours && found != seal && bundle.record == original.record, "{place} ^ {mask}");
                             renamed += 1;
@@ -244,15 +249,15 @@ mod tests {
         let change = |from: &str, to: &str| Bundle::read(&SIGNED_SAMPLE.replacen(from, to, 1));
         for version in ["1", "2", "4", "-5"] {
             let (_, seal) = change("\"version\": 3", &format!("\"version\": {version}")).unwrap();
-            assert!(matches!(seal, Seal::Unsigned(_)), "{version}");
+            assert!(matches!(seal, BundleSeal::Unsigned(_)), "{version}");
         }
         let (_, seal) = change("\"signature\"", "\"signatura\"").unwrap();
-        assert_eq!(seal, Seal::Unsigned("its signature is missing"));
+        assert_eq!(seal, BundleSeal::Unsigned("its signature is missing"));
         assert!(change("\"version\": 3,", "").is_err());
         assert!(change("\"version\": 3", "\"version\": 3.0").is_err());
         assert!(change("\"checksum\"", "\"checksun\"").is_err());
         assert!(change("\"key_id\": \"4a", "\"key_id\": \"5a").is_err());
-        // A document that somebody put beside a signed record.
+        // Somebody added a document to a signed record.
         let rider = ",\n  \"agent_handover\": {\"document\":\"x\",\"checksum\":\"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881\",\"exported_at\":\"\"}\n}";
         let error =
             Bundle::read(&SIGNED_SAMPLE.trim_end().strip_suffix("\n}").map(|text| text.to_owned() + rider).unwrap())

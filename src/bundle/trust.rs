@@ -1,25 +1,26 @@
-//! The keys this user trusts: a file for each in the user's own data directory, where no repository can put anything.
+//! The keys that this user trusts: a file for each in the user's data directory, where no repository can write.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::key::PublicKey;
-use super::seal::Seal;
+use super::seal::BundleSeal;
 use crate::base::fs::{self, Depth};
 use crate::base::{env, text};
 use crate::error::{Category, Error, Result};
 
+/// A trusted key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trusted {
     pub key: PublicKey,
-    /// What a bundle that is signed with the key may call its signer.
+    /// The only name that bundles signed with the key may claim.
     pub name: Option<String>,
     pub added: String,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Text {
+struct TrustedKeyJson {
     public_key: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
@@ -42,7 +43,7 @@ impl TrustList {
         TrustList { directory }
     }
 
-    /// By fingerprint. What is not ours, or not what its name says, is trusted by nobody.
+    /// All trusted keys, by fingerprint. Files of another owner, or with a name that does not match the key, are ignored.
     pub fn keys(&self) -> Result<Vec<Trusted>> {
         Ok(fs::names(&self.directory)?.iter().filter_map(|name| self.read(name)).collect())
     }
@@ -55,21 +56,25 @@ impl TrustList {
         let path = self.directory.join(fingerprint);
         fs::refuse_foreign_owner(&path, "trusted key").ok()?;
         let bytes = fs::read_if_exists(&path).ok()??;
-        let text: Text = serde_json::from_slice(&bytes).ok()?;
+        let text: TrustedKeyJson = serde_json::from_slice(&bytes).ok()?;
         let key = PublicKey::decode(&text.public_key).ok()?;
         (key.fingerprint() == fingerprint).then_some(Trusted { key, name: text.name, added: text.added })
     }
 
     pub fn add(&self, trusted: &Trusted) -> Result<()> {
         fs::create_private_directories(&self.directory)?;
-        let _alone = fs::lock_directory(&self.directory)?;
+        let _lock = fs::lock_directory(&self.directory)?;
         fs::sweep_temporaries(&self.directory, Depth::Directory)?;
-        let text = Text { public_key: trusted.key.encode(), name: trusted.name.clone(), added: trusted.added.clone() };
+        let text = TrustedKeyJson {
+            public_key: trusted.key.encode(),
+            name: trusted.name.clone(),
+            added: trusted.added.clone(),
+        };
         let json = super::json::pretty(&text)? + "\n";
         fs::replace(&self.directory.join(trusted.key.fingerprint()), json.as_bytes())
     }
 
-    /// By the beginning of a fingerprint, or by a name.
+    /// Removes the key with this name, or whose fingerprint begins like this.
     pub fn remove(&self, which: &str) -> Result<Trusted> {
         let mut found = self.keys()?;
         let is_it = |trusted: &Trusted| {
@@ -92,16 +97,16 @@ impl TrustList {
         }
     }
 
-    /// The trusted key behind a seal; `None` if nobody signed and that is allowed.
-    pub fn vouch(&self, seal: &Seal, allow_unsigned: bool) -> Result<Option<Trusted>> {
+    /// The trusted key that signed a bundle; `None` if it is unsigned and that is allowed.
+    pub fn vouch(&self, seal: &BundleSeal, allow_unsigned: bool) -> Result<Option<Trusted>> {
         let untrusted = |message: String| Error::new(Category::Untrusted, message);
         let (key, name) = match seal {
-            Seal::Unsigned(_) if allow_unsigned => return Ok(None),
-            Seal::Unsigned(why) => {
+            BundleSeal::Unsigned(_) if allow_unsigned => return Ok(None),
+            BundleSeal::Unsigned(why) => {
                 return Err(untrusted(format!("the bundle is unsigned: {why}"))
                     .hint("`--allow-unsigned` takes it, marked as text for which nobody vouches"));
             }
-            Seal::Signed { key, name } => (key, name),
+            BundleSeal::Signed { key, name } => (key, name),
         };
         let claimed = name.as_deref().map(|name| text::one_line(name, 80));
         let trust = format!("agent-handover trust add {}{}", key.encode(), quoted_name(claimed.as_deref()));
@@ -111,7 +116,7 @@ impl TrustList {
                 .cause(format!("its fingerprint is {}", key.fingerprint()))
                 .hint(format!("if its owner told you this fingerprint: `{trust}`")));
         };
-        // Their signature does not cover the name, so it must be one that the user knows.
+        // Session-handoff's signature does not cover the name, so it must be the one that the user trusts.
         match (name, &trusted.name) {
             (None, _) => Ok(Some(trusted)),
             (Some(name), Some(known)) if name == known => Ok(Some(trusted)),
@@ -125,7 +130,7 @@ impl TrustList {
     }
 }
 
-/// For a shell, whatever the name holds.
+/// The `--name` option, quoted for a shell.
 fn quoted_name(name: Option<&str>) -> String {
     name.map_or(String::new(), |name| format!(" --name '{}'", name.replace('\'', "'\\''")))
 }
@@ -174,19 +179,21 @@ mod tests {
         let world = tempfile::tempdir().unwrap();
         let list = TrustList::at(world.path().to_path_buf());
         let (alice, mallory) = (trusted(Some("Alice")), trusted(None));
-        let seal =
-            |who: &Trusted, name: Option<&str>| Seal::Signed { key: who.key.clone(), name: name.map(str::to_owned) };
+        let seal = |who: &Trusted, name: Option<&str>| BundleSeal::Signed {
+            key: who.key.clone(),
+            name: name.map(str::to_owned),
+        };
         list.add(&alice).unwrap();
         assert_eq!(list.vouch(&seal(&alice, Some("Alice")), false).unwrap(), Some(alice.clone()));
         assert_eq!(list.vouch(&seal(&alice, None), false).unwrap(), Some(alice.clone()));
         for seal in
-            [seal(&alice, Some("Alicf")), seal(&mallory, Some("Alice")), seal(&mallory, None), Seal::Unsigned("")]
+            [seal(&alice, Some("Alicf")), seal(&mallory, Some("Alice")), seal(&mallory, None), BundleSeal::Unsigned("")]
         {
             assert_eq!(list.vouch(&seal, false).unwrap_err().category(), Category::Untrusted);
         }
         // An unknown key is not the same as no signature.
         assert!(list.vouch(&seal(&mallory, None), true).is_err());
-        assert_eq!(list.vouch(&Seal::Unsigned(""), true).unwrap(), None);
+        assert_eq!(list.vouch(&BundleSeal::Unsigned(""), true).unwrap(), None);
         list.add(&mallory).unwrap();
         assert!(list.vouch(&seal(&mallory, Some("Alice")), false).is_err());
         let hint = list.vouch(&seal(&mallory, Some("x' ; rm -rf ~ '\x1b")), false).unwrap_err().hints().join("");

@@ -1,4 +1,4 @@
-//! Questions to a person at a terminal. They stand on stderr, so that the answer alone is on stdout.
+//! Questions to a person at a terminal. They go to stderr, so that stdout has only the answer.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,25 +13,25 @@ use super::table;
 use crate::base::{signals, text};
 use crate::error::{Category, Error, Result};
 
-/// Something to choose.
+/// One choice of a list.
 pub struct Choice {
-    /// No two are alike: it is by their lines that choices are told apart.
+    /// Lines identify choices, so no two may be equal.
     pub line: String,
-    /// What is shown below the line while it is the one.
+    /// Shown below the line while it is selected.
     pub preview: Vec<String>,
 }
 
-/// Which one; `None` for who wants none. What is typed narrows the list.
+/// Lets a person pick one choice; typing narrows the list. `None` if they leave without picking.
 pub fn pick(what: &str, choices: Vec<Choice>) -> Result<Option<usize>> {
     let terminal = Term::stderr();
-    // Some terminals do not say how large they are.
+    // Some terminals do not report their size.
     let (rows, columns) = terminal.size_checked().filter(|size| size.0 > 0 && size.1 > 0).unwrap_or((24, 80));
     let longest = choices.iter().map(|choice| choice.preview.len()).max().unwrap_or(0);
     let room = usize::from(rows).saturating_sub(longest + 3).max(1);
     let lines: Vec<String> = choices.iter().map(|choice| text::printable(&choice.line)).collect();
     let previews = lines.iter().cloned().zip(choices.into_iter().map(|choice| choice.preview)).collect();
     let theme = WithPreview { previews, width: usize::from(columns).saturating_sub(1).max(20) };
-    // Ctrl-C is then an answer, and the cursor comes back.
+    // Ctrl-C then ends the question, and the cursor is shown again.
     signals::listen();
     let picker = FuzzySelect::with_theme(&theme).with_prompt(format!("{what} (type to search, Esc to leave)"));
     let picked = picker.items(lines).default(0).max_length(room).report(false).interact_on_opt(&terminal);
@@ -39,7 +39,7 @@ pub fn pick(what: &str, choices: Vec<Choice>) -> Result<Option<usize>> {
     picked.map_err(failed)
 }
 
-/// Without showing it; a new one twice, since nobody sees a slip.
+/// Asks for a passphrase without showing it; for a new one twice, because a typing error is invisible.
 pub fn passphrase(is_new: bool) -> Result<String> {
     let first = hidden_line("passphrase: ")?;
     if is_new && hidden_line("the same again: ")? != first {
@@ -48,7 +48,7 @@ pub fn passphrase(is_new: bool) -> Result<String> {
     Ok(first)
 }
 
-/// A line that is not shown. The echo is off before anything is asked for, so that not even the quickest see what they type.
+/// Reads a line without showing it. Echo is turned off before the question appears, so that fast typing does not show either.
 fn hidden_line(question: &str) -> Result<String> {
     let stdin = std::io::stdin();
     let unable = |cause: rustix::io::Errno| Error::new(Category::Io, "the terminal cannot be asked").cause(cause);
@@ -66,7 +66,7 @@ fn hidden_line(question: &str) -> Result<String> {
     line
 }
 
-/// The keys up to the end of a line, as far as a line can be edited unseen.
+/// Reads keys up to the end of the line. Backspace and Ctrl-U work.
 fn read_keys(mut key: impl FnMut() -> Option<u8>) -> Result<String> {
     const INTERRUPT: u8 = 3;
     const END: u8 = 4;
@@ -80,7 +80,7 @@ fn read_keys(mut key: impl FnMut() -> Option<u8>) -> Result<String> {
             Some(INTERRUPT) => return Err(Error::new(Category::Signal(2), "interrupted by SIGINT")),
             Some(ERASE) => line.clear(),
             Some(BACKSPACE | DELETE) => {
-                // A character may be several bytes, all but the first of them marked as such.
+                // Remove a whole character, which may have several bytes.
                 while line.pop().is_some_and(|byte: u8| byte & 0xc0 == 0x80) {}
             }
             Some(byte) => line.push(byte),
@@ -96,7 +96,7 @@ fn failed(cause: dialoguer::Error) -> Error {
     }
 }
 
-/// A list in which the line that would be chosen shows more of itself.
+/// A list in which the selected line has a preview below it.
 struct WithPreview {
     previews: HashMap<String, Vec<String>>,
     width: usize,
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unseen_line_can_be_mended() {
+    fn a_hidden_line_can_be_edited() {
         let line = |keys: &[u8]| {
             let mut keys = keys.iter().copied();
             read_keys(move || keys.next())

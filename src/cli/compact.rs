@@ -13,7 +13,7 @@ use crate::engine;
 use crate::error::{Error, Result};
 use crate::guard::Stop;
 use crate::memory::Memory;
-use crate::memory::archive::Month;
+use crate::memory::Month;
 use crate::memory::compact::{Compaction, Selection, ended_before};
 use crate::project::{self, Project};
 

@@ -10,7 +10,7 @@ use crate::base::fs::{self, Created};
 use crate::bundle::SecretKey;
 use crate::error::{Error, Result};
 
-/// A key file is small.
+/// The largest key file.
 const MAX_KEY: u64 = 64 << 10;
 
 /// Make an ed25519 key to sign handoffs with; prints its public half
@@ -52,7 +52,7 @@ impl Keygen {
     }
 }
 
-/// A file with a key, public or not, or with a bundle.
+/// Reads a small text file: a key or a bundle.
 pub fn read_small(context: &Context<'_>, path: &Path, max: u64) -> Result<String> {
     let path = context.cwd.join(path);
     let bytes = fs::read_at_most(fs::open(&path)?, max).map_err(|cause| Error::io("read", &path, cause))?;

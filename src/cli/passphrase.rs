@@ -1,4 +1,4 @@
-//! A passphrase, from where it is least exposed.
+//! A passphrase from a file, a flag, the environment or a prompt.
 
 use std::path::PathBuf;
 
@@ -21,12 +21,12 @@ pub struct Passphrase {
 }
 
 impl Passphrase {
-    /// On the command line; the environment does not count.
+    /// Whether a flag gives a passphrase. The environment does not count.
     pub fn is_given(&self) -> bool {
         self.passphrase_file.is_some() || self.passphrase.is_some()
     }
 
-    /// The file, the flag, the environment, or a person. A new one is asked for twice.
+    /// The passphrase from the file, the flag, the environment or a person, in this order. A person types a new one twice.
     pub fn get(&self, context: &Context<'_>, is_new: bool) -> Result<String> {
         let passphrase = if let Some(file) = &self.passphrase_file {
             self.of_file(context, file)?
@@ -52,7 +52,7 @@ impl Passphrase {
         }
         let text =
             String::from_utf8(bytes).map_err(|_| Error::bad_data(format!("`{}` is not UTF-8 text", file.display())))?;
-        // As an editor ends a line; everything else is part of it.
+        // The newline that an editor adds at the end does not count; everything else does.
         let line = text.lines().next().unwrap_or_default().to_owned();
         if text.trim_end_matches(['\r', '\n']) == line {
             Ok(line)

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::table::Table;
 use super::{Context, keygen};
 use crate::base::{clock, text};
-use crate::bundle::{Bundle, MAX_BYTES, PublicKey, Seal, TrustList, Trusted, write_time};
+use crate::bundle::{Bundle, BundleSeal, MAX_BYTES, PublicKey, TrustList, Trusted, write_time};
 use crate::error::{Category, Error, Result};
 
 /// Say whose signatures on handoffs count
@@ -18,11 +18,11 @@ pub struct Trust {
     #[arg(long, global = true)]
     pub json: bool,
     #[command(subcommand)]
-    verb: Verb,
+    verb: TrustVerb,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum TrustVerb {
     /// Trust a key from now on
     Add {
         /// A PEM file, a signed bundle, or the key itself as bundles carry it
@@ -45,23 +45,23 @@ enum Verb {
 impl Trust {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let list = TrustList::open()?;
-        let changes = !matches!(self.verb, Verb::List);
+        let changes = !matches!(self.verb, TrustVerb::List);
         if changes && let Some(stop) = context.project(None, None)?.brake().pressed() {
             return Err(stop.error());
         }
         let (verb, keys, lines) = match self.verb {
-            Verb::Add { key, name } => {
+            TrustVerb::Add { key, name } => {
                 let trusted = read(context, &key, name)?;
                 list.add(&trusted)?;
                 let line = format!("trusted {}", describe(&trusted));
                 ("add", vec![trusted], vec![line])
             }
-            Verb::Remove { key } => {
+            TrustVerb::Remove { key } => {
                 let trusted = list.remove(&key)?;
                 let line = format!("no longer trusted: {}", describe(&trusted));
                 ("remove", vec![trusted], vec![line])
             }
-            Verb::List => {
+            TrustVerb::List => {
                 let keys = list.keys()?;
                 let lines = table(&keys, context.ui.width());
                 ("list", keys, lines)
@@ -92,7 +92,7 @@ impl Trust {
     }
 }
 
-/// A file if there is one of that name; else the key itself.
+/// Reads a key from the file of that name; without such a file, the argument is the key itself.
 fn read(context: &Context<'_>, what: &str, name: Option<String>) -> Result<Trusted> {
     let (key, claimed) = if context.cwd.join(what).exists() {
         let text = keygen::read_small(context, Path::new(what), MAX_BYTES as u64)?;
@@ -107,16 +107,16 @@ fn read(context: &Context<'_>, what: &str, name: Option<String>) -> Result<Trust
     Ok(Trusted { key, name, added: write_time(&clock::now().to_utc()) })
 }
 
-/// The signer of a bundle that is whole.
+/// The key and the claimed name of a bundle's signer.
 fn of_bundle(source: &str) -> Result<(PublicKey, Option<String>)> {
-    // Of one bundle a line, the first says who it is.
+    // A file with one bundle a line: the first one decides.
     let first = source.lines().next().unwrap_or_default();
     let (_, seal) = Bundle::read(if first.ends_with('}') { first } else { source }).map_err(|error| {
         error.hint("of an encrypted bundle, `history import --dry-run` tells the key and how to trust it")
     })?;
     match seal {
-        Seal::Signed { key, name } => Ok((key, name)),
-        Seal::Unsigned(why) => Err(Error::new(Category::Untrusted, format!("the bundle is unsigned: {why}"))),
+        BundleSeal::Signed { key, name } => Ok((key, name)),
+        BundleSeal::Unsigned(why) => Err(Error::new(Category::Untrusted, format!("the bundle is unsigned: {why}"))),
     }
 }
 

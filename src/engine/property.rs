@@ -12,7 +12,7 @@ use crate::base::fault::inject::crashing_at;
 use crate::checkpoint::{RunStatus, StepState, Store};
 use crate::config::Config;
 use crate::memory::note::{self, Piece};
-use crate::memory::{self, Verb};
+use crate::memory::{self, ChangeVerb};
 use crate::project::{Options, Project};
 use crate::steps;
 
@@ -245,7 +245,7 @@ impl World {
                     // Notes about replaced states: which ones there are depends on which run was faster.
                     if !note.changes.is_empty() {
                         for change in memory::changes(&note) {
-                            assert_eq!(change.verb, Verb::Replaced);
+                            assert_eq!(change.verb, ChangeVerb::Replaced);
                             assert!(self.said.values().any(|(said, _)| *said == change.text), "{change:?}");
                         }
                         continue;

@@ -1,4 +1,4 @@
-//! What happened in the repository since the last handover.
+//! Collects what happened in the repository since the last handover.
 
 use std::fmt::Write;
 
@@ -12,13 +12,13 @@ use crate::guard::secrets;
 
 pub const COLLECTOR: Collector = Collector { name: "git", collect };
 
-/// How much of each is kept; a note is read by somebody.
+/// The most commits to keep; more would make the note unreadable.
 const MAX_COMMITS: usize = 100;
 const MAX_FILES: usize = 500;
-/// How much of it a note that is made from it shows.
+/// How many lines of a list a derived note shows.
 const SHOWN: usize = 20;
 
-/// What git cannot tell is said and left out: a handover is never held up by it, and one answer does not need another.
+/// Asks git. A question that git does not answer becomes a notice; the handover and the other questions go on.
 fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let mut facts = Facts::default();
     if git::top_level(scene.root).is_none() {
@@ -28,17 +28,19 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let session = scene.session;
     let mut notices = Vec::new();
     let branch = if session.head.is_empty() {
-        told(git.branch(), &mut notices).flatten().unwrap_or_default()
+        answer_or_notice(git.branch(), &mut notices).flatten().unwrap_or_default()
     } else {
         session.branch.clone()
     };
-    let base = told(base(&git, &session.base, &session.head, &mut notices), &mut Vec::new()).flatten();
+    let base = answer_or_notice(base(&git, &session.base, &session.head, &mut notices), &mut Vec::new()).flatten();
     let range = base.as_deref().filter(|base| *base != session.head);
-    let mut commits =
-        range.and_then(|base| told(git.log(base, &session.head, MAX_COMMITS + 1), &mut notices)).unwrap_or_default();
-    let mut changes = range.and_then(|base| told(git.changes(base, &session.head), &mut notices)).unwrap_or_default();
-    // Asked last: in a huge work tree it may take longer than we wait.
-    let mut dirty = told(git.dirty(), &mut notices).unwrap_or_default();
+    let mut commits = range
+        .and_then(|base| answer_or_notice(git.log(base, &session.head, MAX_COMMITS + 1), &mut notices))
+        .unwrap_or_default();
+    let mut changes =
+        range.and_then(|base| answer_or_notice(git.changes(base, &session.head), &mut notices)).unwrap_or_default();
+    // Asked last: in a huge work tree this may take longer than we wait.
+    let mut dirty = answer_or_notice(git.dirty(), &mut notices).unwrap_or_default();
     limit(&mut commits, MAX_COMMITS, "commits", &mut notices);
     limit(&mut changes, MAX_FILES, "changed files", &mut notices);
     limit(&mut dirty, MAX_FILES, "uncommitted files", &mut notices);
@@ -67,12 +69,12 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
     Ok(facts)
 }
 
-/// The answer, or why there is none.
-fn told<T>(answer: git::Result<T>, notices: &mut Vec<String>) -> Option<T> {
+/// The answer; a failure becomes a notice.
+fn answer_or_notice<T>(answer: git::Result<T>, notices: &mut Vec<String>) -> Option<T> {
     answer.map_err(|failure| notices.push(format!("git facts are incomplete: {}", failure.one_line()))).ok()
 }
 
-/// The commit to count from: that of the last handover, or where its history parted from ours.
+/// The commit to count from: that of the last handover, or the merge base if history was rewritten.
 fn base(git: &Git, recorded: &str, head: &str, notices: &mut Vec<String>) -> git::Result<Option<String>> {
     if !git::is_object_id(recorded) || !git::is_object_id(head) {
         return Ok(None);
@@ -119,7 +121,7 @@ fn describe(branch: &str, head: &str, commits: &[Commit], changes: &[Change], di
     format!("{}: {commits}, {changes}, {} uncommitted", place(branch, head), dirty.len())
 }
 
-/// What can be said about a session that said nothing itself. Empty if nothing happened.
+/// A note for a session that wrote none. Empty if nothing happened.
 fn derive(branch: &str, head: &str, commits: &[Commit], changes: &[Change], dirty: &[Change]) -> String {
     let mut text = String::new();
     if commits.is_empty() && dirty.is_empty() {

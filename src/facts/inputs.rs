@@ -1,4 +1,4 @@
-//! What the session said itself, and who it was.
+//! Collects what the session stated itself, and who ran it.
 
 use super::{Collector, Facts, Scene};
 use crate::error::Result;
@@ -8,14 +8,14 @@ pub const COLLECTOR: Collector = Collector { name: "inputs", collect };
 fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let session = scene.session;
     let mut values = super::recorded(session);
-    // The texts themselves are in the record; keeping them twice would only make it larger.
+    // The record of the run already has these texts.
     for text in ["note", "state", "summary", "handoff"] {
         values.remove(text);
     }
     let who = if session.agent.is_empty() { &session.user } else { &session.agent };
-    let said = match session.note.len() {
+    let note = match session.note.len() {
         0 => "no note".to_owned(),
         bytes => format!("a note of {bytes} bytes"),
     };
-    Ok(Facts { values, detail: Some(format!("{said}, by {who} on {}", session.host)), ..Facts::default() })
+    Ok(Facts { values, detail: Some(format!("{note}, by {who} on {}", session.host)), ..Facts::default() })
 }

@@ -1,4 +1,4 @@
-//! What the agent's transcript tells of the session. Nobody said it, so each line that is made of it says that it is derived.
+//! Collects facts from the agent's transcript. Nobody stated them, so each line is marked as derived.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,21 +13,20 @@ use crate::transcript::{Command, Outcome, Todo, TodoStatus, Transcript};
 
 pub const COLLECTOR: Collector = Collector { name: "transcript", collect };
 
-/// How much of each is kept with the run.
+/// The most commands to keep with the run.
 const MAX_COMMANDS: usize = 50;
 const MAX_FILES: usize = 200;
-/// How much of it a note that is made from it shows.
+/// How many lines of a list a derived note shows.
 const SHOWN: usize = 20;
-/// The word at the end of a line that says where it comes from. Short, because it stands there often; at the end, because
-/// what was done matters more than who noticed it.
+/// The mark of a derived line. It is short because it is frequent, and at the end because the content matters more.
 const MARK: &str = "(derived)";
 
-/// A transcript that cannot be read is said and left out: the handover is about what is known.
+/// Reads the transcript. One that cannot be read becomes a notice, and the handover goes on.
 fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let mut facts = Facts::default();
     let Some(source) = &scene.session.transcript else { return Ok(facts) };
     let found = match source.read() {
-        // Nothing was written down yet.
+        // The transcript is still empty.
         Ok(Some(found)) if found.agent.is_empty() => return Ok(facts),
         Ok(Some(found)) => found,
         Ok(None) => {
@@ -40,16 +39,16 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
         }
     };
     facts.notices.extend(found.notices.iter().cloned());
-    let found = below(scene.root, found);
+    let found = only_project_files(scene.root, found);
     facts.detail = Some(describe(&found));
     facts.derived = derive(&found);
     facts.values.extend(values(&found).map(|(name, value)| (name.to_owned(), value)));
     Ok(facts)
 }
 
-/// The files of the project, as a person in it would write them. What an agent keeps elsewhere for itself is not for others
-/// to read, and its path names a person's home.
-fn below(root: &Path, mut found: Transcript) -> Transcript {
+/// Keeps only files of the project, with relative paths. Files elsewhere are the agent's own, and their paths would reveal the
+/// user's home.
+fn only_project_files(root: &Path, mut found: Transcript) -> Transcript {
     let real = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
     let inside = |path: &String| {
         let path = fs::tidy(Path::new(path))?;
@@ -60,7 +59,7 @@ fn below(root: &Path, mut found: Transcript) -> Transcript {
     found
 }
 
-/// By the names that templates use.
+/// The values by the names that templates use.
 fn values(found: &Transcript) -> [(&'static str, Value); 6] {
     let skipped = found.commands.len().saturating_sub(MAX_COMMANDS);
     [
@@ -84,16 +83,16 @@ fn describe(found: &Transcript) -> String {
     )
 }
 
-/// What can be said for a session that said nothing itself. Empty if it did nothing either.
+/// A note for a session that wrote none. Empty if it did nothing.
 fn derive(found: &Transcript) -> String {
     let mut text = String::new();
     if found.requests == 0 && found.edited.is_empty() && found.commands.is_empty() {
         return text;
     }
     text.push_str("(derived from the transcript; the session gave no note)\n\n");
-    for (title, said) in [("Goal as first asked", &found.first_request), ("Last request", &found.last_request)] {
-        if !said.is_empty() {
-            let _ = writeln!(text, "{title}: {} {MARK}", one_line(said, 600));
+    for (title, request) in [("Goal as first asked", &found.first_request), ("Last request", &found.last_request)] {
+        if !request.is_empty() {
+            let _ = writeln!(text, "{title}: {} {MARK}", one_line(request, 600));
         }
     }
     let open: Vec<&Todo> = found.todos.iter().filter(|todo| todo.status != TodoStatus::Completed).collect();

@@ -1,9 +1,10 @@
-//! What a handoff must have, with the messages that Session Glue has for it.
+//! Checks that a handoff has what Session Glue requires of it.
 
-use super::value::{Value, Wrong, repr};
+use super::problem::{HandoffProblem, HandoffProblemKind as Kind};
+use super::value::{Value, repr};
 use super::{Handoff, first_action};
 
-/// In their order.
+/// The required fields, in the order in which they are written and checked.
 pub const REQUIRED: [&str; 17] = [
     "session_id",
     "session_date",
@@ -23,9 +24,12 @@ pub const REQUIRED: [&str; 17] = [
     "search_tags",
     "validation",
 ];
+/// The required fields that hold a list.
 pub const LIST_FIELDS: [&str; 6] =
     ["active_context_files", "completed_tasks", "known_issues", "next_todo_items", "search_tags", "validation"];
+/// The lists that need at least one item.
 const NOT_EMPTY: [&str; 3] = ["next_todo_items", "search_tags", "validation"];
+/// The required headings of the body.
 pub const SECTIONS: [&str; 8] = [
     "# Resume Prompt",
     "# What We Did",
@@ -38,100 +42,99 @@ pub const SECTIONS: [&str; 8] = [
 ];
 const RESULTS: [&str; 3] = ["passed", "failed", "not_run"];
 
-/// Everything that is wrong, in their order, each with its line. The last part of the answer is the first action,
-/// which some may let pass.
-pub fn check(handoff: &Handoff) -> Vec<Wrong> {
-    let mut wrong = Vec::new();
+/// Every problem of a handoff, in Session Glue's order.
+pub fn check(handoff: &Handoff) -> Vec<HandoffProblem> {
+    let mut problems = Problems { handoff, found: Vec::new() };
     for field in REQUIRED {
-        presence(handoff, field, &mut wrong);
+        problems.check_presence(field);
     }
     for field in LIST_FIELDS {
         for (number, item) in items(handoff, field).iter().enumerate() {
             if item.text().is_some_and(|text| text.trim().is_empty()) {
-                wrong.push(Wrong::at(handoff.line(field), format!("{field}[{number}] must not be empty")));
+                problems.add(field, Kind::EmptyItem { field, number });
             }
         }
     }
-    scalars(handoff, "next_todo_items", &mut wrong);
+    problems.check_scalars("next_todo_items");
     for (number, item) in items(handoff, "validation").iter().enumerate() {
-        validation(handoff.line("validation"), number, item, &mut wrong);
+        problems.check_validation(number, item);
     }
     match handoff.get("decisions") {
-        Some(Value::List(_)) => scalars(handoff, "decisions", &mut wrong),
-        Some(_) => wrong.push(Wrong::at(handoff.line("decisions"), "optional field must be a list: decisions")),
+        Some(Value::List(_)) => problems.check_scalars("decisions"),
+        Some(_) => problems.add("decisions", Kind::DecisionsAreNotAList),
         None => {}
     }
     if handoff.get("supersedes").is_some_and(|value| value.text().is_none_or(|text| text.trim().is_empty())) {
-        wrong.push(Wrong::at(handoff.line("supersedes"), "supersedes must be a non-empty scalar"));
+        problems.add("supersedes", Kind::EmptySupersedes);
     }
-    if let Some(message) = first_action_problem(handoff) {
-        wrong.push(Wrong::at(handoff.line("next_todo_items"), message));
+    let first = items(handoff, "next_todo_items").first().and_then(Value::text);
+    if let Some(matched) = first.and_then(first_action::resume_mechanic) {
+        problems.add("next_todo_items", Kind::ResumeMechanic { matched });
     }
     let missing: Vec<&str> = SECTIONS.into_iter().filter(|section| !has_line(&handoff.body, section)).collect();
     if !missing.is_empty() {
-        wrong.push(Wrong::at(1, format!("missing required body section(s): {}", missing.join(", "))));
+        problems.found.push(HandoffProblem { kind: Kind::MissingSections(missing), line: 1 });
     }
-    wrong
+    problems.found
 }
 
-/// What is wrong with the first thing to do, if it is there at all.
-pub fn first_action_problem(handoff: &Handoff) -> Option<String> {
-    let items = handoff.get("next_todo_items").and_then(Value::list)?;
-    match items.first() {
-        // Said already as an empty field.
-        None => None,
-        Some(first) => first.text().and_then(first_action::problem),
-    }
+struct Problems<'h> {
+    handoff: &'h Handoff,
+    found: Vec<HandoffProblem>,
 }
 
-fn presence(handoff: &Handoff, field: &str, wrong: &mut Vec<Wrong>) {
-    let is_list = LIST_FIELDS.contains(&field);
-    let message = match handoff.get(field) {
-        None => "missing required field",
-        Some(Value::List(items)) if is_list && items.is_empty() && NOT_EMPTY.contains(&field) => {
-            "required field is empty"
+impl Problems<'_> {
+    /// Adds a problem at the line of this field.
+    fn add(&mut self, field: &str, kind: Kind) {
+        self.found.push(HandoffProblem { kind, line: self.handoff.line(field) });
+    }
+
+    fn check_presence(&mut self, field: &'static str) {
+        let is_list = LIST_FIELDS.contains(&field);
+        let kind = match self.handoff.get(field) {
+            None => Kind::MissingField(field),
+            Some(Value::List(items)) if is_list && items.is_empty() && NOT_EMPTY.contains(&field) => {
+                Kind::EmptyField(field)
+            }
+            Some(Value::List(_)) if is_list => return,
+            Some(_) if is_list => Kind::FieldIsNotAList(field),
+            Some(Value::Text(text)) if !text.trim().is_empty() => return,
+            // A bare `key:` is read as an empty list, which for a text field means that it has no value.
+            Some(_) => Kind::EmptyField(field),
+        };
+        self.add(field, kind);
+    }
+
+    fn check_scalars(&mut self, field: &'static str) {
+        for (number, item) in items(self.handoff, field).iter().enumerate() {
+            if item.text().is_none() {
+                self.add(field, Kind::ItemIsNotAScalar { field, number, found: item.type_name() });
+            }
         }
-        Some(Value::List(_)) if is_list => return,
-        Some(_) if is_list => "required field must be a list",
-        Some(Value::Text(text)) if !text.trim().is_empty() => return,
-        // A bare `key:` is an empty list; for a field that is text that is no value.
-        Some(_) => "required field is empty",
-    };
-    wrong.push(Wrong::at(handoff.line(field), format!("{message}: {field}")));
+    }
+
+    fn check_validation(&mut self, number: usize, item: &Value) {
+        let Value::Map(_) = item else {
+            self.add("validation", Kind::ValidationIsNotAMapping { number, found: item.type_name() });
+            return;
+        };
+        if item.get("command").and_then(Value::text).is_none_or(|command| command.trim().is_empty()) {
+            self.add("validation", Kind::ValidationWithoutCommand { number });
+        }
+        let result = item.get("result");
+        if !result.and_then(Value::text).is_some_and(|result| RESULTS.contains(&result)) {
+            let found = result
+                .map_or("None".to_owned(), |result| result.text().map_or_else(|| result.type_name().to_owned(), repr));
+            self.add("validation", Kind::UnknownValidationResult { number, found });
+        }
+    }
 }
 
 fn items<'a>(handoff: &'a Handoff, field: &str) -> &'a [Value] {
     handoff.get(field).and_then(Value::list).unwrap_or_default()
 }
 
-fn scalars(handoff: &Handoff, field: &str, wrong: &mut Vec<Wrong>) {
-    for (number, item) in items(handoff, field).iter().enumerate() {
-        if item.text().is_none() {
-            let message = format!("{field}[{number}] must be a scalar (string or number), not {}", item.type_name());
-            wrong.push(Wrong::at(handoff.line(field), message));
-        }
-    }
-}
-
-fn validation(line: usize, number: usize, item: &Value, wrong: &mut Vec<Wrong>) {
-    let Value::Map(_) = item else {
-        let message = format!("validation[{number}] must be a command/result/notes mapping, not {}", item.type_name());
-        wrong.push(Wrong::at(line, message));
-        return;
-    };
-    if item.get("command").and_then(Value::text).is_none_or(|command| command.trim().is_empty()) {
-        wrong.push(Wrong::at(line, format!("validation[{number}].command is required and must be a non-empty scalar")));
-    }
-    let result = item.get("result");
-    if !result.and_then(Value::text).is_some_and(|result| RESULTS.contains(&result)) {
-        let found = result
-            .map_or("None".to_owned(), |result| result.text().map_or_else(|| result.type_name().to_owned(), repr));
-        let message = format!("validation[{number}].result must be one of passed/failed/not_run, got {found}");
-        wrong.push(Wrong::at(line, message));
-    }
-}
-
-/// Whether a line of the body is exactly this, after trimming its end.
+/// Whether a line of the body equals this one, but for white space at its end.
 fn has_line(body: &str, line: &str) -> bool {
     body.lines().any(|found| found.trim_end() == line)
 }
@@ -141,11 +144,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_wrong_is_told_at_once_in_their_words() {
+    fn every_problem_is_reported_at_once_in_session_glues_words() {
         let text = "---\nsession_id:\nstatus: x\nsearch_tags: word\nnext_todo_items: []\nvalidation:\n  - cargo test\n  - command: x\n    result: maybe\n\
             completed_tasks:\n  - \"\"\ndecisions: one\nsupersedes: \"\"\n---\n# Resume Prompt\n";
-        let wrong = check(&Handoff::parse(text).unwrap());
-        let messages: Vec<&str> = wrong.iter().map(|wrong| wrong.message.as_str()).collect();
+        let problems = check(&Handoff::parse(text).unwrap());
+        let messages: Vec<String> = problems.iter().map(|problem| problem.kind.to_string()).collect();
         for message in [
             "required field is empty: session_id",
             "missing required field: session_date",
@@ -157,9 +160,30 @@ mod tests {
             "optional field must be a list: decisions",
             "supersedes must be a non-empty scalar",
         ] {
-            assert!(messages.contains(&message), "{message}: {messages:#?}");
+            assert!(messages.iter().any(|found| found == message), "{message}: {messages:#?}");
         }
         assert!(messages.last().unwrap().starts_with("missing required body section(s): # What We Did, "));
-        assert_eq!(wrong.iter().find(|wrong| wrong.message.contains("search_tags")).unwrap().line, 4);
+        let tags = problems.iter().find(|problem| problem.kind == Kind::FieldIsNotAList("search_tags"));
+        assert_eq!(tags.unwrap().line, 4);
+    }
+
+    #[test]
+    fn only_problems_of_the_first_action_are_about_it() {
+        let about = |next: &str| {
+            let text = format!("---\nnext_todo_items:\n{next}---\n");
+            let problems = check(&Handoff::parse(&text).unwrap());
+            problems
+                .into_iter()
+                .filter(HandoffProblem::is_about_first_action)
+                .map(|found| found.kind)
+                .collect::<Vec<_>>()
+        };
+        let (field, number) = ("next_todo_items", 0);
+        // An empty action is also a resume mechanic: it names no work.
+        let empty = Kind::ResumeMechanic { matched: String::new() };
+        assert_eq!(about("  - \"\"\n"), [Kind::EmptyItem { field, number }, empty]);
+        assert_eq!(about("  - path: x\n"), [Kind::ItemIsNotAScalar { field, number, found: "dict" }]);
+        assert_eq!(about("  - Continue\n"), [Kind::ResumeMechanic { matched: "continue".to_owned() }]);
+        assert_eq!(about("  - Fix the parser\n  - \"\"\n"), []);
     }
 }

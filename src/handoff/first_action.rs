@@ -1,12 +1,12 @@
-//! The first thing to do must be work, not a way of getting back to work.
+//! Recognises first actions that are not work but a way of getting back to work ("resume mechanics").
 
-/// Verbs of looking at a handoff or of starting over.
+/// Verbs for reading a handoff or starting over.
 const VERBS: &[&str] = &[
     "read", "open", "review", "inspect", "check", "load", "view", "see", "paste", "start", "verify", "resume",
     "continue", "reload", "begin", "proceed", "keep", "carry", "look", "go", "follow", "pick", "copy", "consult",
     "study", "reread", "re-read",
 ];
-/// Words that, together with such a verb, say nothing about any work.
+/// Words that, after such a verb, name no work.
 const WORDS: &[&str] = &[
     "the",
     "a",
@@ -111,20 +111,14 @@ const WORDS: &[&str] = &[
     "please",
     "now",
 ];
-/// Items that are no action in any language of ours.
+/// Placeholders that are not an action.
 const EMPTY: &[&str] =
     &["tbd", "todo", "n/a", "na", "none", "nothing", "unknown", "?", "wip", "later", "etc", "xxx", "fixme", "pending"];
 
-/// What to say about this item, if it is one of those.
-pub fn problem(item: &str) -> Option<String> {
-    let matched = resume_mechanic(item)?;
-    Some(format!(
-        "next_todo_items[0] looks like a resume mechanic (matched '{matched}'); it must be the first productive work item"
-    ))
-}
-
-/// The part of the item that is a resume mechanic. Only what comes first counts, and only if it names no work: "add a
-/// button to start a new session" does, "start a new session" does not.
+/// The part of the item that is a resume mechanic; `None` if the item is work.
+///
+/// Only the first clause counts, and only if it names no work: "add a button to start a new session" is work, "start a
+/// new session" is not.
 pub fn resume_mechanic(item: &str) -> Option<String> {
     let text = item.to_lowercase().replace(['`', '"', '\'', '*'], "");
     let clause = text.split([';', '!', '?', '\n']).next().unwrap_or_default();
@@ -134,13 +128,13 @@ pub fn resume_mechanic(item: &str) -> Option<String> {
         .map(|word| word.trim_matches(|c: char| c == '.' && !word.contains('/') || c == '-'))
         .filter(|word| !word.is_empty())
         .collect();
-    // Numbers and bullets in front are no words of it.
+    // A number in front belongs to a list, not to the action.
     let words: Vec<&str> = words.iter().copied().skip_while(|word| word.chars().all(|c| c.is_ascii_digit())).collect();
     let shown = || crate::base::text::one_line(clause.trim(), 60);
     match words.as_slice() {
         [] => Some(crate::base::text::one_line(item, 60)),
         [word] if EMPTY.contains(word) => Some(shown()),
-        // "Read the handoff and fix lexer.rs": what comes first is the reading.
+        // "Read the handoff and fix lexer.rs" starts with reading.
         [verb, rest @ ..] if VERBS.contains(verb) => {
             let end = rest.iter().position(|word| matches!(*word, "and" | "then" | "before")).unwrap_or(rest.len());
             rest[..end].iter().all(|word| is_empty_word(word)).then(shown)
@@ -150,7 +144,7 @@ pub fn resume_mechanic(item: &str) -> Option<String> {
 }
 
 fn is_empty_word(word: &str) -> bool {
-    // A path counts by its last part, so that `.agent-history/LATEST.md` is what it is.
+    // Of a path only the last part counts, so that `.agent-history/LATEST.md` is recognised.
     let last = word.trim_end_matches('/').rsplit('/').next().unwrap_or(word);
     WORDS.contains(&word) || VERBS.contains(&word) || WORDS.contains(&last) && word.contains("agent-history")
 }
@@ -160,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn their_phrases_are_still_caught() {
+    fn phrases_that_session_glue_rejects_are_rejected() {
         for phrase in [
             "paste the prompt",
             "paste the resume prompt",
@@ -187,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_they_miss_is_caught() {
+    fn phrases_that_session_glue_misses_are_rejected() {
         for text in [
             "Read .agent-history/LATEST.md",
             "Open LATEST.md",
@@ -207,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_they_reject_wrongly_passes() {
+    fn work_that_session_glue_rejects_by_mistake_passes() {
         for text in [
             "Add a button to start a new session",
             "Fix: users can't start a new session after logout",

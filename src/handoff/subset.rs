@@ -1,12 +1,12 @@
-//! The YAML subset of Session Glue: how it reads, to the letter, and a way of writing that it and every YAML library
-//! read alike.
+//! The YAML subset of Session Glue: reads it exactly as Session Glue does, and writes it so that every YAML library reads
+//! the same values.
 
-use super::value::{Field, Value, Wrong, repr};
+use super::value::{Field, SyntaxError, Value, repr};
 
 const MULTI_LINE: &str = "multi-line YAML values are not supported — keep each value on one line";
 
-/// Reads a mapping.
-pub fn read(text: &str) -> Result<Vec<Field>, Wrong> {
+/// Reads a mapping in the subset.
+pub fn read(text: &str) -> Result<Vec<Field>, SyntaxError> {
     let lines = split_lines(text);
     let mut fields: Vec<Field> = Vec::new();
     let mut at = 0;
@@ -18,18 +18,18 @@ pub fn read(text: &str) -> Result<Vec<Field>, Wrong> {
             continue;
         }
         if line.starts_with([' ', '\t']) {
-            return Err(Wrong::at(number, format!("{MULTI_LINE} (unexpected indentation at: {})", repr(line))));
+            return Err(SyntaxError::at(number, format!("{MULTI_LINE} (unexpected indentation at: {})", repr(line))));
         }
         let Some((key, rest)) = line.split_once(':') else {
-            return Err(Wrong::at(number, format!("expected 'key: value', got: {}", repr(line))));
+            return Err(SyntaxError::at(number, format!("expected 'key: value', got: {}", repr(line))));
         };
         let key = key.trim().to_owned();
         if fields.iter().any(|field| field.key == key) {
-            return Err(Wrong::at(number, format!("duplicate top-level key: {}", repr(&key))));
+            return Err(SyntaxError::at(number, format!("duplicate top-level key: {}", repr(&key))));
         }
         let rest = rest.trim();
         if is_block_scalar(rest) {
-            return Err(Wrong::at(number, MULTI_LINE));
+            return Err(SyntaxError::at(number, MULTI_LINE));
         }
         let value = if rest.is_empty() {
             let start = at;
@@ -45,9 +45,9 @@ pub fn read(text: &str) -> Result<Vec<Field>, Wrong> {
     Ok(fields)
 }
 
-/// As Python's `splitlines`: more than `\n` ends a line.
+/// Splits like Python's `splitlines`, for which more than `\n` ends a line.
 fn split_lines(text: &str) -> Vec<&str> {
-    // Nearly always there is nothing but `\n`; the others begin with one of these bytes.
+    // Nearly every text has only `\n`; the other line ends begin with one of these bytes.
     let is_odd = |byte: &u8| matches!(byte, b'\r' | 0x0b | 0x0c | 0x1c..=0x1e | 0xc2 | 0xe2);
     if !text.as_bytes().iter().any(is_odd) {
         return text
@@ -82,7 +82,7 @@ fn is_blank_or_comment(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-/// `|` or `>`, then signs and digits, and nothing else.
+/// Whether this introduces a block scalar: `|` or `>`, then only signs and digits.
 fn is_block_scalar(text: &str) -> bool {
     let rest = text.strip_prefix(['|', '>']);
     rest.is_some_and(|rest| rest.chars().all(|c| matches!(c, '+' | '-') || c.is_ascii_digit()))
@@ -111,7 +111,7 @@ fn unquote(text: &str) -> String {
     inner('\'').filter(|_| text.len() >= 2).unwrap_or(text).to_owned()
 }
 
-fn read_list(lines: &[&str], first: usize) -> Result<Vec<Value>, Wrong> {
+fn read_list(lines: &[&str], first: usize) -> Result<Vec<Value>, SyntaxError> {
     let indent = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
     let mut items = Vec::new();
     let mut at = 0;
@@ -123,7 +123,7 @@ fn read_list(lines: &[&str], first: usize) -> Result<Vec<Value>, Wrong> {
         }
         let dash = indent(line);
         let Some(rest) = line.trim_start().strip_prefix('-') else {
-            return Err(Wrong::at(first + at - 1, format!("expected a list item, got: {}", repr(line.trim()))));
+            return Err(SyntaxError::at(first + at - 1, format!("expected a list item, got: {}", repr(line.trim()))));
         };
         let rest = rest.trim();
         let Some((key, value)) = pair(rest) else {
@@ -148,7 +148,7 @@ fn read_list(lines: &[&str], first: usize) -> Result<Vec<Value>, Wrong> {
     Ok(items)
 }
 
-/// An identifier, a colon, white space and something: then the item is a mapping.
+/// The first pair of a list item that is a mapping: an identifier, a colon, white space and a value.
 fn pair(text: &str) -> Option<(String, Value)> {
     let (key, rest) = text.split_once(':')?;
     let is_identifier = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -158,7 +158,7 @@ fn pair(text: &str) -> Option<(String, Value)> {
         .then(|| (key.to_owned(), scalar(value)))
 }
 
-/// Whether every line is one that `write` could have written, so that YAML reads it as we do and need not be asked.
+/// Whether `write` could have written every line. YAML then reads the same, and need not be asked.
 pub fn is_as_we_write(text: &str) -> bool {
     text.lines().all(|line| {
         let rest = line.strip_prefix("  - ").or_else(|| line.strip_prefix("    ")).unwrap_or(line);
@@ -175,13 +175,13 @@ pub fn is_as_we_write(text: &str) -> bool {
     })
 }
 
-/// What a text in double quotes says, if it is one that `write` could have written.
+/// The content of a text in double quotes that `write` could have written; `None` for any other text.
 pub fn unquote_ours(text: &str) -> Option<String> {
     let inner = text.get(1..text.len().checked_sub(1)?).filter(|_| is_quoted(text))?;
     Some(if inner.contains('\\') { unquote(text) } else { inner.to_owned() })
 }
 
-/// In double quotes, with no escape but the two, and nothing that must not be in a line.
+/// Whether a text is in double quotes, with only the escapes `\\` and `\"` and no control characters.
 fn is_quoted(text: &str) -> bool {
     let Some(inner) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).filter(|_| text.len() >= 2) else {
         return false;
@@ -194,11 +194,11 @@ fn is_quoted(text: &str) -> bool {
             _ => {}
         }
     }
-    // Beyond ASCII a few characters end a line or may not be written at all.
+    // Some characters beyond ASCII end a line in YAML or are not allowed in it.
     inner.is_ascii() || one_line(inner) == inner
 }
 
-/// Lines that the subset, YAML 1.2 and we ourselves read back as the same values.
+/// Writes fields. The subset, YAML 1.2 and this program read the same values back.
 pub fn write<'a>(fields: impl IntoIterator<Item = (&'a str, &'a Value)>) -> String {
     let mut text = String::new();
     for (key, value) in fields {
@@ -217,7 +217,7 @@ fn write_field(text: &mut String, key: &str, value: &Value) {
                 write_item(text, item);
             }
         }
-        // There is no way to write a mapping at the top; what was read as one is kept as a list of one.
+        // The subset cannot write a mapping here, so it becomes a list with one item.
         Value::Map(_) => {
             push(text, &[key, ":\n"]);
             write_item(text, value);
@@ -229,7 +229,7 @@ fn write_item(text: &mut String, item: &Value) {
     match item {
         Value::Text(value) => push(text, &["  - ", &quote("", value), "\n"]),
         Value::List(items) => {
-            // Deeper than one level there is no way either.
+            // The subset cannot write a list in a list, so its texts are joined.
             let joined: Vec<&str> = items.iter().filter_map(Value::text).collect();
             push(text, &["  - ", &quote("", &joined.join(", ")), "\n"]);
         }
@@ -259,7 +259,8 @@ fn push(text: &mut String, parts: &[&str]) {
     text.extend(parts.iter().copied());
 }
 
-/// Double quotes, and only the two escapes that mean the same to everybody. `schema_version` is a number to them.
+/// Quotes a value with the two escapes that every reader understands. Session Glue reads `schema_version` as a number, so
+/// it is not quoted.
 fn quote(key: &str, value: &str) -> String {
     let digits = value.strip_prefix('-').unwrap_or(value);
     if key == "schema_version" && !digits.is_empty() && digits.len() <= 9 && digits.bytes().all(|b| b.is_ascii_digit())
@@ -269,7 +270,7 @@ fn quote(key: &str, value: &str) -> String {
     format!("\"{}\"", one_line(value).replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A value is one line of what YAML allows in a line.
+/// The value on one line: characters that YAML does not allow in a line become spaces.
 pub fn one_line(value: &str) -> String {
     let is_odd = |c: char| {
         c.is_control() && c != '\t' || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars_are_read_as_they_read_them() {
+    fn scalars_are_read_as_session_glue_reads_them() {
         for (text, expected) in [
             ("\"a \\\"b\\\" \\n\"", "a \"b\" n"),
             ("'it''s'", "it''s"),
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_read_as_they_read_them() {
+    fn lists_are_read_as_session_glue_reads_them() {
         let text = "a:\n  - one\n  -two\n    - [standing] three\n  # comment\n\n  - path: x.rs\n    reason: because\n  - Fix: it\n  - time: \nb: 1\n";
         let fields = read(text).unwrap();
         let map = |pairs: &[(&str, &str)]| {
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_we_write_passes_for_it() {
+    fn only_our_own_writing_is_recognised_as_such() {
         for text in ["a: \"x\"\nb: []\nc:\n  - \"y\"\n  - path: \"z\"\n    reason: \"w\\\"\"\nschema_version: 1\n", ""]
         {
             assert!(is_as_we_write(text), "{text}");
@@ -344,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_they_refuse_is_refused_with_their_words_and_the_line() {
+    fn errors_have_session_glues_words_and_the_line() {
         for (text, line, message) in [
             (
                 "a: 1\n b: 2\n",
@@ -356,7 +357,7 @@ mod tests {
             ("a: |\n  x\n", 1, MULTI_LINE),
             ("a:\n  x\n", 2, "expected a list item, got: 'x'"),
         ] {
-            assert_eq!(read(text), Err(Wrong::at(line, message)), "{text}");
+            assert_eq!(read(text), Err(SyntaxError::at(line, message)), "{text}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What a frontmatter can hold: text, lists, and in lists one level of pairs.
+//! The values of a frontmatter: text, lists, and in lists one level of pairs.
 
-/// Scalars are text as it was written; nothing is taken for a number, a date or a truth.
+/// The value of a field. Scalars are text as it was written; none becomes a number, a date or a boolean.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     Text(String),
@@ -30,7 +30,7 @@ impl Value {
         }
     }
 
-    /// The name the Python tool has for it, which its messages use.
+    /// The name of the type in Python, which Session Glue's messages use.
     pub fn type_name(&self) -> &'static str {
         match self {
             Value::Text(_) => "str",
@@ -46,7 +46,7 @@ impl From<&str> for Value {
     }
 }
 
-/// One line of a frontmatter and what hangs below it.
+/// One field of a frontmatter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     pub key: String,
@@ -55,20 +55,20 @@ pub struct Field {
     pub line: usize,
 }
 
-/// Something wrong at a line.
+/// Why a text cannot be read as fields, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct SyntaxError {
     pub line: usize,
     pub message: String,
 }
 
-impl Wrong {
-    pub fn at(line: usize, message: impl Into<String>) -> Wrong {
-        Wrong { line, message: message.into() }
+impl SyntaxError {
+    pub fn at(line: usize, message: impl Into<String>) -> SyntaxError {
+        SyntaxError { line, message: message.into() }
     }
 }
 
-/// Text as Python shows it in a message.
+/// A text as Python's `repr` shows it, for Session Glue's messages.
 pub fn repr(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut shown = String::from(quote);

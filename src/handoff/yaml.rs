@@ -1,35 +1,36 @@
-//! Ordinary YAML 1.2 as text, lists and pairs, within limits: no anchors, no aliases, no tags, not deep, not endless.
+//! Reads ordinary YAML 1.2 as text, lists and pairs. Anchors, aliases, tags, deep nesting and huge documents are refused.
 
 use granit_parser::{Event, Parser, Span};
 
-use super::value::{Field, Value, Wrong};
+use super::value::{Field, SyntaxError, Value};
 
 const MAX_DEPTH: usize = 8;
 const MAX_NODES: usize = 100_000;
 
-pub fn read(text: &str) -> Result<Vec<Field>, Wrong> {
-    let mut reader = Reader { parser: Parser::new_from_str(text), nodes: 0 };
+/// Reads a mapping.
+pub fn read(text: &str) -> Result<Vec<Field>, SyntaxError> {
+    let mut reader = YamlReader { parser: Parser::new_from_str(text), nodes: 0 };
     loop {
         match reader.next()? {
             (Event::StreamStart | Event::DocumentStart(..), _) => {}
             (Event::MappingStart(..), _) => return reader.fields(),
             (Event::StreamEnd | Event::DocumentEnd, _) => return Ok(Vec::new()),
-            (_, line) => return Err(Wrong::at(line, "expected 'key: value' lines")),
+            (_, line) => return Err(SyntaxError::at(line, "expected 'key: value' lines")),
         }
     }
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     parser: Parser<'a, granit_parser::StrInput<'a>>,
     nodes: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, usize), Wrong> {
+impl<'a> YamlReader<'a> {
+    fn next(&mut self) -> Result<(Event<'a>, usize), SyntaxError> {
         let line = |span: &Span| span.start.line();
         match self.parser.next_event() {
-            None => Err(Wrong::at(1, "the YAML ends too early")),
-            Some(Err(error)) => Err(Wrong::at(error.marker().line(), error.info())),
+            None => Err(SyntaxError::at(1, "the YAML ends too early")),
+            Some(Err(error)) => Err(SyntaxError::at(error.marker().line(), error.info())),
             Some(Ok((event, span))) => {
                 self.nodes += 1;
                 let plain = match &event {
@@ -41,9 +42,9 @@ impl<'a> Reader<'a> {
                     _ => true,
                 };
                 if !plain {
-                    return Err(Wrong::at(line(&span), "anchors, aliases and tags are not supported"));
+                    return Err(SyntaxError::at(line(&span), "anchors, aliases and tags are not supported"));
                 }
-                // A value that is not there comes as `~`, which somebody may also have written.
+                // The parser reports a missing value as `~`, which somebody may also have written. Only a missing one is empty.
                 let event = match event {
                     Event::Scalar(_, granit_parser::ScalarStyle::Plain, ..)
                         if span.start.index() == span.end.index() =>
@@ -53,18 +54,18 @@ impl<'a> Reader<'a> {
                     event => event,
                 };
                 if self.nodes > MAX_NODES {
-                    return Err(Wrong::at(line(&span), "there is too much in it"));
+                    return Err(SyntaxError::at(line(&span), "there is too much in it"));
                 }
                 Ok((event, line(&span)))
             }
         }
     }
 
-    fn fields(&mut self) -> Result<Vec<Field>, Wrong> {
+    fn fields(&mut self) -> Result<Vec<Field>, SyntaxError> {
         let mut fields: Vec<Field> = Vec::new();
         while let Some((key, line)) = self.key(fields.iter().map(|field| field.key.as_str()))? {
             let value = match self.value(1)? {
-                // Alone, a key is an empty list: that is what it is to the other reader.
+                // A key without a value is an empty list, as in the subset.
                 (Value::Text(text), true) if text.is_empty() => Value::List(Vec::new()),
                 (value, _) => value,
             };
@@ -74,22 +75,22 @@ impl<'a> Reader<'a> {
     }
 
     /// The next key of a mapping, or `None` at its end.
-    fn key<'k>(&mut self, mut known: impl Iterator<Item = &'k str>) -> Result<Option<(String, usize)>, Wrong> {
+    fn key<'k>(&mut self, mut known: impl Iterator<Item = &'k str>) -> Result<Option<(String, usize)>, SyntaxError> {
         match self.next()? {
             (Event::MappingEnd, _) => Ok(None),
             (Event::Scalar(key, ..), line) if known.any(|known| known == key) => {
-                Err(Wrong::at(line, format!("duplicate key: {}", super::value::repr(&key))))
+                Err(SyntaxError::at(line, format!("duplicate key: {}", super::value::repr(&key))))
             }
             (Event::Scalar(key, ..), line) => Ok(Some((key.into_owned(), line))),
-            (_, line) => Err(Wrong::at(line, "a key must be plain text")),
+            (_, line) => Err(SyntaxError::at(line, "a key must be plain text")),
         }
     }
 
-    /// A value, and whether it was written without quotes.
-    fn value(&mut self, depth: usize) -> Result<(Value, bool), Wrong> {
+    /// The next value, and whether it was written without quotes.
+    fn value(&mut self, depth: usize) -> Result<(Value, bool), SyntaxError> {
         let (event, line) = self.next()?;
         if depth > MAX_DEPTH {
-            return Err(Wrong::at(line, "it is nested too deeply"));
+            return Err(SyntaxError::at(line, "it is nested too deeply"));
         }
         match event {
             Event::Scalar(text, style, ..) => {
@@ -98,14 +99,14 @@ impl<'a> Reader<'a> {
             Event::SequenceStart(..) => {
                 let mut items = Vec::new();
                 loop {
-                    // An end looks like an event of its own, so it is met where a value would be.
+                    // The end of the list arrives as an event in the place of a value.
                     match self.value(depth + 1)? {
                         (Value::Map(end), true) if end.is_empty() => return Ok((Value::List(items), false)),
                         (value, _) => items.push(value),
                     }
                 }
             }
-            // The only map that counts as plain.
+            // An empty map that is marked as unquoted stands for the end of a list; no real value has this form.
             Event::SequenceEnd => Ok((Value::Map(Vec::new()), true)),
             Event::MappingStart(..) => {
                 let mut pairs: Vec<(String, Value)> = Vec::new();
@@ -115,7 +116,7 @@ impl<'a> Reader<'a> {
                 }
                 Ok((Value::Map(pairs), false))
             }
-            _ => Err(Wrong::at(line, "unexpected YAML")),
+            _ => Err(SyntaxError::at(line, "unexpected YAML")),
         }
     }
 }
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_agents_write_is_read() {
+    fn yaml_as_agents_write_it_is_read() {
         let text = "tags: [a, 'b c', \"d\\n\"]\ntodo:\n- at column 0\n- Fix: it\nempty:\nnote: |\n  two\n  lines\nfiles:\n  - {path: x, reason: y}\n";
         let fields = read(text).unwrap();
         let get = |key: &str| fields.iter().find(|field| field.key == key).unwrap().value.clone();
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_a_trap_is_refused() {
+    fn anchors_tags_duplicates_and_depth_are_refused() {
         let deep = format!("a: {}{}", "[".repeat(20), "]".repeat(20));
         for text in ["a: &x 1\nb: *x\n", "a: !!str 1\n", "a: 1\na: 2\n", "- list\n", "a: [1\n", deep.as_str()] {
             assert!(read(text).is_err(), "{text}");

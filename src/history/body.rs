@@ -1,7 +1,8 @@
-//! The eight sections of a body, made of what is known, for who writes no document.
+//! Writes the eight sections of a body, for a handoff that nobody wrote as a document.
 
 use crate::handoff::SECTIONS;
 
+/// The content of the sections.
 pub struct Sections<'a> {
     pub goal: &'a str,
     pub summary: &'a str,
@@ -9,15 +10,16 @@ pub struct Sections<'a> {
     pub next: &'a [String],
     pub decisions: &'a [String],
     pub issues: &'a [String],
-    /// Command and result.
+    /// Commands and their results.
     pub validation: &'a [(String, String)],
-    /// Said at the top of each section; empty for nothing.
+    /// A line at the top of each section, which says where its content is from; empty for none.
     pub marked: &'a str,
 }
 
-/// What stands in a section about which nothing was said.
+/// The content of an empty section.
 pub const NOTHING: &str = "(nothing recorded)";
 
+/// The body of a handoff.
 pub fn body(sections: &Sections<'_>) -> String {
     let none = || NOTHING.to_owned();
     let list = |items: &[String]| -> String {
@@ -47,7 +49,7 @@ pub fn body(sections: &Sections<'_>) -> String {
     text
 }
 
-/// A line of free text that looks like a heading must not become one.
+/// Escapes lines of free text that would become headings.
 fn quote(text: &str) -> String {
     text.lines()
         .map(|line| if line.starts_with('#') { format!("\\{line}") } else { line.to_owned() })

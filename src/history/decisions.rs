@@ -1,24 +1,25 @@
-//! DECISIONS.md: one line for each decision that outlives its session.
+//! DECISIONS.md: one line for each decision.
 
 use super::Origin;
 use crate::handoff::{Handoff, one_line};
 
 const HEADER: &str =
     "# Decisions\n\nAppend-only log of durable decisions; one line each. Read after LATEST.md on resume.\n\n";
-/// How many standing rulings are shown.
+/// How many standing decisions are shown.
 const SHOWN: usize = 20;
 
+/// The lines of a handoff for the log.
 pub fn lines(handoff: &Handoff) -> Vec<String> {
     let (date, id) = (one_line(handoff.text("session_date")), one_line(handoff.text("session_id")));
-    // A ruling that stands is the operator's; what came from outside was decided elsewhere.
-    let said = |decision: &str| match Origin::of(handoff) {
+    // Only the operator of this machine makes a decision stand. An imported one is marked.
+    let text = |decision: &str| match Origin::of(handoff) {
         None => one_line(decision),
         Some(_) => format!("(from outside) {}", one_line(decision).replace("[standing]", "(standing there)")),
     };
-    handoff.texts("decisions").into_iter().map(|decision| format!("- [{date}][{id}] {}", said(decision))).collect()
+    handoff.texts("decisions").into_iter().map(|decision| format!("- [{date}][{id}] {}", text(decision))).collect()
 }
 
-/// The log with these lines at its end, those that are there already left out.
+/// Appends the lines that the log does not have yet.
 pub fn append(log: &str, lines: &[String]) -> String {
     let known: std::collections::HashSet<&str> = log.lines().collect();
     let new: Vec<&String> = lines.iter().filter(|line| !known.contains(line.as_str())).collect();
@@ -36,7 +37,7 @@ pub fn append(log: &str, lines: &[String]) -> String {
     text
 }
 
-/// The newest standing rulings, oldest first, and how many more there are.
+/// The newest standing decisions, oldest first, after a line with the number of the others.
 pub fn standing(log: &str) -> Vec<String> {
     let all: Vec<&str> = log.lines().filter(|line| line.contains("[standing]")).collect();
     let older = all.len().saturating_sub(SHOWN);
@@ -47,6 +48,7 @@ pub fn standing(log: &str) -> Vec<String> {
     shown
 }
 
+/// The number of decisions in the log.
 pub fn count(log: &str) -> usize {
     log.lines().filter(|line| line.starts_with("- [")).count()
 }

@@ -1,18 +1,20 @@
-//! Taking in handoffs that were written elsewhere, all of them or none.
+//! Imports handoffs that were written elsewhere: all of them, or none.
 
 use std::collections::HashMap;
 
+use super::derived::Order;
 use super::index::Index;
-use super::{History, Order, Origin, origin};
+use super::store::MAX_ARCHIVE;
+use super::{History, Origin, origin};
 use crate::base::fault;
 use crate::base::fs::{self, Created};
 use crate::error::{Category, Error, Result};
 use crate::handoff::{Handoff, repr};
 
-/// How many are written under one lock, so that others who write need not wait long.
+/// How many archives are written under one lock, so that other writers do not wait long.
 const BATCH: usize = 4_000;
 
-/// What to do with a handoff whose id is taken by another content.
+/// What to do with a handoff whose id has another content here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnConflict {
     Fail,
@@ -20,14 +22,14 @@ pub enum OnConflict {
     Replace,
 }
 
-/// What becomes of a handoff.
+/// What an import does with a handoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landing {
     Imported,
-    /// The id is taken, and the other stays.
+    /// The id has another content here, which stays.
     Skipped,
     Replaced,
-    /// It is there already, word for word.
+    /// The same handoff is archived already.
     Unchanged,
 }
 
@@ -43,13 +45,13 @@ impl Landing {
 }
 
 impl History {
-    /// What would become of each. Nothing is written; an error means that none may come in.
+    /// What an import would do with each handoff. Writes nothing; an error means that none can be imported.
     pub fn plan_import(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>> {
         let mut earlier: HashMap<&str, &Handoff> = HashMap::new();
         let mut landings = Vec::new();
         for handoff in handoffs {
             let id = handoff.text("session_id");
-            self.refuse_what_cannot_be_read_again(handoff)?;
+            self.refuse_too_large(handoff)?;
             let landing = match earlier.get(id) {
                 Some(existing) => landing(existing, handoff, on_conflict)?,
                 None => match self.existing(id)? {
@@ -65,9 +67,9 @@ impl History {
         Ok(landings)
     }
 
-    fn refuse_what_cannot_be_read_again(&self, handoff: &Handoff) -> Result<()> {
+    fn refuse_too_large(&self, handoff: &Handoff) -> Result<()> {
         let text = handoff.render();
-        let too_large = u64::try_from(text.len()).is_ok_and(|size| size > super::MAX_ARCHIVE);
+        let too_large = u64::try_from(text.len()).is_ok_and(|size| size > MAX_ARCHIVE);
         if too_large || Handoff::parse(&text).is_err() {
             let id = repr(handoff.text("session_id"));
             return Err(Error::bad_data(format!("handoff {id} is too large to be archived")));
@@ -75,7 +77,7 @@ impl History {
         Ok(())
     }
 
-    /// The archive that has this id, or that is in its place.
+    /// The archive with this id. An error if its file holds another session.
     fn existing(&self, id: &str) -> Result<Option<Handoff>> {
         let path = self.archive_path(id);
         self.refuse_symlink(&path)?;
@@ -90,15 +92,15 @@ impl History {
         }
     }
 
-    /// Writes them, and brings everything derived up to date. Killed anywhere, what is there is whole, and the same import again
-    /// brings the rest.
+    /// Archives the handoffs and brings the derived files up to date. After a kill the history is whole, and the same import
+    /// completes it.
     pub fn import(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>> {
         self.plan_import(handoffs, on_conflict)?;
         let mut landings = Vec::new();
         for batch in handoffs.chunks(BATCH) {
-            let _alone = self.prepare_to_write()?;
+            let _lock = self.lock_for_writing()?;
             let planned = self.plan_import(batch, on_conflict)?;
-            self.forget_replaced(batch, &planned)?;
+            self.remove_replaced_entries(batch, &planned)?;
             for (handoff, landing) in batch.iter().zip(&planned) {
                 let (path, text) = (self.archive_path(handoff.text("session_id")), handoff.render());
                 match landing {
@@ -112,21 +114,21 @@ impl History {
                 }
                 fault::at("import.archived");
             }
-            self.bring_up_to_date(Order::AsTheyCame)?;
+            self.bring_up_to_date(Order::OfArrival)?;
             landings.extend(planned);
         }
         Ok(landings)
     }
 
-    /// The index must not speak of an archive that is about to be another, even if we are killed in between.
-    fn forget_replaced(&self, batch: &[Handoff], planned: &[Landing]) -> Result<()> {
+    /// Removes the entries of archives that are about to be replaced, so that no entry outlives its archive after a kill.
+    fn remove_replaced_entries(&self, batch: &[Handoff], planned: &[Landing]) -> Result<()> {
         let replaced = batch.iter().zip(planned).filter(|(_, landing)| **landing == Landing::Replaced);
         let replaced: Vec<&str> = replaced.map(|(handoff, _)| handoff.text("session_id")).collect();
         if replaced.is_empty() {
             return Ok(());
         }
         let bytes = fs::read_if_exists(&self.index_path())?.unwrap_or_default();
-        // What cannot be read is made anew anyway.
+        // An index that cannot be read is rebuilt anyway.
         let Ok(mut index) = Index::parse(&String::from_utf8_lossy(&bytes)) else { return Ok(()) };
         index.sessions.retain(|entry| !replaced.contains(&entry.get("session_id")));
         fs::replace(&self.index_path(), index.render().as_bytes())?;
@@ -138,10 +140,10 @@ impl History {
 fn landing(existing: &Handoff, new: &Handoff, on_conflict: OnConflict) -> Result<Landing> {
     let (before, after) = (Origin::of(existing), Origin::of(new));
     let is_same = original(existing) == original(new);
-    let gains_a_signer =
+    let gains_signature =
         before.as_ref().is_some_and(|origin| !origin.is_signed()) && after.as_ref().is_some_and(Origin::is_signed);
     match on_conflict {
-        OnConflict::Replace if !is_same || gains_a_signer => {
+        OnConflict::Replace if !is_same || gains_signature => {
             refuse_to_replace(new.text("session_id"), before.as_ref(), after.as_ref())?;
             Ok(Landing::Replaced)
         }
@@ -152,13 +154,14 @@ fn landing(existing: &Handoff, new: &Handoff, on_conflict: OnConflict) -> Result
     }
 }
 
+/// The handoff as its author wrote it.
 fn original(handoff: &Handoff) -> String {
     let mut handoff = handoff.clone();
     origin::remove(&mut handoff);
     handoff.render()
 }
 
-/// What somebody signed is replaced by nobody else, nor by an older export of the same hand; what was written here, by nobody.
+/// Refuses to replace a handoff that was written here, one that somebody else signed, and a newer export by the same key.
 fn refuse_to_replace(id: &str, before: Option<&Origin>, after: Option<&Origin>) -> Result<()> {
     let refuse = |why: String| Err(Error::new(Category::Untrusted, format!("handoff {id} is not replaced: {why}")));
     let (Some(before), Some(after)) = (before, after) else {

@@ -1,13 +1,13 @@
-//! INDEX.yaml: a compact entry for each session.
+//! INDEX.yaml: a head about the latest session, and a compact entry for each session.
 
 use std::borrow::Cow;
 
 use chrono::{DateTime, FixedOffset};
 
 use super::Origin;
-use crate::handoff::{Handoff, Value, Wrong, read_subset_first, unquote_ours, write_fields};
+use crate::handoff::{Handoff, SyntaxError, Value, read_subset_first, unquote_ours, write_fields};
 
-/// Keys of an entry, in their order.
+/// The keys of an entry, in Session Glue's order.
 const KEYS: [&str; 14] = [
     "session_id",
     "file",
@@ -25,38 +25,40 @@ const KEYS: [&str; 14] = [
     "first_next_action",
 ];
 
-/// The one key that only what came from outside has.
+/// The key that only entries of imported handoffs have.
 const ORIGIN: &str = "origin";
 
-/// One session, with whatever keys another tool gave it.
+/// The entry of one session. Keys of other tools are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry(Vec<(Key, Value)>);
+pub struct SessionEntry(Vec<(EntryKey, Value)>);
 
-/// Nearly always one that we know.
-type Key = Cow<'static, str>;
+/// The key of an entry; nearly always one of `KEYS`.
+type EntryKey = Cow<'static, str>;
 
-impl Entry {
-    pub fn of(handoff: &Handoff, file: &str) -> Entry {
+impl SessionEntry {
+    /// The entry of a handoff that is archived in this file.
+    pub fn of(handoff: &Handoff, file: &str) -> SessionEntry {
         let value = |key: &str| match key {
             "file" => file.to_owned(),
             "search_tags" => handoff.texts("search_tags").join(", "),
             "first_next_action" => handoff.texts("next_todo_items").first().copied().unwrap_or_default().to_owned(),
             key => handoff.text(key).to_owned(),
         };
-        let mut entry = Entry(KEYS.iter().map(|key| (Key::Borrowed(*key), Value::Text(value(key)))).collect());
+        let mut entry =
+            SessionEntry(KEYS.iter().map(|key| (EntryKey::Borrowed(*key), Value::Text(value(key)))).collect());
         if let Some(origin) = Origin::of(handoff) {
             entry.set(ORIGIN, &origin.voucher());
         }
         entry
     }
 
-    /// Who vouches for a handoff that was not written here; empty for one that was.
+    /// Who vouches for an imported handoff; empty for one that was written here.
     pub fn origin(&self) -> &str {
         self.get(ORIGIN)
     }
 
     pub fn time(&self) -> Option<DateTime<FixedOffset>> {
-        super::time_of(self.get("generated_at")).or_else(|| super::time_of(self.get("session_date")))
+        time_of(self.get("generated_at")).or_else(|| time_of(self.get("session_date")))
     }
 
     pub fn get(&self, key: &str) -> &str {
@@ -66,61 +68,62 @@ impl Entry {
     pub fn set(&mut self, key: &str, value: &str) {
         match self.0.iter_mut().find(|(name, _)| name == key) {
             Some((_, old)) => *old = Value::from(value),
-            None => self.0.push((Key::Owned(key.to_owned()), Value::from(value))),
+            None => self.0.push((EntryKey::Owned(key.to_owned()), Value::from(value))),
         }
     }
 
-    fn of_pairs(pairs: Vec<(String, Value)>) -> Entry {
-        Entry(pairs.into_iter().map(|(key, value)| (Key::Owned(key), value)).collect())
+    fn of_pairs(pairs: Vec<(String, Value)>) -> SessionEntry {
+        SessionEntry(pairs.into_iter().map(|(key, value)| (EntryKey::Owned(key), value)).collect())
     }
 
     fn as_value(&self) -> Value {
         Value::Map(self.0.iter().map(|(key, value)| (key.to_string(), value.clone())).collect())
     }
 
-    /// Sortable: newest last. What states no time that can be read comes before all that do.
+    /// A sort key: newest last. Entries without a readable time come first.
     pub fn age(&self) -> (bool, i64) {
         let time = self.time();
         (time.is_some(), time.map_or(0, |time| time.timestamp_millis()))
     }
 }
 
-/// Entries of which every line is one that we could have written; `None` if one is not.
-fn entries_as_we_write(text: &str) -> Option<Vec<Entry>> {
-    let mut entries: Vec<Entry> = Vec::new();
+/// Reads entries that we wrote ourselves; `None` if any line is not one of ours.
+fn entries_as_we_write(text: &str) -> Option<Vec<SessionEntry>> {
+    let mut entries: Vec<SessionEntry> = Vec::new();
     for line in text.strip_suffix('\n')?.split('\n') {
         let rest = match line.strip_prefix("  - ") {
             Some(rest) => {
-                entries.push(Entry(Vec::with_capacity(KEYS.len() + 1)));
+                entries.push(SessionEntry(Vec::with_capacity(KEYS.len() + 1)));
                 rest
             }
             None => line.strip_prefix("    ")?,
         };
         let (key, value) = rest.split_once(": ")?;
         let entry = &mut entries.last_mut()?.0;
-        // They come in their order, so the next one is nearly always the one that is meant.
+        // Keys are in order, so the next of `KEYS` is nearly always the right one.
         let key = match KEYS.get(entry.len()).or(Some(&ORIGIN)).filter(|known| **known == key) {
-            Some(known) => Key::Borrowed(*known),
-            None => Key::Borrowed(*KEYS.iter().find(|known| **known == key)?),
+            Some(known) => EntryKey::Borrowed(*known),
+            None => EntryKey::Borrowed(*KEYS.iter().find(|known| **known == key)?),
         };
         entry.push((key, Value::Text(unquote_ours(value)?)));
     }
     Some(entries)
 }
 
+/// The content of INDEX.yaml.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Index {
     pub latest_session: String,
     pub latest_file: String,
     pub first_next_action: String,
-    /// The other keys of the top, in their order.
+    /// The other keys of the head, in their order.
     rest: Vec<(String, Value)>,
-    pub sessions: Vec<Entry>,
+    pub sessions: Vec<SessionEntry>,
 }
 
 impl Index {
-    pub fn parse(text: &str) -> Result<Index, Wrong> {
-        // Most of a long index are entries that we wrote, which are read at a tenth of the cost.
+    pub fn parse(text: &str) -> Result<Index, SyntaxError> {
+        // Entries that we wrote ourselves are read at a tenth of the cost of the general reader.
         if let Some((head, sessions)) = text.split_once("\nsessions:\n")
             && let Some(sessions) = entries_as_we_write(sessions)
             && let Ok(index) = Index::parse_any(head)
@@ -130,7 +133,7 @@ impl Index {
         Index::parse_any(text)
     }
 
-    fn parse_any(text: &str) -> Result<Index, Wrong> {
+    fn parse_any(text: &str) -> Result<Index, SyntaxError> {
         let mut index = Index::default();
         for field in read_subset_first(text)? {
             let text = field.value.text().unwrap_or_default().to_owned();
@@ -140,16 +143,16 @@ impl Index {
                 "first_next_action" => index.first_next_action = text,
                 "sessions" => {
                     let Value::List(items) = field.value else {
-                        return Err(Wrong::at(field.line, "INDEX.yaml.sessions is not a list"));
+                        return Err(SyntaxError::at(field.line, "INDEX.yaml.sessions is not a list"));
                     };
                     for (number, item) in items.into_iter().enumerate() {
                         let Value::Map(pairs) = item else {
-                            return Err(Wrong::at(
+                            return Err(SyntaxError::at(
                                 field.line,
                                 format!("INDEX.yaml.sessions[{number}] is not a mapping"),
                             ));
                         };
-                        index.sessions.push(Entry::of_pairs(pairs));
+                        index.sessions.push(SessionEntry::of_pairs(pairs));
                     }
                 }
                 _ => index.rest.push((field.key, field.value)),
@@ -158,21 +161,23 @@ impl Index {
         Ok(index)
     }
 
-    /// The newest by its time; of several, the one that came last.
-    pub fn newest(&self) -> Option<&Entry> {
+    /// The newest entry by time; of several with the same time, the last one.
+    pub fn newest(&self) -> Option<&SessionEntry> {
         self.sessions.iter().enumerate().max_by_key(|(place, entry)| (entry.age(), *place)).map(|(_, entry)| entry)
     }
 
-    pub fn latest(&self) -> Option<&Entry> {
+    /// The entry of the session that the head names.
+    pub fn latest(&self) -> Option<&SessionEntry> {
         self.sessions.iter().find(|entry| entry.get("session_id") == self.latest_session)
     }
 
+    /// A value of the head.
     pub fn top(&self, key: &str) -> &str {
         self.rest.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.text()).unwrap_or_default()
     }
 
-    /// Makes the top speak of this session.
-    pub fn head(&mut self, handoff: &Handoff, entry: &Entry) {
+    /// Makes this session the latest in the head.
+    pub fn set_latest(&mut self, handoff: &Handoff, entry: &SessionEntry) {
         let is_done = entry.get("status") == "DONE";
         self.latest_session = entry.get("session_id").to_owned();
         self.latest_file = entry.get("file").to_owned();
@@ -190,16 +195,17 @@ impl Index {
         }
     }
 
-    /// An index of ours as text, with one more entry at its end: nothing that is in it is read or written anew. `None` if it
-    /// is not one that we wrote last, with so many entries.
-    pub fn append(text: &str, count: usize, entry: &Entry, is_newest: Option<&Handoff>) -> Option<String> {
+    /// Appends an entry to the text of an index that we wrote last, with `count` entries, without reading these.
+    ///
+    /// `newest` is the handoff of the entry if it is the newest. Returns `None` if the text is not such an index.
+    pub fn append(text: &str, count: usize, entry: &SessionEntry, newest: Option<&Handoff>) -> Option<String> {
         let first = format!("# sessions: {count}\n");
         let rest = text.strip_prefix(&first)?;
         let start = rest.find("\nsessions:\n").map(|at| at + 1)?;
         let (head, sessions) = rest.split_at(start);
         let mut index = Index::parse(head).ok()?;
-        if let Some(handoff) = is_newest {
-            index.head(handoff, entry);
+        if let Some(handoff) = newest {
+            index.set_latest(handoff, entry);
         }
         let entry = write_fields([("sessions", &Value::List(vec![entry.as_value()]))]);
         let mut new = index.render_head(count + 1);
@@ -208,9 +214,10 @@ impl Index {
         Some(new)
     }
 
-    /// In their order of keys. The comment tells how many there are without reading them.
+    /// The text of the index, with Session Glue's order of keys. A comment in the first line has the number of entries, so
+    /// that it can be read without them.
     pub fn render(&self) -> String {
-        let sessions = Value::List(self.sessions.iter().map(Entry::as_value).collect());
+        let sessions = Value::List(self.sessions.iter().map(SessionEntry::as_value).collect());
         let mut text = self.render_head(self.sessions.len());
         text.push_str(&write_fields([("sessions", &sessions)]));
         text
@@ -235,6 +242,14 @@ impl Index {
     }
 }
 
+/// The instant in a field such as `generated_at`: a time, or the beginning of a date.
+pub fn time_of(text: &str) -> Option<DateTime<FixedOffset>> {
+    DateTime::parse_from_rfc3339(text).ok().or_else(|| {
+        let date = chrono::NaiveDate::parse_from_str(text.get(..10)?, "%Y-%m-%d").ok()?;
+        Some(date.and_hms_opt(0, 0, 0)?.and_utc().fixed_offset())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -245,18 +260,18 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(256))]
 
         #[test]
-        fn what_we_wrote_is_read_quickly_and_as_by_everybody(texts in proptest::collection::vec(any::<String>(), 14), tail in "[-:#'\"\\[\\] \na-c\t\\\\]{0,40}") {
+        fn the_fast_reader_and_the_general_one_agree(texts in proptest::collection::vec(any::<String>(), 14), tail in "[-:#'\"\\[\\] \na-c\t\\\\]{0,40}") {
             let mut handoff = Handoff::default();
             for (key, text) in KEYS.iter().zip(&texts) {
                 handoff.set(key, Value::Text(text.clone()));
             }
-            let entry = Entry::of(&handoff, &texts[0]);
+            let entry = SessionEntry::of(&handoff, &texts[0]);
             let index = Index { latest_session: texts[1].clone(), sessions: vec![entry.clone(), entry], ..Index::default() };
             let text = index.render();
             let sessions = text.split_once("\nsessions:\n").unwrap().1;
             prop_assert!(entries_as_we_write(sessions).is_some());
             prop_assert_eq!(Index::parse(&text), Index::parse_any(&text));
-            // What somebody added by hand is read alike, or left to the reader that understands it.
+            // Text that somebody added by hand is read alike, or left to the general reader.
             let text = text + &tail;
             if let Ok(quick) = Index::parse(&text) {
                 prop_assert_eq!(Ok(quick), Index::parse_any(&text));

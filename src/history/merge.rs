@@ -1,8 +1,10 @@
-//! What other machines archived, taken into the archive here. Archives come by id; all that is derived is derived again.
+//! Merges what other machines archived. Archives are merged by id; derived files are derived again.
 
 use std::path::Path;
 
-use super::{CLOSED, History, Order, decisions, write_lifecycle};
+use super::derived::Order;
+use super::store::file_name;
+use super::{CLOSED, History, decisions, lifecycle};
 use crate::base::fs::{self, Depth};
 use crate::base::text;
 use crate::base::three_way::{self, Choice, Theirs, choose};
@@ -10,21 +12,23 @@ use crate::error::Result;
 use crate::guard::Brake;
 use crate::handoff::{Handoff, Value};
 
-/// Made of the archives, on each machine for itself.
+/// The files that each machine derives from the archives.
 pub const DERIVED: [&str; 3] = ["LATEST.md", "INDEX.yaml", "RESUME_PROMPT.txt"];
 
 impl History {
-    /// Takes in what they changed. The answer is what a person should know: two truths for one id, both kept.
+    /// Merges the files that other machines changed into the files here.
+    ///
+    /// Returns messages about conflicts; both sides of each are kept.
     pub fn absorb(&self, theirs: &[Theirs], brake: &Brake) -> Result<Vec<String>> {
         if theirs.is_empty() {
             return Ok(Vec::new());
         }
         self.refuse_symlink(&self.sessions())?;
         fs::create_directories(&self.sessions())?;
-        let _alone = fs::lock_directory(&self.directory)?;
+        let _lock = fs::lock_directory(&self.directory)?;
         fs::sweep_temporaries(&self.directory, Depth::Tree)?;
-        let mut told = Vec::new();
-        let mut from_nothing = false;
+        let mut conflicts = Vec::new();
+        let mut needs_rebuild = false;
         for theirs in theirs {
             if let Some(stop) = brake.pressed() {
                 return Err(stop.error());
@@ -33,20 +37,20 @@ impl History {
             match name {
                 name if DERIVED.contains(&name) => {}
                 "DECISIONS.md" => self.absorb_decisions(theirs)?,
-                "LIFECYCLE.yaml" => from_nothing |= self.absorb_lifecycle(theirs)?,
+                "LIFECYCLE.yaml" => needs_rebuild |= self.absorb_lifecycle(theirs)?,
                 _ if theirs.path.parent() == Some(Path::new("sessions")) && name.ends_with(".md") => {
-                    // An archive that is gone or another one now is not noticed by who only adds.
-                    from_nothing |= self.directory.join(&theirs.path).exists();
-                    told.extend(self.absorb_session(theirs)?);
+                    // An update of the index only adds entries: it does not notice an archive that was removed or replaced.
+                    needs_rebuild |= self.directory.join(&theirs.path).exists();
+                    conflicts.extend(self.absorb_session(theirs)?);
                 }
-                _ => told.extend(three_way::take_over(&self.directory, theirs)?),
+                _ => conflicts.extend(three_way::take_over(&self.directory, theirs)?),
             }
         }
-        if from_nothing && self.index_path().exists() {
+        if needs_rebuild && self.index_path().exists() {
             fs::remove_file(&self.index_path())?;
         }
-        self.bring_up_to_date(Order::ByTime)?;
-        Ok(told)
+        self.bring_up_to_date(Order::OfTime)?;
+        Ok(conflicts)
     }
 
     fn absorb_session(&self, theirs: &Theirs) -> Result<Option<String>> {
@@ -58,9 +62,9 @@ impl History {
             Choice::Theirs => three_way::put(&path, theirs.now.as_deref()).map(|()| None),
             Choice::Merge => match (ours, &theirs.now) {
                 (Some(ours), Some(now)) => {
-                    // The one that others have already keeps the id.
+                    // The version that others already have keeps the id.
                     let (kept, id) = under_another_id(&ours);
-                    three_way::put(&self.sessions().join(format!("{}.md", super::file_name(&id))), Some(&kept))?;
+                    three_way::put(&self.sessions().join(format!("{}.md", file_name(&id))), Some(&kept))?;
                     three_way::put(&path, Some(now))?;
                     let shown = theirs.path.display();
                     Ok(Some(format!("`{shown}` has two contents, from two machines; both are kept, ours as {id}")))
@@ -71,7 +75,7 @@ impl History {
         }
     }
 
-    /// What only they have is added, line by line and in its order; the log is append-only.
+    /// Adds the lines that only the others have, in their order. The log is append-only.
     fn absorb_decisions(&self, theirs: &Theirs) -> Result<()> {
         let (path, now) = (self.decisions_path(), theirs.now.as_deref().unwrap_or_default());
         let ours = fs::read_if_exists(&path)?.unwrap_or_default();
@@ -93,7 +97,7 @@ impl History {
             text.lines().all(|line| line.is_empty() || line.starts_with("- [") || !line.starts_with([' ', '-']))
         };
         if is_plain(&log) && new.iter().all(|line| line.starts_with("- [")) {
-            // Nothing but the log itself: in the order of its dates every machine comes to the same.
+            // Sorted by date, the log is the same on every machine. Only a log without text by hand is sorted.
             let (head, mut lines): (Vec<&str>, Vec<&str>) = log.lines().partition(|line| !line.starts_with("- ["));
             lines.extend(new);
             lines.sort_unstable();
@@ -107,10 +111,10 @@ impl History {
         three_way::put(&path, Some(log.as_bytes()))
     }
 
-    /// Whether a status changed.
+    /// Merges the lifecycle. Returns whether a status changed.
     fn absorb_lifecycle(&self, theirs: &Theirs) -> Result<bool> {
         let ours = self.lifecycle()?;
-        let read = |bytes: Option<&[u8]>| super::read_lifecycle(bytes.unwrap_or_default());
+        let read = |bytes: Option<&[u8]>| lifecycle::read(bytes.unwrap_or_default());
         let (base, now) = (read(theirs.base.as_deref()), read(theirs.now.as_deref()));
         let mut merged = ours.clone();
         for (id, status) in &now {
@@ -137,12 +141,12 @@ impl History {
         if merged == before {
             return Ok(false);
         }
-        three_way::put(&self.lifecycle_path(), Some(write_lifecycle(&merged).as_bytes()))?;
+        three_way::put(&self.lifecycle_path(), Some(lifecycle::write(&merged).as_bytes()))?;
         Ok(true)
     }
 }
 
-/// The same document under an id that nobody else gives, and that is the same whoever gives it.
+/// The document under another id, which is the same on every machine that merges it.
 fn under_another_id(document: &[u8]) -> (Vec<u8>, String) {
     let digest = text::digest(document, 4);
     let parsed = std::str::from_utf8(document).ok().and_then(|text| Handoff::parse(text).ok());

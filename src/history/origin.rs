@@ -1,4 +1,4 @@
-//! Where a handoff came from that was not written here. It stands in the handoff's own fields, which only an import sets.
+//! Where an imported handoff came from. It is kept in fields of the handoff that only an import sets.
 
 use crate::base::text;
 use crate::handoff::{Handoff, Value};
@@ -10,11 +10,12 @@ const SOURCE: &str = "origin_source";
 const EXPORTED_AT: &str = "origin_exported_at";
 const FIELDS: [&str; 5] = [SEAL, SIGNER, KEY, SOURCE, EXPORTED_AT];
 
+/// Where an imported handoff came from, and who vouches for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The fingerprint of the key that signed it and was trusted; empty if nobody did.
+    /// The fingerprint of the trusted key that signed it; empty if it is unsigned.
     pub key: String,
-    /// The name by which that key was trusted; may be empty.
+    /// The name under which that key is trusted; may be empty.
     pub signer: String,
     /// The file it was in, and its format.
     pub source: String,
@@ -23,7 +24,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// `None` for a handoff that was written here.
+    /// The origin of a handoff; `None` if it was written here.
     pub fn of(handoff: &Handoff) -> Option<Origin> {
         handoff.get(SEAL)?;
         let text = |key: &str| handoff.text(key).to_owned();
@@ -34,8 +35,8 @@ impl Origin {
         !self.key.is_empty()
     }
 
-    /// Puts it on a handoff, in place of whatever the handoff says of itself.
-    pub fn put_on(&self, handoff: &mut Handoff) {
+    /// Writes the origin into a handoff, in place of any that it states itself.
+    pub fn write_to(&self, handoff: &mut Handoff) {
         remove(handoff);
         let seal = if self.is_signed() { "signed" } else { "unsigned" };
         for (key, value) in [
@@ -67,7 +68,7 @@ impl Origin {
     }
 }
 
-/// The handoff as it was where it came from.
+/// Removes the origin: the handoff is then as its author wrote it.
 pub fn remove(handoff: &mut Handoff) {
     handoff.fields.retain(|field| !FIELDS.contains(&field.key.as_str()));
 }
@@ -77,15 +78,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_is_put_on_read_and_taken_off() {
+    fn an_origin_is_written_read_and_removed() {
         let mut handoff = Handoff::parse("---\nsession_id: \"a\"\norigin_signer: \"forged\"\n---\nbody\n").unwrap();
         assert_eq!(Origin::of(&handoff), None);
         let origin = Origin { source: "f.json".to_owned(), ..Origin::default() };
-        origin.put_on(&mut handoff);
+        origin.write_to(&mut handoff);
         assert_eq!(Origin::of(&handoff), Some(origin.clone()));
         assert_eq!(origin.line(), "text from outside: f.json, unsigned, nobody vouches for it");
         let signed = Origin { key: "ab".repeat(32), signer: "Al\nice".to_owned(), ..origin };
-        signed.put_on(&mut handoff);
+        signed.write_to(&mut handoff);
         assert_eq!(signed.voucher(), "signed by Al ice (key abababababababab)");
         remove(&mut handoff);
         assert_eq!(handoff.render(), "---\nsession_id: \"a\"\n---\nbody\n");

@@ -3,12 +3,13 @@
 use super::Origin;
 use crate::handoff::{Handoff, one_line};
 
+/// The prompt for this handoff. `standing` are the standing decisions.
 pub fn render(handoff: &Handoff, status: &str, standing: &[String]) -> String {
     let or = |text: &str, otherwise: &str| if text.is_empty() { otherwise.to_owned() } else { one_line(text) };
     let root = or(handoff.text("project_root"), "(unknown)");
     let first = handoff.texts("next_todo_items").first().copied().unwrap_or_default();
     let action = match status {
-        // The words of the action stay, because a stale prompt is told by their absence; the order to do it does not.
+        // The text of the action stays, because its absence marks a stale prompt. The prompt no longer asks to do it.
         "DONE" => format!("(none: the session is DONE; its first action was: {})", one_line(first)),
         _ => or(first, "(no next action recorded)"),
     };

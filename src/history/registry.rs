@@ -1,18 +1,19 @@
-//! The projects whose archives this user has written: a small file for each in the user's own data directory, so that they can be
-//! listed together.
+//! The histories that this user has written: a small file for each in the user's data directory, so that they can be listed
+//! together.
 
 use std::path::{Path, PathBuf};
 
 use crate::base::{env, fs, text};
 
+/// A history of this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownArchive {
     pub root: PathBuf,
-    /// Its archive.
+    /// The directory of the history.
     pub directory: PathBuf,
 }
 
-/// Notes an archive that exists. Where there is no place for it, it is not listed with the others, and nothing else is lost.
+/// Remembers a history that exists. A failure is ignored: the history is then only missing from the list.
 pub fn remember(root: &Path, directory: &Path) {
     // Tests of the library itself have no home of their own.
     if cfg!(test) {
@@ -38,20 +39,20 @@ fn remember_in(registry: &Path, root: &Path, directory: &Path) -> crate::error::
     fs::write_marker(&path, content.as_bytes())
 }
 
-/// Every archive that was noted and is still there, by path.
-pub fn known() -> Vec<Known> {
+/// Every remembered history that still exists, by path.
+pub fn known() -> Vec<KnownArchive> {
     env::data_directory().map(|data| known_in(&data.join("projects"))).unwrap_or_default()
 }
 
-fn known_in(registry: &Path) -> Vec<Known> {
+fn known_in(registry: &Path) -> Vec<KnownArchive> {
     let read = |name: &String| {
         let content = String::from_utf8(fs::read_if_exists(&registry.join(name)).ok()??).ok()?;
-        // Cut off by a kill it has another digest.
+        // The name is the digest of the content; a file that a kill cut off does not match.
         let mut lines = content.lines().filter(|_| text::digest(content.as_bytes(), 16) == *name);
-        let known = Known { root: lines.next()?.into(), directory: lines.next()?.into() };
+        let known = KnownArchive { root: lines.next()?.into(), directory: lines.next()?.into() };
         known.directory.is_dir().then_some(known)
     };
-    let mut known: Vec<Known> = fs::names(registry).unwrap_or_default().iter().filter_map(read).collect();
+    let mut known: Vec<KnownArchive> = fs::names(registry).unwrap_or_default().iter().filter_map(read).collect();
     known.sort_by(|a, b| a.directory.cmp(&b.directory));
     known.dedup_by(|a, b| a.directory == b.directory);
     known
@@ -62,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn archives_are_known_once_and_as_long_as_they_are_there() {
+    fn a_history_is_listed_once_and_while_it_exists() {
         let world = tempfile::tempdir().unwrap();
         let world = world.path().canonicalize().unwrap();
         let (registry, root) = (world.join("registry"), world.join("project"));
@@ -71,7 +72,7 @@ mod tests {
         for _ in 0..2 {
             remember_in(&registry, &root, &archive).unwrap();
         }
-        assert_eq!(known_in(&registry), [Known { root: root.clone(), directory: archive.clone() }]);
+        assert_eq!(known_in(&registry), [KnownArchive { root: root.clone(), directory: archive.clone() }]);
         let note = registry.join(&fs::names(&registry).unwrap()[0]);
         std::fs::write(&note, "cut").unwrap();
         assert_eq!(known_in(&registry), []);

@@ -1,4 +1,4 @@
-//! What a session says about itself as one JSON object: glee's keys and aliases, and the user's own categories.
+//! A session's account of itself as one JSON object, with glee's keys and aliases and the user's own categories.
 
 use serde_json::{Map, Value};
 
@@ -10,12 +10,12 @@ use crate::error::{Error, Result};
 use crate::git;
 use crate::guard::secrets;
 
-/// More than this is no item that anybody reads.
+/// The largest item in bytes. Nobody reads more.
 pub const MAX_ITEM: usize = 64 << 10;
-/// What glee knows beside the categories; it says nothing that is kept here.
+/// Keys of glee that hold nothing to keep.
 const IGNORED: [&str; 3] = ["source", "session_id", "timestamp"];
 
-/// Everything in it, or an error about the first thing that cannot be kept.
+/// Reads the object as edits, and the commit at which the session began. Fails on the first thing that cannot be kept.
 pub fn parse(data: &str, categories: &Categories) -> Result<(Edits, Option<String>)> {
     let document: Value = serde_json::from_str(data.trim_start_matches('\u{feff}')).map_err(|cause| {
         Error::bad_data("the capture is not JSON")
@@ -26,7 +26,7 @@ pub fn parse(data: &str, categories: &Categories) -> Result<(Edits, Option<Strin
         return Err(Error::bad_data("the capture must be one JSON object"));
     };
     let mut edits = Edits::default();
-    let commit = base(object.remove("git_base"))?;
+    let commit = base_commit(object.remove("git_base"))?;
     if let Some(clear) = object.remove("clear") {
         edits.clear = texts("clear", clear)?
             .iter()
@@ -37,30 +37,30 @@ pub fn parse(data: &str, categories: &Categories) -> Result<(Edits, Option<Strin
             .collect::<Result<_>>()?;
     }
     for known in BUILT_IN {
-        let mut said = Vec::new();
+        let mut given = Vec::new();
         for key in known.keys {
             let texts = object.remove(*key).map(|value| texts(key, value)).transpose()?.unwrap_or_default();
-            said.extend((!texts.is_empty()).then_some((*key, texts)));
+            given.extend((!texts.is_empty()).then_some((*key, texts)));
         }
-        if let [(one, _), (other, _), ..] = said.as_slice() {
+        if let [(one, _), (other, _), ..] = given.as_slice() {
             return Err(Error::bad_data(format!("`{one}` and `{other}` are one category; nothing was kept"))
                 .hint("say all of it under one of them"));
         }
-        for (_, texts) in said {
-            edits.put(known.name, texts);
+        for (_, texts) in given {
+            edits.record(known.name, texts);
         }
     }
     for name in categories.extra() {
         if let Some(value) = object.remove(name) {
-            edits.put(name, texts(name, value)?);
+            edits.record(name, texts(name, value)?);
         }
     }
-    refuse_the_rest(&object, categories)?;
+    refuse_unknown_keys(&object, categories)?;
     Ok((edits, commit))
 }
 
-/// The commit the session began at. It is only ever shown or compared, but nothing that could be an option passes.
-fn base(value: Option<Value>) -> Result<Option<String>> {
+/// The commit at which the session began. It must be an object id, so that it can never act as an option of git.
+fn base_commit(value: Option<Value>) -> Result<Option<String>> {
     match value {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
@@ -69,7 +69,7 @@ fn base(value: Option<Value>) -> Result<Option<String>> {
     }
 }
 
-/// Nothing, one text or several. Absent, null and empty all mean that nothing is said; only `clear` empties.
+/// One text or a list of texts. Absent, null and empty all mean "no change"; only `clear` empties a category.
 fn texts(key: &str, value: Value) -> Result<Vec<String>> {
     let items = match value {
         Value::Array(items) => items,
@@ -93,17 +93,18 @@ fn texts(key: &str, value: Value) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-/// A word of the user's as a message may repeat it.
+/// A word of the user in a form that a message may repeat: short, and without secrets.
 pub fn shown(word: &str) -> String {
     text::one_line(&secrets::clean(word), 40)
 }
 
+/// Refuses an item that is too large; the error reads after "the item".
 pub fn check(item: &str) -> Result<(), &'static str> {
     if item.len() > MAX_ITEM { Err("is larger than 64 KiB") } else { Ok(()) }
 }
 
-/// What nobody knows is most likely misspelt, and would be lost without a word.
-fn refuse_the_rest(object: &Map<String, Value>, categories: &Categories) -> Result<()> {
+/// Refuses unknown keys. They are most likely misspelt, and their content would be lost silently.
+fn refuse_unknown_keys(object: &Map<String, Value>, categories: &Categories) -> Result<()> {
     let Some(key) = object.keys().find(|key| !IGNORED.contains(&key.as_str())) else { return Ok(()) };
     let known =
         || BUILT_IN.iter().flat_map(|known| known.keys.iter().copied()).chain(categories.extra()).chain(["clear"]);

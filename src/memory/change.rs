@@ -1,4 +1,4 @@
-//! How the current state changed, told in layer 1: nothing enters or leaves layer 2 without a line here.
+//! Changes of the current state as lines of a note. Nothing enters or leaves layer 2 without such a line in layer 1.
 //!
 //! ```text
 //! - added decision 3f2a9c1b07: the item, verbatim;
@@ -6,61 +6,69 @@
 //! - done open_loop 77ab01c2d3: what was open
 //! ```
 
+use super::note::Note;
 use super::state::{Item, indent, read_bullet};
 
+/// How an item entered or left the current state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verb {
+pub enum ChangeVerb {
     Added,
     /// Closed, because it is done.
     Done,
     Deleted,
-    /// Made way for what was said instead, or for nothing.
+    /// Removed because the category was emptied or replaced as a whole.
     Cleared,
-    /// Left because the category was full.
+    /// Removed because the category was full.
     Dropped,
-    /// The free text that another took the place of.
+    /// The free text, replaced by another.
     Replaced,
 }
 
-const VERBS: [(Verb, &str); 6] = [
-    (Verb::Added, "added"),
-    (Verb::Done, "done"),
-    (Verb::Deleted, "deleted"),
-    (Verb::Cleared, "cleared"),
-    (Verb::Dropped, "dropped"),
-    (Verb::Replaced, "replaced"),
+const VERBS: [(ChangeVerb, &str); 6] = [
+    (ChangeVerb::Added, "added"),
+    (ChangeVerb::Done, "done"),
+    (ChangeVerb::Deleted, "deleted"),
+    (ChangeVerb::Cleared, "cleared"),
+    (ChangeVerb::Dropped, "dropped"),
+    (ChangeVerb::Replaced, "replaced"),
 ];
 
-impl Verb {
+impl ChangeVerb {
     pub fn name(self) -> &'static str {
         VERBS.iter().find(|(verb, _)| *verb == self).map_or("", |(_, name)| name)
     }
 }
 
+/// One change of the current state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Change {
-    pub verb: Verb,
+pub struct StateChange {
+    pub verb: ChangeVerb,
     pub category: String,
     pub id: String,
     pub text: String,
 }
 
-impl Change {
-    pub(super) fn of(verb: Verb, category: &str, item: &Item) -> Change {
-        Change { verb, category: category.to_owned(), id: item.id.clone(), text: item.text.clone() }
+impl StateChange {
+    pub(super) fn of(verb: ChangeVerb, category: &str, item: &Item) -> StateChange {
+        StateChange { verb, category: category.to_owned(), id: item.id.clone(), text: item.text.clone() }
     }
 }
 
-/// As the content of a note.
-pub fn write(changes: &[Change]) -> Vec<u8> {
-    let line = |change: &Change| {
+/// The content of a note that records these changes.
+pub fn write(changes: &[StateChange]) -> Vec<u8> {
+    let line = |change: &StateChange| {
         format!("- {} {} {}: {}", change.verb.name(), change.category, change.id, indent(&change.text))
     };
     changes.iter().map(line).collect::<Vec<_>>().join("\n").into_bytes()
 }
 
-/// The changes that a note's content tells.
-pub fn parse(content: &[u8]) -> Vec<Change> {
+/// The changes that a note records; none for an ordinary note.
+pub fn changes(note: &Note) -> Vec<StateChange> {
+    if note.changes.is_empty() { Vec::new() } else { parse(&note.content) }
+}
+
+/// The changes in the content of a note.
+pub fn parse(content: &[u8]) -> Vec<StateChange> {
     let lines: Vec<&[u8]> = content.split_inclusive(|byte| *byte == b'\n').collect();
     let mut changes = Vec::new();
     let mut at = 0;
@@ -68,7 +76,7 @@ pub fn parse(content: &[u8]) -> Vec<Change> {
         match read_head(lines[at]) {
             Some((verb, category, id, length)) => {
                 let (text, next) = read_bullet(&lines, at, length);
-                changes.push(Change { verb, category, id, text });
+                changes.push(StateChange { verb, category, id, text });
                 at = next;
             }
             None => at += 1,
@@ -77,8 +85,8 @@ pub fn parse(content: &[u8]) -> Vec<Change> {
     changes
 }
 
-/// What stands before the text, and how long it is.
-fn read_head(line: &[u8]) -> Option<(Verb, String, String, usize)> {
+/// The verb, category and id at the beginning of a line, and their length in bytes.
+fn read_head(line: &[u8]) -> Option<(ChangeVerb, String, String, usize)> {
     let end = line.windows(2).position(|pair| pair == b": ")?;
     let mut words = std::str::from_utf8(&line[..end]).ok()?.strip_prefix("- ")?.split(' ');
     let (verb, category, id) = (words.next()?, words.next()?, words.next()?);

@@ -1,4 +1,6 @@
-//! Rolls finished months of layer 1 into layer 3. Notes go only after the archive that holds them was read back.
+//! Moves the notes of finished months from layer 1 into the archives of layer 3.
+//!
+//! Notes are removed only after the archive was written and read back with every one of them in it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,28 +8,28 @@ use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, NaiveDate};
 
-use super::archive::{self, Entry, Month};
-use super::{Memory, header};
+use super::archive::{self, ArchiveEntry};
+use super::{Memory, Month, header};
 use crate::base::fs::{self, Depth};
 use crate::base::text;
 use crate::error::{Error, Result};
 use crate::guard::{Brake, Stop};
 
-/// What to compact.
+/// The notes to compact.
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// Only this month.
     pub month: Option<Month>,
-    /// Only what ended before this day, which is the first that is not over yet or earlier.
+    /// Only months that ended before this day, which is today or earlier.
     pub before: NaiveDate,
     pub tag: Option<String>,
-    /// The notes stay where they are, too.
+    /// Whether the notes also stay in layer 1.
     pub keep_notes: bool,
-    /// Only say what would be done.
+    /// Whether to report only, and write nothing.
     pub dry_run: bool,
 }
 
-/// The notes of one month and tag.
+/// One month and tag that was moved.
 #[derive(Clone, Debug)]
 pub struct Rolled {
     pub month: Month,
@@ -35,51 +37,52 @@ pub struct Rolled {
     pub archive: PathBuf,
     /// How many day files there were.
     pub files: usize,
-    /// How many notes and texts came from them.
+    /// How many notes and foreign texts they held.
     pub entries: usize,
 }
 
+/// The result of a compaction.
 #[derive(Debug, Default)]
 pub struct Compaction {
     pub rolled: Vec<Rolled>,
-    /// Why it ended before the end.
+    /// Set if PAUSE ended it early.
     pub stopped: Option<Stop>,
-    /// What was left alone because it is no file that can be read as notes.
-    pub odd: Vec<Error>,
+    /// Files that were skipped because they cannot be read as notes.
+    pub unreadable: Vec<Error>,
 }
 
 impl Compaction {
-    /// Everything else is done; this is what somebody should look at.
+    /// The skipped files as one error. Everything else was compacted.
     pub fn trouble(&self) -> Option<Error> {
-        let (first, more) = self.odd.split_first()?;
+        let (first, more) = self.unreadable.split_first()?;
         let hint = "everything else is compacted; move it out of layer 1";
         let error = Error::failed(first.one_line()).hint(hint);
         Some(more.iter().fold(error, |error, next| error.cause(next.one_line())))
     }
 }
 
-/// What there is to do.
+/// The notes that a selection matches.
 #[derive(Default)]
-struct Found {
-    sources: Vec<Source>,
-    odd: Vec<Error>,
+struct CompactionSources {
+    sources: Vec<MonthNotes>,
+    unreadable: Vec<Error>,
 }
 
 /// The day files of one month and tag.
-struct Source {
+struct MonthNotes {
     month: Month,
     tag: String,
     files: Vec<(NaiveDate, PathBuf)>,
 }
 
-/// The first day that is not over long enough: months that ended by then are finished.
+/// The day before which a month must have ended to be finished: today, or `older_than` ago.
 pub fn ended_before(now: &DateTime<FixedOffset>, older_than: Option<Duration>) -> NaiveDate {
     let ago = older_than.and_then(|ago| chrono::Duration::from_std(ago).ok()).unwrap_or_default();
     now.checked_sub_signed(ago).map_or(NaiveDate::MIN, |then| then.date_naive())
 }
 
 /// A day file as it was read.
-struct Read<'s> {
+struct DayFile<'s> {
     day: NaiveDate,
     path: &'s Path,
     content: Vec<u8>,
@@ -87,22 +90,22 @@ struct Read<'s> {
 }
 
 impl Memory {
-    /// Whether there are any notes to compact. Reads no file.
+    /// Whether there are notes to compact. Looks at names only.
     pub fn has_notes(&self, selection: &Selection) -> Result<bool> {
         let found = self.sources(selection)?;
-        Ok(!found.sources.is_empty() || !found.odd.is_empty())
+        Ok(!found.sources.is_empty() || !found.unreadable.is_empty())
     }
 
-    /// `progress` gets how many of how many day files are done.
+    /// Compacts the selected notes. `progress` receives how many day files are done, and of how many.
     pub fn compact(
         &self,
         selection: &Selection,
         brake: &Brake,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Compaction> {
-        let Found { sources, odd } = self.sources(selection)?;
+        let CompactionSources { sources, unreadable } = self.sources(selection)?;
         let total = sources.iter().map(|source| source.files.len()).sum();
-        let mut compaction = Compaction { odd, ..Compaction::default() };
+        let mut compaction = Compaction { unreadable, ..Compaction::default() };
         let mut done = 0;
         for source in sources {
             if let Some(stop) = brake.pressed().filter(|_| !selection.dry_run) {
@@ -111,18 +114,18 @@ impl Memory {
             }
             progress(done, total);
             done += source.files.len();
-            let rolled = self.roll(&source, selection, &mut compaction.odd)?;
+            let rolled = self.roll(&source, selection, &mut compaction.unreadable)?;
             compaction.rolled.extend(rolled);
         }
         progress(total, total);
         Ok(compaction)
     }
 
-    /// What there is to compact, oldest first.
-    fn sources(&self, selection: &Selection) -> Result<Found> {
+    /// The selected notes, oldest month first.
+    fn sources(&self, selection: &Selection) -> Result<CompactionSources> {
         let layer = self.directory.join("layer1");
         let mut sources: BTreeMap<(Month, String), Vec<(NaiveDate, PathBuf)>> = BTreeMap::new();
-        let mut odd = Vec::new();
+        let mut unreadable = Vec::new();
         let mut names = if layer.is_dir() { fs::names(&layer)? } else { Vec::new() };
         names.sort_unstable();
         for name in names {
@@ -133,7 +136,7 @@ impl Memory {
             let directory = layer.join(&name);
             let files = fs::refuse_symlinks(&self.directory, &directory).and_then(|()| fs::names(&directory));
             for file in files.unwrap_or_else(|error| {
-                odd.push(error);
+                unreadable.push(error);
                 Vec::new()
             }) {
                 if let Some((tag, day)) = split_name(&file)
@@ -145,30 +148,25 @@ impl Memory {
         }
         let sorted = sources.into_iter().map(|((month, tag), mut files)| {
             files.sort_unstable();
-            Source { month, tag, files }
+            MonthNotes { month, tag, files }
         });
-        Ok(Found { sources: sorted.collect(), odd })
+        Ok(CompactionSources { sources: sorted.collect(), unreadable })
     }
 
-    /// `layer3/YYYY-MM-<tag>-archive.md`, with the tag as it stands in the names of day files.
-    pub(super) fn archive_path(&self, month: Month, tag: &str) -> PathBuf {
-        self.directory.join("layer3").join(format!("{month}-{tag}-archive.md"))
-    }
-
-    /// One month and tag. `None` if there was nothing new in it and no note to remove.
-    fn roll(&self, source: &Source, selection: &Selection, odd: &mut Vec<Error>) -> Result<Option<Rolled>> {
+    /// Moves one month and tag. `None` if the archive did not change and there was no note to remove.
+    fn roll(&self, source: &MonthNotes, selection: &Selection, unreadable: &mut Vec<Error>) -> Result<Option<Rolled>> {
         let path = self.archive_path(source.month, &source.tag);
-        let _alone = if selection.dry_run { None } else { Some(self.make_way(&path)?) };
+        let _lock = if selection.dry_run { None } else { Some(self.lock_for_writing(&path)?) };
         let mut files = Vec::new();
         for (day, file) in &source.files {
             match fs::read_seen(file) {
-                Ok(Some((content, seen))) => files.push(Read { day: *day, path: file, content, seen }),
-                // Tombstone if somebody else compacted it while we waited.
+                Ok(Some((content, seen))) => files.push(DayFile { day: *day, path: file, content, seen }),
+                // Another process compacted it while we waited for the lock.
                 Ok(None) => {}
-                Err(error) => odd.push(error),
+                Err(error) => unreadable.push(error),
             }
         }
-        let mut entries: Vec<Entry<'_>> =
+        let mut entries: Vec<ArchiveEntry<'_>> =
             files.iter().flat_map(|file| archive::of_notes(&file.content, file.day)).collect();
         archive::sort(&mut entries);
         let count = entries.len();
@@ -195,17 +193,17 @@ impl Memory {
             return Ok(is_new.then_some(rolled));
         }
         if !entries.is_empty() {
-            self.make_sure(&path, &all)?;
+            self.verify_archive(&path, &all)?;
         }
         self.remove_notes(&files)?;
         Ok((count > 0).then_some(rolled))
     }
 
-    /// Reads the archive back and looks for every entry in it.
-    fn make_sure(&self, path: &Path, entries: &[Entry<'_>]) -> Result<()> {
+    /// Reads the archive back and checks that it holds every entry.
+    fn verify_archive(&self, path: &Path, entries: &[ArchiveEntry<'_>]) -> Result<()> {
         let written = fs::read(path)?;
         let mut found = archive::parse(&written).into_iter();
-        // Both are sorted, so one walk through both finds them all.
+        // Both are sorted, so one pass is enough.
         for entry in entries {
             if !found.any(|candidate| candidate == *entry) {
                 return Err(Error::bug(format!(
@@ -217,10 +215,10 @@ impl Memory {
         Ok(())
     }
 
-    /// Only what still is as it was read: somebody may have an editor open.
-    fn remove_notes(&self, files: &[Read<'_>]) -> Result<()> {
+    /// Removes day files that are still as they were read. Somebody may have one open in an editor.
+    fn remove_notes(&self, files: &[DayFile<'_>]) -> Result<()> {
         let Some(directory) = files.first().and_then(|file| file.path.parent()) else { return Ok(()) };
-        // Not waited for: a note that a power cut brings back is in the archive, and goes with the next compaction.
+        // No fsync: a note that a power cut brings back is in the archive, and the next compaction removes it.
         for file in files.iter().filter(|file| file.seen.is_still(file.path)) {
             fs::remove_file_lazily(file.path)?;
         }
@@ -230,17 +228,9 @@ impl Memory {
         }
         Ok(())
     }
-
-    /// Whether the archive of its month has this note already: then it is not written again.
-    pub(super) fn is_archived(&self, tag: &str, date: NaiveDate, note: &super::note::Note) -> Result<bool> {
-        let path = self.archive_path(Month::of(date), &text::safe_file_name(tag));
-        let Some(file) = fs::read_if_exists(&path)? else { return Ok(false) };
-        let is_it = |entry: &Entry<'_>| entry.note().as_ref() == Some(note);
-        Ok(archive::parse(&file).iter().any(is_it))
-    }
 }
 
-/// Whether the tag in a file's name is the one that is wanted, as people know it or as the file has it.
+/// Whether the tag in the name of a file is the wanted one, as people write it or as file names have it.
 pub(super) fn is_tag(found: &str, wanted: Option<&str>) -> bool {
     wanted.is_none_or(|wanted| found == wanted || found == text::safe_file_name(wanted))
 }
@@ -251,6 +241,6 @@ pub fn split_name(name: &str) -> Option<(&str, NaiveDate)> {
     let at = stem.len().checked_sub(11)?;
     let (tag, date) = (stem.get(..at)?, stem.get(at..)?.strip_prefix('-')?);
     let day: NaiveDate = date.parse().ok()?;
-    // The one way to write it that we write, so that its header is the one we know.
+    // Only dates in the form that we write, so that the header line is the one we know.
     (header("layer1", day).contains(date)).then_some((tag, day))
 }

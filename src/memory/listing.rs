@@ -1,15 +1,15 @@
-//! The notes of layers 1 and 3, one by one, and how much there is of everything.
+//! Lists the notes of layers 1 and 3 one by one, and measures the layers.
 
 use std::path::Path;
 
-use super::archive::{self, Entry, Month};
-use super::{Memory, compact};
+use super::archive::{self, ArchiveEntry};
+use super::{Memory, Month, compact};
 use crate::base::fs;
 use crate::error::{Error, Result};
 
-/// A note, or a text of others that stands beside notes.
-pub struct Listed {
-    /// Empty for a text of others.
+/// A note, or a foreign text between notes.
+pub struct ListedNote {
+    /// Empty for a foreign text.
     pub run: String,
     pub step: String,
     pub at: String,
@@ -18,14 +18,16 @@ pub struct Listed {
     pub text: String,
 }
 
-/// Every note of a layer, oldest month first. One file is in memory at a time. The answer is what could not be read.
-pub fn notes(memory: &Memory, layer: u8, tag: Option<&str>, tell: &mut dyn FnMut(Listed)) -> Result<Vec<Error>> {
+/// Calls `visit` for every note of a layer, oldest month first. Only one file is in memory at a time.
+///
+/// Returns errors about files that cannot be read.
+pub fn notes(memory: &Memory, layer: u8, tag: Option<&str>, visit: &mut dyn FnMut(ListedNote)) -> Result<Vec<Error>> {
     let is_wanted = |found: &str| compact::is_tag(found, tag);
-    let mut odd = Vec::new();
+    let mut unreadable = Vec::new();
     let mut read = |path: &Path| match fs::read_seen(path) {
         Ok(file) => file.map(|(content, _)| content).unwrap_or_default(),
         Err(error) => {
-            odd.push(error);
+            unreadable.push(error);
             Vec::new()
         }
     };
@@ -33,9 +35,9 @@ pub fn notes(memory: &Memory, layer: u8, tag: Option<&str>, tell: &mut dyn FnMut
         for name in names(&memory.directory.join("layer3"))? {
             let Some((_, found)) = archive_name(&name).filter(|(_, found)| is_wanted(found)) else { continue };
             let file = read(&memory.directory.join("layer3").join(&name));
-            archive::parse(&file).iter().for_each(|entry| tell(listed(entry, found)));
+            archive::parse(&file).iter().for_each(|entry| visit(listed(entry, found)));
         }
-        return Ok(odd);
+        return Ok(unreadable);
     }
     let directory = memory.directory.join("layer1");
     for month in names(&directory)?.into_iter().filter(|name| Month::parse(name).is_some()) {
@@ -46,16 +48,16 @@ pub fn notes(memory: &Memory, layer: u8, tag: Option<&str>, tell: &mut dyn FnMut
         for name in days {
             let Some((found, day)) = compact::split_name(&name).filter(|(found, _)| is_wanted(found)) else { continue };
             let file = read(&directory.join(&month).join(&name));
-            archive::of_notes(&file, day).iter().for_each(|entry| tell(listed(entry, found)));
+            archive::of_notes(&file, day).iter().for_each(|entry| visit(listed(entry, found)));
         }
     }
-    Ok(odd)
+    Ok(unreadable)
 }
 
-fn listed(entry: &Entry<'_>, tag: &str) -> Listed {
+fn listed(entry: &ArchiveEntry<'_>, tag: &str) -> ListedNote {
     let text = String::from_utf8_lossy(&entry.content()).into_owned();
     let (run, step, agent) = entry.note().map(|note| (note.run, note.step, note.agent)).unwrap_or_default();
-    Listed { run, step, at: entry.time.clone().into_owned(), agent, tag: tag.to_owned(), text }
+    ListedNote { run, step, at: entry.time.clone().into_owned(), agent, tag: tag.to_owned(), text }
 }
 
 /// `YYYY-MM-<tag>-archive.md`
@@ -70,6 +72,7 @@ fn names(directory: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// How much a memory holds.
 pub struct Measure {
     pub state_bytes: usize,
     pub note_files: usize,

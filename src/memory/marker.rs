@@ -3,10 +3,22 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use chrono::{DateTime, FixedOffset, NaiveDate};
+
 const OPEN: &str = "<!-- ";
 const END: &str = " -->";
 
-/// The line, without its end.
+/// The header line of a memory file. The Python tool writes the same.
+pub fn header(layer: &str, date: NaiveDate) -> String {
+    format!("<!-- agent-handover | {layer} | {date} -->\n")
+}
+
+/// A time in the form that markers have. Such times sort as text.
+pub fn marker_time(at: &DateTime<FixedOffset>) -> String {
+    at.to_utc().format("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// A marker line, without its newline. Attributes with an empty value are left out.
 pub fn line(name: &str, attributes: &[(&str, &str)]) -> String {
     let mut line = format!("{OPEN}{name}");
     for (key, value) in attributes.iter().filter(|(_, value)| !value.is_empty()) {
@@ -16,11 +28,12 @@ pub fn line(name: &str, attributes: &[(&str, &str)]) -> String {
     line
 }
 
-/// What a marker of this name says.
+/// The attributes of a marker.
 pub struct Attributes<'a>(&'a str);
 
+/// The attributes of this line if it is a marker of this name.
 pub fn read<'a>(line: &'a [u8], name: &str) -> Option<Attributes<'a>> {
-    // Asked of every line of every file: most are no comment at all.
+    // This runs for every line of every file, and most lines are not comments.
     let rest = line.strip_prefix(OPEN.as_bytes())?.strip_prefix(name.as_bytes())?;
     let rest = std::str::from_utf8(rest.trim_ascii_end()).ok()?.strip_suffix(END)?;
     (rest.is_empty() || rest.starts_with(' ')).then_some(Attributes(rest))
@@ -43,15 +56,16 @@ impl<'a> Attributes<'a> {
         self.0.split(' ').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='))
     }
 
-    /// Empty if it is not there.
+    /// The value of an attribute; empty if it is missing.
     pub fn text(&self, key: &str) -> String {
         self.get(key).unwrap_or_default()
     }
 }
 
-/// Puts a backslash before each line that would be read as one of these markers, and before each that has one already.
+/// Escapes lines that would be read as one of these markers, by a leading backslash. Lines that are escaped already get
+/// one more, so that [`unescape`] restores the text exactly.
 pub fn escape<'t>(text: &'t [u8], markers: &[&str]) -> Cow<'t, [u8]> {
-    // Few texts speak of comments at all.
+    // Few texts contain a comment at all.
     if memchr::memchr(b'<', text).is_none() {
         return Cow::Borrowed(text);
     }
@@ -84,7 +98,7 @@ pub fn unescape<'t>(text: &'t [u8], markers: &[&str]) -> Cow<'t, [u8]> {
 }
 
 fn is_like(line: &[u8], markers: &[&str]) -> bool {
-    // Nearly every line is told by its first byte.
+    // The first byte is enough to rule out nearly every line.
     if !matches!(line.first(), Some(b'\\' | b'<')) {
         return false;
     }
@@ -92,7 +106,7 @@ fn is_like(line: &[u8], markers: &[&str]) -> bool {
     markers.iter().any(|marker| line[backslashes..].starts_with(marker.as_bytes()))
 }
 
-/// Percent-encodes what could end the attribute, the line or the comment.
+/// Percent-encodes every byte that could end the attribute, the line or the comment.
 fn encode(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for byte in value.bytes() {

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Lines end at `\n` only. The newline before the closing marker belongs to the marker, so content comes back to the
-//! byte. A content line that would read as a marker gets one leading backslash, and loses one on reading. Everything
-//! outside blocks is somebody else's text and stays where it stands.
+//! byte. A content line that would read as a marker gets one leading backslash, and loses one on reading. Text outside
+//! blocks belongs to people or other tools and is not moved.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,17 +17,18 @@ use super::marker;
 
 const NAME: &str = "note";
 const CLOSE: &str = "<!-- /note -->";
-/// What a content line must not start with: our two markers and the header line of a memory file.
+/// Markers that a content line must not start with; such a line is escaped.
 const MARKERS: [&str; 3] = ["<!-- note ", "<!-- /note", "<!-- agent-handover |"];
 
+/// One note of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Run and step are the key: a block with the same key is the same note.
+    /// Run and step are the key: two blocks with the same key are the same note.
     pub run: String,
     pub step: String,
     pub at: String,
     pub agent: String,
-    /// Set if the content tells how the current state changed: the digest of the state before. Empty for all else.
+    /// If the content records changes of the current state: the digest of the state before them. Empty otherwise.
     pub changes: String,
     pub content: Vec<u8>,
 }
@@ -43,8 +44,8 @@ pub enum Piece {
     Foreign(Range<usize>),
 }
 
-/// The file with this note in it: in the place of the block with its key, else at the end.
-pub fn put(file: &[u8], note: &Note) -> Vec<u8> {
+/// Replaces the block with the key of this note, or appends the note to the file.
+pub fn replace_or_append(file: &[u8], note: &Note) -> Vec<u8> {
     let block = write(note);
     let existing = parse(file).into_iter().find_map(|piece| match piece {
         Piece::Note { note: found, range } if found.run == note.run && found.step == note.step => Some(range),
@@ -97,7 +98,7 @@ pub fn parse(file: &[u8]) -> Vec<Piece> {
     spans(file).into_iter().map(piece).collect()
 }
 
-/// Where the pieces of a file are, without reading what is in them.
+/// The place of a piece in a file. Cheaper than a [`Piece`], because notes are not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Span {
     Note(Range<usize>),
@@ -111,11 +112,11 @@ pub(super) fn spans(file: &[u8]) -> Vec<Span> {
     let mut start = 0;
     while start < file.len() {
         let end = memchr::memchr(b'\n', &file[start..]).map_or(file.len(), |at| start + at + 1);
-        // Nearly every line is told by its first byte.
+        // The first byte is enough to rule out nearly every line.
         if file[start] == b'<' {
             let line = file[start..end].trim_ascii_end();
             if is_opening(line) {
-                // An opening inside a block means that the block before was never closed: then it is just text.
+                // An opening inside a block means that the block was never closed: it is then only text.
                 open = Some(start);
             } else if line == CLOSE.as_bytes()
                 && let Some(from) = open.take()
@@ -137,16 +138,16 @@ pub(super) fn spans(file: &[u8]) -> Vec<Span> {
 
 /// Whether a block begins in this line.
 pub(super) fn is_opening(line: &[u8]) -> bool {
-    marker::read(line, NAME).is_some_and(|says| says.has("run") && says.has("step"))
+    marker::read(line, NAME).is_some_and(|attributes| attributes.has("run") && attributes.has("step"))
 }
 
-/// What the opening line of a block says, without its content; `None` if it is none.
+/// The attributes in the opening line of a block; `None` if it is not an opening line.
 pub(super) fn attributes(block: &[u8]) -> Option<marker::Attributes<'_>> {
     let end = memchr::memchr(b'\n', block).unwrap_or(block.len());
     marker::read(block[..end].trim_ascii_end(), NAME)
 }
 
-/// The content of a block, to the byte.
+/// The content of a block, byte for byte.
 pub(super) fn content(block: &[u8]) -> Cow<'_, [u8]> {
     let start = memchr::memchr(b'\n', block).map_or(block.len(), |at| at + 1);
     let body = block[start..].trim_ascii_end();
@@ -154,15 +155,15 @@ pub(super) fn content(block: &[u8]) -> Cow<'_, [u8]> {
     marker::unescape(body.strip_suffix(b"\n").unwrap_or(body), &MARKERS)
 }
 
-/// A whole block.
+/// Reads a whole block.
 pub(super) fn read(block: &[u8]) -> Option<Note> {
-    let says = attributes(block)?;
+    let attributes = attributes(block)?;
     Some(Note {
-        run: says.get("run")?,
-        step: says.get("step")?,
-        at: says.text("at"),
-        agent: says.text("agent"),
-        changes: says.text("changes"),
+        run: attributes.get("run")?,
+        step: attributes.get("step")?,
+        at: attributes.text("at"),
+        agent: attributes.text("agent"),
+        changes: attributes.text("changes"),
         content: content(block).into_owned(),
     })
 }
@@ -193,7 +194,7 @@ mod tests {
     fn a_block_is_written_as_documented() {
         let mut first = note("01K", "one\ntwo");
         first.agent = "codex cli".to_owned();
-        let file = put(b"<!-- agent-handover | layer1 | 2026-11-15 -->\n", &first);
+        let file = replace_or_append(b"<!-- agent-handover | layer1 | 2026-11-15 -->\n", &first);
         assert_eq!(
             String::from_utf8(file).unwrap(),
             "<!-- agent-handover | layer1 | 2026-11-15 -->\n\
@@ -205,10 +206,10 @@ mod tests {
     #[test]
     fn text_of_people_and_of_the_python_tool_stays() {
         let old = b"<!-- agent-handover | layer1 | 2026-11-15 -->\nfrom Python, without a newline at the end";
-        let file = put(&put(old, &note("A", "a")), &note("B", "b"));
+        let file = replace_or_append(&replace_or_append(old, &note("A", "a")), &note("B", "b"));
         assert!(file.starts_with(old));
         assert_eq!(notes(&file).len(), 2);
-        let again = put(&file, &note("A", "changed"));
+        let again = replace_or_append(&file, &note("A", "changed"));
         assert_eq!(notes(&again)[0].content, b"changed");
         assert_eq!(notes(&again)[1].content, b"b");
         assert!(again.starts_with(old));
@@ -217,14 +218,14 @@ mod tests {
     #[test]
     fn an_unclosed_block_swallows_nothing() {
         let torn = b"<!-- note run=X step=note at=t -->\nhalf of it";
-        let file = put(torn, &note("A", "a"));
+        let file = replace_or_append(torn, &note("A", "a"));
         assert!(file.starts_with(torn));
         assert_eq!(notes(&file), [note("A", "a")]);
     }
 
     #[test]
     fn windows_line_ends_do_not_hide_a_block() {
-        let file = String::from_utf8(put(b"", &note("A", "a"))).unwrap().replace('\n', "\r\n");
+        let file = String::from_utf8(replace_or_append(b"", &note("A", "a"))).unwrap().replace('\n', "\r\n");
         assert_eq!(notes(file.as_bytes())[0].run, "A");
     }
 
@@ -252,12 +253,12 @@ mod tests {
             let all: Vec<Note> =
                 contents.iter().enumerate().map(|(n, lines)| note(&format!("run{n}"), &lines.join("\n"))).collect();
             for note in &all {
-                file = put(&file, note);
+                file = replace_or_append(&file, note);
             }
             prop_assert!(file.starts_with(before.as_bytes()));
             prop_assert_eq!(&notes(&file)[foreign..], &all[..]);
             for note in &all {
-                prop_assert_eq!(&put(&file, note), &file);
+                prop_assert_eq!(&replace_or_append(&file, note), &file);
             }
         }
     }

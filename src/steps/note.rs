@@ -46,12 +46,12 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let note = Note {
         run: session.run.clone(),
         step: context.step.to_owned(),
-        at: memory::stamp(&session.at),
+        at: memory::marker_time(&session.at),
         agent: session.agent.clone(),
         changes: String::new(),
         content: content.as_bytes().to_vec(),
     };
     let memory = Memory::at(context.memory.clone());
-    let path = memory.put_note(&session.tag, session.at.date_naive(), &note)?;
+    let path = memory.write_note(&session.tag, session.at.date_naive(), &note)?;
     Ok(Outcome::new(context.show(&path)))
 }

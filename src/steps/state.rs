@@ -6,7 +6,7 @@ use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::base::text;
 use crate::error::{Error, Result};
 use crate::handoff::Handoff;
-use crate::memory::{Author, Edits, Memory, Verb};
+use crate::memory::{Author, ChangeVerb, Edits, Memory};
 
 pub const KIND: Kind = Kind {
     name: "state",
@@ -77,14 +77,14 @@ fn edits(intent: &Value) -> Result<Edits> {
     };
     let said: Vec<(String, Vec<String>)> = serde_json::from_value(intent["said"].clone()).unwrap_or_default();
     for (category, texts) in said {
-        edits.put(&category, texts);
+        edits.record(&category, texts);
     }
     Ok(edits)
 }
 
 fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
     let edits = edits(intent)?;
-    let items: usize = edits.put.iter().map(|(_, texts)| texts.len()).sum();
+    let items: usize = edits.record.iter().map(|(_, texts)| texts.len()).sum();
     let mut parts = Vec::new();
     parts.extend(edits.text.map(|text| format!("{} bytes of text", text.len())));
     parts.extend((items > 0).then(|| text::count(items, "item")));
@@ -105,7 +105,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
         is_late: context.overtaken_by.is_some(),
     };
     let changes = memory.update(&author, context.categories, &edits(intent)?)?;
-    let new = changes.iter().filter(|change| change.verb == Verb::Added).count();
+    let new = changes.iter().filter(|change| change.verb == ChangeVerb::Added).count();
     let path = context.show(&memory.state_path());
     Ok(Outcome::new(if new == 0 { path } else { format!("{path}: {}", text::count(new, "new item")) }))
 }

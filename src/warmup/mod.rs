@@ -257,7 +257,7 @@ impl Writer<'_> {
     /// A session that only asked a question must not make the work before it forgotten.
     fn earlier(&mut self) -> Section {
         let entries = self.known.open.as_ref().map(|open| open.earlier.as_slice()).unwrap_or_default();
-        let line = |entry: &history::Entry| {
+        let line = |entry: &history::SessionEntry| {
             let day = item(entry.get("session_date"), 10);
             let (goal, next) = (item(entry.get("primary_goal"), 140), item(entry.get("first_next_action"), 140));
             let outside = if entry.origin().is_empty() { "" } else { OUTSIDE };
@@ -390,7 +390,7 @@ fn outside(handoff: &Handoff) -> &'static str {
     if history::Origin::of(handoff).is_some() { OUTSIDE } else { "" }
 }
 
-fn last_session(open: &history::Open) -> String {
+fn last_session(open: &history::OpenHandoff) -> String {
     let field = |name: &str| {
         let value = open.handoff.text(name).trim();
         Some(item(value, 60)).filter(|value| !value.is_empty() && value != "unknown")
@@ -447,7 +447,7 @@ fn own_session(session: &Transcript) -> Section {
 
 /// A time as it stands in the markers of the current state, so that both can be compared.
 fn utc(said: &str) -> String {
-    history::time_of(said).map(|at| crate::memory::stamp(&at)).unwrap_or_default()
+    history::time_of(said).map(|at| crate::memory::marker_time(&at)).unwrap_or_default()
 }
 
 /// Coarse, because it is read by somebody who decides whether to believe it.

@@ -9,9 +9,9 @@ use crate::engine::{DEATHS_TO_PARK, Plan};
 use crate::error::Result;
 use crate::guard::Pause;
 use crate::handoff::{Handoff, Value};
-use crate::history::{History, Open};
+use crate::history::{History, OpenHandoff};
 use crate::memory::Memory;
-use crate::memory::state::{Item, State};
+use crate::memory::state::{CurrentState, Item};
 use crate::project::{self, Project};
 
 /// A current state that is longer was not written to be read.
@@ -19,8 +19,8 @@ const MAX_STATE: u64 = 4 << 20;
 
 #[derive(Default)]
 pub struct Known {
-    pub state: State,
-    pub open: Option<Open>,
+    pub state: CurrentState,
+    pub open: Option<OpenHandoff>,
     /// Rulings that stand until somebody takes them back.
     pub standing: Vec<String>,
     /// The commit of the last completed handover.
@@ -144,7 +144,7 @@ impl Known {
     }
 }
 
-fn state(project: &Project) -> Result<State> {
+fn state(project: &Project) -> Result<CurrentState> {
     let memory = Memory::at(project::place(&project.root, &project.config.memory_dir)?);
     let path = memory.state_path();
     if std::fs::metadata(&path).is_ok_and(|about| about.len() > MAX_STATE) {

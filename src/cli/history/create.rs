@@ -7,15 +7,15 @@ use clap::Args;
 use serde_json::json;
 
 use super::super::Context;
-use super::{Place, answer, brake, machine};
+use super::{HistoryPlace, answer, brake, machine};
 use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
 use crate::guard::secrets;
-use crate::handoff::{self, Handoff, Value};
+use crate::handoff::{self, Handoff, HandoffProblemKind, Value};
 use crate::history::{self, IfTaken, registry};
 
-/// A handoff is read whole by whoever comes next; more than this is no handoff.
+/// The largest document. The next agent reads a handoff as a whole.
 const MAX_INPUT: u64 = 4 << 20;
 
 /// Archive a handoff from a document or from flags
@@ -66,24 +66,22 @@ pub struct Create {
 }
 
 impl Create {
-    pub fn execute(self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+    pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         if let Some(stop) = brake(&place.root).pressed() {
             return Err(stop.error());
         }
         let (raw, mut handoff) = self.read(context)?;
         history::fill_in(&mut handoff, &machine(place, self.tool.as_deref()));
-        let mut wrong = handoff::check(&handoff);
+        let (flagged, problems): (Vec<_>, Vec<_>) = handoff::check(&handoff).into_iter().partition(|problem| {
+            self.allow_flagged_todo && matches!(problem.kind, HandoffProblemKind::ResumeMechanic { .. })
+        });
         let mut warnings = Vec::new();
-        if let Some(at) = wrong
-            .iter()
-            .position(|wrong| wrong.message.contains("looks like a resume mechanic"))
-            .filter(|_| self.allow_flagged_todo)
-        {
-            warnings.push(format!("WARNING: {}", wrong.remove(at).message));
+        for problem in flagged {
+            warnings.push(format!("WARNING: {}", problem.kind));
             warnings.push("proceeding anyway because --allow-flagged-todo was passed.".to_owned());
         }
-        if !wrong.is_empty() {
-            return Err(history::refuse(&wrong));
+        if !problems.is_empty() {
+            return Err(history::refuse(&problems));
         }
         warnings.extend(advice(place, &handoff));
         let if_taken = if self.supersede { IfTaken::Supersede } else { IfTaken::Refuse };
@@ -138,7 +136,7 @@ impl Create {
         Ok((text, handoff))
     }
 
-    /// A handoff without a document, its sections made of what was said.
+    /// Makes a handoff of the flags, for a session without a document.
     fn of_flags(&self) -> Result<Handoff> {
         let Some(goal) = &self.goal else {
             return Err(Error::usage("a handoff needs `--input FILE`, or `--goal` and `--next`")
@@ -203,8 +201,8 @@ impl Create {
     }
 }
 
-/// What Session Glue advises before it writes.
-fn advice(place: &Place, handoff: &Handoff) -> Vec<String> {
+/// The warnings that Session Glue gives before it writes.
+fn advice(place: &HistoryPlace, handoff: &Handoff) -> Vec<String> {
     let mut advice = Vec::new();
     let supersedes = handoff.text("supersedes");
     if !supersedes.is_empty() {
@@ -232,8 +230,8 @@ fn advice(place: &Place, handoff: &Handoff) -> Vec<String> {
     advice
 }
 
-/// Out of `git status`, and said so once.
-pub fn register(place: &Place) -> Vec<String> {
+/// Keeps the history out of `git status`. Returns a line to report, the first time only.
+pub fn register(place: &HistoryPlace) -> Vec<String> {
     if git::top_level(&place.root).is_none() {
         return Vec::new();
     }
@@ -244,8 +242,8 @@ pub fn register(place: &Place) -> Vec<String> {
     }
 }
 
-/// What may not be meant for others. Told, not blocked: it stays on this machine.
-pub fn leaks(place: &Place, raw: &str) -> Vec<String> {
+/// Warnings about secrets and personal paths. They do not block, because the archive stays on this machine.
+pub fn leaks(place: &HistoryPlace, raw: &str) -> Vec<String> {
     let mut kinds: Vec<&str> = secrets::find(raw).into_iter().map(|finding| secrets::label(finding.kind)).collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -262,7 +260,7 @@ pub fn leaks(place: &Place, raw: &str) -> Vec<String> {
     warnings
 }
 
-fn is_ignored(place: &Place) -> bool {
+fn is_ignored(place: &HistoryPlace) -> bool {
     git::top_level(&place.root).is_none()
         || Git::at(&place.root)
             .ask(&["check-ignore".as_ref(), "--quiet".as_ref(), place.history.latest_path().as_os_str()])

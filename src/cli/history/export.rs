@@ -9,14 +9,14 @@ use super::super::passphrase::Passphrase;
 use super::super::{Context, keygen};
 use super::filters::Filters;
 use super::render::Form;
-use super::{Place, answer, brake};
+use super::{HistoryPlace, answer, brake};
 use crate::base::fs::{self, Created};
 use crate::base::{clock, text};
 use crate::bundle::{Bundle, Envelope, MAX_BYTES, SecretKey, SignWith, record_of, write_time};
 use crate::config::Secrets;
 use crate::error::{Category, Error, Result};
 use crate::guard::secrets;
-use crate::history::{Found, Origin, origin};
+use crate::history::{FoundArchive, Origin, origin};
 
 /// Write handoffs as a prompt or as a bundle that this and other tools import
 #[derive(Args)]
@@ -31,7 +31,7 @@ pub struct Export {
     filters: Filters,
     /// A prompt, one bundle, or one bundle a line
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
-    format: Format,
+    format: ExportFormat,
     #[command(flatten)]
     form: Form,
     /// Sign with this ed25519 key, a PKCS#8 PEM file
@@ -57,7 +57,7 @@ pub struct Export {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ExportFormat {
     #[default]
     #[value(alias = "md")]
     Markdown,
@@ -66,7 +66,7 @@ enum Format {
 }
 
 impl Export {
-    pub fn execute(self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+    pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         let output = self.output.as_ref().filter(|path| path.as_os_str() != "-").map(|path| context.cwd.join(path));
         self.refuse_what_would_be_ignored(output.is_some(), as_json)?;
         if let Some(path) = &output {
@@ -110,14 +110,14 @@ impl Export {
         Ok(0)
     }
 
-    /// An option that does nothing would let somebody believe that it did.
+    /// Refuses options that would have no effect, so that nobody believes they had one.
     fn refuse_what_would_be_ignored(&self, to_file: bool, as_json: bool) -> Result<()> {
         let is_secret = self.encrypt || self.passphrase.is_given();
-        let problem = if self.format == Format::Markdown && is_secret {
+        let problem = if self.format == ExportFormat::Markdown && is_secret {
             "Markdown is not encrypted: a passphrase needs `--format json` or `jsonl`"
-        } else if self.format == Format::Markdown && self.sign_key.is_some() {
+        } else if self.format == ExportFormat::Markdown && self.sign_key.is_some() {
             "Markdown is not signed: `--sign-key` needs `--format json` or `jsonl`"
-        } else if self.format != Format::Markdown && self.form.is_any_given() {
+        } else if self.format != ExportFormat::Markdown && self.form.is_any_given() {
             "`--target`, `--layout` and `--budget` are for `--format markdown`"
         } else if self.force && !to_file {
             "`--force` needs `--output FILE`"
@@ -133,7 +133,7 @@ impl Export {
         Err(Error::usage(problem))
     }
 
-    fn chosen(&self, context: &Context<'_>, place: &Place) -> Result<Vec<Found>> {
+    fn chosen(&self, context: &Context<'_>, place: &HistoryPlace) -> Result<Vec<FoundArchive>> {
         if !self.all && !self.filters.is_any_given() {
             return Ok(vec![place.history.find(self.id.as_deref().unwrap_or("latest"))?]);
         }
@@ -141,19 +141,19 @@ impl Export {
         if entries.is_empty() {
             return Err(Error::failed("no handoff matches, so nothing was exported"));
         }
-        if entries.len() > 1 && self.format != Format::Jsonl {
+        if entries.len() > 1 && self.format != ExportFormat::Jsonl {
             return Err(Error::usage(format!("{} handoffs match", entries.len()))
                 .hint("`--format jsonl` exports several, `--id` one"));
         }
-        // The oldest first, so that they come in in the order in which they were made.
+        // Oldest first, so that an import adds them in the order in which they were made.
         entries.iter().rev().map(|entry| place.history.find(entry.get("session_id"))).collect()
     }
 
     fn content(
         &self,
         context: &Context<'_>,
-        place: &Place,
-        found: &[Found],
+        place: &HistoryPlace,
+        found: &[FoundArchive],
         key: Option<&SecretKey>,
     ) -> Result<String> {
         let exported_at = write_time(&clock::now().to_utc());
@@ -162,11 +162,11 @@ impl Export {
         for found in found {
             let found = self.without_secrets(context, place, found)?;
             let one = match self.format {
-                Format::Markdown => self.form.write(place, &found)?,
+                ExportFormat::Markdown => self.form.write(place, &found)?,
                 format => {
                     let bundle =
                         Bundle::new(record_of(&found.handoff)?, found.text, exported_at.clone(), sign.as_ref())?;
-                    if format == Format::Json { bundle.pretty()? + "\n" } else { bundle.line()? + "\n" }
+                    if format == ExportFormat::Json { bundle.pretty()? + "\n" } else { bundle.line()? + "\n" }
                 }
             };
             content.push_str(&one);
@@ -174,11 +174,16 @@ impl Export {
         Ok(content)
     }
 
-    /// The handoff as it was written, and as far as it may leave this machine.
-    fn without_secrets(&self, context: &Context<'_>, place: &Place, found: &Found) -> Result<Found> {
+    /// The handoff as its author wrote it, without secrets if the config says so.
+    fn without_secrets(
+        &self,
+        context: &Context<'_>,
+        place: &HistoryPlace,
+        found: &FoundArchive,
+    ) -> Result<FoundArchive> {
         let mut text = found.text.clone();
-        // A bundle carries what was written; who vouched for it here is nobody's business there.
-        if self.format != Format::Markdown && Origin::of(&found.handoff).is_some() {
+        // A bundle has the handoff as its author wrote it; who vouched for it here does not matter elsewhere.
+        if self.format != ExportFormat::Markdown && Origin::of(&found.handoff).is_some() {
             let mut handoff = found.handoff.clone();
             origin::remove(&mut handoff);
             text = handoff.render();
@@ -210,7 +215,7 @@ impl Export {
             }
         }
         let handoff = crate::history::parse(&text).map_err(|error| error.lead(&format!("handoff {id}: ")))?;
-        Ok(Found { path: found.path.clone(), text, handoff })
+        Ok(FoundArchive { path: found.path.clone(), text, handoff })
     }
 }
 

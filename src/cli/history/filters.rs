@@ -1,4 +1,4 @@
-//! Which handoffs are meant: the flags that `list`, `select` and `export` share.
+//! The flags that select handoffs, shared by `list`, `select` and `export`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::base::{clock, fs};
 use crate::error::{Error, Result};
-use crate::history::{Entry, History};
+use crate::history::{History, SessionEntry};
 
 #[derive(Args, Default)]
 pub struct Filters {
@@ -48,22 +48,18 @@ impl Filters {
         texts.into_iter().any(|text| given(text).is_some()) || self.limit.is_some()
     }
 
-    /// What all the filters let pass, newest first.
-    pub fn of(&self, history: &History, cwd: &Path, id: Option<&str>) -> Result<Vec<Entry>> {
-        let wanted = self.wanted(cwd)?;
-        let mut entries = history.entries()?;
-        entries.retain(|entry| id.is_none_or(|id| entry.get("session_id").starts_with(id)) && wanted.has(entry));
-        let limit = self.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX);
-        match given(&self.query) {
-            Some(query) => Ok(history.with_text(entries, query, limit)),
-            None => {
-                entries.truncate(limit);
-                Ok(entries)
-            }
-        }
+    /// The matching handoffs of a history, newest first.
+    pub fn of(&self, history: &History, cwd: &Path, id: Option<&str>) -> Result<Vec<SessionEntry>> {
+        self.parse(cwd)?.of(history, id)
     }
 
-    fn wanted(&self, cwd: &Path) -> Result<Wanted<'_>> {
+    /// How many handoffs are wanted at most.
+    pub fn max(&self) -> usize {
+        self.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX)
+    }
+
+    /// The filters with their values understood. Fails if a flag is wrong, before any history is read.
+    pub fn parse(&self, cwd: &Path) -> Result<ParsedFilters<'_>> {
         let now = clock::now();
         let since = given(&self.since).map(|text| moment("--since", text, &now, Edge::Start)).transpose()?;
         let until = given(&self.until).map(|text| moment("--until", text, &now, Edge::End)).transpose()?;
@@ -76,7 +72,7 @@ impl Filters {
             let path = cwd.join(text);
             (text, fs::tidy(&path).unwrap_or(path))
         });
-        Ok(Wanted {
+        Ok(ParsedFilters {
             tool: given(&self.tool),
             project,
             status: given(&self.status),
@@ -84,16 +80,19 @@ impl Filters {
             tag: given(&self.tag),
             since,
             until,
+            query: given(&self.query),
+            max: self.max(),
         })
     }
 }
 
-/// What is blank was not given, as theirs.
+/// The value of a flag. A blank one counts as not given, as in session-handoff.
 fn given(text: &Option<String>) -> Option<&str> {
     text.as_deref().map(str::trim).filter(|text| !text.is_empty())
 }
 
-struct Wanted<'a> {
+/// The filters with their values understood.
+pub struct ParsedFilters<'a> {
     tool: Option<&'a str>,
     project: Option<(&'a str, PathBuf)>,
     status: Option<&'a str>,
@@ -101,10 +100,25 @@ struct Wanted<'a> {
     tag: Option<&'a str>,
     since: Option<DateTime<FixedOffset>>,
     until: Option<DateTime<FixedOffset>>,
+    query: Option<&'a str>,
+    max: usize,
 }
 
-impl Wanted<'_> {
-    fn has(&self, entry: &Entry) -> bool {
+impl ParsedFilters<'_> {
+    /// The matching handoffs of a history, newest first. `id` is a prefix of the session id.
+    pub fn of(&self, history: &History, id: Option<&str>) -> Result<Vec<SessionEntry>> {
+        let mut entries = history.entries()?;
+        entries.retain(|entry| id.is_none_or(|id| entry.get("session_id").starts_with(id)) && self.matches(entry));
+        match self.query {
+            Some(query) => Ok(history.with_text(entries, query, self.max)),
+            None => {
+                entries.truncate(self.max);
+                Ok(entries)
+            }
+        }
+    }
+
+    fn matches(&self, entry: &SessionEntry) -> bool {
         let same = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| alike(wanted, found));
         let has_tag = |tag: &str| entry.get("search_tags").split(',').any(|found| alike(tag, found));
         same(self.tool, entry.get("agent"))
@@ -115,14 +129,14 @@ impl Wanted<'_> {
             && self.is_in_time(entry)
     }
 
-    /// By the whole path; or by its last part alone, which is the same on another machine.
-    fn is_of_project(&self, entry: &Entry) -> bool {
+    /// Compares the whole path, or only its last part, which is the same on another machine.
+    fn is_of_project(&self, entry: &SessionEntry) -> bool {
         let Some((text, path)) = &self.project else { return true };
         let root = Path::new(entry.get("project_root"));
         root == path || !text.contains('/') && root.file_name().is_some_and(|name| name == *text)
     }
 
-    fn is_in_time(&self, entry: &Entry) -> bool {
+    fn is_in_time(&self, entry: &SessionEntry) -> bool {
         if self.since.is_none() && self.until.is_none() {
             return true;
         }
@@ -137,12 +151,14 @@ fn alike(wanted: &str, found: &str) -> bool {
     wanted.to_lowercase() == found.trim().to_lowercase()
 }
 
+/// Which end of a day a date means.
 #[derive(Clone, Copy)]
 enum Edge {
     Start,
     End,
 }
 
+/// The time that a flag means.
 fn moment(flag: &str, text: &str, now: &DateTime<FixedOffset>, edge: Edge) -> Result<DateTime<FixedOffset>> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Ok(time);
@@ -166,7 +182,7 @@ fn moment(flag: &str, text: &str, now: &DateTime<FixedOffset>, edge: Edge) -> Re
     TimeDelta::from_std(back).ok().and_then(|back| now.checked_sub_signed(back)).ok_or_else(expected)
 }
 
-/// As Go reads one, and with days and weeks.
+/// A duration in Go's syntax, and with days and weeks.
 fn duration(text: &str) -> Option<Duration> {
     const UNITS: [(&str, f64); 10] = [
         ("ns", 1e-9),

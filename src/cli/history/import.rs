@@ -1,4 +1,4 @@
-//! `history import`: handoffs of others, after a look at who vouches for them.
+//! `history import`: handoffs from other machines, after a check of their signatures.
 
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
@@ -9,15 +9,15 @@ use serde_json::{Value as Json, json};
 use super::super::Context;
 use super::super::passphrase::Passphrase;
 use super::create::{leaks, register};
-use super::{Place, answer, brake};
+use super::{HistoryPlace, answer, brake};
 use crate::base::{clock, fs, text};
-use crate::bundle::{Incoming, Input, MAX_BYTES, Record, Seal, TrustList, Trusted};
+use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Trusted};
 use crate::error::{Error, Result};
 use crate::handoff::Handoff;
 use crate::history::{Landing, OnConflict, Origin, registry};
 
-/// How many handoffs are looked through for secrets, which is slow.
-const LOOKED_THROUGH: usize = 100;
+/// How many handoffs are scanned for secrets, which is slow.
+const MAX_SCANNED: usize = 100;
 
 /// Take in handoffs that this or another tool exported
 #[derive(Args)]
@@ -27,7 +27,7 @@ pub struct Import {
     input: PathBuf,
     /// What to do with a handoff whose id is taken by another content
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
-    on_conflict: Policy,
+    on_conflict: ConflictPolicy,
     /// Take what nobody signed, marked as such
     #[arg(long)]
     allow_unsigned: bool,
@@ -39,7 +39,7 @@ pub struct Import {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Policy {
+enum ConflictPolicy {
     /// Import nothing at all
     #[default]
     Fail,
@@ -49,17 +49,17 @@ enum Policy {
     Replace,
 }
 
-/// One handoff with what is known about it.
-struct Candidate {
-    record: Record,
-    seal: Seal,
+/// One handoff of the file, with what is known about its signer.
+struct ImportCandidate {
+    record: HandoffRecord,
+    seal: BundleSeal,
     format: String,
     voucher: String,
     is_trusted: bool,
 }
 
 impl Import {
-    pub fn execute(self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+    pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         let paused = brake(&place.root).pressed().filter(|_| !self.dry_run);
         if let Some(stop) = paused {
             return Err(stop.error());
@@ -116,9 +116,9 @@ impl Import {
 
     fn policy(&self) -> OnConflict {
         match self.on_conflict {
-            Policy::Fail => OnConflict::Fail,
-            Policy::Skip => OnConflict::Skip,
-            Policy::Replace => OnConflict::Replace,
+            ConflictPolicy::Fail => OnConflict::Fail,
+            ConflictPolicy::Skip => OnConflict::Skip,
+            ConflictPolicy::Replace => OnConflict::Replace,
         }
     }
 
@@ -143,8 +143,8 @@ impl Import {
         String::from_utf8(bytes).map_err(|_| Error::bad_data("this is no bundle of handoffs: it is not UTF-8 text"))
     }
 
-    /// With the handoff as it would be archived.
-    fn candidate(&self, incoming: Incoming, trusted: Option<&Trusted>) -> (Candidate, Handoff) {
+    /// The candidate, and its handoff as it would be archived.
+    fn candidate(&self, incoming: Incoming, trusted: Option<&Trusted>) -> (ImportCandidate, Handoff) {
         let file = if self.is_stdin() {
             "standard input".to_owned()
         } else {
@@ -157,21 +157,21 @@ impl Import {
             exported_at: incoming.exported_at,
         };
         let mut handoff = incoming.handoff;
-        origin.put_on(&mut handoff);
+        origin.write_to(&mut handoff);
         let voucher = match (&incoming.seal, trusted) {
-            (Seal::Unsigned(why), _) => format!("unsigned: {why}"),
-            (Seal::Signed { .. }, Some(_)) => format!("{}, whom you trust", origin.voucher()),
-            (Seal::Signed { key, .. }, None) => format!("signed with key {}, not trusted", key.fingerprint()),
+            (BundleSeal::Unsigned(why), _) => format!("unsigned: {why}"),
+            (BundleSeal::Signed { .. }, Some(_)) => format!("{}, whom you trust", origin.voucher()),
+            (BundleSeal::Signed { key, .. }, None) => format!("signed with key {}, not trusted", key.fingerprint()),
         };
         let Incoming { record, seal, format, .. } = incoming;
-        (Candidate { record, seal, format, voucher, is_trusted: origin.is_signed() }, handoff)
+        (ImportCandidate { record, seal, format, voucher, is_trusted: origin.is_signed() }, handoff)
     }
 
-    /// Nothing was imported. Who only wanted to know what is in it is told, nonetheless.
+    /// Reports that nothing was imported. A dry run lists the content nonetheless.
     fn refuse(
         &self,
         context: &mut Context<'_>,
-        candidates: &[Candidate],
+        candidates: &[ImportCandidate],
         is_encrypted: bool,
         error: Error,
         as_json: bool,
@@ -199,7 +199,7 @@ impl Import {
     fn report(
         &self,
         context: &mut Context<'_>,
-        candidates: &[Candidate],
+        candidates: &[ImportCandidate],
         landings: &[Landing],
         is_encrypted: bool,
         refused: &[String],
@@ -222,9 +222,9 @@ impl Import {
     }
 }
 
-fn warn_of_leaks(context: &Context<'_>, place: &Place, handoffs: &[Handoff]) {
+fn warn_of_leaks(context: &Context<'_>, place: &HistoryPlace, handoffs: &[Handoff]) {
     let mut warnings: Vec<String> = Vec::new();
-    for handoff in handoffs.iter().take(LOOKED_THROUGH) {
+    for handoff in handoffs.iter().take(MAX_SCANNED) {
         warnings.extend(leaks(place, &handoff.render()));
     }
     warnings.dedup();
@@ -233,8 +233,8 @@ fn warn_of_leaks(context: &Context<'_>, place: &Place, handoffs: &[Handoff]) {
     }
 }
 
-/// What is in it, for people.
-fn contents(candidates: &[Candidate], is_encrypted: bool, landings: Option<&[Landing]>) -> Vec<String> {
+/// The content of the file, for people.
+fn contents(candidates: &[ImportCandidate], is_encrypted: bool, landings: Option<&[Landing]>) -> Vec<String> {
     let sealed = if is_encrypted { "encrypted" } else { "not encrypted" };
     let mut lines = vec![format!("handoffs: {}, {sealed}, whole", candidates.len())];
     for (number, candidate) in candidates.iter().enumerate() {
@@ -249,11 +249,11 @@ fn contents(candidates: &[Candidate], is_encrypted: bool, landings: Option<&[Lan
     lines
 }
 
-fn one_json(candidate: &Candidate, landing: Option<Landing>) -> Json {
+fn one_json(candidate: &ImportCandidate, landing: Option<Landing>) -> Json {
     let record = &candidate.record;
     let (key, name) = match &candidate.seal {
-        Seal::Unsigned(_) => (None, None),
-        Seal::Signed { key, name } => (Some(key.fingerprint()), name.clone()),
+        BundleSeal::Unsigned(_) => (None, None),
+        BundleSeal::Signed { key, name } => (Some(key.fingerprint()), name.clone()),
     };
     json!({
         "id": record.id,

@@ -8,10 +8,10 @@ use serde_json::{Value as Json, json};
 use super::super::Context;
 use super::super::table::{LONGEST_CELL, Table};
 use super::filters::Filters;
-use super::{Place, answer};
+use super::{HistoryPlace, answer};
 use crate::base::text;
 use crate::error::{Error, Result};
-use crate::history::{Entry, History, registry};
+use crate::history::{History, SessionEntry, registry};
 
 /// List the handoffs, newest first
 #[derive(Args)]
@@ -29,14 +29,14 @@ pub struct List {
     all_projects: bool,
 }
 
-/// An entry, and whose it is where there are several.
+/// An entry, and its project if several are listed.
 struct Row {
-    entry: Entry,
+    entry: SessionEntry,
     root: Option<String>,
 }
 
 impl List {
-    pub fn execute(mut self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+    pub fn execute(mut self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         if self.latest && self.filters.limit.is_some() {
             return Err(Error::usage("--latest cannot be combined with --limit"));
         }
@@ -70,22 +70,26 @@ impl List {
     }
 
     fn of_all_projects(&self, context: &Context<'_>) -> Result<Vec<Row>> {
+        let archives = registry::known();
+        if archives.is_empty() {
+            return Ok(Vec::new());
+        }
+        let filters = self.filters.parse(&context.cwd)?;
         let mut all = Vec::new();
-        for known in registry::known() {
+        for known in archives {
             let root = known.root.display().to_string();
-            match self.filters.of(&History::at(known.directory), &context.cwd, self.id.as_deref()) {
+            match filters.of(&History::at(known.directory), self.id.as_deref()) {
                 Ok(entries) => all.extend(rows(entries, Some(&root))),
-                Err(error) if error.category() == crate::error::Category::Usage => return Err(error),
                 Err(error) => context.ui.warn(&format!("{root} is left out: {}", error.one_line())),
             }
         }
         all.sort_by_key(|row| std::cmp::Reverse(row.entry.age()));
-        all.truncate(self.filters.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX));
+        all.truncate(self.filters.max());
         Ok(all)
     }
 }
 
-fn rows(entries: Vec<Entry>, root: Option<&str>) -> Vec<Row> {
+fn rows(entries: Vec<SessionEntry>, root: Option<&str>) -> Vec<Row> {
     entries.into_iter().map(|entry| Row { entry, root: root.map(str::to_owned) }).collect()
 }
 
@@ -125,7 +129,7 @@ fn table(rows: &[Row], width: Option<usize>) -> Vec<String> {
     let mut table = Table::new(&heads).dispensable(&["STATUS", "TOOL", "WHEN (UTC)", "PROJECT"]);
     for row in rows {
         let entry = &row.entry;
-        // The last column, which gives way on a narrow terminal, begins with what must not be overlooked.
+        // The mark is at the beginning of the title, because a narrow terminal cuts its end.
         let mark = if entry.origin().is_empty() { "" } else { "[from outside] " };
         let when = entry.time().map_or(String::new(), |time| time.to_utc().format("%Y-%m-%d %H:%M").to_string());
         let mut cells = vec![

@@ -4,11 +4,12 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::super::Context;
-use super::{Place, answer, origin_json, tell_origin};
+use super::{HistoryPlace, answer, origin_json, warn_of_origin};
 use crate::bundle::render;
 use crate::error::{Error, Result};
-use crate::history::{self, Found};
+use crate::history::{self, FoundArchive};
 
+/// The default of `--budget`.
 const BUDGET: usize = 9_000;
 
 /// Print a handoff as the prompt for another tool
@@ -47,7 +48,7 @@ impl Form {
         self.target.is_some() || self.layout.is_some() || self.budget.is_some()
     }
 
-    pub fn write(&self, place: &Place, found: &Found) -> Result<String> {
+    pub fn write(&self, place: &HistoryPlace, found: &FoundArchive) -> Result<String> {
         if found.handoff.fields.is_empty() {
             history::parse(&found.text).map_err(|error| error.lead(&format!("`{}`: ", found.path.display())))?;
         }
@@ -72,10 +73,10 @@ impl Form {
 }
 
 impl Render {
-    pub fn execute(self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+    pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         let found = place.history.find(&self.id)?;
         let text = self.form.write(place, &found)?;
-        tell_origin(context, &found.handoff);
+        warn_of_origin(context, &found.handoff);
         let handoff = &found.handoff;
         let document = json!({ "id": handoff.text("session_id"), "prompt": text, "origin": origin_json(handoff) });
         if as_json {

@@ -6,10 +6,10 @@ use serde_json::json;
 use super::super::Context;
 use super::super::ask::{self, Choice};
 use super::filters::Filters;
-use super::{Place, answer};
+use super::{HistoryPlace, answer};
 use crate::base::text;
 use crate::error::{Error, Result};
-use crate::history::Entry;
+use crate::history::SessionEntry;
 
 /// Pick a handoff from a list; prints its id
 #[derive(Args)]
@@ -25,7 +25,7 @@ pub struct Select {
 }
 
 impl Select {
-    pub fn execute(self, context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
+    pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         if !self.print_id && !context.ui.can_ask() {
             return Err(Error::usage("`history select` asks a person, and there is no terminal to ask on")
                 .hint("`--print-id` prints the newest that matches; `history list --json` has all"));
@@ -47,8 +47,8 @@ impl Select {
     }
 }
 
-/// The id is in the line, so no two lines are alike.
-fn choice(place: &Place, entry: &Entry) -> Choice {
+/// The line and preview of an entry. Lines contain the id, so no two are equal.
+fn choice(place: &HistoryPlace, entry: &SessionEntry) -> Choice {
     let get = |key: &str, max: usize| text::one_line(entry.get(key), max);
     let line = format!("{}  {}  {}", get("session_id", 100), get("agent", 16), get("primary_goal", 200));
     let mut preview = vec![

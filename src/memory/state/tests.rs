@@ -2,11 +2,12 @@
 
 use proptest::prelude::*;
 
+use super::write::SECTION_CLOSE;
 use super::*;
-use crate::config::category::Categories;
-use crate::memory::change;
+use crate::config::category::{Categories, Category};
+use crate::memory::change::{self, ChangeVerb, StateChange};
 
-fn by(second: u32) -> Stamp {
+fn stamp(second: u32) -> Stamp {
     Stamp {
         at: format!("2026-11-15T10:{:02}:{:02}Z", second / 60, second % 60),
         run: format!("R{second}"),
@@ -18,7 +19,7 @@ fn category(name: &str) -> Category {
     Categories::default().get(name)
 }
 
-fn texts(state: &State, category: &str) -> Vec<String> {
+fn texts(state: &CurrentState, category: &str) -> Vec<String> {
     state.items().filter(|(name, _)| *name == category).map(|(_, item)| item.text.clone()).collect()
 }
 
@@ -28,9 +29,9 @@ fn owned(texts: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_section_is_written_as_documented() {
-    let mut state = State::parse(b"<!-- agent-handover | layer2 | 2026-11-15 -->\nfree text");
-    state.put(&category("decision"), &owned(&["use SQLite", "two\n\nparagraphs"]), &by(5));
-    state.put(&category("goal"), &owned(&["ship"]), &by(5));
+    let mut state = CurrentState::parse(b"<!-- agent-handover | layer2 | 2026-11-15 -->\nfree text");
+    state.record(&category("decision"), &owned(&["use SQLite", "two\n\nparagraphs"]), &stamp(5));
+    state.record(&category("goal"), &owned(&["ship"]), &stamp(5));
     assert_eq!(
         String::from_utf8(state.write()).unwrap(),
         "<!-- agent-handover | layer2 | 2026-11-15 -->\nfree text\n\n\
@@ -40,204 +41,210 @@ fn a_section_is_written_as_documented() {
          <!-- item id=5a41864dfd at=2026-11-15T10:00:05Z run=R5 commit=1a2b3c -->\n- use SQLite\n\
          <!-- item id=de0ebc71f4 at=2026-11-15T10:00:05Z run=R5 commit=1a2b3c -->\n- two\n\n  paragraphs\n<!-- /section -->\n"
     );
-    assert_eq!(State::parse(&state.write()), state);
+    assert_eq!(CurrentState::parse(&state.write()), state);
 }
 
 #[test]
 fn full_categories_drop_the_oldest_and_never_the_newest() {
-    let mut state = State::default();
+    let mut state = CurrentState::default();
     let mut dropped = Vec::new();
     for number in 0..40 {
-        let changes = state.put(&category("decision"), &[format!("d{number}")], &by(number));
-        dropped.extend(changes.into_iter().filter(|change| change.verb == Verb::Dropped).map(|change| change.text));
+        let changes = state.record(&category("decision"), &[format!("d{number}")], &stamp(number));
+        dropped
+            .extend(changes.into_iter().filter(|change| change.verb == ChangeVerb::Dropped).map(|change| change.text));
     }
     assert_eq!(texts(&state, "decision"), (25..40).map(|n| format!("d{n}")).collect::<Vec<_>>());
     assert_eq!(dropped, (0..25).map(|n| format!("d{n}")).collect::<Vec<_>>());
 }
 
 #[test]
-fn what_is_said_at_once_keeps_its_order_and_its_first() {
-    let mut state = State::default();
+fn items_recorded_together_keep_their_order_and_the_first_win() {
+    let mut state = CurrentState::default();
     let many = owned(&["c1", "c2", "c3", "c4", "c5", "c6", "c7"]);
-    let changes = state.put(&category("constraint"), &many, &by(1));
+    let changes = state.record(&category("constraint"), &many, &stamp(1));
     assert_eq!(texts(&state, "constraint"), ["c1", "c2", "c3", "c4", "c5"]);
-    let dropped: Vec<_> = changes.iter().filter(|change| change.verb == Verb::Dropped).map(|c| &c.text).collect();
+    let dropped: Vec<_> = changes.iter().filter(|change| change.verb == ChangeVerb::Dropped).map(|c| &c.text).collect();
     assert_eq!(dropped, ["c6", "c7"]);
 }
 
 #[test]
-fn said_again_it_keeps_its_id_and_since_when() {
-    let mut state = State::default();
-    state.put(&category("open_loop"), &owned(&["a", "b"]), &by(1));
+fn a_repeated_item_keeps_its_id_and_its_first_time() {
+    let mut state = CurrentState::default();
+    state.record(&category("open_loop"), &owned(&["a", "b"]), &stamp(1));
     let before: Vec<String> = state.items().map(|(_, item)| item.id.clone()).collect();
-    let changes = state.put(&category("open_loop"), &owned(&["b", "c"]), &by(2));
+    let changes = state.record(&category("open_loop"), &owned(&["b", "c"]), &stamp(2));
     assert_eq!(texts(&state, "open_loop"), ["b", "c"]);
     let (_, b) = state.items().next().unwrap();
     assert_eq!(
         (b.id.as_str(), b.since.as_str(), b.at.as_str()),
         (before[1].as_str(), "2026-11-15T10:00:01Z", "2026-11-15T10:00:02Z")
     );
-    let told: Vec<_> = changes.iter().map(|change| (change.verb, change.text.as_str())).collect();
-    assert_eq!(told, [(Verb::Cleared, "a"), (Verb::Added, "c")]);
+    let reported: Vec<_> = changes.iter().map(|change| (change.verb, change.text.as_str())).collect();
+    assert_eq!(reported, [(ChangeVerb::Cleared, "a"), (ChangeVerb::Added, "c")]);
 }
 
 #[test]
-fn what_is_late_joins_and_replaces_nothing_that_is_newer() {
-    let mut state = State::default();
-    state.put(&category("goal"), &owned(&["new"]), &by(9));
-    state.put(&category("decision"), &owned(&["new"]), &by(9));
-    let told = |changes: Vec<Change>| -> Vec<_> { changes.into_iter().map(|it| (it.verb, it.text)).collect() };
-    let passed = [(Verb::Added, "old".to_owned()), (Verb::Cleared, "old".to_owned())];
-    assert_eq!(told(state.put(&category("goal"), &owned(&["old", "new"]), &by(1))), passed);
-    state.put(&category("decision"), &owned(&["old"]), &by(1));
+fn a_late_session_joins_and_replaces_nothing_newer() {
+    let mut state = CurrentState::default();
+    state.record(&category("goal"), &owned(&["new"]), &stamp(9));
+    state.record(&category("decision"), &owned(&["new"]), &stamp(9));
+    let reported = |changes: Vec<StateChange>| -> Vec<_> { changes.into_iter().map(|it| (it.verb, it.text)).collect() };
+    let passed = [(ChangeVerb::Added, "old".to_owned()), (ChangeVerb::Cleared, "old".to_owned())];
+    assert_eq!(reported(state.record(&category("goal"), &owned(&["old", "new"]), &stamp(1))), passed);
+    state.record(&category("decision"), &owned(&["old"]), &stamp(1));
     assert_eq!(texts(&state, "goal"), ["new"]);
     assert_eq!(texts(&state, "decision"), ["old", "new"]);
-    // Nothing newer was said of these: they count, and what was added since stays.
-    state.add(&category("open_loop"), "added since", &by(9));
-    state.put(&category("open_loop"), &owned(&["late"]), &by(1));
+    // Nothing newer replaced these items: they count, and items added since stay.
+    state.add(&category("open_loop"), "added since", &stamp(9));
+    state.record(&category("open_loop"), &owned(&["late"]), &stamp(1));
     assert_eq!(texts(&state, "open_loop"), ["late", "added since"]);
     // Emptied since, it stays so.
-    state.clear("decision", &by(10));
-    assert_eq!(told(state.put(&category("decision"), &owned(&["old"]), &by(1))), passed);
+    state.clear("decision", &stamp(10));
+    assert_eq!(reported(state.record(&category("decision"), &owned(&["old"]), &stamp(1))), passed);
     assert_eq!(texts(&state, "decision"), [""; 0]);
 }
 
 #[test]
-fn full_categories_drop_by_their_order_whatever_the_clock_said() {
-    let mut state = State::default();
+fn full_categories_drop_by_order_whatever_the_clock_says() {
+    let mut state = CurrentState::default();
     for number in 0..15 {
-        state.put(&category("decision"), &[format!("d{number}")], &by(50));
+        state.record(&category("decision"), &[format!("d{number}")], &stamp(50));
     }
     let file = String::from_utf8(state.write()).unwrap().replacen("2026-11-15", "2062-11-15", 1);
-    let mut state = State::parse(file.as_bytes());
+    let mut state = CurrentState::parse(file.as_bytes());
     assert!(state.newest().starts_with("2062"));
-    let now = Stamp { at: state.newest().to_owned(), ..by(60) };
-    let changes = state.put(&category("decision"), &owned(&["new"]), &now);
+    let now = Stamp { at: state.newest().to_owned(), ..stamp(60) };
+    let changes = state.record(&category("decision"), &owned(&["new"]), &now);
     assert_eq!(texts(&state, "decision").last().unwrap(), "new");
-    assert_eq!(changes.last().map(|change| (change.verb, change.text.as_str())), Some((Verb::Dropped, "d0")));
-    // A time that is none is no time.
+    assert_eq!(changes.last().map(|change| (change.verb, change.text.as_str())), Some((ChangeVerb::Dropped, "d0")));
+    // An invalid time is ignored.
     let file = String::from_utf8(state.write()).unwrap().replace("2062-11-15T10:00:50Z", "zzzz");
-    assert!(State::parse(file.as_bytes()).newest().starts_with("2026"));
+    assert!(CurrentState::parse(file.as_bytes()).newest().starts_with("2026"));
 }
 
 #[test]
 fn a_copied_marker_marks_nothing() {
-    let mut state = State::default();
-    state.put(&category("decision"), &owned(&["original"]), &by(1));
+    let mut state = CurrentState::default();
+    state.record(&category("decision"), &owned(&["original"]), &stamp(1));
     let file = String::from_utf8(state.write()).unwrap();
     let start = file.find("<!-- item").unwrap();
     let copy = file[start..].replace("original", "copy");
-    let mut state = State::parse(format!("{}{copy}", &file[..file.len() - CLOSE.len()]).as_bytes());
-    let changes = state.adopt(&by(2));
+    let mut state = CurrentState::parse(format!("{}{copy}", &file[..file.len() - SECTION_CLOSE.len()]).as_bytes());
+    let changes = state.adopt(&stamp(2));
     assert_eq!(changes.iter().map(|change| change.text.as_str()).collect::<Vec<_>>(), ["copy"]);
     let ids: Vec<String> = state.items().map(|(_, item)| item.id.clone()).collect();
     assert_ne!(ids[0], ids[1]);
-    state.remove(&ids[0], Verb::Deleted, &by(3));
-    assert_eq!(texts(&State::parse(&state.write()), "decision"), ["copy"]);
+    state.remove(&ids[0], ChangeVerb::Deleted, &stamp(3));
+    assert_eq!(texts(&CurrentState::parse(&state.write()), "decision"), ["copy"]);
 }
 
 #[test]
-fn only_an_id_as_we_write_them_is_one() {
+fn ids_in_another_form_are_ignored() {
     for id in ["x:%20y%0A-%20added", "ABCDEF", "abc", "a%0Ab0", &"a".repeat(41)] {
-        let file = format!("<!-- section name=goal -->\n<!-- item id={id} at=2026-11-15T10:00:05Z -->\n- g\n{CLOSE}");
-        let state = State::parse(file.as_bytes());
-        assert_eq!(state.items().next().unwrap().1.id, id_of("goal", "g", 0));
+        let file =
+            format!("<!-- section name=goal -->\n<!-- item id={id} at=2026-11-15T10:00:05Z -->\n- g\n{SECTION_CLOSE}");
+        let state = CurrentState::parse(file.as_bytes());
+        assert_eq!(state.items().next().unwrap().1.id, item::item_id("goal", "g", 0));
         assert_eq!(state.write(), file.as_bytes());
     }
 }
 
 #[test]
-fn sections_that_a_merge_doubled_become_one() {
-    let mut state = State::default();
-    state.put(&category("goal"), &owned(&["stale"]), &by(1));
-    state.put(&category("decision"), &owned(&["a", "b"]), &by(1));
-    let mut newer = State::parse(&state.write());
-    newer.put(&category("goal"), &owned(&["true"]), &by(5));
-    newer.put(&category("decision"), &owned(&["c"]), &by(5));
+fn two_sections_of_one_category_become_one() {
+    let mut state = CurrentState::default();
+    state.record(&category("goal"), &owned(&["stale"]), &stamp(1));
+    state.record(&category("decision"), &owned(&["a", "b"]), &stamp(1));
+    let mut newer = CurrentState::parse(&state.write());
+    newer.record(&category("goal"), &owned(&["true"]), &stamp(5));
+    newer.record(&category("decision"), &owned(&["c"]), &stamp(5));
     let both = [state.write(), b"\nmine\n".to_vec(), newer.write(), b"the end\n".to_vec()].concat();
-    let mut state = State::parse(&both);
-    let changes = state.adopt(&by(6));
+    let mut state = CurrentState::parse(&both);
+    let changes = state.adopt(&stamp(6));
     assert_eq!((texts(&state, "goal"), texts(&state, "decision")), (owned(&["true"]), owned(&["a", "b", "c"])));
-    assert_eq!(changes.iter().map(|it| (it.verb, it.text.as_str())).collect::<Vec<_>>(), [(Verb::Cleared, "stale")]);
+    assert_eq!(
+        changes.iter().map(|it| (it.verb, it.text.as_str())).collect::<Vec<_>>(),
+        [(ChangeVerb::Cleared, "stale")]
+    );
     let file = String::from_utf8(state.write()).unwrap();
     assert!(file.contains("\nmine\n") && file.ends_with("the end\n"), "{file}");
-    assert_eq!(State::parse(file.as_bytes()), state);
+    assert_eq!(CurrentState::parse(file.as_bytes()), state);
 }
 
 #[test]
-fn bytes_that_are_no_text_stay() {
+fn bytes_that_are_not_utf8_are_kept() {
     let file = b"caf\xe9\n\n<!-- section name=decision -->\n- caf\xe9\n  a\xff\n- plain\n<!-- /section -->\n";
-    let mut state = State::parse(file);
-    state.adopt(&by(1));
-    state.put(&category("decision"), &owned(&["d"]), &by(2));
+    let mut state = CurrentState::parse(file);
+    state.adopt(&stamp(1));
+    state.record(&category("decision"), &owned(&["d"]), &stamp(2));
     let written = state.write();
     assert!(memchr::memmem::find(&written, b"\n- caf\xe9\n  a\xff\n").is_some());
-    assert_eq!(texts(&State::parse(&written), "decision"), ["caf\\xe9\na\\xff", "plain", "d"]);
-    let told = state.set_text("2026-11-15".parse().unwrap(), b"new").unwrap();
-    assert_eq!(told.text, "caf\\xe9");
+    assert_eq!(texts(&CurrentState::parse(&written), "decision"), ["caf\\xe9\na\\xff", "plain", "d"]);
+    let reported = state.set_text("2026-11-15".parse().unwrap(), b"new").unwrap();
+    assert_eq!(reported.text, "caf\\xe9");
 }
 
 #[test]
-fn below_a_lost_end_the_words_of_people_stay_theirs() {
-    let mut state = State::default();
-    state.put(&category("decision"), &owned(&["d"]), &by(1));
-    let file = String::from_utf8(state.write()).unwrap().replace(CLOSE, "- by hand\n\n# Mine\n- my own bullet\n");
-    let mut state = State::parse(file.as_bytes());
+fn text_below_a_lost_end_marker_stays_outside_the_section() {
+    let mut state = CurrentState::default();
+    state.record(&category("decision"), &owned(&["d"]), &stamp(1));
+    let file =
+        String::from_utf8(state.write()).unwrap().replace(SECTION_CLOSE, "- by hand\n\n# Mine\n- my own bullet\n");
+    let mut state = CurrentState::parse(file.as_bytes());
     assert_eq!(texts(&state, "decision"), ["d", "by hand"]);
-    state.adopt(&by(2));
-    state.put(&category("decision"), &owned(&["e"]), &by(2));
+    state.adopt(&stamp(2));
+    state.record(&category("decision"), &owned(&["e"]), &stamp(2));
     let written = String::from_utf8(state.write()).unwrap();
-    assert!(written.ends_with(&format!("{CLOSE}# Mine\n- my own bullet\n")), "{written}");
+    assert!(written.ends_with(&format!("{SECTION_CLOSE}# Mine\n- my own bullet\n")), "{written}");
 }
 
 #[test]
 fn a_byte_order_mark_does_not_hide_the_header() {
-    let mut state = State::parse("\u{feff}<!-- agent-handover | layer2 | 2026-11-15 -->\nold\n".as_bytes());
+    let mut state = CurrentState::parse("\u{feff}<!-- agent-handover | layer2 | 2026-11-15 -->\nold\n".as_bytes());
     assert_eq!(state.set_text("2026-11-16".parse().unwrap(), b"new").unwrap().text, "old");
 }
 
 #[test]
 fn an_edited_item_keeps_its_id_and_one_written_by_hand_gets_one() {
-    let mut state = State::default();
-    state.put(&category("decision"), &owned(&["typpo"]), &by(1));
+    let mut state = CurrentState::default();
+    state.record(&category("decision"), &owned(&["typpo"]), &stamp(1));
     let id = state.items().next().unwrap().1.id.clone();
     let file = String::from_utf8(state.write()).unwrap().replace("- typpo\n", "- typo\n- by hand\n  and more\n");
-    let mut state = State::parse(file.as_bytes());
+    let mut state = CurrentState::parse(file.as_bytes());
     assert_eq!(String::from_utf8(state.write()).unwrap(), file, "reading changes nothing");
     assert_eq!(texts(&state, "decision"), ["typo", "by hand\nand more"]);
     assert_eq!(state.items().next().unwrap().1.id, id);
-    state.adopt(&by(2));
-    // What it was is said again: it is another item now.
-    state.put(&category("decision"), &owned(&["typpo"]), &by(3));
+    state.adopt(&stamp(2));
+    // The original text is added again: it is another item now.
+    state.record(&category("decision"), &owned(&["typpo"]), &stamp(3));
     let ids: std::collections::BTreeSet<_> = state.items().map(|(_, item)| item.id.clone()).collect();
     assert_eq!(ids.len(), 3);
-    assert_eq!(State::parse(&state.write()).items().count(), 3);
+    assert_eq!(CurrentState::parse(&state.write()).items().count(), 3);
 }
 
 #[test]
 fn a_lost_end_marker_costs_nothing() {
-    let mut state = State::default();
-    state.put(&category("goal"), &owned(&["ship"]), &by(1));
-    state.put(&category("decision"), &owned(&["d"]), &by(1));
-    let file = String::from_utf8(state.write()).unwrap().replace(CLOSE, "") + "my own words at the end\n";
-    let mut state = State::parse(file.as_bytes());
+    let mut state = CurrentState::default();
+    state.record(&category("goal"), &owned(&["ship"]), &stamp(1));
+    state.record(&category("decision"), &owned(&["d"]), &stamp(1));
+    let file = String::from_utf8(state.write()).unwrap().replace(SECTION_CLOSE, "") + "my own words at the end\n";
+    let mut state = CurrentState::parse(file.as_bytes());
     assert_eq!(texts(&state, "goal"), ["ship"]);
-    state.put(&category("decision"), &owned(&["e"]), &by(2));
+    state.record(&category("decision"), &owned(&["e"]), &stamp(2));
     let text = String::from_utf8(state.write()).unwrap();
     assert!(text.contains("my own words at the end\n"));
-    assert_eq!(texts(&State::parse(text.as_bytes()), "decision"), ["d", "e"]);
+    assert_eq!(texts(&CurrentState::parse(text.as_bytes()), "decision"), ["d", "e"]);
 }
 
 #[test]
-fn deleted_items_are_remembered_until_they_are_said_again() {
-    let mut state = State::default();
-    state.put(&category("decision"), &owned(&["a", "b"]), &by(1));
+fn deleted_items_are_remembered_until_they_are_added_again() {
+    let mut state = CurrentState::default();
+    state.record(&category("decision"), &owned(&["a", "b"]), &stamp(1));
     let id = state.items().next().unwrap().1.id.clone();
-    assert_eq!(state.remove(&id, Verb::Deleted, &by(2)).len(), 1);
-    let read = State::parse(&state.write());
-    assert_eq!(read.sections[0].gone().map(|gone| gone.id.as_str()).collect::<Vec<_>>(), [id.as_str()]);
-    state.put(&category("decision"), &owned(&["a"]), &by(3));
-    assert_eq!(State::parse(&state.write()).sections[0].gone().count(), 0);
+    assert_eq!(state.remove(&id, ChangeVerb::Deleted, &stamp(2)).len(), 1);
+    let read = CurrentState::parse(&state.write());
+    assert_eq!(read.sections[0].tombstones().map(|gone| gone.id.as_str()).collect::<Vec<_>>(), [id.as_str()]);
+    state.record(&category("decision"), &owned(&["a"]), &stamp(3));
+    assert_eq!(CurrentState::parse(&state.write()).sections[0].tombstones().count(), 0);
 }
 
 fn hostile_line() -> impl Strategy<Value = String> {
@@ -276,7 +283,7 @@ proptest! {
     fn reading_changes_nothing(file in proptest::collection::vec(hostile_line(), 0..12), bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
         let mut file = file.join("\n").into_bytes();
         file.extend(bytes);
-        prop_assert_eq!(State::parse(&file).write(), file);
+        prop_assert_eq!(CurrentState::parse(&file).write(), file);
     }
 
     #[test]
@@ -286,29 +293,29 @@ proptest! {
         goal in hostile(),
         extra in hostile(),
     ) {
-        let mut state = State::default();
+        let mut state = CurrentState::default();
         state.set_text("2026-11-15".parse().unwrap(), free.as_bytes());
-        let said: Vec<String> = {
+        let expected: Vec<String> = {
             let mut seen = std::collections::HashSet::new();
             decisions.iter().map(|text| tidy(text)).filter(|text| !text.is_empty() && seen.insert(text.clone())).collect()
         };
-        let mut changes = state.put(&category("decision"), &decisions, &by(1));
-        changes.extend(state.put(&category("goal"), std::slice::from_ref(&goal), &by(1)));
-        changes.extend(state.put(&category("lesson"), std::slice::from_ref(&extra), &by(1)));
+        let mut changes = state.record(&category("decision"), &decisions, &stamp(1));
+        changes.extend(state.record(&category("goal"), std::slice::from_ref(&goal), &stamp(1)));
+        changes.extend(state.record(&category("lesson"), std::slice::from_ref(&extra), &stamp(1)));
         let file = state.write();
-        let read = State::parse(&file);
+        let read = CurrentState::parse(&file);
         prop_assert_eq!(&read.write(), &file);
-        prop_assert_eq!(texts(&read, "decision"), said);
+        prop_assert_eq!(texts(&read, "decision"), expected);
         let one = |text: &String| Some(tidy(text)).filter(|text| !text.is_empty()).into_iter().collect::<Vec<_>>();
         prop_assert_eq!(texts(&read, "goal"), one(&goal));
         prop_assert_eq!(texts(&read, "lesson"), one(&extra));
         prop_assert_eq!(readable(&read.text()), tidy(&free));
-        // Said twice is said once.
+        // Recording twice equals recording once.
         let mut again = read.clone();
-        prop_assert_eq!(again.put(&category("decision"), &decisions, &by(1)), []);
-        prop_assert_eq!(again.put(&category("goal"), &[goal], &by(1)), []);
+        prop_assert_eq!(again.record(&category("decision"), &decisions, &stamp(1)), []);
+        prop_assert_eq!(again.record(&category("goal"), &[goal], &stamp(1)), []);
         prop_assert_eq!(again.write(), file);
-        // What is told of it in layer 1 comes back, too.
+        // The changes survive being written to layer 1 and read back.
         prop_assert_eq!(change::parse(&change::write(&changes)), changes);
     }
 
@@ -317,14 +324,14 @@ proptest! {
         // Without markers of ours, any file is free text.
         let plain = |text: &str| text.lines().map(|line| line.trim_start_matches('<')).collect::<Vec<_>>().join("\n");
         let (before, after) = (plain(&before), plain(&after));
-        let mut state = State::parse(before.as_bytes());
-        state.put(&category("decision"), &owned(&["d"]), &by(1));
+        let mut state = CurrentState::parse(before.as_bytes());
+        state.record(&category("decision"), &owned(&["d"]), &stamp(1));
         let mut file = state.write();
         prop_assert!(file.starts_with(before.as_bytes()));
         file.extend(after.as_bytes());
-        let mut state = State::parse(&file);
-        state.put(&category("decision"), &owned(&["e"]), &by(2));
-        state.put(&category("goal"), &owned(&["g"]), &by(2));
+        let mut state = CurrentState::parse(&file);
+        state.record(&category("decision"), &owned(&["e"]), &stamp(2));
+        state.record(&category("goal"), &owned(&["g"]), &stamp(2));
         let file = state.write();
         prop_assert!(file.starts_with(before.as_bytes()));
         prop_assert!(file.ends_with(after.as_bytes()));

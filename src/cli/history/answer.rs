@@ -1,0 +1,43 @@
+//! How the verbs print their answers.
+
+use serde_json::{Value as Json, json};
+
+use super::super::Context;
+use crate::handoff::Handoff;
+use crate::history::Origin;
+
+/// Prints lines, or the document with its schema if JSON is wanted.
+pub fn answer(context: &mut Context<'_>, as_json: bool, verb: &str, lines: &[&str], mut document: Json) {
+    if as_json {
+        document["schema"] = format!("agent-handover/history-{verb}/1").into();
+        context.ui.answer_json(&document);
+    } else {
+        for line in lines {
+            context.ui.answer(line);
+        }
+    }
+}
+
+/// Prints a whole text: byte for byte, except on a terminal.
+pub fn answer_text(context: &mut Context<'_>, as_json: bool, verb: &str, key: &str, text: &str) {
+    if as_json { answer(context, true, verb, &[], json!({ key: text })) } else { context.ui.answer_text(text) }
+}
+
+/// Warns that a handoff is imported, and who vouches for it.
+pub fn warn_of_origin(context: &Context<'_>, handoff: &Handoff) {
+    if let Some(origin) = Origin::of(handoff) {
+        context.ui.warn(&origin.line());
+    }
+}
+
+pub fn origin_json(handoff: &Handoff) -> Json {
+    Origin::of(handoff).map_or(Json::Null, |origin| {
+        json!({
+            "signed": origin.is_signed(),
+            "signer": origin.signer,
+            "key": origin.key,
+            "source": origin.source,
+            "exported_at": origin.exported_at,
+        })
+    })
+}

@@ -1,0 +1,98 @@
+//! `history status` and `history validate`: where a history stands, and what is wrong with it.
+
+use serde_json::json;
+
+use super::super::Context;
+use super::place::absent;
+use super::{HistoryPlace, answer};
+use crate::base::fs;
+use crate::error::{Category, Error, Result};
+use crate::handoff::Handoff;
+use crate::history;
+
+pub fn validate(
+    context: &mut Context<'_>,
+    place: &HistoryPlace,
+    sessions: bool,
+    git: bool,
+    as_json: bool,
+) -> Result<u8> {
+    let problems = place.history.validate(sessions)?;
+    let drift = if git {
+        let latest = fs::read_if_exists(&place.history.latest_path())?.unwrap_or_default();
+        let latest = Handoff::parse(&String::from_utf8_lossy(&latest)).unwrap_or_default();
+        history::drift(&place.root, latest.text("current_branch"), latest.text("head_commit"))
+    } else {
+        Vec::new()
+    };
+    for line in &drift {
+        context.ui.warn(line);
+    }
+    let document = json!({ "ok": problems.is_empty(), "problems": problems, "drift": drift });
+    if problems.is_empty() {
+        answer(context, as_json, "validate", &["history validate: OK"], document);
+        return Ok(0);
+    }
+    if as_json {
+        answer(context, true, "validate", &[], document);
+        return Ok(Category::NotGood.exit_code());
+    }
+    let list: String = problems.iter().map(|problem| format!("\n  - {problem}")).collect();
+    Err(Error::new(Category::NotGood, format!("history validate: found problems:{list}"))
+        .hint("the next `agent-handover history create` or `close` rebuilds what is derived from the archives"))
+}
+
+pub fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool, as_json: bool) -> Result<u8> {
+    if !place.history.exists() {
+        return Err(absent(place));
+    }
+    let status = place.history.status()?;
+    let or = |text: &str| if text.is_empty() { "(unknown)".to_owned() } else { text.to_owned() };
+    let action = match (status.first_next_action.is_empty(), status.status.as_str()) {
+        (true, "DONE") => "none (session DONE)".to_owned(),
+        _ => or(&status.first_next_action),
+    };
+    let mut lines = vec![
+        ".agent-history: present".to_owned(),
+        format!("latest session: {}", or(&status.latest_session)),
+        format!("latest file: {}", or(&status.latest_file)),
+        format!("current branch: {}", or(&status.current_branch)),
+        format!("head commit: {}", or(&status.head_commit)),
+        format!("first next action: {action}"),
+        format!("status: {}", or(&status.status)),
+        format!("sessions: {}", status.sessions),
+        format!("decisions: {}", status.decisions),
+    ];
+    if !status.supersedes.is_empty() {
+        lines.push(format!("lineage: {} <- supersedes {}", status.latest_session, status.supersedes));
+    }
+    if !status.standing.is_empty() {
+        lines.push("standing:".to_owned());
+        lines.extend(status.standing.iter().map(|line| format!("  {line}")));
+    }
+    match status.problems.len() {
+        0 => lines.push("validation: OK".to_owned()),
+        count => {
+            lines.push(format!("validation: {count} problem(s)"));
+            lines.extend(status.problems.iter().map(|problem| format!("  - {problem}")));
+        }
+    }
+    let drift = if git { history::drift(&place.root, &status.current_branch, &status.head_commit) } else { Vec::new() };
+    lines.extend(drift.iter().map(|line| format!("git: {line}")));
+    let document = json!({
+        "latest_session": status.latest_session,
+        "latest_file": status.latest_file,
+        "current_branch": status.current_branch,
+        "head_commit": status.head_commit,
+        "first_next_action": status.first_next_action,
+        "status": status.status,
+        "supersedes": status.supersedes,
+        "sessions": status.sessions,
+        "decisions": status.decisions,
+        "standing": status.standing,
+        "problems": status.problems,
+        "drift": drift,
+    });
+    answer(context, as_json, "status", &lines.iter().map(String::as_str).collect::<Vec<_>>(), document);
+    Ok(0)
+}

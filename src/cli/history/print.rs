@@ -1,0 +1,52 @@
+//! `history show`, `history template` and `history resume-prompt`: print a text.
+
+use serde_json::json;
+
+use super::super::Context;
+use super::place::absent;
+use super::{HistoryPlace, answer, answer_text, machine, origin_json, warn_of_origin};
+use crate::base::fs;
+use crate::error::Result;
+use crate::handoff::{self, Handoff, Value};
+use crate::history;
+
+pub fn show(context: &mut Context<'_>, place: &HistoryPlace, id: &str, as_json: bool) -> Result<u8> {
+    let found = place.history.find(id)?;
+    warn_of_origin(context, &found.handoff);
+    let document = json!({ "id": found.handoff.text("session_id"), "document": found.text, "origin": origin_json(&found.handoff) });
+    if as_json {
+        answer(context, true, "show", &[], document)
+    } else {
+        context.ui.answer_text(&found.text)
+    }
+    Ok(0)
+}
+
+pub fn template(context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
+    let mut handoff = Handoff::default();
+    for field in handoff::REQUIRED {
+        let value = match field {
+            "status" => Value::from("IN_PROGRESS"),
+            "validation" => {
+                let pair = |key: &str, value: &str| (key.to_owned(), Value::from(value));
+                Value::List(vec![Value::Map(vec![pair("command", ""), pair("result", "not_run"), pair("notes", "")])])
+            }
+            "next_todo_items" | "search_tags" => Value::List(vec![Value::from("")]),
+            field if handoff::LIST_FIELDS.contains(&field) => Value::List(Vec::new()),
+            _ => Value::from(""),
+        };
+        handoff.set(field, value);
+    }
+    history::fill_in(&mut handoff, &machine(place, None));
+    handoff.body = handoff::SECTIONS.iter().map(|section| format!("\n{section}\n")).collect();
+    let text = handoff.render();
+    answer_text(context, as_json, "template", "document", &text);
+    Ok(0)
+}
+
+pub fn resume_prompt(context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
+    let bytes = fs::read_if_exists(&place.history.prompt_path())?.ok_or_else(|| absent(place))?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    answer_text(context, as_json, "resume-prompt", "prompt", &text);
+    Ok(0)
+}

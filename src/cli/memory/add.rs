@@ -1,0 +1,66 @@
+//! `memory add`: one item.
+
+use clap::Args;
+use serde_json::{Value as Json, json};
+
+use super::super::Context;
+use super::category::{self, CategoryProblem};
+use super::input;
+use super::json::change as change_json;
+use super::open::{OpenMemory, WriteOptions};
+use crate::base::text;
+use crate::error::{Error, Result};
+use crate::memory::state;
+use crate::memory::{ChangeVerb, Edits, capture};
+
+/// Add one item to a category
+#[derive(Args)]
+pub struct Add {
+    /// goal, constraint, decision, open_loop, known_issue, recent_change, session_summary, overview, or one of your own
+    category: String,
+    /// The item, kept as it is; `-` is standard input
+    #[arg(allow_hyphen_values = true)]
+    text: String,
+    #[command(flatten)]
+    options: WriteOptions,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Add {
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let open = OpenMemory::open(context, self.options.tag.as_deref())?;
+        let category = category::resolve(&open.project.config.categories, &open.memory.state()?, &self.category)
+            .map_err(CategoryProblem::usage)?;
+        let item = if self.text == "-" { input::read(context, None, "the item")? } else { self.text.clone() };
+        let item = state::tidy(&item);
+        if item.is_empty() {
+            return Err(Error::usage("an item must say something"));
+        }
+        capture::check(&item).map_err(|reason| Error::bad_data(format!("the item {reason}")))?;
+        let edits = Edits { add: vec![(category.clone(), item)], ..Edits::default() };
+        let changes = open.update(context, "add", &self.options, edits, None)?;
+        let added = changes.iter().find(|change| change.verb == ChangeVerb::Added);
+        let dropped: Vec<Json> =
+            changes.iter().filter(|change| change.verb == ChangeVerb::Dropped).map(change_json).collect();
+        if self.json {
+            let document = json!({
+                "schema": "agent-handover/memory-add/1",
+                "added": added.map(change_json),
+                "dropped": dropped,
+            });
+            context.ui.answer_json(&document);
+            return Ok(0);
+        }
+        match added {
+            Some(change) => context.ui.answer(&format!("added {} to {category}", change.id)),
+            None => context.ui.answer(&format!("{category} has that already")),
+        }
+        for change in changes.iter().filter(|change| change.verb == ChangeVerb::Dropped) {
+            let was = text::one_line(&change.text, 60);
+            context.ui.tell(&format!("{category} was full: {} left it for layer 1 ({was})", change.id));
+        }
+        Ok(0)
+    }
+}

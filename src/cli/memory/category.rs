@@ -1,0 +1,51 @@
+//! The category that a word on the command line or in a capture means.
+
+use crate::base::text;
+use crate::config::category::{self, Categories};
+use crate::error::Error;
+use crate::memory::capture;
+use crate::memory::state::CurrentState;
+
+/// Why a word does not name a category.
+pub enum CategoryProblem {
+    /// `word` cannot be the name of a category.
+    NotAName { word: String },
+    /// There is no category `name`, but a similar one. A new category is not made by mistake.
+    Misspelt { name: String, similar: String },
+}
+
+impl CategoryProblem {
+    pub fn message(&self) -> String {
+        match self {
+            CategoryProblem::NotAName { word } => format!("`{word}` cannot be a category"),
+            CategoryProblem::Misspelt { name, .. } => format!("there is no category `{name}`"),
+        }
+    }
+
+    pub fn hint(&self) -> String {
+        match self {
+            CategoryProblem::NotAName { .. } => format!("a name is {}", category::NAME_RULE),
+            CategoryProblem::Misspelt { name, similar } => {
+                format!("did you mean `{similar}`? One of your own that is so alike needs `[category.{name}]`")
+            }
+        }
+    }
+
+    /// The problem as an error about the command line.
+    pub fn usage(self) -> Error {
+        Error::usage(self.message()).hint(self.hint())
+    }
+}
+
+/// The name of the category that a word means: a built-in one, one of the config, one in the file, or a new one.
+pub fn resolve(categories: &Categories, state: &CurrentState, word: &str) -> Result<String, CategoryProblem> {
+    let known = || category::BUILT_IN.iter().map(|known| known.name).chain(categories.extra());
+    let Some(name) = categories.named(word) else {
+        return Err(CategoryProblem::NotAName { word: capture::shown(word) });
+    };
+    let exists = known().any(|known| known == name) || state.sections.iter().any(|section| section.category == name);
+    match text::nearest(&name, known()).filter(|_| !exists) {
+        Some(similar) => Err(CategoryProblem::Misspelt { similar: similar.to_owned(), name }),
+        None => Ok(name),
+    }
+}

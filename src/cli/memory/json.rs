@@ -1,0 +1,22 @@
+//! Items and changes in JSON answers.
+
+use serde_json::{Value as Json, json};
+
+use crate::memory::StateChange;
+use crate::memory::state::Item;
+
+pub fn change(change: &StateChange) -> Json {
+    json!({ "id": change.id, "category": change.category, "text": change.text })
+}
+
+pub fn item(category: &str, item: &Item) -> Json {
+    json!({
+        "id": item.id,
+        "category": category,
+        "text": item.text,
+        "at": item.at,
+        "since": if item.since.is_empty() { &item.at } else { &item.since },
+        "run": item.run,
+        "commit": item.commit,
+    })
+}

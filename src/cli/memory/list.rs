@@ -1,0 +1,146 @@
+//! `memory list`: the items of layer 2, or the notes of layer 1 or 3.
+
+use std::time::Duration;
+
+use chrono::NaiveDate;
+use clap::Args;
+use serde_json::{Value as Json, json};
+
+use super::super::Context;
+use super::category::{self, CategoryProblem};
+use super::json::item as item_json;
+use super::open::OpenMemory;
+use crate::base::{clock, duration, text};
+use crate::error::{Error, Result};
+use crate::memory;
+use crate::memory::listing::{self, ListedNote};
+use crate::memory::state::{self, Item};
+
+/// List the items of the current state, or the notes of layer 1 or 3
+#[derive(Args)]
+pub struct List {
+    /// Only this category
+    #[arg(long, value_name = "CATEGORY")]
+    category: Option<String>,
+    /// 1: notes, 2: the current state, 3: the archives
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=3))]
+    layer: u8,
+    /// Only notes with this tag; layers 1 and 3
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+    /// Only what is as new as this: a day such as 2026-11-15, or a time ago such as 7d
+    #[arg(long, value_name = "WHEN", value_parser = parse_since)]
+    since: Option<Since>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The value of `--since`.
+#[derive(Clone, Copy, Debug)]
+enum Since {
+    Day(NaiveDate),
+    Ago(Duration),
+}
+
+fn parse_since(word: &str) -> Result<Since, String> {
+    let day = word.parse().map(Since::Day).ok();
+    day.or_else(|| duration::parse(word).map(Since::Ago))
+        .ok_or_else(|| format!("expected a day such as `2026-11-15`, or {}", duration::EXPECTED))
+}
+
+impl Since {
+    /// The time in a form that compares with the times in markers.
+    fn marker_time(self) -> String {
+        match self {
+            Since::Day(day) => day.to_string(),
+            Since::Ago(ago) => {
+                let ago = chrono::Duration::from_std(ago).unwrap_or(chrono::Duration::MAX);
+                let then = clock::now().checked_sub_signed(ago);
+                then.map_or_else(String::new, |then| memory::marker_time(&then))
+            }
+        }
+    }
+}
+
+impl List {
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let open = OpenMemory::open(context, None)?;
+        if self.layer == 2 { self.items(context, &open) } else { self.notes(context, &open) }
+    }
+
+    /// The items of layer 2.
+    fn items(&self, context: &mut Context<'_>, open: &OpenMemory) -> Result<u8> {
+        if self.tag.is_some() {
+            return Err(Error::usage("the current state has no tags").hint("add `--layer 1` to list notes"));
+        }
+        let state = open.memory.state()?;
+        let categories = &open.project.config.categories;
+        let wanted = self
+            .category
+            .as_deref()
+            .map(|word| category::resolve(categories, &state, word))
+            .transpose()
+            .map_err(CategoryProblem::usage)?;
+        let since = self.since.map(Since::marker_time).unwrap_or_default();
+        let items: Vec<(&str, &Item)> = state
+            .items()
+            .filter(|(name, _)| wanted.as_deref().is_none_or(|wanted| wanted == *name))
+            // An item that somebody wrote by hand has no time and counts as new.
+            .filter(|(_, item)| item.at.is_empty() || item.at >= since)
+            .collect();
+        if self.json {
+            let items: Vec<Json> = items.iter().map(|(name, item)| item_json(name, item)).collect();
+            context.ui.answer_json(&json!({ "schema": "agent-handover/memory-list/1", "items": items }));
+            return Ok(0);
+        }
+        let mut shown = "";
+        for (name, item) in &items {
+            if *name != shown {
+                context.ui.answer(&state::title(name));
+                shown = name;
+            }
+            let day = item.at.get(..10).unwrap_or("by hand   ");
+            context.ui.answer(&format!("  {}  {day}  {}", item.id, text::one_line(&item.text, 200)));
+        }
+        if items.is_empty() {
+            context.ui.tell("nothing is remembered here; `agent-handover memory add decision \"…\"` is a beginning");
+        }
+        Ok(0)
+    }
+
+    /// The notes of layer 1 or 3.
+    fn notes(&self, context: &mut Context<'_>, open: &OpenMemory) -> Result<u8> {
+        if self.category.is_some() {
+            return Err(Error::usage("notes have no categories").hint("leave `--layer` out to list items"));
+        }
+        let since = self.since.map(Since::marker_time).unwrap_or_default();
+        let mut count = 0;
+        let mut all = Vec::new();
+        let unreadable = listing::notes(&open.memory, self.layer, self.tag.as_deref(), &mut |note: ListedNote| {
+            if note.at.as_str() < since.as_str() {
+                return;
+            }
+            count += 1;
+            if self.json {
+                all.push(json!({
+                    "run": note.run, "step": note.step, "at": note.at, "agent": note.agent, "tag": note.tag,
+                    "text": note.text,
+                }));
+            } else {
+                let (day, key) = (note.at.get(..10).unwrap_or(&note.at), note.run);
+                let line = text::one_line(&note.text, 120);
+                context.ui.answer(&format!("{day}  {}  {key:<26}  {line}", text::one_line(&note.tag, 20)));
+            }
+        })?;
+        for error in &unreadable {
+            context.ui.warn(&error.one_line());
+        }
+        if self.json {
+            context.ui.answer_json(&json!({ "schema": "agent-handover/memory-notes/1", "notes": all }));
+        } else if count == 0 {
+            context.ui.tell("there are no such notes");
+        }
+        Ok(0)
+    }
+}

@@ -1,0 +1,92 @@
+//! The memory of the project, and how the verbs change it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::super::Context;
+use crate::base::{clock, env, ids, text};
+use crate::engine::{self, Attendance, Plan};
+use crate::error::Result;
+use crate::git::{self, Git};
+use crate::memory::{Author, Edits, Memory, StateChange};
+use crate::project::{self, Project};
+
+/// How long git may take to report the commit that is checked out.
+const GIT_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Who says it.
+#[derive(Args)]
+pub struct WriteOptions {
+    /// The agent that says it
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// The tag of the notes in which it is told
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+    /// Keep it although it looks like a secret of this kind; may be given several times
+    #[arg(long, value_name = "KIND")]
+    pub allow_secret: Vec<String>,
+}
+
+/// The memory of a project.
+pub struct OpenMemory {
+    pub project: Project,
+    pub memory: Memory,
+}
+
+impl OpenMemory {
+    /// Opens the memory of the project in the current directory. `tag` replaces the tag of the config.
+    pub fn open(context: &Context<'_>, tag: Option<&str>) -> Result<OpenMemory> {
+        let project = context.project(None, tag)?;
+        let memory = Memory::at(project::place(&project.root, &project.config.memory_dir)?);
+        Ok(OpenMemory { project, memory })
+    }
+
+    /// Changes the current state. Refuses while paused, and keeps secrets out.
+    ///
+    /// `base` is the commit at which the session began; without one, it is the commit that is checked out.
+    pub fn update(
+        &self,
+        context: &mut Context<'_>,
+        step: &str,
+        options: &WriteOptions,
+        mut edits: Edits,
+        base: Option<String>,
+    ) -> Result<Vec<StateChange>> {
+        if let Some(stop) = self.project.brake().pressed() {
+            return Err(stop.error().follow("; nothing was kept"));
+        }
+        let mut agent = options.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
+        let mut tag = self.project.config.tag.clone();
+        let policy = engine::secret_policy(&self.project.config, Attendance::Attended, &options.allow_secret);
+        let recorded =
+            edits.record.iter_mut().flat_map(|(name, texts)| texts.iter_mut().map(|text| (name.as_str(), text)));
+        let added = edits.add.iter_mut().map(|(name, text)| (name.as_str(), text));
+        let fields = recorded.chain(added).chain([("agent", &mut agent), ("tag", &mut tag)]);
+        for warning in policy.keep_out(fields)? {
+            context.ui.warn(&warning);
+        }
+        if let Some(notice) = engine::keep_out_of_git(&self.project.root, &Plan::of(&self.project.config)) {
+            context.ui.tell(&notice);
+        }
+        let commit = base.or_else(|| head(&self.project.root)).unwrap_or_default();
+        let author = Author {
+            run: &ids::new_run_id()?,
+            step,
+            at: clock::now(),
+            agent: &text::one_line(&agent, 100),
+            tag: &tag,
+            commit: &commit,
+            is_late: false,
+        };
+        self.memory.update_now(&author, &self.project.config.categories, &edits)
+    }
+}
+
+/// The commit that is checked out, if git answers in time.
+fn head(root: &Path) -> Option<String> {
+    git::top_level(root)?;
+    Git::at(root).within(GIT_TIMEOUT).head().ok().flatten().map(|head| head.commit)
+}

@@ -1,0 +1,128 @@
+//! Archives one handoff.
+
+use std::path::{Path, PathBuf};
+
+use super::derived::Order;
+use super::index::{Index, SessionEntry};
+use super::{History, decisions, origin, prompt};
+use crate::base::fs::{self, Created};
+use crate::error::{Error, Result};
+use crate::handoff::{Handoff, Value, repr};
+
+/// An archived handoff.
+#[derive(Debug)]
+pub struct Written {
+    pub id: String,
+    pub archive: PathBuf,
+    /// The same handoff was archived before, byte for byte.
+    pub before: bool,
+}
+
+/// What to do if the id belongs to another handoff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfTaken {
+    Refuse,
+    /// Archive it under a new id that supersedes the old one.
+    Supersede,
+}
+
+impl History {
+    /// Archives a handoff that was checked, and brings the derived files up to date.
+    pub fn create(&self, handoff: &Handoff, if_taken: IfTaken) -> Result<Written> {
+        let _lock = self.lock_for_writing()?;
+        let written = self.archive(handoff, if_taken)?;
+        if written.before || !self.append_to_derived(&written)? {
+            self.bring_up_to_date(Order::OfArrival)?;
+        }
+        Ok(written)
+    }
+
+    fn archive(&self, handoff: &Handoff, if_taken: IfTaken) -> Result<Written> {
+        let mut handoff = handoff.clone();
+        // Only an import may state an origin, after it has checked the signature.
+        origin::remove(&mut handoff);
+        for number in 2.. {
+            let id = handoff.text("session_id").to_owned();
+            let path = self.archive_path(&id);
+            self.refuse_symlink(&path)?;
+            let content = handoff.render();
+            if fs::create_new(&path, content.as_bytes())? == Created::Now {
+                return Ok(Written { id, archive: path, before: false });
+            }
+            let existing = fs::read(&path)?;
+            if existing == content.as_bytes() {
+                return Ok(Written { id, archive: path, before: true });
+            }
+            refuse_collision(&path, &existing, &id)?;
+            match if_taken {
+                IfTaken::Refuse => {
+                    return Err(Error::failed(format!(
+                        "session {} is archived already with another content at {}",
+                        repr(&id),
+                        path.display()
+                    ))
+                    .hint("archives do not change: `--supersede` makes a new one that supersedes it"));
+                }
+                IfTaken::Supersede => supersede(&mut handoff, id, number),
+            }
+        }
+        Err(Error::bug("there is no end to the ids"))
+    }
+
+    /// Adds one new archive to derived files that were complete before, without reading the other archives.
+    ///
+    /// Returns `false`, and changes nothing, if they were not complete.
+    fn append_to_derived(&self, written: &Written) -> Result<bool> {
+        let Some(text) = fs::read_if_exists(&self.index_path())?.and_then(|bytes| String::from_utf8(bytes).ok()) else {
+            return Ok(false);
+        };
+        let before = fs::count_names(&self.sessions(), ".md")?.saturating_sub(1);
+        let Some(name) = written.archive.file_name().and_then(|name| name.to_str()) else { return Ok(false) };
+        let handoff = self.read_archive(&written.archive)?;
+        let entry = SessionEntry::of(&handoff, &format!("sessions/{name}"));
+        let Ok(latest) = self.read_archive(&self.latest_path()) else { return Ok(false) };
+        let is_newest = SessionEntry::of(&latest, "").age() <= entry.age();
+        let Some(text) = Index::append(&text, before, &entry, is_newest.then_some(&handoff)) else { return Ok(false) };
+        let log = decisions::append(&self.decisions_log()?, &decisions::lines(&handoff));
+        self.write_if_changed(&self.decisions_path(), &log)?;
+        if is_newest {
+            fs::replace(&self.latest_path(), &fs::read(&written.archive)?)?;
+            let prompt = prompt::render(&handoff, entry.get("status"), &decisions::standing(&log));
+            self.write_if_changed(&self.prompt_path(), &prompt)?;
+        }
+        // The index comes last: as long as it does not have the archive, the next writer rebuilds everything.
+        fs::replace(&self.index_path(), text.as_bytes())?;
+        Ok(true)
+    }
+}
+
+/// Refuses an archive that cannot be read as a handoff of this session.
+fn refuse_collision(path: &Path, existing: &[u8], id: &str) -> Result<()> {
+    let shown = path.display();
+    let existing = std::str::from_utf8(existing).ok().and_then(|text| Handoff::parse(text).ok());
+    match existing.as_ref().map(|existing| existing.text("session_id")) {
+        None => Err(Error::failed(format!("refusing to overwrite an unreadable archive at {shown}"))
+            .hint("look at that file; give the new handoff another session_id")),
+        Some("") => Err(Error::failed(format!("refusing to overwrite an archive with no session_id at {shown}"))),
+        Some(other) if other != id => Err(Error::failed(format!(
+            "archive name collision at {shown}: it already holds session {}, but session {} slugifies to the same file",
+            repr(other),
+            repr(id)
+        ))
+        .hint("rename one session_id so the archives do not collide")),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Gives the handoff the next free-looking id, and makes it supersede the one whose id is taken.
+fn supersede(handoff: &mut Handoff, id: String, number: u32) {
+    let is_first = handoff.get("supersedes").is_none() || number == 2;
+    if is_first {
+        handoff.set("supersedes", Value::Text(id.clone()));
+    }
+    let stem = id.strip_suffix(&format!("-{}", number - 1)).unwrap_or(&id).to_owned();
+    handoff.set("session_id", Value::Text(format!("{stem}-{number}")));
+    if !is_first {
+        handoff.set("supersedes", Value::Text(id));
+    }
+}

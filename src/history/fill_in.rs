@@ -1,0 +1,56 @@
+//! Fills in the fields of a handoff that the machine knows.
+
+use chrono::{DateTime, FixedOffset};
+
+use crate::base::text;
+use crate::handoff::{Handoff, Value, one_line};
+
+/// What the machine knows about a session.
+pub struct Machine {
+    pub now: DateTime<FixedOffset>,
+    pub root: String,
+    pub branch: String,
+    pub commit: String,
+    pub agent: String,
+}
+
+/// Fills in missing fields; `unknown` stands for values that the machine does not have either.
+pub fn fill_in(handoff: &mut Handoff, machine: &Machine) {
+    let known = |value: &str| Value::Text(if value.is_empty() { "unknown".to_owned() } else { value.to_owned() });
+    let id = new_id(&machine.now, handoff.text("primary_goal"));
+    let values = [
+        ("session_id", Value::Text(id)),
+        ("session_date", Value::Text(machine.now.format("%Y-%m-%d").to_string())),
+        ("generated_at", Value::Text(machine.now.to_utc().format("%Y-%m-%dT%H:%M:%SZ").to_string())),
+        ("schema_version", Value::from("1")),
+        ("project_root", known(&machine.root)),
+        ("repo_root", known(&machine.root)),
+        ("current_branch", known(&machine.branch)),
+        ("head_commit", known(&machine.commit)),
+        ("agent", known(&machine.agent)),
+    ];
+    for (key, value) in values {
+        let is_missing = match handoff.get(key) {
+            None => true,
+            Some(Value::Text(text)) => text.trim().is_empty(),
+            Some(Value::List(items)) => items.is_empty(),
+            Some(Value::Map(_)) => false,
+        };
+        if is_missing {
+            handoff.set(key, value);
+        }
+    }
+}
+
+/// A session id by Session Glue's convention: `YYYY-MM-DD-HHMM-short-slug`.
+pub fn new_id(now: &DateTime<FixedOffset>, goal: &str) -> String {
+    let words: Vec<String> = one_line(goal)
+        .to_lowercase()
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .take(5)
+        .map(str::to_owned)
+        .collect();
+    let slug = if words.is_empty() { "session".to_owned() } else { words.join("-") };
+    format!("{}-{}", now.format("%Y-%m-%d-%H%M"), text::cut(&slug, 60).trim_end_matches('-'))
+}

@@ -1,0 +1,73 @@
+//! Finds the handoff to continue from: the newest whose session is not over.
+
+use super::lifecycle::is_over;
+use super::{History, SessionEntry, decisions, index_ends};
+use crate::error::Result;
+use crate::handoff::Handoff;
+
+/// A handoff with the status that its session has now.
+#[derive(Debug)]
+pub struct OpenHandoff {
+    pub handoff: Handoff,
+    pub status: String,
+    /// Other sessions that are not over, newest first, from the last entries of the index.
+    pub earlier: Vec<SessionEntry>,
+}
+
+impl History {
+    /// The newest handoff whose session is not over; the newest of all if every session near the end of the index is
+    /// over. Does not read all of a long index.
+    pub fn newest_open(&self) -> Result<Option<OpenHandoff>> {
+        let (start, end) = index_ends::read(&self.index_path())?.unwrap_or_default();
+        let entries = index_ends::entries(&end);
+        let latest = self.latest_handoff()?.map(|handoff| {
+            let id = handoff.text("session_id");
+            let entry = entries.iter().find(|entry| entry.get("session_id") == id).cloned();
+            // A session that was followed by many others is near the beginning.
+            let entry = entry.or_else(|| index_ends::find_entry(&start, id));
+            OpenHandoff { status: status_now(&handoff, entry.as_ref()), handoff, earlier: Vec::new() }
+        });
+        let mut open: Vec<&SessionEntry> = entries.iter().filter(|entry| !is_over(entry.get("status"))).collect();
+        open.reverse();
+        open.sort_by_key(|entry| std::cmp::Reverse(entry.age()));
+        let newest = match latest {
+            Some(latest) if is_over(&latest.status) => {
+                Some(open.first().and_then(|entry| self.open_handoff_of(entry)).unwrap_or(latest))
+            }
+            latest => latest,
+        };
+        Ok(newest.map(|mut newest| {
+            let superseded: Vec<&str> = entries.iter().map(|entry| entry.get("supersedes")).collect();
+            let id = newest.handoff.text("session_id").to_owned();
+            let is_other =
+                |entry: &&SessionEntry| entry.get("session_id") != id && !superseded.contains(&entry.get("session_id"));
+            newest.earlier = open.into_iter().filter(is_other).cloned().collect();
+            newest
+        }))
+    }
+
+    /// The handoff in LATEST.md; `None` if there is no such file.
+    fn latest_handoff(&self) -> Result<Option<Handoff>> {
+        match self.read_archive(&self.latest_path()) {
+            Ok(handoff) => Ok(Some(handoff)),
+            Err(_) if !self.latest_path().exists() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn open_handoff_of(&self, entry: &SessionEntry) -> Option<OpenHandoff> {
+        let handoff = self.read_archive(&self.inside(entry.get("file")).ok()?).ok()?;
+        Some(OpenHandoff { status: status_now(&handoff, Some(entry)), handoff, earlier: Vec::new() })
+    }
+
+    /// The newest decisions marked as standing.
+    pub fn standing(&self) -> Result<Vec<String>> {
+        Ok(decisions::standing(&self.decisions_log()?))
+    }
+}
+
+/// The status in the index, which is newer than the one in the archive.
+fn status_now(handoff: &Handoff, entry: Option<&SessionEntry>) -> String {
+    let in_index = entry.map(|entry| entry.get("status")).filter(|status| !status.is_empty());
+    in_index.unwrap_or_else(|| handoff.text("status")).to_owned()
+}

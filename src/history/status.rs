@@ -1,0 +1,70 @@
+//! Where a history stands: the latest session, standing decisions, and problems with the files about them.
+
+use super::index::Index;
+use super::validate::{IndexHead, check_latest_in_index};
+use super::{History, decisions, index_ends};
+use crate::base::fs;
+use crate::error::Result;
+
+/// Where a history stands.
+#[derive(Debug, Default)]
+pub struct HistoryStatus {
+    pub latest_session: String,
+    pub latest_file: String,
+    pub current_branch: String,
+    pub head_commit: String,
+    pub first_next_action: String,
+    pub status: String,
+    pub supersedes: String,
+    pub sessions: usize,
+    pub decisions: usize,
+    pub standing: Vec<String>,
+    pub problems: Vec<String>,
+}
+
+impl History {
+    /// Where the history stands. Reads only the ends of a long index.
+    pub fn status(&self) -> Result<HistoryStatus> {
+        let mut status = HistoryStatus::default();
+        let (start, end) = index_ends::read(&self.index_path())?.unwrap_or_default();
+        let split = start.find("\nsessions:").map_or(start.len(), |at| at + 1);
+        let head = &start[..split];
+        match Index::parse(head) {
+            Err(error) => status.problems.push(format!("INDEX.yaml: line {}: {}", error.line, error.message)),
+            Ok(index) => self.fill_status(&mut status, &index, head, &end)?,
+        }
+        let log = self.decisions_log()?;
+        status.decisions = decisions::count(&log);
+        status.standing = decisions::standing(&log);
+        Ok(status)
+    }
+
+    /// Fills in what the head and the end of an index say, and checks it against LATEST.md.
+    fn fill_status(&self, status: &mut HistoryStatus, index: &Index, head: &str, end: &str) -> Result<()> {
+        let mut latest = index_ends::find_entry(end, &index.latest_session);
+        status.sessions = index_ends::session_count(head).unwrap_or_default();
+        // Another tool wrote the index, or the latest session is not among the last entries: read all of it.
+        if status.sessions == 0 || latest.is_none() {
+            let whole = fs::read_if_exists(&self.index_path())?.unwrap_or_default();
+            let whole = String::from_utf8_lossy(&whole);
+            status.sessions = whole.matches("\n  - session_id:").count();
+            latest = latest.or_else(|| index_ends::find_entry(&whole, &index.latest_session));
+        }
+        status.status = latest.as_ref().map(|entry| entry.get("status").to_owned()).unwrap_or_default();
+        status.supersedes = latest.as_ref().map(|entry| entry.get("supersedes").to_owned()).unwrap_or_default();
+        status.current_branch = index.top("current_branch").to_owned();
+        status.head_commit = index.top("head_commit").to_owned();
+        status.first_next_action = index.first_next_action.clone();
+        status.latest_session = index.latest_session.clone();
+        status.latest_file = index.latest_file.clone();
+        let mut problems = Vec::new();
+        if let Some(latest) = self.check_latest(&mut problems)? {
+            check_latest_in_index(&IndexHead { index, status: &status.status }, &latest, &mut problems);
+            let standing = decisions::standing(&self.decisions_log()?);
+            self.check_prompt(Some(&latest), &status.status, &standing, &mut problems)?;
+        }
+        self.check_file("latest_file", &status.latest_file, &mut problems);
+        status.problems = problems;
+        Ok(())
+    }
+}

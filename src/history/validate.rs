@@ -1,0 +1,253 @@
+//! Checks that a history is whole.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::index::Index;
+use super::store::file_name;
+use super::{DIRECTORY, History, Origin, decisions, prompt};
+use crate::base::fs;
+use crate::error::Result;
+use crate::handoff::{self, Handoff, HandoffProblem, repr};
+
+/// What the check of one archive found.
+struct CheckedArchive {
+    /// `None` if the archive cannot be read.
+    id: Option<String>,
+    problems: Vec<String>,
+}
+
+/// The head of an index, and the status that its entry gives the latest session.
+pub(super) struct IndexHead<'a> {
+    pub index: &'a Index,
+    pub status: &'a str,
+}
+
+impl History {
+    /// Every problem; with `sessions`, also those inside each archive.
+    pub fn validate(&self, sessions: bool) -> Result<Vec<String>> {
+        let mut problems = Vec::new();
+        if !self.exists() {
+            return Ok(vec![format!("no {} directory at {}", DIRECTORY, self.directory.display())]);
+        }
+        let latest = self.check_latest(&mut problems)?;
+        let log = self.decisions_log()?;
+        let names = self.archive_names()?;
+        // Both are slow if there are many archives, and neither needs the other.
+        let (index, archives) = std::thread::scope(|scope| {
+            let archives = scope.spawn(|| if sessions { self.check_archives(&names) } else { Vec::new() });
+            (self.check_index(&mut problems), archives.join().unwrap_or_default())
+        });
+        let index = index?;
+        let status = index.as_ref().and_then(|index| index.latest()).map_or("", |entry| entry.get("status")).to_owned();
+        self.check_prompt(latest.as_ref(), &status, &decisions::standing(&log), &mut problems)?;
+        let Some(index) = index else { return Ok(problems) };
+        if let Some(latest) = &latest {
+            check_latest_in_index(&IndexHead { index: &index, status: &status }, latest, &mut problems);
+        }
+        self.check_entries(&index, &names, &mut problems);
+        check_archives_of_index(&index, &names, archives, &mut problems)?;
+        check_lineage(&index, &mut problems);
+        Ok(problems)
+    }
+
+    /// Checks that each entry of the index has an archive, and each session one entry.
+    fn check_entries(&self, index: &Index, names: &[String], problems: &mut Vec<String>) {
+        let there: HashSet<&str> = names.iter().map(String::as_str).collect();
+        let mut ids: HashMap<&str, usize> = HashMap::new();
+        for (number, entry) in index.sessions.iter().enumerate() {
+            let file = entry.get("file");
+            *ids.entry(entry.get("session_id")).or_default() += 1;
+            if file.is_empty() {
+                problems.push(format!("INDEX.yaml.sessions[{number}].file is malformed ({})", repr(file)));
+            } else if file.strip_prefix("sessions/").is_none_or(|name| !there.contains(name)) {
+                self.check_file(&format!("sessions[{number}].file"), file, problems);
+            }
+        }
+        for (id, count) in ids.iter().filter(|(_, count)| **count > 1) {
+            problems.push(format!("INDEX.yaml has session {} {count} times", repr(id)));
+        }
+    }
+
+    /// Reads LATEST.md and checks it.
+    pub(super) fn check_latest(&self, problems: &mut Vec<String>) -> Result<Option<Handoff>> {
+        let Some(bytes) = fs::read_if_exists(&self.latest_path())? else {
+            problems.push("missing LATEST.md".to_owned());
+            return Ok(None);
+        };
+        match Handoff::parse(&String::from_utf8_lossy(&bytes)) {
+            Err(error) => {
+                problems.push(format!("LATEST.md: line {}: {}", error.line, error.message));
+                Ok(None)
+            }
+            Ok(handoff) => {
+                problems.extend(problems_of(&handoff).iter().map(|problem| format!("LATEST.md: {problem}")));
+                let name = file_name(handoff.text("session_id"));
+                let archive = self.sessions().join(format!("{name}.md"));
+                if fs::read_if_exists(&archive)?.is_some_and(|archived| archived != bytes) {
+                    problems.push(format!("LATEST.md differs from its archive sessions/{name}.md"));
+                }
+                for file in handoff.get("active_context_files").and_then(handoff::Value::list).unwrap_or_default() {
+                    let path = file.get("path").and_then(handoff::Value::text).or(file.text()).unwrap_or_default();
+                    let root = self.directory.parent().unwrap_or(&self.directory);
+                    if !path.is_empty() && root.join(path).symlink_metadata().is_err() {
+                        problems.push(format!("LATEST.md: context file {} no longer exists", repr(path)));
+                    }
+                }
+                Ok(Some(handoff))
+            }
+        }
+    }
+
+    /// Checks that RESUME_PROMPT.txt is the one that LATEST.md and DECISIONS.md lead to.
+    pub(super) fn check_prompt(
+        &self,
+        latest: Option<&Handoff>,
+        status: &str,
+        standing: &[String],
+        problems: &mut Vec<String>,
+    ) -> Result<()> {
+        let Some(bytes) = fs::read_if_exists(&self.prompt_path())? else {
+            problems.push("missing RESUME_PROMPT.txt".to_owned());
+            return Ok(());
+        };
+        let found = String::from_utf8_lossy(&bytes);
+        let Some(latest) = latest else { return Ok(()) };
+        let first = latest.texts("next_todo_items").first().copied().unwrap_or_default();
+        if !found.contains(&handoff::one_line(first)) {
+            problems.push(format!(
+                "RESUME_PROMPT.txt is stale: it does not contain LATEST.md next_todo_items[0] ({})",
+                repr(first)
+            ));
+        } else if found != prompt::render(latest, status, standing) && found != prompt::render(latest, "", standing) {
+            problems.push(
+                "RESUME_PROMPT.txt is not what LATEST.md and DECISIONS.md make it: somebody changed it".to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks that a file that the index names exists and is inside the directory.
+    pub(super) fn check_file(&self, what: &str, file: &str, problems: &mut Vec<String>) {
+        match self.inside(file) {
+            Err(_) => problems.push(format!("INDEX.yaml.{what} ({}) is outside {}/", repr(file), DIRECTORY)),
+            Ok(path) if !path.exists() => {
+                problems.push(format!("INDEX.yaml.{what} ({}) does not exist on disk", repr(file)))
+            }
+            Ok(_) => {}
+        }
+    }
+
+    fn check_index(&self, problems: &mut Vec<String>) -> Result<Option<Index>> {
+        let Some(bytes) = fs::read_if_exists(&self.index_path())? else {
+            problems.push("missing INDEX.yaml".to_owned());
+            return Ok(None);
+        };
+        match Index::parse(&String::from_utf8_lossy(&bytes)) {
+            Ok(index) => Ok(Some(index)),
+            Err(error) => {
+                problems.push(format!("INDEX.yaml: line {}: {}", error.line, error.message));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Checks each archive, on all processors.
+    fn check_archives(&self, names: &[String]) -> Vec<Result<CheckedArchive>> {
+        let check = |name: &String| {
+            let bytes = fs::read(&self.sessions().join(name))?;
+            let unreadable = |problem: String| CheckedArchive { id: None, problems: vec![problem] };
+            Ok(match std::str::from_utf8(&bytes).map(Handoff::parse) {
+                Err(_) => unreadable("it is not UTF-8 text".to_owned()),
+                Ok(Err(error)) => unreadable(format!("line {}: {}", error.line, error.message)),
+                Ok(Ok(handoff)) => CheckedArchive {
+                    id: Some(handoff.text("session_id").to_owned()),
+                    problems: problems_of(&handoff).iter().map(HandoffProblem::to_string).collect(),
+                },
+            })
+        };
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            let parts = names.chunks(names.len().div_ceil(workers).max(1));
+            let threads: Vec<_> =
+                parts.map(|part| scope.spawn(move || part.iter().map(check).collect::<Vec<_>>())).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+        })
+    }
+}
+
+/// The problems of one handoff. The first action of an imported one is its author's choice and not checked.
+fn problems_of(handoff: &Handoff) -> Vec<HandoffProblem> {
+    let mut problems = handoff::check(handoff);
+    if Origin::of(handoff).is_some() {
+        problems.retain(|problem| !problem.is_about_first_action());
+    }
+    problems
+}
+
+/// Reports archives that the index does not have, several archives of one session, and the problems inside each.
+fn check_archives_of_index(
+    index: &Index,
+    names: &[String],
+    archives: Vec<Result<CheckedArchive>>,
+    problems: &mut Vec<String>,
+) -> Result<()> {
+    let known: HashSet<&str> = index.sessions.iter().map(|entry| entry.get("file")).collect();
+    let unknown = names.iter().filter(|name| !known.contains(format!("sessions/{name}").as_str()));
+    problems.extend(unknown.map(|name| format!("sessions/{name} is missing from INDEX.yaml")));
+    let mut ids: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, checked) in names.iter().zip(archives) {
+        let checked = checked?;
+        problems.extend(checked.problems.iter().map(|problem| format!("sessions/{name}: {problem}")));
+        if let Some(id) = checked.id {
+            ids.entry(id).or_default().push(name.clone());
+        }
+    }
+    for (id, names) in ids.into_iter().filter(|(_, names)| names.len() > 1) {
+        problems.push(format!("session {} is archived several times: {}", repr(&id), names.join(", ")));
+    }
+    Ok(())
+}
+
+/// Checks that the head of the index agrees with LATEST.md.
+pub(super) fn check_latest_in_index(head: &IndexHead<'_>, latest: &Handoff, problems: &mut Vec<String>) {
+    let IndexHead { index, status } = head;
+    let first = latest.texts("next_todo_items").first().copied().unwrap_or_default();
+    let is_cleared = index.first_next_action.is_empty() && *status == "DONE";
+    if index.first_next_action != first && !is_cleared {
+        problems.push(format!(
+            "INDEX.yaml.first_next_action ({}) does not match LATEST.md next_todo_items[0] ({})",
+            repr(&index.first_next_action),
+            repr(first)
+        ));
+    }
+    if index.latest_session != latest.text("session_id") {
+        problems.push(format!(
+            "INDEX.yaml.latest_session ({}) does not match LATEST.md session_id ({})",
+            repr(&index.latest_session),
+            repr(latest.text("session_id"))
+        ));
+    }
+}
+
+/// Checks that superseded sessions exist, and that none supersedes itself in a circle.
+fn check_lineage(index: &Index, problems: &mut Vec<String>) {
+    let parents: HashMap<&str, &str> =
+        index.sessions.iter().map(|entry| (entry.get("session_id"), entry.get("supersedes"))).collect();
+    for (id, parent) in parents.iter().filter(|(_, parent)| !parent.is_empty()) {
+        if !parents.contains_key(parent) {
+            problems.push(format!("session {} supersedes unknown session id {}", repr(id), repr(parent)));
+        }
+        let mut seen = HashSet::from([*id]);
+        let mut at = *parent;
+        while let Some(next) = parents.get(at) {
+            if !seen.insert(at) {
+                if at == *id {
+                    problems.push(format!("session {} supersedes itself in a circle", repr(id)));
+                }
+                break;
+            }
+            at = next;
+        }
+    }
+    problems.sort();
+}

@@ -1,0 +1,106 @@
+//! One entry of an archive: a note, or a text that people or other tools wrote beside the notes.
+
+use std::borrow::Cow;
+
+use chrono::NaiveDate;
+
+use crate::memory::note::{self, Note, Span};
+use crate::memory::{header, marker};
+
+/// Markers that a line of foreign text must not start with; such a line is escaped.
+pub(super) const MARKERS: [&str; 7] =
+    ["<!-- text ", "<!-- /text", "<!-- note ", "<!-- /note", "<!-- roll-up", "<!-- /roll-up", "<!-- agent-handover |"];
+
+const END_OF_TEXT: &[u8] = b"\n<!-- /text -->\n";
+
+/// One entry of an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchiveEntry<'a> {
+    /// When it was written, as far as that is known. Entries are sorted by it, and its date is their heading.
+    pub time: Cow<'a, str>,
+    /// Whether it is a foreign text and not a note.
+    pub is_text: bool,
+    /// The bytes of the whole block in the archive.
+    pub block: Cow<'a, [u8]>,
+}
+
+impl<'a> ArchiveEntry<'a> {
+    pub(super) fn of_note(block: &'a [u8]) -> ArchiveEntry<'a> {
+        let time = note::attributes(block).and_then(|attributes| attributes.borrowed("at")).unwrap_or_default();
+        // The last line of a file may lack its newline, which does not belong to the note.
+        let block = match block.last() {
+            Some(b'\n') => Cow::Borrowed(block),
+            _ => Cow::Owned([block, b"\n"].concat()),
+        };
+        ArchiveEntry { time, is_text: false, block }
+    }
+
+    /// A foreign text of a day, after the note with the time `after`. `None` if the text is blank.
+    pub(super) fn of_text(day: &str, after: &str, text: &[u8]) -> Option<ArchiveEntry<'static>> {
+        if text.trim_ascii().is_empty() {
+            return None;
+        }
+        let mut block = marker::line("text", &[("day", day), ("after", after)]).into_bytes();
+        block.push(b'\n');
+        block.extend_from_slice(&marker::escape(text, &MARKERS));
+        block.extend(END_OF_TEXT);
+        let time = if after.is_empty() { day } else { after };
+        Some(ArchiveEntry { time: Cow::Owned(time.to_owned()), is_text: true, block: Cow::Owned(block) })
+    }
+
+    pub(super) fn sort_key(&self) -> (&str, bool, &[u8]) {
+        (&self.time, self.is_text, &self.block)
+    }
+
+    /// The note; `None` for a foreign text.
+    pub fn note(&self) -> Option<Note> {
+        if self.is_text { None } else { note::read(&self.block) }
+    }
+
+    /// Whether it is a note that records changes of the current state.
+    pub fn records_changes(&self) -> bool {
+        !self.is_text && note::attributes(&self.block).is_some_and(|attributes| attributes.has("changes"))
+    }
+
+    /// The first line of the block.
+    pub(super) fn opening(&self) -> &[u8] {
+        self.block.split(|byte| *byte == b'\n').next().unwrap_or_default()
+    }
+
+    /// The content without its markers, byte for byte.
+    pub fn content(&self) -> Cow<'_, [u8]> {
+        if !self.is_text {
+            return note::content(&self.block);
+        }
+        let start = memchr::memchr(b'\n', &self.block).map_or(self.block.len(), |at| at + 1);
+        marker::unescape(self.block[start..].strip_suffix(END_OF_TEXT).unwrap_or_default(), &MARKERS)
+    }
+}
+
+/// The entries of a layer-1 file.
+pub fn of_notes(file: &[u8], day: NaiveDate) -> Vec<ArchiveEntry<'_>> {
+    let mut entries: Vec<ArchiveEntry<'_>> = Vec::new();
+    let header = header("layer1", day);
+    let day = day.to_string();
+    let mut after = Cow::Borrowed("");
+    for span in note::spans(file) {
+        match span {
+            Span::Note(range) => {
+                let entry = ArchiveEntry::of_note(&file[range]);
+                after.clone_from(&entry.time);
+                entries.push(entry);
+            }
+            Span::Foreign(range) => {
+                let text = &file[range.clone()];
+                let text = if range.start == 0 { without_header(text, &header) } else { text };
+                entries.extend(ArchiveEntry::of_text(&day, &after, text));
+            }
+        }
+    }
+    entries
+}
+
+fn without_header<'t>(text: &'t [u8], header: &str) -> &'t [u8] {
+    let body = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
+    body.strip_prefix(header.as_bytes()).unwrap_or(text)
+}

@@ -1,0 +1,232 @@
+//! Merges the changes of other machines into the files of a memory.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::SystemTime;
+
+use chrono::NaiveDate;
+
+use super::current_state::merge_state;
+use super::notes::{merge_notes, write_notes};
+use crate::base::three_way::{self, Choice, Theirs, choose};
+use crate::base::{fs, text};
+use crate::config::category::Categories;
+use crate::error::Result;
+use crate::guard::Brake;
+use crate::memory::archive::{self, ArchiveEntry};
+use crate::memory::state::CurrentState;
+use crate::memory::{Author, Memory, Month, compact, listing};
+
+impl Memory {
+    /// Merges the files that other machines changed into the files here.
+    ///
+    /// Returns messages about conflicts; both sides of each are kept. `their_time` is when the others last wrote their
+    /// current state.
+    pub fn absorb(
+        &self,
+        author: &Author<'_>,
+        categories: &Categories,
+        theirs: &[Theirs],
+        their_time: Option<SystemTime>,
+        brake: &Brake,
+    ) -> Result<Vec<String>> {
+        if theirs.is_empty() {
+            return Ok(Vec::new());
+        }
+        fs::create_directories(&self.directory)?;
+        let _lock = fs::lock_directory(&self.directory)?;
+        fs::sweep_temporaries(&self.directory, fs::Depth::Tree)?;
+        let mut conflicts = Vec::new();
+        let mut touched = BTreeSet::new();
+        // Archives first: notes that an archive holds are then removed from layer 1.
+        for theirs in theirs {
+            stop_if_pressed(brake)?;
+            if let Some((month, tag)) = archive_of(&theirs.path) {
+                self.absorb_archive(month, tag, theirs)?;
+                touched.insert((month, tag.to_owned()));
+            }
+        }
+        for theirs in theirs {
+            stop_if_pressed(brake)?;
+            if archive_of(&theirs.path).is_some() {
+                continue;
+            }
+            if let Some((tag, day)) = notes_of(&theirs.path) {
+                conflicts.extend(self.absorb_notes(day, theirs)?);
+                touched.insert((Month::of(day), tag.to_owned()));
+            } else if theirs.path == Path::new("layer2/current-state.md") {
+                self.absorb_state(author, categories, theirs, their_time)?;
+            } else {
+                conflicts.extend(three_way::take_over(&self.directory, theirs)?);
+            }
+        }
+        for (month, tag) in touched {
+            self.remove_archived_notes(month, &tag)?;
+        }
+        Ok(conflicts)
+    }
+
+    fn absorb_archive(&self, month: Month, tag: &str, theirs: &Theirs) -> Result<()> {
+        let path = self.directory.join(&theirs.path);
+        fs::refuse_symlinks(&self.directory, &path)?;
+        let ours = fs::read_if_exists(&path)?;
+        match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
+            Choice::Ours => Ok(()),
+            Choice::Theirs => three_way::put(&path, theirs.now.as_deref()),
+            Choice::Merge => {
+                let (Some(now), Some(ours)) = (&theirs.now, &ours) else {
+                    // One side removed the file and the other changed it: it stays.
+                    return three_way::put(&path, theirs.now.as_deref().or(ours.as_deref()));
+                };
+                let base = theirs.base.as_deref().map(archive::parse).unwrap_or_default();
+                let (ours, theirs) = (archive::parse(ours), archive::parse(now));
+                // An entry that one side removed by hand stays removed.
+                let is_removed = |entry: &ArchiveEntry<'_>| {
+                    base.contains(entry) && !(ours.contains(entry) && theirs.contains(entry))
+                };
+                let all = ours.iter().chain(&theirs);
+                let mut entries: Vec<ArchiveEntry<'_>> =
+                    all.filter(|entry| base.is_empty() || !is_removed(entry)).cloned().collect();
+                archive::sort(&mut entries);
+                three_way::put(&path, Some(&archive::write(month, tag, &entries)))
+            }
+        }
+    }
+
+    fn absorb_notes(&self, day: NaiveDate, theirs: &Theirs) -> Result<Option<String>> {
+        let path = self.directory.join(&theirs.path);
+        fs::refuse_symlinks(&self.directory, &path)?;
+        let ours = fs::read_if_exists(&path)?;
+        match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
+            Choice::Ours => Ok(None),
+            Choice::Theirs => three_way::put(&path, theirs.now.as_deref()).map(|()| None),
+            Choice::Merge => {
+                let three = [theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()];
+                let (merged, doubled) = merge_notes(day, three.map(Option::unwrap_or_default));
+                three_way::put(&path, merged.as_deref())?;
+                let shown = theirs.path.display();
+                Ok((!doubled.is_empty()).then(|| {
+                    let keys = doubled.join(", ");
+                    format!("`{shown}`: a note has two contents, from two machines; both are kept ({keys})")
+                }))
+            }
+        }
+    }
+
+    fn absorb_state(
+        &self,
+        author: &Author<'_>,
+        categories: &Categories,
+        theirs: &Theirs,
+        their_time: Option<SystemTime>,
+    ) -> Result<()> {
+        let path = self.directory.join(&theirs.path);
+        fs::refuse_symlinks(&self.directory, &path)?;
+        let our_time = std::fs::metadata(&path).and_then(|about| about.modified()).ok();
+        let ours = fs::read_if_exists(&path)?;
+        match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
+            Choice::Ours => Ok(()),
+            Choice::Theirs => three_way::put(&path, theirs.now.as_deref()),
+            Choice::Merge => {
+                let Some(now) = &theirs.now else { return Ok(()) };
+                let base = theirs.base.as_deref().map(CurrentState::parse);
+                let mut ours = CurrentState::parse(ours.as_deref().unwrap_or_default());
+                let mut theirs = CurrentState::parse(now);
+                // Items that people wrote by hand are as new as the newest on either side.
+                let stamp = author.stamp(ours.newest().max(theirs.newest()));
+                let mut changes = ours.adopt(&stamp);
+                changes.extend(theirs.adopt(&stamp));
+                let merged = merge_state(base.as_ref(), &ours, &theirs, categories, our_time > their_time);
+                changes.extend(merged.changes);
+                let new = merged.state.write();
+                // The name of the run is the same on every machine that merges the same.
+                let digest = text::digest(&new, 5);
+                let author = Author { run: &format!("merge-{digest}"), ..*author };
+                self.record_changes(&author, &changes, &digest)?;
+                three_way::put(&path, Some(&new))
+            }
+        }
+    }
+
+    /// Removes notes from layer 1 that the archive of their month holds.
+    fn remove_archived_notes(&self, month: Month, tag: &str) -> Result<()> {
+        let Some(file) = fs::read_if_exists(&self.archive_path(month, tag))? else { return Ok(()) };
+        let archived: BTreeSet<Vec<u8>> =
+            archive::parse(&file).into_iter().map(|entry| entry.block.into_owned()).collect();
+        let directory = self.directory.join("layer1").join(month.to_string());
+        if !directory.is_dir() {
+            return Ok(());
+        }
+        for name in fs::names(&directory)? {
+            let Some((_, day)) = compact::split_name(&name).filter(|(found, _)| *found == tag) else { continue };
+            let path = directory.join(&name);
+            fs::refuse_symlinks(&self.directory, &path)?;
+            let Some(file) = fs::read_if_exists(&path)? else { continue };
+            let entries = archive::of_notes(&file, day);
+            let left: Vec<&ArchiveEntry<'_>> =
+                entries.iter().filter(|entry| !archived.contains(entry.block.as_ref())).collect();
+            if left.len() < entries.len() {
+                three_way::put(&path, write_notes(day, &left).as_deref())?;
+            }
+        }
+        if fs::names(&directory)?.is_empty() {
+            fs::remove_empty_directory_lazily(&directory)?;
+        }
+        Ok(())
+    }
+}
+
+fn stop_if_pressed(brake: &Brake) -> Result<()> {
+    brake.pressed().map_or(Ok(()), |stop| Err(stop.error()))
+}
+
+/// `layer3/YYYY-MM-<tag>-archive.md`
+fn archive_of(path: &Path) -> Option<(Month, &str)> {
+    listing::archive_name(path.strip_prefix("layer3").ok()?.to_str()?)
+}
+
+/// `layer1/YYYY-MM/<tag>-YYYY-MM-DD.md`
+fn notes_of(path: &Path) -> Option<(&str, NaiveDate)> {
+    let below = path.strip_prefix("layer1").ok()?;
+    let (month, name) = (below.parent()?.to_str()?, below.file_name()?.to_str()?);
+    let (tag, day) = compact::split_name(name)?;
+    (month == Month::of(day).to_string()).then_some((tag, day))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::memory::Edits;
+
+    #[test]
+    fn text_written_into_a_section_by_hand_survives_a_merge() {
+        let place = tempfile::tempdir().unwrap();
+        let memory = Memory::at(place.path().to_path_buf());
+        let categories = Categories::default();
+        let at = chrono::DateTime::parse_from_rfc3339("2026-11-15T10:00:00Z").unwrap();
+        let author = Author { run: "R", step: "pull", at, agent: "", tag: "t", commit: "", is_late: false };
+        let mut edits = Edits::default();
+        edits.record("open_loop", vec!["said".to_owned()]);
+        memory.update_now(&author, &categories, &edits).unwrap();
+        let base = fs::read(&memory.state_path()).unwrap();
+        let with = |item: &[u8]| {
+            let end = memchr::memmem::find(&base, b"<!-- /section -->").unwrap();
+            [&base[..end], item, &base[end..]].concat()
+        };
+        fs::replace(&memory.state_path(), &with(b"- ours \xe9\n")).unwrap();
+        let theirs = Theirs {
+            path: PathBuf::from("layer2/current-state.md"),
+            base: Some(base.clone()),
+            now: Some(with(b"- theirs \xff\n")),
+        };
+        memory.absorb(&author, &categories, &[theirs], None, &Brake::new(Vec::new())).unwrap();
+        let merged = fs::read(&memory.state_path()).unwrap();
+        for item in [&b"\n- said\n"[..], b"\n- ours \xe9\n", b"\n- theirs \xff\n"] {
+            assert_eq!(memchr::memmem::find_iter(&merged, item).count(), 1, "{}", String::from_utf8_lossy(&merged));
+        }
+        let notes = fs::read(&memory.note_path("t", at.date_naive())).unwrap();
+        assert!(memchr::memmem::find(&notes, b": ours \\xe9\n").is_some(), "{}", String::from_utf8_lossy(&notes));
+    }
+}

@@ -1,0 +1,57 @@
+//! The current state as a value, and what it answers.
+
+use chrono::NaiveDate;
+
+use super::item::Item;
+use super::section::CategorySection;
+use crate::memory::marker;
+
+/// Markers that a line of free text must not start with; such a line is escaped.
+pub(super) const MARKERS: [&str; 3] = ["<!-- section ", "<!-- /section", "<!-- agent-handover |"];
+
+/// The content of `layer2/current-state.md`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CurrentState {
+    pub sections: Vec<CategorySection>,
+    /// The text after the last section; the whole file if it has no sections.
+    pub(super) rest: Vec<u8>,
+}
+
+impl CurrentState {
+    /// Every item with its category, in the order of the file.
+    pub fn items(&self) -> impl Iterator<Item = (&str, &Item)> {
+        self.sections.iter().flat_map(|section| section.items().map(|item| (section.category.as_str(), item)))
+    }
+
+    /// The free text: everything outside the sections, without the header line.
+    pub fn text(&self) -> Vec<u8> {
+        let mut text: Vec<u8> = self.sections.iter().flat_map(|section| section.before.iter().copied()).collect();
+        text.extend(&self.rest);
+        let body = if header_date(&text).is_some() { after_first_line(&text) } else { &text };
+        marker::unescape(body, &MARKERS).into_owned()
+    }
+
+    /// The latest time in any marker; empty if there is none.
+    pub fn newest(&self) -> &str {
+        let times = self.sections.iter().flat_map(|section| {
+            let items = section.items().map(|item| item.at.as_str());
+            items.chain(section.tombstones().map(|tombstone| tombstone.at.as_str())).chain([section.cleared.as_str()])
+        });
+        times.max().unwrap_or_default()
+    }
+
+    /// The date in the header line: the day on which the free text was written.
+    pub fn date(&self) -> Option<NaiveDate> {
+        header_date(self.sections.first().map_or(&self.rest, |section| &section.before))
+    }
+}
+
+fn header_date(file: &[u8]) -> Option<NaiveDate> {
+    let line = std::str::from_utf8(file.split(|byte| *byte == b'\n').next()?).ok()?.trim_end();
+    let line = line.trim_start_matches('\u{feff}');
+    line.strip_prefix("<!-- agent-handover | layer2 | ")?.strip_suffix(" -->")?.parse().ok()
+}
+
+fn after_first_line(file: &[u8]) -> &[u8] {
+    file.iter().position(|byte| *byte == b'\n').map_or(&[], |at| &file[at + 1..])
+}

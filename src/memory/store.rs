@@ -1,0 +1,129 @@
+//! The memory directory of a project: where its files are, and how they are written safely.
+
+use std::path::{Path, PathBuf};
+
+use chrono::NaiveDate;
+
+use super::month::Month;
+use super::note::{self, Note, Piece};
+use super::state::{self, CurrentState};
+use super::{archive, header};
+use crate::base::fs::{self, Depth, DirectoryLock};
+use crate::base::text;
+use crate::error::Result;
+
+/// The memory directory of a project.
+pub struct Memory {
+    pub(super) directory: PathBuf,
+}
+
+impl Memory {
+    pub fn at(directory: PathBuf) -> Memory {
+        Memory { directory }
+    }
+
+    /// `layer1/YYYY-MM/<tag>-YYYY-MM-DD.md`
+    pub fn note_path(&self, tag: &str, date: NaiveDate) -> PathBuf {
+        let month = date.format("%Y-%m").to_string();
+        self.directory.join("layer1").join(month).join(format!("{}-{date}.md", text::safe_file_name(tag)))
+    }
+
+    pub fn state_path(&self) -> PathBuf {
+        self.directory.join("layer2").join("current-state.md")
+    }
+
+    /// `layer3/YYYY-MM-<tag>-archive.md`, with the tag as it appears in the names of day files.
+    pub(super) fn archive_path(&self, month: Month, tag: &str) -> PathBuf {
+        self.directory.join("layer3").join(format!("{month}-{tag}-archive.md"))
+    }
+
+    pub fn state(&self) -> Result<CurrentState> {
+        Ok(CurrentState::parse(&fs::read_if_exists(&self.state_path())?.unwrap_or_default()))
+    }
+
+    /// Adds a note to the file of its day, or replaces the block with the same key, so that writing it twice equals
+    /// writing it once. Returns the file that holds the note.
+    pub fn write_note(&self, tag: &str, date: NaiveDate, note: &Note) -> Result<PathBuf> {
+        let path = self.note_path(tag, date);
+        // An interrupted run may resume after its month was compacted.
+        if self.is_archived(tag, date, note)? {
+            return Ok(self.archive_path(Month::of(date), &text::safe_file_name(tag)));
+        }
+        let _lock = self.lock_for_writing(&path)?;
+        let old = fs::read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
+        fs::replace(&path, &note::replace_or_append(&old, note))?;
+        Ok(path)
+    }
+
+    /// Whether the archive of its month holds this note.
+    fn is_archived(&self, tag: &str, date: NaiveDate, note: &Note) -> Result<bool> {
+        let path = self.archive_path(Month::of(date), &text::safe_file_name(tag));
+        let Some(file) = fs::read_if_exists(&path)? else { return Ok(false) };
+        Ok(archive::parse(&file).iter().any(|entry| entry.note().as_ref() == Some(note)))
+    }
+
+    /// Whether a note of that day has exactly this text. The free text of the current state is mostly the note of the
+    /// session that wrote it.
+    pub fn is_noted(&self, tag: &str, date: Option<NaiveDate>, text: &str) -> Result<bool> {
+        let Some(date) = date else { return Ok(false) };
+        let file = fs::read_if_exists(&self.note_path(tag, date))?.unwrap_or_default();
+        let text = state::tidy(text);
+        Ok(note::parse(&file).iter().any(|piece| match piece {
+            Piece::Note { note, .. } => state::readable(&note.content) == text,
+            Piece::Foreign(_) => false,
+        }))
+    }
+
+    /// Locks the memory, because several projects may share one, and makes the directory of this file. Removes
+    /// temporaries that a killed writer left there.
+    pub(super) fn lock_for_writing(&self, path: &Path) -> Result<DirectoryLock> {
+        fs::refuse_symlinks(&self.directory, path)?;
+        if !self.directory.is_dir() {
+            fs::create_directories(&self.directory)?;
+        }
+        let lock = fs::lock_directory(&self.directory)?;
+        let Some(directory) = path.parent() else { return Ok(lock) };
+        // Only under the lock: a compaction removes the directory of a month when it is empty.
+        if !directory.is_dir() {
+            fs::create_directories(directory)?;
+        }
+        fs::sweep_temporaries(directory, Depth::Directory)?;
+        Ok(lock)
+    }
+
+    /// Removes temporaries that killed writers left anywhere in the memory.
+    pub fn sweep(&self) -> Result<()> {
+        if !self.directory.is_dir() {
+            return Ok(());
+        }
+        let _lock = fs::lock_directory(&self.directory)?;
+        fs::sweep_temporaries(&self.directory, Depth::Tree)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A compaction removes the directory of an empty month, also while a note for that month waits.
+    #[test]
+    fn the_directory_of_a_month_is_made_only_under_the_lock() {
+        let place = tempfile::tempdir().unwrap();
+        let month = place.path().join("layer1/2026-11");
+        std::fs::create_dir_all(&month).unwrap();
+        let lock = fs::lock_directory(place.path()).unwrap();
+        std::fs::remove_dir(&month).unwrap();
+        std::thread::scope(|scope| {
+            let memory = Memory::at(place.path().to_path_buf());
+            let writer = scope.spawn(move || {
+                let note = note::read(b"<!-- note run=A step=note at=2026-11-15T10:00:00Z -->\na\n<!-- /note -->\n");
+                memory.write_note("t", "2026-11-15".parse().unwrap(), &note.unwrap())
+            });
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            assert!(!month.exists(), "made without the lock");
+            drop(lock);
+            writer.join().unwrap().unwrap();
+        });
+        assert!(month.join("t-2026-11-15.md").exists());
+    }
+}

@@ -1,0 +1,232 @@
+//! Changes to the current state. Whatever enters or leaves it is recorded in layer 1 first.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, FixedOffset};
+
+use super::note::{self, Note, Piece};
+use super::state::{self, CurrentState, Stamp};
+use super::{ChangeVerb, Memory, StateChange, change, header, marker_time};
+use crate::base::fs::{self, Depth};
+use crate::base::{clock, text};
+use crate::config::category::Categories;
+use crate::error::Result;
+
+/// Who changes the current state and when, and the tag of the notes in which the change is recorded.
+pub struct Author<'a> {
+    pub run: &'a str,
+    pub step: &'a str,
+    pub at: DateTime<FixedOffset>,
+    pub agent: &'a str,
+    pub tag: &'a str,
+    pub commit: &'a str,
+    /// A newer run has already written its free text, which stays.
+    pub is_late: bool,
+}
+
+/// Changes to the current state. All of them are made, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edits {
+    /// The new free text.
+    pub text: Option<String>,
+    /// Categories to empty.
+    pub clear: Vec<String>,
+    /// Items for categories, which replace or join as the mode of the category says.
+    pub record: Vec<(String, Vec<String>)>,
+    /// One more item for a category.
+    pub add: Vec<(String, String)>,
+    /// Ids of items that are done.
+    pub done: Vec<String>,
+    /// Ids of items to delete.
+    pub delete: Vec<String>,
+}
+
+impl Edits {
+    /// Records items in a category. An empty list is not an edit.
+    pub fn record(&mut self, category: &str, texts: Vec<String>) {
+        if !texts.is_empty() {
+            self.record.push((category.to_owned(), texts));
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        *self == Edits::default()
+    }
+}
+
+/// When the edits were stated, relative to what the current state holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stated {
+    /// Just now: the edits are newer than everything in the file, even if its times lie in the future.
+    Now,
+    /// At the author's time, which may be before other changes.
+    AtItsTime,
+}
+
+impl Memory {
+    /// Applies edits that are stated now. They count as the newest, whatever the clocks say.
+    pub fn update_now(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) -> Result<Vec<StateChange>> {
+        self.change_state(author, categories, edits, Stated::Now)
+    }
+
+    /// Applies edits that a session stated when it ended, possibly before other changes.
+    pub fn update(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) -> Result<Vec<StateChange>> {
+        self.change_state(author, categories, edits, Stated::AtItsTime)
+    }
+
+    /// Changes the current state. Layer 1 is written first, so that each item is always in one of the two layers; a
+    /// repetition after a kill finds the changes already recorded.
+    fn change_state(
+        &self,
+        author: &Author<'_>,
+        categories: &Categories,
+        edits: &Edits,
+        stated: Stated,
+    ) -> Result<Vec<StateChange>> {
+        let path = self.state_path();
+        let _lock = self.lock_for_writing(&path)?;
+        let old = fs::read_if_exists(&path)?;
+        let empty = header("layer2", author.at.date_naive());
+        let mut state = CurrentState::parse(old.as_deref().unwrap_or(empty.as_bytes()));
+        // Time never goes back: an item with a time in the future is not newer than one that is stated now.
+        let is_ahead = !author.is_late && state.newest() > marker_time(&clock::now()).as_str();
+        let is_newest = stated == Stated::Now || is_ahead;
+        let stamp = author.stamp(if is_newest { state.newest() } else { "" });
+        // Whoever wrote by hand saw everything that was in the file, so that text is newer.
+        let mut recorded = state.adopt(&author.stamp(state.newest()));
+        let changes = self.apply(&mut state, author, &stamp, categories, edits)?;
+        recorded.extend(changes.iter().cloned());
+        let new = state.write();
+        self.record_changes(author, &recorded, &text::digest(old.as_deref().unwrap_or_default(), 5))?;
+        let has_content = old.is_some() || !changes.is_empty() || edits.text.is_some();
+        if has_content && old.as_deref() != Some(&new) {
+            fs::replace(&path, &new)?;
+        }
+        Ok(changes)
+    }
+
+    fn apply(
+        &self,
+        state: &mut CurrentState,
+        author: &Author<'_>,
+        stamp: &Stamp,
+        categories: &Categories,
+        edits: &Edits,
+    ) -> Result<Vec<StateChange>> {
+        let mut changes = Vec::new();
+        if let Some(text) = &edits.text {
+            changes.extend(self.apply_text(state, author, text)?);
+        }
+        for category in &edits.clear {
+            changes.extend(state.clear(category, stamp));
+        }
+        for (category, texts) in &edits.record {
+            changes.extend(state.record(&categories.get(category), texts, stamp));
+        }
+        for (category, text) in &edits.add {
+            changes.extend(state.add(&categories.get(category), text, stamp));
+        }
+        for (ids, verb) in [(&edits.done, ChangeVerb::Done), (&edits.delete, ChangeVerb::Deleted)] {
+            for id in ids {
+                changes.extend(state.remove(id, verb, stamp));
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Replaces the free text; a late author's text is only recorded. Text that a note already holds is not recorded
+    /// again.
+    fn apply_text(&self, state: &mut CurrentState, author: &Author<'_>, text: &str) -> Result<Option<StateChange>> {
+        let today = author.at.date_naive();
+        let (written_on, replaced) = if author.is_late {
+            (Some(today), state::replaced_text(text.as_bytes()))
+        } else {
+            (state.date(), state.set_text(today, text.as_bytes()))
+        };
+        match replaced {
+            Some(change) if !self.is_noted(author.tag, written_on, &change.text)? => Ok(Some(change)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Records changes in the notes of the day, in the block of the same run and step. `state_before` is the digest of
+    /// the state that they change.
+    pub(super) fn record_changes(
+        &self,
+        author: &Author<'_>,
+        changes: &[StateChange],
+        state_before: &str,
+    ) -> Result<()> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let date = author.at.date_naive();
+        let path = self.note_path(author.tag, date);
+        if let Some(directory) = path.parent() {
+            fs::refuse_symlinks(&self.directory, &path)?;
+            fs::create_directories(directory)?;
+            fs::sweep_temporaries(directory, Depth::Directory)?;
+        }
+        let old = fs::read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
+        let recorded = change_notes(&old);
+        let content = change::write(changes);
+        // Somebody recorded the same and was killed before the state itself could change.
+        if recorded.iter().any(|note| note.changes == state_before && note.content == content) {
+            return Ok(());
+        }
+        let own = recorded.into_iter().find(|note| note.run == author.run && note.step == author.step);
+        let mut all = own.as_ref().map(|note| change::parse(&note.content)).unwrap_or_default();
+        let mut known: HashSet<StateChange> = all.iter().cloned().collect();
+        all.extend(changes.iter().filter(|change| known.insert((*change).clone())).cloned());
+        let note = Note {
+            run: author.run.to_owned(),
+            step: author.step.to_owned(),
+            at: marker_time(&author.at),
+            agent: author.agent.to_owned(),
+            changes: own.map_or(state_before.to_owned(), |note| note.changes),
+            content: change::write(&all),
+        };
+        fs::replace(&path, &note::replace_or_append(&old, &note))
+    }
+}
+
+/// The notes of a day file that record changes.
+fn change_notes(file: &[u8]) -> Vec<Note> {
+    let notes = note::parse(file).into_iter().filter_map(|piece| match piece {
+        Piece::Note { note, .. } if !note.changes.is_empty() => Some(note),
+        _ => None,
+    });
+    notes.collect()
+}
+
+impl Author<'_> {
+    /// The stamp of this author's changes, not before a given time.
+    pub(super) fn stamp(&self, not_before: &str) -> Stamp {
+        Stamp {
+            at: marker_time(&self.at).max(not_before.to_owned()),
+            run: self.run.to_owned(),
+            commit: self.commit.get(..12).unwrap_or(self.commit).to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_written_by_hand_is_newer_than_the_items_beside_it() {
+        let place = tempfile::tempdir().unwrap();
+        let memory = Memory::at(place.path().to_path_buf());
+        std::fs::create_dir_all(place.path().join("layer2")).unwrap();
+        let cleared = "2026-11-15T10:00:00Z";
+        let file = format!("<!-- section name=goal cleared={cleared} -->\n- by hand\n<!-- /section -->\n");
+        std::fs::write(memory.state_path(), file).unwrap();
+        // A session that ended before the goal was emptied.
+        let at = DateTime::parse_from_rfc3339("2026-11-14T10:00:00Z").unwrap();
+        let late = Author { run: "R", step: "state", at, agent: "", tag: "t", commit: "", is_late: true };
+        memory.update(&late, &Categories::default(), &Edits::default()).unwrap();
+        let state = memory.state().unwrap();
+        assert_eq!(state.items().map(|(_, item)| item.at.as_str()).collect::<Vec<_>>(), [cleared]);
+    }
+}
