@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Context;
 use super::ui::StepMark;
-use crate::agents::state::{self, State, Which, Wiring};
+use crate::agents::state::{self, AgentState, Which, Wiring};
 use crate::agents::{self, AGENTS, Agent, Event, Places, Program, payload};
 use crate::base::{env, lock, text};
 use crate::checkpoint::{StepState, Store};
@@ -112,9 +112,9 @@ fn print(context: &mut Context<'_>, findings: &[Finding]) {
     }
 }
 
-fn as_json(findings: &[Finding], agents: &[(State, Vec<Finding>)], calls: &[Entry], is_broken: bool) -> Value {
+fn as_json(findings: &[Finding], agents: &[(AgentState, Vec<Finding>)], calls: &[Entry], is_broken: bool) -> Value {
     let finding = |found: &Finding| json!({ "about": found.about, "state": found.health.name(), "says": found.says, "remedy": found.remedy });
-    let agent = |(state, _): &(State, Vec<Finding>)| {
+    let agent = |(state, _): &(AgentState, Vec<Finding>)| {
         let wirings: Vec<Value> = state.wirings.iter().map(wiring_json).collect();
         json!({
             "name": state.agent.name,
@@ -250,7 +250,7 @@ fn about_git(root: &Path) -> Finding {
     }
 }
 
-fn about_agents(root: &Path, calls: &[Entry]) -> Result<Vec<(State, Vec<Finding>)>> {
+fn about_agents(root: &Path, calls: &[Entry]) -> Result<Vec<(AgentState, Vec<Finding>)>> {
     let places = Places::here(root)?;
     let program = Program::this()?;
     let each = AGENTS.iter().map(|agent| {
@@ -261,13 +261,13 @@ fn about_agents(root: &Path, calls: &[Entry]) -> Result<Vec<(State, Vec<Finding>
     Ok(each.collect())
 }
 
-fn about_agent(state: &State, calls: &[Entry]) -> Vec<Finding> {
+fn about_agent(state: &AgentState, calls: &[Entry]) -> Vec<Finding> {
     let name = state.agent.name;
     let install = format!("agent-handover install {name}");
     let Some(first) = state.wirings.first() else {
-        // Instructions for whoever reads them are nobody's to miss.
+        // An agent without events reads instructions and calls nobody, so nothing is missing.
         return match &state.found {
-            Some(found) if name != "agents-md" => {
+            Some(found) if !state.agent.events.is_empty() => {
                 let says = format!("found ({}), but it does not call agent-handover", found.display());
                 vec![finding(name, Health::Remark, says, Some(&install))]
             }

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::Context;
-use crate::agents::install::{Change, Installer, Left, Plan};
+use crate::agents::install::{FileChange, InstallPlan, Installer, LeftAlone};
 use crate::agents::{self, AGENTS, Agent, Places, Program, Scope};
 use crate::error::{Error, Result};
 use crate::project;
@@ -59,7 +59,7 @@ impl Install {
         let scope = Scope::from(self.scope);
         let (places, mut installer) = open(context, self.dry_run)?;
         let program = Program::this()?;
-        let agents = chosen(&self.agents, |agent| agents::found(agent, &places, scope).is_some())?;
+        let agents = chosen(&self.agents, |agent| agents::detected(agent, &places, scope).is_some())?;
         if agents.is_empty() {
             return Err(Error::failed("no coding agent was found on this machine")
                 .hint(format!("name one: `agent-handover install {}`", AGENTS[0].name)));
@@ -146,7 +146,7 @@ impl Each<'_> {
     fn go(
         &self,
         context: &mut Context<'_>,
-        plan: impl Fn(&Installer, &'static Agent) -> Result<Plan>,
+        plan: impl Fn(&Installer, &'static Agent) -> Result<InstallPlan>,
         installer: &mut Installer,
     ) -> Result<Vec<&'static Agent>> {
         let (mut changed, mut first) = (Vec::new(), None);
@@ -162,7 +162,7 @@ impl Each<'_> {
     }
 
     /// Whether anything was changed.
-    fn one(&self, context: &mut Context<'_>, plan: &Plan, installer: &mut Installer) -> Result<bool> {
+    fn one(&self, context: &mut Context<'_>, plan: &InstallPlan, installer: &mut Installer) -> Result<bool> {
         for note in &plan.notes {
             context.ui.warn(note);
         }
@@ -174,8 +174,8 @@ impl Each<'_> {
             installer.apply(plan)?;
         }
         tell(context, plan, self.is_dry);
-        let foreign = |change: &&Change| change.left == Some(Left::Foreign) && change.is_essential();
-        let is_changed = !self.is_dry && plan.changes.iter().any(Change::is_change);
+        let foreign = |change: &&FileChange| change.left == Some(LeftAlone::Foreign) && change.is_essential();
+        let is_changed = !self.is_dry && plan.changes.iter().any(FileChange::is_change);
         plan.changes.iter().find(foreign).map_or(Ok(is_changed), |change| {
             let line = Program::by_name().line(plan.agent.name);
             Err(Error::failed(format!("`{}` is not ours and stays as it is", change.path.display()))
@@ -184,7 +184,7 @@ impl Each<'_> {
     }
 }
 
-fn tell(context: &mut Context<'_>, plan: &Plan, is_dry: bool) {
+fn tell(context: &mut Context<'_>, plan: &InstallPlan, is_dry: bool) {
     let name = plan.agent.name;
     if plan.changes.is_empty() && !is_dry {
         context.ui.answer(&format!("{name}: nothing of ours is there"));
@@ -192,13 +192,13 @@ fn tell(context: &mut Context<'_>, plan: &Plan, is_dry: bool) {
     for change in &plan.changes {
         let path = change.path.display();
         let said = match (change.left, &change.before, &change.after) {
-            (Some(Left::Foreign), ..) => {
+            (Some(LeftAlone::Foreign), ..) => {
                 if !change.is_essential() {
                     context.ui.warn(&format!("`{path}` is not ours and stays as it is"));
                 }
                 continue;
             }
-            (Some(Left::Changed), ..) => {
+            (Some(LeftAlone::Changed), ..) => {
                 context.ui.warn(&format!("`{path}` was changed by somebody since we wrote it, and stays as it is"));
                 continue;
             }

@@ -3,17 +3,19 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::record::Record;
-use super::target::{Edit, Target};
-use super::{AGENTS, Agent, Places, Program, Scope, block, codex, diff, state};
+use super::agent_file::{AgentFile, FileContent, FileEdit};
+use super::record::InstallRecord;
+use super::{Program, block, diff, state};
+use crate::agents::clients::ANY_OTHER;
+use crate::agents::{AGENTS, Agent, Places, Scope};
 use crate::base::fs;
 use crate::error::{Category, Error, Result};
 
 /// What would be done to the files of one agent.
 #[derive(Debug)]
-pub struct Plan {
+pub struct InstallPlan {
     pub agent: &'static Agent,
-    pub changes: Vec<Change>,
+    pub changes: Vec<FileChange>,
     /// What its user should know, whether or not anything changes.
     pub notes: Vec<String>,
     /// Places where nothing of ours shall be left, not even an empty directory.
@@ -22,7 +24,7 @@ pub struct Plan {
 
 /// One file.
 #[derive(Debug)]
-pub struct Change {
+pub struct FileChange {
     /// As the agent knows it.
     pub path: PathBuf,
     /// What it is for, in a few words.
@@ -30,7 +32,7 @@ pub struct Change {
     pub before: Option<String>,
     pub after: Option<String>,
     /// Why nothing is done although something should be.
-    pub left: Option<Left>,
+    pub left: Option<LeftAlone>,
     /// Behind symlinks.
     real: PathBuf,
     /// What the file is without us; `None` if there was no file.
@@ -40,14 +42,14 @@ pub struct Change {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum LeftAlone {
     /// Ours, but somebody has changed it, and it stays as they want it.
     Changed,
     /// Somebody else's, in the place where ours should be.
     Foreign,
 }
 
-impl Change {
+impl FileChange {
     pub fn is_change(&self) -> bool {
         self.before != self.after
     }
@@ -64,7 +66,7 @@ impl Change {
 
 /// Alone with the files of this user's agents, and knowing what was done to them.
 pub struct Installer {
-    record: Record,
+    record: InstallRecord,
     /// Held on the home directory, which always is there.
     alone: Option<(PathBuf, fs::DirectoryLock)>,
 }
@@ -72,13 +74,13 @@ pub struct Installer {
 impl Installer {
     /// For who only wants to see.
     pub fn to_look() -> Result<Installer> {
-        Ok(Installer { record: Record::load()?, alone: None })
+        Ok(Installer { record: InstallRecord::load()?, alone: None })
     }
 
     pub fn to_change(places: &Places) -> Result<Installer> {
         let home = fs::resolve(&places.home)?;
         let alone = fs::lock_directory(&home)?;
-        let record = Record::load()?;
+        let record = InstallRecord::load()?;
         record.sweep()?;
         Ok(Installer { record, alone: Some((home, alone)) })
     }
@@ -89,25 +91,27 @@ impl Installer {
         places: &Places,
         scope: Scope,
         program: &Program,
-    ) -> Result<Plan> {
-        let mut plan = Plan { agent, changes: Vec::new(), notes: Vec::new(), cleared: Vec::new() };
-        for target in (agent.targets)(places, scope, program)? {
+    ) -> Result<InstallPlan> {
+        let mut plan = InstallPlan { agent, changes: Vec::new(), notes: Vec::new(), cleared: Vec::new() };
+        let targets = (agent.files)(places, scope, program)?;
+        let python_note = python_block(&targets, places);
+        for target in targets {
             let (real, now) = self.look(&target.path)?;
             if !target.is_wanted && !now.as_deref().is_some_and(|now| target.look(now).is_there) {
                 continue;
             }
             plan.notes.extend(now.as_deref().and_then(|now| target.oddity(now)));
             let change = match target.with(now.as_deref())? {
-                Edit::Text(after) => {
+                FileEdit::Text(after) => {
                     let base = self.base(&target, &real, now.as_deref())?;
-                    Change { base, ..change(&target, real, now, Some(after)) }
+                    FileChange { base, ..change(&target, real, now, Some(after)) }
                 }
-                Edit::LeftAsChanged => left(&target, real, now, Left::Changed),
-                Edit::LeftAsForeign => left(&target, real, now, Left::Foreign),
+                FileEdit::LeftAsChanged => left(&target, real, now, LeftAlone::Changed),
+                FileEdit::LeftAsForeign => left(&target, real, now, LeftAlone::Foreign),
             };
             plan.changes.push(change);
         }
-        plan.notes.extend(python_block(agent, places, scope));
+        plan.notes.extend(python_note);
         plan.notes.extend(other_scope(agent, places, scope));
         Ok(plan)
     }
@@ -119,9 +123,9 @@ impl Installer {
         places: &Places,
         scope: Scope,
         leaving: &[&'static Agent],
-    ) -> Result<Plan> {
-        let mut plan = Plan { agent, changes: Vec::new(), notes: Vec::new(), cleared: Vec::new() };
-        for target in (agent.targets)(places, scope, &Program::by_name())? {
+    ) -> Result<InstallPlan> {
+        let mut plan = InstallPlan { agent, changes: Vec::new(), notes: Vec::new(), cleared: Vec::new() };
+        for target in (agent.files)(places, scope, &Program::by_name())? {
             let (real, now) = self.look(&target.path)?;
             let Some(now) = now else {
                 plan.cleared.push(real);
@@ -133,10 +137,11 @@ impl Installer {
                 plan.cleared.push(real);
                 continue;
             }
-            if seen.is_followed && *agent == codex::AGENT {
-                plan.notes.push(
-                    "hooks that come after ours change their place: Codex will ask again whether you trust them".into(),
-                );
+            if seen.is_followed && agent.trusts_hooks_by_position {
+                plan.notes.push(format!(
+                    "hooks that come after ours change their place: {} will ask again whether you trust them",
+                    agent.title
+                ));
             }
             if is_needed(&target, places, scope, leaving)? {
                 continue;
@@ -144,11 +149,11 @@ impl Installer {
             let after = match self.record.before(&real, &now) {
                 Some(was) => was,
                 None => match target.without(&now)? {
-                    Edit::LeftAsChanged | Edit::LeftAsForeign => {
-                        plan.changes.push(left(&target, real, Some(now), Left::Changed));
+                    FileEdit::LeftAsChanged | FileEdit::LeftAsForeign => {
+                        plan.changes.push(left(&target, real, Some(now), LeftAlone::Changed));
                         continue;
                     }
-                    Edit::Text(text) => self.unless_bare(&target, &real, text),
+                    FileEdit::Text(text) => self.unless_bare(&target, &real, text),
                 },
             };
             plan.changes.push(change(&target, real, Some(now), after));
@@ -157,7 +162,7 @@ impl Installer {
     }
 
     /// Does what was planned. A kill at any moment leaves each file old or new, and the record knowing of it.
-    pub fn apply(&mut self, plan: &Plan) -> Result<()> {
+    pub fn apply(&mut self, plan: &InstallPlan) -> Result<()> {
         for change in plan.changes.iter().filter(|change| change.is_change()) {
             self.apply_one(change)?;
         }
@@ -178,7 +183,7 @@ impl Installer {
         Ok(found)
     }
 
-    fn apply_one(&mut self, change: &Change) -> Result<()> {
+    fn apply_one(&mut self, change: &FileChange) -> Result<()> {
         let directory = change.real.parent().unwrap_or(Path::new("/"));
         if read(&change.path)?.1 != change.before {
             return Err(Error::failed(format!("`{}` was changed by somebody else just now", change.path.display()))
@@ -210,7 +215,7 @@ impl Installer {
     }
 
     /// What the file is, or would be, without us.
-    fn base(&self, target: &Target, real: &Path, now: Option<&str>) -> Result<Option<String>> {
+    fn base(&self, target: &AgentFile, real: &Path, now: Option<&str>) -> Result<Option<String>> {
         let Some(now) = now else { return Ok(None) };
         if let Some(was) = self.record.before(real, now) {
             return Ok(was);
@@ -219,15 +224,15 @@ impl Installer {
             Ok(Some(now.to_owned()))
         } else {
             Ok(match target.without(now)? {
-                Edit::Text(text) => self.unless_bare(target, real, text),
-                Edit::LeftAsChanged | Edit::LeftAsForeign => Some(now.to_owned()),
+                FileEdit::Text(text) => self.unless_bare(target, real, text),
+                FileEdit::LeftAsChanged | FileEdit::LeftAsForeign => Some(now.to_owned()),
             })
         }
     }
 
     /// A file of ours as a whole is gone without its text; one of the user's only if we made it and nothing is left.
-    fn unless_bare(&self, target: &Target, real: &Path, text: String) -> Option<String> {
-        let is_whole = matches!(target.content, super::Content::Whole { .. });
+    fn unless_bare(&self, target: &AgentFile, real: &Path, text: String) -> Option<String> {
+        let is_whole = matches!(target.content, FileContent::Whole { .. });
         let is_gone = target.is_bare(&text) && (is_whole || self.record.is_made_by_us(real));
         (!is_gone).then_some(text)
     }
@@ -246,8 +251,8 @@ fn read(path: &Path) -> Result<(PathBuf, Option<String>)> {
     Ok((real, text))
 }
 
-fn change(target: &Target, real: PathBuf, before: Option<String>, after: Option<String>) -> Change {
-    Change {
+fn change(target: &AgentFile, real: PathBuf, before: Option<String>, after: Option<String>) -> FileChange {
+    FileChange {
         path: target.path.clone(),
         what: target.describe(),
         base: after.clone(),
@@ -260,8 +265,8 @@ fn change(target: &Target, real: PathBuf, before: Option<String>, after: Option<
     }
 }
 
-fn left(target: &Target, real: PathBuf, now: Option<String>, why: Left) -> Change {
-    Change { left: Some(why), ..change(target, real, now.clone(), now) }
+fn left(target: &AgentFile, real: PathBuf, now: Option<String>, why: LeftAlone) -> FileChange {
+    FileChange { left: Some(why), ..change(target, real, now.clone(), now) }
 }
 
 /// A file that its owner has made read-only is not to be changed, even where replacing it would work; and one of
@@ -279,9 +284,9 @@ fn refuse_what_is_not_ours_to_write(path: &Path) -> Result<()> {
 }
 
 /// Whether another agent is wired at this scope and keeps the same file.
-fn is_needed(target: &Target, places: &Places, scope: Scope, leaving: &[&'static Agent]) -> Result<bool> {
+fn is_needed(target: &AgentFile, places: &Places, scope: Scope, leaving: &[&'static Agent]) -> Result<bool> {
     for other in AGENTS.iter().copied().filter(|other| !leaving.contains(other)) {
-        let shares = (other.targets)(places, scope, &Program::by_name())?.iter().any(|t| t.path == target.path);
+        let shares = (other.files)(places, scope, &Program::by_name())?.iter().any(|t| t.path == target.path);
         if shares && state::is_wired(other, places, scope) {
             return Ok(true);
         }
@@ -289,17 +294,19 @@ fn is_needed(target: &Target, places: &Places, scope: Scope, leaving: &[&'static
     Ok(false)
 }
 
-/// The Python tool's block sends agents to a script that is not there.
-fn python_block(agent: &Agent, places: &Places, scope: Scope) -> Option<String> {
-    if agent.name == "agents-md" && scope == Scope::Project {
+/// A note about the Python tool's block in AGENTS.md, which sends agents to a script that is not there. If AGENTS.md is
+/// among the files of this install, the block is replaced anyway.
+fn python_block(files: &[AgentFile], places: &Places) -> Option<String> {
+    let file = places.project.join("AGENTS.md");
+    if files.iter().any(|kept| kept.path == file) {
         return None;
     }
-    let file = places.project.join("AGENTS.md");
     let text = read(&file).ok()?.1?;
     block::is_python(&text).then(|| {
         format!(
-            "`{}` has the block of the Python tool: `agent-handover install agents-md --scope project` upgrades it",
-            file.display()
+            "`{}` has the block of the Python tool: `agent-handover install {} --scope project` upgrades it",
+            file.display(),
+            ANY_OTHER.name
         )
     })
 }

@@ -4,23 +4,23 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::json::{self, Trouble};
-use super::seal::{self, Seal};
-use super::{block, program, toml};
+use super::json_hooks::{self, SyntaxProblem};
+use super::seal::{self, SealState};
+use super::{block, program, toml_hooks};
 use crate::error::{Error, Listing, Problem, Result};
 
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct AgentFile {
     pub path: PathBuf,
-    pub content: Content,
+    pub content: FileContent,
     /// Written if it is missing; else only kept up to date where it is, and taken away.
     pub is_wanted: bool,
 }
 
 #[derive(Clone, Debug)]
-pub enum Content {
+pub enum FileContent {
     /// Entries in a settings file of the user's.
-    Hooks(Hooks, Format),
+    Hooks(Hooks, SettingsFormat),
     /// A block among the user's own text.
     Block(String),
     /// A file that is ours as a whole, sealed.
@@ -28,7 +28,7 @@ pub enum Content {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum SettingsFormat {
     Json,
     Toml,
 }
@@ -36,7 +36,7 @@ pub enum Format {
 /// The hooks of one agent in its settings.
 #[derive(Clone, Debug)]
 pub struct Hooks {
-    pub shape: Shape,
+    pub shape: HookShape,
     /// A key that the file must have besides, if it is missing.
     pub top: Option<(&'static str, Value)>,
     /// What is called at each event.
@@ -44,7 +44,7 @@ pub struct Hooks {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum HookShape {
     /// Under each event a list of groups, each with a list of handlers, as Claude Code has it.
     Groups,
     /// Under each event a list of handlers.
@@ -53,7 +53,7 @@ pub enum Shape {
 
 /// What of ours was found in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct OurPart {
     pub is_there: bool,
     /// Somebody has changed a file that was ours as a whole.
     pub is_changed: bool,
@@ -67,7 +67,7 @@ pub struct Seen {
 
 /// What becomes of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Edit {
+pub enum FileEdit {
     Text(String),
     /// Ours, but somebody has changed it.
     LeftAsChanged,
@@ -75,69 +75,69 @@ pub enum Edit {
     LeftAsForeign,
 }
 
-impl Target {
-    pub fn hooks(path: PathBuf, hooks: Hooks) -> Target {
-        Target { path, content: Content::Hooks(hooks, Format::Json), is_wanted: true }
+impl AgentFile {
+    pub fn hooks(path: PathBuf, hooks: Hooks) -> AgentFile {
+        AgentFile { path, content: FileContent::Hooks(hooks, SettingsFormat::Json), is_wanted: true }
     }
 
-    pub fn block(path: PathBuf, text: String) -> Target {
-        Target { path, content: Content::Block(text), is_wanted: true }
+    pub fn block(path: PathBuf, text: String) -> AgentFile {
+        AgentFile { path, content: FileContent::Block(text), is_wanted: true }
     }
 
-    pub fn whole(path: PathBuf, what: &'static str, text: String) -> Target {
-        Target { path, content: Content::Whole { text, what, is_executable: false }, is_wanted: true }
+    pub fn whole(path: PathBuf, what: &'static str, text: String) -> AgentFile {
+        AgentFile { path, content: FileContent::Whole { text, what, is_executable: false }, is_wanted: true }
     }
 
-    pub fn script(path: PathBuf, what: &'static str, text: String) -> Target {
-        Target { path, content: Content::Whole { text, what, is_executable: true }, is_wanted: true }
+    pub fn script(path: PathBuf, what: &'static str, text: String) -> AgentFile {
+        AgentFile { path, content: FileContent::Whole { text, what, is_executable: true }, is_wanted: true }
     }
 
     pub fn is_executable(&self) -> bool {
-        matches!(self.content, Content::Whole { is_executable: true, .. })
+        matches!(self.content, FileContent::Whole { is_executable: true, .. })
     }
 
     /// Whether the agent calls us through it, rather than only being taught by it.
     pub fn is_essential(&self) -> bool {
-        matches!(self.content, Content::Hooks(..) | Content::Whole { what: "hook" | "plugin", .. })
+        matches!(self.content, FileContent::Hooks(..) | FileContent::Whole { what: "hook" | "plugin", .. })
     }
 
     /// What it is for, in a few words.
     pub fn describe(&self) -> String {
         match &self.content {
-            Content::Hooks(hooks, _) => {
+            FileContent::Hooks(hooks, _) => {
                 let events: Vec<&str> = hooks.entries.iter().map(|(event, _)| *event).collect();
                 format!("hooks {}", events.join(", "))
             }
-            Content::Block(_) => "instructions".to_owned(),
-            Content::Whole { what, .. } => (*what).to_owned(),
+            FileContent::Block(_) => "instructions".to_owned(),
+            FileContent::Whole { what, .. } => (*what).to_owned(),
         }
     }
 
     /// The file with our part as it should be.
-    pub fn with(&self, old: Option<&str>) -> Result<Edit> {
+    pub fn with(&self, old: Option<&str>) -> Result<FileEdit> {
         let text = old.unwrap_or_default();
         match &self.content {
-            Content::Hooks(hooks, Format::Json) => self.checked(text, json::with(text, hooks)),
-            Content::Hooks(hooks, Format::Toml) => self.checked(text, toml::with(text, hooks)),
-            Content::Block(content) => Ok(Edit::Text(block::with(text, content))),
-            Content::Whole { text: wanted, .. } => Ok(match old.map(seal::look) {
-                None | Some(Seal::Whole) => Edit::Text(wanted.clone()),
-                Some(Seal::Broken) => Edit::LeftAsChanged,
-                Some(Seal::None) => Edit::LeftAsForeign,
+            FileContent::Hooks(hooks, SettingsFormat::Json) => self.checked(text, json_hooks::with(text, hooks)),
+            FileContent::Hooks(hooks, SettingsFormat::Toml) => self.checked(text, toml_hooks::with(text, hooks)),
+            FileContent::Block(content) => Ok(FileEdit::Text(block::with(text, content))),
+            FileContent::Whole { text: wanted, .. } => Ok(match old.map(seal::look) {
+                None | Some(SealState::Whole) => FileEdit::Text(wanted.clone()),
+                Some(SealState::Broken) => FileEdit::LeftAsChanged,
+                Some(SealState::None) => FileEdit::LeftAsForeign,
             }),
         }
     }
 
     /// The file without our part. Nothing in it means that it need not be there.
-    pub fn without(&self, text: &str) -> Result<Edit> {
+    pub fn without(&self, text: &str) -> Result<FileEdit> {
         match &self.content {
-            Content::Hooks(hooks, Format::Json) => self.checked(text, json::without(text, hooks)),
-            Content::Hooks(_, Format::Toml) => self.checked(text, toml::without(text)),
-            Content::Block(_) => Ok(Edit::Text(block::without(text))),
-            Content::Whole { .. } => Ok(match seal::look(text) {
-                Seal::Whole => Edit::Text(String::new()),
-                Seal::Broken => Edit::LeftAsChanged,
-                Seal::None => Edit::Text(text.to_owned()),
+            FileContent::Hooks(hooks, SettingsFormat::Json) => self.checked(text, json_hooks::without(text, hooks)),
+            FileContent::Hooks(_, SettingsFormat::Toml) => self.checked(text, toml_hooks::without(text)),
+            FileContent::Block(_) => Ok(FileEdit::Text(block::without(text))),
+            FileContent::Whole { .. } => Ok(match seal::look(text) {
+                SealState::Whole => FileEdit::Text(String::new()),
+                SealState::Broken => FileEdit::LeftAsChanged,
+                SealState::None => FileEdit::Text(text.to_owned()),
             }),
         }
     }
@@ -145,34 +145,34 @@ impl Target {
     /// Whether a file with this text could as well be absent, if it was we who made it.
     pub fn is_bare(&self, text: &str) -> bool {
         match &self.content {
-            Content::Hooks(hooks, Format::Json) => json::is_bare(text, hooks),
+            FileContent::Hooks(hooks, SettingsFormat::Json) => json_hooks::is_bare(text, hooks),
             _ => text.trim().is_empty(),
         }
     }
 
-    pub fn look(&self, text: &str) -> Seen {
+    pub fn look(&self, text: &str) -> OurPart {
         let seen = match &self.content {
-            Content::Hooks(hooks, Format::Json) => json::look(text, hooks),
-            Content::Hooks(_, Format::Toml) => toml::look(text),
-            Content::Block(_) => return Seen { is_there: block::is_in(text), ..Seen::default() },
-            Content::Whole { .. } => {
+            FileContent::Hooks(hooks, SettingsFormat::Json) => json_hooks::look(text, hooks),
+            FileContent::Hooks(_, SettingsFormat::Toml) => toml_hooks::look(text),
+            FileContent::Block(_) => return OurPart { is_there: block::is_in(text), ..OurPart::default() },
+            FileContent::Whole { .. } => {
                 let seal = seal::look(text);
                 let programs = text.lines().filter_map(called).collect();
-                return Seen {
-                    is_there: seal != Seal::None,
-                    is_changed: seal == Seal::Broken,
+                return OurPart {
+                    is_there: seal != SealState::None,
+                    is_changed: seal == SealState::Broken,
                     events: Vec::new(),
-                    programs: if seal == Seal::None { Vec::new() } else { programs },
+                    programs: if seal == SealState::None { Vec::new() } else { programs },
                     is_followed: false,
                 };
             }
         };
-        Seen { is_there: !seen.events.is_empty(), ..seen }
+        OurPart { is_there: !seen.events.is_empty(), ..seen }
     }
 
     /// Anything odd about the file that its user should hear of.
     pub fn oddity(&self, text: &str) -> Option<String> {
-        let is_odd = matches!(self.content, Content::Block(_)) && block::has_stray(text);
+        let is_odd = matches!(self.content, FileContent::Block(_)) && block::has_stray(text);
         is_odd.then(|| {
             let path = self.path.display();
             format!(
@@ -181,8 +181,8 @@ impl Target {
         })
     }
 
-    fn checked(&self, text: &str, edited: std::result::Result<String, Trouble>) -> Result<Edit> {
-        edited.map(Edit::Text).map_err(|trouble| unreadable(&self.path, text, trouble))
+    fn checked(&self, text: &str, edited: std::result::Result<String, SyntaxProblem>) -> Result<FileEdit> {
+        edited.map(FileEdit::Text).map_err(|trouble| unreadable(&self.path, text, trouble))
     }
 }
 
@@ -194,7 +194,7 @@ fn called(line: &str) -> Option<String> {
     }
 }
 
-fn unreadable(path: &Path, text: &str, trouble: Trouble) -> Error {
+fn unreadable(path: &Path, text: &str, trouble: SyntaxProblem) -> Error {
     let hint = "nothing was changed: mend it, then try again";
     if trouble.at.is_empty() && trouble.at.start == 0 {
         return Error::bad_data(format!("`{}`: {}", path.display(), trouble.message)).hint(hint);

@@ -2,15 +2,15 @@
 
 use toml_edit::{ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, Value};
 
-use super::json::Trouble;
+use super::agent_file::{Hooks, OurPart};
+use super::json_hooks::SyntaxProblem;
 use super::program;
-use super::target::{Hooks, Seen};
 
 const HOOKS: &str = "hooks";
 /// Where Codex keeps which hooks are trusted; it is no event.
 const STATE: &str = "state";
 
-type Result<T> = std::result::Result<T, Trouble>;
+type Result<T> = std::result::Result<T, SyntaxProblem>;
 
 /// Whether hooks are kept here rather than in a file of their own.
 pub fn has_hooks(text: &str) -> bool {
@@ -37,12 +37,15 @@ pub fn with(text: &str, hooks: &Hooks) -> Result<String> {
         match own_command(list) {
             Some(found) if found.as_str() == Some(wanted) => {}
             Some(found) => {
-                let span = found.span().ok_or_else(|| Trouble { message: format!("`{event}`"), at: 0..0 })?;
+                let span = found.span().ok_or_else(|| SyntaxProblem { message: format!("`{event}`"), at: 0..0 })?;
                 replaced.push((span, Value::from(wanted).to_string()));
             }
             None if list.is_some_and(|list| !list.is_array_of_tables()) => {
                 let at = list.and_then(Item::span).unwrap_or(0..0);
-                return Err(Trouble { message: format!("`hooks.{event}` should be written as [[hooks.{event}]]"), at });
+                return Err(SyntaxProblem {
+                    message: format!("`hooks.{event}` should be written as [[hooks.{event}]]"),
+                    at,
+                });
             }
             None => added.push_str(&section(event, handler)),
         }
@@ -114,8 +117,8 @@ fn remove_ours(all: &mut dyn TableLike) {
     }
 }
 
-pub fn look(text: &str) -> Seen {
-    let mut seen = Seen::default();
+pub fn look(text: &str) -> OurPart {
+    let mut seen = OurPart::default();
     let Ok(document) = text.parse::<DocumentMut>() else { return seen };
     let all = document.get(HOOKS).and_then(Item::as_table_like);
     for (event, list) in all.into_iter().flat_map(|all| all.iter()) {
@@ -142,6 +145,6 @@ fn newline(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-fn trouble(cause: &toml_edit::TomlError) -> Trouble {
-    Trouble { message: format!("this is not TOML: {}", cause.message()), at: cause.span().unwrap_or(0..0) }
+fn trouble(cause: &toml_edit::TomlError) -> SyntaxProblem {
+    SyntaxProblem { message: format!("this is not TOML: {}", cause.message()), at: cause.span().unwrap_or(0..0) }
 }

@@ -5,20 +5,20 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
 
+use super::agent_file::{HookShape, Hooks, OurPart};
 use super::program;
-use super::target::{Hooks, Seen, Shape};
 
 const HOOKS: &str = "hooks";
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// What is wrong, and the bytes that show it.
 #[derive(Debug)]
-pub struct Trouble {
+pub struct SyntaxProblem {
     pub message: String,
     pub at: std::ops::Range<usize>,
 }
 
-type Result<T> = std::result::Result<T, Trouble>;
+type Result<T> = std::result::Result<T, SyntaxProblem>;
 
 /// The text with our hooks in it.
 pub fn with(text: &str, hooks: &Hooks) -> Result<String> {
@@ -91,8 +91,8 @@ pub fn is_bare(text: &str, hooks: &Hooks) -> bool {
 }
 
 /// Which of our hooks are there, and what they start.
-pub fn look(text: &str, hooks: &Hooks) -> Seen {
-    let mut seen = Seen::default();
+pub fn look(text: &str, hooks: &Hooks) -> OurPart {
+    let mut seen = OurPart::default();
     let Some(all) = parse(text).ok().and_then(|root| root.object_value()?.object_value(HOOKS)) else { return seen };
     for event in all.properties() {
         let (Some(name), Some(list)) = (event.decoded_name(), event.array_value()) else { continue };
@@ -129,9 +129,9 @@ fn edit(text: &str, change: impl FnOnce(&CstRootNode) -> Result<()>) -> Result<S
         Some(body) => (BYTE_ORDER_MARK.to_string(), body),
         None => (String::new(), text),
     };
-    let shifted = |trouble: Trouble| {
+    let shifted = |trouble: SyntaxProblem| {
         let at = trouble.at.start + mark.len()..trouble.at.end + mark.len();
-        Trouble { at: if trouble.at.is_empty() { trouble.at } else { at }, ..trouble }
+        SyntaxProblem { at: if trouble.at.is_empty() { trouble.at } else { at }, ..trouble }
     };
     let root = parse(body).map_err(shifted)?;
     change(&root)?;
@@ -151,12 +151,12 @@ fn parse(text: &str) -> Result<CstRootNode> {
     };
     CstRootNode::parse(text.trim_start_matches(BYTE_ORDER_MARK), &options).map_err(|cause| {
         let range = cause.range();
-        Trouble { message: format!("this is not JSON: {}", cause.kind()), at: range.start..range.end }
+        SyntaxProblem { message: format!("this is not JSON: {}", cause.kind()), at: range.start..range.end }
     })
 }
 
-fn wrong(what: &str, expected: &str) -> Trouble {
-    Trouble { message: format!("{what} should be {expected}"), at: 0..0 }
+fn wrong(what: &str, expected: &str) -> SyntaxProblem {
+    SyntaxProblem { message: format!("{what} should be {expected}"), at: 0..0 }
 }
 
 /// The property, if there is exactly one of that name: of two, programs differ on which one counts.
@@ -164,7 +164,7 @@ fn only(object: &CstObject, key: &str) -> Result<Option<CstNode>> {
     let mut found = object.properties().into_iter().filter(|p| p.decoded_name().as_deref() == Some(key));
     let first = found.next();
     match found.next() {
-        Some(_) => Err(Trouble { message: format!("`{key}` is there twice"), at: 0..0 }),
+        Some(_) => Err(SyntaxProblem { message: format!("`{key}` is there twice"), at: 0..0 }),
         None => Ok(first.and_then(|property| property.value())),
     }
 }
@@ -184,11 +184,11 @@ fn array(parent: &CstObject, key: &str) -> Result<Option<CstArray>> {
 }
 
 /// All handlers of one event, whosever they are.
-fn handlers(list: &CstArray, shape: Shape) -> Vec<CstObject> {
+fn handlers(list: &CstArray, shape: HookShape) -> Vec<CstObject> {
     let entries = list.elements().into_iter().filter_map(|element| element.as_object());
     match shape {
-        Shape::Flat => entries.collect(),
-        Shape::Groups => entries.filter_map(|group| group.array_value(HOOKS)).flat_map(|g| objects(&g)).collect(),
+        HookShape::Flat => entries.collect(),
+        HookShape::Groups => entries.filter_map(|group| group.array_value(HOOKS)).flat_map(|g| objects(&g)).collect(),
     }
 }
 
@@ -228,10 +228,10 @@ fn update(handler: &CstObject, wanted: &Value) {
     }
 }
 
-fn remove(handler: CstObject, list: &CstArray, shape: Shape) {
+fn remove(handler: CstObject, list: &CstArray, shape: HookShape) {
     let group = match shape {
-        Shape::Flat => None,
-        Shape::Groups => list.elements().into_iter().filter_map(|element| element.as_object()).find(|group| {
+        HookShape::Flat => None,
+        HookShape::Groups => list.elements().into_iter().filter_map(|element| element.as_object()).find(|group| {
             group.array_value(HOOKS).is_some_and(|inner| objects(&inner).iter().any(|o| same(o, &handler)))
         }),
     };
@@ -260,10 +260,10 @@ fn has_comment(children: &[CstNode]) -> bool {
     children.iter().any(CstNode::is_comment)
 }
 
-fn entry(shape: Shape, handler: &Value) -> Value {
+fn entry(shape: HookShape, handler: &Value) -> Value {
     match shape {
-        Shape::Flat => handler.clone(),
-        Shape::Groups => serde_json::json!({ "hooks": [handler] }),
+        HookShape::Flat => handler.clone(),
+        HookShape::Groups => serde_json::json!({ "hooks": [handler] }),
     }
 }
 
@@ -286,7 +286,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    fn ours(shape: Shape, program: &str) -> Hooks {
+    fn ours(shape: HookShape, program: &str) -> Hooks {
         let handler = json!({ "command": format!("{program} hook --agent x"), "timeout": 10 });
         Hooks { shape, top: None, entries: vec![("Start", handler.clone()), ("Stop", handler)] }
     }
@@ -301,10 +301,10 @@ mod tests {
         ]
     }
 
-    fn event(shape: Shape) -> impl Strategy<Value = Value> {
+    fn event(shape: HookShape) -> impl Strategy<Value = Value> {
         let entry = match shape {
-            Shape::Flat => handler().boxed(),
-            Shape::Groups => prop_oneof![
+            HookShape::Flat => handler().boxed(),
+            HookShape::Groups => prop_oneof![
                 proptest::collection::vec(handler(), 0..3).prop_map(|list| json!({ "matcher": "m", "hooks": list })),
                 Just(json!(7)),
                 Just(json!({ "command": "theirs" })),
@@ -315,7 +315,7 @@ mod tests {
         proptest::collection::vec(entry, 0..4).prop_map(Value::from)
     }
 
-    fn settings(shape: Shape) -> impl Strategy<Value = Value> {
+    fn settings(shape: HookShape) -> impl Strategy<Value = Value> {
         let names = prop_oneof![Just("Start"), Just("Stop"), Just("Other")];
         let hooks = proptest::collection::btree_map(names, event(shape), 0..4);
         (proptest::option::of(hooks), any::<bool>()).prop_map(|(hooks, more)| {
@@ -344,7 +344,7 @@ mod tests {
         }
     }
 
-    fn check(shape: Shape, settings: &Value, text: &str) -> std::result::Result<(), TestCaseError> {
+    fn check(shape: HookShape, settings: &Value, text: &str) -> std::result::Result<(), TestCaseError> {
         let hooks = ours(shape, "/new/agent-handover");
         let installed = with(text, &hooks).map_err(|trouble| TestCaseError::fail(trouble.message))?;
         let value: Value = serde_json::from_str(&installed).map_err(|cause| TestCaseError::fail(cause.to_string()))?;
@@ -366,7 +366,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_there_stays_and_ours_is_there_once(
-            (shape, settings) in prop_oneof![Just(Shape::Flat), Just(Shape::Groups)]
+            (shape, settings) in prop_oneof![Just(HookShape::Flat), Just(HookShape::Groups)]
                 .prop_flat_map(|shape| (Just(shape), settings(shape))),
             is_pretty in any::<bool>(),
         ) {

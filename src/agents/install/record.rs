@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 const SCHEMA: &str = "agent-handover/installs/1";
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Record {
+pub struct InstallRecord {
     schema: String,
-    files: Vec<Entry>,
+    files: Vec<InstalledFile>,
     /// Made by us; taken away once empty.
     directories: Vec<PathBuf>,
     #[serde(skip)]
@@ -21,7 +21,7 @@ pub struct Record {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Entry {
+struct InstalledFile {
     path: PathBuf,
     /// The digest of the text as we left it. If it is another one now, somebody has written there since.
     after: String,
@@ -37,12 +37,12 @@ struct Undo {
     text: String,
 }
 
-impl Record {
+impl InstallRecord {
     /// The one of this user. What cannot be understood counts as none: without it less is put back to the byte.
-    pub fn load() -> Result<Record> {
+    pub fn load() -> Result<InstallRecord> {
         let file = directory()?.join("installs.json");
         let bytes = fs::read_if_exists(&file)?.unwrap_or_default();
-        let known = serde_json::from_slice::<Record>(&bytes).ok().filter(|record| record.schema == SCHEMA);
+        let known = serde_json::from_slice::<InstallRecord>(&bytes).ok().filter(|record| record.schema == SCHEMA);
         let mut record = known.unwrap_or_default();
         record.schema = SCHEMA.to_owned();
         record.file = file;
@@ -72,7 +72,7 @@ impl Record {
         let kept = now.map(digest);
         self.files.retain(|entry| entry.path != path || Some(&entry.after) == kept.as_ref());
         let was = was.map(|was| undo(was, after));
-        self.files.push(Entry { path: path.to_path_buf(), after: digest(after), was });
+        self.files.push(InstalledFile { path: path.to_path_buf(), after: digest(after), was });
     }
 
     pub fn forget(&mut self, path: &Path) {
@@ -166,7 +166,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_two_texts_can_be_undone(was in "[aé\n]{0,8}", after in "[aé\n]{0,8}") {
-            let mut record = Record::default();
+            let mut record = InstallRecord::default();
             record.remember(Path::new("/f"), Some(&was), Some(&was), &after);
             prop_assert_eq!(record.before(Path::new("/f"), &after), Some(Some(was)));
             prop_assert_eq!(record.before(Path::new("/f"), "changed"), None);
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn only_what_was_changed_is_kept() {
-        let mut record = Record::default();
+        let mut record = InstallRecord::default();
         record.remember(
             Path::new("/f"),
             Some("{\"key\": \"sk-secret\"}"),

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::payload::Event;
-use super::target::Target;
-use super::{Agent, Places, Program, Scope, nothing, seal, teaching};
+use super::nothing;
+use crate::agents::agent::{Evidence, Payloads, Processes};
+use crate::agents::install::{AgentFile, Program, seal, teaching};
+use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
 
 pub const AGENT: Agent = Agent {
@@ -14,6 +15,7 @@ pub const AGENT: Agent = Agent {
     title: "Cline",
     programs: &["cline"],
     traces: |places, _| vec![places.home.join(".cline"), places.home.join("Documents/Cline")],
+    directory_variable: None,
     events: &[
         ("agent_start", Event::SessionStart),
         ("TaskStart", Event::SessionStart),
@@ -25,16 +27,30 @@ pub const AGENT: Agent = Agent {
         ("SessionShutdown", Event::SessionEnd),
         ("UserPromptSubmit", Event::PromptSubmitted),
     ],
-    targets,
+    payloads: Payloads {
+        evidence: |payload| (payload.has("clineVersion") || payload.has("hookName")).then_some(Evidence::Certain),
+        always_has_agent_id: true,
+        sample: |sample| {
+            json!({
+                "taskId": sample.session, "clineVersion": "0", "hookName": sample.event,
+                "workspaceRoots": [sample.cwd],
+            })
+        },
+        ..Payloads::PLAIN
+    },
+    processes: Processes::MANY_SESSIONS,
+    files,
     answer,
     obstacles: nothing,
     clicks: |_, _| vec!["in VS Code, turn on \"Enable Hooks\" in Cline's settings".into()],
+    trusts_hooks_by_position: false,
+    settings_read_by_others: false,
 };
 
 /// Cline finds hooks by the name of the file.
 const HOOKS: [&str; 2] = ["TaskComplete", "SessionShutdown"];
 
-fn targets(places: &Places, scope: Scope, program: &Program) -> Result<Vec<Target>> {
+fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFile>> {
     let (line, hooks, rules) = match scope {
         Scope::User => (
             program.line(AGENT.name),
@@ -45,14 +61,14 @@ fn targets(places: &Places, scope: Scope, program: &Program) -> Result<Vec<Targe
             (Program::by_name().line(AGENT.name), places.project.join(".cline/hooks"), project_rules(places))
         }
     };
-    let mut targets = vec![teaching::instructions(&rules)];
+    let mut files = vec![teaching::instructions(&rules)];
     for event in HOOKS {
         let text = format!(
             "#!/bin/sh\n# Cline runs this at {event}; `agent-handover uninstall cline` takes it away.\nexec {line}\n"
         );
-        targets.push(Target::script(hooks.join(event), "hook", seal::sealed(&text, "# ", "")));
+        files.push(AgentFile::script(hooks.join(event), "hook", seal::sealed(&text, "# ", "")));
     }
-    Ok(targets)
+    Ok(files)
 }
 
 /// The Python tool's file in the directory of rules; older projects have one file of that name instead.

@@ -2,9 +2,11 @@
 
 use serde_json::json;
 
-use super::payload::Event;
-use super::target::{Hooks, Shape, Target};
-use super::{Agent, CLAUDE_CONFIG_DIR, Places, Program, Scope, json, teaching};
+use super::nested_answer::nested_answer;
+use crate::agents::agent::{Evidence, Payloads, Processes};
+use crate::agents::install::agent_file::{HookShape, Hooks};
+use crate::agents::install::{AgentFile, Program, json_hooks, teaching};
+use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::fs;
 use crate::error::Result;
 
@@ -13,6 +15,7 @@ pub const AGENT: Agent = Agent {
     title: "Claude Code",
     programs: &["claude"],
     traces: |places, _| vec![directory(places)],
+    directory_variable: Some("CLAUDE_CONFIG_DIR"),
     events: &[
         ("SessionStart", Event::SessionStart),
         ("Stop", Event::TurnEnd),
@@ -21,17 +24,32 @@ pub const AGENT: Agent = Agent {
         ("SessionEnd", Event::SessionEnd),
         ("UserPromptSubmit", Event::PromptSubmitted),
     ],
-    targets,
-    answer,
+    payloads: Payloads {
+        evidence: |payload| {
+            let transcript = payload.raw(&["transcript_path", "transcriptPath"])?;
+            transcript.contains("/.claude/projects/").then_some(Evidence::Weak)
+        },
+        // Weak: an agent that was started inside this one and reads its settings inherits the variable.
+        variable: Some(("CLAUDECODE", Evidence::Weak)),
+        project_variable: Some("CLAUDE_PROJECT_DIR"),
+        is_headless: |env| env("CLAUDE_CODE_ENTRYPOINT").is_some_and(|entry| entry.starts_with("sdk")),
+        ..Payloads::PLAIN
+    },
+    // `/clear` ends a session and starts the next one in the same process.
+    processes: Processes { reused_by_next_session: true, ..Processes::ONE_SESSION_EACH },
+    files,
+    answer: nested_answer,
     obstacles,
     clicks: |_, scope| match scope {
         Scope::User => Vec::new(),
         Scope::Project => vec!["start `claude` here once and accept the question whether you trust this folder".into()],
     },
+    trusts_hooks_by_position: false,
+    settings_read_by_others: true,
 };
 
 fn directory(places: &Places) -> std::path::PathBuf {
-    places.moved(CLAUDE_CONFIG_DIR, ".claude")
+    places.moved(AGENT.directory_variable, ".claude")
 }
 
 /// In a project the local settings, which are not committed and may hold a path of this machine.
@@ -42,12 +60,12 @@ fn settings(places: &Places, scope: Scope) -> std::path::PathBuf {
     }
 }
 
-fn targets(places: &Places, scope: Scope, program: &Program) -> Result<Vec<Target>> {
+fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFile>> {
     // One shell line rather than a program with arguments: Cursor and Copilot read these settings too, and versions
     // before 2.1.139 know nothing else.
     let handler = |timeout: u32| json!({ "type": "command", "command": program.line(AGENT.name), "timeout": timeout });
     let hooks = Hooks {
-        shape: Shape::Groups,
+        shape: HookShape::Groups,
         top: None,
         entries: vec![
             ("SessionStart", handler(10)),
@@ -61,18 +79,7 @@ fn targets(places: &Places, scope: Scope, program: &Program) -> Result<Vec<Targe
         Scope::User => directory(places).join("skills"),
         Scope::Project => places.project.join(".claude/skills"),
     };
-    Ok(vec![Target::hooks(settings(places, scope), hooks), teaching::skill(&skills)])
-}
-
-/// Nested, with the event's name: a bare `additionalContext` is dropped without a word. Silence is no output at all.
-pub fn answer(event: &Event, context: Option<&str>) -> String {
-    let name = match event {
-        Event::SessionStart => "SessionStart",
-        Event::PromptSubmitted => "UserPromptSubmit",
-        _ => return String::new(),
-    };
-    let Some(context) = context.filter(|context| !context.is_empty()) else { return String::new() };
-    json!({ "hookSpecificOutput": { "hookEventName": name, "additionalContext": context } }).to_string()
+    Ok(vec![AgentFile::hooks(settings(places, scope), hooks), teaching::skill(&skills)])
 }
 
 fn obstacles(places: &Places, scope: Scope) -> Vec<String> {
@@ -81,7 +88,7 @@ fn obstacles(places: &Places, scope: Scope) -> Vec<String> {
     let text = String::from_utf8_lossy(&text);
     ["disableAllHooks", "allowManagedHooksOnly"]
         .into_iter()
-        .filter(|key| json::value(&text, &[key]).as_deref() == Some("true"))
+        .filter(|key| json_hooks::value(&text, &[key]).as_deref() == Some("true"))
         .map(|key| format!("`{key}` is true in {}: Claude Code runs none of these hooks", file.display()))
         .collect()
 }

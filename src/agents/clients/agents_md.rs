@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::payload::Event;
-use super::target::Target;
-use super::{Agent, Places, Program, Scope, nothing, teaching};
+use super::nothing;
+use crate::agents::agent::{Payloads, Processes};
+use crate::agents::install::{AgentFile, Program, teaching};
+use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
 
 pub const AGENT: Agent = Agent {
@@ -12,8 +13,11 @@ pub const AGENT: Agent = Agent {
     title: "AGENTS.md",
     programs: &[],
     traces: |places, scope| vec![file(places, scope)],
+    directory_variable: None,
     events: &[],
-    targets,
+    payloads: Payloads::PLAIN,
+    processes: Processes::MANY_SESSIONS,
+    files,
     answer,
     obstacles: nothing,
     clicks: |_, scope| match scope {
@@ -22,6 +26,8 @@ pub const AGENT: Agent = Agent {
         }
         Scope::Project => Vec::new(),
     },
+    trusts_hooks_by_position: false,
+    settings_read_by_others: false,
 };
 
 fn file(places: &Places, scope: Scope) -> PathBuf {
@@ -31,7 +37,7 @@ fn file(places: &Places, scope: Scope) -> PathBuf {
     }
 }
 
-fn targets(places: &Places, scope: Scope, _: &Program) -> Result<Vec<Target>> {
+fn files(places: &Places, scope: Scope, _: &Program) -> Result<Vec<AgentFile>> {
     Ok(vec![teaching::instructions(&file(places, scope)), teaching::skill(&places.base(scope).join(".agents/skills"))])
 }
 

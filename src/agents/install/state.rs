@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::target::{Content, Target};
-use super::{Agent, Places, Program, Scope};
+use super::Program;
+use super::agent_file::{AgentFile, FileContent};
+use crate::agents::{Agent, Places, Scope, detected};
 use crate::base::fs;
 
 #[derive(Debug)]
-pub struct State {
+pub struct AgentState {
     pub agent: &'static Agent,
     /// The program or directory that says that it is used here.
     pub found: Option<PathBuf>,
@@ -60,15 +61,15 @@ impl Wiring {
 }
 
 /// Reads; changes nothing. What cannot be read counts as not ours.
-pub fn of(agent: &'static Agent, places: &Places, program: &Program) -> State {
+pub fn of(agent: &'static Agent, places: &Places, program: &Program) -> AgentState {
     let wirings = Scope::ALL.into_iter().filter_map(|scope| wiring(agent, places, scope, program)).collect();
-    let found = Scope::ALL.into_iter().find_map(|scope| super::found(agent, places, scope));
-    State { agent, found, wirings }
+    let found = Scope::ALL.into_iter().find_map(|scope| detected(agent, places, scope));
+    AgentState { agent, found, wirings }
 }
 
 /// Whether anything of this agent's own, hooks or instructions, is there at this scope. A skill may be another's.
 pub fn is_wired(agent: &'static Agent, places: &Places, scope: Scope) -> bool {
-    let targets = (agent.targets)(places, scope, &Program::by_name()).unwrap_or_default();
+    let targets = (agent.files)(places, scope, &Program::by_name()).unwrap_or_default();
     targets.iter().any(|target| !is_skill(target) && text(&target.path).is_some_and(|t| target.look(&t).is_there))
 }
 
@@ -87,7 +88,7 @@ fn wiring(agent: &'static Agent, places: &Places, scope: Scope, program: &Progra
         obstacles: (agent.obstacles)(places, scope),
         clicks: (agent.clicks)(places, scope),
     };
-    for target in (agent.targets)(places, scope, program).unwrap_or_default() {
+    for target in (agent.files)(places, scope, program).unwrap_or_default() {
         let seen = text(&target.path).map(|text| target.look(&text)).unwrap_or_default();
         if !seen.is_there {
             if target.is_wanted {
@@ -95,7 +96,7 @@ fn wiring(agent: &'static Agent, places: &Places, scope: Scope, program: &Progra
             }
             continue;
         }
-        if let Content::Hooks(hooks, _) = &target.content {
+        if let FileContent::Hooks(hooks, _) = &target.content {
             let is_missing = |event: &&str| !seen.events.iter().any(|seen| seen == event);
             let missing = hooks.entries.iter().map(|(event, _)| *event).filter(is_missing);
             wiring.missing.extend(missing.map(str::to_owned));
@@ -115,8 +116,8 @@ fn wiring(agent: &'static Agent, places: &Places, scope: Scope, program: &Progra
     Some(wiring)
 }
 
-fn is_skill(target: &Target) -> bool {
-    matches!(target.content, Content::Whole { what: "skill", .. })
+fn is_skill(target: &AgentFile) -> bool {
+    matches!(target.content, FileContent::Whole { what: "skill", .. })
 }
 
 fn which(path: &str, places: &Places, program: &Program) -> Which {

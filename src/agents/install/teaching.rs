@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
+use super::agent_file::AgentFile;
 use super::seal;
-use super::target::Target;
 
 pub const INSTRUCTIONS: &str = include_str!("instructions.md");
 const SKILL: &str = include_str!("skill.md");
 
 /// The skill in this directory of skills.
-pub fn skill(skills: &Path) -> Target {
-    Target::whole(skills.join("handover/SKILL.md"), "skill", seal::sealed(&format!("{SKILL}\n"), "<!-- ", " -->"))
+pub fn skill(skills: &Path) -> AgentFile {
+    AgentFile::whole(skills.join("handover/SKILL.md"), "skill", seal::sealed(&format!("{SKILL}\n"), "<!-- ", " -->"))
 }
 
 /// The block in this file.
-pub fn instructions(path: &Path) -> Target {
-    Target::block(path.to_path_buf(), INSTRUCTIONS.to_owned())
+pub fn instructions(path: &Path) -> AgentFile {
+    AgentFile::block(path.to_path_buf(), INSTRUCTIONS.to_owned())
 }
 
 #[cfg(test)]

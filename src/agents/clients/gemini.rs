@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::payload::Event;
-use super::target::{Hooks, Shape, Target};
-use super::{Agent, GEMINI_CLI_HOME, Places, Program, Scope, claude_code, json, teaching};
+use super::nested_answer::nested_answer;
+use crate::agents::agent::{Evidence, Payloads, Processes};
+use crate::agents::install::agent_file::{HookShape, Hooks};
+use crate::agents::install::{AgentFile, Program, json_hooks, teaching};
+use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::fs;
 use crate::error::Result;
 
@@ -15,6 +17,7 @@ pub const AGENT: Agent = Agent {
     title: "Gemini CLI",
     programs: &["gemini"],
     traces: |places, _| vec![directory(places, Scope::User)],
+    directory_variable: Some("GEMINI_CLI_HOME"),
     events: &[
         ("SessionStart", Event::SessionStart),
         ("AfterAgent", Event::TurnEnd),
@@ -22,7 +25,19 @@ pub const AGENT: Agent = Agent {
         ("SessionEnd", Event::SessionEnd),
         ("BeforeAgent", Event::PromptSubmitted),
     ],
-    targets,
+    payloads: Payloads {
+        evidence: |payload| {
+            let transcript = payload.raw(&["transcript_path", "transcriptPath"]).unwrap_or_default();
+            let event = payload.raw(&["hook_event_name"]).unwrap_or_default();
+            let is_own_event = ["AfterAgent", "BeforeAgent", "PreCompress"].contains(&event);
+            (transcript.contains("/.gemini/") || is_own_event).then_some(Evidence::Weak)
+        },
+        variable: Some(("GEMINI_SESSION_ID", Evidence::Strong)),
+        project_variable: Some("GEMINI_PROJECT_DIR"),
+        ..Payloads::PLAIN
+    },
+    processes: Processes::ONE_SESSION_EACH,
+    files,
     answer,
     obstacles,
     clicks: |_, scope| match scope {
@@ -31,17 +46,19 @@ pub const AGENT: Agent = Agent {
             vec!["start `gemini` here and trust this folder: it runs no hooks of a folder that is not".into()]
         }
     },
+    trusts_hooks_by_position: false,
+    settings_read_by_others: false,
 };
 
 fn directory(places: &Places, scope: Scope) -> PathBuf {
     match scope {
         // The variable names what stands for the home directory.
-        Scope::User => places.moved(GEMINI_CLI_HOME, "").join(".gemini"),
+        Scope::User => places.moved(AGENT.directory_variable, "").join(".gemini"),
         Scope::Project => places.project.join(".gemini"),
     }
 }
 
-fn targets(places: &Places, scope: Scope, program: &Program) -> Result<Vec<Target>> {
+fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFile>> {
     let line = match scope {
         Scope::User => program.line(AGENT.name),
         Scope::Project => Program::by_name().line(AGENT.name),
@@ -51,18 +68,18 @@ fn targets(places: &Places, scope: Scope, program: &Program) -> Result<Vec<Targe
         |timeout: u32| json!({ "name": "agent-handover", "type": "command", "command": line, "timeout": timeout });
     let entries = [("SessionStart", 10_000), ("AfterAgent", 10_000), ("PreCompress", 10_000), ("SessionEnd", 5_000)];
     let hooks = Hooks {
-        shape: Shape::Groups,
+        shape: HookShape::Groups,
         top: None,
         entries: entries.into_iter().map(|(event, timeout)| (event, handler(timeout))).collect(),
     };
     let skills = places.base(scope).join(".agents/skills");
-    Ok(vec![Target::hooks(directory(places, scope).join("settings.json"), hooks), teaching::skill(&skills)])
+    Ok(vec![AgentFile::hooks(directory(places, scope).join("settings.json"), hooks), teaching::skill(&skills)])
 }
 
 /// JSON always: anything else is shown to the user as a message.
 fn answer(event: &Event, context: Option<&str>) -> String {
     let said = match event {
-        Event::SessionStart => claude_code::answer(event, context),
+        Event::SessionStart => nested_answer(event, context),
         _ => String::new(),
     };
     if said.is_empty() { "{}".to_owned() } else { said }
@@ -71,6 +88,7 @@ fn answer(event: &Event, context: Option<&str>) -> String {
 fn obstacles(places: &Places, scope: Scope) -> Vec<String> {
     let file = directory(places, scope).join("settings.json");
     let text = fs::read_if_exists(&file).ok().flatten().unwrap_or_default();
-    let is_off = json::value(&String::from_utf8_lossy(&text), &["hooksConfig", "enabled"]).as_deref() == Some("false");
+    let is_off =
+        json_hooks::value(&String::from_utf8_lossy(&text), &["hooksConfig", "enabled"]).as_deref() == Some("false");
     is_off.then(|| format!("`hooksConfig.enabled` is false in {}", file.display())).into_iter().collect()
 }

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::payload::Event;
-use super::target::Target;
-use super::{Agent, Places, Program, Scope, XDG_CONFIG_HOME, nothing, seal, teaching};
+use super::nothing;
+use crate::agents::agent::{Evidence, Payloads, Processes};
+use crate::agents::install::{AgentFile, Program, seal, teaching};
+use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
 
 pub const AGENT: Agent = Agent {
@@ -12,6 +13,7 @@ pub const AGENT: Agent = Agent {
     title: "OpenCode",
     programs: &["opencode"],
     traces: |places, _| vec![directory(places)],
+    directory_variable: Some("XDG_CONFIG_HOME"),
     // Our plugin's names.
     events: &[
         ("session.start", Event::SessionStart),
@@ -19,26 +21,34 @@ pub const AGENT: Agent = Agent {
         ("session.compacting", Event::BeforeCompaction),
         ("session.end", Event::SessionEnd),
     ],
-    targets,
+    payloads: Payloads {
+        evidence: |payload| (payload.raw(&["agent"]) == Some(AGENT.name)).then_some(Evidence::Strong),
+        sample: |sample| json!({ "agent": AGENT.name, "event": sample.event, "session_id": sample.session, "cwd": sample.cwd }),
+        ..Payloads::PLAIN
+    },
+    processes: Processes::MANY_SESSIONS,
+    files,
     answer,
     obstacles: nothing,
     clicks: |_, _| vec!["restart OpenCode".into()],
+    trusts_hooks_by_position: false,
+    settings_read_by_others: false,
 };
 
 const PLUGIN: &str = include_str!("opencode.js");
 
 fn directory(places: &Places) -> std::path::PathBuf {
-    places.moved(XDG_CONFIG_HOME, ".config").join("opencode")
+    places.moved(AGENT.directory_variable, ".config").join("opencode")
 }
 
-fn targets(places: &Places, scope: Scope, program: &Program) -> Result<Vec<Target>> {
+fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFile>> {
     let (program, directory) = match scope {
         Scope::User => (program.clone(), directory(places)),
         Scope::Project => (Program::by_name(), places.project.join(".opencode")),
     };
     let text = PLUGIN.replacen("\"agent-handover\"", &Value::from(program.path()).to_string(), 1);
     Ok(vec![
-        Target::whole(directory.join("plugins/agent-handover.js"), "plugin", seal::sealed(&text, "// ", "")),
+        AgentFile::whole(directory.join("plugins/agent-handover.js"), "plugin", seal::sealed(&text, "// ", "")),
         teaching::skill(&places.base(scope).join(".agents/skills")),
     ])
 }

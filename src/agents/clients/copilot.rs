@@ -2,9 +2,12 @@
 
 use serde_json::json;
 
-use super::payload::Event;
-use super::target::{Hooks, Shape, Target};
-use super::{Agent, COPILOT_HOME, Places, Program, Scope, nothing, teaching};
+use super::nothing;
+use crate::agents::agent::{Evidence, Payloads, Processes};
+use crate::agents::install::agent_file::{HookShape, Hooks};
+use crate::agents::install::{AgentFile, Program, teaching};
+use crate::agents::payload::Payload;
+use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
 
 pub const AGENT: Agent = Agent {
@@ -12,6 +15,7 @@ pub const AGENT: Agent = Agent {
     title: "GitHub Copilot CLI",
     programs: &["copilot"],
     traces: |places, _| vec![directory(places)],
+    directory_variable: Some("COPILOT_HOME"),
     events: &[
         ("sessionStart", Event::SessionStart),
         ("agentStop", Event::TurnEnd),
@@ -19,20 +23,30 @@ pub const AGENT: Agent = Agent {
         ("sessionEnd", Event::SessionEnd),
         ("userPromptSubmitted", Event::PromptSubmitted),
     ],
-    targets,
+    payloads: Payloads {
+        evidence: |payload| payload.has("sessionId").then_some(Evidence::Strong),
+        variable: Some(("COPILOT_CLI", Evidence::Strong)),
+        unnamed_event,
+        sample: |sample| json!({ "sessionId": sample.session, "cwd": sample.cwd, "timestamp": 0 }),
+        ..Payloads::PLAIN
+    },
+    processes: Processes::ONE_SESSION_EACH,
+    files,
     answer,
     obstacles: nothing,
     clicks: |_, scope| match scope {
         Scope::User => Vec::new(),
         Scope::Project => vec!["start `copilot` here and trust this folder".into()],
     },
+    trusts_hooks_by_position: false,
+    settings_read_by_others: false,
 };
 
 fn directory(places: &Places) -> std::path::PathBuf {
-    places.moved(COPILOT_HOME, ".copilot")
+    places.moved(AGENT.directory_variable, ".copilot")
 }
 
-fn targets(places: &Places, scope: Scope, program: &Program) -> Result<Vec<Target>> {
+fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFile>> {
     let (line, file, skills) = match scope {
         Scope::User => {
             let directory = directory(places);
@@ -47,7 +61,7 @@ fn targets(places: &Places, scope: Scope, program: &Program) -> Result<Vec<Targe
     // `exec` with `args` would need no shell, but older versions drop the whole entry for it.
     let handler = |timeout: u32| json!({ "type": "command", "command": line, "timeoutSec": timeout });
     let hooks = Hooks {
-        shape: Shape::Flat,
+        shape: HookShape::Flat,
         top: Some(("version", json!(1))),
         entries: vec![
             ("sessionStart", handler(10)),
@@ -56,12 +70,29 @@ fn targets(places: &Places, scope: Scope, program: &Program) -> Result<Vec<Targe
             ("sessionEnd", handler(5)),
         ],
     };
-    Ok(vec![Target::hooks(file, hooks), teaching::skill(&skills)])
+    Ok(vec![AgentFile::hooks(file, hooks), teaching::skill(&skills)])
 }
 
 fn answer(event: &Event, context: Option<&str>) -> String {
     match (event, context.filter(|context| !context.is_empty())) {
         (Event::SessionStart, Some(context)) => json!({ "additionalContext": context }).to_string(),
         _ => "{}".to_owned(),
+    }
+}
+
+/// Copilot does not name the event. The other keys give it away.
+fn unnamed_event(payload: &Payload) -> Event {
+    if payload.has("source") {
+        Event::SessionStart
+    } else if payload.has("trigger") {
+        Event::BeforeCompaction
+    } else if ["stopReason", "stop_reason", "stop_hook_active"].iter().any(|key| payload.has(key)) {
+        Event::TurnEnd
+    } else if payload.has("reason") {
+        Event::SessionEnd
+    } else if payload.has("prompt") {
+        Event::PromptSubmitted
+    } else {
+        Event::Unknown(String::new())
     }
 }
