@@ -1,4 +1,4 @@
-//! Any other agent: the instructions as a block in AGENTS.md, which most of them read, and the skill.
+//! Any other agent: instructions as a block in AGENTS.md, which most agents read, and the skill.
 
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ fn files(places: &Places, scope: Scope, _: &Program) -> Result<Vec<AgentFile>> {
     Ok(vec![teaching::instructions(&file(places, scope)), teaching::skill(&places.base(scope).join(".agents/skills"))])
 }
 
-/// Nothing is known of who asks, and plain text is what most understand.
+/// Plain text, because the agent is unknown and most understand it.
 fn answer(event: &Event, context: Option<&str>) -> String {
     match event {
         Event::SessionStart | Event::PromptSubmitted => context.unwrap_or_default().to_owned(),

@@ -1,4 +1,4 @@
-//! Claude Code: hooks in its settings, a skill of its own.
+//! Claude Code: hooks in its settings, and a skill in its own directory.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::agents::agent::{Evidence, Payloads, Processes};
 use crate::agents::install::agent_file::{HookShape, Hooks};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
-use crate::base::fs;
+use crate::base::{env, fs};
 use crate::error::Result;
 
 pub const AGENT: Agent = Agent {
@@ -15,7 +15,7 @@ pub const AGENT: Agent = Agent {
     title: "Claude Code",
     programs: &["claude"],
     traces: |places, _| vec![directory(places)],
-    directory_variable: Some("CLAUDE_CONFIG_DIR"),
+    directory_variable: Some(env::CLAUDE_CONFIG_DIR),
     events: &[
         ("SessionStart", Event::SessionStart),
         ("Stop", Event::TurnEnd),
@@ -32,7 +32,7 @@ pub const AGENT: Agent = Agent {
         // Weak: an agent that was started inside this one and reads its settings inherits the variable.
         variable: Some(("CLAUDECODE", Evidence::Weak)),
         project_variable: Some("CLAUDE_PROJECT_DIR"),
-        is_headless: |env| env("CLAUDE_CODE_ENTRYPOINT").is_some_and(|entry| entry.starts_with("sdk")),
+        is_headless: |variable| variable("CLAUDE_CODE_ENTRYPOINT").is_some_and(|entry| entry.starts_with("sdk")),
         ..Payloads::PLAIN
     },
     // `/clear` ends a session and starts the next one in the same process.
@@ -52,7 +52,7 @@ fn directory(places: &Places) -> std::path::PathBuf {
     places.moved(AGENT.directory_variable, ".claude")
 }
 
-/// In a project the local settings, which are not committed and may hold a path of this machine.
+/// The settings file. In a project it is the local one, which is not committed and may hold a path of this machine.
 fn settings(places: &Places, scope: Scope) -> std::path::PathBuf {
     match scope {
         Scope::User => directory(places).join("settings.json"),
@@ -61,8 +61,8 @@ fn settings(places: &Places, scope: Scope) -> std::path::PathBuf {
 }
 
 fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFile>> {
-    // One shell line rather than a program with arguments: Cursor and Copilot read these settings too, and versions
-    // before 2.1.139 know nothing else.
+    // A shell line, not a program with arguments: other agents read these settings too, and versions before 2.1.139 know
+    // nothing else.
     let handler = |timeout: u32| json!({ "type": "command", "command": program.line(AGENT.name), "timeout": timeout });
     let hooks = Hooks {
         shape: HookShape::Groups,
@@ -71,7 +71,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
             ("SessionStart", handler(10)),
             ("Stop", handler(10)),
             ("PreCompact", handler(10)),
-            // Without a number of its own a session's end has a second and a half for everybody's hooks.
+            // Without a timeout, all hooks at the end of a session share a second and a half.
             ("SessionEnd", handler(5)),
         ],
     };

@@ -1,4 +1,4 @@
-//! Cline: it takes nothing from a hook at the start of a task, so a rule tells it what to run; hooks note the ends.
+//! Cline: hooks for the end of a task, and a rule for its start, where it ignores the answer of a hook.
 
 use std::path::PathBuf;
 
@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::nothing;
 use crate::agents::agent::{Evidence, Payloads, Processes};
+use crate::agents::install::agent_file::WholeFile;
 use crate::agents::install::{AgentFile, Program, seal, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
@@ -66,12 +67,12 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
         let text = format!(
             "#!/bin/sh\n# Cline runs this at {event}; `agent-handover uninstall cline` takes it away.\nexec {line}\n"
         );
-        files.push(AgentFile::script(hooks.join(event), "hook", seal::sealed(&text, "# ", "")));
+        files.push(AgentFile::whole(hooks.join(event), WholeFile::HookScript, seal::sealed(&text, "# ", "")));
     }
     Ok(files)
 }
 
-/// The Python tool's file in the directory of rules; older projects have one file of that name instead.
+/// The file of the Python tool in the directory of rules. Older projects have a file instead of the directory.
 fn project_rules(places: &Places) -> PathBuf {
     let rules = places.project.join(".clinerules");
     if rules.is_file() { rules } else { rules.join("00-agent-handover.md") }

@@ -9,7 +9,7 @@ use crate::agents::agent::{Evidence, Payloads, Processes};
 use crate::agents::install::agent_file::{FileContent, HookShape, Hooks, SettingsFormat};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching, toml_hooks};
 use crate::agents::{Agent, Event, Places, Scope};
-use crate::base::fs;
+use crate::base::{env, fs};
 use crate::error::Result;
 
 pub const AGENT: Agent = Agent {
@@ -17,7 +17,7 @@ pub const AGENT: Agent = Agent {
     title: "Codex",
     programs: &["codex"],
     traces: |places, _| vec![directory(places, Scope::User)],
-    directory_variable: Some("CODEX_HOME"),
+    directory_variable: Some(env::CODEX_HOME),
     events: &[
         ("SessionStart", Event::SessionStart),
         ("Stop", Event::TurnEnd),
@@ -73,7 +73,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
             ("SessionStart", start),
             ("Stop", handler(10)),
             ("PreCompact", handler(10)),
-            // Codex gives no more, and complains at every start about a larger number.
+            // The longest that Codex allows. It complains at every start about a larger number.
             ("SessionEnd", handler(3)),
         ],
     };
@@ -107,7 +107,7 @@ fn obstacles(places: &Places, scope: Scope) -> Vec<String> {
     found
 }
 
-/// Codex skips a hook, without a word, until its user has trusted it. That is theirs to say, so we never write it.
+/// Codex silently skips a hook until its user trusts it. Only the user may decide that, so we never write it.
 fn clicks(places: &Places, scope: Scope) -> Vec<String> {
     let config = text(&directory(places, Scope::User).join("config.toml")).unwrap_or_default();
     let files = ["hooks.json", "config.toml"].map(|name| directory(places, scope).join(name).display().to_string());

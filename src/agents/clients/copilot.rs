@@ -1,4 +1,4 @@
-//! GitHub Copilot CLI: a file of ours among its hooks.
+//! GitHub Copilot CLI: a hook file of our own.
 
 use serde_json::json;
 
@@ -58,7 +58,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
             places.project.join(".agents/skills"),
         ),
     };
-    // `exec` with `args` would need no shell, but older versions drop the whole entry for it.
+    // `exec` with `args` would need no shell, but older versions ignore an entry that has them.
     let handler = |timeout: u32| json!({ "type": "command", "command": line, "timeoutSec": timeout });
     let hooks = Hooks {
         shape: HookShape::Flat,

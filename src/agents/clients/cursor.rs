@@ -1,10 +1,10 @@
-//! Cursor: hooks in `hooks.json`; in a project also a rule, because the editor loses what a hook says at times.
+//! Cursor: hooks in `hooks.json`. In a project also a rule, because the editor sometimes loses the answer of a hook.
 
 use serde_json::json;
 
 use super::nothing;
 use crate::agents::agent::{Evidence, Payloads, Processes};
-use crate::agents::install::agent_file::{HookShape, Hooks};
+use crate::agents::install::agent_file::{HookShape, Hooks, WholeFile};
 use crate::agents::install::{AgentFile, Program, seal, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
@@ -72,7 +72,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
         vec![AgentFile::hooks(base.join(".cursor/hooks.json"), hooks), teaching::skill(&base.join(".agents/skills"))];
     if scope == Scope::Project {
         let text = seal::sealed(&format!("{RULE_HEAD}{}\n", teaching::INSTRUCTIONS), "<!-- ", " -->");
-        files.push(AgentFile::whole(base.join(".cursor/rules/agent-handover.mdc"), "rule", text));
+        files.push(AgentFile::whole(base.join(".cursor/rules/agent-handover.mdc"), WholeFile::Rule, text));
     }
     Ok(files)
 }

@@ -52,7 +52,7 @@ pub const AGENT: Agent = Agent {
 
 fn directory(places: &Places, scope: Scope) -> PathBuf {
     match scope {
-        // The variable names what stands for the home directory.
+        // The variable replaces the home directory, not the directory in it.
         Scope::User => places.moved(AGENT.directory_variable, "").join(".gemini"),
         Scope::Project => places.project.join(".gemini"),
     }
@@ -63,7 +63,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
         Scope::User => program.line(AGENT.name),
         Scope::Project => Program::by_name().line(AGENT.name),
     };
-    // In milliseconds, unlike everybody else. And no matcher: one with `|` in it never matches here.
+    // Timeouts are in milliseconds, unlike elsewhere. There is no matcher, because one with `|` never matches here.
     let handler =
         |timeout: u32| json!({ "name": "agent-handover", "type": "command", "command": line, "timeout": timeout });
     let entries = [("SessionStart", 10_000), ("AfterAgent", 10_000), ("PreCompress", 10_000), ("SessionEnd", 5_000)];
@@ -76,7 +76,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     Ok(vec![AgentFile::hooks(directory(places, scope).join("settings.json"), hooks), teaching::skill(&skills)])
 }
 
-/// JSON always: anything else is shown to the user as a message.
+/// Always JSON, because anything else is shown to the user as a message.
 fn answer(event: &Event, context: Option<&str>) -> String {
     let said = match event {
         Event::SessionStart => nested_answer(event, context),

@@ -1,9 +1,10 @@
-//! OpenCode: it knows no commands as hooks, so a small plugin of ours calls us.
+//! OpenCode: a small plugin of ours calls us, because OpenCode has no hooks that run commands.
 
 use serde_json::{Value, json};
 
 use super::nothing;
 use crate::agents::agent::{Evidence, Payloads, Processes};
+use crate::agents::install::agent_file::WholeFile;
 use crate::agents::install::{AgentFile, Program, seal, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
@@ -14,7 +15,7 @@ pub const AGENT: Agent = Agent {
     programs: &["opencode"],
     traces: |places, _| vec![directory(places)],
     directory_variable: Some("XDG_CONFIG_HOME"),
-    // Our plugin's names.
+    // The names that our plugin sends.
     events: &[
         ("session.start", Event::SessionStart),
         ("session.idle", Event::TurnEnd),
@@ -48,12 +49,16 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     };
     let text = PLUGIN.replacen("\"agent-handover\"", &Value::from(program.path()).to_string(), 1);
     Ok(vec![
-        AgentFile::whole(directory.join("plugins/agent-handover.js"), "plugin", seal::sealed(&text, "// ", "")),
+        AgentFile::whole(
+            directory.join("plugins/agent-handover.js"),
+            WholeFile::Plugin,
+            seal::sealed(&text, "// ", ""),
+        ),
         teaching::skill(&places.base(scope).join(".agents/skills")),
     ])
 }
 
-/// What our plugin understands: it puts the context where OpenCode wants it.
+/// The answer that our plugin reads. The plugin passes the context on to OpenCode.
 fn answer(event: &Event, context: Option<&str>) -> String {
     match (event, context.filter(|context| !context.is_empty())) {
         (Event::SessionStart | Event::BeforeCompaction, Some(context)) => json!({ "context": context }).to_string(),

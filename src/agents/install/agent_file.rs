@@ -1,4 +1,4 @@
-//! One file that we keep for an agent, and how our part gets into it and out again.
+//! One file that we keep for an agent: with our part, without it, and as it is now.
 
 use std::path::{Path, PathBuf};
 
@@ -9,22 +9,44 @@ use super::seal::{self, SealState};
 use super::{block, program, toml_hooks};
 use crate::error::{Error, Listing, Problem, Result};
 
+/// A file of an agent that has a part of ours.
 #[derive(Clone, Debug)]
 pub struct AgentFile {
     pub path: PathBuf,
     pub content: FileContent,
-    /// Written if it is missing; else only kept up to date where it is, and taken away.
+    /// Whether an install creates it. If not, it is only updated where our part exists, and removed.
     pub is_wanted: bool,
 }
 
+/// Our part of a file.
 #[derive(Clone, Debug)]
 pub enum FileContent {
-    /// Entries in a settings file of the user's.
+    /// Entries in a settings file of the user.
     Hooks(Hooks, SettingsFormat),
-    /// A block among the user's own text.
+    /// A block in a text of the user.
     Block(String),
-    /// A file that is ours as a whole, sealed.
-    Whole { text: String, what: &'static str, is_executable: bool },
+    /// A file that is entirely ours, sealed.
+    Whole { text: String, what: WholeFile },
+}
+
+/// What a file that is entirely ours is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WholeFile {
+    HookScript,
+    Plugin,
+    Skill,
+    Rule,
+}
+
+impl WholeFile {
+    fn name(self) -> &'static str {
+        match self {
+            WholeFile::HookScript => "hook",
+            WholeFile::Plugin => "plugin",
+            WholeFile::Skill => "skill",
+            WholeFile::Rule => "rule",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,41 +59,42 @@ pub enum SettingsFormat {
 #[derive(Clone, Debug)]
 pub struct Hooks {
     pub shape: HookShape,
-    /// A key that the file must have besides, if it is missing.
+    /// A key that the agent requires at the top level. It is added if it is missing.
     pub top: Option<(&'static str, Value)>,
-    /// What is called at each event.
+    /// The handler for each event.
     pub entries: Vec<(&'static str, Value)>,
 }
 
+/// How handlers are nested in the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookShape {
-    /// Under each event a list of groups, each with a list of handlers, as Claude Code has it.
+    /// Under each event is a list of groups, each with a list of handlers.
     Groups,
-    /// Under each event a list of handlers.
+    /// Under each event is a list of handlers.
     Flat,
 }
 
-/// What of ours was found in a file.
+/// Our part of a file, as it was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OurPart {
     pub is_there: bool,
-    /// Somebody has changed a file that was ours as a whole.
+    /// Whether somebody has changed a file that is entirely ours.
     pub is_changed: bool,
-    /// The agent's names of the events that call us.
+    /// The agent's names for the events that call us.
     pub events: Vec<String>,
-    /// What these call.
+    /// The programs that these events call.
     pub programs: Vec<String>,
-    /// Somebody else's hooks come after ours and change their place when ours go.
+    /// Whether hooks of others follow ours, and move up when ours are removed.
     pub is_followed: bool,
 }
 
-/// What becomes of a file.
+/// The result of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileEdit {
     Text(String),
-    /// Ours, but somebody has changed it.
+    /// The file is ours, but somebody has changed it.
     LeftAsChanged,
-    /// Somebody else's, in the place where ours should be.
+    /// A file of somebody else is where ours should be.
     LeftAsForeign,
 }
 
@@ -84,24 +107,23 @@ impl AgentFile {
         AgentFile { path, content: FileContent::Block(text), is_wanted: true }
     }
 
-    pub fn whole(path: PathBuf, what: &'static str, text: String) -> AgentFile {
-        AgentFile { path, content: FileContent::Whole { text, what, is_executable: false }, is_wanted: true }
-    }
-
-    pub fn script(path: PathBuf, what: &'static str, text: String) -> AgentFile {
-        AgentFile { path, content: FileContent::Whole { text, what, is_executable: true }, is_wanted: true }
+    pub fn whole(path: PathBuf, what: WholeFile, text: String) -> AgentFile {
+        AgentFile { path, content: FileContent::Whole { text, what }, is_wanted: true }
     }
 
     pub fn is_executable(&self) -> bool {
-        matches!(self.content, FileContent::Whole { is_executable: true, .. })
+        matches!(self.content, FileContent::Whole { what: WholeFile::HookScript, .. })
     }
 
-    /// Whether the agent calls us through it, rather than only being taught by it.
+    /// Whether the agent calls us through this file. The others only instruct it.
     pub fn is_essential(&self) -> bool {
-        matches!(self.content, FileContent::Hooks(..) | FileContent::Whole { what: "hook" | "plugin", .. })
+        matches!(
+            self.content,
+            FileContent::Hooks(..) | FileContent::Whole { what: WholeFile::HookScript | WholeFile::Plugin, .. }
+        )
     }
 
-    /// What it is for, in a few words.
+    /// The purpose of the file, in a few words.
     pub fn describe(&self) -> String {
         match &self.content {
             FileContent::Hooks(hooks, _) => {
@@ -109,11 +131,11 @@ impl AgentFile {
                 format!("hooks {}", events.join(", "))
             }
             FileContent::Block(_) => "instructions".to_owned(),
-            FileContent::Whole { what, .. } => (*what).to_owned(),
+            FileContent::Whole { what, .. } => what.name().to_owned(),
         }
     }
 
-    /// The file with our part as it should be.
+    /// The text with our part as it should be.
     pub fn with(&self, old: Option<&str>) -> Result<FileEdit> {
         let text = old.unwrap_or_default();
         match &self.content {
@@ -128,7 +150,7 @@ impl AgentFile {
         }
     }
 
-    /// The file without our part. Nothing in it means that it need not be there.
+    /// The text without our part. If it is empty, the file can be removed.
     pub fn without(&self, text: &str) -> Result<FileEdit> {
         match &self.content {
             FileContent::Hooks(hooks, SettingsFormat::Json) => self.checked(text, json_hooks::without(text, hooks)),
@@ -142,7 +164,7 @@ impl AgentFile {
         }
     }
 
-    /// Whether a file with this text could as well be absent, if it was we who made it.
+    /// Whether a file with this text can be removed if we created it.
     pub fn is_bare(&self, text: &str) -> bool {
         match &self.content {
             FileContent::Hooks(hooks, SettingsFormat::Json) => json_hooks::is_bare(text, hooks),
@@ -150,6 +172,7 @@ impl AgentFile {
         }
     }
 
+    /// Our part of the file, as it is now.
     pub fn look(&self, text: &str) -> OurPart {
         let seen = match &self.content {
             FileContent::Hooks(hooks, SettingsFormat::Json) => json_hooks::look(text, hooks),
@@ -170,7 +193,7 @@ impl AgentFile {
         OurPart { is_there: !seen.events.is_empty(), ..seen }
     }
 
-    /// Anything odd about the file that its user should hear of.
+    /// A warning about the file, if there is something that its user should look at.
     pub fn oddity(&self, text: &str) -> Option<String> {
         let is_odd = matches!(self.content, FileContent::Block(_)) && block::has_stray(text);
         is_odd.then(|| {
@@ -182,11 +205,11 @@ impl AgentFile {
     }
 
     fn checked(&self, text: &str, edited: std::result::Result<String, SyntaxProblem>) -> Result<FileEdit> {
-        edited.map(FileEdit::Text).map_err(|trouble| unreadable(&self.path, text, trouble))
+        edited.map(FileEdit::Text).map_err(|problem| unreadable(&self.path, text, problem))
     }
 }
 
-/// The program in a line of a script or plugin of ours.
+/// The program in a line of our script or plugin.
 fn called(line: &str) -> Option<String> {
     match line.strip_prefix("const PROGRAM = ") {
         Some(path) => serde_json::from_str(path.trim_end_matches(';')).ok(),
@@ -194,12 +217,12 @@ fn called(line: &str) -> Option<String> {
     }
 }
 
-fn unreadable(path: &Path, text: &str, trouble: SyntaxProblem) -> Error {
+fn unreadable(path: &Path, text: &str, problem: SyntaxProblem) -> Error {
     let hint = "nothing was changed: mend it, then try again";
-    if trouble.at.is_empty() && trouble.at.start == 0 {
-        return Error::bad_data(format!("`{}`: {}", path.display(), trouble.message)).hint(hint);
-    }
-    let problem = Problem { message: trouble.message, span: trouble.at, help: None, is_ignorable: false };
+    let Some(span) = problem.at else {
+        return Error::bad_data(format!("`{}`: {}", path.display(), problem.message)).hint(hint);
+    };
+    let problem = Problem { message: problem.message, span, help: None, is_ignorable: false };
     let listing = Listing { path: path.to_path_buf(), text: text.to_owned(), problems: vec![problem] };
     Error::listing(listing).hint(hint)
 }

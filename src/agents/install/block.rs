@@ -1,17 +1,17 @@
-//! A block of ours in a file of the user's, between two lines that say so. The lines are the Python tool's, on
-//! purpose: its block is taken over, and two tools never put two blocks into one file.
+//! Our block in a text of the user, between two marker lines. The Python tool uses the same markers on purpose: its block is
+//! replaced, and two tools never put two blocks into one file.
 //!
-//! Only a begin line whose next marker is an end line makes a block. A marker that lost its partner is text like any
-//! other: it stays, and so does everything after it.
+//! A block is a begin line whose next marker is an end line. A marker without its partner is ordinary text: it stays, and so
+//! does everything after it.
 
 use std::ops::Range;
 
 const BEGINS: [&str; 2] = ["<!-- agent-handover:begin -->", "<!-- agent-handover:start -->"];
 const END: &str = "<!-- agent-handover:end -->";
-/// The script that the Python tool's block, and no other, sends agents to.
+/// The script that only the Python tool's block mentions.
 const PYTHON: &str = "end_of_session.py";
 
-/// The text with this in the block: in place if there is one, else at the end.
+/// The text with this content in our block, which is replaced in place or added at the end.
 pub fn with(text: &str, content: &str) -> String {
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let block = format!("{}\n{}\n{END}\n", BEGINS[0], content.trim_end()).replace('\n', newline);
@@ -24,11 +24,11 @@ pub fn with(text: &str, content: &str) -> String {
         };
         return format!("{text}{gap}{block}");
     };
-    // The end of the last line stays as it was.
+    // A block without a line break at its end stays without one.
     let block = if text[first.clone()].ends_with('\n') { block.as_str() } else { block.trim_end() };
     let mut new = format!("{}{block}", &text[..first.start]);
     let mut from = first.end;
-    // Where markers have lost their partners, taking a block away could pair two of them around the user's text.
+    // With stray markers in the text, removing a block could pair two of them around the user's own lines.
     for extra in blocks.filter(|_| !has_stray(text)) {
         new.push_str(&text[from..before(text, &extra).max(from)]);
         from = extra.end;
@@ -37,7 +37,7 @@ pub fn with(text: &str, content: &str) -> String {
     new
 }
 
-/// The text without what we put there; a block of the Python tool is not ours to take away.
+/// The text without our blocks. A block of the Python tool stays.
 pub fn without(text: &str) -> String {
     let (mut new, mut from) = (String::new(), 0);
     for block in blocks(text).into_iter().filter(|block| !text[block.clone()].contains(PYTHON)) {
@@ -45,8 +45,8 @@ pub fn without(text: &str) -> String {
         from = block.end;
     }
     new.push_str(&text[from..]);
-    // Two markers without partners that had our block between them would pass for a block now, and the next time cost
-    // what is between them.
+    // Two stray markers around our block would now form a block, and the next uninstall would remove the lines between
+    // them. So the begin line of such a pair is removed.
     while let Some(joined) = blocks(&new).into_iter().find(|block| !new[block.clone()].contains(PYTHON)) {
         let line = new[joined.clone()].find('\n').map_or(joined.end, |at| joined.start + at + 1);
         new.replace_range(joined.start..line, "");
@@ -54,16 +54,17 @@ pub fn without(text: &str) -> String {
     new
 }
 
+/// Whether the text has a block of ours.
 pub fn is_in(text: &str) -> bool {
     blocks(text).into_iter().any(|block| !text[block].contains(PYTHON))
 }
 
-/// Whether the block is the Python tool's, which an install takes over.
+/// Whether the text has a block of the Python tool, which an install replaces.
 pub fn is_python(text: &str) -> bool {
     blocks(text).into_iter().any(|block| text[block].contains(PYTHON))
 }
 
-/// Whether a marker stands there alone, so that somebody should look.
+/// Whether a marker has lost its partner, which its user should look at.
 pub fn has_stray(text: &str) -> bool {
     let blocks = blocks(text);
     let inside = |at: usize| blocks.iter().any(|block| block.contains(&at));
@@ -72,7 +73,7 @@ pub fn has_stray(text: &str) -> bool {
         .any(|(range, is_code)| !is_code && !inside(range.start) && kind(&text[range.clone()]).is_some())
 }
 
-/// Where a block begins, with the empty line that sets it off.
+/// The start of a block, with the empty line before it.
 fn before(text: &str, block: &Range<usize>) -> usize {
     ["\r\n\r\n", "\n\n"]
         .iter()
@@ -94,7 +95,7 @@ fn kind(line: &str) -> Option<Marker> {
     }
 }
 
-/// Every whole block, with both its lines.
+/// Every complete block, with both markers.
 fn blocks(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut begun: Option<usize> = None;
@@ -108,7 +109,7 @@ fn blocks(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Each line with its end, and whether it is in a fenced piece of code, where a marker is only shown.
+/// Each line with its line break, and whether it is in a fenced code block, where a marker is only shown.
 fn lines(text: &str) -> Vec<(Range<usize>, bool)> {
     let mut lines = Vec::new();
     let mut at = 0;

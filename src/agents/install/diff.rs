@@ -1,8 +1,8 @@
-//! What a change would do, as a person reads it.
+//! A planned change as a person reads it.
 
 use std::path::Path;
 
-/// A unified diff; the name `/dev/null` stands for no file. Empty if there is no difference.
+/// A unified diff. `/dev/null` stands for a missing file. Without a difference the diff is empty.
 pub fn unified(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
     let name = path.display().to_string();
     let side = |text: Option<&str>| if text.is_some() { name.clone() } else { "/dev/null".to_owned() };

@@ -1,4 +1,4 @@
-//! Puts our part into the files of agents, and takes it out again. Everything is planned before anything is written.
+//! Installs our part into the files of agents, and removes it. Everything is planned before anything is written.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -11,41 +11,42 @@ use crate::agents::{AGENTS, Agent, Places, Scope};
 use crate::base::fs;
 use crate::error::{Category, Error, Result};
 
-/// What would be done to the files of one agent.
+/// The changes to the files of one agent.
 #[derive(Debug)]
 pub struct InstallPlan {
     pub agent: &'static Agent,
     pub changes: Vec<FileChange>,
-    /// What its user should know, whether or not anything changes.
+    /// What the user should know, whether or not anything changes.
     pub notes: Vec<String>,
-    /// Places where nothing of ours shall be left, not even an empty directory.
+    /// Files without a part of ours. The record forgets them, and empty directories of ours above them are removed.
     cleared: Vec<PathBuf>,
 }
 
-/// One file.
+/// The change of one file.
 #[derive(Debug)]
 pub struct FileChange {
-    /// As the agent knows it.
+    /// The path that the agent uses.
     pub path: PathBuf,
-    /// What it is for, in a few words.
+    /// The purpose of the file, in a few words.
     pub what: String,
     pub before: Option<String>,
     pub after: Option<String>,
-    /// Why nothing is done although something should be.
+    /// Why the file is left alone although it should change.
     pub left: Option<LeftAlone>,
-    /// Behind symlinks.
+    /// The path with symlinks resolved.
     real: PathBuf,
-    /// What the file is without us; `None` if there was no file.
+    /// The text without our part. `None` if there was no file.
     base: Option<String>,
     is_executable: bool,
     is_essential: bool,
 }
 
+/// Why a file is left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftAlone {
-    /// Ours, but somebody has changed it, and it stays as they want it.
+    /// The file is ours, but somebody has changed it.
     Changed,
-    /// Somebody else's, in the place where ours should be.
+    /// A file of somebody else is where ours should be.
     Foreign,
 }
 
@@ -54,7 +55,7 @@ impl FileChange {
         self.before != self.after
     }
 
-    /// Without it the agent does not call us; the rest is teaching.
+    /// Whether the agent calls us through this file. The others only instruct it.
     pub fn is_essential(&self) -> bool {
         self.is_essential
     }
@@ -64,19 +65,20 @@ impl FileChange {
     }
 }
 
-/// Alone with the files of this user's agents, and knowing what was done to them.
+/// Plans and applies changes to the files of this user's agents.
 pub struct Installer {
     record: InstallRecord,
-    /// Held on the home directory, which always is there.
+    /// The lock of the home directory, which always exists. `None` if nothing will be changed.
     alone: Option<(PathBuf, fs::DirectoryLock)>,
 }
 
 impl Installer {
-    /// For who only wants to see.
+    /// An installer that only plans.
     pub fn to_look() -> Result<Installer> {
         Ok(Installer { record: InstallRecord::load()?, alone: None })
     }
 
+    /// An installer that may change files. It waits until no other one is at work.
     pub fn to_change(places: &Places) -> Result<Installer> {
         let home = fs::resolve(&places.home)?;
         let alone = fs::lock_directory(&home)?;
@@ -116,7 +118,7 @@ impl Installer {
         Ok(plan)
     }
 
-    /// Files that another agent needs, which is not in `leaving`, stay.
+    /// Plans an uninstall. Files that are shared with an installed agent outside `leaving` stay.
     pub fn plan_uninstall(
         &self,
         agent: &'static Agent,
@@ -161,7 +163,7 @@ impl Installer {
         Ok(plan)
     }
 
-    /// Does what was planned. A kill at any moment leaves each file old or new, and the record knowing of it.
+    /// Applies a plan. If it is killed at any moment, each file is old or new, and the record knows which files were touched.
     pub fn apply(&mut self, plan: &InstallPlan) -> Result<()> {
         for change in plan.changes.iter().filter(|change| change.is_change()) {
             self.apply_one(change)?;
@@ -172,7 +174,7 @@ impl Installer {
         Ok(())
     }
 
-    /// What is at a place, after what a killed install left beside it is gone.
+    /// The real path and the text of a file. With the lock held, this first removes temporary files of a killed install.
     fn look(&self, path: &Path) -> Result<(PathBuf, Option<String>)> {
         let found = read(path)?;
         let Some((home, _)) = &self.alone else { return Ok(found) };
@@ -193,7 +195,7 @@ impl Installer {
             fs::remove_file(&change.real)?;
             return self.settle(&change.real);
         };
-        refuse_what_is_not_ours_to_write(&change.real)?;
+        refuse_unwritable(&change.real)?;
         if change.base != change.after {
             self.record.remember(&change.real, change.base.as_deref(), change.before.as_deref(), after);
         }
@@ -207,14 +209,14 @@ impl Installer {
         if change.base == change.after { self.settle(&change.real) } else { Ok(()) }
     }
 
-    /// Nothing of ours is left in this file.
+    /// Forgets a file that has no part of ours any more.
     fn settle(&mut self, real: &Path) -> Result<()> {
         self.record.tidy(real)?;
         self.record.forget(real);
         self.record.save()
     }
 
-    /// What the file is, or would be, without us.
+    /// The text that the file has, or would have, without our part.
     fn base(&self, target: &AgentFile, real: &Path, now: Option<&str>) -> Result<Option<String>> {
         let Some(now) = now else { return Ok(None) };
         if let Some(was) = self.record.before(real, now) {
@@ -230,7 +232,7 @@ impl Installer {
         }
     }
 
-    /// A file of ours as a whole is gone without its text; one of the user's only if we made it and nothing is left.
+    /// The text, or `None` if the file can be removed: it is entirely ours, or we created it and nothing is left in it.
     fn unless_bare(&self, target: &AgentFile, real: &Path, text: String) -> Option<String> {
         let is_whole = matches!(target.content, FileContent::Whole { .. });
         let is_gone = target.is_bare(&text) && (is_whole || self.record.is_made_by_us(real));
@@ -238,7 +240,7 @@ impl Installer {
     }
 }
 
-/// The place behind symlinks and what is there.
+/// The real path and the text of a file.
 fn read(path: &Path) -> Result<(PathBuf, Option<String>)> {
     let real = fs::resolve(path)?;
     let text = match fs::read_if_exists(&real)? {
@@ -269,9 +271,8 @@ fn left(target: &AgentFile, real: PathBuf, now: Option<String>, why: LeftAlone) 
     FileChange { left: Some(why), ..change(target, real, now.clone(), now) }
 }
 
-/// A file that its owner has made read-only is not to be changed, even where replacing it would work; and one of
-/// another user would become ours.
-fn refuse_what_is_not_ours_to_write(path: &Path) -> Result<()> {
+/// Refuses a read-only file, although replacing it could work, and a file of another user, whose owner would change.
+fn refuse_unwritable(path: &Path) -> Result<()> {
     let Ok(about) = std::fs::metadata(path) else { return Ok(()) };
     let refused = |why: String| Error::new(Category::Io, format!("`{}` {why}", path.display()));
     if about.mode() & 0o222 == 0 {
@@ -283,7 +284,7 @@ fn refuse_what_is_not_ours_to_write(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether another agent is wired at this scope and keeps the same file.
+/// Whether another agent that is installed at this scope uses the same file.
 fn is_needed(target: &AgentFile, places: &Places, scope: Scope, leaving: &[&'static Agent]) -> Result<bool> {
     for other in AGENTS.iter().copied().filter(|other| !leaving.contains(other)) {
         let shares = (other.files)(places, scope, &Program::by_name())?.iter().any(|t| t.path == target.path);

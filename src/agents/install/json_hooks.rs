@@ -1,5 +1,5 @@
-//! Hooks in a JSON settings file, edited as a careful person would: comments, order, indentation and line ends stay,
-//! what is there is added to, and what cannot be read is not touched.
+//! Hooks in a JSON settings file. Comments, order, indentation and line ends stay as they are, existing entries are kept, and
+//! a file that cannot be parsed is not changed.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
@@ -11,11 +11,11 @@ use super::program;
 const HOOKS: &str = "hooks";
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// What is wrong, and the bytes that show it.
+/// Why a settings file cannot be edited, and the bytes at fault, if known.
 #[derive(Debug)]
 pub struct SyntaxProblem {
     pub message: String,
-    pub at: std::ops::Range<usize>,
+    pub at: Option<std::ops::Range<usize>>,
 }
 
 type Result<T> = std::result::Result<T, SyntaxProblem>;
@@ -43,14 +43,14 @@ pub fn with(text: &str, hooks: &Hooks) -> Result<String> {
                 Some(first) => update(&first, handler),
                 None => drop(list.append(input(&entry(hooks.shape, handler)))),
             }
-            // One of ours is enough; more are what an installer left that did not know its own.
+            // Older versions may have left more than one of ours.
             ours.for_each(|extra| remove(extra, &list, hooks.shape));
         }
         Ok(())
     })
 }
 
-/// The text without any hook of ours, and without what only held them.
+/// The text without our hooks, and without lists and groups that held nothing else.
 pub fn without(text: &str, hooks: &Hooks) -> Result<String> {
     edit(text, |root| {
         let Some(top) = root.object_value() else { return Ok(()) };
@@ -80,7 +80,7 @@ pub fn without(text: &str, hooks: &Hooks) -> Result<String> {
     })
 }
 
-/// Whether nothing is left that anybody but us would have written.
+/// Whether the text has nothing that somebody else could have written.
 pub fn is_bare(text: &str, hooks: &Hooks) -> bool {
     let Ok(root) = parse(text) else { return false };
     let Some(top) = root.object_value() else { return text.trim().is_empty() };
@@ -90,7 +90,7 @@ pub fn is_bare(text: &str, hooks: &Hooks) -> bool {
         && !has_comment(&root.children())
 }
 
-/// Which of our hooks are there, and what they start.
+/// Our hooks in the text, and the programs that they start.
 pub fn look(text: &str, hooks: &Hooks) -> OurPart {
     let mut seen = OurPart::default();
     let Some(all) = parse(text).ok().and_then(|root| root.object_value()?.object_value(HOOKS)) else { return seen };
@@ -108,7 +108,7 @@ pub fn look(text: &str, hooks: &Hooks) -> OurPart {
     seen
 }
 
-/// The value at the end of these keys, for who only wants to know.
+/// The value at this path of keys, as JSON.
 pub fn value(text: &str, keys: &[&str]) -> Option<String> {
     let mut object = parse(text).ok()?.object_value()?;
     let (last, way) = keys.split_last()?;
@@ -129,9 +129,11 @@ fn edit(text: &str, change: impl FnOnce(&CstRootNode) -> Result<()>) -> Result<S
         Some(body) => (BYTE_ORDER_MARK.to_string(), body),
         None => (String::new(), text),
     };
-    let shifted = |trouble: SyntaxProblem| {
-        let at = trouble.at.start + mark.len()..trouble.at.end + mark.len();
-        SyntaxProblem { at: if trouble.at.is_empty() { trouble.at } else { at }, ..trouble }
+    let shifted = |problem: SyntaxProblem| {
+        let shift = |at: std::ops::Range<usize>| {
+            if at.is_empty() { at } else { at.start + mark.len()..at.end + mark.len() }
+        };
+        SyntaxProblem { at: problem.at.map(shift), ..problem }
     };
     let root = parse(body).map_err(shifted)?;
     change(&root)?;
@@ -151,20 +153,25 @@ fn parse(text: &str) -> Result<CstRootNode> {
     };
     CstRootNode::parse(text.trim_start_matches(BYTE_ORDER_MARK), &options).map_err(|cause| {
         let range = cause.range();
-        SyntaxProblem { message: format!("this is not JSON: {}", cause.kind()), at: range.start..range.end }
+        SyntaxProblem { message: format!("this is not JSON: {}", cause.kind()), at: place(range.start..range.end) }
     })
 }
 
-fn wrong(what: &str, expected: &str) -> SyntaxProblem {
-    SyntaxProblem { message: format!("{what} should be {expected}"), at: 0..0 }
+/// The place of a problem. Parsers report `0..0` if they do not know it.
+pub fn place(range: std::ops::Range<usize>) -> Option<std::ops::Range<usize>> {
+    (range != (0..0)).then_some(range)
 }
 
-/// The property, if there is exactly one of that name: of two, programs differ on which one counts.
+fn wrong(what: &str, expected: &str) -> SyntaxProblem {
+    SyntaxProblem { message: format!("{what} should be {expected}"), at: None }
+}
+
+/// The value of a key. Two properties of the same name are refused, because programs differ on which one counts.
 fn only(object: &CstObject, key: &str) -> Result<Option<CstNode>> {
     let mut found = object.properties().into_iter().filter(|p| p.decoded_name().as_deref() == Some(key));
     let first = found.next();
     match found.next() {
-        Some(_) => Err(SyntaxProblem { message: format!("`{key}` is there twice"), at: 0..0 }),
+        Some(_) => Err(SyntaxProblem { message: format!("`{key}` is there twice"), at: None }),
         None => Ok(first.and_then(|property| property.value())),
     }
 }
@@ -183,7 +190,7 @@ fn array(parent: &CstObject, key: &str) -> Result<Option<CstArray>> {
     }
 }
 
-/// All handlers of one event, whosever they are.
+/// All handlers of one event, ours and others'.
 fn handlers(list: &CstArray, shape: HookShape) -> Vec<CstObject> {
     let entries = list.elements().into_iter().filter_map(|element| element.as_object());
     match shape {
@@ -196,7 +203,7 @@ fn objects(list: &CstArray) -> Vec<CstObject> {
     list.elements().into_iter().filter_map(|element| element.as_object()).collect()
 }
 
-/// The program that a handler of ours starts; `None` if it is not ours.
+/// The program that our handler starts. `None` if the handler is not ours.
 fn own(handler: &CstObject) -> Option<String> {
     let arguments: Vec<String> =
         handler.array_value("args").map(|list| list.elements().iter().filter_map(string).collect()).unwrap_or_default();
@@ -208,7 +215,7 @@ fn string(node: &CstNode) -> Option<String> {
     node.as_string_lit()?.decoded_value().ok()
 }
 
-/// What it starts becomes what we want; what else its user has set stays.
+/// Updates our handler. Its command is replaced; other settings of the user stay.
 fn update(handler: &CstObject, wanted: &Value) {
     for (key, value) in wanted.as_object().into_iter().flatten() {
         match handler.get(key) {
@@ -246,7 +253,7 @@ fn remove(handler: CstObject, list: &CstArray, shape: HookShape) {
     }
 }
 
-/// Whether these are one place of the tree, not two with the same text.
+/// Whether both are the same node of the tree, rather than two nodes with the same text.
 fn same(one: &CstObject, other: &CstObject) -> bool {
     let place = |object: &CstObject| {
         let mut way = vec![object.child_index()];
@@ -346,7 +353,7 @@ mod tests {
 
     fn check(shape: HookShape, settings: &Value, text: &str) -> std::result::Result<(), TestCaseError> {
         let hooks = ours(shape, "/new/agent-handover");
-        let installed = with(text, &hooks).map_err(|trouble| TestCaseError::fail(trouble.message))?;
+        let installed = with(text, &hooks).map_err(|problem| TestCaseError::fail(problem.message))?;
         let value: Value = serde_json::from_str(&installed).map_err(|cause| TestCaseError::fail(cause.to_string()))?;
         prop_assert_eq!(with(&installed, &hooks).ok(), Some(installed.clone()), "twice is once");
         prop_assert_eq!(commands(&value, false), commands(settings, false), "theirs stay");
@@ -354,7 +361,7 @@ mod tests {
             prop_assert_eq!(commands(&value["hooks"][event], true), 1, "one of ours: {}", installed);
         }
         prop_assert_eq!(value.get("model"), settings.get("model"));
-        let removed = without(&installed, &hooks).map_err(|trouble| TestCaseError::fail(trouble.message))?;
+        let removed = without(&installed, &hooks).map_err(|problem| TestCaseError::fail(problem.message))?;
         let value: Value = serde_json::from_str(&removed).map_err(|cause| TestCaseError::fail(cause.to_string()))?;
         prop_assert_eq!((commands(&value, true), commands(&value, false)), (0, commands(settings, false)));
         if commands(settings, true) == 0 && settings.get("hooks").is_none() {

@@ -1,4 +1,4 @@
-//! The program that hooks start: how its path is written into a shell line, and how such a line is known again.
+//! The program that hooks start: its path as a shell line, and how our lines are recognised.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use crate::error::{Error, Result};
 const NAME: &str = "agent-handover";
 const VERB: &str = "hook";
 
-/// What a hook starts.
+/// A program that hooks start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     path: String,
 }
 
 impl Program {
-    /// This very program, by the name under which the PATH finds it if it does: that name outlives an upgrade, the
-    /// place where a package manager keeps one version does not.
+    /// The program that is running now, by the path that PATH finds if it leads here: that path outlives an upgrade, while a
+    /// package manager may keep each version elsewhere.
     pub fn this() -> Result<Program> {
         let unknown = |cause: std::io::Error| Error::failed("this program cannot tell where it lies").cause(cause);
         let real = std::env::current_exe().and_then(|path| path.canonicalize()).map_err(unknown)?;
@@ -34,7 +34,7 @@ impl Program {
         Program { path: path.to_owned() }
     }
 
-    /// Whatever the PATH finds. For files that are shared with people who have it elsewhere.
+    /// The program that PATH finds, for files that are shared with other people.
     pub fn by_name() -> Program {
         Program::at(NAME)
     }
@@ -43,20 +43,20 @@ impl Program {
         &self.path
     }
 
-    /// A build directory is cleaned, a temporary one emptied; hooks that point there die silently.
+    /// Whether the program is in a build or temporary directory. Hooks that point there fail silently once it is gone.
     pub fn is_short_lived(&self) -> bool {
         let path = Path::new(&self.path);
         let built = path.parent().is_some_and(|parent| parent.ends_with("debug") || parent.ends_with("release"));
         built || path.starts_with("/tmp") || path.starts_with(std::env::temp_dir())
     }
 
-    /// The shell line that calls it for this agent.
+    /// The shell line that calls the program for this agent.
     pub fn line(&self, agent: &str) -> String {
         format!("{} {VERB} --agent {agent}", quoted(&self.path))
     }
 }
 
-/// One word of a POSIX shell.
+/// The text as one word of a POSIX shell.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -66,8 +66,7 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// The program of a line of ours, wherever it lies: `agent-handover` by name, then `hook`. A line that does more
-/// than that is its user's.
+/// The program of our line: any path to `agent-handover`, then `hook`. A line that does more is the user's.
 pub fn own(line: &str, arguments: &[String]) -> Option<String> {
     let mut words = match arguments {
         [] => words(line)?,
@@ -80,7 +79,7 @@ pub fn own(line: &str, arguments: &[String]) -> Option<String> {
     (matches!(name, NAME | "agent-handover.exe") && verb == VERB && is_simple).then(|| program.clone())
 }
 
-/// Splits as a shell does, without expanding anything; `None` if a quote is left open.
+/// Splits a line as a shell does, without expanding anything. `None` if a quote is not closed.
 fn words(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut started) = (Vec::new(), String::new(), false);
     let mut rest = line.chars();
@@ -117,7 +116,7 @@ fn words(line: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Where this PATH finds a program; what is not absolute in it changes with the directory and does not count.
+/// The file that this PATH finds for a program. Relative entries are ignored, because they depend on the current directory.
 pub fn find(path: &OsStr, name: &str) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let is_program = |file: &PathBuf| {

@@ -1,5 +1,5 @@
-//! What installs did to files, kept in the user's own state, so that `uninstall` can put back what was there to the
-//! byte: an empty object, a file that did not exist, a directory that had to be made.
+//! The record of what installs did, kept in the user's own state. With it, an uninstall restores files to the byte: an empty
+//! object, a file that did not exist, a directory that we created.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,12 @@ use crate::error::{Error, Result};
 
 const SCHEMA: &str = "agent-handover/installs/1";
 
+/// Every file and directory that installs changed or created.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct InstallRecord {
     schema: String,
     files: Vec<InstalledFile>,
-    /// Made by us; taken away once empty.
+    /// Directories that we created. They are removed once they are empty.
     directories: Vec<PathBuf>,
     #[serde(skip)]
     file: PathBuf,
@@ -23,13 +24,13 @@ pub struct InstallRecord {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct InstalledFile {
     path: PathBuf,
-    /// The digest of the text as we left it. If it is another one now, somebody has written there since.
+    /// The digest of the text as we left it. If it differs now, somebody has changed the file.
     after: String,
-    /// `None` if there was no file.
+    /// How to restore the text before us. `None` if there was no file.
     was: Option<Undo>,
 }
 
-/// What to put in the place of which bytes. Only the part that we changed is kept: settings may hold secrets.
+/// A replacement for a range of bytes. Only the part that we changed is kept, because settings may hold secrets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Undo {
     start: usize,
@@ -38,7 +39,7 @@ struct Undo {
 }
 
 impl InstallRecord {
-    /// The one of this user. What cannot be understood counts as none: without it less is put back to the byte.
+    /// The record of this user. One that cannot be parsed counts as empty; then less can be restored to the byte.
     pub fn load() -> Result<InstallRecord> {
         let file = directory()?.join("installs.json");
         let bytes = fs::read_if_exists(&file)?.unwrap_or_default();
@@ -49,7 +50,7 @@ impl InstallRecord {
         Ok(record)
     }
 
-    /// What stood there before we came, if the file is as we left it: `Some(None)` if there was none.
+    /// The text before our install, if the file is as we left it. `Some(None)` if there was no file.
     pub fn before(&self, path: &Path, now: &str) -> Option<Option<String>> {
         let digest = digest(now);
         let entry = self.files.iter().find(|entry| entry.path == path && entry.after == digest)?;
@@ -62,12 +63,13 @@ impl InstallRecord {
         }
     }
 
-    /// Whether it was we who made the file, whatever has become of it.
+    /// Whether we created the file, whatever it contains now.
     pub fn is_made_by_us(&self, path: &Path) -> bool {
         self.files.iter().any(|entry| entry.path == path && entry.was.is_none())
     }
 
-    /// Remembers what a file will be and what it was. The entry for what it is now stays, in case of a kill.
+    /// Remembers the next text of a file and its original one. The entry for its present text stays, in case we are killed before
+    /// the file is written.
     pub fn remember(&mut self, path: &Path, was: Option<&str>, now: Option<&str>, after: &str) {
         let kept = now.map(digest);
         self.files.retain(|entry| entry.path != path || Some(&entry.after) == kept.as_ref());
@@ -79,7 +81,7 @@ impl InstallRecord {
         self.files.retain(|entry| entry.path != path);
     }
 
-    /// Remembers which parts of the way to a directory are missing, then makes them.
+    /// Remembers which directories on the way are missing, then creates them.
     pub fn make_directory(&mut self, path: &Path) -> Result<()> {
         if path.is_dir() {
             return Ok(());
@@ -97,7 +99,7 @@ impl InstallRecord {
         }
     }
 
-    /// Takes away the directories of ours on the way to `path` that are empty now.
+    /// Removes directories above `path` that we created and that are empty now.
     pub fn tidy(&mut self, path: &Path) -> Result<()> {
         for level in path.ancestors().skip(1) {
             let is_ours = self.directories.iter().any(|known| known == level);
@@ -112,7 +114,7 @@ impl InstallRecord {
         Ok(())
     }
 
-    /// Written before the files it tells of are. With nothing to tell there is no record.
+    /// Saves the record, before the files that it describes are written. An empty record is removed.
     pub fn save(&mut self) -> Result<()> {
         let file = self.file.clone();
         let Some(directory) = file.parent() else { return Ok(()) };
@@ -129,7 +131,7 @@ impl InstallRecord {
         fs::replace(&file, format!("{text}\n").as_bytes())
     }
 
-    /// Removes what a killed install left beside the record. Only for who is alone.
+    /// Removes temporary files of a killed install. The caller must hold the lock.
     pub fn sweep(&self) -> Result<()> {
         match self.file.parent() {
             Some(directory) => fs::sweep_temporaries(directory, fs::Depth::Directory),
@@ -146,7 +148,7 @@ fn digest(data: &str) -> String {
     text::digest(data.as_bytes(), 32)
 }
 
-/// What turns `after` back into `was`: the part between what both begin and what both end with.
+/// What turns `after` back into `was`: the part between their common beginning and their common end.
 fn undo(was: &str, after: &str) -> Undo {
     let same = |one: &u8, other: &u8| one == other;
     let head = was.bytes().zip(after.bytes()).take_while(|(one, other)| same(one, other)).count();

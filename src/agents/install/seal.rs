@@ -1,5 +1,5 @@
-//! Files that are ours as a whole end in a line with their digest, so that a file somebody has changed is known
-//! and left alone.
+//! The seal: the last line of a file that is entirely ours, with a digest of the rest. A file whose digest differs was changed
+//! by somebody, and is left alone.
 
 use crate::base::text;
 
@@ -7,21 +7,22 @@ const MARK: &str = "agent-handover:seal ";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SealState {
-    /// As we wrote it, in whatever version.
+    /// The file is as some version of ours wrote it.
     Whole,
-    /// Ours, changed by somebody.
+    /// The file is ours, but somebody has changed it.
     Broken,
-    /// Not ours.
+    /// The file is not ours.
     None,
 }
 
-/// The text, which must end in a line break, with its seal in a comment that begins and ends like this.
+/// The text with its seal, in a comment that begins and ends like this. The text must end in a line break.
 pub fn sealed(text: &str, begin: &str, end: &str) -> String {
     format!("{text}{begin}{MARK}{}{end}\n", digest(text))
 }
 
+/// The state of the seal in this text.
 pub fn look(text: &str) -> SealState {
-    // git may have changed the line ends of a file in a project.
+    // Git may have changed the line ends of a file in a project.
     let text = text.replace("\r\n", "\n");
     let Some(at) = text.rfind(MARK) else { return SealState::None };
     let line = text[..at].rfind('\n').map_or(0, |newline| newline + 1);

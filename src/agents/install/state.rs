@@ -1,38 +1,40 @@
-//! How things stand with each agent: is it here, does it call us, will that work?
+//! The state of each agent: whether it is here, whether it calls us, and whether that works.
 
 use std::path::{Path, PathBuf};
 
 use super::Program;
-use super::agent_file::{AgentFile, FileContent};
+use super::agent_file::{AgentFile, FileContent, WholeFile};
 use crate::agents::{Agent, Places, Scope, detected};
 use crate::base::fs;
 
+/// What we know about one agent on this machine.
 #[derive(Debug)]
 pub struct AgentState {
     pub agent: &'static Agent,
-    /// The program or directory that says that it is used here.
+    /// The program or directory that shows that it is used here.
     pub found: Option<PathBuf>,
-    /// One for each scope at which anything of ours is there.
+    /// One for each scope with something of ours.
     pub wirings: Vec<Wiring>,
 }
 
+/// Our part in the files of one agent at one scope.
 #[derive(Debug)]
 pub struct Wiring {
     pub scope: Scope,
     /// The files with something of ours.
     pub files: Vec<PathBuf>,
-    /// The agent's names of the events that call us; empty for agents that are only told what to run.
+    /// The agent's names for the events that call us. Agents without hooks have none.
     pub events: Vec<String>,
-    /// Events that should call us and do not.
+    /// Events that should call us but do not.
     pub missing: Vec<String>,
     /// Files that an install would add.
     pub missing_files: Vec<PathBuf>,
     /// Files of ours that somebody has changed.
     pub changed: Vec<PathBuf>,
     pub programs: Vec<Called>,
-    /// What keeps the hooks from running although they are there.
+    /// Settings that keep the hooks from running although they are installed.
     pub obstacles: Vec<String>,
-    /// What only the user can do.
+    /// Steps that only the user can do.
     pub clicks: Vec<String>,
 }
 
@@ -43,31 +45,32 @@ pub struct Called {
     pub is: Which,
 }
 
+/// Which program that is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// The one that asks.
+    /// The program that is running now.
     This,
-    /// There, but another file.
+    /// It exists, but is another file.
     Another,
     Missing,
 }
 
 impl Wiring {
-    /// Nothing is missing and what is called is there.
+    /// Whether nothing is missing and the called programs exist.
     pub fn is_whole(&self) -> bool {
         let is_there = self.programs.iter().all(|program| program.is != Which::Missing);
         self.missing.is_empty() && self.missing_files.is_empty() && self.obstacles.is_empty() && is_there
     }
 }
 
-/// Reads; changes nothing. What cannot be read counts as not ours.
+/// The state of an agent. This changes nothing. A file that cannot be read counts as not ours.
 pub fn of(agent: &'static Agent, places: &Places, program: &Program) -> AgentState {
     let wirings = Scope::ALL.into_iter().filter_map(|scope| wiring(agent, places, scope, program)).collect();
     let found = Scope::ALL.into_iter().find_map(|scope| detected(agent, places, scope));
     AgentState { agent, found, wirings }
 }
 
-/// Whether anything of this agent's own, hooks or instructions, is there at this scope. A skill may be another's.
+/// Whether hooks or instructions for this agent are installed at this scope. A skill does not count, because agents share it.
 pub fn is_wired(agent: &'static Agent, places: &Places, scope: Scope) -> bool {
     let targets = (agent.files)(places, scope, &Program::by_name()).unwrap_or_default();
     targets.iter().any(|target| !is_skill(target) && text(&target.path).is_some_and(|t| target.look(&t).is_there))
@@ -117,7 +120,7 @@ fn wiring(agent: &'static Agent, places: &Places, scope: Scope, program: &Progra
 }
 
 fn is_skill(target: &AgentFile) -> bool {
-    matches!(target.content, FileContent::Whole { what: "skill", .. })
+    matches!(target.content, FileContent::Whole { what: WholeFile::Skill, .. })
 }
 
 fn which(path: &str, places: &Places, program: &Program) -> Which {

@@ -1,19 +1,23 @@
-//! What agents are told: the skill that writes a good handoff, and the few lines for agents without skills or hooks.
+//! What agents learn from us: the skill that writes a good handoff, and a few lines for agents without skills or hooks.
 
 use std::path::Path;
 
-use super::agent_file::AgentFile;
+use super::agent_file::{AgentFile, WholeFile};
 use super::seal;
 
 pub const INSTRUCTIONS: &str = include_str!("instructions.md");
 const SKILL: &str = include_str!("skill.md");
 
-/// The skill in this directory of skills.
+/// The skill, as a file in this directory of skills.
 pub fn skill(skills: &Path) -> AgentFile {
-    AgentFile::whole(skills.join("handover/SKILL.md"), "skill", seal::sealed(&format!("{SKILL}\n"), "<!-- ", " -->"))
+    AgentFile::whole(
+        skills.join("handover/SKILL.md"),
+        WholeFile::Skill,
+        seal::sealed(&format!("{SKILL}\n"), "<!-- ", " -->"),
+    )
 }
 
-/// The block in this file.
+/// The instructions, as a block in this file.
 pub fn instructions(path: &Path) -> AgentFile {
     AgentFile::block(path.to_path_buf(), INSTRUCTIONS.to_owned())
 }

@@ -1,24 +1,24 @@
-//! Hooks in Codex's `config.toml`, for who keeps hooks there: two representations in one place make Codex complain.
+//! Hooks in a TOML settings file, for users who keep their hooks there.
 
 use toml_edit::{ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, Value};
 
 use super::agent_file::{Hooks, OurPart};
-use super::json_hooks::SyntaxProblem;
+use super::json_hooks::{SyntaxProblem, place};
 use super::program;
 
 const HOOKS: &str = "hooks";
-/// Where Codex keeps which hooks are trusted; it is no event.
+/// The table of trusted hooks. It is not an event.
 const STATE: &str = "state";
 
 type Result<T> = std::result::Result<T, SyntaxProblem>;
 
-/// Whether hooks are kept here rather than in a file of their own.
+/// Whether the user keeps hooks in this file.
 pub fn has_hooks(text: &str) -> bool {
     let Ok(document) = text.parse::<DocumentMut>() else { return false };
     document.get(HOOKS).and_then(Item::as_table_like).is_some_and(|hooks| hooks.iter().any(|(key, _)| key != STATE))
 }
 
-/// Whether any hook that this file defines has been trusted by the user.
+/// Whether the user trusts any hook that `file` defines.
 pub fn trusts(config: &str, file: &str) -> bool {
     let Ok(document) = config.parse::<DocumentMut>() else { return false };
     let state = document.get(HOOKS).and_then(|hooks| hooks.get(STATE)).and_then(Item::as_table_like);
@@ -26,9 +26,9 @@ pub fn trusts(config: &str, file: &str) -> bool {
     state.is_some_and(|state| state.iter().any(|(key, _)| key.starts_with(&prefix)))
 }
 
-/// Ours are updated where they are; what is missing is added at the end, so that no other hook changes its place.
+/// The text with our hooks. Existing ones are updated in place; missing ones are added at the end, so that no other hook moves.
 pub fn with(text: &str, hooks: &Hooks) -> Result<String> {
-    let document = Document::parse(text).map_err(|cause| trouble(&cause))?;
+    let document = Document::parse(text).map_err(|cause| problem(&cause))?;
     let mut replaced = Vec::new();
     let mut added = String::new();
     for (event, handler) in &hooks.entries {
@@ -37,11 +37,11 @@ pub fn with(text: &str, hooks: &Hooks) -> Result<String> {
         match own_command(list) {
             Some(found) if found.as_str() == Some(wanted) => {}
             Some(found) => {
-                let span = found.span().ok_or_else(|| SyntaxProblem { message: format!("`{event}`"), at: 0..0 })?;
+                let span = found.span().ok_or_else(|| SyntaxProblem { message: format!("`{event}`"), at: None })?;
                 replaced.push((span, Value::from(wanted).to_string()));
             }
             None if list.is_some_and(|list| !list.is_array_of_tables()) => {
-                let at = list.and_then(Item::span).unwrap_or(0..0);
+                let at = list.and_then(Item::span).and_then(place);
                 return Err(SyntaxProblem {
                     message: format!("`hooks.{event}` should be written as [[hooks.{event}]]"),
                     at,
@@ -62,8 +62,8 @@ pub fn with(text: &str, hooks: &Hooks) -> Result<String> {
         }
         new.push_str(&added.replace('\n', newline));
     }
-    // What was added must mean what was meant, whatever stood before it.
-    new.parse::<DocumentMut>().map_err(|cause| trouble(&cause))?;
+    // The text before may make the added lines invalid.
+    new.parse::<DocumentMut>().map_err(|cause| problem(&cause))?;
     Ok(new)
 }
 
@@ -79,9 +79,10 @@ fn section(event: &str, handler: &serde_json::Value) -> String {
     text
 }
 
+/// The text without our hooks.
 pub fn without(text: &str) -> Result<String> {
     let newline = newline(text);
-    let mut document = text.replace("\r\n", "\n").parse::<DocumentMut>().map_err(|cause| trouble(&cause))?;
+    let mut document = text.replace("\r\n", "\n").parse::<DocumentMut>().map_err(|cause| problem(&cause))?;
     let before = document.to_string();
     if let Some(all) = document.get_mut(HOOKS).and_then(Item::as_table_like_mut) {
         remove_ours(all);
@@ -117,6 +118,7 @@ fn remove_ours(all: &mut dyn TableLike) {
     }
 }
 
+/// Our hooks in the text, and the programs that they start.
 pub fn look(text: &str) -> OurPart {
     let mut seen = OurPart::default();
     let Ok(document) = text.parse::<DocumentMut>() else { return seen };
@@ -130,7 +132,7 @@ pub fn look(text: &str) -> OurPart {
     seen
 }
 
-/// The command of our handler in the groups of one event.
+/// The command of our handler, in the groups of one event.
 fn own_command(list: Option<&Item>) -> Option<&Value> {
     let groups = list?.as_array_of_tables()?.iter();
     let handlers = groups.filter_map(|group| group.get(HOOKS)?.as_array_of_tables()).flat_map(|list| list.iter());
@@ -145,6 +147,6 @@ fn newline(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-fn trouble(cause: &toml_edit::TomlError) -> SyntaxProblem {
-    SyntaxProblem { message: format!("this is not TOML: {}", cause.message()), at: cause.span().unwrap_or(0..0) }
+fn problem(cause: &toml_edit::TomlError) -> SyntaxProblem {
+    SyntaxProblem { message: format!("this is not TOML: {}", cause.message()), at: cause.span().and_then(place) }
 }
