@@ -88,7 +88,7 @@ impl Uninstall {
         let (places, mut installer) = open(context, self.dry_run)?;
         let agents = chosen(&self.agents, |_| true)?;
         let each = Each { agents: &agents, is_dry: self.dry_run };
-        // A file that two of them share goes with the last.
+        // A file that two agents share is removed with the last of them.
         let leaving = |agent: &Agent| {
             let at = agents.iter().position(|other| *other == agent).unwrap_or(0);
             agents[..=at].to_vec()
@@ -102,7 +102,8 @@ impl Uninstall {
     }
 }
 
-/// Nothing outside the state directory changes while paused, and this lies outside. Looking is free.
+/// Opens an installer. It refuses while paused, because the files of agents are outside the state directory; a dry run changes
+/// nothing and is allowed.
 fn open(context: &Context<'_>, is_dry: bool) -> Result<(Places, Installer)> {
     let project = context.project(None, None);
     let root = project.as_ref().map_or_else(|_| project::root(&context.cwd), |project| project.root.clone());
@@ -118,7 +119,7 @@ fn open(context: &Context<'_>, is_dry: bool) -> Result<(Places, Installer)> {
     Ok((places, installer))
 }
 
-/// The agents of these names, each once; `all` means those of which `is_meant` says so.
+/// The agents of these names, each once. `all` stands for those that `is_meant` accepts.
 fn chosen(names: &[String], is_meant: impl Fn(&Agent) -> bool) -> Result<Vec<&'static Agent>> {
     let mut agents: Vec<&'static Agent> = Vec::new();
     for name in names {
@@ -141,8 +142,8 @@ struct Each<'a> {
 }
 
 impl Each<'_> {
-    /// One agent's trouble does not keep the others from being done; the first trouble is the answer. Gives back
-    /// whose files were changed.
+    /// Plans and applies for each agent, and returns those whose files changed. The failure of one agent does not stop the others;
+    /// the first error is returned at the end.
     fn go(
         &self,
         context: &mut Context<'_>,
@@ -161,7 +162,7 @@ impl Each<'_> {
         first.map_or(Ok(changed), Err)
     }
 
-    /// Whether anything was changed.
+    /// Applies one plan, and returns whether anything changed.
     fn one(&self, context: &mut Context<'_>, plan: &InstallPlan, installer: &mut Installer) -> Result<bool> {
         for note in &plan.notes {
             context.ui.warn(note);
