@@ -1,5 +1,5 @@
-//! What went wrong, in its finished form: a category that decides the exit code, one sentence, its causes,
-//! what to do next, and the places in a file it speaks of.
+//! Errors as a person sees them: a category that decides the exit code, one sentence, its causes, what to do next, and the
+//! places in a file.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Every expected outcome that is not success. One category, one exit code, for every command.
+/// Every expected outcome other than success. Each category has one exit code, for every command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
-    /// Failed; nothing is half-done, progress is saved.
+    /// The command failed. Progress is saved, and nothing is half done.
     Failed,
-    /// A PAUSE file stands in the way.
+    /// A PAUSE file exists.
     Paused,
-    /// A live process is running a handover.
+    /// Another process is running a handover.
     Busy,
-    /// The thing checked is not good.
+    /// A check found a problem.
     NotGood,
     /// A signature, checksum or passphrase was refused.
     Untrusted,
@@ -28,12 +28,12 @@ pub enum Category {
     Bug,
     /// Input or output failed.
     Io,
-    /// Ended by this signal.
+    /// This signal ended the command.
     Signal(i32),
 }
 
 impl Category {
-    /// The kinds without a parameter, in the order of the README's table.
+    /// The categories without a parameter, in the order of the README's table.
     pub const ALL: [Category; 9] = [
         Category::Failed,
         Category::Paused,
@@ -85,7 +85,7 @@ pub struct Problem {
     /// Bytes of the text to underline.
     pub span: Range<usize>,
     pub help: Option<String>,
-    /// Ignoring it would be harmless to whoever wrote the text for a program that does.
+    /// Whether the text may have been written for a program that ignores this, so that ignoring it does no harm.
     pub is_ignorable: bool,
 }
 
@@ -97,6 +97,7 @@ pub struct Listing {
     pub problems: Vec<Problem>,
 }
 
+/// An error that is ready to be shown.
 #[derive(Clone, Debug)]
 pub struct Error(Box<Parts>);
 
@@ -137,12 +138,12 @@ impl Error {
             .hint("this is a bug in agent-handover; please report it with the command you ran")
     }
 
-    /// `doing` reads after "cannot": "write", "create the directory".
+    /// An input or output error. `doing` follows "cannot": "write", "create the directory".
     pub fn io(doing: &str, path: &Path, cause: impl fmt::Display) -> Error {
         Error::new(Category::Io, format!("cannot {doing} `{}`", path.display())).cause(cause)
     }
 
-    /// All that is wrong in one text, reported in one go.
+    /// All problems of one text, reported together.
     pub fn listing(listing: Listing) -> Error {
         let count = listing.problems.len();
         let path = listing.path.display();
@@ -160,21 +161,21 @@ impl Error {
         self
     }
 
-    /// The message with this before it.
+    /// Puts a text before the message.
     #[must_use]
     pub fn lead(mut self, before: &str) -> Error {
         self.0.message.insert_str(0, before);
         self
     }
 
-    /// The message with this at its end.
+    /// Appends a text to the message.
     #[must_use]
     pub fn follow(mut self, more: &str) -> Error {
         self.0.message.push_str(more);
         self
     }
 
-    /// A next action, ideally a command to paste.
+    /// Adds a next action, ideally a command to paste.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Error {
         let hint = hint.into();

@@ -1,4 +1,4 @@
-//! A project: where it begins, where its things are, and what its config says.
+//! A project: its root, the places of its files, and its config.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ const STATE_DIR: &str = ".agent-handover";
 const DATABASE: &str = "checkpoint.db";
 const LOCK: &str = "lock";
 
-/// What the command line says about the project; the environment is asked for the rest.
+/// The options of the command line. Options that are missing come from the environment.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub config: Option<PathBuf>,
@@ -20,14 +20,15 @@ pub struct Options {
     pub tag: Option<String>,
 }
 
+/// An opened project.
 #[derive(Clone, Debug)]
 pub struct Project {
     pub root: PathBuf,
-    /// With environment and flags already applied.
+    /// The config, with the environment and the options applied.
     pub config: Config,
     pub state: PathBuf,
     pub checkpoint: PathBuf,
-    /// The PAUSE files of this project; the first is the one that `pause` writes.
+    /// The PAUSE files of this project. `pause` writes the first one.
     pub pause_files: Vec<PathBuf>,
 }
 
@@ -47,7 +48,7 @@ impl Project {
             config.tag = tag;
         }
         let state = place_inside(&root, &config, "state_dir", &config.state_dir)?;
-        // These are asked for again when a recorded plan is carried out; here a mistake can still be pointed at.
+        // A recorded plan resolves these again. Here a mistake can still be shown in the config.
         place_inside(&root, &config, "memory_dir", &config.memory_dir)?;
         place_inside(&root, &config, "history_dir", &config.history_dir)?;
         let flag = options.checkpoint.clone().or_else(|| env::get(env::CHECKPOINT).map(PathBuf::from));
@@ -57,7 +58,7 @@ impl Project {
             (None, None) => state.join(DATABASE),
         };
         let pause_files = pause_files(&root, &config.pause_file);
-        // One database, one path, however it was written; a dangling link is refused where it is used.
+        // The same database always has the same path. A dangling link is refused when it is used.
         let checkpoint = beside_json(checkpoint);
         let checkpoint = fs::resolve(&checkpoint).unwrap_or(checkpoint);
         if checkpoint.file_name().is_none_or(|name| name == LOCK) {
@@ -69,17 +70,17 @@ impl Project {
         Ok(Project { checkpoint, state, pause_files, config, root })
     }
 
-    /// Stops at the project's PAUSE files and at those in the home directory, which stop every project.
+    /// The brake of this project: its PAUSE files, and those in the home directory, which stop every project.
     pub fn brake(&self) -> Brake {
         brake(self.pause_files.clone())
     }
 
-    /// Whether what runs by itself may do all that the config says. Without a config there is nothing to allow.
+    /// Whether hooks may do everything that the config asks for. Without a config there is nothing to allow.
     pub fn is_allowed(&self) -> bool {
         self.config.source().is_none_or(|(file, text)| consent::is_allowed(file, text))
     }
 
-    /// The places that the config puts outside of the project, where nothing is written before it is allowed.
+    /// The keys of directories outside the project. Nothing is written there before the config is allowed.
     pub fn outside(&self) -> Vec<&'static str> {
         let memory = place(&self.root, &self.config.memory_dir);
         let history = place(&self.root, &self.config.history_dir);
@@ -96,7 +97,7 @@ impl Project {
         places.into_iter().filter(|(_, path)| path.as_deref().is_none_or(is_outside)).map(|(name, _)| name).collect()
     }
 
-    /// The lock of the checkpoint, beside it: `lock`, or for a database of another name one of that name.
+    /// The lock file beside the checkpoint: `lock`, or the name of the database with `.lock` if it is not the default one.
     pub fn lock(&self) -> PathBuf {
         match self.checkpoint.file_name() {
             Some(name) if name != DATABASE => {
@@ -108,7 +109,7 @@ impl Project {
         }
     }
 
-    /// Where the Python tool's checkpoint would be, beside ours.
+    /// The path of the Python tool's checkpoint, beside ours.
     pub fn python_checkpoint(&self) -> PathBuf {
         self.checkpoint.with_extension("json")
     }
@@ -117,7 +118,7 @@ impl Project {
         self.state.join("log")
     }
 
-    /// Makes the state directory, private and invisible to git. What a stranger put there is not used.
+    /// Creates the state directory, private and ignored by git. A directory of another user is refused.
     pub fn prepare(&self) -> Result<()> {
         fs::refuse_foreign_owner(&self.state, "state directory")?;
         if !self.state.is_dir() {
@@ -148,7 +149,7 @@ impl Project {
     }
 }
 
-/// The brake of a project whose config cannot be asked.
+/// The brake of a project whose config cannot be read.
 pub fn plain_brake(root: &Path) -> Brake {
     brake(vec![root.join("PAUSE")])
 }
@@ -160,18 +161,19 @@ fn brake(mut paths: Vec<PathBuf>) -> Brake {
     Brake::new(paths)
 }
 
-/// What a state directory may hold.
+/// Whether this is a name of a file in a state directory.
 fn is_our_name(name: &str) -> bool {
     let ours = [LOCK, "log", ".gitignore", config::FILE_NAME, "PAUSE"];
     ours.contains(&name) || ["checkpoint.", "index.db", "publish."].iter().any(|ours| name.starts_with(ours))
 }
 
-/// The root of the project around `cwd`, for who needs nothing else of it.
+/// The root of the project around `cwd`, without opening the project.
 pub fn root(cwd: &Path) -> PathBuf {
     find_root(cwd, env::home().as_deref())
 }
 
-/// Where a path from a config is: relative to the project, `~` expanded, and not outside by a symlink.
+/// Resolves a path of the config: relative to the project, with `~` expanded. A relative path that leaves the project, also by a
+/// symlink, is an error.
 pub fn place(root: &Path, text: &str) -> Result<PathBuf> {
     if let Some(rest) = text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) {
         let home = env::home().ok_or_else(|| Error::failed(format!("`{text}`: there is no home directory")))?;
@@ -193,10 +195,10 @@ fn place_inside(root: &Path, config: &Config, key: &str, text: &str) -> Result<P
     })
 }
 
-/// The nearest directory upward with something of ours in it, within the git work tree; else its top; else the cwd.
-/// The home directory is a project only for who stands in it.
+/// The nearest directory upward, within the git work tree, that has a config or a checkpoint; or else the top of the work tree;
+/// or else the current directory. The home directory counts only if it is the current one.
 fn find_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
-    // The current directory comes without symlinks; the home directory as somebody wrote it.
+    // The current directory has no symlinks, but the home directory may.
     let home = home.map(|home| home.canonicalize().unwrap_or_else(|_| home.to_path_buf()));
     let allowed = |directory: &&Path| *directory == cwd || Some(*directory) != home.as_deref();
     let top = git::top_level(cwd).filter(allowed);
@@ -250,7 +252,7 @@ fn pause_files(root: &Path, configured: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The Python tool's checkpoint ends in `.json`; ours lies beside it.
+/// The path of our checkpoint. If the Python tool's checkpoint is given, which ends in `.json`, ours is beside it.
 fn beside_json(path: PathBuf) -> PathBuf {
     if path.extension().is_some_and(|ending| ending == "json") { path.with_extension("db") } else { path }
 }

@@ -1,16 +1,16 @@
-//! Time, with one place to pin it for tests.
+//! The current time, which tests can pin.
 
 use chrono::{DateTime, FixedOffset, Local};
 
 use super::env;
 
-/// Now, in the local offset: the instant and the local date in one value.
+/// The current time with the local offset, so that one value has both the instant and the local date.
 pub fn now() -> DateTime<FixedOffset> {
     let pinned = env::get_text(env::TEST_NOW);
     pinned.and_then(|text| DateTime::parse_from_rfc3339(&text).ok()).unwrap_or_else(|| Local::now().fixed_offset())
 }
 
-/// The stored form: sortable by eye, local date and instant both recoverable.
+/// The form in which times are stored. It keeps the instant and the local date.
 pub fn stamp(time: &DateTime<FixedOffset>) -> String {
     time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }

@@ -9,7 +9,7 @@ const UNITS: [(&str, &str, u64); 8] = [
     ("h", "hour", 3_600_000),
     ("d", "day", 86_400_000),
     ("w", "week", 604_800_000),
-    // Thirty days, as nothing here knows from when it is counted.
+    // Thirty days, because the start is unknown.
     ("mo", "month", 2_592_000_000),
     ("y", "year", 31_536_000_000),
 ];
@@ -17,7 +17,7 @@ const UNITS: [(&str, &str, u64); 8] = [
 /// What `parse` accepts, for messages.
 pub const EXPECTED: &str = "a duration such as `30s`, `10m`, `1h 30m` or `250ms`";
 
-/// Numbers with units, largest first or not; a bare `0` needs no unit.
+/// Parses numbers with units, in any order. `0` needs no unit.
 pub fn parse(text: &str) -> Option<Duration> {
     let text = text.trim();
     if text == "0" {
@@ -40,7 +40,7 @@ pub fn parse(text: &str) -> Option<Duration> {
     (!text.is_empty()).then(|| Duration::from_millis(total))
 }
 
-/// Short and readable; never more than two units.
+/// The duration in at most two units.
 pub fn show(duration: Duration) -> String {
     let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let seconds = millis / 1_000;

@@ -18,18 +18,18 @@ pub const AGENT: &str = "AGENT_HANDOVER_AGENT";
 pub const WAIT: &str = "AGENT_HANDOVER_WAIT";
 pub const PASSPHRASE: &str = "AGENT_HANDOVER_PASSPHRASE";
 pub const LOG: &str = "AGENT_HANDOVER_LOG";
-/// The agents' own: where they keep their sessions.
+/// Variables of agents: the directories in which they keep their sessions.
 pub const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 pub const CODEX_HOME: &str = "CODEX_HOME";
 
-/// Set for the children of `command` steps; finding it says that we run inside one.
+/// Set for the children of `command` steps. If it is set, we run inside such a step.
 pub const RUN: &str = "AGENT_HANDOVER_RUN";
 pub const STEP: &str = "AGENT_HANDOVER_STEP";
 pub const ATTEMPT: &str = "AGENT_HANDOVER_ATTEMPT";
 /// The project of such a child.
 pub const ROOT: &str = "AGENT_HANDOVER_ROOT";
 
-/// Set for every process that we start: an agent among them, and its hooks, are not to hand over once more.
+/// Set for every process that we start, so that an agent among them does not start another handover from its hooks.
 pub const CHILD: &str = "AGENT_HANDOVER_CHILD";
 
 /// Pins for tests. They change nothing unless set.
@@ -37,7 +37,7 @@ pub const TEST_NOW: &str = "AGENT_HANDOVER_TEST_NOW";
 pub const TEST_IDS: &str = "AGENT_HANDOVER_TEST_IDS";
 pub const TEST_FAULT: &str = "AGENT_HANDOVER_TEST_FAULT";
 
-/// What a user may set. The README's table is tested against this list.
+/// The variables that a user may set. The README's table is tested against this list.
 pub const VARIABLES: &[Variable] = &[
     Variable { name: CONFIG, help: "the config file to read, as `--config`" },
     Variable { name: MEMORY_DIR, help: "overrides `memory_dir`" },
@@ -60,7 +60,7 @@ pub fn get(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The same as text; what is not UTF-8 is replaced rather than ignored.
+/// Like [`get`], as text. Bytes that are not UTF-8 are replaced.
 pub fn get_text(name: &str) -> Option<String> {
     get(name).map(|value| value.to_string_lossy().into_owned())
 }
@@ -70,14 +70,14 @@ pub fn home() -> Option<std::path::PathBuf> {
     std::env::home_dir().filter(|home| home.is_absolute())
 }
 
-/// Where this user's own state of this program is, where no repository can put anything.
+/// The directory of this user's state of this program, which no repository can reach.
 pub fn user_state() -> Option<std::path::PathBuf> {
     let state = get("XDG_STATE_HOME").map(std::path::PathBuf::from).filter(|path| path.is_absolute());
     let state = state.or_else(|| home().map(|home| home.join(".local/state")));
     state.map(|state| state.join("agent-handover"))
 }
 
-/// Where this user's own data of this program is, which no repository can reach.
+/// The directory of this user's data of this program, which no repository can reach.
 pub fn data_directory() -> Option<std::path::PathBuf> {
     let data = get("XDG_DATA_HOME").map(std::path::PathBuf::from).filter(|path| path.is_absolute());
     data.or_else(|| home().map(|home| home.join(".local/share"))).map(|data| data.join("agent-handover"))

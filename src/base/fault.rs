@@ -1,8 +1,8 @@
-//! Named places where something has just become durable, so that tests can stop the real program there.
+//! Fault points: named places where something has just become durable, at which tests stop the real program.
 //!
-//! Inert unless `AGENT_HANDOVER_TEST_FAULT=point:n=kill` (or `=stop`) is set: the n-th time the point is
-//! passed, the process gets SIGKILL (or SIGSTOP, which lets a test look around and go on). The same binary
-//! is tested and shipped.
+//! They do nothing unless `AGENT_HANDOVER_TEST_FAULT=point:n=kill` (or `=stop`) is set: the n-th time the point is
+//! passed, the process gets SIGKILL (or SIGSTOP, so that a test can look around and continue it). The tested
+//! binary is the one that is shipped.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use super::env;
 
-/// Every point, so that the crash tests can go through all of them.
+/// Every point. The crash tests go through all of them.
 pub const POINTS: &[&str] = &[
     "lock.taken",
     "queue.empty",
@@ -42,6 +42,7 @@ struct Fault {
     passed: AtomicU32,
 }
 
+/// Marks a fault point.
 pub fn at(point: &'static str) {
     static FAULT: OnceLock<Option<Fault>> = OnceLock::new();
     debug_assert!(POINTS.contains(&point), "{point} is not in POINTS, so no test would stop there");
@@ -66,7 +67,7 @@ fn parse(text: &str) -> Option<Fault> {
     Some(Fault { point: point.to_owned(), nth: nth.parse().ok()?, signal, passed: AtomicU32::new(0) })
 }
 
-/// Crashes inside one test process: the stack is unwound instead of the process killed.
+/// Crashes inside a test process, which unwind the stack instead of killing the process.
 #[cfg(test)]
 pub mod inject {
     use std::cell::Cell;
@@ -75,7 +76,7 @@ pub mod inject {
         static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
     }
 
-    /// What unwinds.
+    /// The payload of the unwinding.
     pub struct Crash;
 
     /// Runs `act` and crashes it at the n-th point it passes. `None` if it did crash.
@@ -95,7 +96,7 @@ pub mod inject {
             None => {}
             Some(0) => {
                 LEFT.set(None);
-                // Not a panic that anybody should see.
+                // Unlike `panic!`, this prints nothing.
                 std::panic::resume_unwind(Box::new(Crash));
             }
             Some(left) => LEFT.set(Some(left - 1)),

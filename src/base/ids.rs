@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// 48 bits of milliseconds, then 80 random bits, in Crockford's base 32.
+/// A new id: 48 bits of milliseconds, then 80 random bits, in Crockford's base 32.
 pub fn new_run_id() -> Result<String> {
     let millis = u64::try_from(clock::now().timestamp_millis()).unwrap_or(0);
     let mut random = [0u8; 10];
@@ -19,7 +19,7 @@ pub fn new_run_id() -> Result<String> {
     Ok(encode(millis, random))
 }
 
-/// Whether a name is one that `new_run_id` could have made.
+/// Whether a name has the form of an id.
 pub fn is_run_id(name: &str) -> bool {
     name.len() == 26 && name.bytes().all(|byte| ALPHABET.contains(&byte))
 }

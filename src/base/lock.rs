@@ -1,4 +1,4 @@
-//! An OS lock that dies with its process. The file's text says who holds it; the text is never the lock.
+//! A lock of the operating system that ends with its process. The text of the lock file only names the holder.
 
 use std::fs::{File, Metadata, TryLockError};
 use std::io::{Seek, Write};
@@ -29,7 +29,7 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// Held until dropped or until the process is gone.
+/// A held lock. It is released when dropped or when the process ends.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -37,8 +37,8 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// `None` if another process holds it. A reader that only looks holds it for the length of a system call, so a
-    /// few glances are needed to tell.
+    /// Takes the lock. `None` if another process holds it. A reader that looks for the holder takes it for the length of a
+    /// system call, so this tries a few times.
     pub fn try_take(path: &Path) -> Result<Option<Lock>> {
         let file = fs::open_private(path)?;
         for pause in [0, 1, 2, 4, 8] {
@@ -46,7 +46,7 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) => {
                     let mut lock = Lock { file, path: path.to_path_buf() };
-                    // What it says is of somebody who is gone; unless it is no lock of ours at all.
+                    // The text names a former holder, unless the file is not a lock of ours at all.
                     if !could_be_ours(&fs::read(path)?) {
                         return Err(Error::failed(format!("`{}` is not a lock of agent-handover", path.display()))
                             .hint("it was not changed: move it away, or choose another `--checkpoint`"));
@@ -62,8 +62,8 @@ impl Lock {
         Ok(None)
     }
 
-    /// The lock that our parent took and gave us as standard input: the same open file, so the same lock, held without
-    /// a moment in between.
+    /// The lock that our parent took and passed to us as standard input. It is the same open file, so the lock is held without
+    /// interruption.
     pub fn inherited(path: &Path) -> Result<Lock> {
         let failed = |cause| Error::io("take over the lock", path, cause);
         let file = File::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
@@ -73,18 +73,18 @@ impl Lock {
             return Err(Error::usage("standard input is not the lock of this project"));
         }
         file.try_lock().map_err(|cause| failed(cause.into()))?;
-        // Only this one may hold it open, or letting go would let nothing go.
+        // No other descriptor may keep the file open, or dropping the lock would not release it.
         let nothing = File::open("/dev/null").map_err(failed)?;
         rustix::stdio::dup2_stdin(&nothing).map_err(|cause| failed(cause.into()))?;
         Ok(Lock { file, path: path.to_path_buf() })
     }
 
-    /// The open file, to be given to a child. From here on the lock is held as long as the child has it open.
+    /// The open file, for a child process. The lock is then held for as long as the child has the file open.
     pub fn hand_over(self) -> File {
         self.file
     }
 
-    /// Says in the file what is being done under this lock. Not synced: after a power cut nobody holds it.
+    /// Writes into the file what is done under this lock. It is not synced, because nobody holds the lock after a power cut.
     pub fn sign(&mut self, run: &str) -> Result<()> {
         let owner = Owner {
             pid: std::process::id(),
@@ -105,19 +105,18 @@ impl Lock {
     }
 }
 
-/// Whether a lock file of ours may hold this: nothing, an owner, or what a power cut made of one.
+/// Whether this can be the text of our lock file: nothing, an owner, or the remains of one after a power cut.
 fn could_be_ours(text: &[u8]) -> bool {
     let is_text = text.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
     text.len() <= 1_000 && (!is_text || text.is_empty() || text.starts_with(b"{\"pid\":"))
 }
 
-/// Who has it, in words, also while they have not said so.
+/// The holder in words, even if it has not written its name yet.
 pub fn describe(owner: Option<&Owner>) -> String {
     owner.map_or_else(|| "another process is running a handover".to_owned(), Owner::to_string)
 }
 
-/// Who holds the lock right now, if anybody does. Takes nothing that would stand in a runner's way for longer
-/// than a system call.
+/// The present holder of the lock, if there is one. This takes the lock for no longer than a system call.
 pub fn holder(path: &Path) -> Option<Option<Owner>> {
     fs::refuse_what_is_no_file(path).ok()?;
     let file = File::open(path).ok()?;
@@ -127,7 +126,7 @@ pub fn holder(path: &Path) -> Option<Option<Owner>> {
     }
 }
 
-/// What the lock file says; `None` while its owner has not signed.
+/// The owner in the text of the lock file. `None` if it has not been written yet.
 pub fn owner(path: &Path) -> Option<Owner> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }

@@ -1,5 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP become a flag that is asked between effects, so that an interruption is recorded
-//! instead of tearing something.
+//! SIGINT, SIGTERM and SIGHUP set a flag that is checked between effects, so that an interruption is recorded and no effect
+//! is cut in half.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -9,23 +9,23 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 static RECEIVED: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
-/// Starts listening. Without this call signals do what they always do.
+/// Starts to catch the signals. Without this call they have their default effect.
 pub fn listen() {
     let received = RECEIVED.get_or_init(Arc::default);
-    // What whoever started us chose to ignore (`nohup`, a background job) stays ignored.
+    // Signals that our parent ignores (`nohup`, a background job) stay ignored.
     for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)) {
-        // A signal that cannot be caught keeps its default: the process ends and the next run resumes.
+        // A signal that cannot be caught ends the process, and the next run resumes.
         let _ = signal_hook::flag::register_usize(signal, Arc::clone(received), signal.unsigned_abs() as usize);
     }
 }
 
-/// A file-size limit then fails the write with an error we can report, instead of ending us. A handler, not
-/// "ignore", because children would inherit the latter.
+/// Makes a write beyond the file-size limit fail with an error that we can report, instead of ending the process. This is a
+/// handler because children would inherit an ignored signal.
 pub fn survive_file_limits() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
-/// As Linux tells it; elsewhere nothing is known to be ignored.
+/// Whether the signal is ignored. Only Linux says so; elsewhere no signal counts as ignored.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());

@@ -1,4 +1,4 @@
-//! One file in three versions: what two sides once had in common, and what each has made of it.
+//! Merges one file from three versions: the common base, ours and theirs.
 
 use std::path::{Path, PathBuf};
 
@@ -8,23 +8,24 @@ use crate::error::Result;
 /// A file that the other side has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Theirs {
-    /// Relative to the directory that it is in on both sides.
+    /// Relative to the directory that both sides have.
     pub path: PathBuf,
-    /// `None` if it was not there, or nothing is known to have been in common.
+    /// `None` if the file did not exist, or if no common base is known.
     pub base: Option<Vec<u8>>,
-    /// `None` if they removed it.
+    /// `None` if the other side removed it.
     pub now: Option<Vec<u8>>,
 }
 
+/// Which version to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     Ours,
     Theirs,
-    /// Both changed it, each in their own way.
+    /// Both sides changed it differently.
     Merge,
 }
 
-/// What can be decided without looking inside.
+/// Chooses a version without reading the contents.
 pub fn choose(base: Option<&[u8]>, ours: Option<&[u8]>, theirs: Option<&[u8]>) -> Choice {
     if ours == theirs || theirs == base {
         Choice::Ours
@@ -35,8 +36,8 @@ pub fn choose(base: Option<&[u8]>, ours: Option<&[u8]>, theirs: Option<&[u8]>) -
     }
 }
 
-/// Takes over a file whose inside nobody knows. If both changed it, ours stays and theirs is put beside it; then the
-/// answer is what to tell.
+/// Takes over a file whose format is unknown. If both sides changed it, ours stays, theirs is written beside it, and the result
+/// is a message about it.
 pub fn take_over(directory: &Path, theirs: &Theirs) -> Result<Option<String>> {
     let path = directory.join(&theirs.path);
     fs::refuse_symlinks(directory, &path)?;
@@ -47,7 +48,7 @@ pub fn take_over(directory: &Path, theirs: &Theirs) -> Result<Option<String>> {
             put(&path, now.as_deref())?;
             Ok(None)
         }
-        // They removed what we changed.
+        // They removed the file that we changed, so ours stays.
         (Choice::Merge, None) => Ok(None),
         (Choice::Merge, Some(now)) if ours.is_none() => {
             put(&path, Some(now))?;

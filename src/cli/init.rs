@@ -21,7 +21,7 @@ impl Init {
             Error::failed(format!("`{}` is there already and was not changed", path.display()))
                 .hint("edit it, or move it away and run `agent-handover init` again")
         };
-        // With `--config` that is the file to write; there need be none yet.
+        // With `--config`, that is the file to write, and it need not exist yet.
         let named = context.config.take().map(|path| context.cwd.join(path));
         let project = match context.project(None, None) {
             Err(error) if named.is_none() => return Err(error),
@@ -40,7 +40,7 @@ impl Init {
             Some(_) => Git::at(&root).remotes().unwrap_or_default(),
             None => Vec::new(),
         };
-        // Whoever was killed here left the config missing, and perhaps a temporary. Nobody else makes any here.
+        // An `init` that was killed here may have left a temporary file. No other command leaves one here.
         let directory = file.parent().unwrap_or(&root);
         let _alone = fs::lock_directory(directory)?;
         fs::sweep_temporaries(directory, fs::Depth::Directory)?;
@@ -55,7 +55,7 @@ impl Init {
     }
 }
 
-/// The example with what is known of this project in it.
+/// The example config, with what is known about this project filled in.
 fn for_project(remotes: &[String]) -> String {
     let remote = remotes.iter().find(|name| *name == "origin").or(remotes.first());
     let (comment, name) = match remote {

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::Context;
-use crate::agents::install::{Change, Installer, Left, Plan};
+use crate::agents::install::{FileChange, InstallPlan, Installer, LeftAlone};
 use crate::agents::{self, AGENTS, Agent, Places, Program, Scope};
 use crate::error::{Error, Result};
 use crate::project;
@@ -59,7 +59,7 @@ impl Install {
         let scope = Scope::from(self.scope);
         let (places, mut installer) = open(context, self.dry_run)?;
         let program = Program::this()?;
-        let agents = chosen(&self.agents, |agent| agents::found(agent, &places, scope).is_some())?;
+        let agents = chosen(&self.agents, |agent| agents::detected(agent, &places, scope).is_some())?;
         if agents.is_empty() {
             return Err(Error::failed("no coding agent was found on this machine")
                 .hint(format!("name one: `agent-handover install {}`", AGENTS[0].name)));
@@ -88,7 +88,7 @@ impl Uninstall {
         let (places, mut installer) = open(context, self.dry_run)?;
         let agents = chosen(&self.agents, |_| true)?;
         let each = Each { agents: &agents, is_dry: self.dry_run };
-        // A file that two of them share goes with the last.
+        // A file that two agents share is removed with the last of them.
         let leaving = |agent: &Agent| {
             let at = agents.iter().position(|other| *other == agent).unwrap_or(0);
             agents[..=at].to_vec()
@@ -102,7 +102,8 @@ impl Uninstall {
     }
 }
 
-/// Nothing outside the state directory changes while paused, and this lies outside. Looking is free.
+/// Opens an installer. It refuses while paused, because the files of agents are outside the state directory; a dry run changes
+/// nothing and is allowed.
 fn open(context: &Context<'_>, is_dry: bool) -> Result<(Places, Installer)> {
     let project = context.project(None, None);
     let root = project.as_ref().map_or_else(|_| project::root(&context.cwd), |project| project.root.clone());
@@ -118,7 +119,7 @@ fn open(context: &Context<'_>, is_dry: bool) -> Result<(Places, Installer)> {
     Ok((places, installer))
 }
 
-/// The agents of these names, each once; `all` means those of which `is_meant` says so.
+/// The agents of these names, each once. `all` stands for those that `is_meant` accepts.
 fn chosen(names: &[String], is_meant: impl Fn(&Agent) -> bool) -> Result<Vec<&'static Agent>> {
     let mut agents: Vec<&'static Agent> = Vec::new();
     for name in names {
@@ -141,12 +142,12 @@ struct Each<'a> {
 }
 
 impl Each<'_> {
-    /// One agent's trouble does not keep the others from being done; the first trouble is the answer. Gives back
-    /// whose files were changed.
+    /// Plans and applies for each agent, and returns those whose files changed. The failure of one agent does not stop the others;
+    /// the first error is returned at the end.
     fn go(
         &self,
         context: &mut Context<'_>,
-        plan: impl Fn(&Installer, &'static Agent) -> Result<Plan>,
+        plan: impl Fn(&Installer, &'static Agent) -> Result<InstallPlan>,
         installer: &mut Installer,
     ) -> Result<Vec<&'static Agent>> {
         let (mut changed, mut first) = (Vec::new(), None);
@@ -161,8 +162,8 @@ impl Each<'_> {
         first.map_or(Ok(changed), Err)
     }
 
-    /// Whether anything was changed.
-    fn one(&self, context: &mut Context<'_>, plan: &Plan, installer: &mut Installer) -> Result<bool> {
+    /// Applies one plan, and returns whether anything changed.
+    fn one(&self, context: &mut Context<'_>, plan: &InstallPlan, installer: &mut Installer) -> Result<bool> {
         for note in &plan.notes {
             context.ui.warn(note);
         }
@@ -174,8 +175,8 @@ impl Each<'_> {
             installer.apply(plan)?;
         }
         tell(context, plan, self.is_dry);
-        let foreign = |change: &&Change| change.left == Some(Left::Foreign) && change.is_essential();
-        let is_changed = !self.is_dry && plan.changes.iter().any(Change::is_change);
+        let foreign = |change: &&FileChange| change.left == Some(LeftAlone::Foreign) && change.is_essential();
+        let is_changed = !self.is_dry && plan.changes.iter().any(FileChange::is_change);
         plan.changes.iter().find(foreign).map_or(Ok(is_changed), |change| {
             let line = Program::by_name().line(plan.agent.name);
             Err(Error::failed(format!("`{}` is not ours and stays as it is", change.path.display()))
@@ -184,7 +185,7 @@ impl Each<'_> {
     }
 }
 
-fn tell(context: &mut Context<'_>, plan: &Plan, is_dry: bool) {
+fn tell(context: &mut Context<'_>, plan: &InstallPlan, is_dry: bool) {
     let name = plan.agent.name;
     if plan.changes.is_empty() && !is_dry {
         context.ui.answer(&format!("{name}: nothing of ours is there"));
@@ -192,13 +193,13 @@ fn tell(context: &mut Context<'_>, plan: &Plan, is_dry: bool) {
     for change in &plan.changes {
         let path = change.path.display();
         let said = match (change.left, &change.before, &change.after) {
-            (Some(Left::Foreign), ..) => {
+            (Some(LeftAlone::Foreign), ..) => {
                 if !change.is_essential() {
                     context.ui.warn(&format!("`{path}` is not ours and stays as it is"));
                 }
                 continue;
             }
-            (Some(Left::Changed), ..) => {
+            (Some(LeftAlone::Changed), ..) => {
                 context.ui.warn(&format!("`{path}` was changed by somebody since we wrote it, and stays as it is"));
                 continue;
             }

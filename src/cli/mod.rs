@@ -1,4 +1,4 @@
-//! Arguments, one call, one rendering: what a person types and what they see.
+//! The command line: each command has arguments, makes one call, and renders one answer.
 
 mod allow;
 mod ask;
@@ -81,7 +81,7 @@ enum Command {
     Doctor(doctor::Doctor),
 }
 
-/// What every command is given.
+/// What every command receives.
 struct Context<'a> {
     cwd: PathBuf,
     config: Option<PathBuf>,
@@ -103,7 +103,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let is_hook = hook::is_meant(&arguments);
     let code = execute(arguments, is_hook);
-    // Agents take a failure for a wish to block them.
+    // Agents take a failing hook as a request to block them.
     if is_hook { ExitCode::SUCCESS } else { code }
 }
 
@@ -126,7 +126,7 @@ fn execute(arguments: Vec<OsString>, is_hook: bool) -> ExitCode {
         let error = Error::new(Category::Io, "the current directory cannot be read").cause(cause);
         error.hint("it may have been deleted: `cd` to a directory that is there")
     });
-    // An agent says itself where it is.
+    // The payload of a hook names the directory of the agent.
     let cwd = if is_hook { Ok(cwd.unwrap_or_default()) } else { cwd };
     let result = cwd.and_then(|cwd| {
         let mut context = Context { cwd, config: cli.global.config, ui: &mut ui };
@@ -201,7 +201,7 @@ impl Command {
     }
 }
 
-/// In which form a failure is told on stdout, besides the sentence on stderr.
+/// The form in which a failure is reported on stdout, besides the message on stderr.
 #[derive(Clone, Copy, Debug)]
 enum Json {
     No,
@@ -209,7 +209,7 @@ enum Json {
     Events,
 }
 
-/// Wrong usage is never 2: that is an answer of `check`, and agents take it as "block".
+/// The exit code of wrong usage is never 2, because that is an answer of `check`, and agents take it as "block".
 fn usage(error: &clap::Error, is_hook: bool) -> ExitCode {
     if is_hook && error.exit_code() == 0 {
         Ui::new(Color::Auto, false).styled(&error.to_string())
@@ -222,7 +222,7 @@ fn usage(error: &clap::Error, is_hook: bool) -> ExitCode {
     }
 }
 
-/// The whole command line as clap sees it, for tests of the documents.
+/// The whole command line as clap knows it, for tests of the documentation.
 pub fn command_line() -> clap::Command {
     Cli::command()
 }

@@ -1,4 +1,4 @@
-//! Errors as a person reads them and as a program does.
+//! Renders errors, for a person and for a program.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub fn error(ui: &Ui, error: &Error, cwd: &Path) {
 
 fn snippets(ui: &Ui, listing: &Listing, cwd: &Path) {
     let path = listing.path.strip_prefix(cwd).unwrap_or(&listing.path).display().to_string();
-    // What could steer a terminal is blotted out, byte for byte so that the places stay right.
+    // Control characters are replaced byte for byte, so that the spans stay right.
     let source: String = listing.text.split_inclusive(text::is_unprintable).map(blot).collect();
     let renderer = if ui.is_colored() { Renderer::styled() } else { Renderer::plain() };
     for problem in &listing.problems {
@@ -41,7 +41,7 @@ fn snippets(ui: &Ui, listing: &Listing, cwd: &Path) {
     }
 }
 
-/// The text with its last character replaced, if that is one which must not be shown.
+/// The text, with its last character replaced if it must not be shown.
 fn blot(part: &str) -> String {
     match part.chars().last() {
         Some(last) if text::is_unprintable(last) => {

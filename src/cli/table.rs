@@ -1,20 +1,20 @@
-//! Text in columns that fit a terminal.
+//! Tables that fit a terminal.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Beyond this nobody reads on in a table.
+/// The longest text of a cell.
 pub const LONGEST_CELL: usize = 400;
 const GAP: &str = "  ";
-/// A column that must give way keeps this much.
+/// The least width of a column that is cut.
 const NARROWEST: usize = 8;
 
-/// What a table would rather show less of.
+/// Columns are dropped until the last one has this much room.
 const ROOMY: usize = 24;
 
-/// The last column is as wide as there is room; the others are as wide as they must be.
+/// A table. The last column takes the remaining width; the others are as wide as their contents.
 pub struct Table {
     rows: Vec<Vec<String>>,
-    /// The heads of columns that are left out where there is no room for all, the first one first.
+    /// The heads of columns that are dropped if not all fit, in this order.
     dispensable: Vec<&'static str>,
 }
 
@@ -32,7 +32,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// No line is wider than `width`, if one is given.
+    /// The lines of the table, none wider than `width` if one is given.
     pub fn lines(&self, width: Option<usize>) -> Vec<String> {
         let columns = self.rows.first().map_or(0, Vec::len);
         let widest = |column: usize| self.rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
@@ -56,7 +56,8 @@ impl Table {
     }
 }
 
-/// Takes from the last column first, then from the widest other than the first, which is what people copy, then from that.
+/// Reduces the widths until they fit: the last column first, then the widest others, and the first column last, because people
+/// copy from it.
 fn fit(widths: &mut [usize], width: usize) {
     let gaps = GAP.len() * widths.len().saturating_sub(1);
     let last = widths.len().saturating_sub(1);
@@ -73,7 +74,7 @@ fn fit(widths: &mut [usize], width: usize) {
         } else if widths[0] > NARROWEST {
             0
         } else {
-            // Narrower than that no table is of use.
+            // A narrower table would be useless.
             return;
         };
         let least = if column == last { 2 * NARROWEST } else { NARROWEST };
@@ -94,7 +95,7 @@ fn line(row: &[String], widths: &[usize]) -> String {
     line.trim_end().to_owned()
 }
 
-/// At most so many columns of a terminal, with a sign where something is missing.
+/// The text cut to a width on the terminal, with a sign if something is missing.
 pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! The only door to the terminal: stdout is the answer, stderr is the story.
+//! The only access to the terminal. The answer goes to stdout; progress, warnings and errors go to stderr.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -21,11 +21,11 @@ pub enum Color {
 pub struct Ui {
     color: anstream::ColorChoice,
     quiet: bool,
-    /// stderr is a terminal that can rewrite a line.
+    /// Whether stderr is a terminal that can rewrite a line.
     live: bool,
-    /// A line stands there that will be rewritten.
+    /// Whether the current line will be rewritten.
     unfinished: Cell<bool>,
-    /// The first thing that went wrong while writing the answer.
+    /// The first error while writing the answer.
     failed: Option<io::Error>,
 }
 
@@ -34,13 +34,13 @@ const HINT: Style = AnsiColor::Cyan.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default();
 const DIM: Style = Style::new().dimmed();
 
-/// Back to the start of the line, and nothing on it.
+/// Returns to the start of the line and clears it.
 const CLEAR: &str = "\r\x1b[K";
 
 impl Ui {
     pub fn new(color: Color, quiet: bool) -> Ui {
         let color = match color {
-            // Asked once, of stderr: progress and errors are what has colour.
+            // Decided once, for stderr, because only progress and errors have colour.
             Color::Auto => anstream::AutoStream::choice(&io::stderr()),
             Color::Always => anstream::ColorChoice::AlwaysAnsi,
             Color::Never => anstream::ColorChoice::Never,
@@ -53,7 +53,7 @@ impl Ui {
         !matches!(self.color, anstream::ColorChoice::Never)
     }
 
-    /// How wide a line of the answer may be; `None` where nobody says.
+    /// The width of the terminal on stdout, or `COLUMNS`. `None` if both are unknown.
     pub fn width(&self) -> Option<usize> {
         if io::stdout().is_terminal() {
             let size = dialoguer::console::Term::stdout().size_checked();
@@ -62,12 +62,12 @@ impl Ui {
         env::get_text("COLUMNS")?.parse().ok()
     }
 
-    /// Whether a person can be asked something. stdout may be elsewhere: it gets only the answer.
+    /// Whether a person can be asked. stdout need not be a terminal, because it gets only the answer.
     pub fn can_ask(&self) -> bool {
         io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
-    /// A line of the answer. A reader who has seen enough is no error.
+    /// Prints a line of the answer. A closed pipe is not an error.
     pub fn answer(&mut self, line: &str) {
         let written = writeln!(io::stdout().lock(), "{}", text::printable(line));
         self.note_failure(written);
@@ -81,7 +81,7 @@ impl Ui {
         }
     }
 
-    /// A whole text as it is; only a terminal gets it without what could steer it.
+    /// Prints a text unchanged; on a terminal, without control characters.
     pub fn answer_text(&mut self, whole: &str) {
         let shown = if io::stdout().is_terminal() { text::printable(whole) } else { whole.to_owned() };
         let written = io::stdout().lock().write_all(shown.as_bytes());
@@ -97,7 +97,7 @@ impl Ui {
         self.failed.take()
     }
 
-    /// A line of the story; not told with `--quiet`.
+    /// Prints a line about what happens, unless `--quiet` is set.
     pub fn tell(&self, line: &str) {
         if !self.quiet {
             self.stderr(&text::printable(line));
@@ -120,7 +120,7 @@ impl Ui {
         self.stderr(&format!("{HINT}hint:{HINT:#} {}", text::printable(line)));
     }
 
-    /// Text whose escape sequences are our own.
+    /// Prints text with our own escape sequences.
     pub fn styled(&self, styled: &str) {
         self.stderr(styled);
     }
@@ -136,7 +136,7 @@ impl Ui {
         }
     }
 
-    /// What is going on right now; on a terminal only, and gone when the next line comes.
+    /// Shows what is going on, on a terminal only. The next line replaces it.
     pub fn tell_live(&self, line: &str) {
         if self.live {
             let _ = write!(io::stderr(), "{CLEAR}… {}", text::one_line(line, 70));
@@ -144,7 +144,7 @@ impl Ui {
         }
     }
 
-    /// A bar for work that takes a while; on a terminal only.
+    /// Shows a bar for long work, on a terminal only.
     pub fn progress(&self, what: &'static str) -> Progress {
         let target = if self.live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(0), target).with_message(what);
@@ -162,7 +162,7 @@ impl Ui {
     }
 }
 
-/// Work that takes a while.
+/// The progress of long work.
 pub struct Progress(ProgressBar);
 
 impl Progress {
@@ -176,7 +176,7 @@ impl Progress {
     }
 }
 
-/// For developers: one line a decision on stderr, if the environment asks for it.
+/// Prints one line per decision to stderr if the environment asks for it. This is for developers.
 pub fn trace() {
     let Some(level) = env::get_text(env::LOG) else { return };
     if let Ok(level) = level.parse::<tracing::Level>() {

@@ -1,9 +1,9 @@
-//! What looks like a secret and is none, or may travel all the same: the user has seen it and said so.
+//! Acknowledged findings: the user has seen what looks like a secret and allows it to be published.
 //!
-//! It is said of one file at one place with one content, and of one kind: when any of these changes, so does the answer.
-//! The kind counts because a later version may find more in the same file than the user was shown. It lies in the user's
-//! own state, as consent to a config does: it is a person's word on this machine, which no repository, merge or other
-//! machine can give, and it must never travel itself.
+//! An acknowledgement holds for one path, one content and one kind of secret, and ends when any of these changes. The kind
+//! counts because a later version may find more in the same file than the user was shown. Acknowledgements are kept in the
+//! user's own state, like consent to a config: they are decisions of a person on this machine, which no repository, merge
+//! or other machine can make, and they are never published themselves.
 
 use std::path::Path;
 
@@ -11,50 +11,50 @@ use super::consent_store::ConsentStore;
 use super::secrets::{self, Leak};
 use crate::error::Result;
 
-fn marks() -> Result<ConsentStore> {
+fn store() -> Result<ConsentStore> {
     ConsentStore::of("acknowledged")
 }
 
-/// What in this file must not travel: all that looks like a secret and was not acknowledged. `path` is relative to
-/// `root`, and is how the file is named.
+/// What must not be published of this file: everything that looks like a secret and was not acknowledged. `path` is relative
+/// to `root`.
 pub fn leaks(root: &Path, path: &Path, content: &[u8]) -> Vec<Leak> {
     let leaks = secrets::scan_blob(path, content);
-    match marks() {
-        Ok(marks) if !leaks.is_empty() => without_acknowledged(&marks, &root.join(path), content, leaks),
+    match store() {
+        Ok(store) if !leaks.is_empty() => without_acknowledged(&store, &root.join(path), content, leaks),
         _ => leaks,
     }
 }
 
-fn without_acknowledged(marks: &ConsentStore, file: &Path, content: &[u8], mut leaks: Vec<Leak>) -> Vec<Leak> {
+fn without_acknowledged(store: &ConsentStore, file: &Path, content: &[u8], mut leaks: Vec<Leak>) -> Vec<Leak> {
     let mut known = kinds_of(&leaks);
-    known.retain(|kind| marks.is_set(file, &[kind.as_bytes(), content]));
+    known.retain(|kind| store.is_set(file, &[kind.as_bytes(), content]));
     leaks.retain(|leak| !known.contains(&leak.kind));
     leaks
 }
 
-/// What cannot be looked up was not acknowledged.
+/// Whether a finding of this kind was acknowledged. If that cannot be looked up, it was not.
 pub fn is_acknowledged(file: &Path, content: &[u8], kind: &str) -> bool {
-    marks().is_ok_and(|marks| marks.is_set(file, &[kind.as_bytes(), content]))
+    store().is_ok_and(|store| store.is_set(file, &[kind.as_bytes(), content]))
 }
 
-/// All kinds that were found in this file as it is.
+/// Acknowledges the kinds of these findings in this content.
 pub fn record(file: &Path, content: &[u8], leaks: &[Leak]) -> Result<()> {
-    record_in(&marks()?, file, content, leaks)
+    record_in(&store()?, file, content, leaks)
 }
 
-fn record_in(marks: &ConsentStore, file: &Path, content: &[u8], leaks: &[Leak]) -> Result<()> {
-    kinds_of(leaks).into_iter().try_for_each(|kind| marks.set(file, &[kind.as_bytes(), content]))
+fn record_in(store: &ConsentStore, file: &Path, content: &[u8], leaks: &[Leak]) -> Result<()> {
+    kinds_of(leaks).into_iter().try_for_each(|kind| store.set(file, &[kind.as_bytes(), content]))
 }
 
-/// `false` if there was nothing to take back.
+/// Revokes acknowledgements. `false` if there were none.
 pub fn revoke(file: &Path, content: &[u8], leaks: &[Leak]) -> Result<bool> {
-    revoke_in(&marks()?, file, content, leaks)
+    revoke_in(&store()?, file, content, leaks)
 }
 
-fn revoke_in(marks: &ConsentStore, file: &Path, content: &[u8], leaks: &[Leak]) -> Result<bool> {
+fn revoke_in(store: &ConsentStore, file: &Path, content: &[u8], leaks: &[Leak]) -> Result<bool> {
     let mut any = false;
     for kind in kinds_of(leaks) {
-        any |= marks.clear(file, &[kind.as_bytes(), content])?;
+        any |= store.clear(file, &[kind.as_bytes(), content])?;
     }
     Ok(any)
 }

@@ -1,27 +1,27 @@
-//! Consent to a config: what runs by itself, wherever an agent is opened, obeys only a config that the user has
-//! allowed, at this path and with this very content.
+//! Consent to a config. Hooks run wherever an agent is opened, so they obey only a config that the user has allowed, at this
+//! path and with exactly this content.
 
 use std::path::Path;
 
 use super::consent_store::ConsentStore;
 use crate::error::Result;
 
-fn marks() -> Result<ConsentStore> {
+fn store() -> Result<ConsentStore> {
     ConsentStore::of("allowed")
 }
 
-/// Whether the user has said yes to this config as it is. What cannot be looked up is not allowed.
+/// Whether the user has allowed this config with this content. If that cannot be looked up, it is not allowed.
 pub fn is_allowed(config: &Path, content: &str) -> bool {
-    marks().is_ok_and(|marks| marks.is_set(config, &[content.as_bytes()]))
+    store().is_ok_and(|store| store.is_set(config, &[content.as_bytes()]))
 }
 
 pub fn allow(config: &Path, content: &str) -> Result<()> {
-    marks()?.set(config, &[content.as_bytes()])
+    store()?.set(config, &[content.as_bytes()])
 }
 
-/// `false` if there was nothing to take back.
+/// Revokes the consent. `false` if there was none.
 pub fn revoke(config: &Path, content: &str) -> Result<bool> {
-    marks()?.clear(config, &[content.as_bytes()])
+    store()?.clear(config, &[content.as_bytes()])
 }
 
 #[cfg(test)]

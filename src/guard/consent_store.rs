@@ -1,5 +1,7 @@
-//! What the user has said yes to, as files in the user's own state, where no repository can put anything. A file's name is
-//! the digest of what was agreed to, so a change of any part of it voids the consent; nothing is read back or locked.
+//! The consents of the user, as files in the user's own state, where no repository can put anything.
+//!
+//! The name of such a file is the digest of what the user agreed to, so any change voids the consent. The files are never
+//! read or locked.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::base::{env, fs, text};
 use crate::error::{Error, Result};
 
-/// The marks of one sort.
+/// The consents of one sort.
 pub struct ConsentStore {
     directory: PathBuf,
 }
@@ -26,8 +28,8 @@ impl ConsentStore {
         ConsentStore { directory }
     }
 
-    /// The mark of one file, wherever it really is, and what is agreed to in it; only the last part may have a zero byte
-    /// in it.
+    /// The path of the consent to these parts of a file. Symlinks to the file are resolved. Only the last part may contain a
+    /// zero byte, because zero bytes separate the parts.
     fn path(&self, file: &Path, parts: &[&[u8]]) -> Result<PathBuf> {
         let real = fs::resolve(file)?;
         let mut digest = Sha256::new();
@@ -39,7 +41,7 @@ impl ConsentStore {
         Ok(self.directory.join(text::hex(&digest.finalize())))
     }
 
-    /// What cannot be looked up is not set.
+    /// Whether there is such a consent. If that cannot be looked up, there is none.
     pub fn is_set(&self, file: &Path, parts: &[&[u8]]) -> bool {
         let mark = self.path(file, parts);
         mark.is_ok_and(|mark| mark.is_file() && fs::refuse_foreign_owner(&mark, "consent").is_ok())
@@ -47,11 +49,11 @@ impl ConsentStore {
 
     pub fn set(&self, file: &Path, parts: &[&[u8]]) -> Result<()> {
         fs::create_private_directories(&self.directory)?;
-        // Its name says all; the text is for who looks around.
+        // Only the name counts. The text is for a person who looks into the directory.
         fs::create_flag(&self.path(file, parts)?, format!("{}\n", file.display()).as_bytes()).map(|_| ())
     }
 
-    /// `false` if there was nothing to take back.
+    /// Removes a consent. `false` if there was none.
     pub fn clear(&self, file: &Path, parts: &[&[u8]]) -> Result<bool> {
         let mark = self.path(file, parts)?;
         if !mark.is_file() {

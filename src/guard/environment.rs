@@ -1,4 +1,4 @@
-//! Secrets that a child process was given in its environment must not end up in its log.
+//! Keeps the secrets in the environment of a child process out of its log.
 
 use aho_corasick::AhoCorasick;
 use std::io::{self, Read, Write};
@@ -7,19 +7,19 @@ use std::path::Path;
 use crate::base::fs;
 use crate::error::{Error, Result};
 
-/// A variable whose name has one of these in it holds something that is not for a log.
+/// A variable whose name contains one of these holds a secret.
 const NAMES: &[&str] = &["TOKEN", "SECRET", "PASS", "PWD_", "APIKEY", "CREDENTIAL", "AUTH", "DSN"];
-/// The same for how it ends.
+/// A variable whose name ends in one of these holds a secret.
 const ENDINGS: &[&str] = &["KEY", "_PAT", "_PW"];
-/// Where a secret lies is none.
+/// A variable whose name ends in one of these holds the place of a secret, which is not secret.
 const PLACES: &[&str] = &["_SOCK", "_FILE", "_PATH", "_DIR", "_HOME", "_URL_BASE"];
-/// Shorter values are words such as `true` or a port, and would be blotted out everywhere.
+/// Shorter values are words such as `true` or a port, and would be redacted everywhere.
 const SHORTEST: usize = 8;
 
-/// Finds and blots out the values of secret variables.
+/// Replaces the values of secret variables.
 pub struct Redactor {
-    /// A value that is part of another comes in a later pass than that one: what ends first would be found first, and
-    /// the rest of the longer one would stay.
+    /// A value that is part of another is replaced in a later pass. In the same pass it could be found first, and the rest of
+    /// the longer value would stay.
     passes: Vec<Pass>,
 }
 
@@ -29,7 +29,7 @@ struct Pass {
 }
 
 impl Redactor {
-    /// `None` if the environment holds nothing secret.
+    /// A redactor for these variables. `None` if none of them is secret.
     pub fn for_environment(variables: impl Iterator<Item = (String, String)>) -> Option<Redactor> {
         let mut secrets: Vec<(String, String)> = variables.filter(|(name, value)| is_secret(name, value)).collect();
         secrets.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.cmp(b)));
@@ -59,7 +59,7 @@ impl Redactor {
         self.passes.iter().fold(first, |text, pass| pass.search.replace_all(&text, &pass.replacements))
     }
 
-    /// Rewrites the file if there is something in it that must not be. Its size does not matter.
+    /// Redacts a file of any size. A file without secrets is not rewritten.
     pub fn redact_file(&self, path: &Path) -> Result<()> {
         for pass in &self.passes {
             match pass.search.stream_find_iter(fs::open(path)?).next() {

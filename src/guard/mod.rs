@@ -1,4 +1,13 @@
-//! May this happen, and may this be written down? PAUSE, signals that ask us to stop, secrets.
+//! May this happen, and may this be recorded or published?
+//!
+//! | file | owns |
+//! |---|---|
+//! | `pause` | the PAUSE file and signals: may a new effect start? |
+//! | `consent` | may hooks obey this config? |
+//! | `acknowledge` | may this finding be published, because the user has seen it? |
+//! | `consent_store` | where both are kept |
+//! | `environment` | secrets of the environment, kept out of logs |
+//! | `secrets/` | what looks like a credential |
 
 pub mod acknowledge;
 pub mod consent;

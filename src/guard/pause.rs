@@ -1,11 +1,11 @@
-//! The kill-switch: anything at one of a few paths stops everything, without this program's help.
+//! The kill switch: a file at one of a few paths stops everything, and `touch` is enough to create it.
 
 use std::path::{Path, PathBuf};
 
 use crate::base::{fs, signals, text};
 use crate::error::{Category, Error};
 
-/// What stands in the way.
+/// The file that pauses automation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pause {
     pub path: PathBuf,
@@ -20,7 +20,7 @@ pub enum Stop {
     Signal(i32),
 }
 
-/// Asked before every effect and several times a second during long ones.
+/// Says whether to stop. It is asked before every effect, and several times a second during long ones.
 #[derive(Clone, Debug)]
 pub struct Brake {
     paths: Vec<PathBuf>,
@@ -40,8 +40,8 @@ impl Brake {
     }
 }
 
-/// A directory counts, so does a dangling symlink; and so does what cannot be examined, because a brake that
-/// fails must fail closed.
+/// Whether anything is at the path. A directory or a dangling symlink counts. So does a path that cannot be examined, because
+/// a failing brake must stop.
 fn exists(path: &Path) -> bool {
     match std::fs::symlink_metadata(path) {
         Ok(_) => true,
@@ -50,7 +50,7 @@ fn exists(path: &Path) -> bool {
 }
 
 fn reason(path: &Path) -> Option<String> {
-    // Opening anything but a plain file could wait for ever.
+    // Opening anything but a regular file could block forever.
     if !std::fs::metadata(path).ok()?.is_file() {
         return None;
     }
@@ -70,7 +70,7 @@ impl std::fmt::Display for Pause {
 }
 
 impl Pause {
-    /// For the JSON of whoever tells of it.
+    /// The pause as it appears in JSON output.
     pub fn json(&self) -> serde_json::Value {
         serde_json::json!({ "file": self.path.display().to_string(), "reason": self.reason })
     }

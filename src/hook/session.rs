@@ -3,15 +3,13 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::agents::Call;
+use crate::agents::{self, Call};
 use crate::base::{clock, process};
 use crate::checkpoint::{AgentSession, SessionSighting};
 use crate::transcript;
 
 /// A session whose process is unknown counts as over after this time without a change.
 pub const QUIET: Duration = Duration::from_secs(10 * 60);
-/// Agents that run one session in a process. In the others the process says nothing about a session.
-const ONE_TO_A_PROCESS: &[&str] = &["claude-code", "codex", "gemini", "copilot"];
 /// Programs that may run between an agent and this process.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "nu", "agent-handover"];
 /// How many bytes are kept of a text that the agent passed to its hook.
@@ -19,13 +17,12 @@ const MAX_TEXT: usize = 2_000;
 
 /// The process of the agent that called us; empty if nobody knows, or if it has many sessions.
 pub fn process(agent: &str) -> String {
-    if !ONE_TO_A_PROCESS.contains(&agent) {
+    let Some(agent) = agents::by_name(agent).filter(|agent| agent.processes.one_session_each) else {
         return String::new();
-    }
+    };
     let above = process::ancestors().into_iter().find(|above| !SHELLS.contains(&above.name.as_str()));
-    // The terminal interface of Codex keeps its sessions in a server that outlives them.
     let is_one_session = |above: &process::Ancestor| {
-        agent != "codex" || !process::arguments(&above.identity).iter().any(|word| word == "app-server")
+        agent.processes.is_session_server.is_none_or(|is_server| !is_server(&process::arguments(&above.identity)))
     };
     above.filter(is_one_session).map(|above| above.identity.text().to_owned()).unwrap_or_default()
 }
@@ -66,8 +63,9 @@ pub fn seen(call: &Call, session: &str) -> SessionSighting {
 /// is unknown, the session is over when it has not changed for a while.
 pub fn is_over(session: &AgentSession, process: &str, last_change: Option<SystemTime>) -> bool {
     let is_alive = Some(session.process.as_str()).filter(|text| !text.is_empty()).and_then(process::is_alive);
+    let is_reused = agents::by_name(&session.agent).is_some_and(|agent| agent.processes.reused_by_next_session);
     match is_alive {
-        Some(true) => session.agent == "claude-code" && session.process == process,
+        Some(true) => is_reused && session.process == process,
         Some(false) => true,
         None => is_quiet(session, last_change),
     }

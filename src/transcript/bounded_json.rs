@@ -1,4 +1,4 @@
-//! JSON of any size as a value that is not: long texts are cut, long lists end early, deep ones are refused.
+//! Parses JSON of any size into a value of bounded size: long texts are cut, long lists end early, deep nesting is refused.
 
 use std::cell::Cell;
 use std::fmt;
@@ -6,27 +6,27 @@ use std::fmt;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// A request or a patch; more of one nobody shows.
+/// The longest text. Requests and patches fit.
 pub const MAX_TEXT: usize = 64 << 10;
-/// A path, at most.
+/// The longest key. Some keys are paths.
 const MAX_KEY: usize = 4096;
-/// Of one record. A value costs some hundred bytes, so this bounds what a line of brackets can cost.
+/// The most values of one record. Each costs some hundred bytes, so this bounds the cost of a line full of brackets.
 const MAX_VALUES: usize = 5_000;
 const MAX_TEXTS: usize = 1 << 20;
 
-/// What is left for one record.
+/// The values and bytes that one record may still use.
 struct Budget {
     values: Cell<usize>,
     bytes: Cell<usize>,
 }
 
-/// `None` for what is no JSON object, or one nested deeper than anybody nests records.
+/// Parses one record. `None` if it is not a JSON object or is nested too deeply.
 pub fn parse(line: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(line);
     let budget = Budget { values: Cell::new(MAX_VALUES), bytes: Cell::new(MAX_TEXTS) };
-    // The parser's own limit of depth holds here, for it recurses; what is ignored does not recurse.
+    // Reading recurses, and the parser limits its depth. Skipping does not recurse.
     let mut parser = serde_json::Deserializer::from_str(&text);
-    let value = Lean(&budget).deserialize(&mut parser).ok()?;
+    let value = Bounded(&budget).deserialize(&mut parser).ok()?;
     parser.end().ok()?;
     value.is_object().then_some(value)
 }
@@ -38,7 +38,7 @@ impl Budget {
         left > 0
     }
 
-    /// Cut where a word ends, so that no half of a token is left which nobody would know for one.
+    /// The text, cut at the end of a word: half a secret would no longer be recognised as one.
     fn text(&self, text: &str) -> String {
         let room = MAX_TEXT.min(self.bytes.get());
         let mut kept = crate::base::text::cut(text, room);
@@ -50,9 +50,9 @@ impl Budget {
     }
 }
 
-struct Lean<'b>(&'b Budget);
+struct Bounded<'b>(&'b Budget);
 
-impl<'de> DeserializeSeed<'de> for Lean<'_> {
+impl<'de> DeserializeSeed<'de> for Bounded<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, parser: D) -> Result<Value, D::Error> {
@@ -60,7 +60,7 @@ impl<'de> DeserializeSeed<'de> for Lean<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Lean<'_> {
+impl<'de> Visitor<'de> for Bounded<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,7 +94,7 @@ impl<'de> Visitor<'de> for Lean<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
         while self.0.allows_another() {
-            match items.next_element_seed(Lean(self.0))? {
+            match items.next_element_seed(Bounded(self.0))? {
                 Some(item) => list.push(item),
                 None => return Ok(Value::Array(list)),
             }
@@ -107,7 +107,7 @@ impl<'de> Visitor<'de> for Lean<'_> {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<std::borrow::Cow<'de, str>>()? {
             if key.len() <= MAX_KEY && self.0.allows_another() {
-                let value = entries.next_value_seed(Lean(self.0))?;
+                let value = entries.next_value_seed(Bounded(self.0))?;
                 map.insert(key.into_owned(), value);
             } else {
                 entries.next_value::<IgnoredAny>()?;

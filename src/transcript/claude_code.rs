@@ -1,15 +1,16 @@
-//! Claude Code: `~/.claude/projects/<directory>/<session>.jsonl`, the directory's name made of where it was started.
+//! Claude Code: `~/.claude/projects/<directory>/<session>.jsonl`. The directory is named after the one in which the session
+//! was started.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::draft::{Draft, Ended};
-use super::{Format, Todo, TodoStatus, human_text};
+use super::{Todo, TodoStatus, TranscriptFormat, human_text};
 use crate::base::{env, fs};
 
-pub const FORMAT: Format =
-    Format { name: "claude-code", place: (env::CLAUDE_CONFIG_DIR, ".claude"), is_one, take, candidates, id };
+pub const FORMAT: TranscriptFormat =
+    TranscriptFormat { name: "claude-code", place: (env::CLAUDE_CONFIG_DIR, ".claude"), is_one, take, candidates, id };
 
 /// Longer directory names are cut there and a hash is added.
 const MAX_NAME: usize = 200;
@@ -34,7 +35,7 @@ fn take(draft: &mut Draft, record: &Value) {
                 _ => assistant(draft, message, is_side),
             }
         }
-        // Said while the agent was at work.
+        // A request that the person typed while the agent was working.
         "attachment" if record["attachment"]["type"] == "queued_command" && !is_side => {
             let attachment = &record["attachment"];
             if matches!(attachment["commandMode"].as_str(), None | Some("prompt")) {
@@ -47,7 +48,7 @@ fn take(draft: &mut Draft, record: &Value) {
     }
 }
 
-/// What stands on every record. The first one decides whose transcript it is.
+/// Takes the fields that every record has. The first record decides whose transcript it is.
 fn about(draft: &mut Draft, record: &Value, is_side: bool) {
     let text = |name: &str| record[name].as_str().unwrap_or_default();
     if draft.found.cwd.is_empty() {
@@ -73,24 +74,24 @@ fn user(draft: &mut Draft, record: &Value, message: &Value, is_side: bool) {
         draft.returned(id, &ended(result, answer), task.as_deref());
     }
     let is_flagged = |name: &str| record[name] == true;
-    let is_of_a_program = is_flagged("isMeta")
+    let is_from_program = is_flagged("isMeta")
         || is_flagged("isCompactSummary")
         || is_flagged("isVisibleInTranscriptOnly")
         || is_side && !draft.found.is_subagent
         || results.count() > 0;
-    if is_of_a_program {
+    if is_from_program {
         return;
     }
     match &message["content"] {
         Value::String(text) => draft.asked(text),
         _ => {
             let texts = blocks.iter().filter(|block| block["type"] == "text");
-            draft.asked(&human_text::in_parts(texts.filter_map(|block| block["text"].as_str())));
+            draft.asked(&human_text::of_person_in_parts(texts.filter_map(|block| block["text"].as_str())));
         }
     }
 }
 
-/// How a tool ended, by what its result says: "Exit code 1" begins the text of a command that failed.
+/// How a tool call ended, by its result. The result of a failed command begins with "Exit code 1".
 fn ended<'a>(result: &'a Value, answer: &Value) -> Ended<'a> {
     let output = match &result["content"] {
         Value::String(text) => text.as_str(),
@@ -130,7 +131,7 @@ fn assistant(draft: &mut Draft, message: &Value, is_side: bool) {
             "Edit" | "MultiEdit" | "Write" => draft.called_edit(id, [text("file_path").to_owned()]),
             "NotebookEdit" => draft.called_edit(id, [text("notebook_path").to_owned()]),
             "Bash" | "PowerShell" => draft.called_command(id, text("command")),
-            // A sub-agent's list is its own.
+            // A subagent has a list of its own, which is not the session's.
             "TodoWrite" if !is_side || draft.found.is_subagent => {
                 let todos = block["input"]["todos"].as_array().into_iter().flatten();
                 draft.todos(todos.filter_map(|todo| {
@@ -164,7 +165,7 @@ fn status(name: &str) -> Option<TodoStatus> {
     }
 }
 
-/// The directories of all places at or below the root. The naming loses what it replaces, so others may be among them.
+/// The directories of sessions at or below the root. Different paths can have the same name, so others may be among them.
 fn candidates(place: &Path, root: &Path, most: usize) -> Option<Vec<PathBuf>> {
     let projects = place.join("projects");
     let name = directory_name(root);

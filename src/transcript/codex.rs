@@ -1,19 +1,20 @@
-//! Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, whatever project it was in.
+//! Codex: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, for all projects.
 //!
-//! A call of a tool stands there as a `response_item`. Models that call their tools from a script ("code mode") leave only
-//! the script there; what it ran is in the `event_msg` records of completed items. Both are read; one id is one call.
+//! A tool call is a `response_item`. Models that call their tools from a script ("code mode") leave only the script there;
+//! the commands that it ran are in the `event_msg` records of completed items. Both are read, and one id is one call.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::draft::{Draft, Ended};
-use super::{Format, Todo, TodoStatus, human_text};
+use super::{Todo, TodoStatus, TranscriptFormat, human_text};
 use crate::base::{env, fs};
 
-pub const FORMAT: Format = Format { name: "codex", place: (env::CODEX_HOME, ".codex"), is_one, take, candidates, id };
+pub const FORMAT: TranscriptFormat =
+    TranscriptFormat { name: "codex", place: (env::CODEX_HOME, ".codex"), is_one, take, candidates, id };
 
-/// Sessions are looked for in the directories of this many days, the last ones there are.
+/// In how many directories, one per day, sessions are looked up, starting with the newest.
 const MAX_DAYS: usize = 60;
 
 fn is_one(record: &Value) -> bool {
@@ -36,7 +37,7 @@ fn take(draft: &mut Draft, record: &Value) {
 }
 
 fn about(draft: &mut Draft, payload: &Value) {
-    // A session that was continued elsewhere carries the older ones' records, too.
+    // A continued session also has the records of the earlier ones.
     if !draft.found.cwd.is_empty() {
         return;
     }
@@ -74,14 +75,14 @@ fn response_item(draft: &mut Draft, item: &Value) {
     }
 }
 
-/// Newer versions say of each part who wrote it.
+/// Takes a request. Newer versions record for each part who wrote it.
 fn request(draft: &mut Draft, item: &Value) {
     let provenance = &item["internal_chat_message_metadata_passthrough"]["content_item_metadata"];
     let parts = item["content"].as_array().into_iter().flatten().enumerate();
     let texts = parts
         .filter(|(number, _)| provenance[*number]["provenance"]["type"] != "harness")
         .filter_map(|(_, part)| part["text"].as_str());
-    draft.asked(&human_text::in_parts(texts));
+    draft.asked(&human_text::of_person_in_parts(texts));
 }
 
 fn call(draft: &mut Draft, id: &str, name: &str, arguments: &Value) {
@@ -101,7 +102,7 @@ fn call(draft: &mut Draft, id: &str, name: &str, arguments: &Value) {
     }
 }
 
-/// A command as a person would type it: of `bash -lc "…"` what the shell is given.
+/// The command as a person would type it: for `bash -lc "…"`, the script.
 fn command_line(command: &Value) -> String {
     if let Some(text) = command.as_str() {
         return text.to_owned();
@@ -115,7 +116,7 @@ fn command_line(command: &Value) -> String {
     }
 }
 
-/// The files that a patch names, from where the session was started.
+/// Takes the files of a patch. Their paths are relative to the session's directory.
 fn patch(draft: &mut Draft, id: &str, patch: &str) {
     let named = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     let cwd = PathBuf::from(&draft.found.cwd);
@@ -140,7 +141,7 @@ fn plan(draft: &mut Draft, arguments: &Value) {
     }));
 }
 
-/// A script's plan, where its argument is written as data: `tools.update_plan({plan: [{step: "…", status: "…"}]})`.
+/// Takes the plan of a script, if its argument is plain data: `tools.update_plan({plan: [{step: "…", status: "…"}]})`.
 fn plan_in_script(draft: &mut Draft, script: &str) {
     let Some((_, argument)) = script.rsplit_once("tools.update_plan(") else { return };
     let quoted = quote_names(argument);
@@ -150,7 +151,7 @@ fn plan_in_script(draft: &mut Draft, script: &str) {
     }
 }
 
-/// JavaScript's `{name: …}` as JSON's `{"name": …}`; texts in double quotes are left alone.
+/// Turns JavaScript's `{name: …}` into JSON's `{"name": …}`. Texts in double quotes stay as they are.
 fn quote_names(script: &str) -> String {
     let mut json = String::with_capacity(script.len() + 64);
     let (mut in_text, mut escaped) = (false, false);
@@ -171,7 +172,7 @@ fn quote_names(script: &str) -> String {
     json
 }
 
-/// An output is a text, or a list of parts.
+/// The output of a tool, which is a text or a list of parts.
 fn output(output: &Value) -> String {
     match output {
         Value::String(text) => text.clone(),
@@ -180,14 +181,14 @@ fn output(output: &Value) -> String {
     }
 }
 
-/// Versions differ in how they say the exit code: in a line before the output, or beside it in JSON.
+/// How a tool call ended. Depending on the version, the exit code is in a line before the output or beside it in JSON.
 fn ended(output: &str) -> Ended<'_> {
     let code_in = |place: &str| {
         ["Process exited with code ", "Exit code: "].iter().find_map(|words| {
             place.split_once(words)?.1.split(|c: char| !c.is_ascii_digit() && c != '-').next()?.parse().ok()
         })
     };
-    // A patch says it after the first "Output:", but soon.
+    // For a patch, the code comes shortly after the first "Output:".
     let head = output.split("Output:\n").next().unwrap_or_default();
     let said = code_in(head).or_else(|| code_in(crate::base::text::cut(output, 100)));
     let beside = || super::bounded_json::parse(output.as_bytes())?["metadata"]["exit_code"].as_i64();
@@ -195,8 +196,8 @@ fn ended(output: &str) -> Ended<'_> {
         Some(code) => Ended::Code(code, output),
         None if output.contains("aborted by user") || output.starts_with("exec_command failed") => Ended::Unknown,
         None if output.contains("rejected by user") => Ended::NotRun,
-        // A tool that is no command says what it did.
         None if output.contains("Process running with") => Ended::Unknown,
+        // A tool that is not a command has no exit code.
         None if output.starts_with("Success") || output.starts_with("Done") => Ended::Code(0, output),
         None => Ended::Unknown,
     }
@@ -216,7 +217,7 @@ fn event(draft: &mut Draft, payload: &Value) {
                 _ => {}
             }
         }
-        // The same in the words of older versions.
+        // Older versions use these names.
         "exec_command_end" => {
             let (id, output) = (text(&payload["call_id"]), &payload["aggregated_output"]);
             command_ended(draft, &id, &payload["command"], &payload["exit_code"], output);
@@ -237,14 +238,14 @@ fn command_ended(draft: &mut Draft, id: &str, command: &Value, code: &Value, out
 
 fn changed(draft: &mut Draft, id: &str, worked: bool, changes: &Value) {
     let paths: Vec<String> = changes.as_object().into_iter().flatten().map(|(path, _)| path.clone()).collect();
-    // The item knows every file; what the call said of them is not needed any more.
+    // The item lists every file, so the paths of the call are no longer needed.
     draft.returned(id, &Ended::Failed, None);
     if worked {
         paths.into_iter().for_each(|path| draft.edited(path));
     }
 }
 
-/// Every session of the last days: only their first record says where they were.
+/// Every session of the last days, because only the first record names the directory.
 fn candidates(place: &Path, _root: &Path, most: usize) -> Option<Vec<PathBuf>> {
     let sessions = place.join("sessions");
     let mut files = Vec::new();
@@ -265,7 +266,7 @@ fn candidates(place: &Path, _root: &Path, most: usize) -> Option<Vec<PathBuf>> {
     Some(files)
 }
 
-/// The directories in a directory, the last first.
+/// The directories in a directory, in reverse order of their names.
 fn below(directory: &Path) -> Vec<PathBuf> {
     let names = fs::names(directory).unwrap_or_default();
     names
@@ -276,7 +277,7 @@ fn below(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The id is the last part of the name, as long as a UUID is.
+/// The id: the last 36 characters of the name, which are a UUID.
 fn id(path: &Path) -> Option<String> {
     let stem = path.file_stem()?.to_str()?;
     let id = stem.get(stem.len().checked_sub(36)?..)?;

@@ -1,4 +1,4 @@
-//! A transcript while it is read: everything that grows with the file is kept within bounds here.
+//! A transcript while it is read. Everything that grows with the file is bounded here.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -9,32 +9,32 @@ use crate::base::text;
 use crate::guard::secrets;
 use crate::handoff;
 
-/// How much of each is kept. A handover shows less.
+// How many of each are kept. A handover shows fewer.
 const MAX_COMMANDS: usize = 200;
 const MAX_TESTS: usize = 50;
 const MAX_EDITED: usize = 500;
 const MAX_TODOS: usize = 200;
 const MAX_OPEN_CALLS: usize = 256;
 const MAX_PATHS_OF_A_CALL: usize = 50;
-/// And how long each may be, in characters.
+// How long each may be, in characters.
 const MAX_REQUEST: usize = 4_000;
 const MAX_LINE: usize = 500;
 const MAX_NAME: usize = 200;
-/// What is held of a text before it is looked through for secrets, in bytes: more than is shown.
+/// How many bytes of a text are held until it is scanned for secrets: more than is shown.
 const MAX_RAW: usize = 16 << 10;
-/// Stands between texts that are looked through together. No text has it, because it is no printable character.
+/// Separates texts that are scanned together. No text contains it, because it is not printable.
 const BETWEEN: char = '\u{1e}';
 
 pub struct Draft {
     pub found: Transcript,
-    /// Take only what says who the session was.
+    /// Whether to take only what describes the session: id, directory, branch.
     pub about_only: bool,
     commands: VecDeque<(u64, Command)>,
     next_command: u64,
-    /// By what makes them the same.
+    /// By [`test_outcome::test_name`].
     tests: Vec<(String, Command)>,
     edited: HashSet<String>,
-    calls: HashMap<String, Call>,
+    calls: HashMap<String, OpenCall>,
     call_order: VecDeque<String>,
     /// By the number that the agent gave them.
     tasks: Vec<(String, Todo)>,
@@ -46,21 +46,21 @@ pub struct Draft {
     not_kept: u64,
 }
 
-/// What a tool was called for, until its result says whether it worked.
-enum Call {
+/// A tool call that waits for its result.
+enum OpenCall {
     Command(u64),
     Edit(Vec<String>),
     NewTask(String),
-    /// Answered; its repetitions mean nothing.
+    /// Finished. Further results for it are ignored.
     Over,
 }
 
 /// How a call ended.
 pub enum Ended<'a> {
-    /// With this exit code, or 0 for a tool that is no command and worked; and with this output.
+    /// The exit code and the output. The code is 0 for a tool that is not a command and succeeded.
     Code(i64, &'a str),
     Failed,
-    /// It was refused, so nothing was run.
+    /// Refused, so nothing ran.
     NotRun,
     /// Still running, or cut off: another result may follow.
     Unknown,
@@ -87,14 +87,14 @@ impl Draft {
         }
     }
 
-    /// The first of these that says something stays.
+    /// Keeps the first value that is not empty.
     pub fn cwd(&mut self, cwd: &str) {
         if self.found.cwd.is_empty() {
             self.found.cwd = text::cut(cwd, 4096).to_owned();
         }
     }
 
-    /// The last of these that says something stays.
+    /// Keeps the last value that is not empty.
     pub fn branch(&mut self, branch: &str) {
         keep_last(&mut self.found.branch, branch);
     }
@@ -103,7 +103,7 @@ impl Draft {
         keep_last(&mut self.found.model, model);
     }
 
-    /// A title that a person gave wins over one that a program did.
+    /// Keeps the last title; a person's title wins over a program's.
     pub fn title(&mut self, title: &str, is_custom: bool) {
         if is_custom || !self.has_custom_title {
             keep_last(&mut self.found.title, title);
@@ -119,13 +119,13 @@ impl Draft {
     }
 
     pub fn asked(&mut self, request: &str) {
-        let Some(said) = human_text::said(request).filter(|_| !self.about_only) else { return };
+        let Some(said) = human_text::of_person(request).filter(|_| !self.about_only) else { return };
         let said = raw(&said);
         if said == self.found.last_request {
-            // Clients write a request down more than once: as queued, as asked.
+            // Clients record a request more than once: when it is queued and when it is sent.
             return;
         }
-        // "Continue" is no goal; what is asked for after it may be one.
+        // "Continue" is not a goal. A later request may be one.
         let is_goal = !self.has_goal && handoff::resume_mechanic(&said).is_none();
         if is_goal || self.found.requests == 0 {
             self.found.first_request.clone_from(&said);
@@ -146,7 +146,7 @@ impl Draft {
             self.commands.pop_front();
             self.not_kept += 1;
         }
-        self.open(id, Call::Command(number));
+        self.open(id, OpenCall::Command(number));
     }
 
     pub fn called_edit(&mut self, id: &str, paths: impl IntoIterator<Item = String>) {
@@ -156,13 +156,13 @@ impl Draft {
             .take(MAX_PATHS_OF_A_CALL)
             .collect();
         if !paths.is_empty() && self.is_new(id) {
-            self.open(id, Call::Edit(paths));
+            self.open(id, OpenCall::Edit(paths));
         }
     }
 
     pub fn called_new_task(&mut self, id: &str, subject: &str) {
         if self.is_new(id) {
-            self.open(id, Call::NewTask(raw(subject)));
+            self.open(id, OpenCall::NewTask(raw(subject)));
         }
     }
 
@@ -170,7 +170,7 @@ impl Draft {
         !self.about_only && !self.calls.contains_key(text::cut(id, MAX_NAME))
     }
 
-    fn open(&mut self, id: &str, call: Call) {
+    fn open(&mut self, id: &str, call: OpenCall) {
         let id = text::cut(id, MAX_NAME).to_owned();
         self.calls.insert(id.clone(), call);
         self.call_order.push_back(id);
@@ -181,24 +181,24 @@ impl Draft {
         }
     }
 
-    /// The result of a call. `task` is the number that a new task was given.
+    /// Records the result of a call. `task` is the number of a new task.
     pub fn returned(&mut self, id: &str, ended: &Ended<'_>, task: Option<&str>) {
         if self.about_only || matches!(ended, Ended::Unknown) {
             return;
         }
         let Some(call) = self.calls.get_mut(text::cut(id, MAX_NAME)) else { return };
-        match std::mem::replace(call, Call::Over) {
-            Call::Command(number) => self.command_ended(number, ended),
-            Call::Edit(paths) if matches!(ended, Ended::Code(0, _)) => {
+        match std::mem::replace(call, OpenCall::Over) {
+            OpenCall::Command(number) => self.command_ended(number, ended),
+            OpenCall::Edit(paths) if matches!(ended, Ended::Code(0, _)) => {
                 paths.into_iter().for_each(|path| self.edited(path));
             }
-            Call::NewTask(subject) if matches!(ended, Ended::Code(0, _)) => {
+            OpenCall::NewTask(subject) if matches!(ended, Ended::Code(0, _)) => {
                 let number = task.map_or_else(|| (self.tasks.len() + 1).to_string(), str::to_owned);
                 if self.tasks.len() < MAX_TODOS {
                     self.tasks.push((number, Todo { text: subject, status: TodoStatus::Pending }));
                 }
             }
-            Call::Edit(_) | Call::NewTask(_) | Call::Over => {}
+            OpenCall::Edit(_) | OpenCall::NewTask(_) | OpenCall::Over => {}
         }
     }
 
@@ -210,11 +210,11 @@ impl Draft {
                 self.commands.remove(at);
                 return;
             }
-            Ended::Code(code, output) => test_outcome::verdict(&command.command, *code, output),
+            Ended::Code(code, output) => test_outcome::judge(&command.command, *code, output),
             Ended::Failed => Outcome::Failed(None),
             Ended::Unknown => return,
         };
-        if let Some(name) = test_outcome::name(&command.command) {
+        if let Some(name) = test_outcome::test_name(&command.command) {
             let test = command.clone();
             self.tests.retain(|(other, _)| *other != name);
             self.tests.push((name, test));
@@ -236,7 +236,7 @@ impl Draft {
         self.found.edited.push(path);
     }
 
-    /// The whole list, as some agents write it each time.
+    /// Replaces the whole list, for agents that write all of it each time.
     pub fn todos(&mut self, todos: impl Iterator<Item = Todo>) {
         if !self.about_only {
             let todos = todos.take(MAX_TODOS).map(|todo| Todo { text: raw(&todo.text), ..todo });
@@ -244,7 +244,7 @@ impl Draft {
         }
     }
 
-    /// One task, as others do. No status is one that was taken off the list.
+    /// Changes one task, for agents that write only changes. Without a status the task is removed.
     pub fn task_changed(&mut self, number: &str, status: Option<TodoStatus>, subject: Option<&str>) {
         if self.about_only {
             return;
@@ -274,7 +274,7 @@ impl Draft {
         self.passed_over += bytes;
     }
 
-    /// What was found, fit to be kept: printable, short, without secrets.
+    /// The finished transcript, fit to be kept: printable, short, without secrets.
     pub fn finish(mut self) -> Transcript {
         let mut found = std::mem::take(&mut self.found);
         found.commands = self.commands.into_iter().map(|(_, command)| command).collect();
@@ -301,15 +301,15 @@ fn keep_last(kept: &mut String, text: &str) {
     }
 }
 
-/// Held until the end, when all that is left is looked through at once.
+/// A text as it is held until [`clean`] scans all of them: printable, and cut between words.
 fn raw(text: &str) -> String {
     let kept = text::cut(text, MAX_RAW);
     let end = if kept.len() < text.len() { kept.rfind(char::is_whitespace) } else { None };
     text::printable(&kept[..end.unwrap_or(kept.len())])
 }
 
-/// Takes out what was said in private and what looks like a secret, then cuts. In one go: a search that is set up for each
-/// of some hundred texts would cost more than reading the file.
+/// Removes private passages and secrets from all texts, then cuts them. All are scanned together, because one scan per text
+/// would cost more than reading the file.
 fn clean(found: &mut Transcript) {
     let mut texts: Vec<(&mut String, usize)> = Vec::new();
     texts.extend([&mut found.first_request, &mut found.last_request].map(|text| (text, MAX_REQUEST)));
@@ -323,7 +323,7 @@ fn clean(found: &mut Transcript) {
     let cleaned = secrets::clean(&together.join(&format!("\n{BETWEEN}\n")));
     let mut cleaned = cleaned.split(BETWEEN);
     for (text, max) in texts {
-        // As many as there were: a secret does not reach over what stands between.
+        // There are as many as before: no secret reaches across the separator.
         let clean = cleaned.next().unwrap_or_default().trim();
         *text = match max {
             MAX_REQUEST => clean.chars().take(max).collect(),

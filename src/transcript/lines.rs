@@ -1,10 +1,10 @@
-//! The lines of a file that may be of any size: one at a time, and none of them longer than we can hold.
+//! Reads the lines of a file of any size, one at a time, without holding one that is too long.
 
 use std::io::{self, BufRead};
 
-/// Room for a picture or a whole source file; what is longer is passed over.
+/// The longest line that is read: room for a picture or a whole source file. Longer ones are skipped.
 pub const MAX_LINE: usize = 8 << 20;
-/// A buffer that grew beyond this for one line is not kept for the others.
+/// A buffer that grew larger than this for one line is dropped before the next.
 const KEPT: usize = 256 << 10;
 
 pub struct Lines<R> {
@@ -15,7 +15,7 @@ pub struct Lines<R> {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     Whole(&'a [u8]),
-    /// The last one, without its end: whoever writes it may not be done.
+    /// The last line, without a line break. It may still be being written.
     Unended(&'a [u8]),
     TooLong,
 }

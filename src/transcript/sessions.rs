@@ -1,27 +1,27 @@
-//! The sessions that are on disk, whether or not they ever ended.
+//! Finds session files on this machine, whether or not their sessions ended.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::draft::Draft;
-use super::{FORMATS, Format, Transcript, source};
+use super::{FORMATS, Transcript, TranscriptFormat, format, source};
 use crate::base::env;
 
-/// A session's file, known by its beginning and by what the file system says.
+/// A session file, described by its first records and its metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionFile {
     pub agent: &'static str,
     pub path: PathBuf,
     pub session: String,
-    /// Where the session was started.
+    /// The directory in which the session was started.
     pub cwd: PathBuf,
     pub size: u64,
     pub modified: SystemTime,
     pub is_subagent: bool,
 }
 
-/// The sessions of every format that were started where `belongs` says, newest first. Only files changed after `since` are
-/// opened, each when it is asked for, and only their beginning is read.
+/// The sessions of all formats whose directory `belongs` accepts, newest first. Only files changed after `since` are opened,
+/// lazily, and only their beginning is read.
 pub fn sessions(
     root: &Path,
     since: Option<SystemTime>,
@@ -30,7 +30,7 @@ pub fn sessions(
     sessions_of(root, since, usize::MAX, belongs).1
 }
 
-/// The same for who cannot wait: a format with more than `most` files is left out, and then the answer is not whole.
+/// Like [`sessions`], but skips a format with more than `most` files. The flag says whether all formats were read.
 pub fn sessions_of(
     root: &Path,
     since: Option<SystemTime>,
@@ -46,7 +46,7 @@ pub fn sessions_of(
 }
 
 fn sessions_at(
-    places: impl Iterator<Item = (&'static Format, PathBuf)>,
+    places: impl Iterator<Item = (&'static TranscriptFormat, PathBuf)>,
     root: &Path,
     since: Option<SystemTime>,
     most: usize,
@@ -76,14 +76,13 @@ fn sessions_at(
     (is_whole, found)
 }
 
-/// Whether a transcript says of itself that it is a sub-agent's.
+/// Whether the transcript says that its session is a subagent's.
 pub fn is_subagent(agent: &str, path: &Path) -> bool {
-    let format = FORMATS.iter().find(|format| format.name == agent);
-    format.and_then(|format| about(format, path)).is_some_and(|about| about.is_subagent)
+    format::of_agent(agent).and_then(|format| about(format, path)).is_some_and(|about| about.is_subagent)
 }
 
-/// What the beginning of a file says of its session, up to where it was started.
-fn about(format: &'static Format, path: &Path) -> Option<Transcript> {
+/// What the first records of a file say about its session. `None` if they do not name its directory.
+fn about(format: &'static TranscriptFormat, path: &Path) -> Option<Transcript> {
     let mut file = source::open(path).ok()??;
     let mut draft = Draft::of(format.name);
     if let Some(id) = (format.id)(path) {

@@ -1,4 +1,4 @@
-//! One file, or the part of it that was there when somebody looked.
+//! One transcript file, or the part of it that existed at some moment.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -9,24 +9,24 @@ use serde_json::Value;
 
 use super::draft::Draft;
 use super::lines::{self, Line, Lines};
-use super::{FORMATS, Format, Transcript, bounded_json};
+use super::{FORMATS, Transcript, TranscriptFormat, bounded_json, format};
 use crate::base::fs;
 use crate::error::{Error, Result};
 
-/// How much of a file is looked at: this much of its beginning, where the goal is,
+/// How much of the beginning of a file is read, where the goal is.
 const MAX_BEGINNING: u64 = 16 << 20;
-/// and this much of its end, where the work is.
+/// How much of the end is read, where the latest work is.
 const MAX_END: u64 = 240 << 20;
-/// By then a file has said what it is.
+/// How many records are read to find out the format and the session.
 const HEAD_RECORDS: usize = 50;
 const HEAD_BYTES: u64 = 4 << 20;
 const BLOCK: u64 = 64 << 10;
 
-/// A part of a transcript, pinned: what is written to the file later is not in it.
+/// A fixed part of a transcript. Records that are written later are not in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     pub path: PathBuf,
-    /// The session's id as its agent says it; empty if nobody did.
+    /// The session's id, as its agent gave it, or empty.
     #[serde(default)]
     pub session: String,
     #[serde(default)]
@@ -35,7 +35,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// All that is in the file now. One that is not there yet is a session that has said nothing.
+    /// The file up to its present end. A file that does not exist yet counts as empty.
     pub fn pin(path: &Path, session: &str) -> Result<Source> {
         if path.to_str().is_none() {
             let message = format!("the path `{}` is not UTF-8 and cannot be recorded", path.display());
@@ -50,7 +50,7 @@ impl Source {
         Ok(Source { path: path.to_path_buf(), session: session.to_owned(), start: 0, end })
     }
 
-    /// Reads what was pinned. `None` if the file is gone.
+    /// Reads this part. `None` if the file no longer exists.
     pub fn read(&self) -> Result<Option<Transcript>> {
         let mut found = read(&self.path, self.start, self.end)?;
         if let Some(found) = found.as_mut().filter(|_| !self.session.is_empty()) {
@@ -58,20 +58,12 @@ impl Source {
         }
         Ok(found)
     }
-}
 
-impl Source {
-    /// Whether anything was asked in this part. Looks no further than `most` bytes; `None` if that was not far enough.
+    /// Whether this part has a request. Reads at most `most` bytes; `None` if that did not settle it.
     pub fn asks(&self, most: u64) -> Result<Option<bool>> {
         let Some(mut file) = open(&self.path)? else { return Ok(Some(false)) };
         let failed = |cause: io::Error| Error::io("read", &self.path, cause);
-        let mut format = None;
-        let is_unknown = |record| {
-            format = FORMATS.iter().find(|format| (format.is_one)(&record));
-            format.is_none()
-        };
-        head(&mut file, self.end, is_unknown).map_err(failed)?;
-        let Some(format) = format else { return Ok(Some(false)) };
+        let Some(format) = format_of(&mut file, self.end).map_err(failed)? else { return Ok(Some(false)) };
         let start = line_start(&mut file, self.start.min(self.end)).map_err(failed)?;
         file.seek(SeekFrom::Start(start)).map_err(failed)?;
         let mut lines = Lines::of(BufReader::new(file.take(most.min(self.end - start))));
@@ -97,13 +89,7 @@ pub fn read(path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
     if end == 0 {
         return Ok(Some(Draft::of("").finish()));
     }
-    let mut format = None;
-    let is_unknown = |record| {
-        format = FORMATS.iter().find(|format| (format.is_one)(&record));
-        format.is_none()
-    };
-    head(&mut file, end, is_unknown).map_err(failed)?;
-    let Some(format) = format else {
+    let Some(format) = format_of(&mut file, end).map_err(failed)? else {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
         return Err(Error::bad_data(format!("`{}` is no transcript of {}", path.display(), known.join(" or "))));
     };
@@ -112,7 +98,7 @@ pub fn read(path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
         draft.found.session = id;
     }
     if start > 0 {
-        // Who it was is said at the beginning only.
+        // Only the beginning of the file says whose session it is.
         draft.about_only = true;
         let take = |record| {
             (format.take)(&mut draft, &record);
@@ -131,7 +117,18 @@ pub fn read(path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
     Ok(Some(draft.finish()))
 }
 
-/// What is looked at of a file: all of it, or its two ends.
+/// The format of the first record that has one.
+fn format_of(file: &mut File, end: u64) -> io::Result<Option<&'static TranscriptFormat>> {
+    let mut found = None;
+    let is_unknown = |record| {
+        found = format::of_record(&record);
+        found.is_none()
+    };
+    head(file, end, is_unknown)?;
+    Ok(found)
+}
+
+/// The ranges that are read: the whole part, or its beginning and end.
 fn pieces(start: u64, end: u64) -> Vec<(u64, u64)> {
     if end.saturating_sub(start) <= MAX_BEGINNING + MAX_END {
         return vec![(start, end)];
@@ -139,7 +136,8 @@ fn pieces(start: u64, end: u64) -> Vec<(u64, u64)> {
     vec![(start, start + MAX_BEGINNING), (end - MAX_END, end)]
 }
 
-/// Where the line begins that `at` is in: whoever read up to here did not read it, because it was not whole.
+/// The start of the line that contains `at`. An earlier reader that stopped here did not read this line, because it was not
+/// complete.
 fn line_start(file: &mut File, at: u64) -> io::Result<u64> {
     let mut end = at;
     while end > 0 && at - end <= lines::MAX_LINE as u64 {
@@ -155,8 +153,8 @@ fn line_start(file: &mut File, at: u64) -> io::Result<u64> {
     Ok(if end == 0 { 0 } else { at })
 }
 
-fn read_piece(file: &mut File, from: u64, to: u64, format: &Format, draft: &mut Draft) -> io::Result<()> {
-    // One byte earlier, so that a line that begins exactly here is told from one that is cut.
+fn read_piece(file: &mut File, from: u64, to: u64, format: &TranscriptFormat, draft: &mut Draft) -> io::Result<()> {
+    // Starts one byte earlier, so that a line which begins exactly at `from` is not taken for a partial one.
     file.seek(SeekFrom::Start(from.saturating_sub(1)))?;
     let reader = BufReader::with_capacity(BLOCK as usize, Read::by_ref(file).take(to - from.saturating_sub(1).min(to)));
     let mut lines = Lines::of(reader);
@@ -166,7 +164,7 @@ fn read_piece(file: &mut File, from: u64, to: u64, format: &Format, draft: &mut 
     while let Some(line) = lines.next()? {
         match line {
             Line::TooLong => draft.too_long(),
-            // Whoever writes it is not done, unless it reads as a record all the same.
+            // The line may still be being written. If it parses as a record, it is complete.
             Line::Unended(line) => bounded_json::parse(line).iter().for_each(|record| (format.take)(draft, record)),
             Line::Whole(line) => match bounded_json::parse(line) {
                 Some(record) => (format.take)(draft, &record),
@@ -178,7 +176,7 @@ fn read_piece(file: &mut File, from: u64, to: u64, format: &Format, draft: &mut 
     Ok(())
 }
 
-/// A pipe or a device would be waited for; a file that is not there is nothing wrong.
+/// Opens a regular file. `None` if there is none; a pipe or a device is refused because reading it could block.
 pub(super) fn open(path: &Path) -> Result<Option<File>> {
     fs::refuse_what_is_no_file(path)?;
     match File::open(path) {
@@ -188,7 +186,7 @@ pub(super) fn open(path: &Path) -> Result<Option<File>> {
     }
 }
 
-/// The first records of a file, as far as `wanted` wants more.
+/// Reads the first records of a file for as long as `wanted` returns true.
 pub(super) fn head(file: &mut File, end: u64, mut wanted: impl FnMut(Value) -> bool) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     let mut lines = Lines::of(BufReader::new(Read::by_ref(file).take(end.min(HEAD_BYTES))));

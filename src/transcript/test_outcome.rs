@@ -1,4 +1,4 @@
-//! Which commands are tests, and whether they passed: by the exit code where it is theirs, else by what they printed.
+//! Which commands are tests, and whether they passed: by the exit code if it is the test's own, or else by the output.
 
 use super::Outcome;
 
@@ -59,8 +59,8 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("yarn", &["test"]),
     ("zig", &["test"]),
 ];
-/// Words before the program that is really run, and how many arguments of their own follow them.
-const BEFORE: &[(&str, usize)] = &[
+/// Programs that run another program, with the number of arguments of their own.
+const WRAPPERS: &[(&str, usize)] = &[
     ("bundle", 1),
     ("env", 0),
     ("exec", 0),
@@ -80,16 +80,16 @@ const BEFORE: &[(&str, usize)] = &[
 ];
 const SHELLS: &[&str] = &["bash", "dash", "node", "perl", "php", "python", "python3", "ruby", "sh", "zsh"];
 
-/// The parts of a command line, and what stands between them.
+/// The parts of a command line, each with the operator after it.
 fn parts(command: &str) -> Vec<(String, &'static str)> {
     let mut parts = vec![(String::new(), "")];
     let mut quote = None;
-    // What follows the line of a `<<` is text for a program, not a command.
+    // The lines after `<<` are input for a program, not commands.
     let text = command.find("<<").and_then(|at| command[at..].find('\n').map(|end| at + end));
     let mut rest = &command[..text.unwrap_or(command.len())];
     while let Some(c) = rest.chars().next() {
         let operators = ["&&", "||", "|&", "|", ";", "\n", "&"];
-        // `2>&1` and `&>` are no ends.
+        // `2>&1` and `&>` do not end a part.
         let is_redirection = parts.last().is_some_and(|(part, _)| part.ends_with('>')) || rest.starts_with("&>");
         let operator =
             operators.into_iter().find(|operator| quote.is_none() && !is_redirection && rest.starts_with(operator));
@@ -122,7 +122,7 @@ fn program(part: &str) -> Option<(String, Vec<&str>)> {
         let is_assignment = first
             .split_once('=')
             .is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
-        let skipped = match BEFORE.iter().find(|(word, _)| *word == name) {
+        let skipped = match WRAPPERS.iter().find(|(word, _)| *word == name) {
             _ if is_assignment => 1,
             Some((_, more)) => {
                 let flags = words.iter().skip(1).take_while(|word| word.starts_with('-')).count();
@@ -157,8 +157,8 @@ fn part_is_test(part: &str) -> bool {
     is_a_path && names_test(&name)
 }
 
-/// What makes two commands the same test: its program and what it names, not how it is told to print.
-pub fn name(command: &str) -> Option<String> {
+/// The identity of a test: its program and arguments without options and redirections. `None` if the command is not a test.
+pub fn test_name(command: &str) -> Option<String> {
     let parts = parts(command);
     let (part, _) = parts.iter().rfind(|(part, _)| part_is_test(part))?;
     let (program, arguments) = program(part)?;
@@ -166,8 +166,8 @@ pub fn name(command: &str) -> Option<String> {
     Some(std::iter::once(program.as_str()).chain(names).collect::<Vec<_>>().join(" "))
 }
 
-/// Whether the exit code of the line is that of its test: it is not after a pipe, `;` or `||`.
-fn code_is_the_tests(command: &str) -> bool {
+/// Whether the exit code of the line is that of its test. After a pipe, `;` or `||` it is not.
+fn is_own_exit_code(command: &str) -> bool {
     let parts = parts(command);
     let Some(last) = parts.iter().rposition(|(part, _)| part_is_test(part)) else { return true };
     command.contains("pipefail") && parts[last..].iter().all(|(_, operator)| *operator != "||" && *operator != ";")
@@ -175,16 +175,16 @@ fn code_is_the_tests(command: &str) -> bool {
             && parts.last().is_some_and(|(_, operator)| *operator != "&")
 }
 
-/// What became of a command that ended with this code after printing this.
-pub fn verdict(command: &str, code: i64, output: &str) -> Outcome {
+/// The outcome of a command with this exit code and output.
+pub fn judge(command: &str, code: i64, output: &str) -> Outcome {
     match code {
-        0 if name(command).is_none() || code_is_the_tests(command) => Outcome::Passed,
+        0 if test_name(command).is_none() || is_own_exit_code(command) => Outcome::Passed,
         0 => by_output(output),
         code => Outcome::Failed(Some(code)),
     }
 }
 
-/// The end of a test's output, in the words of the runners people use.
+/// The outcome by the end of the output, in the words of common test runners.
 fn by_output(output: &str) -> Outcome {
     let lines: Vec<String> = output.lines().rev().take(60).map(str::to_lowercase).collect();
     let counts = |line: &str, word: &str| {
@@ -240,7 +240,7 @@ mod tests {
             "./gradlew test",
             "bash -e scripts/test",
         ] {
-            assert!(name(command).is_some(), "{command}");
+            assert!(test_name(command).is_some(), "{command}");
         }
         for command in [
             "cat test.sh",
@@ -254,7 +254,7 @@ mod tests {
             "python3 manage.py migrate",
             "",
         ] {
-            assert!(name(command).is_none(), "{command}");
+            assert!(test_name(command).is_none(), "{command}");
         }
     }
 
@@ -263,10 +263,10 @@ mod tests {
         for command in
             ["cargo test", "cargo test --quiet", "cd a && cargo test 2>&1 | tail -3", "X=1 cargo test -q >log"]
         {
-            assert_eq!(name(command).unwrap(), "cargo test", "{command}");
+            assert_eq!(test_name(command).unwrap(), "cargo test", "{command}");
         }
-        assert_eq!(name("pytest -q a.py").unwrap(), "pytest a.py");
-        assert_eq!(name("ls"), None);
+        assert_eq!(test_name("pytest -q a.py").unwrap(), "pytest a.py");
+        assert_eq!(test_name("ls"), None);
     }
 
     #[test]
@@ -288,15 +288,15 @@ mod tests {
             ("cargo fmt && cargo test && git push", 0, "", Outcome::Passed),
             ("ls | grep x", 0, "", Outcome::Passed),
         ] {
-            assert_eq!(verdict(command, code, output), expected, "{command}");
+            assert_eq!(judge(command, code, output), expected, "{command}");
         }
     }
 
     proptest! {
         #[test]
         fn any_line_is_judged(command in "[a-z|&;'\"=/ \n>é]{0,40}", output in any::<String>()) {
-            verdict(&command, 0, &output);
-            name(&output);
+            judge(&command, 0, &output);
+            test_name(&output);
         }
     }
 }

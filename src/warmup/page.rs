@@ -1,4 +1,4 @@
-//! A page of sections, cut at the boundaries of items to what may be spent.
+//! Lays sections out on a page within a budget. A page is cut only between items.
 
 use std::fmt::Write;
 
@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use crate::base::text;
 
-/// No agent takes more without cutting it itself.
+/// Agents cut a context that is longer.
 const MOST_TOKENS: usize = 2_400;
-/// Of this the part that is the same from session to session leaves some to what is new.
+/// Lasting sections leave one part in this many to the news.
 const FOR_NEWS: usize = 4;
 
 /// A list of items under a heading.
@@ -16,15 +16,15 @@ const FOR_NEWS: usize = 4;
 pub struct Section {
     pub title: &'static str,
     pub items: Vec<String>,
-    /// The command that shows those for which there was no room.
+    /// The command that shows the items for which there was no room.
     pub more: String,
-    /// How many are shown before other sections show more.
+    /// How many items are shown before other sections show more than theirs.
     pub least: usize,
 }
 
-/// A section as it is on the page.
+/// The part of a section that is on the page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Shown {
+pub struct ShownSection {
     pub title: &'static str,
     pub items: Vec<String>,
     pub omitted: usize,
@@ -33,17 +33,17 @@ pub struct Shown {
 #[derive(Debug)]
 pub struct Page {
     pub text: String,
-    pub sections: Vec<Shown>,
+    pub sections: Vec<ShownSection>,
 }
 
-/// What a text costs, roughly: four ASCII characters are a token, any other character is one.
+/// The approximate size in tokens: four ASCII characters are one token, any other character is one.
 pub fn tokens(text: &str) -> usize {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let others = text.chars().filter(|c| !c.is_ascii()).count();
     ascii.div_ceil(4) + others
 }
 
-/// What may still be spent.
+/// The rest of a budget.
 #[derive(Clone, Copy)]
 struct Room {
     bytes: usize,
@@ -68,12 +68,12 @@ impl Room {
     }
 }
 
-/// The page: `lead`, then what is `lasting`, then the `news`, then the `end`. What is lasting does not depend on the news, so
-/// that it is the same, to the byte, as long as it says the same.
+/// Lays out `lead`, `lasting`, `news` and `end`, in this order. The lasting part does not depend on the news, so that it
+/// stays the same, to the byte, while its sections do.
 pub fn lay_out(lead: &str, lasting: &[Section], news: &[Section], end: &str, budget: u64) -> Page {
     let budget = usize::try_from(budget).unwrap_or(usize::MAX);
     let whole = Room { bytes: budget, tokens: MOST_TOKENS };
-    // Where there is little room, pointers elsewhere are not what it is for.
+    // A small page has better use for its room than pointers to other commands.
     let end = if whole.share(4).takes(end) { end } else { "" };
     let all = whole.after(end);
     let lead = first_lines(lead, all);
@@ -87,7 +87,7 @@ pub fn lay_out(lead: &str, lasting: &[Section], news: &[Section], end: &str, bud
     Page { text: format!("{lead}{first}{second}{missing}{end}"), sections }
 }
 
-/// As many whole lines as there is room for, and always the first.
+/// As many whole lines as fit; the first one always.
 fn first_lines(text: &str, room: Room) -> String {
     let mut kept = String::new();
     for line in text.split_inclusive('\n') {
@@ -99,7 +99,8 @@ fn first_lines(text: &str, room: Room) -> String {
     kept
 }
 
-fn fill(sections: &[Section], room: Room) -> (String, Vec<Shown>) {
+/// Shows as many items as fit: first the least of each section, then more, section by section.
+fn fill(sections: &[Section], room: Room) -> (String, Vec<ShownSection>) {
     let mut counts = vec![0; sections.len()];
     let text = |counts: &[usize]| -> String {
         sections.iter().zip(counts).map(|(section, count)| render(section, *count)).collect()
@@ -116,7 +117,7 @@ fn fill(sections: &[Section], room: Room) -> (String, Vec<Shown>) {
             }
         }
     }
-    let shown = sections.iter().zip(&counts).filter(|(_, count)| **count > 0).map(|(section, count)| Shown {
+    let shown = sections.iter().zip(&counts).filter(|(_, count)| **count > 0).map(|(section, count)| ShownSection {
         title: section.title,
         items: section.items[..*count].to_vec(),
         omitted: section.items.len() - count,
@@ -139,8 +140,8 @@ fn render(section: &Section, count: usize) -> String {
     text
 }
 
-/// The sections of which nothing is on the page.
-fn not_shown<'a>(sections: impl Iterator<Item = &'a Section>, shown: &[Shown]) -> String {
+/// A line that names the sections that are not on the page at all.
+fn not_shown<'a>(sections: impl Iterator<Item = &'a Section>, shown: &[ShownSection]) -> String {
     let missing: Vec<String> = sections
         .filter(|section| !section.items.is_empty() && shown.iter().all(|shown| shown.title != section.title))
         .map(|section| format!("{} ({} more: `{}`)", section.title, section.items.len(), section.more))
@@ -148,8 +149,8 @@ fn not_shown<'a>(sections: impl Iterator<Item = &'a Section>, shown: &[Shown]) -
     if missing.is_empty() { String::new() } else { format!("\nNo room for: {}\n", missing.join(", ")) }
 }
 
-/// A stored text as one item: one line, nothing that could steer a terminal, no tag that a client would take for its own, and
-/// not longer than `max` bytes.
+/// A stored text as one item of at most `max` bytes: on one line, without control characters, and without tags that a client
+/// could take for its own.
 pub fn item(stored: &str, max: usize) -> String {
     let line = text::one_line(text::cut(stored, 64 << 10), usize::MAX);
     let mut plain = String::new();
@@ -168,7 +169,7 @@ pub fn item(stored: &str, max: usize) -> String {
     format!("{}…", text::cut(&plain, max.saturating_sub('…'.len_utf8())).trim_end())
 }
 
-/// Whether what follows a `<` is a comment, a closing tag, or a tag with a name as clients give them.
+/// Whether the text after a `<` is a comment, a closing tag, or a tag with a name of the kind that clients use.
 fn is_tag(rest: &str) -> bool {
     let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).collect();
     rest.starts_with(['/', '!', '?']) || name.contains(['-', '_'])

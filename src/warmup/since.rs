@@ -1,4 +1,4 @@
-//! What happened in the repository since the last session, and which of the things written down belong to another branch.
+//! Asks git what happened since the last handover, and which recorded items belong to another branch.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,18 +6,19 @@ use std::time::Duration;
 
 use crate::git::{self, Change, Commit, Git, Head, Relation};
 
-/// A person waits for a session to start: what git does not say by then is left out.
+/// How long git may take. A person waits for the session to start, so later answers are left out.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 const MAX_COMMITS: usize = 100;
-/// Of how many commits it is asked whether HEAD knows them.
+/// For how many commits git is asked whether they are in HEAD.
 const MAX_RELATIONS: usize = 60;
 
+/// The answers of git.
 #[derive(Default)]
 pub struct Since {
     pub head: Option<Head>,
     /// The commit of the last handover, if git was asked about it.
     pub base: Option<(String, Relation)>,
-    /// There may be more commits than these.
+    /// The newest commits; there may be more.
     pub commits: Vec<Commit>,
     pub changes: Vec<Change>,
     pub dirty: Vec<Change>,
@@ -26,7 +27,7 @@ pub struct Since {
 }
 
 impl Since {
-    /// What git has to say: at most six processes, two if nothing was committed since.
+    /// Asks git. This starts at most six processes, and two if nothing was committed since.
     pub fn ask(root: &Path, base: Option<String>, commits: BTreeSet<String>) -> Since {
         let mut since = Since::default();
         if git::top_level(root).is_none() {
@@ -46,7 +47,7 @@ impl Since {
         asked.extend(commits.into_iter().filter(|commit| git::is_part_of_id(commit) && !head.starts_with(commit)));
         asked.dedup();
         asked.truncate(MAX_RELATIONS);
-        // None of these needs another, and each takes as long as it takes to start a process.
+        // These do not depend on each other, and most of their time is the start of a process.
         let (relations, after, dirty) = std::thread::scope(|scope| {
             let relations = scope.spawn(|| git().relations(&asked, &head));
             let after = scope.spawn(|| {
@@ -56,15 +57,15 @@ impl Since {
             let dirty = git().dirty();
             (relations.join(), after.join(), dirty)
         });
-        let mut told = |error: git::Failure| since.notices.push(format!("git: {}", error.one_line()));
+        let mut report = |error: git::Failure| since.notices.push(format!("git: {}", error.one_line()));
         match relations {
             Ok(Ok(relations)) if !head.is_empty() => since.relations = relations,
-            Ok(Err(error)) => told(error),
+            Ok(Err(error)) => report(error),
             _ => {}
         }
         match dirty {
             Ok(dirty) => since.dirty = dirty,
-            Err(error) => told(error),
+            Err(error) => report(error),
         }
         since.base = base.map(|base| {
             let relation = if base == head { Relation::Ancestor } else { relation_of(&since.relations, &base) };
@@ -72,7 +73,7 @@ impl Since {
         });
         match after {
             Ok(Some(Ok((commits, changes)))) => (since.commits, since.changes) = (commits, changes),
-            // A base that git does not know is told by its relation.
+            // If git does not know the base, its relation already says so.
             Ok(Some(Err(error))) if since.base.as_ref().is_some_and(|(_, is)| *is != Relation::Unknown) => {
                 since.notices.push(format!("git: {}", error.one_line()));
             }
@@ -81,7 +82,7 @@ impl Since {
         since
     }
 
-    /// What to say after something that was written down at this commit.
+    /// The label of an item that was recorded at this commit.
     pub fn label(&self, commit: &str) -> String {
         match self.relations.iter().find(|(known, _)| known == commit).map(|(_, relation)| *relation) {
             Some(Relation::Aside) => format!(" (from commit {}, which is not in this branch)", short(commit)),
@@ -90,7 +91,7 @@ impl Since {
         }
     }
 
-    /// Whether a file is not what it was at the base.
+    /// Whether a file has changed since the base.
     pub fn has_changed(&self, path: &str) -> bool {
         let is_it = |change: &Change| change.path == path || change.from.as_deref() == Some(path);
         self.changes.iter().chain(&self.dirty).any(is_it)

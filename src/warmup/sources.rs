@@ -1,4 +1,4 @@
-//! What is on record: the current state, the newest handoff, rulings, and what stands in the way.
+//! Reads what is on record: the current state, the newest handoff, rulings, and anything that is in the way.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,55 +14,56 @@ use crate::memory::Memory;
 use crate::memory::state::{CurrentState, Item};
 use crate::project::{self, Project};
 
-/// A current state that is longer was not written to be read.
+/// A larger current state is refused rather than read.
 const MAX_STATE: u64 = 4 << 20;
 
+/// Everything on record that a warmup uses.
 #[derive(Default)]
-pub struct Known {
+pub struct Sources {
     pub state: CurrentState,
     pub open: Option<OpenHandoff>,
-    /// Rulings that stand until somebody takes them back.
+    /// Decisions that are in force until somebody revokes them.
     pub standing: Vec<String>,
     /// The commit of the last completed handover.
     pub base: Option<String>,
-    /// What whoever starts now should know first, one line each.
+    /// What a new session should know first, one line each.
     pub notices: Vec<String>,
     pub paused: Option<Pause>,
-    /// Ids of handovers that are not done.
+    /// The ids of unfinished handovers.
     pub unfinished: Vec<String>,
     pub needs_consent: bool,
 }
 
-impl Known {
-    /// Reads; changes nothing. What cannot be read is said and left out.
-    pub fn about(project: &Project) -> Known {
-        let mut known = Known::default();
+impl Sources {
+    /// Reads everything and changes nothing. Whatever cannot be read becomes a notice.
+    pub fn read(project: &Project) -> Sources {
+        let mut sources = Sources::default();
         let mut problems = Vec::new();
-        let mut told = |error: crate::error::Error| problems.push(error.one_line());
+        let mut report = |error: crate::error::Error| problems.push(error.one_line());
         match state(project) {
-            Ok(state) => known.state = state,
-            Err(error) => told(error),
+            Ok(state) => sources.state = state,
+            Err(error) => report(error),
         }
         match project::place(&project.root, &project.config.history_dir).map(History::at) {
-            Err(error) => told(error),
+            Err(error) => report(error),
             Ok(history) => {
                 match history.newest_open() {
-                    Ok(open) => known.open = open,
-                    Err(error) => told(error),
+                    Ok(open) => sources.open = open,
+                    Err(error) => report(error),
                 }
                 match history.standing() {
-                    Ok(standing) => known.standing = standing,
-                    Err(error) => told(error),
+                    Ok(standing) => sources.standing = standing,
+                    Err(error) => report(error),
                 }
             }
         }
-        if let Err(error) = known.ask_checkpoint(project) {
-            told(error);
+        if let Err(error) = sources.ask_checkpoint(project) {
+            report(error);
         }
-        known.paused = project.brake().paused();
-        known.needs_consent = needs_consent(project);
-        known.say(project, &problems);
-        known
+        sources.paused = project.brake().paused();
+        sources.needs_consent = needs_consent(project);
+        sources.add_notices(project, &problems);
+        sources
     }
 
     fn ask_checkpoint(&mut self, project: &Project) -> Result<()> {
@@ -72,7 +73,7 @@ impl Known {
         Ok(())
     }
 
-    fn say(&mut self, project: &Project, problems: &[String]) {
+    fn add_notices(&mut self, project: &Project, problems: &[String]) {
         if let Some(pause) = &self.paused {
             self.notices.push(text::one_line(&pause.to_string(), 200));
         }
@@ -92,7 +93,7 @@ impl Known {
             .extend(problems.iter().map(|problem| format!("could not be read: {}", text::one_line(problem, 200))));
     }
 
-    /// Nothing is known of any earlier session.
+    /// Whether no earlier session is on record.
     pub fn is_empty(&self) -> bool {
         self.open.is_none()
             && self.standing.is_empty()
@@ -108,13 +109,13 @@ impl Known {
         self.open.as_ref().map(|open| &open.handoff)
     }
 
-    /// Every commit at which something was written down.
+    /// Every commit at which an item or the handoff was recorded.
     pub fn commits(&self) -> BTreeSet<String> {
         let of_handoff = self.handoff().map(|handoff| handoff.text("head_commit").to_owned());
         self.state.items().map(|(_, item)| item.commit.clone()).chain(of_handoff).collect()
     }
 
-    /// The lines of a section of the handoff's body, without what says that there are none.
+    /// The lines of a section of the handoff's body, without placeholders such as "none".
     pub fn section(&self, heading: &str) -> Vec<String> {
         let Some(handoff) = self.handoff() else { return Vec::new() };
         let lines = handoff.body.lines().skip_while(|line| line.trim_end() != heading).skip(1);
@@ -127,7 +128,7 @@ impl Known {
         lines.map(str::trim).filter(|line| !is_nothing(line) && !is_mark(line)).map(str::to_owned).collect()
     }
 
-    /// Command and result of what was run to see whether all is well.
+    /// The validation commands of the handoff, each with its result.
     pub fn validation(&self) -> Vec<(String, String)> {
         let list =
             self.handoff().and_then(|handoff| handoff.get("validation")).and_then(Value::list).unwrap_or_default();
@@ -136,7 +137,7 @@ impl Known {
         ran.filter(|(command, _)| !command.trim().is_empty() && !command.starts_with("(none")).collect()
     }
 
-    /// Paths that whoever goes on should read.
+    /// The files that the handoff asks the next session to read.
     pub fn context_files(&self) -> Vec<String> {
         let list = self.handoff().and_then(|handoff| handoff.get("active_context_files")).and_then(Value::list);
         let path = |file: &Value| file.get("path").and_then(Value::text).or(file.text()).map(str::to_owned);
@@ -153,7 +154,7 @@ fn state(project: &Project) -> Result<CurrentState> {
     memory.state()
 }
 
-/// Whether the config says more than a hook does without consent.
+/// Whether the config asks for more than a hook does without consent.
 pub fn needs_consent(project: &Project) -> bool {
     if project.config.source().is_none() || project.is_allowed() {
         return false;
@@ -162,7 +163,7 @@ pub fn needs_consent(project: &Project) -> bool {
     !whole.may_run_unattended(&project.config) || !project.outside().is_empty()
 }
 
-/// A path of the project that is no longer there. Paths that lead elsewhere are nobody's business.
+/// Whether a path of the project no longer exists. A path that leads out of the project never counts.
 pub fn is_gone(root: &Path, path: &str) -> bool {
     let inside = crate::base::fs::tidy(Path::new(path)).filter(|path| path.is_relative());
     inside.is_some_and(|path| root.join(path).symlink_metadata().is_err())

@@ -1,18 +1,18 @@
-//! A private key in its armour: from the first line to the last, or as much as was left of it.
+//! Finds the extent of a private key in PEM: from its first line to its last, or the part that is left of it.
 
 use std::ops::Range;
 
-/// The longest key there is has less between its first line and its last.
-const LONGEST: usize = 64 << 10;
+/// How far the last line may be from the first. No key is longer.
+const MAX_KEY: usize = 64 << 10;
 
-/// No word is as long as this, and most lines of a key are.
-const LINE: usize = 40;
+/// Most lines of a key are as long as this, and no word is.
+const LONG_RUN: usize = 40;
 
-/// A key from its first line to its last; of one that was cut off, the lines that look like its inside, forwards or
-/// backwards, but not into what is `known` already. `None` where the line is only spoken of.
-pub fn armor(text: &[u8], marker: Range<usize>, known: usize) -> Option<Range<usize>> {
+/// The key that the line at `marker` begins or ends. If the other end is missing, the key reaches as far as lines look like
+/// its inside, but not into the first `known` bytes. `None` if the text only mentions the line.
+pub fn key_around(text: &[u8], marker: Range<usize>, known: usize) -> Option<Range<usize>> {
     if text[marker.clone()].starts_with(b"-----BEGIN") {
-        let end = marker.end + inside(&text[marker.end..text.len().min(marker.end + LONGEST)]);
+        let end = marker.end + inside(&text[marker.end..text.len().min(marker.end + MAX_KEY)]);
         let is_followed = matches!(text[marker.end..], [] | [b'\n' | b'\r' | b'\\', ..]);
         return (is_followed || has_body(&text[marker.end..end])).then_some(marker.start..end);
     }
@@ -21,61 +21,62 @@ pub fn armor(text: &[u8], marker: Range<usize>, known: usize) -> Option<Range<us
     (is_preceded || has_body(&text[start..marker.start])).then_some(start..marker.end)
 }
 
-/// Whether there is more than the quotes around a line that is only spoken of.
+/// Whether there is more text of a key than the quotes around a line that is only mentioned.
 fn has_body(text: &[u8]) -> bool {
-    text.iter().filter(|byte| is_armor(**byte)).count() >= 8
+    text.iter().filter(|byte| is_key_text(**byte)).count() >= 8
 }
 
-/// How much after the first line belongs to the key, its last line included.
+/// The length of the key after its first line, including its last line.
 fn inside(text: &[u8]) -> usize {
     let mut end = 0;
     for (number, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
         if let Some(last) = find(line, b"-----END ") {
-            // Only if the key goes on until there; else it is another's last line.
+            // Only if the key continues up to here. Otherwise this is the last line of another key.
             if is_inside(&line[..last]) {
                 let close = find(&line[last + 9..], b"-----").map_or(line.len(), |at| last + 9 + at + 5);
                 return end + close;
             }
         }
-        // On its first line nothing is put before the key, but a quote may end it.
-        let belongs = if number == 0 { line.trim_ascii().iter().all(|byte| is_armor(*byte)) } else { is_inside(line) };
+        // Nothing precedes the key on the rest of its first line, but a quote may end it.
+        let belongs =
+            if number == 0 { line.trim_ascii().iter().all(|byte| is_key_text(*byte)) } else { is_inside(line) };
         if !belongs {
-            return end + line.iter().position(|byte| !is_armor(*byte)).unwrap_or(line.len());
+            return end + line.iter().position(|byte| !is_key_text(*byte)).unwrap_or(line.len());
         }
         end += line.len();
     }
     end
 }
 
-/// Where before the last line the key begins.
+/// The start of the key before its last line.
 fn before(text: &[u8]) -> usize {
     let mut start = text.len();
     for line in text.split_inclusive(|byte| *byte == b'\n').rev() {
         if !is_inside(line) {
-            return start - line.iter().rev().take_while(|byte| is_armor(**byte)).count();
+            return start - line.iter().rev().take_while(|byte| is_key_text(**byte)).count();
         }
         start -= line.len();
     }
     start
 }
 
-/// A line of the key, whatever a quotation, a comment or a listing has put before it.
+/// Whether this is a line of a key, possibly behind the marks of a quotation, a comment or a listing.
 fn is_inside(line: &[u8]) -> bool {
     let marks = |byte: &u8| b">#|\"'`+*/!;:,-".contains(byte) || byte.is_ascii_whitespace();
     let skip = |line: &[u8], what: &dyn Fn(&u8) -> bool| line.iter().take_while(|byte| what(byte)).count();
     let line = &line[skip(line, &marks)..];
     let number = skip(line, &|byte| byte.is_ascii_digit());
     let behind = &line[number..];
-    // A number with a mark behind it is the line's; else it begins the key's own text.
+    // A number with a mark behind it is a line number. Otherwise it belongs to the key.
     let line = if number < 7 && behind.first().is_some_and(marks) { &behind[skip(behind, &marks)..] } else { line };
     let line = line.trim_ascii();
     let headers: [&[u8]; 5] = [b"Proc-Type: ", b"DEK-Info: ", b"Version: ", b"Comment: ", b"Hash: "];
-    let is_long = || line.split(|byte| !is_armor(*byte)).any(|run| run.len() >= LINE);
-    headers.iter().any(|header| line.starts_with(header)) || line.iter().all(|byte| is_armor(*byte)) || is_long()
+    let is_long = || line.split(|byte| !is_key_text(*byte)).any(|run| run.len() >= LONG_RUN);
+    headers.iter().any(|header| line.starts_with(header)) || line.iter().all(|byte| is_key_text(*byte)) || is_long()
 }
 
-/// Base64, and the backslash of a line's end in a quoted text.
-fn is_armor(byte: u8) -> bool {
+/// Whether this is Base64, or the backslash of `\n` in a quoted text.
+fn is_key_text(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=\\".contains(&byte)
 }
 

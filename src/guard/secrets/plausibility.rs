@@ -1,18 +1,18 @@
-//! Is this a secret, or a word, an example, an id or a digest in its place?
+//! Decides whether a match is a secret, or a word, an example, an id or a digest of the same shape.
 
-/// Something that has the shape of a secret.
+/// A match that has the shape of a secret.
 pub struct Candidate<'a> {
-    /// All there is to look at.
+    /// The whole text.
     pub text: &'a [u8],
-    /// Where its keyword stands.
+    /// The position of the keyword.
     pub keyword: usize,
-    /// Where it stands itself.
+    /// The position of the match itself.
     pub start: usize,
     pub secret: &'a [u8],
 }
 
-/// What people write where a secret would be.
-const STAND_INS: &[&[u8]] = &[
+/// Parts of placeholders, which people write in place of a secret.
+const PLACEHOLDERS: &[&[u8]] = &[
     b"example",
     b"placeholder",
     b"changeme",
@@ -43,41 +43,41 @@ const STAND_INS: &[&[u8]] = &[
     b"<",
 ];
 
-/// A name with one of these words in it speaks about a secret, or of another thing altogether.
+/// Words that make a name stand for something else than a secret, such as its hash.
 const OTHER_NAMES: &str = " hash hashed digest sha sha1 sha256 sha512 checksum fingerprint public pub id ids path file filename dir name names \
     url uri arn type count length len size limit index field label prefix suffix regex pattern version commit expiry expires expiration ttl csrf \
     xsrf page cursor continuation cancellation color ";
 
-/// The shape alone is proof.
-pub fn certain(_: &Candidate<'_>) -> bool {
+/// Always: the shape alone is proof.
+pub fn is_certain(_: &Candidate<'_>) -> bool {
     true
 }
 
-/// Not a word, not a row of the same letter, not an example.
-pub fn varied(candidate: &Candidate<'_>) -> bool {
-    entropy(candidate.secret) >= 3.0 && !is_stand_in(candidate.secret)
+/// Neither a word, nor one letter repeated, nor a placeholder.
+pub fn is_varied(candidate: &Candidate<'_>) -> bool {
+    entropy(candidate.secret) >= 3.0 && !is_placeholder(candidate.secret)
 }
 
-/// The same, with small and capital letters and a number in it.
-pub fn mixed(candidate: &Candidate<'_>) -> bool {
+/// Like [`is_varied`], with lowercase, uppercase and a digit.
+pub fn is_mixed(candidate: &Candidate<'_>) -> bool {
     let has = |class: fn(&u8) -> bool| candidate.secret.iter().any(class);
-    varied(candidate) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit)
+    is_varied(candidate) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit)
 }
 
-/// Not a word: with a number in it.
-pub fn numbered(candidate: &Candidate<'_>) -> bool {
+/// With a digit, so not a word; and not a placeholder.
+pub fn has_number(candidate: &Candidate<'_>) -> bool {
     candidate.secret.iter().any(u8::is_ascii_digit)
         && entropy(candidate.secret) >= 2.5
-        && !is_stand_in(candidate.secret)
+        && !is_placeholder(candidate.secret)
 }
 
-/// As if drawn from a hat: words and numbers that are put together with dashes are not.
-pub fn random(candidate: &Candidate<'_>) -> bool {
-    varied(candidate) && !is_id(candidate.secret) && looks_drawn(candidate.secret, 12)
+/// Random, rather than words and numbers joined by dashes.
+pub fn is_random(candidate: &Candidate<'_>) -> bool {
+    is_varied(candidate) && !is_id(candidate.secret) && looks_random(candidate.secret, 12)
 }
 
-/// Somebody's password, however bad, but not the word itself.
-pub fn password(candidate: &Candidate<'_>) -> bool {
+/// A password, however weak, but not the word "password" or the like.
+pub fn is_password(candidate: &Candidate<'_>) -> bool {
     let lower = candidate.secret.to_ascii_lowercase();
     let is_small: fn(&u8) -> bool = u8::is_ascii_lowercase;
     let words: [&[u8]; 12] = [
@@ -95,11 +95,11 @@ pub fn password(candidate: &Candidate<'_>) -> bool {
         b"none",
     ];
     let is_word = words.contains(&lower.as_slice()) || lower.starts_with(b"pass") && lower.iter().all(is_small);
-    !is_word && entropy(candidate.secret) >= 1.5 && !is_stand_in(candidate.secret)
+    !is_word && entropy(candidate.secret) >= 1.5 && !is_placeholder(candidate.secret)
 }
 
 /// Base64 of a name, a colon and a password.
-pub fn basic(candidate: &Candidate<'_>) -> bool {
+pub fn is_basic_credential(candidate: &Candidate<'_>) -> bool {
     let mut bits = 0u32;
     let mut count = 0;
     let mut plain = Vec::new();
@@ -123,17 +123,17 @@ pub fn basic(candidate: &Candidate<'_>) -> bool {
         && plain.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ')
 }
 
-/// What a name that speaks of a secret was given.
-pub fn assigned(candidate: &Candidate<'_>) -> bool {
+/// A secret that was assigned to a name such as `api_key`.
+pub fn is_assigned_secret(candidate: &Candidate<'_>) -> bool {
     let value = candidate.secret;
     let name = words_of(name_of(candidate));
-    if name.iter().any(|word| is_other_name(word)) || is_stand_in(value) || is_code(value) || is_id(value) {
+    if name.iter().any(|word| is_other_name(word)) || is_placeholder(value) || is_code(value) || is_id(value) {
         return false;
     }
     if name.iter().any(|word| word.starts_with("pass") || word.ends_with("pwd") || word.ends_with("password")) {
-        looks_drawn(value, 8) && entropy(value) >= 2.5
+        looks_random(value, 8) && entropy(value) >= 2.5
     } else {
-        value.len() >= 16 && looks_drawn(value, 12) && entropy(value) >= 3.0
+        value.len() >= 16 && looks_random(value, 12) && entropy(value) >= 3.0
     }
 }
 
@@ -145,7 +145,7 @@ fn name_of<'a>(candidate: &Candidate<'a>) -> &'a [u8] {
     &candidate.text[candidate.keyword - before..candidate.keyword + after]
 }
 
-/// The words of a name, however it joins them, in small letters.
+/// The words of a name in any naming style, in lowercase.
 fn words_of(name: &[u8]) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_small = false;
@@ -162,7 +162,7 @@ fn words_of(name: &[u8]) -> Vec<String> {
     words
 }
 
-/// One of the words, also where it hangs on to the secret's, as in `passwordhash`.
+/// Whether this is one of `OTHER_NAMES`, also directly behind a word for a secret, as in `passwordhash`.
 fn is_other_name(word: &str) -> bool {
     let rest = ["password", "secret", "token", "key"].into_iter().find_map(|secret| word.strip_prefix(secret));
     word.starts_with("tokeni")
@@ -172,19 +172,19 @@ fn is_other_name(word: &str) -> bool {
             .any(|word| !word.is_empty() && OTHER_NAMES.contains(&format!(" {word} ")))
 }
 
-fn is_stand_in(value: &[u8]) -> bool {
+fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
-    STAND_INS.iter().any(|stand_in| contains(&lower, stand_in))
+    PLACEHOLDERS.iter().any(|placeholder| contains(&lower, placeholder))
 }
 
-/// A variable, a path, an address or a call.
+/// Whether the value is a variable, a path, an address or a call.
 fn is_code(value: &[u8]) -> bool {
     let begins: [&[u8]; 7] = [b"$", b"%", b"@", b"/", b"./", b"~/", b"../"];
     let has: [&[u8]; 6] = [b"://", b"::", b"(", b"[", b"=>", b"->"];
     begins.iter().any(|begin| value.starts_with(begin)) || has.iter().any(|part| contains(value, part))
 }
 
-/// A UUID, a ULID, or a digest that says which one it is.
+/// Whether the value is a UUID, a ULID, or a digest with a prefix that names its algorithm.
 fn is_id(value: &[u8]) -> bool {
     let is_uuid = value.len() == 36
         && value.iter().enumerate().all(|(at, byte)| match at {
@@ -198,16 +198,16 @@ fn is_id(value: &[u8]) -> bool {
     is_uuid || is_ulid || labels.iter().any(|label| value.starts_with(label))
 }
 
-/// Whether enough of it is neither words nor numbers: what is left between separators without those.
-fn looks_drawn(value: &[u8], least: usize) -> bool {
+/// Whether at least `least` bytes belong to parts that are neither words nor numbers.
+fn looks_random(value: &[u8], least: usize) -> bool {
     let parts = value.split(|byte| b"-_.:/, ".contains(byte));
     let odd: usize = parts.filter(|part| is_odd(part)).map(<[u8]>::len).sum();
     odd >= least
 }
 
-/// Letters of both cases and digits take turns too often for a word, a name in camel case, or a word with a number; or
-/// nobody could speak it. The shares were found by trying: of random alphanumerics this takes 95 in 100 at a length of 16
-/// and all but a few in a thousand at 32; of the names in a hundred libraries it takes those that are numbers.
+/// Whether the part looks random: uppercase, lowercase and digits alternate too often for a word, a camel-case name or a word
+/// with a number, or it cannot be pronounced. The thresholds are empirical: of random alphanumerics they catch 95 in 100 at
+/// a length of 16 and all but a few in a thousand at 32; of the names in a hundred libraries, only those that are numbers.
 fn is_odd(part: &[u8]) -> bool {
     let turns = part.windows(2).filter(|pair| is_turn(pair[0], pair[1])).count();
     let numbers = part.split(|byte| !byte.is_ascii_digit()).filter(|digits| !digits.is_empty()).count();
@@ -228,11 +228,11 @@ fn is_turn(before: u8, after: u8) -> bool {
         b'0'..=b'9' => 2,
         _ => 3,
     };
-    // A capital begins a word.
+    // An uppercase letter before a lowercase one begins a word.
     (class(before), class(after)) != (1, 0) && class(before) != class(after)
 }
 
-/// Five consonants in a row.
+/// Whether there are five consonants in a row.
 fn is_unspeakable(part: &[u8]) -> bool {
     let is_consonant = |byte: &u8| byte.is_ascii_alphabetic() && !b"aeiouyAEIOUY".contains(byte);
     part.windows(5).any(|window| window.iter().all(is_consonant))
@@ -242,7 +242,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|window| window == part)
 }
 
-/// Shannon's, in bits per byte.
+/// The Shannon entropy, in bits per byte.
 pub fn entropy(bytes: &[u8]) -> f64 {
     let mut counts = [0u32; 256];
     for byte in bytes {

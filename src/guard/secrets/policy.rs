@@ -1,6 +1,7 @@
 //! What happens to a text that looks like it holds a secret, before that text is recorded.
 
-use super::{Finding, TOLD, find, redact};
+use super::leak::MAX_LISTED;
+use super::{Finding, find, redact};
 use crate::error::{Category, Error, Result};
 
 /// What to do with a text in which a secret is found.
@@ -30,12 +31,12 @@ impl Policy<'_> {
         for (name, text) in fields {
             let is_allowed = |finding: &Finding| self.allowed.iter().any(|kind| kind == finding.kind);
             let found: Vec<Finding> = find(&*text).into_iter().filter(|finding| !is_allowed(finding)).collect();
-            for finding in found.iter().take(TOLD) {
+            for finding in found.iter().take(MAX_LISTED) {
                 told.push(format!("{} in line {} of the {name}", finding.kind, finding.line));
                 kinds.push(finding.kind);
             }
-            if found.len() > TOLD {
-                told.push(format!("{} more in the {name}", found.len() - TOLD));
+            if found.len() > MAX_LISTED {
+                told.push(format!("{} more in the {name}", found.len() - MAX_LISTED));
             }
             if self.on_secret == OnSecret::Redact {
                 *text = redact(text, &found);

@@ -1,28 +1,28 @@
-//! One pass over any bytes: it stops at the keywords of all rules, and only there a rule's pattern is tried.
+//! Scans any bytes in one pass. It stops at the keywords of all rules and tries a rule's pattern only there.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::pem::armor;
+use super::pem;
 use super::plausibility::Candidate;
 use super::rules::{RULES, Rule, Start};
 
-/// How far a pattern looks from where its keyword stands.
+/// How far after its keyword a pattern looks.
 const REACH: usize = 8 << 10;
-/// The same where one unbroken word goes on for longer, as a web token may.
+/// The limit if one unbroken word is longer than that, as a web token may be.
 const LONG_REACH: usize = 64 << 10;
-/// The same for what follows a name: lines are full of names, and few are followed by a secret.
+/// The limit after a name. Lines are full of names, and few are followed by a secret.
 const NAME_REACH: usize = 256;
-/// How far a pattern looks that does not begin at its keyword: it is searched for, not only tried.
+/// The limit of a pattern that does not begin at its keyword, because it has to be searched for.
 const SEARCH_REACH: usize = 512;
-/// How often a rule is tried within one unbroken word: more often there is nothing to tell apart, only time to lose.
+/// How often a rule is tried within one unbroken word. More tries cost time and find nothing new.
 const TRIES: u32 = 16;
-/// A secret of this length may be longer than its pattern could see; it goes on until something ends it.
+/// A secret of this length may be longer than its pattern. It reaches to the end of the unbroken text.
 const BOUND: usize = 128;
 
-/// Something found: by which rule, and where.
+/// A rule and the place where it matched.
 pub struct Match {
     pub rule: &'static Rule,
     pub range: Range<usize>,
@@ -34,7 +34,7 @@ pub fn scan(text: &[u8]) -> Vec<Match> {
     let keywords = KEYWORDS.get_or_init(Keywords::of_all_rules);
     let mut pass = Pass { text, word_end: 0, rules: vec![Progress::default(); RULES.len()], found: Vec::new() };
     for (at, pair) in text.windows(2).enumerate() {
-        // Most pairs of letters begin no keyword, so most of the text is passed at one look per byte.
+        // Most pairs of bytes begin no keyword, so most of the text costs one lookup per byte.
         let first = keywords.by_pair[pair_number(pair)];
         if first > 0 {
             keywords.beginning_at(&text[at..], first).for_each(|number| pass.examine(number, at));
@@ -43,8 +43,8 @@ pub fn scan(text: &[u8]) -> Vec<Match> {
     merge(pass.found)
 }
 
-/// All keywords, found by their first two bytes. An automaton would need fewer looks in the worst case, but takes longer to
-/// build than most texts take to be looked through, and is hardly faster on the long ones.
+/// All keywords, found by their first two bytes. An automaton needs fewer lookups in the worst case, but takes longer to build
+/// than most texts take to scan, and is hardly faster on long ones.
 struct Keywords {
     /// Sorted, each with the number of its rule.
     list: Vec<(String, usize)>,
@@ -81,7 +81,7 @@ impl Keywords {
     }
 }
 
-/// The keywords in the ways that they are written.
+/// The keywords of a rule, in each spelling.
 fn spellings(rule: &Rule) -> Vec<String> {
     let mut spellings = Vec::new();
     for keyword in rule.keywords {
@@ -96,7 +96,7 @@ fn spellings(rule: &Rule) -> Vec<String> {
     spellings
 }
 
-/// The compiled pattern; most texts need none.
+/// The pattern of a rule, compiled at its first use. Most texts need none.
 fn pattern(number: usize) -> Option<&'static Regex> {
     static PATTERNS: [OnceLock<Option<Regex>>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
     PATTERNS[number].get_or_init(|| compile(&RULES[number])).as_ref()
@@ -112,16 +112,16 @@ pub fn compile(rule: &Rule) -> Option<Regex> {
 
 #[derive(Clone, Default)]
 struct Progress {
-    /// Up to here all is found already.
+    /// The end of the last match.
     end: usize,
-    /// The end of the word it was tried in last, and how often.
+    /// The end of the word in which the rule was tried last, and how often.
     word_end: usize,
     tries: u32,
 }
 
 struct Pass<'a> {
     text: &'a [u8],
-    /// The end of the unbroken word that was looked at last.
+    /// The end of the last unbroken word.
     word_end: usize,
     rules: Vec<Progress>,
     found: Vec<(usize, Range<usize>)>,
@@ -150,7 +150,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Where the secret is, if it is one.
+    /// The range of the secret, if the match is one.
     fn verify(&self, number: usize, keyword: usize) -> Option<Range<usize>> {
         let (rule, text) = (&RULES[number], self.text);
         let (from, reach) = match rule.start {
@@ -166,17 +166,17 @@ impl Pass<'_> {
         if !(rule.is_real)(&candidate) {
             return None;
         }
-        if rule.kind == "private-key" && text[range.clone()].starts_with(b"-----") {
-            return armor(text, range, self.rules[number].end);
+        if rule.start == Start::PemLine {
+            return pem::key_around(text, range, self.rules[number].end);
         }
-        // What hangs on to it belongs to it.
+        // Word characters that follow directly belong to the secret.
         let rest = if range.len() >= BOUND { run(&text[range.end..], is_unbroken) } else { 0 };
         let end = range.end + rest;
         Some(range.start..end + run(&text[end..], is_word))
     }
 }
 
-/// A word begins here, also after the `\n` of a quoted text and the `%3D` of an address.
+/// Whether a word begins here. One may also begin after the `\n` of a quoted text and the `%3D` of an address.
 fn begins_word(text: &[u8], at: usize) -> bool {
     match &text[at.saturating_sub(3)..at] {
         [.., b'\\', b'n' | b'r' | b't'] => true,
@@ -194,7 +194,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// Up to a space or a quote.
+/// Whether the byte is neither a space nor a quote.
 fn is_unbroken(byte: u8) -> bool {
     !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b'<' | b'>')
 }
@@ -203,8 +203,8 @@ fn is_word_or_mark(byte: u8) -> bool {
     is_word(byte) || matches!(byte, b'.' | b'+' | b'/' | b'=' | b'~' | b'%')
 }
 
-/// Where findings meet they become one, so that nothing of either is left; the one that begins first names it, then the
-/// more particular one.
+/// Joins overlapping matches, so that no part of either is left. The match that begins first names the result; of those that
+/// begin together, the more particular rule does.
 fn merge(mut found: Vec<(usize, Range<usize>)>) -> Vec<Match> {
     found.sort_by_key(|(number, range)| (range.start, *number));
     let mut matches: Vec<Match> = Vec::new();

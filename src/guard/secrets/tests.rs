@@ -1,8 +1,12 @@
+use std::path::{Path, PathBuf};
+
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-use super::rules::Start;
+use super::rules::{RULES, Start};
 use super::*;
+use crate::base::text;
+use crate::error::Category;
 
 /// Every example of every rule, with its rule.
 fn examples() -> Vec<(&'static rules::Rule, String)> {

@@ -1,0 +1,164 @@
+//! What an agent is to us: its names, files, payloads and processes. Each agent fills this in, in its own file.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::AGENTS;
+use super::install::{AgentFile, Program};
+use super::payload::{Event, Payload};
+use super::places::{Places, Scope};
+use crate::base::text;
+use crate::error::{Error, Result};
+
+/// One coding agent.
+pub struct Agent {
+    /// The name that a user types and that our hooks pass with `--agent`.
+    pub name: &'static str,
+    /// The name that people use.
+    pub title: &'static str,
+    /// The programs that start it.
+    pub programs: &'static [&'static str],
+    /// Files or directories that exist where the agent is used.
+    pub traces: fn(&Places, Scope) -> Vec<PathBuf>,
+    /// The environment variable with which a user moves its directory.
+    pub directory_variable: Option<&'static str>,
+    /// Its names for the events that we understand. We install hooks for some of them.
+    pub events: &'static [(&'static str, Event)],
+    pub payloads: Payloads,
+    pub processes: Processes,
+    /// The files that we keep at this scope. Their hooks start the given program.
+    pub files: fn(&Places, Scope, &Program) -> Result<Vec<AgentFile>>,
+    /// The exact bytes to print on stdout after an event.
+    pub answer: fn(&Event, Option<&str>) -> String,
+    /// Settings that keep our hooks from running although they are installed.
+    pub obstacles: fn(&Places, Scope) -> Vec<String>,
+    /// Steps that only the user can do after an install.
+    pub clicks: fn(&Places, Scope) -> Vec<String>,
+    /// Whether the user has to trust the hooks again that move up when ours are removed.
+    pub trusts_hooks_by_position: bool,
+    /// Whether other agents run the hooks in its settings too.
+    pub settings_read_by_others: bool,
+}
+
+/// How the payloads of an agent are told from those of others, and where they differ.
+pub struct Payloads {
+    /// Whether a payload comes from this agent.
+    pub evidence: fn(&Payload) -> Option<Evidence>,
+    /// A variable that the agent sets for its hooks. Agents started inside the agent inherit it.
+    pub variable: Option<(&'static str, Evidence)>,
+    /// The variable with the directory in which the agent was started.
+    pub project_variable: Option<&'static str>,
+    /// The event of a payload that does not name one.
+    pub unnamed_event: fn(&Payload) -> Event,
+    /// Whether the environment of a hook says that nobody sits in front of the agent.
+    pub is_headless: fn(Variables<'_>) -> bool,
+    /// Whether every payload has an `agent_id`. Elsewhere only those of subagents do.
+    pub always_has_agent_id: bool,
+    /// A payload for `doctor --simulate`, without the keys that belong to the event.
+    pub sample: fn(&Sample<'_>) -> Value,
+}
+
+impl Payloads {
+    /// For agents whose payloads need no special treatment.
+    pub const PLAIN: Payloads = Payloads {
+        evidence: |_| None,
+        variable: None,
+        project_variable: None,
+        unnamed_event: |_| Event::Unknown(String::new()),
+        is_headless: |_| false,
+        always_has_agent_id: false,
+        sample: |sample| serde_json::json!({ "session_id": sample.session, "cwd": sample.cwd, "hook_event_name": sample.event }),
+    };
+}
+
+/// How strongly something points to an agent. The strongest evidence wins; among equals, the order of [`AGENTS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Evidence {
+    /// Others may send or inherit it as well.
+    Weak,
+    /// Normally this agent only.
+    Strong,
+    /// No other agent sends it.
+    Certain,
+}
+
+/// Looks up an environment variable.
+pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The values of a sample payload.
+pub struct Sample<'a> {
+    /// The agent's name for the event.
+    pub event: &'a str,
+    pub session: &'a str,
+    pub cwd: &'a str,
+}
+
+/// How the sessions of an agent relate to its processes.
+pub struct Processes {
+    /// Whether a process runs one session at a time. If not, a process says nothing about a session.
+    pub one_session_each: bool,
+    /// Whether a process with these arguments is a server that keeps many sessions and outlives them. `None` if the agent
+    /// has no such server.
+    pub is_session_server: Option<fn(&[String]) -> bool>,
+    /// Whether a process that has finished a session starts the next one.
+    pub reused_by_next_session: bool,
+}
+
+impl Processes {
+    pub const ONE_SESSION_EACH: Processes =
+        Processes { one_session_each: true, is_session_server: None, reused_by_next_session: false };
+    pub const MANY_SESSIONS: Processes = Processes { one_session_each: false, ..Processes::ONE_SESSION_EACH };
+}
+
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Agent {
+    fn eq(&self, other: &Agent) -> bool {
+        self.name == other.name
+    }
+}
+
+/// The program or path that shows that an agent is used here, if there is one.
+pub fn detected(agent: &Agent, places: &Places, scope: Scope) -> Option<PathBuf> {
+    let program = agent.programs.iter().find_map(|program| places.program(program));
+    program.or_else(|| (agent.traces)(places, scope).into_iter().find(|path| path.exists()))
+}
+
+/// The agent of this name, if we know it.
+pub fn by_name(name: &str) -> Option<&'static Agent> {
+    AGENTS.iter().copied().find(|agent| agent.name == name)
+}
+
+/// Like [`by_name`], for a name that a user typed: an unknown one is a usage error with the nearest name.
+pub fn find(name: &str) -> Result<&'static Agent> {
+    by_name(name).ok_or_else(|| {
+        let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+        let error = Error::usage(format!("there is no agent `{}`", text::one_line(name, 40)));
+        match text::nearest(name, names.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("known: {}, or `all`", names.join(", "))),
+        }
+    })
+}
+
+/// The exact bytes that this agent reads on stdout after an event. An empty answer means: print nothing.
+pub fn answer(agent: &Agent, event: &Event, context: Option<&str>) -> String {
+    (agent.answer)(event, context)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_agent_is_answered_with_the_nearest_name() {
+        assert_eq!(find("codex").unwrap().name, "codex");
+        assert_eq!(find("claude-cod").unwrap_err().hints(), ["did you mean `claude-code`?"]);
+        assert!(find("zed").unwrap_err().hints()[0].contains("agents-md, or `all`"));
+    }
+}

@@ -1,0 +1,94 @@
+//! Claude Code: hooks in its settings, and a skill in its own directory.
+
+use serde_json::json;
+
+use super::nested_answer::nested_answer;
+use crate::agents::agent::{Evidence, Payloads, Processes};
+use crate::agents::install::agent_file::{HookShape, Hooks};
+use crate::agents::install::{AgentFile, Program, json_hooks, teaching};
+use crate::agents::{Agent, Event, Places, Scope};
+use crate::base::{env, fs};
+use crate::error::Result;
+
+pub const AGENT: Agent = Agent {
+    name: "claude-code",
+    title: "Claude Code",
+    programs: &["claude"],
+    traces: |places, _| vec![directory(places)],
+    directory_variable: Some(env::CLAUDE_CONFIG_DIR),
+    events: &[
+        ("SessionStart", Event::SessionStart),
+        ("Stop", Event::TurnEnd),
+        ("StopFailure", Event::TurnEnd),
+        ("PreCompact", Event::BeforeCompaction),
+        ("SessionEnd", Event::SessionEnd),
+        ("UserPromptSubmit", Event::PromptSubmitted),
+    ],
+    payloads: Payloads {
+        evidence: |payload| {
+            let transcript = payload.raw(&["transcript_path", "transcriptPath"])?;
+            transcript.contains("/.claude/projects/").then_some(Evidence::Weak)
+        },
+        // Weak: an agent that was started inside this one and reads its settings inherits the variable.
+        variable: Some(("CLAUDECODE", Evidence::Weak)),
+        project_variable: Some("CLAUDE_PROJECT_DIR"),
+        is_headless: |variable| variable("CLAUDE_CODE_ENTRYPOINT").is_some_and(|entry| entry.starts_with("sdk")),
+        ..Payloads::PLAIN
+    },
+    // `/clear` ends a session and starts the next one in the same process.
+    processes: Processes { reused_by_next_session: true, ..Processes::ONE_SESSION_EACH },
+    files,
+    answer: nested_answer,
+    obstacles,
+    clicks: |_, scope| match scope {
+        Scope::User => Vec::new(),
+        Scope::Project => vec!["start `claude` here once and accept the question whether you trust this folder".into()],
+    },
+    trusts_hooks_by_position: false,
+    settings_read_by_others: true,
+};
+
+fn directory(places: &Places) -> std::path::PathBuf {
+    places.moved(AGENT.directory_variable, ".claude")
+}
+
+/// The settings file. In a project it is the local one, which is not committed and may hold a path of this machine.
+fn settings(places: &Places, scope: Scope) -> std::path::PathBuf {
+    match scope {
+        Scope::User => directory(places).join("settings.json"),
+        Scope::Project => places.project.join(".claude/settings.local.json"),
+    }
+}
+
+fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFile>> {
+    // A shell line, not a program with arguments: other agents read these settings too, and versions before 2.1.139 know
+    // nothing else.
+    let handler = |timeout: u32| json!({ "type": "command", "command": program.line(AGENT.name), "timeout": timeout });
+    let hooks = Hooks {
+        shape: HookShape::Groups,
+        top: None,
+        entries: vec![
+            ("SessionStart", handler(10)),
+            ("Stop", handler(10)),
+            ("PreCompact", handler(10)),
+            // Without a timeout, all hooks at the end of a session share a second and a half.
+            ("SessionEnd", handler(5)),
+        ],
+    };
+    let skills = match scope {
+        Scope::User => directory(places).join("skills"),
+        Scope::Project => places.project.join(".claude/skills"),
+    };
+    Ok(vec![AgentFile::hooks(settings(places, scope), hooks), teaching::skill(&skills)])
+}
+
+fn obstacles(places: &Places, scope: Scope) -> Vec<String> {
+    let file = settings(places, scope);
+    let text = fs::read_if_exists(&file).ok().flatten().unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    ["disableAllHooks", "allowManagedHooksOnly"]
+        .into_iter()
+        .filter(|key| json_hooks::value(&text, &[key]).as_deref() == Some("true"))
+        .map(|key| format!("`{key}` is true in {}: Claude Code runs none of these hooks", file.display()))
+        .collect()
+}

@@ -1,0 +1,98 @@
+//! GitHub Copilot CLI: a hook file of our own.
+
+use serde_json::json;
+
+use super::nothing;
+use crate::agents::agent::{Evidence, Payloads, Processes};
+use crate::agents::install::agent_file::{HookShape, Hooks};
+use crate::agents::install::{AgentFile, Program, teaching};
+use crate::agents::payload::Payload;
+use crate::agents::{Agent, Event, Places, Scope};
+use crate::error::Result;
+
+pub const AGENT: Agent = Agent {
+    name: "copilot",
+    title: "GitHub Copilot CLI",
+    programs: &["copilot"],
+    traces: |places, _| vec![directory(places)],
+    directory_variable: Some("COPILOT_HOME"),
+    events: &[
+        ("sessionStart", Event::SessionStart),
+        ("agentStop", Event::TurnEnd),
+        ("preCompact", Event::BeforeCompaction),
+        ("sessionEnd", Event::SessionEnd),
+        ("userPromptSubmitted", Event::PromptSubmitted),
+    ],
+    payloads: Payloads {
+        evidence: |payload| payload.has("sessionId").then_some(Evidence::Strong),
+        variable: Some(("COPILOT_CLI", Evidence::Strong)),
+        unnamed_event,
+        sample: |sample| json!({ "sessionId": sample.session, "cwd": sample.cwd, "timestamp": 0 }),
+        ..Payloads::PLAIN
+    },
+    processes: Processes::ONE_SESSION_EACH,
+    files,
+    answer,
+    obstacles: nothing,
+    clicks: |_, scope| match scope {
+        Scope::User => Vec::new(),
+        Scope::Project => vec!["start `copilot` here and trust this folder".into()],
+    },
+    trusts_hooks_by_position: false,
+    settings_read_by_others: false,
+};
+
+fn directory(places: &Places) -> std::path::PathBuf {
+    places.moved(AGENT.directory_variable, ".copilot")
+}
+
+fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFile>> {
+    let (line, file, skills) = match scope {
+        Scope::User => {
+            let directory = directory(places);
+            (program.line(AGENT.name), directory.join("hooks/agent-handover.json"), directory.join("skills"))
+        }
+        Scope::Project => (
+            Program::by_name().line(AGENT.name),
+            places.project.join(".github/hooks/agent-handover.json"),
+            places.project.join(".agents/skills"),
+        ),
+    };
+    // `exec` with `args` would need no shell, but older versions ignore an entry that has them.
+    let handler = |timeout: u32| json!({ "type": "command", "command": line, "timeoutSec": timeout });
+    let hooks = Hooks {
+        shape: HookShape::Flat,
+        top: Some(("version", json!(1))),
+        entries: vec![
+            ("sessionStart", handler(10)),
+            ("agentStop", handler(10)),
+            ("preCompact", handler(10)),
+            ("sessionEnd", handler(5)),
+        ],
+    };
+    Ok(vec![AgentFile::hooks(file, hooks), teaching::skill(&skills)])
+}
+
+fn answer(event: &Event, context: Option<&str>) -> String {
+    match (event, context.filter(|context| !context.is_empty())) {
+        (Event::SessionStart, Some(context)) => json!({ "additionalContext": context }).to_string(),
+        _ => "{}".to_owned(),
+    }
+}
+
+/// Copilot does not name the event. The other keys give it away.
+fn unnamed_event(payload: &Payload) -> Event {
+    if payload.has("source") {
+        Event::SessionStart
+    } else if payload.has("trigger") {
+        Event::BeforeCompaction
+    } else if ["stopReason", "stop_reason", "stop_hook_active"].iter().any(|key| payload.has(key)) {
+        Event::TurnEnd
+    } else if payload.has("reason") {
+        Event::SessionEnd
+    } else if payload.has("prompt") {
+        Event::PromptSubmitted
+    } else {
+        Event::Unknown(String::new())
+    }
+}

@@ -1,0 +1,94 @@
+//! Gemini CLI: hooks in its settings.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::nested_answer::nested_answer;
+use crate::agents::agent::{Evidence, Payloads, Processes};
+use crate::agents::install::agent_file::{HookShape, Hooks};
+use crate::agents::install::{AgentFile, Program, json_hooks, teaching};
+use crate::agents::{Agent, Event, Places, Scope};
+use crate::base::fs;
+use crate::error::Result;
+
+pub const AGENT: Agent = Agent {
+    name: "gemini",
+    title: "Gemini CLI",
+    programs: &["gemini"],
+    traces: |places, _| vec![directory(places, Scope::User)],
+    directory_variable: Some("GEMINI_CLI_HOME"),
+    events: &[
+        ("SessionStart", Event::SessionStart),
+        ("AfterAgent", Event::TurnEnd),
+        ("PreCompress", Event::BeforeCompaction),
+        ("SessionEnd", Event::SessionEnd),
+        ("BeforeAgent", Event::PromptSubmitted),
+    ],
+    payloads: Payloads {
+        evidence: |payload| {
+            let transcript = payload.raw(&["transcript_path", "transcriptPath"]).unwrap_or_default();
+            let event = payload.raw(&["hook_event_name"]).unwrap_or_default();
+            let is_own_event = ["AfterAgent", "BeforeAgent", "PreCompress"].contains(&event);
+            (transcript.contains("/.gemini/") || is_own_event).then_some(Evidence::Weak)
+        },
+        variable: Some(("GEMINI_SESSION_ID", Evidence::Strong)),
+        project_variable: Some("GEMINI_PROJECT_DIR"),
+        ..Payloads::PLAIN
+    },
+    processes: Processes::ONE_SESSION_EACH,
+    files,
+    answer,
+    obstacles,
+    clicks: |_, scope| match scope {
+        Scope::User => Vec::new(),
+        Scope::Project => {
+            vec!["start `gemini` here and trust this folder: it runs no hooks of a folder that is not".into()]
+        }
+    },
+    trusts_hooks_by_position: false,
+    settings_read_by_others: false,
+};
+
+fn directory(places: &Places, scope: Scope) -> PathBuf {
+    match scope {
+        // The variable replaces the home directory, not the directory in it.
+        Scope::User => places.moved(AGENT.directory_variable, "").join(".gemini"),
+        Scope::Project => places.project.join(".gemini"),
+    }
+}
+
+fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFile>> {
+    let line = match scope {
+        Scope::User => program.line(AGENT.name),
+        Scope::Project => Program::by_name().line(AGENT.name),
+    };
+    // Timeouts are in milliseconds, unlike elsewhere. There is no matcher, because one with `|` never matches here.
+    let handler =
+        |timeout: u32| json!({ "name": "agent-handover", "type": "command", "command": line, "timeout": timeout });
+    let entries = [("SessionStart", 10_000), ("AfterAgent", 10_000), ("PreCompress", 10_000), ("SessionEnd", 5_000)];
+    let hooks = Hooks {
+        shape: HookShape::Groups,
+        top: None,
+        entries: entries.into_iter().map(|(event, timeout)| (event, handler(timeout))).collect(),
+    };
+    let skills = places.base(scope).join(".agents/skills");
+    Ok(vec![AgentFile::hooks(directory(places, scope).join("settings.json"), hooks), teaching::skill(&skills)])
+}
+
+/// Always JSON, because anything else is shown to the user as a message.
+fn answer(event: &Event, context: Option<&str>) -> String {
+    let said = match event {
+        Event::SessionStart => nested_answer(event, context),
+        _ => String::new(),
+    };
+    if said.is_empty() { "{}".to_owned() } else { said }
+}
+
+fn obstacles(places: &Places, scope: Scope) -> Vec<String> {
+    let file = directory(places, scope).join("settings.json");
+    let text = fs::read_if_exists(&file).ok().flatten().unwrap_or_default();
+    let is_off =
+        json_hooks::value(&String::from_utf8_lossy(&text), &["hooksConfig", "enabled"]).as_deref() == Some("false");
+    is_off.then(|| format!("`hooksConfig.enabled` is false in {}", file.display())).into_iter().collect()
+}

@@ -1,0 +1,67 @@
+//! OpenCode: a small plugin of ours calls us, because OpenCode has no hooks that run commands.
+
+use serde_json::{Value, json};
+
+use super::nothing;
+use crate::agents::agent::{Evidence, Payloads, Processes};
+use crate::agents::install::agent_file::WholeFile;
+use crate::agents::install::{AgentFile, Program, seal, teaching};
+use crate::agents::{Agent, Event, Places, Scope};
+use crate::error::Result;
+
+pub const AGENT: Agent = Agent {
+    name: "opencode",
+    title: "OpenCode",
+    programs: &["opencode"],
+    traces: |places, _| vec![directory(places)],
+    directory_variable: Some("XDG_CONFIG_HOME"),
+    // The names that our plugin sends.
+    events: &[
+        ("session.start", Event::SessionStart),
+        ("session.idle", Event::TurnEnd),
+        ("session.compacting", Event::BeforeCompaction),
+        ("session.end", Event::SessionEnd),
+    ],
+    payloads: Payloads {
+        evidence: |payload| (payload.raw(&["agent"]) == Some(AGENT.name)).then_some(Evidence::Strong),
+        sample: |sample| json!({ "agent": AGENT.name, "event": sample.event, "session_id": sample.session, "cwd": sample.cwd }),
+        ..Payloads::PLAIN
+    },
+    processes: Processes::MANY_SESSIONS,
+    files,
+    answer,
+    obstacles: nothing,
+    clicks: |_, _| vec!["restart OpenCode".into()],
+    trusts_hooks_by_position: false,
+    settings_read_by_others: false,
+};
+
+const PLUGIN: &str = include_str!("opencode.js");
+
+fn directory(places: &Places) -> std::path::PathBuf {
+    places.moved(AGENT.directory_variable, ".config").join("opencode")
+}
+
+fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFile>> {
+    let (program, directory) = match scope {
+        Scope::User => (program.clone(), directory(places)),
+        Scope::Project => (Program::by_name(), places.project.join(".opencode")),
+    };
+    let text = PLUGIN.replacen("\"agent-handover\"", &Value::from(program.path()).to_string(), 1);
+    Ok(vec![
+        AgentFile::whole(
+            directory.join("plugins/agent-handover.js"),
+            WholeFile::Plugin,
+            seal::sealed(&text, "// ", ""),
+        ),
+        teaching::skill(&places.base(scope).join(".agents/skills")),
+    ])
+}
+
+/// The answer that our plugin reads. The plugin passes the context on to OpenCode.
+fn answer(event: &Event, context: Option<&str>) -> String {
+    match (event, context.filter(|context| !context.is_empty())) {
+        (Event::SessionStart | Event::BeforeCompaction, Some(context)) => json!({ "context": context }).to_string(),
+        _ => "{}".to_owned(),
+    }
+}

@@ -1,0 +1,164 @@
+//! The program that hooks start: its path as a shell line, and how our lines are recognised.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+const NAME: &str = "agent-handover";
+const VERB: &str = "hook";
+
+/// A program that hooks start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    path: String,
+}
+
+impl Program {
+    /// The program that is running now, by the path that PATH finds if it leads here: that path outlives an upgrade, while a
+    /// package manager may keep each version elsewhere.
+    pub fn this() -> Result<Program> {
+        let unknown = |cause: std::io::Error| Error::failed("this program cannot tell where it lies").cause(cause);
+        let real = std::env::current_exe().and_then(|path| path.canonicalize()).map_err(unknown)?;
+        let named = crate::base::env::get("PATH").and_then(|path| find(&path, NAME));
+        let named = named.filter(|named| named.canonicalize().is_ok_and(|named| named == real));
+        let path = named.unwrap_or(real);
+        match path.to_str() {
+            Some(text) if !text.chars().any(char::is_control) => Ok(Program { path: text.to_owned() }),
+            _ => Err(Error::failed(format!("the path of this program cannot be written in a settings file: {path:?}"))
+                .hint("move it to a directory with a plain name")),
+        }
+    }
+
+    pub fn at(path: &str) -> Program {
+        Program { path: path.to_owned() }
+    }
+
+    /// The program that PATH finds, for files that are shared with other people.
+    pub fn by_name() -> Program {
+        Program::at(NAME)
+    }
+
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether the program is in a build or temporary directory. Hooks that point there fail silently once it is gone.
+    pub fn is_short_lived(&self) -> bool {
+        let path = Path::new(&self.path);
+        let built = path.parent().is_some_and(|parent| parent.ends_with("debug") || parent.ends_with("release"));
+        built || path.starts_with("/tmp") || path.starts_with(std::env::temp_dir())
+    }
+
+    /// The shell line that calls the program for this agent.
+    pub fn line(&self, agent: &str) -> String {
+        format!("{} {VERB} --agent {agent}", quoted(&self.path))
+    }
+}
+
+/// The text as one word of a POSIX shell.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// The program of our line: any path to `agent-handover`, then `hook`. A line that does more is the user's.
+pub fn own(line: &str, arguments: &[String]) -> Option<String> {
+    let mut words = match arguments {
+        [] => words(line)?,
+        _ => vec![line.to_owned()],
+    };
+    words.extend_from_slice(arguments);
+    let [program, verb, rest @ ..] = words.as_slice() else { return None };
+    let name = program.rsplit(['/', '\\']).next()?;
+    let is_simple = !rest.iter().any(|word| word.contains(['|', '&', ';', '<', '>']));
+    (matches!(name, NAME | "agent-handover.exe") && verb == VERB && is_simple).then(|| program.clone())
+}
+
+/// Splits a line as a shell does, without expanding anything. `None` if a quote is not closed.
+fn words(line: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut started) = (Vec::new(), String::new(), false);
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            ' ' | '\t' if started => {
+                words.push(std::mem::take(&mut word));
+                started = false;
+            }
+            ' ' | '\t' => {}
+            '\'' | '"' => {
+                started = true;
+                loop {
+                    match rest.next()? {
+                        end if end == c => break,
+                        '\\' if c == '"' => word.push(rest.next()?),
+                        inside => word.push(inside),
+                    }
+                }
+            }
+            '\\' => {
+                started = true;
+                word.push(rest.next()?);
+            }
+            other => {
+                started = true;
+                word.push(other);
+            }
+        }
+    }
+    if started {
+        words.push(word);
+    }
+    Some(words)
+}
+
+/// The file that this PATH finds for a program. Relative entries are ignored, because they depend on the current directory.
+pub fn find(path: &OsStr, name: &str) -> Option<PathBuf> {
+    use std::os::unix::fs::PermissionsExt;
+    let is_program = |file: &PathBuf| {
+        std::fs::metadata(file).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(path).filter(|directory| directory.is_absolute()).map(|d| d.join(name)).find(is_program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn our_lines_are_known_wherever_the_program_lies_and_others_are_not() {
+        let own = |line: &str| own(line, &[]);
+        assert_eq!(own("/old/agent-handover hook --agent codex").as_deref(), Some("/old/agent-handover"));
+        assert_eq!(own("agent-handover hook").as_deref(), Some("agent-handover"));
+        assert_eq!(own("'/my tools/agent-handover' hook").as_deref(), Some("/my tools/agent-handover"));
+        assert_eq!(own(r#""C:/a b/agent-handover.exe" hook"#).as_deref(), Some("C:/a b/agent-handover.exe"));
+        for foreign in [
+            "notify && agent-handover hook",
+            "agent-handover hook | tee log",
+            "agent-handover run --note hook",
+            "/x/not-agent-handover hook",
+            "python agent-handover hook",
+            "agent-handover 'hook",
+            "agent-handover",
+            "",
+        ] {
+            assert_eq!(own(foreign), None, "{foreign}");
+        }
+        let arguments = ["hook".to_owned(), "--agent".to_owned()];
+        assert_eq!(super::own("/a b/agent-handover", &arguments).as_deref(), Some("/a b/agent-handover"));
+        assert_eq!(super::own("/a b/other", &arguments), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_path_survives_being_quoted(directory in "[^\\x00-\\x1f/]{1,20}") {
+            let program = Program::at(&format!("/{directory}/agent-handover"));
+            prop_assert_eq!(own(&program.line("codex"), &[]), Some(program.path().to_owned()));
+        }
+    }
+}

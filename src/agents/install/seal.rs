@@ -1,0 +1,51 @@
+//! The seal: the last line of a file that is entirely ours, with a digest of the rest. A file whose digest differs was changed
+//! by somebody, and is left alone.
+
+use crate::base::text;
+
+const MARK: &str = "agent-handover:seal ";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SealState {
+    /// The file is as some version of ours wrote it.
+    Whole,
+    /// The file is ours, but somebody has changed it.
+    Broken,
+    /// The file is not ours.
+    None,
+}
+
+/// The text with its seal, in a comment that begins and ends like this. The text must end in a line break.
+pub fn sealed(text: &str, begin: &str, end: &str) -> String {
+    format!("{text}{begin}{MARK}{}{end}\n", digest(text))
+}
+
+/// The state of the seal in this text.
+pub fn look(text: &str) -> SealState {
+    // Git may have changed the line ends of a file in a project.
+    let text = text.replace("\r\n", "\n");
+    let Some(at) = text.rfind(MARK) else { return SealState::None };
+    let line = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let rest = &text[at + MARK.len()..];
+    let said: String = rest.chars().take_while(char::is_ascii_hexdigit).collect();
+    if said == digest(&text[..line]) && rest.lines().count() == 1 { SealState::Whole } else { SealState::Broken }
+}
+
+fn digest(data: &str) -> String {
+    text::digest(data.as_bytes(), 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_anywhere_breaks_the_seal_and_line_ends_do_not() {
+        let text = sealed("one\ntwo\n", "<!-- ", " -->");
+        assert_eq!(look(&text), SealState::Whole);
+        assert_eq!(look(&text.replace('\n', "\r\n")), SealState::Whole);
+        assert_eq!(look(&text.replace("two", "2")), SealState::Broken);
+        assert_eq!(look(&format!("{text}more\n")), SealState::Broken);
+        assert_eq!(look("somebody else's\n"), SealState::None);
+    }
+}

@@ -1,0 +1,152 @@
+//! Hooks in a TOML settings file, for users who keep their hooks there.
+
+use toml_edit::{ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, Value};
+
+use super::agent_file::{Hooks, OurPart};
+use super::json_hooks::{SyntaxProblem, place};
+use super::program;
+
+const HOOKS: &str = "hooks";
+/// The table of trusted hooks. It is not an event.
+const STATE: &str = "state";
+
+type Result<T> = std::result::Result<T, SyntaxProblem>;
+
+/// Whether the user keeps hooks in this file.
+pub fn has_hooks(text: &str) -> bool {
+    let Ok(document) = text.parse::<DocumentMut>() else { return false };
+    document.get(HOOKS).and_then(Item::as_table_like).is_some_and(|hooks| hooks.iter().any(|(key, _)| key != STATE))
+}
+
+/// Whether the user trusts any hook that `file` defines.
+pub fn trusts(config: &str, file: &str) -> bool {
+    let Ok(document) = config.parse::<DocumentMut>() else { return false };
+    let state = document.get(HOOKS).and_then(|hooks| hooks.get(STATE)).and_then(Item::as_table_like);
+    let prefix = format!("{file}:");
+    state.is_some_and(|state| state.iter().any(|(key, _)| key.starts_with(&prefix)))
+}
+
+/// The text with our hooks. Existing ones are updated in place; missing ones are added at the end, so that no other hook moves.
+pub fn with(text: &str, hooks: &Hooks) -> Result<String> {
+    let document = Document::parse(text).map_err(|cause| problem(&cause))?;
+    let mut replaced = Vec::new();
+    let mut added = String::new();
+    for (event, handler) in &hooks.entries {
+        let wanted = handler["command"].as_str().unwrap_or_default();
+        let list = document.get(HOOKS).and_then(|all| all.get(event));
+        match own_command(list) {
+            Some(found) if found.as_str() == Some(wanted) => {}
+            Some(found) => {
+                let span = found.span().ok_or_else(|| SyntaxProblem { message: format!("`{event}`"), at: None })?;
+                replaced.push((span, Value::from(wanted).to_string()));
+            }
+            None if list.is_some_and(|list| !list.is_array_of_tables()) => {
+                let at = list.and_then(Item::span).and_then(place);
+                return Err(SyntaxProblem {
+                    message: format!("`hooks.{event}` should be written as [[hooks.{event}]]"),
+                    at,
+                });
+            }
+            None => added.push_str(&section(event, handler)),
+        }
+    }
+    let mut new = text.to_owned();
+    replaced.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    for (span, value) in replaced {
+        new.replace_range(span, value.trim());
+    }
+    if !added.is_empty() {
+        let newline = newline(text);
+        if !new.is_empty() && !new.ends_with('\n') {
+            new.push_str(newline);
+        }
+        new.push_str(&added.replace('\n', newline));
+    }
+    // The text before may make the added lines invalid.
+    new.parse::<DocumentMut>().map_err(|cause| problem(&cause))?;
+    Ok(new)
+}
+
+fn section(event: &str, handler: &serde_json::Value) -> String {
+    let mut text = format!("\n[[hooks.{event}]]\n\n[[hooks.{event}.hooks]]\n");
+    for (key, value) in handler.as_object().into_iter().flatten() {
+        let value = match value {
+            serde_json::Value::Number(number) => number.to_string(),
+            other => Value::from(other.as_str().unwrap_or_default()).to_string(),
+        };
+        text.push_str(&format!("{key} = {value}\n"));
+    }
+    text
+}
+
+/// The text without our hooks.
+pub fn without(text: &str) -> Result<String> {
+    let newline = newline(text);
+    let mut document = text.replace("\r\n", "\n").parse::<DocumentMut>().map_err(|cause| problem(&cause))?;
+    let before = document.to_string();
+    if let Some(all) = document.get_mut(HOOKS).and_then(Item::as_table_like_mut) {
+        remove_ours(all);
+        if all.is_empty() {
+            document.remove(HOOKS);
+        }
+    }
+    let after = document.to_string();
+    Ok(if before == after { text.to_owned() } else { after.replace('\n', newline) })
+}
+
+fn remove_ours(all: &mut dyn TableLike) {
+    let events: Vec<String> = all.iter().map(|(event, _)| event.to_owned()).collect();
+    for event in events {
+        let Some(groups) = all.get_mut(&event).and_then(Item::as_array_of_tables_mut) else { continue };
+        let had = groups.len();
+        let mut left = ArrayOfTables::new();
+        for mut group in std::mem::take(groups) {
+            let handlers = group.get_mut(HOOKS).and_then(Item::as_array_of_tables_mut);
+            let emptied = handlers.is_some_and(|handlers| {
+                handlers.retain(|handler| own(handler).is_none());
+                handlers.is_empty()
+            });
+            if !emptied {
+                left.push(group);
+            }
+        }
+        let is_empty = left.is_empty();
+        *groups = left;
+        if is_empty && had > 0 {
+            all.remove(&event);
+        }
+    }
+}
+
+/// Our hooks in the text, and the programs that they start.
+pub fn look(text: &str) -> OurPart {
+    let mut seen = OurPart::default();
+    let Ok(document) = text.parse::<DocumentMut>() else { return seen };
+    let all = document.get(HOOKS).and_then(Item::as_table_like);
+    for (event, list) in all.into_iter().flat_map(|all| all.iter()) {
+        if let Some(program) = own_command(Some(list)).and_then(|line| program::own(line.as_str()?, &[])) {
+            seen.events.push(event.to_owned());
+            seen.programs.push(program);
+        }
+    }
+    seen
+}
+
+/// The command of our handler, in the groups of one event.
+fn own_command(list: Option<&Item>) -> Option<&Value> {
+    let groups = list?.as_array_of_tables()?.iter();
+    let handlers = groups.filter_map(|group| group.get(HOOKS)?.as_array_of_tables()).flat_map(|list| list.iter());
+    handlers.filter(|handler| own(handler).is_some()).find_map(|handler| handler.get("command")?.as_value())
+}
+
+fn own(handler: &Table) -> Option<String> {
+    program::own(handler.get("command")?.as_str()?, &[])
+}
+
+fn newline(text: &str) -> &'static str {
+    if text.contains("\r\n") { "\r\n" } else { "\n" }
+}
+
+fn problem(cause: &toml_edit::TomlError) -> SyntaxProblem {
+    SyntaxProblem { message: format!("this is not TOML: {}", cause.message()), at: cause.span().and_then(place) }
+}

@@ -1,0 +1,129 @@
+//! The arguments of `doctor`, and how its answer looks.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::diagnosis::{Diagnosis, Health, diagnosis};
+use super::{agents, project};
+use crate::agents::Agent;
+use crate::agents::state::{AgentState, Wiring};
+use crate::base::text;
+use crate::cli::Context;
+use crate::cli::ui::StepMark;
+use crate::error::{Category, Result};
+use crate::hook::{self, log::Entry};
+
+/// Say whether agents reach agent-handover and whether this project is in order; exit code 5 if something is broken
+#[derive(Args)]
+pub struct Doctor {
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Show what this agent would receive from its hooks here, with size and tokens; nothing is changed
+    #[arg(long, value_name = "AGENT")]
+    simulate: Option<String>,
+}
+
+impl Doctor {
+    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        if let Some(name) = &self.simulate {
+            return simulate(context, crate::agents::find(name)?, self.json);
+        }
+        let opened = context.project(None, None);
+        let root = opened.as_ref().map_or_else(|_| crate::project::root(&context.cwd), |project| project.root.clone());
+        let mut findings = vec![project::program()];
+        match &opened {
+            Ok(project) => findings.extend(project::about_project(project)),
+            Err(error) => {
+                let remedy = error.hints().first().map_or("mend the config", String::as_str);
+                findings.push(diagnosis("config", Health::Broken, error.one_line(), Some(remedy)));
+            }
+        }
+        findings.push(project::about_git(&root));
+        let calls = opened.as_ref().map(hook::log::entries).unwrap_or_default();
+        let agents = agents::about_agents(&root, &calls)?;
+        findings.extend(agents.iter().flat_map(|(_, findings)| findings.iter().cloned()));
+        let is_broken = findings.iter().any(|found| found.health == Health::Broken);
+        if self.json {
+            context.ui.answer_json(&as_json(&findings, &agents, &calls, is_broken))
+        } else {
+            print(context, &findings)
+        }
+        Ok(if is_broken { Category::NotGood.exit_code() } else { 0 })
+    }
+}
+
+fn print(context: &mut Context<'_>, findings: &[Diagnosis]) {
+    for found in findings {
+        let sign = match found.health {
+            Health::Good => "ok",
+            Health::Remark => "note",
+            Health::Broken => "BROKEN",
+        };
+        context.ui.answer(&format!("{sign:<6} {}: {}", found.about, found.says));
+        if let Some(remedy) = &found.remedy {
+            context.ui.answer(&format!("       -> {remedy}"));
+        }
+    }
+    let broken = findings.iter().filter(|found| found.health == Health::Broken).count();
+    if broken > 0 {
+        context.ui.tell_step(StepMark::Failed, &format!("{} broken", text::count(broken, "thing")), "");
+    }
+}
+
+fn as_json(findings: &[Diagnosis], agents: &[(AgentState, Vec<Diagnosis>)], calls: &[Entry], is_broken: bool) -> Value {
+    let diagnosis = |found: &Diagnosis| json!({ "about": found.about, "state": found.health.name(), "says": found.says, "remedy": found.remedy });
+    let agent = |(state, _): &(AgentState, Vec<Diagnosis>)| {
+        let wirings: Vec<Value> = state.wirings.iter().map(wiring_json).collect();
+        json!({
+            "name": state.agent.name,
+            "found": state.found.as_ref().map(|path| path.display().to_string()),
+            "wired": wirings,
+            "last": agents::last_calls(state.agent, calls).into_iter().map(|call| {
+                json!({ "event": call.event, "at": call.at, "duration_ms": call.millis, "said": call.what })
+            }).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "schema": "agent-handover/doctor/1",
+        "broken": is_broken,
+        "findings": findings.iter().map(diagnosis).collect::<Vec<_>>(),
+        "agents": agents.iter().map(agent).collect::<Vec<_>>(),
+    })
+}
+
+fn wiring_json(wiring: &Wiring) -> Value {
+    let paths = |paths: &[std::path::PathBuf]| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
+    json!({
+        "scope": wiring.scope.name(),
+        "whole": wiring.is_whole(),
+        "files": paths(&wiring.files),
+        "events": wiring.events,
+        "missing": wiring.missing,
+        "missing_files": paths(&wiring.missing_files),
+        "changed": paths(&wiring.changed),
+        "programs": wiring.programs.iter().map(|called| called.path.clone()).collect::<Vec<_>>(),
+        "obstacles": wiring.obstacles,
+        "clicks": wiring.clicks,
+    })
+}
+
+fn simulate(context: &mut Context<'_>, agent: &'static Agent, is_json: bool) -> Result<u8> {
+    let project = context.project(None, None)?;
+    let answers = super::simulate::simulate(&project, agent);
+    if is_json {
+        let document = json!({ "schema": "agent-handover/doctor-simulate/1", "agent": agent.name, "answers": answers });
+        context.ui.answer_json(&document);
+        return Ok(0);
+    }
+    for answer in &answers {
+        let source = answer["source"].as_str().map(|source| format!(" ({source})")).unwrap_or_default();
+        let name = answer["event"].as_str().unwrap_or_default();
+        context.ui.answer(&format!("{name}{source}: {} bytes, about {} tokens", answer["bytes"], answer["tokens"]));
+        let received = answer["received"].as_str().unwrap_or_default();
+        if !received.is_empty() {
+            context.ui.answer(received);
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,17 @@
+//! `doctor`: whether everything is in order, for each agent and for this project, and what to do if not.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `command` | arguments and rendering |
+//! | `diagnosis` | one thing that was examined, its health and its remedy |
+//! | `project` | the program, the config, the database, the lock, PAUSE, git |
+//! | `agents` | the hooks of each agent, and when it called last |
+//! | `simulate` | what an agent would receive from its hooks here |
+
+mod agents;
+mod command;
+mod diagnosis;
+mod project;
+mod simulate;
+
+pub use command::Doctor;

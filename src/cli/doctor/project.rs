@@ -1,0 +1,122 @@
+//! Examines the program and the project.
+
+use std::path::Path;
+
+use super::diagnosis::{Diagnosis, Health, diagnosis};
+use crate::agents::Program;
+use crate::base::{lock, text};
+use crate::checkpoint::{StepState, Store};
+use crate::engine::DEATHS_TO_PARK;
+use crate::git::{self, Git};
+use crate::project::Project;
+use crate::publish::Ledger;
+use crate::warmup;
+
+/// The program itself.
+pub fn program() -> Diagnosis {
+    let version = env!("CARGO_PKG_VERSION");
+    match Program::this() {
+        Err(error) => diagnosis("program", Health::Broken, error.one_line(), error.hints().first().map(String::as_str)),
+        Ok(program) if program.is_short_lived() => diagnosis(
+            "program",
+            Health::Remark,
+            format!("{version} at {}, which may not stay there", program.path()),
+            Some("install it where it stays, then run `agent-handover install` again"),
+        ),
+        Ok(program) => diagnosis("program", Health::Good, format!("{version} at {}", program.path()), None),
+    }
+}
+
+/// Everything about a project whose config can be read.
+pub fn about_project(project: &Project) -> Vec<Diagnosis> {
+    let mut findings = vec![config(project)];
+    findings.extend(database(project));
+    findings.push(match lock::holder(&project.lock()) {
+        None => diagnosis("lock", Health::Good, "free", None),
+        Some(owner) => diagnosis("lock", Health::Good, format!("held: {}", lock::describe(owner.as_ref())), None),
+    });
+    findings.push(match project.brake().paused() {
+        None => diagnosis("pause", Health::Good, "not paused", None),
+        Some(pause) => {
+            let remedy = format!("remove {}, or `agent-handover unpause`", pause.path.display());
+            diagnosis("pause", Health::Remark, text::one_line(&pause.to_string(), 300), Some(&remedy))
+        }
+    });
+    findings
+}
+
+fn config(project: &Project) -> Diagnosis {
+    let Some((file, _)) = project.config.source() else {
+        return diagnosis(
+            "config",
+            Health::Good,
+            "none: the built-in plan runs, and nothing leaves this machine",
+            None,
+        );
+    };
+    let file = file.display();
+    if warmup::needs_consent(project) {
+        let says = format!("{file} is not allowed: hooks leave out its commands, its publishing and places outside");
+        return diagnosis("config", Health::Remark, says, Some("read it, then run `agent-handover allow`"));
+    }
+    let consent = if project.is_allowed() { "allowed" } else { "needs no consent" };
+    diagnosis("config", Health::Good, format!("{file}, {consent}"), None)
+}
+
+fn database(project: &Project) -> Vec<Diagnosis> {
+    let path = project.checkpoint.display();
+    let broken = |error: crate::error::Error| {
+        let remedy = error.hints().first().map_or("look at the file", String::as_str);
+        vec![diagnosis("database", Health::Broken, error.one_line(), Some(remedy))]
+    };
+    let store = match Store::read(&project.checkpoint) {
+        Ok(Some(store)) => store,
+        Ok(None) => return vec![diagnosis("database", Health::Good, "none yet: nothing was handed over here", None)],
+        Err(error) => return broken(error),
+    };
+    let looked = store.examine().and_then(|()| store.unfinished(DEATHS_TO_PARK));
+    let unfinished = match looked {
+        Ok(unfinished) => unfinished,
+        Err(error) => return broken(error),
+    };
+    let mut findings = vec![diagnosis("database", Health::Good, format!("{path} is sound"), None)];
+    let ledger = Ledger::read(&project.state);
+    if !ledger.due.is_empty() {
+        let says = format!("a push is due ({})", text::one_line(&ledger.due, 200));
+        findings.push(diagnosis("push", Health::Remark, says, Some("`agent-handover push` delivers")));
+    }
+    if unfinished.is_empty() {
+        findings.push(diagnosis("handovers", Health::Good, "none is unfinished", None));
+        return findings;
+    }
+    let ids: Vec<&str> = unfinished.iter().map(|run| run.id.as_str()).take(5).collect();
+    let says = format!("{} unfinished: {}", text::count(unfinished.len(), "handover"), ids.join(", "));
+    findings.push(diagnosis("handovers", Health::Remark, says, Some("`agent-handover run --resume` finishes them")));
+    let is_due = |run: &crate::checkpoint::Run| {
+        let steps = store.steps(run.seq).unwrap_or_default();
+        steps.iter().any(|step| step.kind == "publish" && !matches!(step.state, StepState::Done | StepState::Skipped))
+    };
+    let due = unfinished.iter().filter(|run| is_due(run)).count();
+    if due > 0 {
+        let says = format!("{} not published", text::count(due, "handover"));
+        findings.push(diagnosis("publishing", Health::Remark, says, Some("`agent-handover run --resume` tries again")));
+    }
+    findings
+}
+
+/// Git, without which handovers have no git facts.
+pub fn about_git(root: &Path) -> Diagnosis {
+    let answer = Git::at(root).ask(&["--version"]);
+    match answer.map(|answer| String::from_utf8_lossy(&answer.stdout).trim().to_owned()) {
+        Err(error) => diagnosis(
+            "git",
+            Health::Remark,
+            format!("{}: handovers have no git facts", error.one_line()),
+            Some("install git, or see that the PATH of your agents finds it"),
+        ),
+        Ok(version) => match git::top_level(root) {
+            Some(top) => diagnosis("git", Health::Good, format!("{version}, repository {}", top.display()), None),
+            None => diagnosis("git", Health::Good, format!("{version}; this is no repository"), None),
+        },
+    }
+}

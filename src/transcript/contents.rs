@@ -1,0 +1,83 @@
+//! The contents of a transcript, as far as they are kept.
+
+use chrono::{DateTime, FixedOffset};
+use serde::Serialize;
+use serde::ser::SerializeStruct;
+
+/// What a session did, as far as its transcript shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Transcript {
+    /// The agent whose format it is.
+    pub agent: &'static str,
+    pub session: String,
+    /// The directory in which the session was started.
+    pub cwd: String,
+    pub branch: String,
+    pub model: String,
+    pub title: String,
+    /// The first and the last request of a person, without what they marked as private.
+    pub first_request: String,
+    pub last_request: String,
+    pub requests: usize,
+    /// Absolute paths where known, in the order of the first edit.
+    pub edited: Vec<String>,
+    /// The last commands, oldest first.
+    pub commands: Vec<Command>,
+    /// Each test command once, with its last outcome.
+    pub tests: Vec<Command>,
+    /// The to-do list at the end.
+    pub todos: Vec<Todo>,
+    pub started: Option<DateTime<FixedOffset>>,
+    pub ended: Option<DateTime<FixedOffset>>,
+    /// Whether another agent, not a person, started the session.
+    pub is_subagent: bool,
+    /// Whether the session ran without a person in front of it, if known.
+    pub is_headless: Option<bool>,
+    /// What was not read or not kept, one line each.
+    pub notices: Vec<String>,
+}
+
+/// A command that the agent ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    pub command: String,
+    pub outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Passed,
+    /// The exit code, if it is the command's own.
+    Failed(Option<i64>),
+    /// Still running, or unknowable: behind a pipe, the exit code is another program's.
+    Unknown,
+}
+
+impl Serialize for Command {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (result, exit_code) = match self.outcome {
+            Outcome::Passed => ("passed", Some(0)),
+            Outcome::Failed(code) => ("failed", code),
+            Outcome::Unknown => ("unknown", None),
+        };
+        let mut fields = serializer.serialize_struct("Command", 3)?;
+        fields.serialize_field("command", &self.command)?;
+        fields.serialize_field("result", result)?;
+        fields.serialize_field("exit_code", &exit_code)?;
+        fields.end()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Todo {
+    pub text: String,
+    pub status: TodoStatus,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoStatus {
+    Pending,
+    InProgress,
+    Completed,
+}

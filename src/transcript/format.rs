@@ -1,0 +1,39 @@
+//! What a transcript format has to know, and which agent has one.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::FORMATS;
+use super::draft::Draft;
+
+/// The way in which one agent writes its sessions down.
+pub struct TranscriptFormat {
+    /// The name of the agent, as in its registry.
+    pub name: &'static str,
+    /// The variable with the directory of its files, and the directory below the home directory if it is not set.
+    pub(super) place: (&'static str, &'static str),
+    /// Whether a record has this format.
+    pub(super) is_one: fn(&Value) -> bool,
+    /// Adds the contents of a record to the draft.
+    pub(super) take: fn(&mut Draft, &Value),
+    /// The session files that may belong to a project, chosen without opening them. `None` if there are more than `most`.
+    pub(super) candidates: fn(place: &Path, root: &Path, most: usize) -> Option<Vec<PathBuf>>,
+    /// The session's id, from the name of its file.
+    pub(super) id: fn(&Path) -> Option<String>,
+}
+
+/// The format of an agent, if we can read it.
+pub(super) fn of_agent(agent: &str) -> Option<&'static TranscriptFormat> {
+    FORMATS.iter().find(|format| format.name == agent)
+}
+
+/// The format of a record, if it is one that we can read.
+pub(super) fn of_record(record: &Value) -> Option<&'static TranscriptFormat> {
+    FORMATS.iter().find(|format| (format.is_one)(record))
+}
+
+/// Whether the transcripts of this agent can be read.
+pub fn is_readable(agent: &str) -> bool {
+    of_agent(agent).is_some()
+}

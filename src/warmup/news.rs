@@ -1,0 +1,100 @@
+//! The sections that depend on the day and on git.
+
+use chrono::{DateTime, FixedOffset};
+
+use super::page::{Section, item};
+use super::since::short;
+use super::sources;
+use super::writer::{Labelled, Writer};
+use crate::base::{clock, text};
+use crate::git::{Change, Relation};
+use crate::history;
+
+/// How many files and commits are listed at most.
+const LISTED: usize = 30;
+
+impl Writer<'_> {
+    pub fn changed(&mut self) -> Section {
+        let mut lines = vec![self.summary()];
+        lines.extend(self.since.notices.iter().map(|notice| item(notice, 200)));
+        let (root, files) = (&self.project.root, self.sources.context_files());
+        for path in files.iter().filter(|path| sources::is_gone(root, path)) {
+            lines.push(format!("context file {} is gone", item(path, 200)));
+        }
+        for path in files.iter().filter(|path| !sources::is_gone(root, path) && self.since.has_changed(path)) {
+            lines.push(format!("context file {} has changed", item(path, 200)));
+        }
+        for commit in self.since.commits.iter().take(LISTED) {
+            lines.push(format!("commit {} {}", short(&commit.id), item(&commit.subject, 160)));
+        }
+        lines.extend(self.since.changes.iter().take(LISTED).map(|change| change_line(change, "")));
+        lines.extend(self.since.dirty.iter().take(LISTED).map(|change| change_line(change, " (not committed)")));
+        Section { title: "Changed since", items: lines, more: "git log --stat; git status".to_owned(), least: 6 }
+    }
+
+    /// The age of the last handover, and how HEAD relates to its commit.
+    fn summary(&self) -> String {
+        let since = self.since;
+        let recorded = self.sources.handoff().map(|handoff| handoff.text("generated_at").to_owned());
+        let recorded = recorded.or_else(|| self.sources.state.items().map(|(_, item)| item.at.clone()).max());
+        let mut parts = Vec::new();
+        let age = recorded.and_then(|at| history::time_of(&at)).map(|at| age(&at, &clock::now()));
+        parts.push(age.map_or("no date is on record".to_owned(), |age| format!("the last handover was {age}")));
+        match &since.base {
+            Some((_, Relation::Ancestor)) => {
+                parts.push(format!("{} since", since.commit_count()));
+            }
+            Some((base, Relation::Aside)) => parts.push(format!(
+                "its commit {} is not in this branch: compared with where both parted, {} since",
+                short(base),
+                since.commit_count()
+            )),
+            Some((base, Relation::Unknown)) => {
+                parts.push(format!("its commit {} is not known here any more, so nothing is compared", short(base)));
+            }
+            None => {}
+        }
+        if let Some(head) = &since.head {
+            let branch = if head.branch.is_empty() { "no branch" } else { &head.branch };
+            let was = self.sources.handoff().map(|handoff| handoff.text("current_branch")).unwrap_or_default();
+            let moved = !was.is_empty() && was != "unknown" && was != head.branch;
+            let was = if moved { format!(" (it was on {})", item(was, 80)) } else { String::new() };
+            parts.push(format!("now on {}{was}", item(branch, 80)));
+            parts.push(format!("{} not committed", text::count(since.dirty.len(), "file")));
+        }
+        parts.join("; ")
+    }
+
+    pub fn failed(&mut self) -> Section {
+        let attempts = self.sources.section("# Failed Attempts / Dead Ends");
+        let mut failed: Vec<Labelled> = attempts.into_iter().map(|line| (line, String::new())).collect();
+        for (command, result) in self.sources.validation() {
+            if !result.eq_ignore_ascii_case("passed") && !result.eq_ignore_ascii_case("not_run") {
+                failed.push((format!("`{command}`: {result}"), String::new()));
+            }
+        }
+        failed.extend(self.of_handoff("known_issues"));
+        failed.extend(self.of_category("known_issue"));
+        let items = self.once_each(failed);
+        self.section("Failed attempts and known issues", items, "history show latest", 3)
+    }
+}
+
+fn change_line(change: &Change, after: &str) -> String {
+    match &change.from {
+        Some(from) => format!("{} {} (from {}){after}", change.status, item(&change.path, 200), item(from, 200)),
+        None => format!("{} {}{after}", change.status, item(&change.path, 200)),
+    }
+}
+
+/// How long ago this was, in hours or days: enough to decide whether to rely on it.
+fn age(then: &DateTime<FixedOffset>, now: &DateTime<FixedOffset>) -> String {
+    let passed = *now - *then;
+    let (number, unit) = match (passed.num_minutes(), passed.num_hours(), passed.num_days()) {
+        (minutes, _, _) if minutes < 0 => return "in the future, by this machine's clock".to_owned(),
+        (minutes, _, _) if minutes < 60 => return "less than an hour ago".to_owned(),
+        (_, hours, _) if hours < 48 => (hours, "hour"),
+        (_, _, days) => (days, "day"),
+    };
+    format!("{} ago", text::count(usize::try_from(number).unwrap_or(0), unit))
+}

@@ -1,0 +1,88 @@
+//! Takes items from the sources: labels them, and shows each only once.
+
+use std::collections::HashSet;
+
+use super::claims::{self, UNVERIFIED};
+use super::page::{Section, item};
+use super::since::Since;
+use super::sources::Sources;
+use crate::handoff::Handoff;
+use crate::history;
+use crate::memory::state;
+use crate::project::Project;
+
+/// The longest item, in bytes.
+pub const LONG: usize = 320;
+/// The longest item in sections that must fit into the first two thousand bytes together.
+pub const LEADING: usize = 280;
+/// The label of imported text, which nobody here wrote.
+pub const OUTSIDE: &str = " (text from outside)";
+
+/// A text, and the label after it: where it comes from and what speaks against it.
+pub type Labelled = (String, String);
+
+/// Writes the sections of one warmup.
+pub struct Writer<'a> {
+    pub project: &'a Project,
+    pub sources: &'a Sources,
+    pub since: &'a Since,
+    /// The items that are on the page already. The state and the handoff often say the same.
+    pub shown: HashSet<String>,
+}
+
+impl Writer<'_> {
+    /// A section whose missing items a command of ours shows.
+    pub fn section(&self, title: &'static str, items: Vec<String>, more: &str, least: usize) -> Section {
+        Section { title, items, more: format!("agent-handover {more}"), least }
+    }
+
+    /// The text as an item with its label, unless it is on the page already.
+    pub fn once(&mut self, stored: &str, max: usize, label: &str) -> Option<String> {
+        let item = item(stored, max);
+        let key = item.trim_end_matches(" (derived)").to_lowercase();
+        (!item.is_empty() && self.shown.insert(key)).then(|| format!("{item}{label}"))
+    }
+
+    /// Like [`Writer::once`], for a list.
+    pub fn once_each(&mut self, stored: Vec<Labelled>) -> Vec<String> {
+        stored.into_iter().filter_map(|(text, label)| self.once(&text, LONG, &label)).collect()
+    }
+
+    /// The items of a category of the current state, in the order of the file, with their labels.
+    pub fn of_category(&self, category: &str) -> Vec<Labelled> {
+        let label = |item: &state::Item| format!("{}{}", self.doubt(&item.text), self.since.label(&item.commit));
+        self.sources.items(category).map(|item| (item.text.clone(), label(item))).collect()
+    }
+
+    /// The items of a list in the newest open handoff, with their labels.
+    pub fn of_handoff(&self, field: &str) -> Vec<Labelled> {
+        let Some(open) = &self.sources.open else { return Vec::new() };
+        let label = format!("{}{}", outside(&open.handoff), self.since.label(open.handoff.text("head_commit")));
+        let texts = open.handoff.texts(field).into_iter();
+        texts.map(|text| (text.to_owned(), format!("{}{label}", self.doubt(text)))).collect()
+    }
+
+    /// The mark for a claim that no recorded command supports.
+    pub fn doubt(&self, text: &str) -> &'static str {
+        if !claims::is_claim(text) || text.ends_with("derived)") {
+            return "";
+        }
+        let passed: Vec<(String, String)> =
+            self.sources.validation().into_iter().filter(|(_, result)| result.eq_ignore_ascii_case("passed")).collect();
+        let is_of_handoff = self.sources.handoff().is_some_and(|handoff| {
+            ["completed_tasks", "decisions", "next_todo_items"].iter().any(|field| handoff.texts(field).contains(&text))
+        });
+        let is_supported = passed.iter().any(|(command, _)| is_of_handoff || text.contains(command.as_str()));
+        if is_supported { "" } else { UNVERIFIED }
+    }
+
+    /// Whether the last session has left work to do.
+    pub fn is_open(&self) -> bool {
+        self.sources.open.as_ref().is_some_and(|open| !history::is_over(&open.status))
+    }
+}
+
+/// The label of a handoff that was imported.
+pub fn outside(handoff: &Handoff) -> &'static str {
+    if history::Origin::of(handoff).is_some() { OUTSIDE } else { "" }
+}
