@@ -230,6 +230,19 @@ fn every_json_schema_is_documented() {
     }
 }
 
+#[test]
+fn every_directory_of_the_sources_is_in_the_architecture() {
+    let page = text("docs/design/architecture.md");
+    for entry in std::fs::read_dir(root().join("src")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(
+            matches!(name, "lib" | "main") || page.contains(&format!("| `{name}` |")),
+            "{name} is not in the table"
+        );
+    }
+}
+
 // What the pages show is true.
 
 #[test]
