@@ -14,6 +14,8 @@ mod keygen;
 mod memory;
 mod passphrase;
 mod pause;
+#[cfg(test)]
+mod reference;
 mod render;
 mod run;
 mod status;
