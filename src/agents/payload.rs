@@ -260,7 +260,7 @@ impl Payload {
     }
 
     fn text(&self, keys: &[&str]) -> Option<String> {
-        self.raw(keys).map(|long| text::printable(text::cut(long, LONGEST_TEXT)))
+        self.raw(keys).map(|long| text::without_controls(text::cut(long, LONGEST_TEXT)))
     }
 
     fn flag(&self, key: &str) -> bool {

@@ -11,7 +11,7 @@ use crate::agents::state::{self, State, Which, Wiring};
 use crate::agents::{self, AGENTS, Agent, Event, Places, Program, payload};
 use crate::base::{env, lock, text};
 use crate::checkpoint::{StepState, Store};
-use crate::engine::DEATHS_TO_PARK;
+use crate::engine::{DEATHS_TO_PARK, Plan};
 use crate::error::{Category, Result};
 use crate::git::{self, Git};
 use crate::hook::{self, log::Entry};
@@ -164,7 +164,7 @@ fn program() -> Finding {
 }
 
 fn about_project(project: &Project) -> Vec<Finding> {
-    let mut findings = vec![config(project)];
+    let mut findings = vec![config(project), plan(project)];
     findings.extend(database(project));
     findings.push(match lock::holder(&project.lock()) {
         None => finding("lock", Health::Good, "free", None),
@@ -191,6 +191,12 @@ fn config(project: &Project) -> Finding {
     }
     let consent = if project.is_allowed() { "allowed" } else { "needs no consent" };
     finding("config", Health::Good, format!("{file}, {consent}"), None)
+}
+
+fn plan(project: &Project) -> Finding {
+    let plan = Plan::of(&project.config);
+    let says = format!("{}. {}", super::config::plan_name(project, &plan), super::config::publishing(&plan));
+    finding("plan", Health::Good, says, None)
 }
 
 fn database(project: &Project) -> Vec<Finding> {

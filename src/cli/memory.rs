@@ -360,7 +360,7 @@ impl Add {
             None => context.ui.answer(&format!("{category} has that already")),
         }
         for change in changes.iter().filter(|change| change.verb == Verb::Dropped) {
-            let was = text::one_line(&change.text, 60);
+            let was = text::model_line(&change.text, 60);
             context.ui.tell(&format!("{category} was full: {} left it for layer 1 ({was})", change.id));
         }
         Ok(0)
@@ -394,7 +394,7 @@ fn close(context: &mut Context<'_>, id: &str, by: &By, verb: Verb, as_json: bool
         document["schema"] = format!("agent-handover/memory-{}/1", verb.name()).into();
         context.ui.answer_json(&document);
     } else {
-        context.ui.answer(&format!("{} {}: {}", verb.name(), change.id, text::one_line(&change.text, 200)));
+        context.ui.answer(&format!("{} {}: {}", verb.name(), change.id, text::model_line(&change.text, 200)));
     }
     Ok(0)
 }
@@ -431,7 +431,7 @@ impl List {
                 shown = name;
             }
             let day = item.at.get(..10).unwrap_or("by hand   ");
-            context.ui.answer(&format!("  {}  {day}  {}", item.id, text::one_line(&item.text, 200)));
+            context.ui.answer(&format!("  {}  {day}  {}", item.id, text::model_line(&item.text, 200)));
         }
         if items.is_empty() {
             context.ui.tell("nothing is remembered here; `agent-handover memory add decision \"…\"` is a beginning");
@@ -458,8 +458,8 @@ impl List {
                 }));
             } else {
                 let (day, key) = (note.at.get(..10).unwrap_or(&note.at), note.run);
-                let line = text::one_line(&note.text, 120);
-                context.ui.answer(&format!("{day}  {}  {key:<26}  {line}", text::one_line(&note.tag, 20)));
+                let line = text::model_line(&note.text, 120);
+                context.ui.answer(&format!("{day}  {}  {key:<26}  {line}", text::model_line(&note.tag, 20)));
             }
         })?;
         for error in &odd {
@@ -513,7 +513,7 @@ impl Overview {
         }
         match (overview, days) {
             (Some(item), days) => {
-                context.ui.answer_text(&format!("{}\n", item.text));
+                context.ui.answer_prose(&format!("{}\n", item.text));
                 if let Some(days) = days.filter(|days| *days >= STALE_DAYS) {
                     context.ui.warn(&format!(
                         "this was written {days} days ago; `agent-handover memory add overview \"…\"` replaces it"

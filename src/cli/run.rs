@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::ui::{StepMark, Ui};
-use super::{Context, render};
+use super::{Context, config, render};
 use crate::base::lock::{self, Lock};
 use crate::base::{duration, env, fs, process, signals};
 use crate::checkpoint::python::{PythonCheckpoint, State};
@@ -115,10 +115,7 @@ impl Run {
         let request = self.request(context.ui).map_err(lost)?;
         signals::listen();
         if self.dry_run {
-            for preview in engine::preview(&project, &request)? {
-                context.ui.answer(&format!("{}: would {}", preview.step, preview.what));
-            }
-            return Ok(0);
+            return config::dry_run(context.ui, &project, &request);
         }
         if self.resume || self.inherited.is_some() {
             let teller = Teller { ui: context.ui, json: self.json };
@@ -126,6 +123,9 @@ impl Run {
                 Some(id) => teller.carry_out(&project, id),
                 None => teller.resume(&project, wait, self.no_push),
             };
+        }
+        if let Some(line) = config::plan_line(&project) {
+            context.ui.tell(&line);
         }
         for ignored in &project.config.ignored {
             let help = ignored.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();

@@ -13,6 +13,9 @@ use super::template;
 use crate::base::{duration, fs, text};
 use crate::error::Problem;
 
+/// The place of the keys that stand in no table.
+pub(super) const FILE: &str = "the file";
+
 /// A value and the bytes of the file it was written in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed<T> {
@@ -295,20 +298,31 @@ impl<'a> Reader<'a> {
 
     /// Whatever was not asked for is a misspelling: silently ignored, it would change what runs.
     pub fn finish(self) {
-        for (key, _) in self.table {
+        for (key, found) in self.table {
             let name: &str = key.get_ref();
-            if !self.takes_any && !self.known.contains(&name) && !name.starts_with("x-") {
-                let help = match text::nearest(name, self.known.iter().copied()) {
-                    Some(near) => Some(format!("did you mean `{near}`?")),
-                    None if self.known.len() <= 12 => {
-                        let known: Vec<String> = self.known.iter().map(|key| format!("`{key}`")).collect();
-                        Some(format!("known here: {}", known.join(", ")))
-                    }
-                    None => None,
-                };
-                self.problems.add_unknown(key.span(), format!("unknown key `{name}` in {}", self.place), help);
+            if self.takes_any || self.known.contains(&name) || name.starts_with("x-") {
+                continue;
+            }
+            let message = format!("unknown key `{name}` in {}", self.place);
+            let near = text::nearest(&name.to_lowercase(), self.known.iter().copied());
+            let is_table = |value: &DeValue<'_>| matches!(value, DeValue::Table(_) | DeValue::Array(_));
+            match near {
+                // Nobody means a table that is almost one of ours: without it the file would do something else.
+                Some(near) if self.place == FILE && is_table(found.get_ref()) => {
+                    let near = if near == "step" { "[[step]]".to_owned() } else { format!("[{near}]") };
+                    self.problems.add(key.span(), message, Some(format!("did you mean `{near}`?")));
+                }
+                Some(near) => {
+                    self.problems.add_unknown(key.span(), message, Some(format!("did you mean `{near}`?")));
+                }
+                None => self.problems.add_unknown(key.span(), message, self.list_known()),
             }
         }
+    }
+
+    fn list_known(&self) -> Option<String> {
+        let known: Vec<String> = self.known.iter().map(|key| format!("`{key}`")).collect();
+        (known.len() <= 12).then(|| format!("known here: {}", known.join(", ")))
     }
 }
 

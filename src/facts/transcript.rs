@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Collector, Facts, Scene};
 use crate::base::fs;
-use crate::base::text::one_line;
+use crate::base::text::kept_line;
 use crate::error::Result;
 use crate::transcript::{Command, Outcome, Todo, TodoStatus, Transcript};
 
@@ -93,7 +93,7 @@ fn derive(found: &Transcript) -> String {
     text.push_str("(derived from the transcript; the session gave no note)\n\n");
     for (title, said) in [("Goal as first asked", &found.first_request), ("Last request", &found.last_request)] {
         if !said.is_empty() {
-            let _ = writeln!(text, "{title}: {} {MARK}", one_line(said, 600));
+            let _ = writeln!(text, "{title}: {} {MARK}", kept_line(said, 600));
         }
     }
     let open: Vec<&Todo> = found.todos.iter().filter(|todo| todo.status != TodoStatus::Completed).collect();
@@ -106,7 +106,7 @@ fn derive(found: &Transcript) -> String {
     for (title, lines) in sections.into_iter().filter(|(_, lines)| !lines.is_empty()) {
         let _ = write!(text, "\n{title}:\n");
         for line in lines.iter().take(SHOWN) {
-            let _ = writeln!(text, "- {} {MARK}", one_line(line, 300));
+            let _ = writeln!(text, "- {} {MARK}", kept_line(line, 300));
         }
         if lines.len() > SHOWN {
             let _ = writeln!(text, "- and {} more {MARK}", lines.len() - SHOWN);

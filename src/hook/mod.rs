@@ -26,7 +26,7 @@ pub use session::own_session;
 use crate::agents::payload::{self, Given};
 use crate::agents::{self, Call, Event};
 use crate::base::lock::{self, Lock};
-use crate::base::{clock, env};
+use crate::base::{clock, env, text};
 use crate::checkpoint::{Session, Store};
 use crate::engine;
 use crate::error::{Error, Result};
@@ -138,7 +138,7 @@ pub fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) -> Reply 
 
 /// A session should know that it will be told nothing and why.
 fn unusable(error: &Error) -> String {
-    format!("{WARMUP_MARKER} agent-handover cannot be used here: {}\n", error.one_line())
+    format!("{WARMUP_MARKER} agent-handover cannot be used here: {}\n", text::model_line(&error.one_line(), 2_000))
 }
 
 /// What a call would be answered, without anything being changed.

@@ -22,7 +22,7 @@ const ENDINGS: [&str; 48] = [
 pub fn write(month: &str, tag: &str, entries: &[Entry<'_>]) -> String {
     let found = Found::in_entries(entries);
     let texts = entries.iter().filter(|entry| entry.is_text).count();
-    let mut page = format!("# {month}, {}\n\n", text::one_line(tag, 200));
+    let mut page = format!("# {month}, {}\n\n", text::kept_line(tag, 200));
     let _ = write!(page, "{}", text::count(entries.len() - texts, "note"));
     if texts > 0 {
         let _ = write!(page, " and {} of others", text::count(texts, "text"));
@@ -108,7 +108,7 @@ impl Found {
 
     fn did(&mut self, day: &str, said: &str) {
         match first_line(said) {
-            Some(line) if self.work.len() < SHOWN => self.work.push(format!("{day}: {}", text::one_line(line, 160))),
+            Some(line) if self.work.len() < SHOWN => self.work.push(format!("{day}: {}", text::kept_line(line, 160))),
             Some(_) => self.more_work += 1,
             None => {}
         }

@@ -91,6 +91,10 @@ pub struct Backend {
     pub publish: fn(&Delivery<'_>) -> Result<Delivered, Trouble>,
     /// What it would do, in one line.
     pub preview: fn(&Destination) -> String,
+    /// Where it publishes, as the end of a sentence that begins with "Publishing:".
+    pub describe: fn(&Destination) -> String,
+    /// What it needs and does not find, without asking any other machine.
+    pub missing: fn(root: &Path, &Destination) -> Vec<String>,
 }
 
 pub const BACKENDS: &[Backend] = &[null::BACKEND, git::BACKEND];

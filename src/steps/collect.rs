@@ -14,6 +14,7 @@ pub const KIND: Kind = Kind {
     read: super::no_keys,
     intend,
     preview,
+    missing: super::needs_nothing,
     act,
     before_resume: super::leaves_nothing,
     landed: super::never_asked,

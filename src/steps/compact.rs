@@ -20,6 +20,7 @@ pub const KIND: Kind = Kind {
     read,
     intend,
     preview,
+    missing: super::needs_nothing,
     act,
     before_resume: super::leaves_nothing,
     landed: super::never_asked,

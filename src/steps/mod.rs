@@ -59,6 +59,8 @@ pub struct Kind {
     pub intend: fn(&Context<'_>) -> Result<Intent>,
     /// The intent in one line, for who wants to know before it happens.
     pub preview: fn(&Context<'_>, intent: &Value) -> Result<String>,
+    /// What it needs and does not find, a sentence each. Touches nothing.
+    pub missing: fn(&Context<'_>, intent: &Value) -> Result<Vec<String>>,
     pub act: fn(&Context<'_>, intent: &Value) -> Result<Outcome, Failure>,
     /// Ends and cleans up what an interrupted act left, before anything is decided about it.
     pub before_resume: fn(&Context<'_>) -> Result<()>,
@@ -152,6 +154,11 @@ pub fn readers() -> Vec<KindReader> {
 /// For kinds that take no keys of their own.
 fn no_keys(_: &mut Reader<'_>) -> Value {
     Value::Null
+}
+
+/// For kinds that need nothing but the project's own files.
+fn needs_nothing(_: &Context<'_>, _: &Value) -> Result<Vec<String>> {
+    Ok(Vec::new())
 }
 
 /// For kinds that leave nothing but a temporary, which the next writer removes.

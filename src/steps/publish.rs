@@ -14,6 +14,7 @@ pub const KIND: Kind = Kind {
     read: super::no_keys,
     intend,
     preview,
+    missing,
     act,
     before_resume: super::leaves_nothing,
     // A backend asks before it delivers, so asking once more beforehand would only cost time.
@@ -28,6 +29,11 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
 fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
     let backend = publish::backend(&context.destination.backend)?;
     Ok((backend.preview)(context.destination))
+}
+
+fn missing(context: &Context<'_>, _: &Value) -> Result<Vec<String>> {
+    let backend = publish::backend(&context.destination.backend)?;
+    Ok((backend.missing)(context.root, context.destination))
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {

@@ -16,6 +16,7 @@ pub const KIND: Kind = Kind {
     read: super::read_content,
     intend,
     preview,
+    missing: super::needs_nothing,
     act,
     before_resume: super::leaves_nothing,
     landed: super::never_asked,

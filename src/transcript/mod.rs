@@ -58,7 +58,7 @@ pub fn is_readable(agent: &str) -> bool {
 /// What of a text may be kept: without what is private, without secrets, without what no person said. `None` if nothing is left.
 pub fn keepable(said: &str, max: usize) -> Option<String> {
     let said = human_text::said(text::cut(said, 64 << 10))?;
-    Some(text::one_line(&secrets::clean(&text::printable(&said)), max)).filter(|line| !line.is_empty())
+    Some(text::kept_line(&secrets::clean(&text::without_controls(&said)), max)).filter(|line| !line.is_empty())
 }
 
 /// What a session did, as far as its transcript tells.

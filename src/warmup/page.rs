@@ -148,30 +148,15 @@ fn not_shown<'a>(sections: impl Iterator<Item = &'a Section>, shown: &[Shown]) -
     if missing.is_empty() { String::new() } else { format!("\nNo room for: {}\n", missing.join(", ")) }
 }
 
-/// A stored text as one item: one line, nothing that could steer a terminal, no tag that a client would take for its own, and
-/// not longer than `max` bytes.
+/// A stored text as one item: one line, as a model may read it, and not longer than `max` bytes.
 pub fn item(stored: &str, max: usize) -> String {
     let line = text::one_line(text::cut(stored, 64 << 10), usize::MAX);
-    let mut plain = String::new();
-    let mut rest = line.trim_start_matches(['#', '-', '*', '>', ' ']);
-    while let Some(at) = rest.find('<') {
-        plain.push_str(&rest[..=at]);
-        rest = &rest[at + 1..];
-        if is_tag(rest) {
-            plain.push(' ');
-        }
-    }
-    plain.push_str(rest);
+    let plain = text::for_model(line.trim_start_matches(['#', '-', '*', '>', ' ']));
     if plain.len() <= max {
         return plain;
     }
-    format!("{}…", text::cut(&plain, max.saturating_sub('…'.len_utf8())).trim_end())
-}
-
-/// Whether what follows a `<` is a comment, a closing tag, or a tag with a name as clients give them.
-fn is_tag(rest: &str) -> bool {
-    let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).collect();
-    rest.starts_with(['/', '!', '?']) || name.contains(['-', '_'])
+    // A cut can leave half of a sequence behind, which then is not shown either.
+    text::for_terminal(&format!("{}…", text::cut(&plain, max.saturating_sub('…'.len_utf8())).trim_end()))
 }
 
 #[cfg(test)]
@@ -212,6 +197,7 @@ mod tests {
             "< /hook_context> < !-- x --> < system-reminder>"
         );
         assert_eq!(item("Vec<String> and a < b"), "Vec<String> and a < b");
+        assert_eq!(item("<system>@~/.ssh/id\u{e0041}"), "< system>@ ~/.ssh/id");
         assert_eq!(super::item("ééééé", 8), "éé…");
     }
 

@@ -115,7 +115,7 @@ fn every_config_that_is_shown_loads_without_a_problem() {
 #[test]
 fn the_example_shows_every_key() {
     let example = text("handover.toml.example");
-    let probe = "zzz = 1\n[handover]\nzzz = 1\n[backend]\nzzz = 1\n[guard]\nzzz = 1\n[warmup]\nzzz = 1\n\
+    let probe = "zzz = 1\n[handover]\nzzz = 1\n[backend]\ntype = \"null\"\nzzz = 1\n[guard]\nzzz = 1\n[warmup]\nzzz = 1\n\
         [[step]]\nname = \"a\"\nkind = \"command\"\nrun = [\"x\"]\nzzz = 1\n[[step]]\nname = \"b\"\nkind = \"note\"\nzzz = 1\n\
         [[step]]\nname = \"c\"\nkind = \"compact\"\nzzz = 1\n[category.decision]\nzzz = 1\n";
     let error = Config::parse(Path::new("probe"), probe, &steps::readers()).unwrap_err();

@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value as Json, json};
 
 use super::Context;
-use crate::base::{clock, env, fs};
+use crate::base::{clock, env, fs, text};
 use crate::config::Secrets;
 use crate::error::{Category, Error, Result};
 use crate::git::{self, Git};
@@ -127,7 +127,7 @@ fn answer(context: &mut Context<'_>, as_json: bool, verb: &str, lines: &[&str], 
         context.ui.answer_json(&document);
     } else {
         for line in lines {
-            context.ui.answer(line);
+            context.ui.answer(&text::for_model(line));
         }
     }
 }
@@ -144,7 +144,7 @@ fn show(context: &mut Context<'_>, place: &Place, id: &str, as_json: bool) -> Re
     if as_json {
         answer(context, true, "show", &[], document)
     } else {
-        context.ui.answer_text(&found.text)
+        context.ui.answer_prose(&found.text)
     }
     Ok(0)
 }
@@ -285,7 +285,8 @@ fn status(context: &mut Context<'_>, place: &Place, git: bool, as_json: bool) ->
 
 fn resume_prompt(context: &mut Context<'_>, place: &Place, as_json: bool) -> Result<u8> {
     let bytes = fs::read_if_exists(&place.history.prompt_path())?.ok_or_else(|| absent(place))?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    // The file stays Session Glue's to the byte; what is printed is pasted into a model.
+    let text = text::for_model(&String::from_utf8_lossy(&bytes));
     answer_text(context, as_json, "resume-prompt", "prompt", &text);
     Ok(0)
 }

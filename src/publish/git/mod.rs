@@ -8,6 +8,7 @@ mod commit;
 mod failure;
 mod ledger;
 mod merge;
+mod needs;
 mod own_branch;
 mod publisher;
 mod shared_branch;
@@ -17,7 +18,7 @@ pub use ledger::Ledger;
 use super::{Backend, Delivered, Delivery, Destination, Trouble};
 use publisher::Publisher;
 
-pub const BACKEND: Backend = Backend { name: "git", publish, preview };
+pub const BACKEND: Backend = Backend { name: "git", publish, preview, describe, missing: needs::missing };
 
 fn publish(delivery: &Delivery<'_>) -> Result<Delivered, Trouble> {
     let mut publisher = Publisher::open(delivery)?;
@@ -45,4 +46,15 @@ fn preview(destination: &Destination) -> String {
     } else {
         format!("commit {paths} on the branch `{branch}`")
     }
+}
+
+fn describe(destination: &Destination) -> String {
+    let Destination { branch, remote, .. } = destination;
+    let paths = destination.paths.join(", ");
+    let place = match destination.repo_dir.as_str() {
+        "." => String::new(),
+        directory => format!(" of the repository in `{directory}`"),
+    };
+    let push = if destination.push { format!("and pushes it to {remote}") } else { "and does not push it".to_owned() };
+    format!("commits {paths} on the branch `{branch}`{place} {push}")
 }
