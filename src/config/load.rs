@@ -17,7 +17,7 @@ use crate::error::{Error, Listing, Problem, Result};
 /// A config is written by hand; anything larger is not one.
 const MAX_SIZE: u64 = 1 << 20;
 
-/// A step kind as far as reading its table goes. The kinds themselves live higher up.
+/// The part of a step kind that reads its table. The kinds themselves are in `steps`, which this directory may not use.
 pub struct KindReader {
     pub name: &'static str,
     pub read: fn(&mut Reader<'_>) -> Value,
@@ -61,7 +61,7 @@ impl Config {
             problems.add(span, text::one_line(error.message(), 200), None);
         }
         let mut config = Config { file: Some(path.to_path_buf()), text: text.to_owned(), ..Config::default() };
-        // After a syntax error the tree has holes, and what it lacks would be reported as missing.
+        // After a syntax error parts of the tree are missing, and keys would be reported as missing that are in the file.
         if is_well_formed {
             config.python_evidence = python::evidence(root.get_ref(), has_python_checkpoint);
             config.places = places(root.get_ref());
@@ -107,7 +107,7 @@ impl Config {
             }
         }
         self.checkpoint = table.path("checkpoint").map(|found| found.value);
-        // May be outside the project and may be empty: the project's own PAUSE is honoured in any case.
+        // It may be outside the project and may be empty, because the project's own PAUSE always counts.
         if let Some(found) = table.text("pause_file") {
             self.pause_file = found.value;
         }
@@ -120,7 +120,7 @@ impl Config {
     }
 }
 
-/// Where each value stands, by its name with dots. Steps have names of their own.
+/// The span of each value, by its name with dots: `backend.branch`. Steps are not included.
 fn places(root: &DeTable<'_>) -> BTreeMap<String, Range<usize>> {
     let mut places = BTreeMap::new();
     let mut tables: Vec<(String, &DeTable<'_>)> = vec![(String::new(), root)];
@@ -136,7 +136,7 @@ fn places(root: &DeTable<'_>) -> BTreeMap<String, Range<usize>> {
     places
 }
 
-/// What publishes is never a guess: a backend says its type, except in a file of the Python tool, where git is the default.
+/// Reads `[backend]`. Publishing is never a guess, so `type` is required; only for the Python tool it is git by default.
 fn read_backend(table: &mut Reader<'_>, is_python: bool) -> Backend {
     if !is_python {
         let help = "write `type = \"git\"` to publish through git, or `type = \"null\"` to keep the files here";
@@ -175,7 +175,7 @@ fn read_backend(table: &mut Reader<'_>, is_python: bool) -> Backend {
     }
 }
 
-/// What is published must be inside the project and can never be taken for an option.
+/// Published paths are inside the project, and git can never take one for an option.
 fn read_paths(table: &mut Reader<'_>, paths: Vec<Placed<String>>) -> Vec<String> {
     let mut values = Vec::new();
     for Placed { value, span } in paths {

@@ -1,5 +1,4 @@
-//! Takes a TOML table apart key by key, remembering where everything stood and collecting everything that is
-//! wrong instead of stopping at the first problem.
+//! Reads a TOML table key by key. Values keep their spans, and problems are collected instead of ending at the first.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,7 +22,7 @@ pub struct Placed<T> {
     pub span: Range<usize>,
 }
 
-/// What is wrong in a file so far; shared by the readers of its tables.
+/// The problems of a file so far, shared by the readers of its tables.
 #[derive(Debug, Default)]
 pub struct Problems(RefCell<Vec<Problem>>);
 
@@ -52,7 +51,7 @@ pub struct Reader<'a> {
     table: &'a DeTable<'a>,
     text: &'a str,
     known: Vec<&'static str>,
-    /// Its keys are names that somebody else gives.
+    /// Its keys are names that the user chooses, so none is unknown.
     takes_any: bool,
     pub(super) problems: &'a Problems,
 }
@@ -78,7 +77,7 @@ impl<'a> Reader<'a> {
     }
 
     fn wrong_type(&mut self, key: &str, expected: &str, found: &Spanned<DeValue<'_>>) {
-        // As it was written, unless it goes on for lines.
+        // Shown as it was written, unless it may span lines.
         let found_text = match found.get_ref() {
             DeValue::Array(_) | DeValue::Table(_) => article(found.get_ref().type_str()),
             _ => format!("`{}`", text::one_line(&self.text[found.span()], 40)),
@@ -181,7 +180,7 @@ impl<'a> Reader<'a> {
         Some(values)
     }
 
-    /// A path inside the project, or an absolute one written on purpose. Empty is no path.
+    /// A path inside the project, or an absolute one written on purpose. It must not be empty.
     pub fn path(&mut self, key: &'static str) -> Option<Placed<String>> {
         let found = self.text(key)?;
         if found.value.is_empty() {
@@ -275,7 +274,7 @@ impl<'a> Reader<'a> {
         Some(tables)
     }
 
-    /// Reports a key that must be there; one that is there and wrong was reported already.
+    /// Reports that a required key is missing. A key with a wrong value was reported when it was read.
     pub fn missing(&mut self, key: &str, help: Option<String>) {
         if self.table.get(key).is_some() {
             return;
@@ -296,7 +295,7 @@ impl<'a> Reader<'a> {
         self.span.clone()
     }
 
-    /// Whatever was not asked for is a misspelling: silently ignored, it would change what runs.
+    /// Reports every key that no reader asked for: it is a misspelling, and ignoring it would change what runs.
     pub fn finish(self) {
         for (key, found) in self.table {
             let name: &str = key.get_ref();
@@ -307,7 +306,7 @@ impl<'a> Reader<'a> {
             let near = text::nearest(&name.to_lowercase(), self.known.iter().copied());
             let is_table = |value: &DeValue<'_>| matches!(value, DeValue::Table(_) | DeValue::Array(_));
             match near {
-                // Nobody means a table that is almost one of ours: without it the file would do something else.
+                // An error even in a file of the Python tool: the table that was meant changes what is published.
                 Some(near) if self.place == FILE && is_table(found.get_ref()) => {
                     let near = if near == "step" { "[[step]]".to_owned() } else { format!("[{near}]") };
                     self.problems.add(key.span(), message, Some(format!("did you mean `{near}`?")));

@@ -21,7 +21,7 @@ pub struct Config {
     /// `None` means `checkpoint.db` in the state directory.
     pub checkpoint: Option<String>,
     pub tag: String,
-    /// The Python tool's `[note]`: what to say when no flag says it.
+    /// The Python tool's `[note]`: the note and the state of a run that is given none.
     pub session_note: Option<String>,
     pub current_state: Option<String>,
     pub backend: Option<Backend>,
@@ -30,7 +30,7 @@ pub struct Config {
     pub categories: Categories,
     /// `None` if the file has no `[[step]]` at all.
     pub steps: Option<Vec<Step>>,
-    /// What shows that this is a file of the Python tool, which then keeps its meaning.
+    /// Why this counts as a file of the Python tool, as the end of a sentence; `None` if it does not.
     pub python_evidence: Option<&'static str>,
     /// Unknown keys of a file of the Python tool, which takes any.
     pub ignored: Vec<Problem>,

@@ -50,8 +50,8 @@ pub fn hex(data: &[u8]) -> String {
     })
 }
 
-/// Any text as part of a file name. What is plain stays as it is; anything else gets a digest, and the `~` before it cannot
-/// occur in what is plain, so two different texts never share a name.
+/// Any text as part of a file name. Plain text stays as it is. Anything else gets a digest after a `~`, which plain text
+/// cannot contain, so two different texts never share a name.
 pub fn safe_file_name(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if text.len() <= 64 && !text.is_empty() && text.chars().all(plain) && !text.starts_with('.') {
@@ -61,7 +61,7 @@ pub fn safe_file_name(text: &str) -> String {
     format!("{}~{}", cut(readable.trim_start_matches('.'), 48), digest(text.as_bytes(), 6))
 }
 
-/// The text in these bytes; one that is no UTF-8 is written out as `\xe9`.
+/// Bytes as text. A byte that is not UTF-8 is written as `\xe9`.
 pub fn of_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

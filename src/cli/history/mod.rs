@@ -132,9 +132,9 @@ fn answer(context: &mut Context<'_>, as_json: bool, verb: &str, lines: &[&str], 
     }
 }
 
-/// A whole text, to the byte unless a terminal gets it.
+/// A whole text that is read, perhaps by a model.
 fn answer_text(context: &mut Context<'_>, as_json: bool, verb: &str, key: &str, text: &str) {
-    if as_json { answer(context, true, verb, &[], json!({ key: text })) } else { context.ui.answer_text(text) }
+    if as_json { answer(context, true, verb, &[], json!({ key: text })) } else { context.ui.answer_prose(text) }
 }
 
 fn show(context: &mut Context<'_>, place: &Place, id: &str, as_json: bool) -> Result<u8> {
