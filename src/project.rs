@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::base::{env, fs};
-use crate::config::{self, Config, KindReader};
+use crate::config::{self, Config, KindReader, Origin};
 use crate::error::{Error, Result};
 use crate::git;
 use crate::guard::{Brake, consent};
@@ -38,22 +38,29 @@ impl Project {
         let named = options.config.clone().or_else(|| env::get(env::CONFIG).map(PathBuf::from));
         let file = named.map(|path| cwd.join(path)).or_else(|| find_config(&root));
         let mut config = match &file {
-            Some(file) => Config::load(file, kinds)?,
+            Some(file) => Config::load(file, &root, kinds)?,
             None => Config::default(),
         };
         tracing::debug!(root = %root.display(), config = ?file, "project");
         apply_environment(&mut config)?;
-        if let Some(tag) = options.tag.clone().or_else(|| env::get_text(env::TAG)) {
+        let flag = options.tag.clone().map(|tag| (tag, Origin::Flag("--tag")));
+        let variable = || env::get_text(env::TAG).map(|tag| (tag, Origin::Environment(env::TAG)));
+        if let Some((tag, origin)) = flag.or_else(variable) {
             config::check_tag(&tag).map_err(|reason| Error::usage(format!("the tag {reason}")))?;
             config.tag = tag;
+            config.overridden("handover.tag", origin);
         }
         let state = place_inside(&root, &config, "state_dir", &config.state_dir)?;
         // A recorded plan resolves these again. Here a mistake can still be shown in the config.
         place_inside(&root, &config, "memory_dir", &config.memory_dir)?;
         place_inside(&root, &config, "history_dir", &config.history_dir)?;
-        let flag = options.checkpoint.clone().or_else(|| env::get(env::CHECKPOINT).map(PathBuf::from));
-        let checkpoint = match (flag, &config.checkpoint) {
-            (Some(path), _) => cwd.join(path),
+        let flag = options.checkpoint.clone().map(|path| (path, Origin::Flag("--checkpoint")));
+        let variable = || env::get(env::CHECKPOINT).map(|path| (path.into(), Origin::Environment(env::CHECKPOINT)));
+        let checkpoint = match (flag.or_else(variable), &config.checkpoint) {
+            (Some((path, origin)), _) => {
+                config.overridden("handover.checkpoint", origin);
+                cwd.join(path)
+            }
             (None, Some(path)) => place_inside(&root, &config, "checkpoint", path)?,
             (None, None) => state.join(DATABASE),
         };
@@ -215,21 +222,21 @@ fn find_config(directory: &Path) -> Option<PathBuf> {
 
 fn apply_environment(config: &mut Config) -> Result<()> {
     for (name, key) in [
-        (env::MEMORY_DIR, "memory_dir"),
-        (env::HISTORY_DIR, "history_dir"),
-        (env::STATE_DIR, "state_dir"),
-        (env::PAUSE_FILE, "pause_file"),
+        (env::MEMORY_DIR, "handover.memory_dir"),
+        (env::HISTORY_DIR, "handover.history_dir"),
+        (env::STATE_DIR, "handover.state_dir"),
+        (env::PAUSE_FILE, "handover.pause_file"),
     ] {
         if let Some(text) = env::get_text(name) {
             if name != env::PAUSE_FILE && !text.starts_with('~') && fs::tidy(Path::new(&text)).is_none() {
                 return Err(Error::usage(format!("`{name}={text}` leaves the project"))
                     .hint("write a path below the project, or an absolute path"));
             }
-            config.overridden(key);
-            match key {
-                "memory_dir" => config.memory_dir = text,
-                "history_dir" => config.history_dir = text,
-                "state_dir" => config.state_dir = text,
+            config.overridden(key, Origin::Environment(name));
+            match name {
+                env::MEMORY_DIR => config.memory_dir = text,
+                env::HISTORY_DIR => config.history_dir = text,
+                env::STATE_DIR => config.state_dir = text,
                 _ => config.pause_file = text,
             }
         }

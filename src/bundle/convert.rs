@@ -59,7 +59,7 @@ pub fn handoff_of(record: &HandoffRecord) -> Result<Handoff> {
 }
 
 fn quoted(text: &str) -> String {
-    let text = text::printable(text);
+    let text = text::without_controls(text);
     text.trim().lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
 

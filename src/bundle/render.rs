@@ -3,7 +3,7 @@
 use super::convert::{NO_NEXT, record_of};
 use crate::base::text;
 use crate::error::Result;
-use crate::handoff::{Handoff, Value, one_line};
+use crate::handoff::{self, Handoff, Value};
 use crate::history::{NOTHING, Origin};
 
 /// A tool that continues the work, and how to address it.
@@ -42,7 +42,7 @@ pub fn session_handoff(handoff: &Handoff, target: &str) -> Result<String> {
         line(&record.project),
         record.created_at,
         line(&record.title),
-        without_headings(&record.summary),
+        without_headings(&text::for_model(&record.summary)),
     );
     if !record.changed().is_empty() {
         text.push_str(&format!("## Working tree signals\n{}\n", list(record.changed())));
@@ -58,7 +58,12 @@ pub fn session_handoff(handoff: &Handoff, target: &str) -> Result<String> {
 
 fn one_break_free_line(text: &str) -> String {
     let breaks = |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
-    text.chars().map(|c| if breaks(c) { ' ' } else { c }).collect()
+    text::for_model(&text.chars().map(|c| if breaks(c) { ' ' } else { c }).collect::<String>())
+}
+
+/// A value on one line, as a model may read it. What we say ourselves, such as the mention of a file, does not pass here.
+fn one_line(value: &str) -> String {
+    text::for_model(&handoff::one_line(value))
 }
 
 /// Escapes lines that would be headings with a backslash.
@@ -83,7 +88,9 @@ fn without_headings(text: &str) -> String {
 /// The prompt in our own layout: most important parts first, within `budget` bytes.
 pub fn prompt(handoff: &Handoff, status: &str, target: &str, budget: usize) -> String {
     let whole = prompt_within(handoff, status, target, usize::MAX);
-    if whole.len() <= budget { whole } else { prompt_within(handoff, status, target, budget) }
+    let fitting = if whole.len() <= budget { whole } else { prompt_within(handoff, status, target, budget) };
+    // A cut can leave half of a sequence behind, which then is not shown either.
+    text::for_terminal(&fitting)
 }
 
 fn prompt_within(handoff: &Handoff, status: &str, target: &str, budget: usize) -> String {
@@ -136,7 +143,7 @@ fn sections(handoff: &Handoff, tool: &PromptTarget, is_from_outside: bool) -> Ve
     let prose = |heading: &str| -> Vec<String> {
         let content = handoff.section(heading).trim();
         let content = if content == NOTHING { "" } else { content };
-        let content = without_headings(content);
+        let content = without_headings(&text::for_model(content));
         let quote =
             |line: &str| if is_from_outside && !line.starts_with('>') { format!("> {line}") } else { line.to_owned() };
         content.lines().map(quote).collect()

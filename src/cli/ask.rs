@@ -28,7 +28,7 @@ pub fn pick(what: &str, choices: Vec<Choice>) -> Result<Option<usize>> {
     let (rows, columns) = terminal.size_checked().filter(|size| size.0 > 0 && size.1 > 0).unwrap_or((24, 80));
     let longest = choices.iter().map(|choice| choice.preview.len()).max().unwrap_or(0);
     let room = usize::from(rows).saturating_sub(longest + 3).max(1);
-    let lines: Vec<String> = choices.iter().map(|choice| text::printable(&choice.line)).collect();
+    let lines: Vec<String> = choices.iter().map(|choice| text::for_terminal(&choice.line)).collect();
     let previews = lines.iter().cloned().zip(choices.into_iter().map(|choice| choice.preview)).collect();
     let theme = WithPreview { previews, width: usize::from(columns).saturating_sub(1).max(20) };
     // Ctrl-C then ends the question, and the cursor is shown again.

@@ -4,6 +4,7 @@ mod allow;
 mod ask;
 mod check;
 mod compact;
+mod config;
 mod deliver;
 mod doctor;
 mod history;
@@ -67,6 +68,7 @@ enum Command {
     Pause(pause::Pause),
     Unpause(pause::Unpause),
     Init(init::Init),
+    Config(config::ConfigCommand),
     Allow(allow::Allow),
     Install(install::Install),
     Uninstall(install::Uninstall),
@@ -166,6 +168,7 @@ impl Command {
             Command::Pause(command) => command.execute(context),
             Command::Unpause(command) => command.execute(context),
             Command::Init(command) => command.execute(context),
+            Command::Config(command) => command.execute(context),
             Command::Allow(command) => command.execute(context),
             Command::Install(command) => command.execute(context),
             Command::Uninstall(command) => command.execute(context),
@@ -188,6 +191,7 @@ impl Command {
             Command::Run(command) if command.json => Json::Events,
             Command::Check(command) if command.json => Json::Document,
             Command::Status(command) if command.json => Json::Document,
+            Command::Config(command) if command.json => Json::Document,
             Command::History(command) if command.json => Json::Document,
             Command::Memory(command) if command.json() => Json::Document,
             Command::Compact(command) if command.json => Json::Document,

@@ -25,29 +25,18 @@ pub fn error(ui: &Ui, error: &Error, cwd: &Path) {
 
 fn snippets(ui: &Ui, listing: &Listing, cwd: &Path) {
     let path = listing.path.strip_prefix(cwd).unwrap_or(&listing.path).display().to_string();
-    // Control characters are replaced byte for byte, so that the spans stay right.
-    let source: String = listing.text.split_inclusive(text::is_unprintable).map(blot).collect();
+    let source = text::blotted(&listing.text);
     let renderer = if ui.is_colored() { Renderer::styled() } else { Renderer::plain() };
     for problem in &listing.problems {
-        let mut group: Group<'_> = Level::ERROR.primary_title(text::printable(&problem.message)).element(
+        let mut group: Group<'_> = Level::ERROR.primary_title(text::for_terminal(&problem.message)).element(
             Snippet::source(source.as_str())
                 .path(path.as_str())
                 .annotation(AnnotationKind::Primary.span(problem.span.clone())),
         );
         if let Some(help) = &problem.help {
-            group = group.element(Level::HELP.message(text::printable(help)));
+            group = group.element(Level::HELP.message(text::for_terminal(help)));
         }
         ui.styled(&renderer.render(&[group]));
-    }
-}
-
-/// The text, with its last character replaced if it must not be shown.
-fn blot(part: &str) -> String {
-    match part.chars().last() {
-        Some(last) if text::is_unprintable(last) => {
-            format!("{}{}", &part[..part.len() - last.len_utf8()], " ".repeat(last.len_utf8()))
-        }
-        _ => part.to_owned(),
     }
 }
 

@@ -60,7 +60,7 @@ impl Summarize {
         if self.json {
             context.ui.answer_json(&as_json(&path, &found, document.as_deref()));
         } else if let Some(document) = document {
-            context.ui.answer_text(&document);
+            context.ui.answer_prose(&document);
         } else {
             context.ui.answer("nothing was asked and nothing was done in this session");
         }

@@ -69,7 +69,7 @@ impl Ui {
 
     /// Prints a line of the answer. A closed pipe is not an error.
     pub fn answer(&mut self, line: &str) {
-        let written = writeln!(io::stdout().lock(), "{}", text::printable(line));
+        let written = writeln!(io::stdout().lock(), "{}", text::for_terminal(line));
         self.note_failure(written);
     }
 
@@ -81,16 +81,22 @@ impl Ui {
         }
     }
 
-    /// Prints a text unchanged; on a terminal, without control characters.
+    /// Prints a text that somebody may keep, such as a key, a bundle or a document: unchanged, except on a terminal.
     pub fn answer_text(&mut self, whole: &str) {
-        let shown = if io::stdout().is_terminal() { text::printable(whole) } else { whole.to_owned() };
+        let shown = if io::stdout().is_terminal() { text::for_terminal(whole) } else { whole.to_owned() };
         let written = io::stdout().lock().write_all(shown.as_bytes());
         self.note_failure(written);
     }
 
+    /// Prints a text that is read, perhaps by a model. Hidden characters and chat markup in it become harmless.
+    pub fn answer_prose(&mut self, whole: &str) {
+        let written = io::stdout().lock().write_all(text::for_model(whole).as_bytes());
+        self.note_failure(written);
+    }
+
     pub fn answer_json(&mut self, document: &serde_json::Value) {
-        // serde_json escapes control characters itself.
-        self.answer(&document.to_string());
+        let written = writeln!(io::stdout().lock(), "{}", text::for_json(&document.to_string()));
+        self.note_failure(written);
     }
 
     pub fn write_error(&mut self) -> Option<io::Error> {
@@ -100,24 +106,24 @@ impl Ui {
     /// Prints a line about what happens, unless `--quiet` is set.
     pub fn tell(&self, line: &str) {
         if !self.quiet {
-            self.stderr(&text::printable(line));
+            self.stderr(&text::for_terminal(line));
         }
     }
 
     pub fn warn(&self, line: &str) {
-        self.stderr(&format!("{HINT}note:{HINT:#} {}", text::printable(line)));
+        self.stderr(&format!("{HINT}note:{HINT:#} {}", text::for_terminal(line)));
     }
 
     pub fn error(&self, line: &str) {
-        self.stderr(&format!("{BAD}error:{BAD:#} {}", text::printable(line)));
+        self.stderr(&format!("{BAD}error:{BAD:#} {}", text::for_terminal(line)));
     }
 
     pub fn cause(&self, line: &str) {
-        self.stderr(&format!("  caused by: {}", text::printable(line)));
+        self.stderr(&format!("  caused by: {}", text::for_terminal(line)));
     }
 
     pub fn hint(&self, line: &str) {
-        self.stderr(&format!("{HINT}hint:{HINT:#} {}", text::printable(line)));
+        self.stderr(&format!("{HINT}hint:{HINT:#} {}", text::for_terminal(line)));
     }
 
     /// Prints text with our own escape sequences.
@@ -132,7 +138,11 @@ impl Ui {
                 StepMark::Skipped => (DIM, "-"),
                 StepMark::Failed => (BAD, "✗"),
             };
-            self.stderr(&format!("{style}{sign}{style:#} {name}  {DIM}{}{DIM:#}", text::printable(rest)));
+            self.stderr(&format!(
+                "{style}{sign}{style:#} {}  {DIM}{}{DIM:#}",
+                text::for_terminal(name),
+                text::for_terminal(rest)
+            ));
         }
     }
 

@@ -1,16 +1,16 @@
-//! The categories that the current state is kept in: how each takes what is new, and how much it keeps.
+//! The categories of the current state: how each takes new items, and how many it keeps.
 
 use serde::{Deserialize, Serialize};
 
 use super::reader::Reader;
 
-/// What becomes of the items that are there when new ones are captured.
+/// What happens to the items of a category when new ones are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// The new ones take their place.
+    /// The new items replace them.
     Clear,
-    /// The new ones join them.
+    /// The new items are added to them.
     Append,
 }
 
@@ -18,7 +18,7 @@ pub enum Mode {
 pub struct Category {
     pub name: String,
     pub mode: Mode,
-    /// How many items stay; beyond that the oldest leave.
+    /// How many items are kept. The oldest are dropped first.
     pub keep: usize,
 }
 
@@ -26,13 +26,13 @@ pub struct Category {
 pub struct BuiltIn {
     pub name: &'static str,
     pub title: &'static str,
-    /// What a capture may call it.
+    /// The names that a capture may use for it.
     pub keys: &'static [&'static str],
     mode: Mode,
     keep: usize,
 }
 
-/// In the order in which the current state shows them. Modes and numbers are glee's; `known_issue` is ours.
+/// The built-in categories, in the order of the current state. Modes and numbers are glee's; `known_issue` is ours.
 pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "overview", title: "Overview", keys: &["overview"], mode: Mode::Clear, keep: 1 },
     BuiltIn { name: "goal", title: "Goal", keys: &["goal", "current_goal", "objective"], mode: Mode::Clear, keep: 1 },
@@ -74,10 +74,10 @@ pub const BUILT_IN: &[BuiltIn] = &[
     },
 ];
 
-/// For a category of the user's own that the config says nothing about.
+/// How many items a user's own category keeps if the config does not say.
 const EXTRA_KEEP: usize = 50;
 
-/// What the config says about categories, on top of what is built in.
+/// The categories that the config sets, on top of the built-in ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Categories(Vec<Category>);
@@ -87,7 +87,7 @@ impl Categories {
         self.0.iter().find(|category| category.name == name).cloned().unwrap_or_else(|| plain(name))
     }
 
-    /// The category that is meant by this word, if it may be one at all.
+    /// The name of the category that this word stands for, or `None` if it cannot be a category.
     pub fn named(&self, word: &str) -> Option<String> {
         let built_in = BUILT_IN.iter().find(|known| known.name == word || known.keys.contains(&word));
         match built_in {
@@ -96,7 +96,7 @@ impl Categories {
         }
     }
 
-    /// Those of the config that are not built in.
+    /// The names of the config's categories that are not built in.
     pub fn extra(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|category| category.name.as_str()).filter(|name| built_in(name).is_none())
     }
@@ -111,10 +111,10 @@ pub fn built_in(name: &str) -> Option<&'static BuiltIn> {
     BUILT_IN.iter().find(|known| known.name == name)
 }
 
-/// What a name must be, for messages.
+/// The rule for names, as messages say it.
 pub const NAME_RULE: &str = "lower-case letters, digits, `_` and `-`, at most 40";
 
-/// A name stands in markers, in JSON keys and on command lines.
+/// Whether this can be a name. Names are used in markers, JSON keys and command lines.
 pub fn is_name(word: &str) -> bool {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     (1..=40).contains(&word.len()) && word.starts_with(|c: char| c.is_ascii_lowercase()) && word.chars().all(allowed)

@@ -1,5 +1,4 @@
-//! Takes a TOML table apart key by key, remembering where everything stood and collecting everything that is
-//! wrong instead of stopping at the first problem.
+//! Reads a TOML table key by key. Values keep their spans, and problems are collected instead of ending at the first.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,6 +12,9 @@ use super::template;
 use crate::base::{duration, fs, text};
 use crate::error::Problem;
 
+/// The place of the keys that stand in no table.
+pub(super) const FILE: &str = "the file";
+
 /// A value and the bytes of the file it was written in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed<T> {
@@ -20,7 +22,7 @@ pub struct Placed<T> {
     pub span: Range<usize>,
 }
 
-/// What is wrong in a file so far; shared by the readers of its tables.
+/// The problems of a file so far, shared by the readers of its tables.
 #[derive(Debug, Default)]
 pub struct Problems(RefCell<Vec<Problem>>);
 
@@ -49,7 +51,7 @@ pub struct Reader<'a> {
     table: &'a DeTable<'a>,
     text: &'a str,
     known: Vec<&'static str>,
-    /// Its keys are names that somebody else gives.
+    /// Its keys are names that the user chooses, so none is unknown.
     takes_any: bool,
     pub(super) problems: &'a Problems,
 }
@@ -75,7 +77,7 @@ impl<'a> Reader<'a> {
     }
 
     fn wrong_type(&mut self, key: &str, expected: &str, found: &Spanned<DeValue<'_>>) {
-        // As it was written, unless it goes on for lines.
+        // Shown as it was written, unless it may span lines.
         let found_text = match found.get_ref() {
             DeValue::Array(_) | DeValue::Table(_) => article(found.get_ref().type_str()),
             _ => format!("`{}`", text::one_line(&self.text[found.span()], 40)),
@@ -178,7 +180,7 @@ impl<'a> Reader<'a> {
         Some(values)
     }
 
-    /// A path inside the project, or an absolute one written on purpose. Empty is no path.
+    /// A path inside the project, or an absolute one written on purpose. It must not be empty.
     pub fn path(&mut self, key: &'static str) -> Option<Placed<String>> {
         let found = self.text(key)?;
         if found.value.is_empty() {
@@ -272,7 +274,7 @@ impl<'a> Reader<'a> {
         Some(tables)
     }
 
-    /// Reports a key that must be there; one that is there and wrong was reported already.
+    /// Reports that a required key is missing. A key with a wrong value was reported when it was read.
     pub fn missing(&mut self, key: &str, help: Option<String>) {
         if self.table.get(key).is_some() {
             return;
@@ -293,22 +295,33 @@ impl<'a> Reader<'a> {
         self.span.clone()
     }
 
-    /// Whatever was not asked for is a misspelling: silently ignored, it would change what runs.
+    /// Reports every key that no reader asked for: it is a misspelling, and ignoring it would change what runs.
     pub fn finish(self) {
-        for (key, _) in self.table {
+        for (key, found) in self.table {
             let name: &str = key.get_ref();
-            if !self.takes_any && !self.known.contains(&name) && !name.starts_with("x-") {
-                let help = match text::nearest(name, self.known.iter().copied()) {
-                    Some(near) => Some(format!("did you mean `{near}`?")),
-                    None if self.known.len() <= 12 => {
-                        let known: Vec<String> = self.known.iter().map(|key| format!("`{key}`")).collect();
-                        Some(format!("known here: {}", known.join(", ")))
-                    }
-                    None => None,
-                };
-                self.problems.add_unknown(key.span(), format!("unknown key `{name}` in {}", self.place), help);
+            if self.takes_any || self.known.contains(&name) || name.starts_with("x-") {
+                continue;
+            }
+            let message = format!("unknown key `{name}` in {}", self.place);
+            let near = text::nearest(&name.to_lowercase(), self.known.iter().copied());
+            let is_table = |value: &DeValue<'_>| matches!(value, DeValue::Table(_) | DeValue::Array(_));
+            match near {
+                // An error even in a file of the Python tool: the table that was meant changes what is published.
+                Some(near) if self.place == FILE && is_table(found.get_ref()) => {
+                    let near = if near == "step" { "[[step]]".to_owned() } else { format!("[{near}]") };
+                    self.problems.add(key.span(), message, Some(format!("did you mean `{near}`?")));
+                }
+                Some(near) => {
+                    self.problems.add_unknown(key.span(), message, Some(format!("did you mean `{near}`?")));
+                }
+                None => self.problems.add_unknown(key.span(), message, self.list_known()),
             }
         }
+    }
+
+    fn list_known(&self) -> Option<String> {
+        let known: Vec<String> = self.known.iter().map(|key| format!("`{key}`")).collect();
+        (known.len() <= 12).then(|| format!("known here: {}", known.join(", ")))
     }
 }
 

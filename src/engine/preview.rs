@@ -14,6 +14,10 @@ pub struct Preview {
     pub step: String,
     /// What it would do, or why it would do nothing.
     pub what: String,
+    /// What it needs and does not find.
+    pub missing: Vec<String>,
+    /// Whether the run goes on if this step fails.
+    pub may_fail: bool,
 }
 
 /// What each step would do. Fails where the run would fail before its first step.
@@ -45,9 +49,11 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
             categories: &plan.categories,
             overtaken_by: None,
         };
+        let mut missing = Vec::new();
         let what = match (kind.intend)(&context)? {
             Intent::Nothing(why) => format!("do nothing: {why}"),
             Intent::Do(intent) => {
+                missing = (kind.missing)(&context, &intent)?;
                 let what = (kind.preview)(&context, &intent)?;
                 // A kind that only reads may act, so that the steps after it are shown as they would be.
                 if kind.only_reads
@@ -58,7 +64,7 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
                 what
             }
         };
-        previews.push(Preview { step: step.name.clone(), what });
+        previews.push(Preview { step: step.name.clone(), what, missing, may_fail: step.continue_on_failure });
     }
     Ok(previews)
 }

@@ -136,7 +136,7 @@ fn derive(branch: &str, head: &str, commits: &[Commit], changes: &[Change], dirt
         }
         let _ = write!(text, "\n{title}:\n");
         for line in lines.iter().take(SHOWN) {
-            let _ = writeln!(text, "- {}", text::one_line(line, 200));
+            let _ = writeln!(text, "- {}", text::kept_line(line, 200));
         }
         if lines.len() > SHOWN {
             let _ = writeln!(text, "- and {} more", lines.len() - SHOWN);

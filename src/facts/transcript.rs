@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Collector, Facts, Scene};
 use crate::base::fs;
-use crate::base::text::one_line;
+use crate::base::text::kept_line;
 use crate::error::Result;
 use crate::transcript::{Command, Outcome, Todo, TodoStatus, Transcript};
 
@@ -92,7 +92,7 @@ fn derive(found: &Transcript) -> String {
     text.push_str("(derived from the transcript; the session gave no note)\n\n");
     for (title, request) in [("Goal as first asked", &found.first_request), ("Last request", &found.last_request)] {
         if !request.is_empty() {
-            let _ = writeln!(text, "{title}: {} {MARK}", one_line(request, 600));
+            let _ = writeln!(text, "{title}: {} {MARK}", kept_line(request, 600));
         }
     }
     let open: Vec<&Todo> = found.todos.iter().filter(|todo| todo.status != TodoStatus::Completed).collect();
@@ -105,7 +105,7 @@ fn derive(found: &Transcript) -> String {
     for (title, lines) in sections.into_iter().filter(|(_, lines)| !lines.is_empty()) {
         let _ = write!(text, "\n{title}:\n");
         for line in lines.iter().take(SHOWN) {
-            let _ = writeln!(text, "- {} {MARK}", one_line(line, 300));
+            let _ = writeln!(text, "- {} {MARK}", kept_line(line, 300));
         }
         if lines.len() > SHOWN {
             let _ = writeln!(text, "- and {} more {MARK}", lines.len() - SHOWN);

@@ -66,6 +66,17 @@ impl Git {
         Ok(parse::status(&answer))
     }
 
+    /// Fails where this is not a repository that git can use.
+    pub fn check_repository(&self) -> Result<()> {
+        self.read(&["rev-parse", "--git-dir"]).map(drop)
+    }
+
+    /// The address that a push to this remote goes to.
+    pub fn push_address(&self, remote: &str) -> Result<String> {
+        let address = self.read(&["remote", "get-url", "--push", remote])?;
+        Ok(String::from_utf8_lossy(&address).into_owned())
+    }
+
     /// The names of the remotes.
     pub fn remotes(&self) -> Result<Vec<String>> {
         let answer = self.read(&["remote"])?;

@@ -8,7 +8,7 @@ use super::log::{self, Entry};
 use super::{end, start};
 use crate::agents::payload::Given;
 use crate::agents::{self, Call, Event};
-use crate::base::env;
+use crate::base::{env, text};
 use crate::checkpoint::Store;
 use crate::error::{Error, Result};
 use crate::project::{Options, Project};
@@ -86,7 +86,7 @@ pub fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) -> Reply 
 
 /// The context of a session that gets no warmup: it should know why.
 fn unusable(error: &Error) -> String {
-    format!("{WARMUP_MARKER} agent-handover cannot be used here: {}\n", error.one_line())
+    format!("{WARMUP_MARKER} agent-handover cannot be used here: {}\n", text::model_line(&error.one_line(), 2_000))
 }
 
 /// The answer that a call would get. Nothing is changed.

@@ -23,7 +23,7 @@ const ENDINGS: [&str; 48] = [
 pub fn write(month: &str, tag: &str, entries: &[ArchiveEntry<'_>]) -> String {
     let summary = MonthSummary::of(entries);
     let texts = entries.iter().filter(|entry| entry.is_text).count();
-    let mut page = format!("# {month}, {}\n\n", text::one_line(tag, 200));
+    let mut page = format!("# {month}, {}\n\n", text::kept_line(tag, 200));
     let _ = write!(page, "{}", text::count(entries.len() - texts, "note"));
     if texts > 0 {
         let _ = write!(page, " and {} of others", text::count(texts, "text"));
@@ -113,7 +113,7 @@ impl MonthSummary {
 
     fn add_work(&mut self, day: &str, text: &str) {
         match first_line(text) {
-            Some(line) if self.work.len() < SHOWN => self.work.push(format!("{day}: {}", text::one_line(line, 160))),
+            Some(line) if self.work.len() < SHOWN => self.work.push(format!("{day}: {}", text::kept_line(line, 160))),
             Some(_) => self.more_work += 1,
             None => {}
         }

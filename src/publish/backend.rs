@@ -20,6 +20,14 @@ pub trait Backend: Sync {
     /// What a delivery to `destination` would do, in one line.
     fn preview(&self, destination: &Destination) -> String;
 
+    /// Where it publishes, as the end of a sentence that begins with "Publishing:".
+    fn describe(&self, destination: &Destination) -> String;
+
+    /// What a delivery needs and does not find on this machine, a sentence each. No other machine is asked.
+    fn missing(&self, _root: &Path, _: &Destination) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Delivers. It can be asked any number of times: what is there already is not delivered again.
     fn publish(&self, delivery: &Delivery<'_>) -> Result<Delivered, NotDelivered>;
 

@@ -22,6 +22,10 @@ impl Backend for NullBackend {
         "publish nothing (backend null)".to_owned()
     }
 
+    fn describe(&self, _: &Destination) -> String {
+        "nowhere (backend null)".to_owned()
+    }
+
     fn publish(&self, _: &Delivery<'_>) -> Result<Delivered, NotDelivered> {
         Ok(Delivered { detail: "kept in this directory only (backend null)".to_owned(), ..Delivered::default() })
     }

@@ -17,6 +17,7 @@ pub const KIND: Kind = Kind {
     read: kind::no_keys,
     intend,
     preview,
+    missing: kind::needs_nothing,
     act,
     before_resume: kind::leaves_nothing,
     on_interrupt: kind::always_rerun,

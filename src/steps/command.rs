@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -31,6 +32,7 @@ pub const KIND: Kind = Kind {
     read,
     intend,
     preview,
+    missing,
     act,
     before_resume,
     on_interrupt,
@@ -133,6 +135,24 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
 fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
     let job = job(context, &params(context)?, intent)?;
     Ok(format!("run `{}` in {}", text::one_line(&shown(&job.argv), 200), job.directory.display()))
+}
+
+fn missing(context: &Context<'_>, intent: &Value) -> Result<Vec<String>> {
+    let job = job(context, &params(context)?, intent)?;
+    if !job.directory.is_dir() {
+        return Ok(vec![format!("there is no directory `{}`", job.directory.display())]);
+    }
+    let Some(program) = job.argv.first() else { return Ok(Vec::new()) };
+    let is_program =
+        |path: PathBuf| path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0);
+    let is_there = if Path::new(program).components().count() > 1 {
+        is_program(job.directory.join(program))
+    } else {
+        let own = job.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+        let path = own.or_else(|| env::get("PATH")).unwrap_or_default();
+        std::env::split_paths(&path).any(|directory| is_program(job.directory.join(directory).join(program)))
+    };
+    Ok(if is_there { Vec::new() } else { vec![format!("there is no program `{}`", program.to_string_lossy())] })
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
@@ -247,5 +267,5 @@ fn read_end(log: &Path) -> Result<String> {
 fn read_part(log: &Path, part: impl FnOnce(File) -> std::io::Take<File>) -> Result<String> {
     let bytes =
         fs::read_at_most(part(fs::open(log)?), KEPT_OUTPUT + MARGIN).map_err(|cause| Error::io("read", log, cause))?;
-    Ok(secrets::clean(&text::printable(&String::from_utf8_lossy(&bytes))))
+    Ok(secrets::clean(&text::without_controls(&String::from_utf8_lossy(&bytes))))
 }

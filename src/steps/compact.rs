@@ -23,6 +23,7 @@ pub const KIND: Kind = Kind {
     read,
     intend,
     preview,
+    missing: kind::needs_nothing,
     act,
     before_resume: kind::leaves_nothing,
     on_interrupt: kind::always_rerun,

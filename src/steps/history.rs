@@ -23,6 +23,7 @@ pub const KIND: Kind = Kind {
     read: kind::no_keys,
     intend,
     preview,
+    missing: kind::needs_nothing,
     act,
     before_resume: kind::leaves_nothing,
     on_interrupt: kind::always_rerun,
@@ -80,7 +81,7 @@ pub fn derive(session: &Session, values: &Values, root: &Path) -> Option<Handoff
         let value = match name {
             "session_id" => Value::Text(id.clone()),
             "status" => Value::from("IN_PROGRESS"),
-            "primary_goal" => Value::Text(text::one_line(&goal, 300)),
+            "primary_goal" => Value::Text(text::kept_line(&goal, 300)),
             "active_context_files" => Value::List(known.files()),
             "completed_tasks" => text_list(&done),
             "known_issues" => text_list(&issues),
@@ -158,7 +159,7 @@ impl Known<'_> {
 
     /// The first request, if the transcript has one; else the first line of what the session said.
     fn goal(&self, said: Option<&String>) -> String {
-        let asked = text::one_line(&self.text("goal"), 280);
+        let asked = text::kept_line(&self.text("goal"), 280);
         if !asked.is_empty() {
             return asked + DERIVED;
         }
@@ -202,7 +203,7 @@ impl Known<'_> {
             let paths: Vec<String> = self.dirty.iter().take(SHOWN).map(|item| field(item, "path")).collect();
             return format!("Finish the uncommitted changes in {}", paths.join(", "));
         }
-        let asked = text::one_line(&self.text("last_request"), 280);
+        let asked = text::kept_line(&self.text("last_request"), 280);
         let from = if asked.is_empty() { goal.trim_end_matches(DERIVED) } else { &asked };
         format!("Decide what follows from: {from}")
     }

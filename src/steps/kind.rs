@@ -45,6 +45,8 @@ pub struct Kind {
     pub intend: fn(&Context<'_>) -> Result<Intent>,
     /// The intent in one line, for `run --dry-run`.
     pub preview: fn(&Context<'_>, intent: &Value) -> Result<String>,
+    /// What the step needs and does not find, a sentence each. Changes nothing.
+    pub missing: fn(&Context<'_>, intent: &Value) -> Result<Vec<String>>,
     pub act: fn(&Context<'_>, intent: &Value) -> Result<Outcome, Failure>,
     /// Ends the processes and removes the files that an interrupted act left. Called before anything else happens to the step.
     pub before_resume: fn(&Context<'_>) -> Result<()>,
@@ -91,6 +93,11 @@ impl From<Error> for Failure {
 /// `read` of a kind that has no keys of its own.
 pub(super) fn no_keys(_: &mut Reader<'_>) -> Value {
     Value::Null
+}
+
+/// `missing` of a kind that needs nothing but the project's own files.
+pub(super) fn needs_nothing(_: &Context<'_>, _: &Value) -> Result<Vec<String>> {
+    Ok(Vec::new())
 }
 
 /// `before_resume` of a kind that leaves at most a temporary file, which the next writer removes.

@@ -18,6 +18,7 @@ pub const KIND: Kind = Kind {
     read: kind::no_keys,
     intend,
     preview,
+    missing,
     act,
     before_resume: kind::leaves_nothing,
     on_interrupt: kind::always_rerun,
@@ -30,6 +31,11 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
 fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
     let backend = publish::backend(&context.destination.backend)?;
     Ok(backend.preview(context.destination))
+}
+
+fn missing(context: &Context<'_>, _: &Value) -> Result<Vec<String>> {
+    let backend = publish::backend(&context.destination.backend)?;
+    Ok(backend.missing(context.root, context.destination))
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {

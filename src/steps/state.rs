@@ -19,6 +19,7 @@ pub const KIND: Kind = Kind {
     read: kind::read_content,
     intend,
     preview,
+    missing: kind::needs_nothing,
     act,
     before_resume: kind::leaves_nothing,
     on_interrupt: kind::always_rerun,

@@ -305,7 +305,7 @@ fn keep_last(kept: &mut String, text: &str) {
 fn raw(text: &str) -> String {
     let kept = text::cut(text, MAX_RAW);
     let end = if kept.len() < text.len() { kept.rfind(char::is_whitespace) } else { None };
-    text::printable(&kept[..end.unwrap_or(kept.len())])
+    text::without_controls(&kept[..end.unwrap_or(kept.len())])
 }
 
 /// Removes private passages and secrets from all texts, then cuts them. All are scanned together, because one scan per text
@@ -319,7 +319,7 @@ fn clean(found: &mut Transcript) {
     texts.extend(found.commands.iter_mut().chain(&mut found.tests).map(|command| (&mut command.command, MAX_LINE)));
     texts.extend(found.todos.iter_mut().map(|todo| (&mut todo.text, MAX_LINE)));
     let together: Vec<String> =
-        texts.iter().map(|(text, _)| human_text::without_private(&text::printable(text.as_str()))).collect();
+        texts.iter().map(|(text, _)| human_text::without_private(&text::without_controls(text.as_str()))).collect();
     let cleaned = secrets::clean(&together.join(&format!("\n{BETWEEN}\n")));
     let mut cleaned = cleaned.split(BETWEEN);
     for (text, max) in texts {
@@ -327,7 +327,7 @@ fn clean(found: &mut Transcript) {
         let clean = cleaned.next().unwrap_or_default().trim();
         *text = match max {
             MAX_REQUEST => clean.chars().take(max).collect(),
-            _ => text::one_line(clean, max),
+            _ => text::kept_line(clean, max),
         };
     }
     found.edited.retain(|path| !path.is_empty());

@@ -63,7 +63,7 @@ pub fn of_person(text: &str) -> Option<String> {
 /// left.
 pub fn keepable(text: &str, max: usize) -> Option<String> {
     let written = of_person(text::cut(text, MAX_EXAMINED))?;
-    Some(text::one_line(&secrets::clean(&text::printable(&written)), max)).filter(|line| !line.is_empty())
+    Some(text::kept_line(&secrets::clean(&text::without_controls(&written)), max)).filter(|line| !line.is_empty())
 }
 
 /// Like [`of_person`], for a text in parts. Each part may come from a program, and a private passage may begin in one part

@@ -149,30 +149,15 @@ fn not_shown<'a>(sections: impl Iterator<Item = &'a Section>, shown: &[ShownSect
     if missing.is_empty() { String::new() } else { format!("\nNo room for: {}\n", missing.join(", ")) }
 }
 
-/// A stored text as one item of at most `max` bytes: on one line, without control characters, and without tags that a client
-/// could take for its own.
+/// A stored text as one item of at most `max` bytes: on one line, and harmless for a model.
 pub fn item(stored: &str, max: usize) -> String {
     let line = text::one_line(text::cut(stored, 64 << 10), usize::MAX);
-    let mut plain = String::new();
-    let mut rest = line.trim_start_matches(['#', '-', '*', '>', ' ']);
-    while let Some(at) = rest.find('<') {
-        plain.push_str(&rest[..=at]);
-        rest = &rest[at + 1..];
-        if is_tag(rest) {
-            plain.push(' ');
-        }
-    }
-    plain.push_str(rest);
+    let plain = text::for_model(line.trim_start_matches(['#', '-', '*', '>', ' ']));
     if plain.len() <= max {
         return plain;
     }
-    format!("{}…", text::cut(&plain, max.saturating_sub('…'.len_utf8())).trim_end())
-}
-
-/// Whether the text after a `<` is a comment, a closing tag, or a tag with a name of the kind that clients use.
-fn is_tag(rest: &str) -> bool {
-    let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')).collect();
-    rest.starts_with(['/', '!', '?']) || name.contains(['-', '_'])
+    // A cut can leave half of a character sequence behind, which the gate then removes.
+    text::for_terminal(&format!("{}…", text::cut(&plain, max.saturating_sub('…'.len_utf8())).trim_end()))
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ error: unknown key `handovr` in the file
 1 | [handovr]
   |  ^^^^^^^
   |
-  = help: did you mean `handover`?
+  = help: did you mean `[handover]`?
 hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
@@ -78,24 +78,24 @@ hint: nothing was recorded: mend this, then run the handover again
 #[test]
 fn a_wrong_type_names_what_was_expected() {
     assert_data_eq!(
-        told("[backend]\npush = \"false\"\n"),
+        told("[backend]\ntype = \"git\"\npush = \"false\"\n"),
         str![[r#"
 error: `push` in `[backend]` must be `true` or `false`, found `"false"`
- --> handover.toml:2:8
+ --> handover.toml:3:8
   |
-2 | push = "false"
+3 | push = "false"
   |        ^^^^^^^
 hint: nothing was recorded: mend this, then run the handover again
 
 "#]]
     );
     assert_data_eq!(
-        told("[backend]\npaths = \"memory\"\n"),
+        told("[backend]\ntype = \"git\"\npaths = \"memory\"\n"),
         str![[r#"
 error: `paths` in `[backend]` must be an array of strings, found `"memory"`
- --> handover.toml:2:9
+ --> handover.toml:3:9
   |
-2 | paths = "memory"
+3 | paths = "memory"
   |         ^^^^^^^^
 hint: nothing was recorded: mend this, then run the handover again
 
@@ -386,12 +386,12 @@ hint: nothing was recorded: mend this, then run the handover again
 "#]]
     );
     assert_data_eq!(
-        told("[backend]\npaths = [\"-A\"]\n"),
+        told("[backend]\ntype = \"git\"\npaths = [\"-A\"]\n"),
         str![[r#"
 error: `-A` in `paths` of `[backend]` is not a path inside the project
- --> handover.toml:2:10
+ --> handover.toml:3:10
   |
-2 | paths = ["-A"]
+3 | paths = ["-A"]
   |          ^^^^
 hint: nothing was recorded: mend this, then run the handover again
 
@@ -561,4 +561,139 @@ fn the_config_may_lie_in_the_state_directory_and_its_paths_still_start_at_the_ro
 fn a_users_own_annotations_are_left_alone() {
     let world = World::with_config("[x-team]\nowner = \"me\"\n[[step]]\nname = \"n\"\nkind = \"note\"\n");
     world.run(&["run", "--note", "n"]).expect(0);
+}
+
+#[test]
+fn a_table_that_is_almost_one_of_ours_is_a_mistake() {
+    assert_data_eq!(
+        told("[[steps]]\nname = \"n\"\nkind = \"note\"\n"),
+        str![[r#"
+error: unknown key `steps` in the file
+ --> handover.toml:1:3
+  |
+1 | [[steps]]
+  |   ^^^^^
+  |
+  = help: did you mean `[[step]]`?
+hint: nothing was recorded: mend this, then run the handover again
+
+"#]]
+    );
+    // Also in a file of the Python tool, where other unknown keys are ignored.
+    for (name, meant) in [
+        ("[handovers]", "`[handover]`"),
+        ("[backends]", "`[backend]`"),
+        ("[Backend]", "`[backend]`"),
+        ("[Step]", "`[[step]]`"),
+        ("[notes]", "`[note]`"),
+        ("[gaurd]", "`[guard]`"),
+        ("[warm-up]", "`[warmup]`"),
+        ("[categories]", "`[category]`"),
+    ] {
+        for more in ["", "[note]\nsession = \"n\"\n"] {
+            let stderr = told(&format!("{name}\nx = 1\n{more}"));
+            assert!(stderr.contains(meant), "{name}: {stderr}");
+        }
+    }
+}
+
+#[test]
+fn a_backend_says_its_type() {
+    assert_data_eq!(
+        told("[backend]\nbranch = \"main\"\n"),
+        str![[r#"
+error: `type` is missing in `[backend]`
+ --> handover.toml:1:1
+  |
+1 | [backend]
+  | ^^^^^^^^^
+  |
+  = help: write `type = "git"` to publish through git, or `type = "null"` to keep the files here
+hint: nothing was recorded: mend this, then run the handover again
+
+"#]]
+    );
+    let stderr = told("[backend]\n[[step]]\nname = \"n\"\nkind = \"note\"\n");
+    assert!(stderr.contains("`type` is missing in `[backend]`"), "{stderr}");
+}
+
+#[test]
+fn config_prints_each_value_and_where_it_came_from() {
+    let world = World::with_config(
+        "[handover]\ntag = \"file\"\nmemory_dir = \"filed\"\n[backend]\ntype = \"git\"\n[category.decision]\nkeep = 3\n",
+    );
+    let mut command = world.command(&["config", "--no-push"]);
+    command.env("AGENT_HANDOVER_TAG", "env").env("AGENT_HANDOVER_STATE_DIR", "var");
+    let place = world.root().parent().unwrap().display().to_string();
+    assert_data_eq!(
+        finish(&mut command).expect(0).stdout.replace(&place, "$WORLD"),
+        str![[r#"
+Config: $WORLD/project/handover.toml
+handover.memory_dir = "filed"  # handover.toml:3
+handover.history_dir = ".agent-history"  # default
+handover.state_dir = "var"  # environment: AGENT_HANDOVER_STATE_DIR
+handover.pause_file = "PAUSE"  # default
+handover.checkpoint = "var/checkpoint.db"  # default
+handover.tag = "env"  # environment: AGENT_HANDOVER_TAG
+backend.type = "git"  # handover.toml:5
+backend.branch = "agent-handover"  # default
+backend.remote = "origin"  # default
+backend.push = false  # flag: --no-push
+backend.repo_dir = "."  # default
+backend.paths = ["filed",".agent-history"]  # default
+backend.message = "handover: {{ tag }} {{ date }}"  # default
+backend.timeout = "60s"  # default
+guard.secrets = "block"  # default
+warmup.budget = 9000  # default
+category.overview.mode = "clear"  # default
+category.overview.keep = 1  # default
+category.goal.mode = "clear"  # default
+category.goal.keep = 1  # default
+category.constraint.mode = "clear"  # default
+category.constraint.keep = 5  # default
+category.decision.mode = "append"  # default
+category.decision.keep = 3  # handover.toml:7
+category.open_loop.mode = "clear"  # default
+category.open_loop.keep = 5  # default
+category.known_issue.mode = "clear"  # default
+category.known_issue.keep = 10  # default
+category.recent_change.mode = "clear"  # default
+category.recent_change.keep = 20  # default
+category.session_summary.mode = "append"  # default
+category.session_summary.keep = 10  # default
+Plan: built-in, because the file has no `[[step]]` (facts, note, state, history, publish).
+Publishing: commits filed, .agent-history on the branch `agent-handover` and does not push it.
+
+"#]]
+    );
+    let output = world.run(&["config", "--json", "--tag", "flag"]).expect(0).json();
+    assert_eq!(output["schema"], "agent-handover/config/1");
+    let value = |key: &str| {
+        let values = output["values"].as_array().unwrap();
+        values.iter().find(|value| value["key"] == key).unwrap_or_else(|| panic!("no {key}")).clone()
+    };
+    assert_eq!(value("handover.tag")["value"], "flag");
+    assert_eq!(value("handover.tag")["origin"], serde_json::json!({ "from": "flag", "name": "--tag" }));
+    assert_eq!(value("handover.memory_dir")["origin"], serde_json::json!({ "from": "file", "line": 3 }));
+    assert_eq!(value("handover.history_dir")["origin"], serde_json::json!({ "from": "default" }));
+    assert_eq!(value("category.decision.keep")["origin"], serde_json::json!({ "from": "file", "line": 7 }));
+    assert_eq!(output["plan"]["of"], "built-in");
+    assert_eq!(output["publishing"]["destination"]["branch"], "agent-handover");
+    // It reads, and leaves nothing behind.
+    assert_eq!(world.tree().into_keys().collect::<Vec<_>>(), ["handover.toml"]);
+    assert!(!world.exists(".agent-handover") && !world.exists("var"));
+    world.write("handover.toml", "[handovr]\n");
+    assert_eq!(world.run(&["config", "--json"]).expect(65).json()["error"]["category"], "bad-data");
+}
+
+#[test]
+fn config_without_a_file_prints_the_defaults() {
+    let world = World::new();
+    let output = world.run(&["config"]).expect(0).stdout;
+    assert!(output.starts_with("Config: none, the defaults hold\n"), "{output}");
+    assert!(output.lines().filter(|line| line.contains(" = ")).all(|line| line.ends_with("  # default")), "{output}");
+    assert!(
+        output
+            .ends_with("Plan: built-in (facts, note, state, history, publish).\nPublishing: nowhere (backend null).\n")
+    );
 }

@@ -378,6 +378,7 @@ tests: would run `touch general` in $WORLD/project
 note: would add a note of 4 bytes to memory/layer1/2026-11/general-2026-11-15.md
 state: would put 4 bytes of text into memory/layer2/current-state.md
 publish: would publish nothing (backend null)
+Publishing: nowhere (backend null).
 ---
 [exit 0]
 

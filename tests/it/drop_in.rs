@@ -80,7 +80,7 @@ run: 01M7FAKZG8Y43HQBS14APFTGEV recorded 2026-11-15T10:04:05.000Z, tag codex
 
 #[test]
 fn without_a_note_it_says_what_that_tool_says() {
-    let world = World::with_config("[backend]\ntype = \"null\"\n");
+    let world = World::with_config("[note]\n[backend]\ntype = \"null\"\n");
     let output = world.run(&["run"]).expect(64);
     let message = "no session note: pass note=... (CLI --note) or set [note].session in the config";
     assert!(output.stderr.contains(message), "{}", output.stderr);
@@ -89,7 +89,8 @@ fn without_a_note_it_says_what_that_tool_says() {
 
 #[test]
 fn unknown_keys_are_told_and_ignored_and_wrong_types_are_not() {
-    let world = World::with_config("[handover]\nmemorydir = \"m\"\n[extra]\nx = 1\n[backend]\ntype = \"null\"\n");
+    let world =
+        World::with_config("[handover]\nmemorydir = \"m\"\n[extra]\nx = 1\n[note]\n[backend]\ntype = \"null\"\n");
     let output = world.run(&["run", "--note", "n"]).expect(0);
     assert_data_eq!(
         output.stderr.lines().filter(|line| line.starts_with("note:")).collect::<Vec<_>>().join("\n"),
@@ -98,7 +99,7 @@ note: unknown key `memorydir` in `[handover]` is ignored, as the Python tool doe
 note: unknown key `extra` in the file is ignored, as the Python tool does (known here: `handover`, `note`, `backend`, `guard`, `warmup`, `category`, `step`)
 "#]]
     );
-    world.write("handover.toml", "[backend]\ntype = \"null\"\npush = \"false\"\n");
+    world.write("handover.toml", "[note]\n[backend]\ntype = \"null\"\npush = \"false\"\n");
     world.run(&["run", "--note", "n"]).expect(65);
 }
 
@@ -109,7 +110,7 @@ fn messages_that_scripts_may_look_for_are_there() {
     assert!(output.stderr.contains("step 'publish' failed: backend.publish failed"), "{}", output.stderr);
     // W33: what that tool's own example ignored.
     world.run(&["check"]).expect(1);
-    world.write("handover.toml", "[backend]\ntype = \"ftp\"\n");
+    world.write("handover.toml", "[note]\n[backend]\ntype = \"ftp\"\n");
     let output = world.run(&["run", "--note", "n"]).expect(65);
     assert!(output.stderr.contains("unknown backend type: 'ftp' (expected 'git' or 'null')"), "{}", output.stderr);
 }

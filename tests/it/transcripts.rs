@@ -571,12 +571,17 @@ fn hostile_transcripts_do_no_harm() {
         assert!(told(&output), "{name}: {:?}", output.seen());
     }
     let notes = world.read(NOTES);
-    assert!(notes.contains("Goal as first asked: clear [2J31mthe screen (derived)"), "{notes}");
+    // Stored as it was said; the override is taken out where it is shown.
+    assert!(notes.contains("Goal as first asked: clear [2J31m\u{202e}the screen (derived)"), "{notes}");
     assert!(!notes.chars().any(|c| c.is_control() && c != '\n'));
     assert!(!notes.contains("etc/passwd"), "what is edited outside is not the project's");
     world.write("../hostile.jsonl", &control);
     let output = world.run(&["summarize", "--transcript", "../hostile.jsonl"]).expect(0);
-    assert!(!output.stdout.contains('\u{1b}') && output.stdout.contains("the screen"), "{}", output.stdout);
+    assert!(
+        !output.stdout.contains(['\u{1b}', '\u{202e}']) && output.stdout.contains("the screen"),
+        "{}",
+        output.stdout
+    );
     world.run(&["history", "validate", "--sessions"]);
 }
 

@@ -39,7 +39,7 @@ impl Payload {
 
     /// The same, with its line breaks.
     pub(super) fn text(&self, keys: &[&str]) -> Option<String> {
-        self.raw(keys).map(|long| text::printable(text::cut(long, LONGEST_TEXT)))
+        self.raw(keys).map(|long| text::without_controls(text::cut(long, LONGEST_TEXT)))
     }
 
     pub(super) fn flag(&self, key: &str) -> bool {

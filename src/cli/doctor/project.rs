@@ -6,7 +6,8 @@ use super::diagnosis::{Diagnosis, Health, diagnosis};
 use crate::agents::Program;
 use crate::base::{lock, text};
 use crate::checkpoint::{StepState, Store};
-use crate::engine::DEATHS_TO_PARK;
+use crate::cli::config;
+use crate::engine::{DEATHS_TO_PARK, Plan};
 use crate::git::{self, Git};
 use crate::project::Project;
 use crate::publish::Ledger;
@@ -29,7 +30,7 @@ pub fn program() -> Diagnosis {
 
 /// Everything about a project whose config can be read.
 pub fn about_project(project: &Project) -> Vec<Diagnosis> {
-    let mut findings = vec![config(project)];
+    let mut findings = vec![about_config(project), plan(project)];
     findings.extend(database(project));
     findings.push(match lock::holder(&project.lock()) {
         None => diagnosis("lock", Health::Good, "free", None),
@@ -45,7 +46,13 @@ pub fn about_project(project: &Project) -> Vec<Diagnosis> {
     findings
 }
 
-fn config(project: &Project) -> Diagnosis {
+fn plan(project: &Project) -> Diagnosis {
+    let plan = Plan::of(&project.config);
+    let says = format!("{}. {}", config::plan_name(project, &plan), config::publishing(&plan));
+    diagnosis("plan", Health::Good, says, None)
+}
+
+fn about_config(project: &Project) -> Diagnosis {
     let Some((file, _)) = project.config.source() else {
         return diagnosis(
             "config",

@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::super::Context;
+use crate::base::text;
 use crate::handoff::Handoff;
 use crate::history::Origin;
 
@@ -13,14 +14,14 @@ pub fn answer(context: &mut Context<'_>, as_json: bool, verb: &str, lines: &[&st
         context.ui.answer_json(&document);
     } else {
         for line in lines {
-            context.ui.answer(line);
+            context.ui.answer(&text::for_model(line));
         }
     }
 }
 
 /// Prints a whole text: byte for byte, except on a terminal.
 pub fn answer_text(context: &mut Context<'_>, as_json: bool, verb: &str, key: &str, text: &str) {
-    if as_json { answer(context, true, verb, &[], json!({ key: text })) } else { context.ui.answer_text(text) }
+    if as_json { answer(context, true, verb, &[], json!({ key: text })) } else { context.ui.answer_prose(text) }
 }
 
 /// Warns that a handoff is imported, and who vouches for it.

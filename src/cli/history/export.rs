@@ -223,7 +223,7 @@ fn refuse_existing(path: &Path, force: bool) -> Result<()> {
     match path.symlink_metadata() {
         Ok(_) if !force => Err(exists(path)),
         Ok(about) if about.file_type().is_symlink() => {
-            Err(Error::failed(format!("`{}` is a symlink", text::printable(&path.display().to_string())))
+            Err(Error::failed(format!("`{}` is a symlink", text::for_terminal(&path.display().to_string())))
                 .hint("name the file itself; nothing was written"))
         }
         _ => Ok(()),

@@ -239,8 +239,8 @@ fn contents(candidates: &[ImportCandidate], is_encrypted: bool, landings: Option
     let mut lines = vec![format!("handoffs: {}, {sealed}, whole", candidates.len())];
     for (number, candidate) in candidates.iter().enumerate() {
         let record = &candidate.record;
-        let title = text::one_line(&record.title, 100);
-        lines.push(format!("{}  {}  {}  {title}", record.id, record.created_at, text::one_line(&record.tool, 30)));
+        let title = text::model_line(&record.title, 100);
+        lines.push(format!("{}  {}  {}  {title}", record.id, record.created_at, text::model_line(&record.tool, 30)));
         lines.push(format!("  {}: {}", candidate.format, candidate.voucher));
         if let Some(landing) = landings.and_then(|landings| landings.get(number)) {
             lines.push(format!("  would be {}", landing.name()));

@@ -143,7 +143,7 @@ fn table(rows: &[Row], width: Option<usize>) -> Vec<String> {
             let name = Path::new(root).file_name().map_or(root.to_owned(), |name| name.to_string_lossy().into_owned());
             cells.insert(4, name);
         }
-        table.push(cells.iter().map(|cell| text::one_line(cell, LONGEST_CELL)).collect());
+        table.push(cells.iter().map(|cell| text::model_line(cell, LONGEST_CELL)).collect());
     }
     table.lines(width)
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::Context;
 use super::place::absent;
 use super::{HistoryPlace, answer, answer_text, machine, origin_json, warn_of_origin};
-use crate::base::fs;
+use crate::base::{fs, text};
 use crate::error::Result;
 use crate::handoff::{self, Handoff, Value};
 use crate::history;
@@ -17,7 +17,7 @@ pub fn show(context: &mut Context<'_>, place: &HistoryPlace, id: &str, as_json: 
     if as_json {
         answer(context, true, "show", &[], document)
     } else {
-        context.ui.answer_text(&found.text)
+        context.ui.answer_prose(&found.text)
     }
     Ok(0)
 }
@@ -46,7 +46,8 @@ pub fn template(context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) 
 
 pub fn resume_prompt(context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
     let bytes = fs::read_if_exists(&place.history.prompt_path())?.ok_or_else(|| absent(place))?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    // The file stays as Session Glue writes it; what is printed here is pasted into a model.
+    let text = text::for_model(&String::from_utf8_lossy(&bytes));
     answer_text(context, as_json, "resume-prompt", "prompt", &text);
     Ok(0)
 }

@@ -58,7 +58,7 @@ impl Add {
             None => context.ui.answer(&format!("{category} has that already")),
         }
         for change in changes.iter().filter(|change| change.verb == ChangeVerb::Dropped) {
-            let was = text::one_line(&change.text, 60);
+            let was = text::model_line(&change.text, 60);
             context.ui.tell(&format!("{category} was full: {} left it for layer 1 ({was})", change.id));
         }
         Ok(0)

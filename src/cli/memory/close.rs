@@ -68,7 +68,7 @@ fn close(context: &mut Context<'_>, id: &str, options: &WriteOptions, verb: Chan
         document["schema"] = format!("agent-handover/memory-{}/1", verb.name()).into();
         context.ui.answer_json(&document);
     } else {
-        context.ui.answer(&format!("{} {}: {}", verb.name(), change.id, text::one_line(&change.text, 200)));
+        context.ui.answer(&format!("{} {}: {}", verb.name(), change.id, text::model_line(&change.text, 200)));
     }
     Ok(0)
 }

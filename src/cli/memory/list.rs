@@ -101,7 +101,7 @@ impl List {
                 shown = name;
             }
             let day = item.at.get(..10).unwrap_or("by hand   ");
-            context.ui.answer(&format!("  {}  {day}  {}", item.id, text::one_line(&item.text, 200)));
+            context.ui.answer(&format!("  {}  {day}  {}", item.id, text::model_line(&item.text, 200)));
         }
         if items.is_empty() {
             context.ui.tell("nothing is remembered here; `agent-handover memory add decision \"…\"` is a beginning");
@@ -129,8 +129,8 @@ impl List {
                 }));
             } else {
                 let (day, key) = (note.at.get(..10).unwrap_or(&note.at), note.run);
-                let line = text::one_line(&note.text, 120);
-                context.ui.answer(&format!("{day}  {}  {key:<26}  {line}", text::one_line(&note.tag, 20)));
+                let line = text::model_line(&note.text, 120);
+                context.ui.answer(&format!("{day}  {}  {key:<26}  {line}", text::model_line(&note.tag, 20)));
             }
         })?;
         for error in &unreadable {

@@ -49,7 +49,7 @@ impl Overview {
         }
         match (overview, days) {
             (Some(item), days) => {
-                context.ui.answer_text(&format!("{}\n", item.text));
+                context.ui.answer_prose(&format!("{}\n", item.text));
                 if let Some(days) = days.filter(|days| *days >= STALE_DAYS) {
                     context.ui.warn(&format!(
                         "this was written {days} days ago; `agent-handover memory add overview \"…\"` replaces it"

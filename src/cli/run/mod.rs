@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Context;
+use super::{Context, config};
 use crate::base::{duration, env, signals};
 use crate::engine::{self, HowToRun, Task};
 use crate::error::{Category, Error, Result};
@@ -116,14 +116,14 @@ impl Run {
         let request = self.request(context.ui).map_err(lost)?;
         signals::listen();
         if self.dry_run {
-            for preview in engine::preview(&project, &request)? {
-                context.ui.answer(&format!("{}: would {}", preview.step, preview.what));
-            }
-            return Ok(0);
+            return config::dry_run(context.ui, &project, &request);
         }
         let mut reporter = Reporter { ui: context.ui, json: self.json };
         if self.resume {
             return resume::resume(reporter, &project, wait, self.no_push);
+        }
+        if let Some(line) = config::plan_line(&project) {
+            reporter.ui.tell(&line);
         }
         for ignored in &project.config.ignored {
             let help = ignored.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();

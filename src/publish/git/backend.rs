@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::failure::Halted;
+use super::needs;
 use super::publisher::Publisher;
 use crate::config::Config;
 use crate::error;
@@ -54,6 +55,22 @@ impl Backend for GitBackend {
         } else {
             format!("commit {paths} on the branch `{branch}`")
         }
+    }
+
+    fn describe(&self, destination: &Destination) -> String {
+        let Destination { branch, remote, .. } = destination;
+        let paths = destination.paths.join(", ");
+        let place = match destination.repo_dir.as_str() {
+            "." => String::new(),
+            directory => format!(" of the repository in `{directory}`"),
+        };
+        let push =
+            if destination.push { format!("and pushes it to {remote}") } else { "and does not push it".to_owned() };
+        format!("commits {paths} on the branch `{branch}`{place} {push}")
+    }
+
+    fn missing(&self, root: &Path, destination: &Destination) -> Vec<String> {
+        needs::missing(root, destination)
     }
 
     fn publish(&self, delivery: &Delivery<'_>) -> Result<Delivered, NotDelivered> {

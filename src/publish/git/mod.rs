@@ -12,6 +12,7 @@
 //! | `shared_branch` | publish for a branch with the user's code on it |
 //! | `commit` | the files as a commit, never with a secret in it |
 //! | `merge` | what other machines committed, merged into the files here |
+//! | `needs` | what a delivery needs on this machine, for a dry run |
 //! | `remote` | what is asked of the remote and sent to it |
 //! | `ledger` | what is known about the branch between two deliveries |
 //! | `failure` | failures in words for a person |
@@ -21,6 +22,7 @@ mod commit;
 mod failure;
 mod ledger;
 mod merge;
+mod needs;
 mod own_branch;
 mod publisher;
 mod remote;

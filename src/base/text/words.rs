@@ -1,36 +1,40 @@
-//! Text from elsewhere made fit for a terminal, a file name or a message.
+//! Lines, cuts, file names, digests and suggestions.
 
 use sha2::{Digest, Sha256};
 
-/// Control characters out, except newline and tab: what reaches a terminal must not be able to steer it.
-pub fn printable(text: &str) -> String {
-    text.chars().filter(|c| !is_unprintable(*c)).collect()
-}
+use super::{for_model, for_terminal};
 
-/// The same on one line, cut to at most `max` characters.
+/// Text for a message: one line as a terminal may show it, at most `max` characters.
 pub fn one_line(text: &str, max: usize) -> String {
-    let mut line = String::new();
-    for (count, c) in text.split_whitespace().collect::<Vec<_>>().join(" ").chars().enumerate() {
-        if count == max {
-            line.push('…');
-            break;
-        }
-        if !is_control(c) {
-            line.push(c);
-        }
+    // A cut can leave half of a sequence behind, which then is not shown either.
+    for_terminal(&shortened(&joined(&for_terminal(&joined(text))), max))
+}
+
+/// The same for a model: markup and `@path` are broken up.
+pub fn model_line(text: &str, max: usize) -> String {
+    for_terminal(&shortened(&for_model(&joined(&for_terminal(&joined(text)))), max))
+}
+
+/// Text for storage on one line, at most `max` characters: only control characters are removed, all else stays as it was
+/// written.
+pub fn kept_line(text: &str, max: usize) -> String {
+    shortened(&without_controls(&joined(text)), max)
+}
+
+/// Text for storage without control characters, except newline and tab.
+pub fn without_controls(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn shortened(line: &str, max: usize) -> String {
+    match line.char_indices().nth(max) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
     }
-    line
-}
-
-/// What `printable` takes out.
-pub fn is_unprintable(c: char) -> bool {
-    is_control(c) && !matches!(c, '\n' | '\t')
-}
-
-/// C0, C1, and the invisible characters that reorder or hide text.
-fn is_control(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// The first `bytes` of a SHA-256 in hexadecimal.
@@ -46,8 +50,8 @@ pub fn hex(data: &[u8]) -> String {
     })
 }
 
-/// Any text as part of a file name. What is plain stays as it is; anything else gets a digest, and the `~` before it cannot
-/// occur in what is plain, so two different texts never share a name.
+/// Any text as part of a file name. Plain text stays as it is. Anything else gets a digest after a `~`, which plain text
+/// cannot contain, so two different texts never share a name.
 pub fn safe_file_name(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if text.len() <= 64 && !text.is_empty() && text.chars().all(plain) && !text.starts_with('.') {
@@ -57,7 +61,7 @@ pub fn safe_file_name(text: &str) -> String {
     format!("{}~{}", cut(readable.trim_start_matches('.'), 48), digest(text.as_bytes(), 6))
 }
 
-/// The text in these bytes; one that is no UTF-8 is written out as `\xe9`.
+/// Bytes as text. A byte that is not UTF-8 is written as `\xe9`.
 pub fn of_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -93,10 +97,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escape_sequences_do_not_reach_a_terminal() {
-        assert_eq!(printable("a\x1b[31mb\u{9b}c\rd\te\nf\u{202e}g"), "a[31mbcd\te\nfg");
+    fn a_line_is_one_line_and_not_longer_than_asked() {
         assert_eq!(one_line("a\n b\x07\tc", 10), "a b c");
         assert_eq!(one_line("abcdef", 3), "abc…");
+        assert_eq!(one_line("👩‍🚀x", 2), "👩…");
+        assert_eq!(model_line("a\n<system>", 20), "a < system>");
+    }
+
+    #[test]
+    fn stored_text_keeps_what_is_invisible() {
+        let text = "می‌خواهم \u{200b}\u{e0041}\u{202e}👩‍🚀";
+        assert_eq!(kept_line(&format!("{text}\n\u{1b}x"), 100), format!("{text} x"));
+        assert_eq!(without_controls(&format!("{text}\n\u{1b}x")), format!("{text}\nx"));
     }
 
     #[test]

@@ -1,0 +1,21 @@
+//! Text: the gate that shown text passes, and small helpers for words, names and lines.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `gate.rs` | the way of all text to a terminal, a model or a JSON document |
+//! | `hidden.rs` | which characters nobody sees, and where they belong to visible text |
+//! | `markup.rs` | what a model or its client would take for markup, and where it is broken up |
+//! | `words.rs` | lines, cuts, file names, digests, suggestions |
+//!
+//! Stored text never passes the gate: files, the checkpoint and bundles keep what was written, and only what is shown is
+//! cleaned. `kept_line` and `without_controls` are for storage.
+
+mod gate;
+mod hidden;
+mod markup;
+mod words;
+
+pub use gate::{blotted, for_json, for_model, for_terminal};
+pub use words::{
+    count, cut, digest, hex, kept_line, model_line, nearest, of_bytes, one_line, safe_file_name, without_controls,
+};

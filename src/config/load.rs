@@ -1,0 +1,270 @@
+//! From a file to checked values: all problems of the file are found in one go.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+use toml::de::{DeTable, DeValue};
+
+use super::reader::{FILE, Placed, Problems, Reader};
+use super::values::{Backend, BackendKind, Config, Secrets, Step, line_of};
+use super::{category, python};
+use crate::base::{fs, text};
+use crate::error::{Error, Listing, Problem, Result};
+
+/// A config is written by hand; anything larger is not one.
+const MAX_SIZE: u64 = 1 << 20;
+
+/// The part of a step kind that reads its table. The kinds themselves are in `steps`, which this directory may not use.
+pub struct KindReader {
+    pub name: &'static str,
+    pub read: fn(&mut Reader<'_>) -> Value,
+}
+
+impl Config {
+    /// Reads and checks a file. `kinds` are the step kinds this program has.
+    /// `root` is the project, where the Python tool would have left its checkpoint.
+    pub fn load(path: &Path, root: &Path, kinds: &[KindReader]) -> Result<Config> {
+        let about = std::fs::metadata(path).map_err(|cause| {
+            Error::bad_data(format!("cannot read the config `{}`", path.display()))
+                .cause(&cause)
+                .hint("run `agent-handover init` to write one, or name another with `--config`")
+        })?;
+        if !about.is_file() {
+            return Err(Error::bad_data(format!("the config `{}` is not a file", path.display())));
+        }
+        fs::refuse_foreign_owner(path, "config")?;
+        let file = fs::open(path)?;
+        let bytes = fs::read_at_most(file, MAX_SIZE).map_err(|cause| Error::io("read", path, cause))?;
+        if bytes.len() as u64 > MAX_SIZE {
+            return Err(Error::bad_data(format!("`{}` is larger than 1 MiB", path.display())));
+        }
+        let text = String::from_utf8(bytes)
+            .map_err(|cause| Error::bad_data(format!("`{}` is not UTF-8 text", path.display())).cause(cause))?;
+        Config::parse_with(path, &text, kinds, python::has_checkpoint(root))
+    }
+
+    /// Checks a text without looking at anything else.
+    pub fn parse(path: &Path, text: &str, kinds: &[KindReader]) -> Result<Config> {
+        Config::parse_with(path, text, kinds, false)
+    }
+
+    fn parse_with(path: &Path, text: &str, kinds: &[KindReader], has_python_checkpoint: bool) -> Result<Config> {
+        let problems = Problems::default();
+        let (root, syntax) = DeTable::parse_recoverable(text);
+        let is_well_formed = syntax.is_empty();
+        for error in syntax {
+            let end = text.len();
+            let span = error.span().map_or(0..end, |span| span.start.min(end)..span.end.min(end));
+            problems.add(span, text::one_line(error.message(), 200), None);
+        }
+        let mut config = Config { file: Some(path.to_path_buf()), text: text.to_owned(), ..Config::default() };
+        // After a syntax error parts of the tree are missing, and keys would be reported as missing that are in the file.
+        if is_well_formed {
+            config.python_evidence = python::evidence(root.get_ref(), has_python_checkpoint);
+            config.places = places(root.get_ref());
+            config.read(Reader::new(FILE, 0..0, root.get_ref(), text, &problems), kinds);
+        }
+        let (ignored, problems): (Vec<Problem>, Vec<Problem>) =
+            problems.into_sorted().into_iter().partition(|problem| problem.is_ignorable && config.is_python());
+        config.ignored = ignored;
+        match problems {
+            problems if problems.is_empty() => Ok(config),
+            problems => Err(Error::listing(Listing { path: path.to_path_buf(), text: text.to_owned(), problems })),
+        }
+    }
+
+    fn read(&mut self, mut root: Reader<'_>, kinds: &[KindReader]) {
+        root.table("handover", "`[handover]`", |table| self.read_handover(table));
+        root.table("note", "`[note]`", |table| {
+            self.session_note = table.text("session").map(|found| found.value);
+            self.current_state = table.text("current_state").map(|found| found.value);
+        });
+        let is_python = self.python_evidence.is_some();
+        self.backend = root.table("backend", "`[backend]`", |table| read_backend(table, is_python));
+        root.table("guard", "`[guard]`", |table| {
+            let choices = [("block", Secrets::Block), ("redact", Secrets::Redact), ("warn", Secrets::Warn)];
+            self.secrets = table.choice("secrets", &choices).unwrap_or(self.secrets);
+        });
+        root.table("warmup", "`[warmup]`", |table| {
+            self.warmup_budget = table.count("budget", 200..1_000_001).unwrap_or(self.warmup_budget);
+        });
+        self.categories = root.table("category", "the category", category::read).unwrap_or_default();
+        self.steps = read_steps(&mut root, &self.text, kinds);
+        root.finish();
+    }
+
+    fn read_handover(&mut self, table: &mut Reader<'_>) {
+        for (key, value) in [
+            ("memory_dir", &mut self.memory_dir),
+            ("history_dir", &mut self.history_dir),
+            ("state_dir", &mut self.state_dir),
+        ] {
+            if let Some(found) = table.path(key) {
+                *value = found.value;
+            }
+        }
+        self.checkpoint = table.path("checkpoint").map(|found| found.value);
+        // It may be outside the project and may be empty, because the project's own PAUSE always counts.
+        if let Some(found) = table.text("pause_file") {
+            self.pause_file = found.value;
+        }
+        if let Some(found) = table.text("tag") {
+            match check_tag(&found.value) {
+                Ok(()) => self.tag = found.value,
+                Err(reason) => table.wrong(found.span, format!("`tag` {reason}"), None),
+            }
+        }
+    }
+}
+
+/// The span of each value, by its name with dots: `backend.branch`. Steps are not included.
+fn places(root: &DeTable<'_>) -> BTreeMap<String, Range<usize>> {
+    let mut places = BTreeMap::new();
+    let mut tables: Vec<(String, &DeTable<'_>)> = vec![(String::new(), root)];
+    while let Some((prefix, table)) = tables.pop() {
+        for (key, value) in table {
+            let name = format!("{prefix}{}", key.get_ref());
+            match value.get_ref() {
+                DeValue::Table(inner) => tables.push((format!("{name}."), inner)),
+                _ => drop(places.insert(name, value.span())),
+            }
+        }
+    }
+    places
+}
+
+/// Reads `[backend]`. Publishing is never a guess, so `type` is required; only for the Python tool it is git by default.
+fn read_backend(table: &mut Reader<'_>, is_python: bool) -> Backend {
+    if !is_python {
+        let help = "write `type = \"git\"` to publish through git, or `type = \"null\"` to keep the files here";
+        table.missing("type", Some(help.to_owned()));
+    }
+    let kind = table.text("type").and_then(|found| match found.value.as_str() {
+        "git" => Some(BackendKind::Git),
+        "null" => Some(BackendKind::Null),
+        other => {
+            // The Python tool's words, which scripts may look for.
+            let message = format!("unknown backend type: '{other}' (expected 'git' or 'null')");
+            let help = text::nearest(other, ["git", "null"]).map(|near| format!("did you mean `{near}`?"));
+            table.wrong(found.span, message, help);
+            None
+        }
+    });
+    let mut option = |key| {
+        let found = table.text(key)?;
+        if found.value.is_empty() || found.value.starts_with('-') {
+            let message = format!("`{key}` in `[backend]` must be a name that does not start with `-`");
+            table.wrong(found.span, message, None);
+            return None;
+        }
+        Some(found.value)
+    };
+    let (branch, remote) = (option("branch"), option("remote"));
+    Backend {
+        kind: kind.unwrap_or(BackendKind::Git),
+        branch,
+        remote,
+        push: table.flag("push").unwrap_or(true),
+        paths: table.texts("paths").map(|paths| read_paths(table, paths.value)),
+        message: table.template("message").map(|found| found.value),
+        timeout: table.duration("timeout").unwrap_or(Duration::from_secs(60)),
+        repo_dir: table.path("repo_dir").map(|found| found.value),
+    }
+}
+
+/// Published paths are inside the project, and git can never take one for an option.
+fn read_paths(table: &mut Reader<'_>, paths: Vec<Placed<String>>) -> Vec<String> {
+    let mut values = Vec::new();
+    for Placed { value, span } in paths {
+        let path = Path::new(&value);
+        if value.is_empty() || value.starts_with('-') || path.is_absolute() || fs::tidy(path).is_none() {
+            table.wrong(span, format!("`{value}` in `paths` of `[backend]` is not a path inside the project"), None);
+        } else {
+            values.push(value);
+        }
+    }
+    values
+}
+
+fn read_steps(root: &mut Reader<'_>, text: &str, kinds: &[KindReader]) -> Option<Vec<Step>> {
+    let mut steps: Vec<Step> = Vec::new();
+    for item in root.tables("step")? {
+        let Some(table) = item.get_ref().as_table() else { continue };
+        let mut reader = Reader::new("a step", item.span(), table, text, root.problems);
+        let name = reader.text("name");
+        if let Some(found) = &name {
+            if let Err(reason) = check_step_name(&found.value) {
+                reader.wrong(found.span.clone(), format!("the step name `{}` {reason}", found.value), None);
+            } else if steps.iter().any(|step| step.name == found.value) {
+                let message = format!("the step name `{}` is used twice", found.value);
+                reader.wrong(found.span.clone(), message, Some("every step needs a name of its own".to_owned()));
+            }
+        } else {
+            reader.missing("name", Some("every step needs a `name` of its own".to_owned()));
+        }
+        let Some(kind) = read_kind(&mut reader, kinds) else { continue };
+        reader.rename(format!("a `{}` step", kind.name));
+        let on_failure = reader.choice("on_failure", &[("stop", false), ("continue", true)]);
+        let retries = reader.count("retries", 0..101);
+        let params = (kind.read)(&mut reader);
+        reader.finish();
+        steps.push(Step {
+            name: name.map(|found| found.value).unwrap_or_default(),
+            kind: kind.name,
+            line: line_of(text, item.span().start),
+            continue_on_failure: on_failure.unwrap_or(false),
+            retries: retries.unwrap_or(0),
+            params,
+        });
+    }
+    Some(steps)
+}
+
+fn read_kind<'k>(reader: &mut Reader<'_>, kinds: &'k [KindReader]) -> Option<&'k KindReader> {
+    let known = || kinds.iter().map(|kind| format!("`{}`", kind.name)).collect::<Vec<_>>().join(", ");
+    let Some(found) = reader.text("kind") else {
+        reader.missing("kind", Some(format!("kinds: {}", known())));
+        return None;
+    };
+    let kind = kinds.iter().find(|kind| kind.name == found.value);
+    if kind.is_none() {
+        let help = match text::nearest(&found.value, kinds.iter().map(|kind| kind.name)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("kinds: {}", known()),
+        };
+        reader.wrong(found.span, format!("unknown step kind `{}`", found.value), Some(help));
+    }
+    kind
+}
+
+/// Step names stand in note markers, in lists and in file names.
+fn check_step_name(name: &str) -> Result<(), &'static str> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if name.is_empty() {
+        return Err("must not be empty");
+    }
+    if name.len() > 64 {
+        return Err("is longer than 64 characters");
+    }
+    if !name.chars().all(allowed) || !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        return Err("may only use letters, digits, `_`, `-` and `.`, and starts with a letter or digit");
+    }
+    Ok(())
+}
+
+/// Any text can be a tag, as long as it is one line and not endless.
+pub fn check_tag(tag: &str) -> Result<(), &'static str> {
+    if tag.trim().is_empty() {
+        return Err("must not be empty");
+    }
+    if tag.len() > 200 {
+        return Err("is longer than 200 bytes");
+    }
+    if tag.chars().any(char::is_control) {
+        return Err("must be one line without control characters");
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! The checked values of a config, their defaults, and where each came from.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::category::Categories;
+use crate::error::{Error, Listing, Problem};
+
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The file it came from; `None` for the built-in defaults.
+    pub file: Option<PathBuf>,
+    pub memory_dir: String,
+    pub history_dir: String,
+    pub state_dir: String,
+    pub pause_file: String,
+    /// `None` means `checkpoint.db` in the state directory.
+    pub checkpoint: Option<String>,
+    pub tag: String,
+    /// The Python tool's `[note]`: the note and the state of a run that is given none.
+    pub session_note: Option<String>,
+    pub current_state: Option<String>,
+    pub backend: Option<Backend>,
+    pub secrets: Secrets,
+    pub warmup_budget: u64,
+    pub categories: Categories,
+    /// `None` if the file has no `[[step]]` at all.
+    pub steps: Option<Vec<Step>>,
+    /// Why this counts as a file of the Python tool, as the end of a sentence; `None` if it does not.
+    pub python_evidence: Option<&'static str>,
+    /// Unknown keys of a file of the Python tool, which takes any.
+    pub ignored: Vec<Problem>,
+    pub(super) text: String,
+    /// Where each value stands in the file, by its name with dots: `backend.branch`.
+    pub(super) places: BTreeMap<String, Range<usize>>,
+    /// Values that the environment or a flag gave instead.
+    pub(super) overrides: BTreeMap<&'static str, Origin>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Backend {
+    pub kind: BackendKind,
+    pub branch: Option<String>,
+    pub remote: Option<String>,
+    pub push: bool,
+    pub paths: Option<Vec<String>>,
+    pub message: Option<String>,
+    pub timeout: Duration,
+    pub repo_dir: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackendKind {
+    Git,
+    Null,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secrets {
+    Block,
+    Redact,
+    Warn,
+}
+
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub name: String,
+    pub kind: &'static str,
+    /// The line of its `[[step]]`.
+    pub line: usize,
+    pub continue_on_failure: bool,
+    pub retries: u64,
+    /// What the kind read from its table.
+    pub params: Value,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            file: None,
+            memory_dir: "memory".to_owned(),
+            history_dir: ".agent-history".to_owned(),
+            state_dir: ".agent-handover".to_owned(),
+            pause_file: "PAUSE".to_owned(),
+            checkpoint: None,
+            tag: "general".to_owned(),
+            session_note: None,
+            current_state: None,
+            backend: None,
+            secrets: Secrets::Block,
+            warmup_budget: 9_000,
+            categories: Categories::default(),
+            steps: None,
+            python_evidence: None,
+            ignored: Vec::new(),
+            text: String::new(),
+            places: BTreeMap::new(),
+            overrides: BTreeMap::new(),
+        }
+    }
+}
+
+/// Where a value came from. The later ones win.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Default,
+    /// A line of the file, counted from 1.
+    File {
+        line: usize,
+    },
+    /// The variable of this name.
+    Environment(&'static str),
+    /// The flag of this name.
+    Flag(&'static str),
+}
+
+impl Config {
+    /// Whether this file means what it means to the Python tool: it has no steps of its own, and shows whose it is.
+    pub fn is_python(&self) -> bool {
+        self.steps.is_none() && self.python_evidence.is_some()
+    }
+
+    /// The file and its text.
+    pub fn source(&self) -> Option<(&Path, &str)> {
+        self.file.as_deref().map(|file| (file, self.text.as_str()))
+    }
+
+    /// Where the value of this name came from, such as `handover.tag`.
+    pub fn origin(&self, key: &str) -> Origin {
+        match (self.overrides.get(key), self.places.get(key)) {
+            (Some(origin), _) => *origin,
+            (None, Some(span)) => Origin::File { line: line_of(&self.text, span.start) },
+            (None, None) => Origin::Default,
+        }
+    }
+
+    /// The value of this name no longer comes from the file.
+    pub fn overridden(&mut self, key: &'static str, origin: Origin) {
+        self.overrides.insert(key, origin);
+    }
+
+    /// An error about a value of `[handover]` that only turns out to be wrong later, pointing at where it was written.
+    pub fn error_at(&self, key: &str, message: String, help: &str) -> Error {
+        let name = format!("handover.{key}");
+        let is_overridden = self.overrides.contains_key(name.as_str());
+        match (&self.file, self.places.get(&name).filter(|_| !is_overridden)) {
+            (Some(file), Some(span)) => {
+                let help = Some(help.to_owned());
+                let problem = Problem { message, span: span.clone(), help, is_ignorable: false };
+                let (path, text) = (file.clone(), self.text.clone());
+                Error::listing(Listing { path, text, problems: vec![problem] })
+            }
+            _ => Error::bad_data(message).hint(help),
+        }
+    }
+}
+
+pub(super) fn line_of(text: &str, at: usize) -> usize {
+    text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+}
