@@ -204,8 +204,11 @@ impl Run {
             (None, None) => None,
         };
         let state = self.current_state.clone().map(|state| text_of(ui, "the state", state.into_encoded_bytes()));
-        let handoff =
-            self.handoff.as_deref().map(|file| Ok(text_of(ui, "the handoff", read_note(file)?))).transpose()?;
+        let handoff = self
+            .handoff
+            .as_deref()
+            .map(|file| Ok::<_, Error>(text_of(ui, "the handoff", read_note(file)?)))
+            .transpose()?;
         let transcript = self.transcript.as_deref().map(pin).transpose()?;
         Ok(Request {
             note,
