@@ -25,6 +25,7 @@ mod hostile;
 mod install;
 mod machines;
 mod memory;
+mod namespaces;
 mod publish;
 mod python_peer;
 mod secrets;
