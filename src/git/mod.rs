@@ -1,6 +1,7 @@
 //! The one hermetic way to ask git, and pure parsers of its answers.
 
 mod exclude;
+mod hermetic;
 mod parse;
 mod plumbing;
 mod since;
@@ -15,6 +16,7 @@ pub use parse::{Change, Commit};
 pub use plumbing::{Difference, Tip};
 pub use since::{Relation, is_part_of_id};
 
+use self::hermetic::Purpose;
 use crate::base::process::{self, Captured, Job};
 use crate::error::{Error, Result};
 
@@ -53,6 +55,7 @@ pub struct Git {
     timeout: Duration,
     config: Vec<String>,
     env: Vec<(String, OsString)>,
+    purpose: Purpose,
     /// Whether whatever git does is to be ended, asked several times a second.
     is_over: Rc<dyn Fn() -> bool>,
 }
@@ -66,6 +69,7 @@ impl Git {
             timeout: LOCAL_TIMEOUT,
             config,
             env: Vec::new(),
+            purpose: Purpose::Asking,
             is_over: Rc::new(|| false),
         }
     }
@@ -117,20 +121,26 @@ impl Git {
             // What a partial clone lacks is not fetched for the sake of an answer.
             ("GIT_NO_LAZY_FETCH", "1"),
         ];
-        let is_ours = |name: &str| self.env.iter().all(|(set, _)| set != name);
-        let env =
-            env.into_iter().filter(|(name, _)| is_ours(name)).map(|(name, value)| (name.to_owned(), value.into()));
+        let shield = self.shield()?;
+        let mut set: Vec<(String, OsString)> = self.env.clone();
+        let fixed = env.into_iter().map(|(name, value)| (name.to_owned(), value.into()));
+        for (name, value) in fixed.chain(shield.env) {
+            if set.iter().all(|(other, _)| *other != name) {
+                set.push((name, value));
+            }
+        }
+        let is_unset = |name: &&&str| set.iter().all(|(other, _)| other != **name);
         let job = Job {
             argv,
             directory: self.directory.clone(),
-            env_remove: REPOSITORY_VARIABLES
-                .iter()
-                .filter(|name| self.env.iter().all(|(set, _)| set != *name))
-                .map(|name| (*name).to_owned())
-                .collect(),
-            env: env.chain(self.env.iter().cloned()).collect(),
+            env_remove: REPOSITORY_VARIABLES.iter().filter(is_unset).map(|name| (*name).to_owned()).collect(),
+            env: set,
         };
         process::converse(&job, self.timeout, max, input, &*self.is_over)
+    }
+
+    fn shield(&self) -> Result<hermetic::Shield> {
+        hermetic::shield(&self.directory, self.purpose, self.timeout)
     }
 
     /// The answer of a git that must succeed, without the last newline. Of an answer that is too long, what there is.
@@ -189,8 +199,27 @@ impl Git {
 
     /// Files that differ from the last commit, staged or not, and files git does not know.
     pub fn dirty(&self) -> Result<Vec<Change>> {
-        let answer = self.read(&["status", "--porcelain=v2", "-z", "--untracked-files=normal"])?;
-        Ok(parse::status(&answer))
+        let arguments = ["status", "--porcelain=v2", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"];
+        let answer = self.read(&arguments)?;
+        Ok(parse::status(&self.without_unfiltered(answer)?))
+    }
+
+    /// A status without the files that look changed only because the filter that made them does not run.
+    fn without_unfiltered(&self, answer: Vec<u8>) -> Result<Vec<u8>> {
+        let hermetic::Shield { top: Some(top), blanked: off, .. } = self.shield()? else { return Ok(answer) };
+        let changed = hermetic::changed_in_work_tree(&answer);
+        if changed.is_empty() || off.iter().all(|filter| !filter.is_off()) {
+            return Ok(answer);
+        }
+        let git = Git { directory: top, ..self.clone() };
+        let input = [changed.join(&0), vec![0]].concat();
+        let attributes = git.tell(&["check-attr", "-z", "--stdin", "filter"], Some(&input), 4 * MAX_ANSWER)?;
+        // Path, attribute, value.
+        let fields: Vec<&[u8]> = attributes.stdout.split(|byte| *byte == 0).collect();
+        let is_off = |value: &[u8]| off.iter().any(|filter| filter.is_off() && filter.name == value);
+        let paths: Vec<Vec<u8>> =
+            fields.chunks_exact(3).filter(|field| is_off(field[2])).map(|field| field[0].to_vec()).collect();
+        Ok(hermetic::without(&answer, &paths))
     }
 
     /// The names of the remotes.

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use super::hermetic::Purpose;
 use super::{Git, is_object_id};
 use crate::error::{Error, Result};
 
@@ -38,7 +39,8 @@ impl Git {
     /// For who writes: no hook, no filter and no housekeeping of the user's runs, and what is written is durable.
     #[must_use]
     pub fn writing(self) -> Git {
-        self.with_config(&[
+        let git = Git { purpose: Purpose::Publishing, ..self };
+        git.with_config(&[
             "core.hooksPath=/dev/null",
             "core.fsync=objects,reference",
             "core.fsyncMethod=batch",

@@ -22,6 +22,7 @@ mod history;
 mod hook;
 mod hook_payloads;
 mod hostile;
+mod hostile_git;
 mod install;
 mod machines;
 mod memory;
