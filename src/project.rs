@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::base::fs::{Anchor, FileError, FileKind};
 use crate::base::{env, fs};
 use crate::config::{self, Config, KindReader};
 use crate::error::{Error, Result};
@@ -35,7 +36,10 @@ impl Project {
     pub fn open(cwd: &Path, options: &Options, kinds: &[KindReader]) -> Result<Project> {
         let root = root(cwd);
         let named = options.config.clone().or_else(|| env::get(env::CONFIG).map(PathBuf::from));
-        let file = named.map(|path| cwd.join(path)).or_else(|| find_config(&root));
+        let file = match named {
+            Some(path) => Some(cwd.join(path)),
+            None => find_config(&root).map(|file| refuse_linked_config(&root, file)).transpose()?,
+        };
         let mut config = match &file {
             Some(file) => Config::load(file, kinds)?,
             None => Config::default(),
@@ -113,20 +117,26 @@ impl Project {
         self.checkpoint.with_extension("json")
     }
 
+    /// The anchor for one of this project's directories: the root, unless the config puts the directory outside.
+    pub fn anchor(&self, directory: &Path) -> Anchor {
+        Anchor::around(&self.root, directory)
+    }
+
     pub fn log_dir(&self) -> PathBuf {
         self.state.join("log")
     }
 
-    /// Makes the state directory, private and invisible to git. What a stranger put there is not used.
+    /// Creates the state directory, private and invisible to git. Refuses one that belongs to another user, and links and
+    /// special files in it.
     pub fn prepare(&self) -> Result<()> {
         fs::refuse_foreign_owner(&self.state, "state directory")?;
-        if !self.state.is_dir() {
-            fs::create_private_directories(&self.state)?;
-        }
+        let anchor = self.anchor(&self.state);
+        anchor.create_private_directories(&self.state)?;
         let ignore = self.state.join(".gitignore");
-        if !ignore.exists()
+        let about_ignore = anchor.about(&ignore)?;
+        if about_ignore.is_none()
             && self.config.state_dir != STATE_DIR
-            && !fs::names(&self.state)?.iter().all(|name| is_our_name(name))
+            && !anchor.names(&self.state)?.iter().all(|name| is_our_name(name))
         {
             let message = format!("`state_dir`: `{}` holds files that are not ours", self.state.display());
             return Err(self.config.error_at(
@@ -135,11 +145,12 @@ impl Project {
                 "give it a directory of its own: all in it is hidden from git",
             ));
         }
-        for path in [&ignore, &self.log_dir(), &self.state.join(LOCK), &self.state.join(DATABASE)] {
-            fs::refuse_symlinks(&self.state, path)?;
+        fs::refuse_symlinks(&self.state, &self.log_dir())?;
+        for path in [&ignore, &self.state.join(LOCK), &self.state.join(DATABASE)] {
+            anchor.require_regular(path)?;
         }
-        if !std::fs::metadata(&ignore).is_ok_and(|about| about.len() > 0) {
-            fs::write_marker(&ignore, b"*\n")?;
+        if about_ignore.is_none_or(|about| about.length == 0) {
+            anchor.write_marker(&ignore, b"*\n")?;
         }
         match self.checkpoint.parent() {
             Some(directory) if !directory.is_dir() => fs::create_directories(directory),
@@ -209,6 +220,20 @@ fn find_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
 fn find_config(directory: &Path) -> Option<PathBuf> {
     let places = [directory.join(config::FILE_NAME), directory.join(STATE_DIR).join(config::FILE_NAME)];
     places.into_iter().find(|path| path.symlink_metadata().is_ok())
+}
+
+/// Refuses a config that came with the project and is a link: its errors would quote whatever the link leads to.
+fn refuse_linked_config(root: &Path, file: PathBuf) -> Result<PathBuf> {
+    match Anchor::new(root).require_regular(&file) {
+        Err(FileError::NotRegular { path, what: FileKind::Link, .. }) => Err(Error::bad_data(format!(
+            "the config `{}` is not read: `{}` is a symlink",
+            file.display(),
+            path.display()
+        ))
+        .hint("replace it by a regular file, or name the file that you mean with `--config`")),
+        // Loading it reports everything else that may be wrong with it.
+        _ => Ok(file),
+    }
 }
 
 fn apply_environment(config: &mut Config) -> Result<()> {

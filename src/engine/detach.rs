@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use super::busy;
+use crate::base::env;
 use crate::base::lock::{self, Lock};
 use crate::base::process::{self, Job};
-use crate::base::{env, fs};
 use crate::error::{Error, Result};
 use crate::project::Project;
 
@@ -27,8 +27,9 @@ pub fn detach(project: &Project, run: &str, lock: Option<Lock>, arguments: Vec<O
     let program =
         std::env::current_exe().map_err(|cause| Error::failed("this program cannot be found").cause(cause))?;
     let logs = project.log_dir().join(run);
-    fs::create_log_directory(&logs)?;
-    let output = fs::open_private(&logs.join("detached.log"))?;
+    let anchor = project.anchor(&project.state);
+    anchor.create_log_directory(&logs)?;
+    let output = anchor.open_private(&logs.join("detached.log"))?;
     let mut argv = vec![program.into_os_string()];
     argv.extend(arguments);
     let job = Job {

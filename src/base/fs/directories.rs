@@ -25,7 +25,8 @@ pub fn create_log_directory(path: &Path) -> Result<()> {
     made.map_err(|cause| Error::io("create the directory", path, cause))
 }
 
-fn create_levels(path: &Path, mode: u32) -> Result<()> {
+/// Creates the missing levels of a directory; `mode` is that of the last one.
+pub(super) fn create_levels(path: &Path, mode: u32) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     match fs::DirBuilder::new().mode(mode).create(path) {
         Ok(()) => {

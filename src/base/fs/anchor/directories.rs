@@ -13,7 +13,7 @@ use super::read::if_exists;
 use super::walk::DIRECTORY;
 use super::{Anchor, FileError, FileKind};
 use crate::base::fault;
-use crate::base::fs::directories::{create_directories, lock_opened};
+use crate::base::fs::directories::{create_levels, lock_opened};
 use crate::base::fs::remove::is_temporary;
 use crate::base::fs::{Depth, DirectoryLock};
 use crate::error::{Error, Result as Outcome};
@@ -124,7 +124,8 @@ impl Anchor {
         }
         if !self.path.is_dir() {
             // The anchor is a configured directory that does not exist yet.
-            create_directories(&self.path)
+            let mode = if below.as_os_str().is_empty() { levels.last } else { levels.above };
+            create_levels(&self.path, mode)
                 .map_err(|error| self.uncreated(Path::new(""), std::io::Error::other(error.one_line())))?;
         }
         let mut here = self.open_below(CREATE, Path::new(""), DIRECTORY, Mode::empty())?;

@@ -272,6 +272,8 @@ fn directories_are_created_with_the_modes_that_were_asked_for() {
     let missing = Anchor::new(&scene.at("not/yet"));
     missing.create_directories(Path::new("x/y")).unwrap();
     assert!(scene.at("not/yet/x/y").is_dir());
+    Anchor::new(&scene.at("also/not/yet")).create_private_directories(&scene.at("also/not/yet")).unwrap();
+    assert_eq!(mode("also/not/yet"), 0o700);
 }
 
 #[test]
