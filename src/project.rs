@@ -198,10 +198,25 @@ pub fn place(root: &Path, text: &str) -> Result<PathBuf> {
 }
 
 fn place_inside(root: &Path, config: &Config, key: &str, text: &str) -> Result<PathBuf> {
-    place(root, text).map_err(|error| {
+    let path = place(root, text).map_err(|error| {
         let help = "make it a real directory, or write an absolute path if you mean a place outside";
         config.error_at(key, format!("`{key}`: {}", error.message()), help)
-    })
+    })?;
+    if is_in_git_directory(root, &path) {
+        let message = format!("`{key}`: `{text}` is inside a git directory");
+        return Err(config.error_at(key, message, "what is written there could become a hook or a setting of git"));
+    }
+    Ok(path)
+}
+
+/// Whether a path, by name or where it really is, leads into a `.git` below the project root.
+fn is_in_git_directory(root: &Path, path: &Path) -> bool {
+    let is_inside = |root: &Path, path: &Path| {
+        let below = path.strip_prefix(root).unwrap_or(path);
+        below.iter().any(|name| name.eq_ignore_ascii_case(".git"))
+    };
+    let real = |path: &Path| fs::resolve(path).unwrap_or_else(|_| path.to_path_buf());
+    is_inside(root, path) || is_inside(&real(root), &real(path))
 }
 
 /// The nearest directory upward with something of ours in it, within the git work tree; else its top; else the cwd.

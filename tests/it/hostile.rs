@@ -167,6 +167,24 @@ fn a_log_is_not_written_through_a_symlink() {
 }
 
 #[test]
+fn no_directory_of_ours_may_be_inside_a_git_directory() {
+    for key in ["memory_dir", "history_dir", "state_dir"] {
+        for place in [".git/hooks", ".GIT/x", "sub/.git", "link/hooks"] {
+            let world = World::with_git();
+            std::os::unix::fs::symlink(".git", world.path("link")).unwrap();
+            world.write(
+                "handover.toml",
+                format!("[handover]\n{key} = \"{place}\"\n[[step]]\nname = \"n\"\nkind = \"note\"\n"),
+            );
+            let before = world.everything();
+            let output = world.run(&["run", "--note", "x"]).expect(65);
+            assert!(output.stderr.contains("is inside a git directory"), "{key} {place}: {}", output.stderr);
+            assert_eq!(world.everything(), before);
+        }
+    }
+}
+
+#[test]
 fn a_config_that_is_a_symlink_is_refused_and_not_quoted() {
     for path in ["handover.toml", ".agent-handover/handover.toml"] {
         let world = World::new();

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fsync, mkdirat, openat, u
 use rustix::io::Errno;
 
 use super::read::if_exists;
-use super::walk::DIRECTORY;
+use super::walk::{DIRECTORY, kind_at};
 use super::{Anchor, FileError, FileKind};
 use crate::base::fault;
 use crate::base::fs::directories::{create_levels, lock_opened};
@@ -20,6 +20,29 @@ use crate::error::{Error, Result as Outcome};
 
 const CREATE: &str = "create the directory";
 const LIST: &str = "list";
+
+/// Deeper trees are not ours.
+const MAX_DEPTH: usize = 64;
+
+/// Removes a directory and everything in it; each level is entered through the descriptor of the one above.
+fn remove_all(above: &OwnedFd, name: &OsStr, depth: usize) -> Result<(), Errno> {
+    if depth == 0 {
+        return Err(Errno::NAMETOOLONG);
+    }
+    let directory = openat(above, name, DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    for entry in Dir::read_from(&directory)? {
+        let inner = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
+        if matches!(inner.as_bytes(), b"." | b"..") {
+            continue;
+        }
+        if kind_at(&directory, &inner)? == FileKind::Directory {
+            remove_all(&directory, &inner, depth - 1)?;
+        } else {
+            unlinkat(&directory, &inner, AtFlags::empty())?;
+        }
+    }
+    unlinkat(above, name, AtFlags::REMOVEDIR)
+}
 
 /// Who may use the levels that are created.
 #[derive(Clone, Copy)]
@@ -114,6 +137,18 @@ impl Anchor {
         removed.map_err(|cause| place.failed("remove")(cause.into()))
     }
 
+    /// Removes a whole directory of ours, following no link. A directory that is already gone is no error.
+    pub fn remove_tree(&self, path: &Path) -> Result<(), FileError> {
+        let Some(place) = if_exists(self.open_parent("remove", path))? else { return Ok(()) };
+        if kind_at(&place.directory, &place.name) != Ok(FileKind::Directory) {
+            return Ok(());
+        }
+        match remove_all(&place.directory, &place.name, MAX_DEPTH) {
+            Err(cause) if cause != Errno::NOENT => Err(place.failed("remove")(cause.into())),
+            _ => Ok(()),
+        }
+    }
+
     fn create_levels(&self, path: &Path, levels: Levels) -> Result<(), FileError> {
         let below = self.below(path)?;
         // Usually it is there.
@@ -147,7 +182,7 @@ impl Anchor {
         mode: u32,
         is_durable: bool,
     ) -> Result<OwnedFd, FileError> {
-        let failed = |cause: Errno| match super::walk::kind_at(here, name) {
+        let failed = |cause: Errno| match kind_at(here, name) {
             Ok(FileKind::Link) => self.link(self.shown(reached)),
             _ => self.uncreated(reached, cause.into()),
         };

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, mkfifoat, mknodat, openat};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::{Anchor, FileError, FileKind};
 use crate::base::fs::{Created, Depth};
@@ -184,11 +184,16 @@ fn neither_dots_nor_another_absolute_path_leave_the_anchor() {
 #[test]
 fn special_files_are_refused_without_waiting() {
     let scene = Scene::new();
-    mkfifoat(CWD, scene.at("fifo"), Mode::RWXU).unwrap();
+    let make = |program: &str, path: &str, arguments: &[&str]| {
+        let mut command = std::process::Command::new(program);
+        command.arg(scene.at(path)).args(arguments).stderr(std::process::Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    assert!(make("mkfifo", "fifo", &[]));
     let _socket = UnixListener::bind(scene.at("socket")).unwrap();
     let mut specials = vec![("fifo", FileKind::Fifo), ("socket", FileKind::Socket), ("memory", FileKind::Directory)];
     // Only root can make a device; 1, 5 is /dev/zero.
-    if mknodat(CWD, scene.at("zero"), FileType::CharacterDevice, Mode::RWXU, rustix::fs::makedev(1, 5)).is_ok() {
+    if make("mknod", "zero", &["c", "1", "5"]) {
         specials.push(("zero", FileKind::Device));
     }
     for (path, kind) in specials {
@@ -297,6 +302,38 @@ fn only_our_own_temporaries_are_swept() {
     assert_eq!(scene.anchor.names(Path::new("memory")).unwrap(), ["layer2", "note.tmp"]);
     scene.anchor.sweep_temporaries(Path::new("memory"), Depth::Tree).unwrap();
     assert_eq!(scene.anchor.names(Path::new("memory/layer2")).unwrap(), [""; 0]);
+}
+
+#[test]
+fn a_tree_is_removed_without_following_a_link() {
+    let scene = Scene::new();
+    fs::create_dir_all(scene.at("logs/a/b")).unwrap();
+    fs::write(scene.at("logs/a/b/file"), "").unwrap();
+    symlink(scene.private(""), scene.at("logs/a/out")).unwrap();
+    symlink(scene.private(""), scene.at("linked")).unwrap();
+    scene.anchor.remove_tree(Path::new("logs")).unwrap();
+    scene.anchor.remove_tree(Path::new("logs")).unwrap();
+    assert!(!scene.at("logs").exists());
+    scene.anchor.remove_tree(Path::new("linked")).unwrap();
+    assert_eq!(kind_of(scene.anchor.remove_tree(Path::new("linked/deep")).unwrap_err()), FileKind::Link);
+    assert_eq!(fs::read_to_string(scene.private("key")).unwrap(), SECRET);
+}
+
+#[test]
+fn a_log_is_rewritten_in_place_of_the_old_one() {
+    let scene = Scene::new();
+    fs::write(scene.at("log"), "a key").unwrap();
+    symlink(scene.private("key"), scene.at("linked")).unwrap();
+    let change = |old: &mut dyn std::io::Read, new: &mut dyn std::io::Write| {
+        let mut text = String::new();
+        old.read_to_string(&mut text)?;
+        new.write_all(text.replace("key", "***").as_bytes())
+    };
+    scene.anchor.rewrite_private(Path::new("log"), change).unwrap();
+    assert_eq!(fs::read_to_string(scene.at("log")).unwrap(), "a ***");
+    assert_eq!(fs::metadata(scene.at("log")).unwrap().mode() & 0o777, 0o600);
+    assert_eq!(kind_of(scene.anchor.rewrite_private(Path::new("linked"), change).unwrap_err()), FileKind::Link);
+    assert_eq!(scene.anchor.names(Path::new("")).unwrap(), ["linked", "log", "memory"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! a bare path, with the same number of fsyncs and renames.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -99,6 +99,21 @@ impl Anchor {
         }
         // In one write, so that lines of several processes do not mix.
         file.write_all(format!("{line}\n").as_bytes()).map_err(failed)
+    }
+
+    /// Rewrites a log without waiting for the disk. `change` reads the old content and writes the new one.
+    pub fn rewrite_private(
+        &self,
+        path: &Path,
+        change: impl FnOnce(&mut dyn Read, &mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), FileError> {
+        let mut old = self.open(path)?;
+        let place = self.open_parent("rewrite", path)?;
+        let temporary = Temporary::create(&place, 0o600)?;
+        let mut new = io::BufWriter::new(&temporary.file);
+        change(&mut old, &mut new).and_then(|()| new.flush()).map_err(place.failed("rewrite"))?;
+        drop(new);
+        temporary.move_over(&place.name).map_err(place.failed("rewrite"))
     }
 
     /// Moves a file or directory, durably.
