@@ -184,6 +184,8 @@ impl Anchor {
     ) -> Result<OwnedFd, FileError> {
         let failed = |cause: Errno| match kind_at(here, name) {
             Ok(FileKind::Link) => self.link(self.shown(reached)),
+            // A file is where the directory must be.
+            Ok(_) if cause == Errno::NOTDIR => self.uncreated(reached, Errno::EXIST.into()),
             _ => self.uncreated(reached, cause.into()),
         };
         let enter = || openat(here, name, DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
