@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::base::fs::{Anchor, FileError, FileKind};
 use crate::base::{env, fs};
 use crate::config::{self, Config, KindReader, Origin};
 use crate::error::{Error, Result};
@@ -36,7 +37,10 @@ impl Project {
     pub fn open(cwd: &Path, options: &Options, kinds: &[KindReader]) -> Result<Project> {
         let root = root(cwd);
         let named = options.config.clone().or_else(|| env::get(env::CONFIG).map(PathBuf::from));
-        let file = named.map(|path| cwd.join(path)).or_else(|| find_config(&root));
+        let file = match named {
+            Some(path) => Some(cwd.join(path)),
+            None => find_config(&root).map(|file| refuse_linked_config(&root, file)).transpose()?,
+        };
         let mut config = match &file {
             Some(file) => Config::load(file, &root, kinds)?,
             None => Config::default(),
@@ -121,20 +125,26 @@ impl Project {
         self.checkpoint.with_extension("json")
     }
 
+    /// The anchor for one of this project's directories: the root, unless the config puts the directory outside.
+    pub fn anchor(&self, directory: &Path) -> Anchor {
+        Anchor::around(&self.root, directory)
+    }
+
     pub fn log_dir(&self) -> PathBuf {
         self.state.join("log")
     }
 
-    /// Creates the state directory, private and ignored by git. A directory of another user is refused.
+    /// Creates the state directory, private and invisible to git. Refuses one that belongs to another user, and links and
+    /// special files in it.
     pub fn prepare(&self) -> Result<()> {
         fs::refuse_foreign_owner(&self.state, "state directory")?;
-        if !self.state.is_dir() {
-            fs::create_private_directories(&self.state)?;
-        }
+        let anchor = self.anchor(&self.state);
+        anchor.create_private_directories(&self.state)?;
         let ignore = self.state.join(".gitignore");
-        if !ignore.exists()
+        let about_ignore = anchor.about(&ignore)?;
+        if about_ignore.is_none()
             && self.config.state_dir != STATE_DIR
-            && !fs::names(&self.state)?.iter().all(|name| is_our_name(name))
+            && !anchor.names(&self.state)?.iter().all(|name| is_our_name(name))
         {
             let message = format!("`state_dir`: `{}` holds files that are not ours", self.state.display());
             return Err(self.config.error_at(
@@ -143,11 +153,12 @@ impl Project {
                 "give it a directory of its own: all in it is hidden from git",
             ));
         }
-        for path in [&ignore, &self.log_dir(), &self.state.join(LOCK), &self.state.join(DATABASE)] {
-            fs::refuse_symlinks(&self.state, path)?;
+        fs::refuse_symlinks(&self.state, &self.log_dir())?;
+        for path in [&ignore, &self.state.join(LOCK), &self.state.join(DATABASE)] {
+            anchor.require_regular(path)?;
         }
-        if !std::fs::metadata(&ignore).is_ok_and(|about| about.len() > 0) {
-            fs::write_marker(&ignore, b"*\n")?;
+        if about_ignore.is_none_or(|about| about.length == 0) {
+            anchor.write_marker(&ignore, b"*\n")?;
         }
         match self.checkpoint.parent() {
             Some(directory) if !directory.is_dir() => fs::create_directories(directory),
@@ -196,10 +207,25 @@ pub fn place(root: &Path, text: &str) -> Result<PathBuf> {
 }
 
 fn place_inside(root: &Path, config: &Config, key: &str, text: &str) -> Result<PathBuf> {
-    place(root, text).map_err(|error| {
+    let path = place(root, text).map_err(|error| {
         let help = "make it a real directory, or write an absolute path if you mean a place outside";
         config.error_at(key, format!("`{key}`: {}", error.message()), help)
-    })
+    })?;
+    if is_in_git_directory(root, &path) {
+        let message = format!("`{key}`: `{text}` is inside a git directory");
+        return Err(config.error_at(key, message, "what is written there could become a hook or a setting of git"));
+    }
+    Ok(path)
+}
+
+/// Whether a path, by name or where it really is, leads into a `.git` below the project root.
+fn is_in_git_directory(root: &Path, path: &Path) -> bool {
+    let is_inside = |root: &Path, path: &Path| {
+        let below = path.strip_prefix(root).unwrap_or(path);
+        below.iter().any(|name| name.eq_ignore_ascii_case(".git"))
+    };
+    let real = |path: &Path| fs::resolve(path).unwrap_or_else(|_| path.to_path_buf());
+    is_inside(root, path) || is_inside(&real(root), &real(path))
 }
 
 /// The nearest directory upward, within the git work tree, that has a config or a checkpoint; or else the top of the work tree;
@@ -218,6 +244,20 @@ fn find_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
 fn find_config(directory: &Path) -> Option<PathBuf> {
     let places = [directory.join(config::FILE_NAME), directory.join(STATE_DIR).join(config::FILE_NAME)];
     places.into_iter().find(|path| path.symlink_metadata().is_ok())
+}
+
+/// Refuses a config that came with the project and is a link: its errors would quote whatever the link leads to.
+fn refuse_linked_config(root: &Path, file: PathBuf) -> Result<PathBuf> {
+    match Anchor::new(root).require_regular(&file) {
+        Err(FileError::NotRegular { path, what: FileKind::Link, .. }) => Err(Error::bad_data(format!(
+            "the config `{}` is not read: `{}` is a symlink",
+            file.display(),
+            path.display()
+        ))
+        .hint("replace it by a regular file, or name the file that you mean with `--config`")),
+        // Loading it reports everything else that may be wrong with it.
+        _ => Ok(file),
+    }
 }
 
 fn apply_environment(config: &mut Config) -> Result<()> {

@@ -1,14 +1,15 @@
 //! A lock of the operating system that ends with its process. The text of the lock file only names the holder.
 
 use std::fs::{File, Metadata, TryLockError};
-use std::io::{Seek, Write};
+use std::io::{Read, Seek, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{clock, fault, fs};
+use super::fs::{Anchor, FileError};
+use super::{clock, fault};
 use crate::error::{Error, Result};
 
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
@@ -29,7 +30,7 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// A held lock. It is released when dropped or when the process ends.
+/// A lock that is held until it is dropped or the process is gone.
 #[derive(Debug)]
 pub struct Lock {
     file: File,
@@ -37,17 +38,17 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock. `None` if another process holds it. A reader that looks for the holder takes it for the length of a
-    /// system call, so this tries a few times.
+    /// Takes the lock; `None` if another process holds it. A reader that only looks holds it for the length of a system
+    /// call, so this tries a few times.
     pub fn try_take(path: &Path) -> Result<Option<Lock>> {
-        let file = fs::open_private(path)?;
+        let file = Anchor::beside(path).open_private(path)?;
         for pause in [0, 1, 2, 4, 8] {
             std::thread::sleep(std::time::Duration::from_millis(pause));
             match file.try_lock() {
                 Ok(()) => {
                     let mut lock = Lock { file, path: path.to_path_buf() };
-                    // The text names a former holder, unless the file is not a lock of ours at all.
-                    if !could_be_ours(&fs::read(path)?) {
+                    // The text names an owner that is gone, unless the file is not a lock of ours at all.
+                    if !could_be_ours(&lock.read()?) {
                         return Err(Error::failed(format!("`{}` is not a lock of agent-handover", path.display()))
                             .hint("it was not changed: move it away, or choose another `--checkpoint`"));
                     }
@@ -62,8 +63,8 @@ impl Lock {
         Ok(None)
     }
 
-    /// The lock that our parent took and passed to us as standard input. It is the same open file, so the lock is held without
-    /// interruption.
+    /// The lock that our parent took and gave us as standard input. It is the same open file, so the lock was never free
+    /// in between.
     pub fn inherited(path: &Path) -> Result<Lock> {
         let failed = |cause| Error::io("take over the lock", path, cause);
         let file = File::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
@@ -73,18 +74,18 @@ impl Lock {
             return Err(Error::usage("standard input is not the lock of this project"));
         }
         file.try_lock().map_err(|cause| failed(cause.into()))?;
-        // No other descriptor may keep the file open, or dropping the lock would not release it.
+        // No other descriptor may keep the file open, or dropping this one would not release the lock.
         let nothing = File::open("/dev/null").map_err(failed)?;
         rustix::stdio::dup2_stdin(&nothing).map_err(|cause| failed(cause.into()))?;
         Ok(Lock { file, path: path.to_path_buf() })
     }
 
-    /// The open file, for a child process. The lock is then held for as long as the child has the file open.
+    /// The open file, to be given to a child. From now on the lock is held as long as the child keeps it open.
     pub fn hand_over(self) -> File {
         self.file
     }
 
-    /// Writes into the file what is done under this lock. It is not synced, because nobody holds the lock after a power cut.
+    /// Writes into the file what is done under this lock. Not synced: after a power cut nobody holds it.
     pub fn sign(&mut self, run: &str) -> Result<()> {
         let owner = Owner {
             pid: std::process::id(),
@@ -96,6 +97,10 @@ impl Lock {
         self.write(text.as_bytes())
     }
 
+    fn read(&mut self) -> Result<Vec<u8>> {
+        read_start(&mut self.file).map_err(|cause| Error::io("read", &self.path, cause))
+    }
+
     fn write(&mut self, text: &[u8]) -> Result<()> {
         self.file
             .set_len(0)
@@ -105,30 +110,47 @@ impl Lock {
     }
 }
 
-/// Whether this can be the text of our lock file: nothing, an owner, or the remains of one after a power cut.
-fn could_be_ours(text: &[u8]) -> bool {
-    let is_text = text.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
-    text.len() <= 1_000 && (!is_text || text.is_empty() || text.starts_with(b"{\"pid\":"))
+/// More than a lock of ours ever holds.
+const MAX_TEXT: u64 = 1_000;
+
+fn read_start(file: &mut File) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    file.rewind()?;
+    file.take(MAX_TEXT + 1).read_to_end(&mut text)?;
+    Ok(text)
 }
 
-/// The holder in words, even if it has not written its name yet.
+/// Whether a lock file of ours may hold this text: nothing, an owner, or what a power cut made of one.
+fn could_be_ours(text: &[u8]) -> bool {
+    let is_text = text.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    text.len() as u64 <= MAX_TEXT && (!is_text || text.is_empty() || text.starts_with(b"{\"pid\":"))
+}
+
+/// The owner in words, also while the owner has not signed.
 pub fn describe(owner: Option<&Owner>) -> String {
     owner.map_or_else(|| "another process is running a handover".to_owned(), Owner::to_string)
 }
 
-/// The present holder of the lock, if there is one. This takes the lock for no longer than a system call.
+/// Who holds the lock right now, if anybody does. Keeps a runner from taking it for no longer than a system call.
 pub fn holder(path: &Path) -> Option<Option<Owner>> {
-    fs::refuse_what_is_no_file(path).ok()?;
-    let file = File::open(path).ok()?;
+    let mut file = open(path).ok()?;
     match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => Some(owner(path)),
+        Err(TryLockError::WouldBlock) => Some(owner_in(&mut file)),
         _ => None,
     }
 }
 
-/// The owner in the text of the lock file. `None` if it has not been written yet.
+/// The owner that the lock file names; `None` while its owner has not signed.
 pub fn owner(path: &Path) -> Option<Owner> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    owner_in(&mut open(path).ok()?)
+}
+
+fn owner_in(file: &mut File) -> Option<Owner> {
+    serde_json::from_slice(&read_start(file).ok()?).ok()
+}
+
+fn open(path: &Path) -> Result<File, FileError> {
+    Anchor::beside(path).open(path)
 }
 
 pub fn host() -> String {

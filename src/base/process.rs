@@ -1,4 +1,4 @@
-//! The one door to other processes: each in a group of its own, output to a file, ended as a group.
+//! The one door to other processes. Each runs in a process group of its own, writes to files, and is ended with its group.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -14,11 +14,12 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use super::{env, fault, signals};
 use crate::error::{Category, Error, Result};
 
-/// How long a group may take to leave after SIGTERM before it gets SIGKILL.
+/// How long a group may take to end after SIGTERM before it gets SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often a running process is looked after; a brake must act several times a second.
+/// How often a running process is checked; a PAUSE must act several times a second.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// A program to start: its arguments, where it runs, and how its environment differs from ours.
 pub struct Job {
     pub argv: Vec<OsString>,
     pub directory: PathBuf,
@@ -31,7 +32,7 @@ impl Job {
         let Some((program, arguments)) = self.argv.split_first() else {
             return Err(Error::bug("a process without a program"));
         };
-        // A program given by a relative path is one of the directory it runs in, not of ours.
+        // A relative path to a program is relative to the directory in which the program runs.
         let path = Path::new(program);
         let is_relative = path.is_relative() && path.components().count() > 1;
         let program = if is_relative { self.directory.join(path).into_os_string() } else { program.clone() };
@@ -45,7 +46,8 @@ impl Job {
         Ok(expression)
     }
 
-    /// In a group of its own, so that the whole family can be ended; Ctrl-C at the terminal then reaches only us.
+    /// The command in a group of its own, so that its descendants can be ended with it. Ctrl-C at the terminal then reaches
+    /// only us.
     fn expression(&self) -> Result<duct::Expression> {
         Ok(self.in_a_group(self.plain()?.stdin_null()))
     }
@@ -83,19 +85,20 @@ impl Job {
     }
 }
 
-/// What became of a process that was watched.
+/// How a process that we waited for ended.
 pub enum Ended<S> {
     Exited(ExitStatus),
     TimedOut,
     Stopped(S),
 }
 
+/// A process that has been started.
 pub struct Running {
     handle: duct::Handle,
     group: Option<Pid>,
 }
 
-/// Starts with both output streams in `output`: a pipe would stay open as long as any grandchild lives.
+/// Starts a process with both output streams in `output`. A pipe would stay open as long as any grandchild lives.
 pub fn start_logged(job: &Job, output: &File) -> Result<Running> {
     let copy = || output.try_clone().map_err(|cause| Error::failed("cannot share the log file").cause(cause));
     let handle = job.begin(|| {
@@ -106,8 +109,8 @@ pub fn start_logged(job: &Job, output: &File) -> Result<Running> {
     Ok(Running { handle, group })
 }
 
-/// Starts a process that goes on without us, with `input` as its standard input and its output in `output`. It makes
-/// itself a session of its own with `leave_session`.
+/// Starts a process that outlives us, with `input` as its standard input and its output in `output`. It calls
+/// `leave_session` itself.
 pub fn start_detached(job: &Job, input: File, output: &File) -> Result<u32> {
     let copy = || output.try_clone().map_err(|cause| Error::failed("cannot share the log file").cause(cause));
     let handle = job.begin(|| {
@@ -117,25 +120,26 @@ pub fn start_detached(job: &Job, input: File, output: &File) -> Result<u32> {
     handle.pids().first().copied().ok_or_else(|| Error::bug("a process without a pid"))
 }
 
-/// Leaves the terminal and the process group we were started in, so that their end is not ours.
+/// Leaves the terminal and the process group that we were started in, so that we do not end with them.
 pub fn leave_session() {
-    // Fails only for who leads a group already, and then there is nothing to leave.
+    // Fails only for the leader of a process group, which has nothing to leave.
     let _ = rustix::process::setsid();
 }
 
-/// Why a process was ended.
+/// Why we ended a process.
 enum Why {
     Signal(i32),
     TooLong,
     Over,
 }
 
+/// What a process printed.
 pub struct Captured {
-    /// It ended well, or would have gone on saying more than was wanted.
+    /// The process exited with 0, or was ended because it printed more than the limit.
     pub succeeded: bool,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
-    /// `stdout` is all there was, rather than cut at the limit.
+    /// `stdout` is the whole output, not cut at the limit.
     pub whole: bool,
 }
 
@@ -166,7 +170,8 @@ pub fn capture(job: &Job, timeout: Duration, max: u64) -> Result<Captured, NoAns
     converse(job, timeout, max, None, &|| false)
 }
 
-/// The same with something to say to it, and with somebody who may end it: `is_over` is asked several times a second.
+/// Like [`capture`], with `input` on standard input. The process is ended as soon as `is_over` returns `true`; it is called
+/// several times a second.
 pub fn converse(
     job: &Job,
     timeout: Duration,
@@ -234,8 +239,8 @@ pub fn converse(
 }
 
 impl Running {
-    /// Waits until the process exits, its time is up, or `watch` says stop; in the latter two cases the whole group
-    /// is gone when this returns.
+    /// Waits until the process exits, its time is up, or `watch` returns a reason to stop. In the latter two cases the
+    /// whole group is gone when this returns.
     pub fn wait<S>(self, timeout: Option<Duration>, mut watch: impl FnMut() -> Option<S>) -> Result<Ended<S>> {
         let start = Instant::now();
         loop {
@@ -262,20 +267,20 @@ impl Running {
 
     fn end(&self) {
         if let Some(group) = self.group {
-            // Reaping the leader is what lets the group become empty.
+            // The group becomes empty only when its leader is reaped.
             end_group(group, || drop(self.handle.try_wait()));
         }
         let _ = self.handle.wait_timeout(GRACE);
     }
 }
 
-/// SIGTERM, a moment, SIGKILL; returns when no process of the group is left, or after a second moment.
+/// Sends SIGTERM, waits, then sends SIGKILL. Returns when no process of the group is left, or after waiting again.
 fn end_group(group: Pid, mut reap: impl FnMut()) {
     for signal in [Signal::TERM, Signal::KILL] {
         if kill_process_group(group, signal).is_err() {
             return;
         }
-        // A stopped process acts on nothing but SIGKILL until it goes on.
+        // A stopped process acts on no signal but SIGKILL until it is continued.
         let _ = kill_process_group(group, Signal::CONT);
         let start = Instant::now();
         while start.elapsed() < GRACE {
@@ -288,15 +293,17 @@ fn end_group(group: Pid, mut reap: impl FnMut()) {
     }
 }
 
-/// Whether a process of the group can still do anything. A zombie cannot, and where the first process of a container
-/// does not collect them, zombies stay.
+/// Whether a process of the group can still act. A zombie cannot; in a container whose first process does not reap them,
+/// zombies stay.
 fn lives(group: Pid) -> bool {
     let acts = |stat: Stat| stat.group == group.as_raw_nonzero().get() && !stat.is_zombie;
     let can_tell = stat(std::process::id().cast_signed()).is_some();
     test_kill_process_group(group).is_ok() && (!can_tell || processes().filter_map(stat).any(acts))
 }
 
+/// What `/proc/PID/stat` says.
 struct Stat {
+    /// 0 if the leader of the group is outside this PID namespace.
     group: i32,
     is_zombie: bool,
 }
@@ -309,7 +316,7 @@ fn processes() -> impl Iterator<Item = i32> {
 
 fn stat(pid: i32) -> Option<Stat> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything; what follows the last one is regular.
+    // The name is in parentheses and may contain anything; the fields after the last parenthesis are regular.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();
     let is_zombie = matches!(fields.next()?, "Z" | "X");
     Some(Stat { is_zombie, group: fields.nth(1)?.parse().ok()? })
@@ -323,7 +330,7 @@ pub struct Ancestor {
     pub identity: Identity,
 }
 
-/// One process and no other, also after its number is given to another and after a reboot.
+/// Identifies one process, also after its number is reused and after a reboot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity(String);
 
@@ -346,14 +353,14 @@ pub fn ancestors() -> Vec<Ancestor> {
     found
 }
 
-/// Whether the process with this identity still runs; `None` if this system cannot say.
+/// Whether the process with this identity still runs; `None` if the system has no `/proc`.
 pub fn is_alive(identity: &str) -> Option<bool> {
     boot()?;
     let pid = identity.split(' ').next().and_then(|pid| pid.parse().ok())?;
     Some(about(pid).is_some_and(|(_, _, now)| now.0 == identity))
 }
 
-/// How a process was called.
+/// The command line of a process.
 pub fn arguments(identity: &Identity) -> Vec<String> {
     let pid = identity.0.split(' ').next().unwrap_or_default();
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -374,13 +381,16 @@ fn about(pid: i32) -> Option<(String, i32, Identity)> {
     (!matches!(*state, "Z" | "X")).then(|| Some((name, parent, Identity(format!("{pid} {start} {}", boot()?)))))?
 }
 
-/// Ends what is left of a process started with these variables in its environment, wherever it has gone since.
+/// Ends every process group that has a process with these variables in its environment, whatever its parent is by now.
 ///
-/// The environment identifies our children better than a recorded group id: it cannot be confused by a reused
-/// pid, and it also finds a child whose parent was killed before it could note the group. Only systems with
-/// `/proc` can answer; elsewhere nothing is found.
+/// The environment identifies our children better than a recorded group id: a reused pid cannot be mistaken for one, and a
+/// child whose parent was killed before it could record the group is found, too. On systems without `/proc` nothing is
+/// found.
 pub fn end_orphans(marks: &[(&str, &str)]) -> Result<usize> {
     let wanted: Vec<Vec<u8>> = marks.iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect();
+    // Read from `/proc`, because `getpgrp` has no answer if the group's leader is outside this PID namespace.
+    let group_of = |pid: i32| stat(pid).map_or(0, |stat| stat.group);
+    let own = group_of(std::process::id().cast_signed());
     let mut groups = Vec::new();
     for pid in processes() {
         let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else { continue };
@@ -388,9 +398,10 @@ pub fn end_orphans(marks: &[(&str, &str)]) -> Result<usize> {
         if pid.unsigned_abs() == std::process::id() || !wanted.iter().all(has) {
             continue;
         }
-        let group = Pid::from_raw(pid).and_then(|pid| rustix::process::getpgid(Some(pid)).ok());
-        // Never our own group: then we are ourselves inside that command.
-        if let Some(group) = group.filter(|group| *group != rustix::process::getpgrp())
+        let group = Some(group_of(pid)).filter(|group| *group > 0);
+        // Our own group means that we run inside that command. A group of 0 cannot be signalled from here; each command
+        // of ours leads a group, so it is not one.
+        if let Some(group) = group.filter(|group| *group != own).and_then(Pid::from_raw)
             && !groups.contains(&group)
         {
             groups.push(group);
@@ -463,7 +474,7 @@ mod tests {
             (&b"out\n"[..], &b"err\n"[..], true)
         );
         assert!(!short.succeeded && long.succeeded);
-        // What it leaves behind with its output in hand holds nobody up.
+        // A process that is left behind with the output open does not delay us.
         let left = capture(&shell("setsid sleep 1000 & echo $!"), Duration::from_secs(20), 1_000).unwrap();
         let _ = std::process::Command::new("kill").arg(String::from_utf8_lossy(&left.stdout).trim()).status();
         let slow = capture(&shell("sleep 1000"), Duration::from_millis(50), 1_000);

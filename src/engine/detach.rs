@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::event::Listener;
 use super::queue::{Drained, Goal, busy, drain_locked, drain_unattended};
+use crate::base::env;
+use crate::base::fs::FileError;
 use crate::base::lock::{self, Lock, Owner};
 use crate::base::process::{self, Job};
-use crate::base::{env, fs};
 use crate::checkpoint::Store;
 use crate::error::{Error, Result};
 use crate::guard::Stop;
@@ -60,6 +61,12 @@ impl NotDetached {
     }
 }
 
+impl From<FileError> for NotDetached {
+    fn from(error: FileError) -> NotDetached {
+        NotDetached::Failed(error.into())
+    }
+}
+
 impl From<Error> for NotDetached {
     fn from(error: Error) -> NotDetached {
         NotDetached::Failed(error)
@@ -85,8 +92,9 @@ pub(super) fn detach(
     let program =
         std::env::current_exe().map_err(|cause| Error::failed("this program cannot be found").cause(cause))?;
     let logs = project.log_dir().join(run);
-    fs::create_log_directory(&logs)?;
-    let output = fs::open_private(&logs.join("detached.log"))?;
+    let anchor = project.anchor(&project.state);
+    anchor.create_log_directory(&logs)?;
+    let output = anchor.open_private(&logs.join("detached.log"))?;
     let mut argv = vec![program.into_os_string()];
     argv.extend(task.arguments(project));
     let job = Job {

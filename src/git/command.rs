@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::hermetic::{self, Purpose};
 use super::parse::is_object_id;
 use super::{Failure, Result};
 use crate::base::process::{self, Captured, Job};
@@ -18,7 +19,7 @@ const MAX_ANSWER: u64 = 4 << 20;
 
 /// The variables that git calls local to one repository. Inside a hook they name another repository than the directory
 /// does.
-const REPOSITORY_VARIABLES: &[&str] = &[
+pub(super) const REPOSITORY_VARIABLES: &[&str] = &[
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_CONFIG",
     "GIT_CONFIG_PARAMETERS",
@@ -47,6 +48,7 @@ pub struct Git {
     timeout: Duration,
     config: Vec<String>,
     env: Vec<(String, OsString)>,
+    purpose: Purpose,
     /// Asked several times a second while git runs. `true` ends it.
     is_over: Rc<dyn Fn() -> bool>,
 }
@@ -60,6 +62,7 @@ impl Git {
             timeout: LOCAL_TIMEOUT,
             config,
             env: Vec::new(),
+            purpose: Purpose::Asking,
             is_over: Rc::new(|| false),
         }
     }
@@ -93,7 +96,8 @@ impl Git {
     /// The settings for writing: none of the user's hooks, filters and housekeeping runs, and what git writes is durable.
     #[must_use]
     pub fn writing(self) -> Git {
-        self.with_config(&[
+        let git = Git { purpose: Purpose::Publishing, ..self };
+        git.with_config(&[
             "core.hooksPath=/dev/null",
             "core.fsync=objects,reference",
             "core.fsyncMethod=batch",
@@ -154,20 +158,45 @@ impl Git {
             // An answer is not worth fetching the objects that a partial clone lacks.
             ("GIT_NO_LAZY_FETCH", "1"),
         ];
-        let is_ours = |name: &str| self.env.iter().all(|(set, _)| set != name);
-        let env =
-            env.into_iter().filter(|(name, _)| is_ours(name)).map(|(name, value)| (name.to_owned(), value.into()));
+        let shield = self.shield()?;
+        let mut set: Vec<(String, OsString)> = self.env.clone();
+        let fixed = env.into_iter().map(|(name, value)| (name.to_owned(), value.into()));
+        for (name, value) in fixed.chain(shield.env) {
+            if set.iter().all(|(other, _)| *other != name) {
+                set.push((name, value));
+            }
+        }
+        let is_unset = |name: &&&str| set.iter().all(|(other, _)| other != **name);
         let job = Job {
             argv,
             directory: self.directory.clone(),
-            env_remove: REPOSITORY_VARIABLES
-                .iter()
-                .filter(|name| self.env.iter().all(|(set, _)| set != *name))
-                .map(|name| (*name).to_owned())
-                .collect(),
-            env: env.chain(self.env.iter().cloned()).collect(),
+            env_remove: REPOSITORY_VARIABLES.iter().filter(is_unset).map(|name| (*name).to_owned()).collect(),
+            env: set,
         };
         Ok(process::converse(&job, self.timeout, max, input, &*self.is_over)?)
+    }
+
+    fn shield(&self) -> Result<hermetic::Shield> {
+        hermetic::shield(&self.directory, self.purpose, self.timeout)
+    }
+
+    /// A status without the files that look changed only because the filter that made them does not run.
+    pub(super) fn without_unfiltered(&self, answer: Vec<u8>) -> Result<Vec<u8>> {
+        let hermetic::Shield { top: Some(top), blanked: off, .. } = self.shield()? else { return Ok(answer) };
+        let changed = hermetic::changed_in_work_tree(&answer);
+        if changed.is_empty() || off.iter().all(|filter| !filter.is_off()) {
+            return Ok(answer);
+        }
+        let git = Git { directory: top, ..self.clone() };
+        let input = [changed.join(&0), vec![0]].concat();
+        let arguments = ["check-attr", "-z", "--stdin", "filter"];
+        let attributes = git.ask_with_input(&arguments, Some(&input), 4 * MAX_ANSWER)?;
+        // Path, attribute, value.
+        let fields: Vec<&[u8]> = attributes.stdout.split(|byte| *byte == 0).collect();
+        let is_off = |value: &[u8]| off.iter().any(|filter| filter.is_off() && filter.name == value);
+        let paths: Vec<Vec<u8>> =
+            fields.chunks_exact(3).filter(|field| is_off(field[2])).map(|field| field[0].to_vec()).collect();
+        Ok(hermetic::without(&answer, &paths))
     }
 
     /// The answer of a git that must succeed, without the last newline. An answer that is too long is cut.

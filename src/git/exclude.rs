@@ -4,13 +4,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::{Failure, Git};
-use crate::base::fs;
+use crate::base::fs::{self, Anchor};
 use crate::error::{Error, Result};
 
 const COMMENT: &str = "# agent-handover: session memory, kept out of git status\n";
 
-/// Registers each of `directories` that is inside the work tree around `root` and holds no tracked file. Returns the
-/// patterns that were added. Starts one git process when there is nothing to do.
+/// Registers those of `directories` that are in the work tree around `root` and contain nothing that git tracks. Returns
+/// the patterns that were added. Starts one git process if there is nothing to do. A link in the place of the file or of
+/// its directory is refused: the repository could lead us to any file of the user.
 pub fn keep_out(root: &Path, directories: &[PathBuf]) -> Result<Vec<String>> {
     let git = Git::at(root);
     // git knows where the file is, even in a linked work tree or a submodule.
@@ -21,14 +22,15 @@ pub fn keep_out(root: &Path, directories: &[PathBuf]) -> Result<Vec<String>> {
         return Err(Error::failed("the name of the directory has a line break in it"));
     };
     let top = Path::new(std::ffi::OsStr::from_bytes(top));
-    // If the file is a symlink, its target is the file to write.
-    let file = fs::resolve(&root.join(std::ffi::OsStr::from_bytes(file)))?;
-
-    let Some(info) = file.parent() else { return Ok(Vec::new()) };
-    fs::create_directories(info)?;
-    // All work trees of a repository share the file.
-    let _alone = fs::lock_directory(info)?;
-    let old = fs::read_if_exists(&file)?.unwrap_or_default();
+    let file = root.join(std::ffi::OsStr::from_bytes(file));
+    let Some((git_dir, info)) = file.parent().and_then(|info| Some((info.parent()?, info))) else {
+        return Ok(Vec::new());
+    };
+    let git_dir = Anchor::new(git_dir);
+    git_dir.create_directories(info)?;
+    // Worktrees share the file.
+    let _alone = git_dir.lock_directory(info)?;
+    let old = git_dir.read_if_exists(&file)?.unwrap_or_default();
     let mut added = Vec::new();
     for directory in directories {
         let Ok(below) = fs::resolve(directory)?.strip_prefix(top).map(Path::to_path_buf) else { continue };
@@ -62,9 +64,9 @@ pub fn keep_out(root: &Path, directories: &[PathBuf]) -> Result<Vec<String>> {
         new.extend(pattern);
         new.push(b'\n');
     }
-    // A process that was killed here left a temporary and no lines, so the next one gets here and removes it.
-    fs::sweep_temporaries(info, fs::Depth::Directory)?;
-    fs::replace(&file, &new)?;
+    // A process that was killed while it wrote left the lines missing, so its temporary file is found here.
+    git_dir.sweep_temporaries(info, fs::Depth::Directory)?;
+    git_dir.replace(&file, &new)?;
     Ok(shown(&added))
 }
 
@@ -76,7 +78,7 @@ fn shown(patterns: &[Vec<u8>]) -> Vec<String> {
     patterns.iter().map(|pattern| String::from_utf8_lossy(pattern).into_owned()).collect()
 }
 
-/// A pattern for exactly one directory: anchored at the top, with wildcards escaped.
+/// The pattern for a directory: anchored at the top, literal, with wildcards escaped.
 fn pattern(below: &Path) -> Vec<u8> {
     let mut pattern = b"/".to_vec();
     for byte in below.as_os_str().as_bytes() {

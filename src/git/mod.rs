@@ -15,6 +15,7 @@
 mod command;
 mod exclude;
 mod failure;
+mod hermetic;
 mod objects;
 mod parse;
 mod question;

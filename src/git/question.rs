@@ -62,8 +62,9 @@ impl Git {
 
     /// Files that differ from the last commit, staged or not, and untracked files.
     pub fn dirty(&self) -> Result<Vec<Change>> {
-        let answer = self.read(&["status", "--porcelain=v2", "-z", "--untracked-files=normal"])?;
-        Ok(parse::status(&answer))
+        let arguments = ["status", "--porcelain=v2", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"];
+        let answer = self.read(&arguments)?;
+        Ok(parse::status(&self.without_unfiltered(answer)?))
     }
 
     /// Fails where this is not a repository that git can use.

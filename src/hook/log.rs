@@ -1,10 +1,11 @@
 //! `log/hook.log`: one line a call, so that a user can see whether an agent calls its hooks.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::agents::Call;
-use crate::base::{clock, env, fs, text};
+use crate::base::fs::Anchor;
+use crate::base::{clock, env, text};
 use crate::project::Project;
 
 /// A log of this size is moved aside, so that both files together never exceed twice this size.
@@ -50,32 +51,43 @@ impl Entry {
     }
 }
 
-/// The directory of the log: the project's, or the user's state directory if the call belongs to no usable project.
-fn place(project: Option<&Project>) -> Option<PathBuf> {
-    match project.filter(|project| project.state.is_dir()) {
-        Some(project) => Some(project.log_dir()),
-        None => env::user_state(),
+/// A directory for the log, and the anchor below which it is reached without following links.
+struct LogPlace {
+    anchor: Anchor,
+    directory: PathBuf,
+}
+
+impl LogPlace {
+    fn of_project(project: &Project) -> LogPlace {
+        LogPlace { anchor: project.anchor(&project.state), directory: project.log_dir() }
+    }
+
+    fn of_user() -> Option<LogPlace> {
+        env::user_state().map(|directory| LogPlace { anchor: Anchor::new(&directory), directory })
+    }
+
+    fn append(&self, entry: &Entry) -> bool {
+        self.anchor.create_log_directory(&self.directory).is_ok()
+            && self.anchor.append_to_log(&self.directory.join(NAME), &entry.line(), MOST).is_ok()
     }
 }
 
-/// Logs a call: in the project, or in the user's state directory if that fails. A failing log fails nothing.
+/// Records a call: in the project's state if it has one and can be written, else in the user's own state. A log that
+/// cannot be written is no reason to fail.
 pub fn tell(project: Option<&Project>, entry: &Entry) {
-    let write = |directory: &Path| {
-        let is_there = directory.is_dir() || fs::create_log_directory(directory).is_ok();
-        is_there && fs::append_to_log(&directory.join(NAME), &entry.line(), MOST).is_ok()
-    };
-    let is_written = place(project).is_some_and(|directory| write(&directory));
-    if !is_written && project.is_some() {
-        place(None).map(|directory| write(&directory));
+    let project = project.filter(|project| project.state.is_dir());
+    let is_written = project.is_some_and(|project| LogPlace::of_project(project).append(entry));
+    if !is_written {
+        LogPlace::of_user().map(|place| place.append(entry));
     }
 }
 
-/// The calls in the logs of this project and of the user, oldest first.
+/// The calls recorded in this project and in the user's own state, the oldest first.
 pub fn entries(project: &Project) -> Vec<Entry> {
     let mut found = Vec::new();
-    for directory in [Some(project.log_dir()), env::user_state()].into_iter().flatten() {
+    for place in [Some(LogPlace::of_project(project)), LogPlace::of_user()].into_iter().flatten() {
         for name in [format!("{NAME}.1"), NAME.to_owned()] {
-            let Ok(Some((_, end))) = fs::read_ends(&directory.join(name), 2 * MOST) else { continue };
+            let Ok(Some((_, end))) = place.anchor.read_ends(&place.directory.join(name), 2 * MOST) else { continue };
             found.extend(String::from_utf8_lossy(&end).lines().filter_map(Entry::parse));
         }
     }

@@ -159,9 +159,10 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let params = params(context)?;
     let job = job(context, &params, intent)?;
     let redactor = redactor(&job);
-    fs::create_log_directory(&context.logs)?;
+    let anchor = fs::Anchor::around(context.root, context.state);
+    anchor.create_log_directory(&context.logs).map_err(Error::from)?;
     let log = log_path(context, context.attempt);
-    let output = fs::open_private(&log)?;
+    let output = anchor.open_private(&log).map_err(Error::from)?;
 
     let running = process::start_logged(&job, &output)?;
     let ended = running.wait(params.timeout_ms.map(Duration::from_millis), || context.brake.pressed())?;

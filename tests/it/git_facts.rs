@@ -291,11 +291,12 @@ fn an_answer_of_many_megabytes_is_cut_and_the_rest_is_still_known() {
 #[test]
 fn what_git_leaves_behind_holds_nobody_up() {
     let world = repository();
-    world.git(&["config", "filter.x.clean", "setsid sleep 600.0417 >/dev/null & cat"]);
+    let global = world.home().join("gitconfig");
+    std::fs::write(&global, "[filter \"x\"]\n\tclean = \"setsid sleep 600.0417 >/dev/null & cat\"\n").unwrap();
     world.write(".gitattributes", "kept filter=x\n");
     world.write("kept", "changed");
     // The test ends, so it was not waited for; the sleeper is ended by its name.
-    world.run(&["run"]).expect(0);
+    finish(world.command(&["run"]).env("GIT_CONFIG_GLOBAL", &global)).expect(0);
     let _ = std::process::Command::new("pkill").args(["-f", "sleep 600.0417"]).status();
     assert!(world.collected().contains("dirty M kept"), "{}", world.collected());
 }

@@ -119,13 +119,85 @@ fn odd_directory_names_are_kept_out_of_git_status_or_said_to_show_up() {
 }
 
 #[test]
-fn an_exclude_file_behind_a_symlink_stays_one() {
-    let world = World::with_git();
-    std::fs::rename(world.path(".git/info/exclude"), world.home().join("exclude")).unwrap();
-    std::os::unix::fs::symlink(world.home().join("exclude"), world.path(".git/info/exclude")).unwrap();
-    world.run(&["run", "--note", "x"]).expect(0);
-    assert!(world.path(".git/info/exclude").is_symlink());
-    assert_eq!(world.git(&["status", "--porcelain"]), "");
+fn an_exclude_file_behind_a_symlink_is_not_written() {
+    for linked in [".git/info/exclude", ".git/info"] {
+        let world = World::with_git();
+        let outside = world.home().join("outside");
+        std::fs::rename(world.path(linked), &outside).unwrap();
+        std::os::unix::fs::symlink(&outside, world.path(linked)).unwrap();
+        let before = world.read(".git/info/exclude");
+        let output = world.run(&["run", "--note", "x"]).expect(0);
+        assert!(output.stderr.contains("the memory directories will show up in `git status`"), "{}", output.stderr);
+        assert!(output.stderr.contains("is a symlink"), "{}", output.stderr);
+        assert!(world.path(linked).is_symlink());
+        assert_eq!(world.read(".git/info/exclude"), before);
+    }
+}
+
+#[test]
+fn a_log_is_not_written_through_a_symlink() {
+    for linked in [".agent-handover/log", ".agent-handover/log/hook.log"] {
+        let world = World::with_git();
+        world.run(&["run", "--note", "x"]).expect(0);
+        let outside = world.home().join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        std::fs::write(outside.join("hook.log"), "precious\n").unwrap();
+        let _ = std::fs::remove_dir_all(world.path(".agent-handover/log"));
+        if linked.ends_with("hook.log") {
+            std::fs::create_dir(world.path(".agent-handover/log")).unwrap();
+            std::os::unix::fs::symlink(outside.join("hook.log"), world.path(linked)).unwrap();
+        } else {
+            std::os::unix::fs::symlink(&outside, world.path(linked)).unwrap();
+        }
+        for event in ["SessionStart", "SessionEnd"] {
+            let payload =
+                format!(r#"{{"hook_event_name":"{event}","session_id":"s","cwd":"{}"}}"#, world.root().display());
+            let mut command = world.command(&["hook", "--agent", "claude-code"]);
+            let command = command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+            let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+            std::io::Write::write_all(&mut child.stdin.take().unwrap(), payload.as_bytes()).unwrap();
+            output(child).expect(0);
+        }
+        wait_until("background runs to end", || world.run(&["check"]).code != 4);
+        let names = std::fs::read_dir(&outside).unwrap().count();
+        assert_eq!((names, std::fs::read_to_string(outside.join("hook.log")).unwrap().as_str()), (1, "precious\n"));
+        let own = world.home().join(".local/state/agent-handover/hook.log");
+        assert!(std::fs::read_to_string(own).unwrap().contains("session-end"), "{linked}");
+    }
+}
+
+#[test]
+fn no_directory_of_ours_may_be_inside_a_git_directory() {
+    for key in ["memory_dir", "history_dir", "state_dir"] {
+        for place in [".git/hooks", ".GIT/x", "sub/.git", "link/hooks"] {
+            let world = World::with_git();
+            std::os::unix::fs::symlink(".git", world.path("link")).unwrap();
+            world.write(
+                "handover.toml",
+                format!("[handover]\n{key} = \"{place}\"\n[[step]]\nname = \"n\"\nkind = \"note\"\n"),
+            );
+            let before = world.everything();
+            let output = world.run(&["run", "--note", "x"]).expect(65);
+            assert!(output.stderr.contains("is inside a git directory"), "{key} {place}: {}", output.stderr);
+            assert_eq!(world.everything(), before);
+        }
+    }
+}
+
+#[test]
+fn a_config_that_is_a_symlink_is_refused_and_not_quoted() {
+    for path in ["handover.toml", ".agent-handover/handover.toml"] {
+        let world = World::new();
+        world.write("../private/key", "s3cr3t of the victim\n");
+        std::fs::create_dir_all(world.path(".agent-handover")).unwrap();
+        std::os::unix::fs::symlink(world.path("../private/key").canonicalize().unwrap(), world.path(path)).unwrap();
+        for arguments in [&["status"][..], &["warmup"], &["run", "--note", "x"], &["check"]] {
+            let output = world.run(arguments);
+            assert!(!output.seen().contains("s3cr3t"), "{path}: {}", output.seen());
+            assert!(output.stderr.contains("is a symlink"), "{path}: {}", output.seen());
+        }
+        world.run(&["run", "--note", "x"]).expect(65);
+    }
 }
 
 #[test]

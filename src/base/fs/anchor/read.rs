@@ -1,0 +1,171 @@
+//! Reading and examining regular files below an anchor.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, statat};
+
+use super::{Anchor, FileError, FileKind};
+use crate::base::fs::Seen;
+
+/// What is known of a path without opening it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct About {
+    pub kind: FileKind,
+    pub length: u64,
+    pub modified: SystemTime,
+    /// The user it belongs to.
+    pub owner: u32,
+}
+
+/// The beginning and the end of a file.
+pub type Ends = (Vec<u8>, Vec<u8>);
+
+impl Anchor {
+    /// Opens a regular file for reading.
+    pub fn open(&self, path: &Path) -> Result<File, FileError> {
+        self.open_regular(path).map(|(file, _)| file)
+    }
+
+    /// The content of a file of at most [`Anchor::LIMIT`] bytes.
+    pub fn read(&self, path: &Path) -> Result<Vec<u8>, FileError> {
+        self.read_within(path, Anchor::LIMIT)
+    }
+
+    /// Like [`Anchor::read`]; `None` if nothing is at the path.
+    pub fn read_if_exists(&self, path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+        if_exists(self.read(path))
+    }
+
+    /// The content of a file of at most `limit` bytes. A longer one is refused without being read.
+    pub fn read_within(&self, path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+        let (file, about) = self.open_regular(path)?;
+        self.read_whole(path, file, about.length, limit)
+    }
+
+    /// The text of a file of at most `limit` bytes; `None` if nothing is at the path.
+    pub fn read_text(&self, path: &Path, limit: u64) -> Result<Option<String>, FileError> {
+        let Some(bytes) = if_exists(self.read_within(path, limit))? else { return Ok(None) };
+        let not_text = |_| FileError::NotText { path: self.path.join(path) };
+        String::from_utf8(bytes).map(Some).map_err(not_text)
+    }
+
+    /// The first `most` bytes of a file, however long it is.
+    pub fn read_start(&self, path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
+        let mut bytes = Vec::with_capacity(8 << 10);
+        self.open(path)?.take(most).read_to_end(&mut bytes).map_err(self.unread(path))?;
+        Ok(bytes)
+    }
+
+    /// The first and the last `size` bytes of a file. Both are the whole content if the file has at most twice that size.
+    /// `None` if nothing is at the path.
+    pub fn read_ends(&self, path: &Path, size: u64) -> Result<Option<Ends>, FileError> {
+        let Some((mut file, about)) = if_exists(self.open_regular(path))? else { return Ok(None) };
+        let size = if about.length <= 2 * size { about.length } else { size };
+        let (mut head, mut tail) = (Vec::new(), Vec::new());
+        (&file).take(size).read_to_end(&mut head).map_err(self.unread(path))?;
+        file.seek(io::SeekFrom::Start(about.length - size)).map_err(self.unread(path))?;
+        file.take(size).read_to_end(&mut tail).map_err(self.unread(path))?;
+        Ok(Some((head, tail)))
+    }
+
+    /// The content of a file and what the file looked like; `None` if nothing is at the path.
+    pub fn read_seen(&self, path: &Path, limit: u64) -> Result<Option<(Vec<u8>, Seen)>, FileError> {
+        let Some((file, about)) = if_exists(self.open_regular(path))? else { return Ok(None) };
+        let seen = Seen::of(&file.metadata().map_err(self.unread(path))?);
+        self.read_whole(path, file, about.length, limit).map(|content| Some((content, seen)))
+    }
+
+    /// What is at a path; `None` if nothing is. A link at the path is reported as a link; one on the way is an error.
+    pub fn about(&self, path: &Path) -> Result<Option<About>, FileError> {
+        let Some(place) = if_exists(self.open_parent("examine", path))? else { return Ok(None) };
+        let stat = match statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(cause) => return Err(place.failed("examine")(cause.into())),
+        };
+        Ok(Some(About::of(&stat)))
+    }
+
+    /// Whether a directory is at the path, not behind a link.
+    pub fn is_directory(&self, path: &Path) -> bool {
+        self.kind(path) == Some(FileKind::Directory)
+    }
+
+    /// Whether a regular file is at the path, not behind a link.
+    pub fn is_regular(&self, path: &Path) -> bool {
+        self.kind(path) == Some(FileKind::Regular)
+    }
+
+    /// Refuses whatever is at the path if it is not a regular file. For files that somebody else opens by name, such as
+    /// SQLite; nothing at the path is fine.
+    pub fn require_regular(&self, path: &Path) -> Result<(), FileError> {
+        match self.about(path)? {
+            None | Some(About { kind: FileKind::Regular, .. }) => Ok(()),
+            Some(About { kind: FileKind::Link, .. }) => Err(self.link(self.path.join(path))),
+            Some(About { kind, .. }) => {
+                Err(FileError::NotRegular { path: self.path.join(path), what: kind, real: None })
+            }
+        }
+    }
+
+    fn kind(&self, path: &Path) -> Option<FileKind> {
+        self.about(path).ok().flatten().map(|about| about.kind)
+    }
+
+    fn open_regular(&self, path: &Path) -> Result<(File, About), FileError> {
+        let below = self.below(path)?;
+        let descriptor = self.open_below("read", &below, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())?;
+        let file = File::from(descriptor);
+        let about = self.check_regular(&file, &below)?;
+        Ok((file, about))
+    }
+
+    /// Refuses an open file that is not a regular one.
+    pub(super) fn check_regular(&self, file: &File, below: &Path) -> Result<About, FileError> {
+        let stat = fstat(file).map_err(|cause| self.unread(below)(cause.into()))?;
+        match About::of(&stat) {
+            about @ About { kind: FileKind::Regular, .. } => Ok(about),
+            About { kind, .. } => Err(FileError::NotRegular { path: self.shown(below), what: kind, real: None }),
+        }
+    }
+
+    fn read_whole(&self, path: &Path, file: File, length: u64, limit: u64) -> Result<Vec<u8>, FileError> {
+        let too_large = || FileError::TooLarge { path: self.path.join(path), limit };
+        if length > limit {
+            return Err(too_large());
+        }
+        // Room for a little more than the length, so that the end is noticed without another allocation.
+        let mut content = Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(64));
+        file.take(limit.saturating_add(1)).read_to_end(&mut content).map_err(self.unread(path))?;
+        if content.len() as u64 > limit { Err(too_large()) } else { Ok(content) }
+    }
+
+    fn unread(&self, path: &Path) -> impl Fn(io::Error) -> FileError {
+        let path = self.path.join(path);
+        move |cause| FileError::Io { doing: "read", path: path.clone(), cause }
+    }
+}
+
+impl About {
+    #[allow(clippy::unnecessary_cast, reason = "the types of the fields differ between systems")]
+    fn of(stat: &Stat) -> About {
+        let seconds = u64::try_from(stat.st_mtime as i64).unwrap_or(0);
+        About {
+            kind: FileKind::of(stat.st_mode),
+            length: u64::try_from(stat.st_size as i64).unwrap_or(0),
+            modified: SystemTime::UNIX_EPOCH + Duration::new(seconds, stat.st_mtime_nsec as u32),
+            owner: stat.st_uid,
+        }
+    }
+}
+
+pub(super) fn if_exists<T>(answer: Result<T, FileError>) -> Result<Option<T>, FileError> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_absent() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,93 @@
+//! Creating directories level by level, and locking them.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::base::{fault, signals};
+use crate::error::{Category, Error, Result};
+
+/// Creates the missing levels of a directory, each durable before the next.
+pub fn create_directories(path: &Path) -> Result<()> {
+    create_levels(path, 0o777)
+}
+
+/// Like [`create_directories`]; only this user can read the last level.
+pub fn create_private_directories(path: &Path) -> Result<()> {
+    create_levels(path, 0o700)
+}
+
+/// Creates a directory for logs. Logs need not survive a power cut, so this does not wait for the disk.
+pub fn create_log_directory(path: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = fs::DirBuilder::new().mode(0o700).recursive(true).create(path);
+    made.map_err(|cause| Error::io("create the directory", path, cause))
+}
+
+/// Creates the missing levels of a directory; `mode` is that of the last one.
+pub(super) fn create_levels(path: &Path, mode: u32) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    match fs::DirBuilder::new().mode(mode).create(path) {
+        Ok(()) => {
+            sync_directory(parent(path))?;
+            fault::at("fs.directory");
+            Ok(())
+        }
+        Err(_) if path.is_dir() => Ok(()),
+        // Some file systems report NotFound although the directory above exists.
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound && !parent(path).is_dir() => {
+            create_levels(parent(path), 0o777)?;
+            create_levels(path, mode)
+        }
+        Err(cause) => Err(Error::io("create the directory", path, cause)),
+    }
+}
+
+pub(super) fn sync_directory(path: &Path) -> Result<()> {
+    File::open(path)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|cause| Error::io("make durable the directory", path, cause))
+}
+
+/// The directory a path is in; `.` for a bare name.
+pub(super) fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A lock on a directory, held while reading and then replacing files in it, so that no two processes do so at once,
+/// whatever project or checkpoint they come from. The directory itself is locked, so no file is left behind.
+#[must_use]
+pub struct DirectoryLock(#[allow(dead_code, reason = "held, not read")] File);
+
+/// Locks a directory, waiting up to ten seconds for another process.
+pub fn lock_directory(path: &Path) -> Result<DirectoryLock> {
+    lock_opened(File::open(path).map_err(|cause| Error::io("open", path, cause))?, path)
+}
+
+/// Like [`lock_directory`], for a directory that is already open.
+pub(super) fn lock_opened(directory: File, path: &Path) -> Result<DirectoryLock> {
+    // Each holder writes one file. A holder that takes longer than this hangs.
+    let start = Instant::now();
+    loop {
+        match directory.try_lock() {
+            Ok(()) => return Ok(DirectoryLock(directory)),
+            Err(TryLockError::WouldBlock) if signals::received().is_some() => {
+                let signal = signals::received().unwrap_or(0);
+                return Err(Error::new(Category::Signal(signal), format!("interrupted by {}", signals::name(signal))));
+            }
+            Err(TryLockError::WouldBlock) if start.elapsed() < Duration::from_secs(10) => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::failed(format!("another process holds the directory `{}`", path.display()))
+                    .hint("look with `lsof` who it is, end it, and try again"));
+            }
+            // Some network file systems cannot lock a directory; there we go on without the lock.
+            Err(TryLockError::Error(_)) => return Ok(DirectoryLock(directory)),
+        }
+    }
+}

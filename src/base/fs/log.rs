@@ -1,0 +1,45 @@
+//! Files that only this user can read and that are appended to: logs and locks. They need not survive a power cut.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use super::links::NO_FOLLOW;
+use super::plain_read::refuse_what_is_no_file;
+use crate::error::{Error, Result};
+
+/// Opens a file for appending that only this user can read: logs and the lock.
+pub fn open_private(path: &Path) -> Result<File> {
+    refuse_what_is_no_file(path)?;
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .read(true)
+        .mode(0o600)
+        .custom_flags(NO_FOLLOW)
+        .open(path)
+        .map_err(|cause| Error::io("open", path, cause))
+}
+
+/// Appends a line to a log that only this user can read, without waiting for the disk. A log of more than `most` bytes is
+/// first moved aside, replacing the one that was moved aside before.
+pub fn append_to_log(path: &Path, line: &str, most: u64) -> Result<()> {
+    let mut file = open_private(path)?;
+    if file.metadata().is_ok_and(|about| about.len() > most) {
+        let mut aside = path.as_os_str().to_owned();
+        aside.push(".1");
+        fs::rename(path, aside).map_err(|cause| Error::io("move", path, cause))?;
+        file = open_private(path)?;
+    }
+    // In one write, so that lines of several processes do not mix.
+    file.write_all(format!("{line}\n").as_bytes()).map_err(|cause| Error::io("write", path, cause))
+}
+
+/// Creates an empty file that only this user can read, unless something is there already.
+pub fn create_private_if_absent(path: &Path) -> Result<()> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => Err(Error::io("create", path, cause)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,53 @@
+//! The one door to the file system for writing. Whatever it reports as written survives a power cut, except where a
+//! function is for logs, copies or leftovers; and every error names its path.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `anchor/` | careful access below a directory: no link followed, no blocking, only regular files of bounded size |
+//! | `plain_read` | reading files that a person named; follows links |
+//! | `replace` | writing whole files durably, moving them |
+//! | `directories` | creating directories durably, locking them |
+//! | `remove` | removing files, trees and stale temporary files |
+//! | `names` | listing directories |
+//! | `log` | private files that are appended to: logs, locks |
+//! | `owner` | who owns a file and who may read it |
+//! | `links` | where a path really is, and whether a link is on the way |
+//!
+//! Everything under memory, history, state and configuration of a project came, or may have come, with a repository that a
+//! stranger made. It is opened through an [`Anchor`]; the functions that take a bare path are for files that a person
+//! named and for the user's own state.
+
+#![allow(clippy::disallowed_methods)]
+
+mod anchor;
+mod directories;
+mod links;
+mod log;
+mod names;
+mod owner;
+mod plain_read;
+mod remove;
+mod replace;
+#[cfg(test)]
+mod tests;
+
+pub use anchor::{About, Anchor, FileError, FileKind};
+pub use directories::{
+    DirectoryLock, create_directories, create_log_directory, create_private_directories, lock_directory,
+};
+pub use links::{refuse_symlinks, resolve, tidy};
+pub use log::{append_to_log, create_private_if_absent, open_private};
+pub use names::{count_names, names, names_at_most, names_beginning};
+pub use owner::{is_readable_by_others, refuse_foreign_owner};
+pub use plain_read::{
+    Seen, is_absent, is_at_least_as_new, open, read, read_at_most, read_ends, read_if_exists, read_plain, read_seen,
+    refuse_what_is_no_file,
+};
+pub use remove::{
+    Depth, remove_empty_directory, remove_empty_directory_lazily, remove_file, remove_file_lazily, remove_tree,
+    sweep_temporaries,
+};
+pub use replace::{
+    Created, TEMPORARY_GLOB, copy, create_flag, create_new, rename, replace, replace_executable, rewrite_private,
+    write_marker, write_private,
+};

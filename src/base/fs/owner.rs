@@ -1,0 +1,26 @@
+//! Who owns a file and who may read it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// Refuses a file that belongs to somebody else than this user or root: its owner could make us do anything.
+pub fn refuse_foreign_owner(path: &Path, what: &str) -> Result<()> {
+    let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
+    let owners = [Some(about.uid()), fs::metadata(path).ok().map(|about| about.uid())];
+    let user = rustix::process::geteuid().as_raw();
+    match owners.into_iter().flatten().find(|owner| *owner != user && *owner != 0) {
+        None => Ok(()),
+        Some(owner) => {
+            Err(Error::bad_data(format!("the {what} `{}` belongs to user {owner}, not to you", path.display()))
+                .hint("it can make this program run commands: look at it, then make it yours with `chown`"))
+        }
+    }
+}
+
+/// Whether anybody but its owner may read a file.
+pub fn is_readable_by_others(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|about| about.is_file() && about.mode() & 0o044 != 0)
+}

@@ -1,0 +1,174 @@
+//! Writing whole files so that they survive a power cut, and moving them.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use super::directories::{parent, sync_directory};
+use super::links::NO_FOLLOW;
+use super::plain_read::refuse_what_is_no_file;
+use crate::base::fault;
+use crate::error::{Error, Result};
+
+pub(super) const TEMPORARY_PREFIX: &str = ".agent-handover-";
+pub(super) const TEMPORARY_SUFFIX: &str = ".tmp";
+/// Matches every temporary file of ours.
+pub const TEMPORARY_GLOB: &str = ".agent-handover-*.tmp";
+
+/// Whether a function that creates a file did so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Created {
+    Now,
+    /// Something was there already.
+    Before,
+}
+
+/// Replaces or creates a file: temporary sibling, fsync, rename, fsync of the directory. A reader, and the next boot,
+/// see the old content or the new one, never a part.
+pub fn replace(path: &Path, content: &[u8]) -> Result<()> {
+    persist(write_temporary(path, content)?, path)
+}
+
+fn persist(temporary: tempfile::NamedTempFile, path: &Path) -> Result<()> {
+    temporary.persist(path).map_err(|failed| Error::io("write", path, failed.error))?;
+    fault::at("fs.renamed");
+    sync_directory(parent(path))?;
+    fault::at("fs.replaced");
+    Ok(())
+}
+
+/// Like [`replace`], for a file that can be executed.
+pub fn replace_executable(path: &Path, content: &[u8]) -> Result<()> {
+    let temporary = write_temporary(path, content)?;
+    let failed = |cause: io::Error| Error::io("write", path, cause);
+    let mode = temporary.as_file().metadata().map_err(failed)?.permissions().mode();
+    // Whoever may read it may run it.
+    let mode = mode | (mode & 0o444) >> 2;
+    temporary.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(failed)?;
+    persist(temporary, path)
+}
+
+/// Creates a file with this content, whole, or reports that something is there already.
+pub fn create_new(path: &Path, content: &[u8]) -> Result<Created> {
+    let temporary = write_temporary(path, content)?;
+    match temporary.persist_noclobber(path) {
+        Ok(_) => {
+            fault::at("fs.renamed");
+            sync_directory(parent(path))?;
+            fault::at("fs.replaced");
+            Ok(Created::Now)
+        }
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(Created::Before),
+        Err(failed) => Err(Error::io("write", path, failed.error)),
+    }
+}
+
+/// Writes a file that only this user can read, whole. Replaces an existing file only with `over_existing`, and never a link.
+pub fn write_private(path: &Path, content: &[u8], over_existing: bool) -> Result<Created> {
+    match fs::symlink_metadata(path) {
+        Ok(_) if !over_existing => return Ok(Created::Before),
+        Ok(about) if !about.is_file() => {
+            return Err(Error::failed(format!("`{}` is not a plain file", path.display())).hint("name another file"));
+        }
+        _ => {}
+    }
+    let temporary = fill_temporary(new_temporary(path, 0o600)?, path, content)?;
+    let persisted = if over_existing { temporary.persist(path) } else { temporary.persist_noclobber(path) };
+    match persisted {
+        Ok(_) => {
+            fault::at("fs.renamed");
+            sync_directory(parent(path))?;
+            fault::at("fs.replaced");
+            Ok(Created::Now)
+        }
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(Created::Before),
+        Err(failed) => Err(Error::io("write", path, failed.error)),
+    }
+}
+
+fn write_temporary(path: &Path, content: &[u8]) -> Result<tempfile::NamedTempFile> {
+    let failed = |cause: io::Error| Error::io("write", path, cause);
+    let temporary = new_temporary(path, 0o666)?;
+    if let Ok(existing) = fs::metadata(path) {
+        temporary.as_file().set_permissions(existing.permissions()).map_err(failed)?;
+    }
+    fill_temporary(temporary, path, content)
+}
+
+fn new_temporary(path: &Path, mode: u32) -> Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(TEMPORARY_PREFIX)
+        .suffix(TEMPORARY_SUFFIX)
+        .permissions(fs::Permissions::from_mode(mode))
+        .tempfile_in(parent(path))
+        .map_err(|cause| Error::io("write", path, cause))
+}
+
+fn fill_temporary(
+    mut temporary: tempfile::NamedTempFile,
+    path: &Path,
+    content: &[u8],
+) -> Result<tempfile::NamedTempFile> {
+    let failed = |cause: io::Error| Error::io("write", path, cause);
+    temporary.write_all(content).map_err(failed)?;
+    temporary.as_file().sync_all().map_err(failed)?;
+    fault::at("fs.written");
+    Ok(temporary)
+}
+
+/// Writes a small file in place. For files in which every writer writes the same bytes: a kill leaves no temporary behind.
+pub fn write_marker(path: &Path, content: &[u8]) -> Result<()> {
+    refuse_what_is_no_file(path)?;
+    let failed = |cause: io::Error| Error::io("write", path, cause);
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create(true).custom_flags(NO_FOLLOW).open(path).map_err(failed)?;
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(failed)?;
+    sync_directory(parent(path))?;
+    fault::at("fs.marked");
+    Ok(())
+}
+
+/// Creates a file whose existence is its message. After a kill a part of its text may be missing.
+pub fn create_flag(path: &Path, content: &[u8]) -> Result<Created> {
+    let failed = |cause: io::Error| Error::io("write", path, cause);
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => return Ok(Created::Before),
+        Err(cause) => return Err(failed(cause)),
+        Ok(mut file) => file.write_all(content).and_then(|()| file.sync_all()).map_err(failed)?,
+    }
+    sync_directory(parent(path))?;
+    fault::at("fs.marked");
+    Ok(Created::Now)
+}
+
+pub fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|cause| Error::io("move", from, cause))?;
+    sync_directory(parent(to))?;
+    fault::at("fs.moved");
+    Ok(())
+}
+
+/// Copies a file that is read once and then thrown away; nothing is synced.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::copy(from, to).map(|_| ()).map_err(|cause| Error::io("copy", from, cause))
+}
+
+/// Rewrites a log without waiting for the disk. `change` reads the old content and writes the new one.
+pub fn rewrite_private(
+    path: &Path,
+    change: impl FnOnce(&mut dyn Read, &mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    let failed = |cause: io::Error| Error::io("rewrite", path, cause);
+    let mut old = File::open(path).map_err(failed)?;
+    let temporary = tempfile::Builder::new()
+        .prefix(TEMPORARY_PREFIX)
+        .suffix(TEMPORARY_SUFFIX)
+        .tempfile_in(parent(path))
+        .map_err(failed)?;
+    let mut new = io::BufWriter::new(temporary);
+    change(&mut old, &mut new).map_err(failed)?;
+    let temporary = new.into_inner().map_err(|unwritten| failed(unwritten.into_error()))?;
+    temporary.persist(path).map_err(|unmoved| failed(unmoved.error))?;
+    Ok(())
+}
