@@ -200,7 +200,7 @@ impl Git {
     }
 
     /// The answer of a git that must succeed, without the last newline. An answer that is too long is cut.
-    pub(super) fn read(&self, arguments: &[&str]) -> Result<Vec<u8>> {
+    pub fn read(&self, arguments: &[&str]) -> Result<Vec<u8>> {
         let mut answer = self.ask(arguments)?;
         if !answer.succeeded {
             let said = String::from_utf8_lossy(&answer.stderr);
