@@ -29,8 +29,7 @@ impl From<Where> for Scope {
 /// Let coding agents call agent-handover: hooks, a skill, instructions
 #[derive(Args)]
 pub struct Install {
-    /// claude-code, codex, gemini, cursor, opencode, cline, copilot, agents-md; or `all` that are found here
-    #[arg(required = true, value_name = "AGENT")]
+    #[arg(required = true, value_name = "AGENT", help = names())]
     agents: Vec<String>,
     /// Whose files
     #[arg(long, value_enum, default_value_t)]
@@ -52,6 +51,12 @@ pub struct Uninstall {
     /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
+}
+
+/// The names that a user may type.
+fn names() -> String {
+    let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+    format!("{}; or `all` that are found here", names.join(", "))
 }
 
 impl Install {
