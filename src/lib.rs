@@ -1,30 +1,30 @@
 //! agent-handover: makes the end of an AI coding session durable and the start of the next one instant.
 //!
-//! Each directory owns a noun and its verbs, and uses only directories of a lower rank. A test reads the sources
-//! and holds them to it.
+//! Each directory owns a noun and its verbs. It uses only directories of a lower rank, which
+//! `tests/it/architecture` checks.
 //!
 //! | rank | directory | owns |
 //! |---|---|---|
-//! | 0 | [`error`] | category, message, causes, hints, places in a file |
-//! | 0 | [`base`] | mechanisms that know nothing about handovers: files, locks, processes, time |
-//! | 1 | [`config`] | `handover.toml` as checked values that remember their place |
-//! | 1 | [`git`] | the one hermetic way to ask git |
-//! | 1 | [`checkpoint`] | what happened to each step, durably |
-//! | 1 | [`guard`] | PAUSE and secrets: may this happen? |
-//! | 2 | [`project`] | root, layout, config |
-//! | 1 | [`handoff`] | one session's document: frontmatter and body |
-//! | 2 | [`history`] | the `.agent-history` protocol |
-//! | 2 | [`memory`] | the layers of Markdown |
-//! | 2 | [`transcript`] | what agents left on disk: one file per format |
-//! | 3 | [`facts`] | what the session did |
-//! | 3 | [`bundle`] | sealed handoffs that travel: sign, encrypt, import |
-//! | 3 | [`publish`] | backends |
-//! | 3 | [`agents`] | each coding agent's files, payloads and answers |
-//! | 4 | [`steps`] | every step kind, one file each |
-//! | 5 | [`engine`] | plan, queue, resume, runner, events |
-//! | 6 | [`warmup`] | what a new session reads, cut to a budget |
-//! | 7 | [`hook`] | what agents call at the start and end of their sessions |
-//! | 8 | [`cli`] | arguments, one call, one rendering |
+//! | 0 | [`error`] | The error a person sees: category, message, causes, hints, and the place in a file. |
+//! | 0 | [`base`] | Mechanisms that know nothing about handovers: files, locks, processes, time, ids, text. |
+//! | 1 | [`config`] | `handover.toml`, read into checked values that remember their place in the file. |
+//! | 1 | [`git`] | The one way to ask git, cut off from the user's settings and hooks. |
+//! | 1 | [`checkpoint`] | The database of runs and steps: what was recorded, what is done, what is left. |
+//! | 1 | [`handoff`] | The document of one session: its frontmatter, its sections and their checks. |
+//! | 1 | [`guard`] | Whether something may happen: PAUSE, secrets, and consent to a config. |
+//! | 2 | [`project`] | One project on disk: its root, the layout of its directories, its config. |
+//! | 2 | [`memory`] | The three layers of Markdown notes, current state and archives. |
+//! | 2 | [`history`] | The `.agent-history` directory of archived handoffs and its protocol. |
+//! | 2 | [`transcript`] | The session files that coding agents leave on disk, one reader a format. |
+//! | 3 | [`facts`] | What a session did, collected from git, its transcript and its inputs. |
+//! | 3 | [`bundle`] | Handoffs that travel to another machine: signed, encrypted, imported. |
+//! | 3 | [`publish`] | The backends that deliver memory and history to a remote. |
+//! | 3 | [`agents`] | Each coding agent: its files, the payloads of its hooks, the answers it expects. |
+//! | 5 | [`steps`] | Every kind of step that a plan can have, one file each. |
+//! | 6 | [`engine`] | Planning, recording, running and resuming a handover. |
+//! | 7 | [`warmup`] | The context that a new session starts with, cut to a budget. |
+//! | 8 | [`hook`] | The calls that agents make when a session starts, pauses and ends. |
+//! | 9 | [`cli`] | The commands: arguments, one call into the library, one rendering. |
 //!
 //! A program that hands over by itself needs two calls: [`project::Project::open`] and [`engine::hand_over()`];
 //! `examples/hand_over.rs` makes them.

@@ -114,7 +114,10 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = read::<serde_json::Value>(&String::from_utf8_lossy(&bytes));
+            let text = String::from_utf8_lossy(&bytes);
+            if let Ok(value) = read::<serde_json::Value>(&text) {
+                prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&text).ok(), Some(value), "read as others do");
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! `allow`: consent is to one config, at one place, with one content, and lies in the user's own state.
+//! `allow`: consent covers one config, at one path, with one content, and is kept in the user's own state directory.
 
 use super::support::*;
 

@@ -1,4 +1,4 @@
-//! A wrong config is told at the character, all of it at once, before anything happens.
+//! A wrong config is reported with the place of every problem, all at once, before anything happens.
 
 use snapbox::{assert_data_eq, str};
 
@@ -12,7 +12,7 @@ fn told(config: &str) -> String {
     assert_eq!(output.stdout, "");
     assert_eq!(world.tree().into_keys().collect::<Vec<_>>(), ["handover.toml"]);
     assert!(!world.exists(".agent-handover"));
-    output.stderr
+    output.stderr.to_string()
 }
 
 #[test]
@@ -417,7 +417,7 @@ hint: nothing was recorded: mend this, then run the handover again
 }
 
 #[test]
-fn bad_toml_is_told_where_it_is() {
+fn bad_toml_is_reported_with_its_place() {
     assert_data_eq!(
         told("[handover\ntag = \"x\"\n"),
         str![[r#"
@@ -450,7 +450,7 @@ hint: nothing was recorded: mend this, then run the handover again
 }
 
 #[test]
-fn all_problems_of_a_file_are_told_at_once() {
+fn all_problems_of_a_config_are_reported_at_once() {
     let stderr = told(
         "[handover]\ntagg = \"x\"\nmemory_dir = 5\n[[step]]\nname = \"a\"\nkind = \"nte\"\n[[step]]\nname = \"b\"\nkind = \"note\"\n\
          content = \"{{ nope }}\"\nretries = -1\n",
@@ -475,7 +475,7 @@ fn hostile_text_in_a_config_does_not_reach_the_terminal() {
 }
 
 #[test]
-fn a_config_that_is_not_a_readable_file_is_told_in_a_sentence() {
+fn an_unreadable_config_is_reported_in_one_sentence() {
     let world = World::new();
     let output = world.run(&["run", "--config", "nowhere.toml"]).expect(65);
     assert_data_eq!(
@@ -511,10 +511,9 @@ error: `$WORLD/project/handover.toml` is not UTF-8 text
 #[test]
 fn a_config_of_another_user_is_refused() {
     let world = World::with_config("[[step]]\nname = \"a\"\nkind = \"command\"\nrun = [\"touch\", \"ran\"]\n");
-    // Only root can give a file away; for anybody else there is nothing to show.
+    // Only root can change the owner of a file.
     if std::os::unix::fs::chown(world.path("handover.toml"), Some(12345), None).is_err() {
-        eprintln!("skipped: only root can make a file of another user");
-        return;
+        return skip("only root can make a file of another user");
     }
     let output = world.run(&["run"]).expect(65);
     assert!(output.stderr.contains("belongs to user 12345, not to you"), "{}", output.stderr);
@@ -545,7 +544,7 @@ fn defaults_give_way_to_the_file_the_file_to_the_environment_and_that_to_flags()
 }
 
 #[test]
-fn the_config_may_lie_in_the_state_directory_and_its_paths_still_start_at_the_root() {
+fn a_config_in_the_state_directory_has_paths_from_the_root() {
     let world = World::with_git();
     world.write(
         ".agent-handover/handover.toml",

@@ -1,4 +1,4 @@
-//! PAUSE: anything at one of four paths stops everything, keeps what was said, and lets go again.
+//! PAUSE: a file at any of four paths stops everything, keeps what was recorded, and can be removed again.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ const PRESSES: &[(&str, Press)] = &[
 const CONFIG: &str = "[handover]\npause_file = \"ops/stop\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n";
 
 #[test]
-fn while_paused_what_is_said_is_kept_and_nothing_else_happens() {
+fn while_paused_a_run_is_recorded_and_nothing_else_happens() {
     for (name, press) in PRESSES {
         let world = World::with_config(CONFIG);
         world.write("sub/x", "");
@@ -105,7 +105,7 @@ not paused
 }
 
 #[test]
-fn unpause_takes_away_the_projects_pauses_and_leaves_the_users() {
+fn unpause_removes_the_projects_pauses_and_leaves_the_users() {
     for (name, press) in PRESSES {
         let world = World::with_config(CONFIG);
         let path = press(&world);

@@ -283,6 +283,7 @@ fn on_failure_continue_goes_on_and_retries_try_again() {
     );
     let output = world.run(&["run", "--note", "n"]).expect(0);
     assert_eq!(output.stdout, "handover steps executed: flaky, note\n");
+    assert!(output.stderr.contains("✗ bad ") && output.stderr.contains("✗ flaky "), "{}", output.stderr);
     assert_eq!(world.read("tries"), "x\nx\n");
     let status = world.run(&["status"]).stdout;
     assert!(status.contains("  [ ] bad  (1 attempt, "), "{status}");
@@ -302,7 +303,7 @@ fn a_command_that_takes_too_long_is_ended_with_its_family() {
 }
 
 #[test]
-fn a_command_that_is_not_there_is_told_with_what_to_do() {
+fn a_missing_command_is_reported_with_a_remedy() {
     let world =
         World::with_config("[[step]]\nname = \"x\"\nkind = \"command\"\nrun = [\"no-such-program-anywhere\"]\n");
     let output = world.run(&["run"]).expect(1);
@@ -389,7 +390,7 @@ Publishing: nowhere (backend null).
 }
 
 #[test]
-fn abandoning_gives_up_one_run_and_keeps_its_record() {
+fn abandon_ends_one_run_and_keeps_its_record() {
     let world = World::with_config(
         "[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"no\"\nkind = \"command\"\nrun = [\"false\"]\n",
     );
@@ -410,7 +411,7 @@ fn abandoning_gives_up_one_run_and_keeps_its_record() {
 }
 
 #[test]
-fn restarting_gives_up_everything_unfinished_and_starts_anew() {
+fn restart_abandons_all_unfinished_runs_and_starts_anew() {
     let world = World::with_config(
         "[[step]]\nname = \"gate\"\nkind = \"command\"\nrun = [\"test\", \"-e\", \"open\"]\n[[step]]\nname = \"note\"\nkind = \"note\"\n",
     );
@@ -454,7 +455,7 @@ fn backend_git_without_a_repository_fails_after_the_memory_is_written() {
 }
 
 #[test]
-fn a_disk_that_cannot_be_written_is_told_in_a_sentence() {
+fn an_unwritable_disk_is_reported_in_one_sentence() {
     let world = World::new();
     // A file where a directory must be fails for every user, root included.
     world.write(".agent-handover", "in the way");

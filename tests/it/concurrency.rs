@@ -1,4 +1,4 @@
-//! Many at once: nothing lost, nothing doubled, nobody left waiting.
+//! Many processes at once: nothing is lost, nothing is doubled, nothing waits for ever.
 
 use std::process::Stdio;
 
@@ -33,7 +33,7 @@ fn twenty_at_once_leave_twenty_notes_once_each() {
 }
 
 #[test]
-fn who_does_not_wait_is_told_who_runs_and_that_it_will_be_taken() {
+fn a_run_that_does_not_wait_names_the_running_process() {
     let world = World::with_config(NOTE_AND_STATE);
     let first = stopped_at(&world, "checkpoint.completed:1", "first");
     let second = world.run(&["run", "--note", "second", "--wait", "0"]).expect(4);
@@ -47,7 +47,7 @@ fn who_does_not_wait_is_told_who_runs_and_that_it_will_be_taken() {
 }
 
 #[test]
-fn who_is_recorded_after_the_last_look_is_taken_too() {
+fn a_run_recorded_after_the_last_look_is_drained_too() {
     let world = World::with_config(NOTE_AND_STATE);
     let first = stopped_at(&world, "queue.empty:1", "first");
     world.run(&["run", "--note", "second", "--wait", "0"]).expect(4);
@@ -58,7 +58,7 @@ fn who_is_recorded_after_the_last_look_is_taken_too() {
 }
 
 #[test]
-fn who_waits_gets_the_result_of_who_did_it() {
+fn a_waiting_run_gets_the_result_of_the_process_that_ran_it() {
     let world = World::with_config(NOTE_AND_STATE);
     let first = stopped_at(&world, "checkpoint.intended:1", "first");
     let second = world.start(&["run", "--note", "second"]);
@@ -118,13 +118,15 @@ fn projects_that_share_one_memory_lose_nothing() {
 }
 
 #[test]
-fn a_failure_of_a_younger_run_is_not_mine() {
+fn a_failure_of_a_younger_run_does_not_fail_the_older() {
     let world = World::with_config(NOTE_AND_STATE);
     let first = stopped_at(&world, "checkpoint.intended:1", "first");
     world.write("handover.toml", "[[step]]\nname = \"no\"\nkind = \"command\"\nrun = [\"false\"]\n");
     world.run(&["run", "--wait", "0", "--note", "second"]).expect(4);
     signal(first.id(), "CONT");
-    assert_eq!(output(first).expect(0).stdout, "handover steps executed: note, state, publish\n");
+    let first = output(first).expect(0);
+    assert_eq!(first.stdout, "handover steps executed: note, state, publish\n");
+    assert!(first.stderr.contains("✗ no "), "{}", first.stderr);
     world.run(&["check"]).expect(1);
 }
 
@@ -194,7 +196,7 @@ fn the_same_memory_written_differently_is_the_same() {
 }
 
 #[test]
-fn a_run_that_is_given_up_while_it_is_stopped_is_not_completed_behind_anybodys_back() {
+fn an_abandoned_run_is_not_completed_by_a_stopped_process() {
     let world = World::with_config(NOTE_AND_STATE);
     let child = stopped_at(&world, "checkpoint.intended:1", "n");
     world.database().execute("UPDATE run SET status = 'abandoned'", []).unwrap();

@@ -267,7 +267,7 @@ fn run_page(page: &str, wrong: &mut Vec<String>) -> usize {
     let mut run = |command: &str| {
         if let Some(target) = command.strip_prefix("cd ") {
             cwd = cwd.join(target).canonicalize().unwrap_or_else(|cause| panic!("{page}: {command}: {cause}"));
-            return Output { stdout: String::new(), stderr: String::new(), code: 0 };
+            return finish(&mut world.clean("true"));
         }
         let mut shell = world.clean("sh");
         shell.args(["-c", &format!("exec 2>&1\n{command}")]).env("PATH", &path).current_dir(&cwd);

@@ -30,7 +30,7 @@ fn a_machine_without_agents_is_in_order() {
 }
 
 #[test]
-fn wiring_is_seen_and_so_is_what_broke_it() {
+fn doctor_sees_installed_hooks_and_what_broke_them() {
     let world = World::with_git();
     std::fs::create_dir_all(world.home().join(".claude")).unwrap();
     std::fs::create_dir_all(world.home().join(".codex")).unwrap();
@@ -76,7 +76,7 @@ fn wiring_is_seen_and_so_is_what_broke_it() {
 }
 
 #[test]
-fn what_is_wrong_with_the_project_is_said_with_its_remedy() {
+fn doctor_reports_project_problems_with_remedies() {
     let world = World::with_git();
     world.write("PAUSE", "deploying");
     world.write(

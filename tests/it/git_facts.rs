@@ -114,7 +114,7 @@ fn what_is_committed_after_the_record_belongs_to_the_next_session() {
 }
 
 #[test]
-fn rewritten_history_is_counted_from_the_merge_base_and_said() {
+fn rewritten_history_is_counted_from_the_merge_base_and_reported() {
     let world = repository();
     world.commit("will be rewritten");
     world.run(&["run"]).expect(0);
@@ -226,7 +226,7 @@ fn a_huge_change_is_bounded() {
 }
 
 #[test]
-fn a_session_that_said_nothing_leaves_what_git_knows() {
+fn a_session_without_a_note_leaves_what_git_knows() {
     let world = World::with_git();
     world.commit("before");
     world.run(&["run"]).expect(0);
@@ -289,15 +289,18 @@ fn an_answer_of_many_megabytes_is_cut_and_the_rest_is_still_known() {
 }
 
 #[test]
-fn what_git_leaves_behind_holds_nobody_up() {
+fn a_process_left_by_git_is_not_waited_for() {
     let world = repository();
+    // No other process sleeps for exactly this long.
+    let sleeper = format!("sleep 600.{:09}", std::process::id());
     let global = world.home().join("gitconfig");
-    std::fs::write(&global, "[filter \"x\"]\n\tclean = \"setsid sleep 600.0417 >/dev/null & cat\"\n").unwrap();
+    let filter = format!("[filter \"x\"]\n\tclean = \"setsid {sleeper} >/dev/null & cat\"\n");
+    std::fs::write(&global, filter).unwrap();
     world.write(".gitattributes", "kept filter=x\n");
     world.write("kept", "changed");
     // The test ends, so it was not waited for; the sleeper is ended by its name.
     finish(world.command(&["run"]).env("GIT_CONFIG_GLOBAL", &global)).expect(0);
-    let _ = std::process::Command::new("pkill").args(["-f", "sleep 600.0417"]).status();
+    let _ = std::process::Command::new("pkill").args(["-f", &sleeper]).status();
     assert!(world.collected().contains("dirty M kept"), "{}", world.collected());
 }
 

@@ -105,7 +105,7 @@ impl<'a> Session<'a> {
         output.code != 0 || self.world.run(&["check"]).code == 1
     }
 
-    /// What the session is told.
+    /// The context that the session receives.
     pub fn start(&self, source: &str) -> String {
         let output = self.call("SessionStart", json!({ "source": source }));
         if output.stdout.is_empty() {
@@ -137,7 +137,7 @@ fn feed(command: &mut Command, payload: &[u8]) -> Output {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // A reader that has seen enough is the reader's affair.
     let _ = child.stdin.take().unwrap().write_all(payload);
-    output(child)
+    output(child).stderr_ignored("a hook exits 0 whatever happens; its log is what counts")
 }
 
 /// Waits for what goes on in the background.
@@ -185,7 +185,7 @@ fn a_session_is_handed_to_the_next_one() {
 }
 
 #[test]
-fn a_mere_question_does_not_make_the_work_before_it_forgotten() {
+fn a_question_does_not_replace_the_work_before_it() {
     let world = World::with_git();
     for (id, request) in [("aaaa-1", "Port the parser to the new grammar"), ("bbbb-2", "What is left to do?")] {
         let session = Session::of(&world, id);
@@ -234,7 +234,7 @@ fn a_session_that_ends_twice_is_handed_over_once() {
 }
 
 #[test]
-fn what_nobody_asked_for_is_not_handed_over() {
+fn sessions_without_a_request_are_not_handed_over() {
     let world = World::with_git();
     let silent = Session::of(&world, "aaaa-1");
     silent.start("startup");
@@ -297,7 +297,7 @@ fn a_session_that_was_killed_is_swept_by_the_next() {
     killed.start("startup");
     killed.ask("You may never come back");
     killed.edit("half.txt");
-    // No turn ever ended, and nobody said goodbye.
+    // No turn ended, and no session end was reported.
     let told = Session::of(&world, "bbbb-2").start("startup");
     assert!(told.contains("- You may never come back (derived)"), "{told}");
     assert!(log(&world).contains("swept claude-code aaaa-1 into "), "{}", log(&world));
@@ -399,7 +399,7 @@ fn among_very_many_transcripts_an_unseen_session_is_found_when_nobody_waits() {
 }
 
 #[test]
-fn what_the_agent_says_itself_is_not_said_again_by_its_hook() {
+fn a_handoff_by_the_agent_is_not_repeated_by_its_hook() {
     let world = World::with_git();
     let session = Session::of(&world, "aaaa-1");
     session.start("startup");
@@ -455,7 +455,7 @@ fn a_session_in_a_server_is_over_when_it_has_been_silent_for_a_while() {
 }
 
 #[test]
-fn how_much_is_told_depends_on_why_the_session_starts() {
+fn the_warmup_is_as_long_as_the_reason_of_the_start_asks() {
     let world = World::with_git();
     world.run(&["run", "--note", "the parser is half done"]).expect(0);
     world.run(&["memory", "add", "decision", "Keep the lexer"]).expect(0);
@@ -497,7 +497,7 @@ fn a_config_that_nobody_allowed_runs_no_command_and_goes_nowhere() {
 
 /// A repository may bring a database with it, with a handover that was never finished.
 #[test]
-fn what_somebody_else_left_unfinished_is_not_carried_out() {
+fn unfinished_runs_from_somebody_else_are_not_run() {
     let world = World::with_git();
     world.write("PAUSE", "");
     let config = "[[step]]\nname = \"evil\"\nkind = \"command\"\nshell = \"echo ran >> evidence\"\n";
@@ -552,7 +552,7 @@ fn a_pause_stops_all_but_the_answer() {
 }
 
 #[test]
-fn an_agent_whose_transcript_cannot_be_read_leaves_what_it_told() {
+fn an_unreadable_transcript_still_leaves_the_last_message() {
     let world = World::with_git();
     let call = |event: &str, more: Value| {
         let mut payload = json!({ "session_id": "g1", "cwd": world.root(), "hook_event_name": event, "timestamp": "x",
@@ -623,7 +623,7 @@ fn every_payload_of_every_agent_is_answered_to_the_byte() {
 }
 
 #[test]
-fn whatever_comes_the_exit_code_is_zero_and_the_log_says_so() {
+fn a_hook_always_exits_0_and_logs_why() {
     let world = World::with_git();
     world.run(&["run", "--note", "n"]).expect(0);
     let deep = format!("{{\"session_id\":\"s\",\"hook_event_name\":\"Stop\",\"x\":{}", "[".repeat(500_000));
@@ -648,7 +648,7 @@ fn whatever_comes_the_exit_code_is_zero_and_the_log_says_so() {
         for agent in ["claude-code", "codex", "gemini", "nobody"] {
             let output = feed(&mut world.command(&["hook", "--agent", agent]), payload.as_bytes());
             assert_eq!(output.code, 0, "{payload:.80}: {}", output.stderr);
-            // Whoever is no agent that we know gets the text itself.
+            // An unknown agent gets the text itself.
             let is_fit = output.stdout.is_empty()
                 || serde_json::from_str::<Value>(&output.stdout).is_ok()
                 || output.stdout.starts_with(MARKER);
@@ -667,7 +667,7 @@ fn whatever_comes_the_exit_code_is_zero_and_the_log_says_so() {
     assert_eq!(runs(&world).len(), 1);
     // A flag of another version, help, and no usable place are no reason to block an agent either.
     for arguments in [&["hook", "--no-such-flag"][..], &["hook", "--help"], &["hook", "--agent"]] {
-        let output = world.run(arguments);
+        let output = world.run(arguments).stderr_ignored("the usage of the command");
         assert_eq!((output.code, output.stdout.as_str()), (0, ""), "{arguments:?}");
     }
 }
@@ -708,7 +708,7 @@ fn a_writer_that_never_closes_the_pipe_is_not_waited_for() {
 }
 
 #[test]
-fn what_is_broken_around_it_is_said_and_costs_the_agent_nothing() {
+fn a_broken_project_is_reported_and_does_not_block_the_agent() {
     let broken = |prepare: &dyn Fn(&World), said: &str| {
         let world = World::with_git();
         world.run(&["run", "--note", "known from before"]).expect(0);

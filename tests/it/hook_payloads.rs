@@ -1,4 +1,4 @@
-//! What each agent sends to a hook and what it is answered, to the byte.
+//! The payload that each agent sends to a hook, and the answer that it gets, to the byte.
 
 use std::path::PathBuf;
 
@@ -105,7 +105,7 @@ fn an_answer_to_codex_has_no_unknown_key() {
 
 /// What is not JSON Gemini shows to its user; Cursor, Copilot and our plugin parse too.
 #[test]
-fn who_parses_gets_json_whatever_happened() {
+fn agents_that_parse_get_json_whatever_happened() {
     for name in ["gemini", "cursor", "copilot", "cline", "opencode"] {
         let agent = agents::find(name).unwrap();
         for event in EVENTS.into_iter().chain([Event::Unknown("Notification".to_owned())]) {

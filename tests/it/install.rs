@@ -206,7 +206,7 @@ fn comments(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn what_is_written_is_appended_after_what_others_have() {
+fn install_appends_after_the_entries_of_others() {
     let world = World::new();
     world.put(
         CLAUDE,
@@ -283,7 +283,7 @@ fn what_is_written_is_appended_after_what_others_have() {
 }
 
 #[test]
-fn an_entry_of_ours_is_updated_where_it_is_and_keeps_what_its_user_set() {
+fn install_updates_our_entry_in_place_and_keeps_user_settings() {
     let world = World::new();
     let text = r#"{"hooks": {"Stop": [
   {"matcher": "", "hooks": [{"type": "command", "command": "/gone/agent-handover", "args": ["hook", "--agent", "claude-code"], "timeout": 42},
@@ -307,7 +307,7 @@ fn an_entry_of_ours_is_updated_where_it_is_and_keeps_what_its_user_set() {
 
 /// Codex remembers trust by place.
 #[test]
-fn who_comes_after_us_in_codex_is_told_that_trust_is_asked_again() {
+fn install_reports_that_codex_asks_for_trust_again() {
     let world = World::new();
     world.agent(&["install", "codex"]).expect(0);
     let alone = world.agent(&["uninstall", "codex"]).expect(0);
@@ -326,7 +326,7 @@ fn who_comes_after_us_in_codex_is_told_that_trust_is_asked_again() {
 }
 
 #[test]
-fn who_edits_after_the_install_keeps_the_edit() {
+fn edits_after_an_install_survive_uninstall() {
     let world = World::new();
     world.put(CLAUDE, "{\n  \"model\": \"opus\"\n}\n");
     world.agent(&["install", "claude-code"]).expect(0);
@@ -348,7 +348,7 @@ fn who_edits_after_the_install_keeps_the_edit() {
 }
 
 #[test]
-fn without_its_record_uninstall_still_takes_out_what_is_ours_and_only_that() {
+fn uninstall_without_a_record_removes_only_our_entries() {
     for (case, text) in grouped("SessionStart", "theirs") {
         let world = World::new();
         world.put(CLAUDE, &text);
@@ -363,7 +363,7 @@ fn without_its_record_uninstall_still_takes_out_what_is_ours_and_only_that() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_and_not_touched() {
+fn install_refuses_unreadable_settings_and_leaves_them() {
     for (file, agent, text) in [
         (CLAUDE, "claude-code", &b"{ \"hooks\": "[..]),
         (CLAUDE, "claude-code", b"[]"),
@@ -395,7 +395,7 @@ fn what_cannot_be_read_is_refused_and_not_touched() {
 }
 
 #[test]
-fn one_agent_in_trouble_does_not_keep_the_others_out() {
+fn a_failure_for_one_agent_does_not_stop_the_others() {
     let world = World::new();
     world.put(CLAUDE, "{");
     world.put(".gemini/settings.json", "{}");
@@ -429,7 +429,7 @@ fn a_symlink_stays_and_what_it_points_at_is_edited() {
 }
 
 #[test]
-fn a_read_only_file_is_its_owners_last_word() {
+fn install_leaves_read_only_files_alone() {
     let world = World::new();
     world.put(CLAUDE, "{}");
     std::fs::set_permissions(world.home_file(CLAUDE), std::fs::Permissions::from_mode(0o444)).unwrap();
@@ -580,7 +580,7 @@ fn the_block_of_the_python_tool_is_taken_over() {
 }
 
 #[test]
-fn a_deleted_or_stray_marker_costs_nobody_a_line() {
+fn a_deleted_or_stray_marker_loses_no_line() {
     let world = World::new();
     world.write("AGENTS.md", "# Rules\n");
     let install = ["install", "agents-md", "--scope", "project"];
@@ -594,12 +594,13 @@ fn a_deleted_or_stray_marker_costs_nobody_a_line() {
         assert!(text.starts_with(&torn), "{text}");
         assert_eq!(text.matches("agent-handover:begin").count(), 2, "it does not grow");
     }
-    world.agent(&["uninstall", "agents-md", "--scope", "project"]).expect(0);
+    let output = world.agent(&["uninstall", "agents-md", "--scope", "project"]).expect(0);
+    assert!(output.stderr.contains("marker without its partner"), "{}", output.stderr);
     assert_eq!(world.read("AGENTS.md"), torn);
 }
 
 #[test]
-fn a_file_of_ours_that_somebody_changed_or_made_is_theirs() {
+fn uninstall_keeps_files_that_a_user_changed_or_made() {
     let world = World::new();
     world.agent(&["install", "opencode"]).expect(0);
     let skill = ".agents/skills/handover/SKILL.md";
@@ -607,7 +608,8 @@ fn a_file_of_ours_that_somebody_changed_or_made_is_theirs() {
     let mine = world.get(skill);
     let output = world.agent(&["install", "opencode"]).expect(0);
     assert!(output.stderr.contains("was changed by somebody"), "{}", output.stderr);
-    world.agent(&["uninstall", "opencode"]).expect(0);
+    let output = world.agent(&["uninstall", "opencode"]).expect(0);
+    assert!(output.stderr.contains("was changed by somebody"), "{}", output.stderr);
     assert_eq!(world.get(skill), mine);
     assert!(!world.home_file(".config").exists());
 
@@ -636,7 +638,7 @@ fn a_skill_that_two_agents_share_goes_with_the_last() {
 }
 
 #[test]
-fn all_means_the_agents_that_are_here() {
+fn install_all_means_the_agents_that_are_installed() {
     let world = World::new();
     let nowhere = finish(world.command(&["install", "all"]).env("PATH", "/nowhere"));
     assert_eq!(nowhere.code, 1);
@@ -650,12 +652,13 @@ fn all_means_the_agents_that_are_here() {
     assert!(!user.stdout.contains("agents-md"), "that file is the project's: {}", user.stdout);
     let project = finish(world.command(&["install", "all", "--scope", "project"]).env("PATH", "/nowhere"));
     assert!(project.stdout.contains("agents-md: changed"), "{}", project.stdout);
+    assert!(project.stderr.contains("has hooks at user scope too"), "{}", project.stderr);
     world.agent(&["install", "claude-cod"]).expect(64);
     world.agent(&["install"]).expect(64);
 }
 
 #[test]
-fn in_a_project_no_path_of_this_machine_is_shared() {
+fn project_scope_writes_no_path_of_this_machine() {
     let world = World::new();
     let (program, _) = program(&world, "bin");
     let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
@@ -674,7 +677,7 @@ fn in_a_project_no_path_of_this_machine_is_shared() {
 }
 
 #[test]
-fn how_things_stand_is_told_per_agent() {
+fn agents_lists_the_state_of_each_agent() {
     let world = World::new();
     let (program, _) = program(&world, "bin");
     let places = Places::at(&world.home(), &world.root());
@@ -707,7 +710,7 @@ fn how_things_stand_is_told_per_agent() {
 
 /// Killed anywhere, in an install or an uninstall: each can be done again, and in the end all is as it was.
 #[test]
-fn killed_anywhere_it_can_be_done_again_and_undone() {
+fn killed_anywhere_an_install_can_be_repeated_and_undone() {
     let agents = ["claude-code"];
     let mut reached = 0;
     for verb in ["install", "uninstall"] {
@@ -747,10 +750,8 @@ fn killed_anywhere_it_can_be_done_again_and_undone() {
 #[test]
 fn the_plugin_calls_us_and_passes_on_what_we_say() {
     let world = World::new();
-    let path = std::env::var("PATH").unwrap();
-    if !std::env::split_paths(&path).any(|directory| directory.join("node").exists()) {
-        eprintln!("skipped: node is not installed");
-        return;
+    if !is_installed("node") {
+        return skip("node is not installed");
     }
     world.agent(&["install", "opencode"]).expect(0);
     let stand_in = world.home_file("bin/agent-handover");

@@ -45,7 +45,7 @@ fn a_kind_can_be_allowed_for_one_run() {
 }
 
 #[test]
-fn the_config_says_whether_to_refuse_take_out_or_tell() {
+fn the_config_chooses_between_refusing_redacting_and_reporting() {
     let world = World::with_config("[guard]\nsecrets = \"redact\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n");
     let output = world.run(&["run", "--note", &format!("see {}!", token())]).expect(0);
     assert!(
@@ -118,7 +118,7 @@ fn names_in_git_are_cleaned_like_messages() {
 
 /// Of each secret every piece of eight letters is looked for, in every file and in the database.
 #[test]
-fn what_is_taken_out_at_record_is_taken_out_whole() {
+fn secrets_are_redacted_whole_at_record() {
     let config = "[guard]\nsecrets = \"redact\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n";
     let body = "q8Zt4Lw1Nx7Ry2Vb5Kp9Md3Fh6Js0GcTu8Ye2Wn4Ra7Bz1Xv";
     let line = "MIIEowIBAAKCAQEAq8Zt4Lw1Nx7Ry2Vb5Kp9Md3Fh6Js0Gc";
@@ -138,7 +138,8 @@ fn what_is_taken_out_at_record_is_taken_out_whole() {
         ("> ", [marker("BEGIN"), line.to_owned(), "> Qm9vYmFyYmF6".to_owned()].join("\n> "), "\n\nand so on"),
     ] {
         let world = World::with_config(config);
-        world.run(&["run", "--note", &format!("{before}{secret}{after}")]).expect(0);
+        let output = world.run(&["run", "--note", &format!("{before}{secret}{after}")]).expect(0);
+        assert!(output.stderr.contains("what looks like a secret was taken out"), "{}", output.stderr);
         let notes = world.read(NOTES);
         assert!(notes.contains("[redacted:"), "{notes}");
         for (path, content) in world.everything() {

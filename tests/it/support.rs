@@ -13,6 +13,8 @@ pub const NOW: &str = "2026-11-15T10:04:05Z";
 /// Where the notes of the pinned day with the default tag are.
 pub const NOTES: &str = "memory/layer1/2026-11/general-2026-11-15.md";
 pub const STATE: &str = "memory/layer2/current-state.md";
+/// The exit code of a process that was killed.
+pub const KILLED: i32 = 128 + 9;
 
 pub struct World {
     directory: tempfile::TempDir,
@@ -22,17 +24,98 @@ pub struct World {
     salt: String,
 }
 
+/// What a command printed and how it ended.
 pub struct Output {
     pub stdout: String,
-    pub stderr: String,
+    pub stderr: Stderr,
     /// 128+n if a signal ended it.
     pub code: i32,
+}
+
+/// The text on stderr. If the command succeeded and printed more than what is ordinary, a test must look at the text:
+/// dropping it unread fails the test.
+pub struct Stderr {
+    text: String,
+    /// Whether the test looked at it. A failing command is expected to print something.
+    is_read: Cell<bool>,
+}
+
+/// What a command that works prints on stderr: the beginnings of lines and, where they start with a space, parts of lines.
+const ORDINARY: &[&str] = &[
+    // The progress of a run.
+    "handover ",
+    "resuming handover ",
+    "✓ ",
+    "- ",
+    "waiting: ",
+    "keeping ",
+    "nothing to resume: ",
+    // What was done, for a person; stdout has the answer for programs.
+    "wrote ",
+    "fingerprint: ",
+    "transcript: ",
+    "step ",
+    " may be published as it is now; ",
+    " was full: ",
+    // What to do next.
+    "next: ",
+    "next, for ",
+    // The program under test is not installed where programs stay.
+    "note: hooks will call ",
+    "note: a passphrase on the command line can be seen by others",
+    "note: text from outside: ",
+];
+
+impl Stderr {
+    fn new(text: String, code: i32) -> Stderr {
+        Stderr { text, is_read: Cell::new(code != 0) }
+    }
+
+    pub fn as_str(&self) -> &str {
+        self
+    }
+}
+
+impl snapbox::IntoData for Stderr {
+    fn into_data(self) -> snapbox::Data {
+        self.to_string().into_data()
+    }
+}
+
+impl std::ops::Deref for Stderr {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.is_read.set(true);
+        &self.text
+    }
+}
+
+impl std::fmt::Display for Stderr {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl Drop for Stderr {
+    fn drop(&mut self) {
+        let has = |line: &str, part: &str| line.starts_with(part) || part.starts_with(' ') && line.contains(part);
+        let is_ordinary = |line: &str| ORDINARY.iter().any(|part| has(line, part));
+        let is_expected = self.is_read.get() || self.text.lines().all(is_ordinary);
+        assert!(is_expected || std::thread::panicking(), "nobody looked at what is on stderr:\n{}", self.text);
+    }
 }
 
 impl Output {
     #[track_caller]
     pub fn expect(self, code: i32) -> Output {
-        assert_eq!(self.code, code, "exit code\n--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr);
+        assert_eq!(self.code, code, "exit code\n--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr.text);
+        self
+    }
+
+    /// Accepts whatever is on stderr. The reason is for the reader of the test.
+    pub fn stderr_ignored(self, _reason: &str) -> Output {
+        self.stderr.is_read.set(true);
         self
     }
 
@@ -51,6 +134,7 @@ impl World {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("home")).unwrap();
         std::fs::create_dir(directory.path().join("project")).unwrap();
+        std::fs::create_dir(directory.path().join("tmp")).unwrap();
         World { directory, commands: Cell::new(0), salt: String::new() }
     }
 
@@ -112,6 +196,7 @@ impl World {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.home())
+            .env("TMPDIR", self.directory.path().join("tmp"))
             .env("USER", "tester")
             .env("TZ", "UTC")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -129,12 +214,15 @@ impl World {
     }
 
     /// Runs to the end; the one part of the output that changes each time, this world's place, reads `$WORLD`.
+    #[must_use = "the exit code was not looked at"]
     pub fn run(&self, arguments: &[&str]) -> Output {
         let Output { stdout, stderr, code } = finish(&mut self.command(arguments));
         let place = self.directory.path().display().to_string();
-        Output { stdout: stdout.replace(&place, "$WORLD"), stderr: stderr.replace(&place, "$WORLD"), code }
+        let stderr = Stderr::new(stderr.replace(&place, "$WORLD"), code);
+        Output { stdout: stdout.replace(&place, "$WORLD"), stderr, code }
     }
 
+    #[must_use = "the process was not waited for"]
     pub fn start(&self, arguments: &[&str]) -> Child {
         self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
@@ -209,27 +297,55 @@ fn collect(base: &Path, directory: &Path, files: &mut BTreeMap<String, String>) 
     }
 }
 
+#[must_use = "the exit code was not looked at"]
 pub fn finish(command: &mut Command) -> Output {
     output(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
 }
 
+#[must_use = "the exit code was not looked at"]
 pub fn output(child: Child) -> Output {
     let output = child.wait_with_output().unwrap();
+    let code = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap());
     Output {
         stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-        code: output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap()),
+        stderr: Stderr::new(String::from_utf8(output.stderr).unwrap(), code),
+        code,
     }
 }
 
-/// For what has no other way to say that it happened; fails loudly rather than for ever.
+/// Reports that a test cannot run on this machine; the caller returns. Under `CI` this fails, so that nothing is skipped
+/// unnoticed, unless the reason is one of those in `CI_MAY_SKIP`, which are separated by `;`.
 #[track_caller]
-pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
+pub fn skip(reason: &str) {
+    let allowed = std::env::var("CI_MAY_SKIP").unwrap_or_default();
+    let is_allowed = std::env::var_os("CI").is_none() || allowed.split(';').any(|one| one.trim() == reason);
+    assert!(is_allowed, "skipped under CI, and `CI_MAY_SKIP` does not allow it: {reason}");
+    eprintln!("skipped: {reason}");
+}
+
+/// Whether a program is on the PATH.
+pub fn is_installed(program: &str) -> bool {
+    std::env::split_paths(&std::env::var_os("PATH").unwrap()).any(|directory| directory.join(program).exists())
+}
+
+/// Waits for a condition that has no other way to announce itself; fails after a minute rather than waiting for ever.
+#[track_caller]
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(start.elapsed() < Duration::from_secs(60), "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Whether a process has a file of this name open.
+pub fn has_open(pid: u32, name: &str) -> bool {
+    if cfg!(target_os = "linux") {
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        return open.filter_map(|entry| entry.path().read_link().ok()).any(|path| path.ends_with(name));
+    }
+    let open = Command::new("lsof").args(["-Fn", "-p", &pid.to_string()]).output().unwrap();
+    String::from_utf8_lossy(&open.stdout).lines().any(|line| line.ends_with(&format!("/{name}")))
 }
 
 /// Whether a process is stopped (by the `stop` action of a fault point).
@@ -243,8 +359,12 @@ pub fn is_gone(pid: &str) -> bool {
 }
 
 fn process_state(pid: &str) -> Option<char> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit(')').next()?.trim_start().chars().next()
+    if cfg!(target_os = "linux") {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        return stat.rsplit(')').next()?.trim_start().chars().next();
+    }
+    let ps = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
+    String::from_utf8_lossy(&ps.stdout).trim_start().chars().next()
 }
 
 pub fn signal(pid: u32, name: &str) {

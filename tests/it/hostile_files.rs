@@ -1,10 +1,10 @@
-//! Traps: what somebody may have put where we write, and disks that do not do as told.
+//! Symlinks, pipes, files of other users and failing disks in the places where we write.
 
 use std::os::unix::fs::PermissionsExt;
 
 use super::support::*;
 
-/// Makes a named pipe, which nobody will ever write to or read from.
+/// Makes a named pipe that no process ever opens.
 fn pipe(world: &World, path: &str) {
     let path = world.path(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -28,7 +28,7 @@ fn a_symlink_in_the_state_directory_destroys_and_creates_nothing() {
 }
 
 #[test]
-fn a_file_of_the_user_is_not_taken_for_a_lock() {
+fn a_user_file_is_not_taken_for_a_lock() {
     let world = World::new();
     world.write("lock", "data");
     world.write("checkpoint.db.lock", "data");
@@ -74,8 +74,7 @@ fn a_checkpoint_or_state_directory_of_another_user_is_refused() {
         finish(killed.env("AGENT_HANDOVER_TEST_FAULT", "checkpoint.recorded:1=kill")).expect(137);
         std::fs::remove_file(world.path("handover.toml")).unwrap();
         if std::os::unix::fs::chown(world.path(path), Some(12345), None).is_err() {
-            eprintln!("skipped: only root can make a file of another user");
-            return;
+            return skip("only root can make a file of another user");
         }
         let output = world.run(&["run", "--note", "mine"]).expect(65);
         assert!(output.stderr.contains("belongs to user 12345, not to you"), "{}", output.stderr);
@@ -97,7 +96,7 @@ fn a_state_directory_that_holds_other_files_is_refused() {
 }
 
 #[test]
-fn odd_directory_names_are_kept_out_of_git_status_or_said_to_show_up() {
+fn odd_directory_names_are_excluded_from_git_status_or_reported() {
     use std::os::unix::ffi::OsStrExt;
     let world = World::with_git();
     for (name, works) in [(&b"a b[c]*"[..], true), (b"bad\xff", true), (b"line\nbreak", false)] {
@@ -229,7 +228,7 @@ fn waiting_for_standard_input_can_be_interrupted() {
 }
 
 #[test]
-fn what_was_ignored_when_we_were_started_stays_ignored() {
+fn signals_ignored_at_start_stay_ignored() {
     let world = World::with_config(
         "[[step]]\nname = \"slow\"\nkind = \"command\"\nshell = \"touch up; while ! test -e go; do sleep 0.01; done\"\n",
     );
@@ -261,8 +260,8 @@ fn an_interrupt_does_not_wait_for_a_git_that_hangs_nor_for_a_locked_database() {
     let database = world.database();
     database.execute_batch("BEGIN IMMEDIATE").unwrap();
     let child = start(&world);
-    // It says nothing before it has recorded, so being asked to stop may also find it not begun.
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    // The database is locked, so it cannot get further than opening it.
+    wait_until("it to open the database", || has_open(child.id(), "checkpoint.db"));
     signal(child.id(), "INT");
     output(child).expect(130);
 }
@@ -277,7 +276,7 @@ fn with_failing(world: &World, inject: &str, arguments: &[&str]) -> Option<Outpu
 }
 
 #[test]
-fn a_disk_that_refuses_never_makes_somebody_say_it_twice_or_think_it_said() {
+fn a_failing_disk_never_loses_or_doubles_a_note() {
     for error in ["EIO", "ENOSPC"] {
         for call in ["fsync", "pwrite64"] {
             for nth in 1.. {
@@ -287,8 +286,7 @@ fn a_disk_that_refuses_never_makes_somebody_say_it_twice_or_think_it_said() {
                 world.run(&["run", "--note", "first"]).expect(0);
                 let inject = format!("inject={call}:error={error}:when={nth}");
                 let Some(output) = with_failing(&world, &inject, &["run", "--note", "SECOND"]) else {
-                    eprintln!("skipped: strace is not installed");
-                    return;
+                    return skip("strace is not installed");
                 };
                 if output.code == 0 {
                     break;
@@ -308,6 +306,9 @@ fn a_disk_that_refuses_never_makes_somebody_say_it_twice_or_think_it_said() {
 
 #[test]
 fn a_read_only_project_can_be_asked_but_not_written() {
+    if !is_installed("unshare") {
+        return skip("this machine lets nobody mount");
+    }
     let world = World::with_config("[[step]]\nname = \"no\"\nkind = \"command\"\nrun = [\"false\"]\n");
     world.run(&["run", "--note", "x"]).expect(1);
     let inside = format!("{BINARY} check; echo $?; {BINARY} status; {BINARY} run --note y; echo $?");
@@ -320,8 +321,7 @@ fn a_read_only_project_can_be_asked_but_not_written() {
         || output.stderr.contains("permission denied")
         || output.code == 127
     {
-        eprintln!("skipped: this machine lets nobody mount");
-        return;
+        return skip("this machine lets nobody mount");
     }
     assert!(output.stdout.starts_with("interrupted: handover "), "{}", output.seen());
     assert!(output.stdout.contains("\n1\nstatus: in_progress\n"), "{}", output.seen());
@@ -330,7 +330,7 @@ fn a_read_only_project_can_be_asked_but_not_written() {
 }
 
 #[test]
-fn what_a_power_cut_leaves_of_a_lock_stops_nobody() {
+fn a_lock_damaged_by_a_power_cut_is_taken() {
     for text in [&[0u8; 40][..], b"", b"{\"pid\":12", b"{\"pid\":\0\0\0"] {
         let world = World::new();
         world.write(".agent-handover/lock", text);
@@ -339,7 +339,7 @@ fn what_a_power_cut_leaves_of_a_lock_stops_nobody() {
 }
 
 #[test]
-fn a_file_size_limit_is_told_by_every_command() {
+fn every_command_reports_a_file_size_limit() {
     for arguments in ["init", "pause --reason x"] {
         let world = World::new();
         let script = format!("ulimit -f 0; exec {BINARY} {arguments}");
@@ -370,7 +370,8 @@ fn two_damaged_databases_in_one_second_are_both_kept() {
     for text in ["first ", "second "] {
         world.write(".agent-handover/checkpoint.db", text.repeat(500));
         let _ = std::fs::remove_file(world.path(".agent-handover/checkpoint.db-wal"));
-        world.run(&["run", "--restart", "--note", "n"]).expect(0);
+        let output = world.run(&["run", "--restart", "--note", "n"]).expect(0);
+        assert!(output.stderr.contains("the damaged database was moved to"), "{}", output.stderr);
     }
     let aside =
         world.everything().into_keys().filter(|path| path.contains(".damaged-") && !path.contains("-shm")).count();
@@ -378,7 +379,7 @@ fn two_damaged_databases_in_one_second_are_both_kept() {
 }
 
 #[test]
-fn a_memory_directory_that_somebody_holds_does_not_make_us_deaf() {
+fn a_locked_memory_directory_does_not_block_signals() {
     let world = World::new();
     std::fs::create_dir(world.path("memory")).unwrap();
     let held = std::fs::File::open(world.path("memory")).unwrap();

@@ -1,4 +1,4 @@
-//! The commands around handoffs that travel, as people use them.
+//! The commands around bundles as people use them: list, export, import, keys, passphrases.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -6,8 +6,8 @@ use std::process::Stdio;
 
 use snapbox::{assert_data_eq, str};
 
+use super::bundle::*;
 use super::support::*;
-use super::travel::*;
 
 fn ids(output: &Output) -> Vec<String> {
     output.json()["handoffs"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
@@ -75,7 +75,7 @@ ID                           TITLE
 }
 
 #[test]
-fn every_filter_lets_pass_what_it_says() {
+fn every_list_filter_selects_what_it_names() {
     let world = several();
     let root = world.root().display().to_string();
     for (flags, expected) in [
@@ -237,7 +237,7 @@ Hand-written tables were slower.
 }
 
 #[test]
-fn an_export_is_private_and_over_nothing() {
+fn export_writes_a_private_file_and_never_overwrites() {
     let world = World::new();
     let id = world.write_one("x");
     for format in ["markdown", "MD", "json", "jsonl"] {
@@ -283,7 +283,8 @@ fn several_are_exported_one_a_line() {
 fn secrets_do_not_travel() {
     let world = World::new();
     let token = ["ghp_", "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"].concat();
-    world.later(&["history", "create", "--goal", "x", "--next", &format!("Use {token}")]).expect(0);
+    let created = world.later(&["history", "create", "--goal", "x", "--next", &format!("Use {token}")]).expect(0);
+    assert!(created.stderr.contains("possible secret in handoff: GitHub token"), "{}", created.stderr);
     let refused = world.later(&["history", "export", "--format", "json"]).expect(5);
     assert!(!refused.seen().contains(&token) && refused.stderr.contains("--allow-secret"), "{}", refused.seen());
     let kind = refused.stderr.split("--allow-secret ").nth(1).unwrap().split('`').next().unwrap().to_owned();
@@ -302,7 +303,7 @@ fn secrets_do_not_travel() {
 }
 
 #[test]
-fn a_dry_run_tells_what_is_in_it_and_changes_nothing() {
+fn import_dry_run_shows_the_content_and_changes_nothing() {
     let world = World::new();
     let before = world.everything();
     let untrusted = world.import_sample("v3-signed.json", &["--dry-run"]).expect(6);
@@ -349,7 +350,7 @@ handoffs: 1, encrypted, whole
 }
 
 #[test]
-fn an_import_reads_standard_input_and_tells_in_json() {
+fn import_reads_stdin_and_answers_in_json() {
     let world = World::new();
     let mut command = world.command(&["history", "import", "--input", "-", "--allow-unsigned", "--json"]);
     command.env("AGENT_HANDOVER_TEST_NOW", LATER).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -409,8 +410,7 @@ fn keys_go_to_openssl_and_come_from_it() {
     let made = world.later(&["keygen", "--output", "../ours.pem"]).expect(0).stdout;
     let openssl = |arguments: &[&str]| world.clean("openssl").args(arguments).output();
     let Ok(read) = openssl(&["pkey", "-in", "../ours.pem", "-pubout"]) else {
-        eprintln!("skipped: openssl is not installed");
-        return;
+        return skip("openssl is not installed");
     };
     assert_eq!(String::from_utf8(read.stdout).unwrap(), made);
     openssl(&["genpkey", "-algorithm", "ed25519", "-out", "../theirs.pem"]).unwrap();
@@ -424,8 +424,11 @@ fn keys_go_to_openssl_and_come_from_it() {
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// A command on a terminal of its own: what is typed each time this text appears on the screen. Gives the screen, what was on
-/// stdout and the exit code; `None` where there is no `script`.
+/// stdout and the exit code; `None` where there is no `script` with the flags of util-linux.
 fn on_terminal(world: &World, command: &str, typed: &[(&str, &[u8])]) -> Option<(String, String, i32)> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
     let _ = std::fs::remove_file(world.path("../code"));
     let line = format!("trap : INT; {BINARY} {command} > ../answer; echo $? > ../code.new; mv ../code.new ../code");
     let mut script = world.clean("script");
@@ -449,7 +452,7 @@ fn on_terminal(world: &World, command: &str, typed: &[(&str, &[u8])]) -> Option<
             screen.extend(parts.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no {sign} on {screen:?}")));
         }
         looked_at += has_sign(&screen[looked_at..]).unwrap();
-        // And whoever turns off the echo throws away what came before; then it is typed once more.
+        // Turning off the echo discards earlier input, so it is typed again until an answer follows.
         let is_done = |screen: &[u8]| match typed.get(number + 1) {
             Some((next, _)) => String::from_utf8_lossy(screen).contains(next),
             None => world.exists("../code"),
@@ -471,19 +474,13 @@ fn on_terminal(world: &World, command: &str, typed: &[(&str, &[u8])]) -> Option<
     Some((String::from_utf8_lossy(&screen).into_owned(), read("../answer"), read("../code").trim().parse().unwrap()))
 }
 
-/// A machine that tests for everybody must be able to.
-fn skipped() {
-    assert!(std::env::var_os("CI").is_none(), "`script` is not installed, and CI must not skip this");
-    eprintln!("skipped: `script` is not installed");
-}
-
 #[test]
 fn a_passphrase_is_asked_for_without_being_shown() {
     let world = World::new();
     world.write_one("secret plans");
     let export = "history export --format json --encrypt --output ../sealed";
     let typed: [(&str, &[u8]); 2] = [("passphrase: ", b"open sesame\r"), ("the same again: ", b"open sesame\r")];
-    let Some((screen, _, code)) = on_terminal(&world, export, &typed) else { return skipped() };
+    let Some((screen, _, code)) = on_terminal(&world, export, &typed) else { return skip("`script` is not installed") };
     assert_eq!(code, 0, "{screen}");
     assert!(!screen.contains("sesame"), "{screen}");
     let import = "history import --allow-unsigned --input ../sealed";
@@ -502,7 +499,7 @@ fn a_person_picks_and_only_the_id_is_the_answer() {
         assert!(screen.contains("goal: Gamma docs"), "no preview: {screen}");
         Some((answer, code))
     };
-    let Some(first) = pick(b"\r") else { return skipped() };
+    let Some(first) = pick(b"\r") else { return skip("`script` is not installed") };
     assert_eq!(first, (format!("{GAMMA}\n"), 0));
     assert_eq!(pick(b"lexer\r").unwrap(), (format!("{ALPHA}\n"), 0));
     assert_eq!(pick(b"\x1b[B\r").unwrap(), (format!("{BETA}\n"), 0));

@@ -7,7 +7,7 @@ use super::support::*;
 const PLAN: &str = "[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"state\"\nkind = \"state\"\n\
     [[step]]\nname = \"gate\"\nkind = \"command\"\nrun = [\"test\", \"!\", \"-e\", \"broken\"]\n";
 
-/// W1: the second note of a day replaced the first.
+/// The Python tool: the second note of a day replaced the first.
 #[test]
 fn two_notes_of_one_day_both_stay() {
     let world = World::new();
@@ -17,7 +17,7 @@ fn two_notes_of_one_day_both_stay() {
     assert!(notes.find("MORNING").unwrap() < notes.find("AFTERNOON").unwrap());
 }
 
-/// W11: a write that was cut off left an empty or half current-state.md. (Kills at every point are in `crash`.)
+/// The Python tool: a write that was cut off left an empty or half current-state.md. (Kills at every point are in `crash`.)
 #[test]
 fn a_state_too_big_for_the_disk_leaves_a_whole_one() {
     let content = "{{ state }}".repeat(4);
@@ -39,7 +39,7 @@ fn a_state_too_big_for_the_disk_leaves_a_whole_one() {
     }
 }
 
-/// W12: while an older run was unfinished, a new note was dropped.
+/// The Python tool: while an older run was unfinished, a new note was dropped.
 #[test]
 fn a_new_note_is_not_dropped_because_an_older_run_is_unfinished() {
     let world = World::with_config(PLAN);
@@ -52,7 +52,7 @@ fn a_new_note_is_not_dropped_because_an_older_run_is_unfinished() {
     world.run(&["check"]).expect(2);
 }
 
-/// W13: after a crash between two steps, the retry mixed two sessions.
+/// The Python tool: after a crash between two steps, the retry mixed two sessions.
 #[test]
 fn a_resume_never_mixes_two_sessions() {
     let world = World::with_config(PLAN);
@@ -64,7 +64,7 @@ fn a_resume_never_mixes_two_sessions() {
     assert!(world.read(STATE).ends_with("\nretry 3\n"));
 }
 
-/// W14: steps were trusted by name after the config had changed.
+/// The Python tool: steps were trusted by name after the config had changed.
 #[test]
 fn a_changed_config_changes_new_runs_only() {
     let world = World::with_config(PLAN);
@@ -77,7 +77,7 @@ fn a_changed_config_changes_new_runs_only() {
     world.run(&["run", "--note", "new"]).expect(0);
     assert!(world.read(NOTES).contains("recorded with the old config"));
     assert_eq!(world.tree().into_keys().filter(|path| path.starts_with("elsewhere")).count(), 1);
-    // Even a config that cannot be read stands in nobody's way but its own.
+    // A config that cannot be read blocks only its own runs.
     world.write("handover.toml", PLAN);
     let mut command = world.command(&["run", "--note", "third"]);
     finish(command.env("AGENT_HANDOVER_TEST_FAULT", "checkpoint.recorded:1=kill")).expect(137);
@@ -88,7 +88,7 @@ fn a_changed_config_changes_new_runs_only() {
     assert!(world.read(NOTES).contains("third"));
 }
 
-/// W15: step names of another program made a run skip everything and report success.
+/// The Python tool: step names of another program made a run skip everything and report success.
 #[test]
 fn a_run_of_another_version_is_reported_and_holds_nobody_back() {
     let world = World::with_config(PLAN);
@@ -106,7 +106,7 @@ fn a_run_of_another_version_is_reported_and_holds_nobody_back() {
     world.run(&["check"]).expect(1);
 }
 
-/// W16: a crash between the last step and the end hid the failure of the next run.
+/// The Python tool: a crash between the last step and the end hid the failure of the next run.
 #[test]
 fn a_crash_before_the_end_does_not_hide_the_next_failure() {
     let world = World::with_config(PLAN);
@@ -117,7 +117,7 @@ fn a_crash_before_the_end_does_not_hide_the_next_failure() {
     world.run(&["check"]).expect(1);
 }
 
-/// W17: exit codes that meant two things.
+/// Exit codes of the Python tool meant two things.
 #[test]
 fn every_outcome_of_check_has_a_code_of_its_own() {
     let world = World::with_config(PLAN);
@@ -144,7 +144,6 @@ fn every_outcome_of_check_has_a_code_of_its_own() {
     world.run(&["check"]).expect(65);
 }
 
-/// W18 is in `cli_status`: `a_database_that_is_no_good_is_one_sentence_and_never_overwritten`.
 /// W19: `check` did not see the config nor the project from below.
 #[test]
 fn check_sees_the_checkpoint_of_the_config_from_anywhere_in_the_project() {
@@ -158,7 +157,7 @@ fn check_sees_the_checkpoint_of_the_config_from_anywhere_in_the_project() {
     finish(world.command(&["check"]).current_dir(world.path("src"))).expect(1);
 }
 
-/// W20 is in `concurrency`; W24 in `cli_config`, but for one thing: `~` became a directory of that name.
+/// The Python tool made a directory called `~`.
 #[test]
 fn a_tilde_is_the_home_directory() {
     let world = World::with_config(&format!("[handover]\nmemory_dir = \"~/mem\"\n{PLAN}"));
@@ -167,7 +166,7 @@ fn a_tilde_is_the_home_directory() {
     assert!(!world.exists("~"));
 }
 
-/// W25: relative paths started at the current directory.
+/// The Python tool: relative paths started at the current directory.
 #[test]
 fn paths_start_at_the_project_whatever_the_current_directory() {
     let world = World::with_git();
@@ -179,18 +178,19 @@ fn paths_start_at_the_project_whatever_the_current_directory() {
     assert!(!world.exists("a/b/memory") && !world.exists("conf/memory"));
 }
 
-/// W26: notes only by argument, and not every text. (Files, standard input and sizes are in `cli_run`.)
+/// The Python tool took notes only as an argument, and not every text. `cli_run` covers files, stdin and sizes.
 #[test]
 fn a_note_of_any_text_is_recorded_or_refused_before_the_run_begins() {
     let world = World::with_config(PLAN);
     let mut command = world.command(&["run", "--note"]);
-    finish(command.arg(std::ffi::OsStr::from_bytes(b"bad\xff"))).expect(0);
+    let output = finish(command.arg(std::ffi::OsStr::from_bytes(b"bad\xff"))).expect(0);
+    assert!(output.stderr.contains("the note is not UTF-8"), "{}", output.stderr);
     world.run(&["check"]).expect(2);
     world.run(&["run", "--note", ""]).expect(0);
     assert_eq!(world.read(NOTES).matches("<!-- /note -->").count(), 1);
 }
 
-/// W27: no dry run, and in the API one that said yes to anything.
+/// The Python tool's dry run, in its API only, accepted anything.
 #[test]
 fn a_dry_run_fails_where_the_run_would_fail_before_its_first_step() {
     let world =
@@ -200,8 +200,7 @@ fn a_dry_run_fails_where_the_run_would_fail_before_its_first_step() {
     assert!(output.stderr.contains("`out` leaves the project"), "{}", output.stderr);
 }
 
-/// W28 is in `cli_run`: `a_symlink_in_the_way_is_refused_and_what_it_points_at_stays`.
-/// W29: tags that shared a file, escaped, or crashed.
+/// In the Python tool tags shared a file, left the directory, or crashed it.
 #[test]
 fn tags_become_file_names_without_collision_or_escape() {
     let world = World::with_config("[[step]]\nname = \"note\"\nkind = \"note\"\n");
@@ -216,7 +215,7 @@ fn tags_become_file_names_without_collision_or_escape() {
     world.run(&["run", "--tag", &"x".repeat(300), "--note", "n"]).expect(64);
 }
 
-/// W34: nothing was ever synced. The counts are in `counts`; here, that the order is right.
+/// The Python tool synced nothing. `costs` counts the calls; this test checks their order.
 #[test]
 fn a_file_is_synced_before_it_gets_its_name_and_its_directory_after() {
     let world = World::with_config("[[step]]\nname = \"state\"\nkind = \"state\"\n");
@@ -225,8 +224,7 @@ fn a_file_is_synced_before_it_gets_its_name_and_its_directory_after() {
     let mut command = world.clean("strace");
     command.args(["-f", "-qq", "-y", "-e", "trace=fsync,fdatasync,rename,renameat,renameat2", "-o"]).arg(&trace);
     if command.arg(BINARY).args(["run", "--note", "new"]).output().is_err() {
-        eprintln!("skipped: strace is not installed");
-        return;
+        return skip("strace is not installed");
     }
     let trace = std::fs::read_to_string(trace).unwrap();
     let lines: Vec<&str> = trace.lines().collect();

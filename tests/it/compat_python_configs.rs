@@ -48,7 +48,7 @@ fn world() -> World {
 const RUN: [&str; 3] = ["run", "--config", ".agent-handover/handover.toml"];
 
 #[test]
-fn its_config_and_flags_run_unchanged() {
+fn python_config_and_flags_run_unchanged() {
     let world = world();
     let output = world.run(&[&RUN[..], &["--no-push"]].concat()).expect(0);
     assert_eq!(output.stdout, "handover steps executed: session_note, current_state, publish\n");
@@ -69,7 +69,7 @@ status: completed
   [x] session_note  (1 attempt, [..] ms)
   [x] current_state  (1 attempt, [..] ms)
   [x] publish  (1 attempt, [..] ms)
-run: 01M7FAKZG8Y43HQBS14APFTGEV recorded 2026-11-15T10:04:05.000Z, tag codex
+run: [..] recorded 2026-11-15T10:04:05.000Z, tag codex
 
 "#]]
     );
@@ -79,7 +79,7 @@ run: 01M7FAKZG8Y43HQBS14APFTGEV recorded 2026-11-15T10:04:05.000Z, tag codex
 }
 
 #[test]
-fn without_a_note_it_says_what_that_tool_says() {
+fn without_a_note_the_output_is_that_of_the_python_tool() {
     let world = World::with_config("[note]\n[backend]\ntype = \"null\"\n");
     let output = world.run(&["run"]).expect(64);
     let message = "no session note: pass note=... (CLI --note) or set [note].session in the config";
@@ -88,7 +88,7 @@ fn without_a_note_it_says_what_that_tool_says() {
 }
 
 #[test]
-fn unknown_keys_are_told_and_ignored_and_wrong_types_are_not() {
+fn unknown_keys_are_reported_and_wrong_types_refused() {
     let world =
         World::with_config("[handover]\nmemorydir = \"m\"\n[extra]\nx = 1\n[note]\n[backend]\ntype = \"null\"\n");
     let output = world.run(&["run", "--note", "n"]).expect(0);
@@ -104,11 +104,11 @@ note: unknown key `extra` in the file is ignored, as the Python tool does (known
 }
 
 #[test]
-fn messages_that_scripts_may_look_for_are_there() {
+fn messages_that_scripts_grep_for_are_kept() {
     let world = World::with_config("[note]\nsession = \"n\"\n");
     let output = world.run(&["run"]).expect(1);
     assert!(output.stderr.contains("step 'publish' failed: backend.publish failed"), "{}", output.stderr);
-    // W33: what that tool's own example ignored.
+    // The Python tool's own example has keys that it ignores.
     world.run(&["check"]).expect(1);
     world.write("handover.toml", "[note]\n[backend]\ntype = \"ftp\"\n");
     let output = world.run(&["run", "--note", "n"]).expect(65);
@@ -116,7 +116,7 @@ fn messages_that_scripts_may_look_for_are_there() {
 }
 
 #[test]
-fn its_checkpoint_is_read_where_it_is_all_there_is() {
+fn a_python_checkpoint_is_read_if_there_is_no_other() {
     for (text, check, status) in [
         (
             checkpoint("in_progress", ["done", "done", "pending"]),
@@ -146,7 +146,7 @@ fn its_checkpoint_is_read_where_it_is_all_there_is() {
 }
 
 #[test]
-fn an_interrupted_run_of_that_tool_is_superseded_by_a_note_and_published_by_a_resume() {
+fn an_interrupted_python_run_is_superseded_by_a_note_and_published_by_a_resume() {
     let world = world();
     let text = checkpoint("in_progress", ["done", "done", "pending"]);
     world.write(JSON, &text);
@@ -165,7 +165,7 @@ fn an_interrupted_run_of_that_tool_is_superseded_by_a_note_and_published_by_a_re
 }
 
 #[test]
-fn what_that_tool_never_wrote_down_is_not_pretended_to_be_resumed() {
+fn a_resume_does_not_pretend_to_restore_what_python_never_stored() {
     let world = world();
     world.write(JSON, checkpoint("in_progress", ["pending", "pending", "pending"]));
     let output = world.run(&["run", "--resume"]).expect(0);
@@ -174,7 +174,7 @@ fn what_that_tool_never_wrote_down_is_not_pretended_to_be_resumed() {
         "{}",
         output.stderr
     );
-    // W15: steps that are none of its own.
+    // Steps that the Python tool does not have.
     let world = self::world();
     world.write(JSON, "{\"status\": \"in_progress\", \"steps\": {\"collect\": \"pending\"}}");
     let output = world.run(&["run", "--resume"]).expect(1);
@@ -184,9 +184,9 @@ fn what_that_tool_never_wrote_down_is_not_pretended_to_be_resumed() {
     world.run(&["check"]).expect(2);
 }
 
-/// W18: every damage it reproduced.
+/// Every sort of damage that the Python tool could leave.
 #[test]
-fn a_damaged_checkpoint_of_that_tool_is_one_sentence_and_in_nobodys_way() {
+fn a_damaged_python_checkpoint_is_reported_and_blocks_nothing() {
     for text in [&b""[..], b"{\"status\": \"in_pro", b"[]", b"{\"steps\": null}", b"\xff\xfe", b"{\"status\": 5}"] {
         let world = world();
         world.write(JSON, text);
@@ -204,7 +204,7 @@ fn a_damaged_checkpoint_of_that_tool_is_one_sentence_and_in_nobodys_way() {
     world.run(&["check"]).expect(0);
 }
 
-/// W35: files by local date, but the instant in each block is the same everywhere.
+/// A file is named by the local date; each block has the instant with its offset.
 #[test]
 fn the_local_date_names_the_file_and_the_block_knows_the_instant() {
     let world = world();
