@@ -7,7 +7,7 @@ use super::support::*;
 const CONFIG: &str = "[backend]\ntype = \"git\"\ntimeout = \"20s\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n\
     [[step]]\nname = \"state\"\nkind = \"state\"\n[[step]]\nname = \"publish\"\nkind = \"publish\"\n";
 /// What the Python tool runs with.
-const PYTHON: &str = "[backend]\ntype = \"git\"\nbranch = \"main\"\nremote = \"origin\"\n";
+const PYTHON: &str = "[backend]\ntype = \"git\"\nbranch = \"main\"\nremote = \"origin\"\nrepo_dir = \".\"\n";
 const BRANCH: &str = "agent-handover";
 
 /// A project with a history of its own and a bare remote.
