@@ -43,6 +43,7 @@ pub struct Stderr {
 /// What a command that works prints on stderr: the beginnings of lines and, where they start with a space, parts of lines.
 const ORDINARY: &[&str] = &[
     // The progress of a run.
+    "plan: ",
     "handover ",
     "resuming handover ",
     "✓ ",
