@@ -10,7 +10,7 @@ use agent_handover::steps;
 fn main() -> Result<()> {
     let note = std::env::args().nth(1).ok_or_else(|| Error::usage("say what was done"))?;
     let cwd = std::env::current_dir().map_err(|cause| Error::failed("no current directory").cause(cause))?;
-    let project = Project::open(&cwd, &Options::default(), &steps::readers())?;
+    let project = Project::open(&cwd, &Options::default(), &steps::vocabulary())?;
 
     // Records the session, then runs its steps and those of older handovers that were interrupted.
     let request = Request { note: Some(note), agent: Some("example".to_owned()), ..Request::default() };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::fs::{Anchor, FileError, FileKind};
 use crate::base::{env, fs};
-use crate::config::{self, Config, KindReader, Origin};
+use crate::config::{self, Config, Origin, Vocabulary};
 use crate::error::{Error, Result};
 use crate::git;
 use crate::guard::{Brake, consent};
@@ -34,7 +34,7 @@ pub struct Project {
 }
 
 impl Project {
-    pub fn open(cwd: &Path, options: &Options, kinds: &[KindReader]) -> Result<Project> {
+    pub fn open(cwd: &Path, options: &Options, vocabulary: &Vocabulary) -> Result<Project> {
         let root = root(cwd);
         let named = options.config.clone().or_else(|| env::get(env::CONFIG).map(PathBuf::from));
         let file = match named {
@@ -42,7 +42,7 @@ impl Project {
             None => find_config(&root).map(|file| refuse_linked_config(&root, file)).transpose()?,
         };
         let mut config = match &file {
-            Some(file) => Config::load(file, &root, kinds)?,
+            Some(file) => Config::load(file, &root, vocabulary)?,
             None => Config::default(),
         };
         tracing::debug!(root = %root.display(), config = ?file, "project");

@@ -49,7 +49,7 @@ impl Allow {
         consent::allow(file, text)?;
         context.ui.answer(&format!("allowed {name} as it is now; after a change it must be allowed again"));
         let plan = Plan::of(&project.config);
-        for step in plan.steps.iter().filter(|step| step.kind == "command") {
+        for step in plan.steps.iter().filter(|step| step.reaches_out()) {
             context.ui.tell(&format!("step {} may run a command", step.name));
         }
         if !plan.destination.is_local() {

@@ -118,7 +118,7 @@ fn settings(project: &Project, plan: &Plan) -> Vec<Setting> {
     ];
     values.extend(config.session_note.as_ref().map(|note| ("note.session", json!(note))));
     values.extend(config.current_state.as_ref().map(|state| ("note.current_state", json!(state))));
-    if destination.backend != "null" {
+    if !destination.is_local() {
         values.extend([
             ("backend.branch", json!(destination.branch)),
             ("backend.remote", json!(destination.remote)),
@@ -200,16 +200,14 @@ pub fn plan_line(project: &Project) -> Option<String> {
 }
 
 fn publishes(plan: &Plan) -> bool {
-    plan.steps.iter().any(|step| step.kind == "publish") && plan.destination.backend != "null"
+    plan.delivers() && !plan.destination.is_local()
 }
 
 /// Where a run publishes, as one sentence.
 pub fn publishing(plan: &Plan) -> String {
     let backend = publish::backend(&plan.destination.backend);
     match backend {
-        _ if !plan.steps.iter().any(|step| step.kind == "publish") => {
-            "Publishing: nowhere (no step of the plan publishes).".to_owned()
-        }
+        _ if !plan.delivers() => "Publishing: nowhere (no step of the plan publishes).".to_owned(),
         Ok(backend) => format!("Publishing: {}.", backend.describe(&plan.destination)),
         Err(error) => format!("Publishing: {}.", error.one_line()),
     }

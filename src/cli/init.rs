@@ -73,10 +73,10 @@ mod tests {
 
     #[test]
     fn what_init_writes_is_a_config_without_problems() {
-        let readers = crate::steps::readers();
+        let vocabulary = crate::steps::vocabulary();
         for remotes in [vec![], vec!["origin".to_owned()], vec!["up\"stream".to_owned()]] {
             let text = for_project(&remotes);
-            let config = config::Config::parse(std::path::Path::new("handover.toml"), &text, &readers).unwrap();
+            let config = config::Config::parse(std::path::Path::new("handover.toml"), &text, &vocabulary).unwrap();
             let remote = config.backend.unwrap().remote.unwrap();
             assert_eq!(remote, remotes.first().map_or("origin", String::as_str));
             assert!(!text.contains("(init says"));

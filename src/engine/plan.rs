@@ -49,12 +49,17 @@ impl PlannedStep {
     }
 
     /// Whether the step does anything beyond the project's own files. A kind that this version does not know may do anything.
-    fn reaches_out(&self) -> bool {
+    pub fn reaches_out(&self) -> bool {
         steps::kind(&self.kind).map_or(true, |kind| kind.promise == Promise::AtLeastOnce)
     }
 }
 
 impl Plan {
+    /// Whether a step of this plan delivers through the backend.
+    pub fn delivers(&self) -> bool {
+        self.steps.iter().any(|step| step.is_of(|kind| kind.delivers))
+    }
+
     /// The plan that the config describes.
     pub fn of(config: &Config) -> Plan {
         let steps = match &config.steps {

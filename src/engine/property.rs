@@ -115,7 +115,7 @@ impl World {
     }
 
     fn project(&self) -> Project {
-        Project::open(self.root(), &Options::default(), &steps::readers()).unwrap()
+        Project::open(self.root(), &Options::default(), &steps::vocabulary()).unwrap()
     }
 
     fn replan(&mut self, plan: &[Kind]) {
@@ -289,7 +289,7 @@ fn files(directory: &Path) -> Vec<std::path::PathBuf> {
 #[test]
 fn the_plans_of_the_property_are_good_configs() {
     let all = [Kind::Collect, Kind::Note, Kind::Command, Kind::State, Kind::History, Kind::Compact, Kind::Publish];
-    assert!(Config::parse(Path::new("x"), &config(&all), &steps::readers()).is_ok());
+    assert!(Config::parse(Path::new("x"), &config(&all), &steps::vocabulary()).is_ok());
     assert_eq!(all.len(), steps::KINDS.len(), "a new kind belongs into the property, too");
 }
 

@@ -106,7 +106,7 @@ fn open(call: &Call, cwd: Option<&Path>) -> Result<Project> {
     let place = named.into_iter().chain([ours]).flatten().find(|place| place.is_dir());
     let place = place.ok_or_else(|| Error::failed("none of the directories that the agent names is there"))?;
     let place = place.canonicalize().unwrap_or_else(|_| place.to_path_buf());
-    Project::open(&place, &Options::default(), &steps::readers())
+    Project::open(&place, &Options::default(), &steps::vocabulary())
 }
 
 fn act(project: &Project, call: &Call) -> Result<Done> {

@@ -25,8 +25,9 @@ pub use context::Context;
 pub use history::derive as derive_handoff;
 pub use kind::{Failure, Intent, Kind, OnInterrupt, Outcome, Promise};
 
-use crate::config::KindReader;
+use crate::config::{KindReader, Vocabulary};
 use crate::error::{Error, Result};
+use crate::publish::BACKENDS;
 
 /// Every kind. A new one is a file, its `mod` line and its line here.
 pub const KINDS: &[Kind] =
@@ -45,7 +46,10 @@ pub fn delivers(name: &str) -> bool {
     kind(name).is_ok_and(|kind| kind.delivers)
 }
 
-/// The kinds as the config needs them.
-pub fn readers() -> Vec<KindReader> {
-    KINDS.iter().map(|kind| KindReader { name: kind.name, read: kind.read }).collect()
+/// The words of a config: the kinds here, and the backends.
+pub fn vocabulary() -> Vocabulary {
+    Vocabulary {
+        kinds: KINDS.iter().map(|kind| KindReader { name: kind.name, read: kind.read }).collect(),
+        backends: BACKENDS.iter().map(|backend| backend.name()).collect(),
+    }
 }

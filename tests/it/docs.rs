@@ -152,7 +152,7 @@ fn config_keys() -> Vec<String> {
     let probe = "zzz = 1\n[handover]\nzzz = 1\n[backend]\nzzz = 1\n[guard]\nzzz = 1\n[warmup]\nzzz = 1\n\
         [[step]]\nname = \"a\"\nkind = \"command\"\nrun = [\"x\"]\nzzz = 1\n[[step]]\nname = \"b\"\nkind = \"note\"\nzzz = 1\n\
         [[step]]\nname = \"c\"\nkind = \"compact\"\nzzz = 1\n[category.decision]\nzzz = 1\n";
-    let error = Config::parse(Path::new("probe"), probe, &steps::readers()).unwrap_err();
+    let error = Config::parse(Path::new("probe"), probe, &steps::vocabulary()).unwrap_err();
     let mut keys = Vec::new();
     for problem in &error.problems().unwrap().problems {
         let known = problem.help.as_ref().and_then(|help| help.strip_prefix("known here: ")).expect("a list of keys");
@@ -384,7 +384,7 @@ fn every_config_that_is_shown_loads() {
     }
     assert!(configs.len() >= 6);
     for (name, config) in configs {
-        if let Err(error) = Config::parse(Path::new(&name), &config, &steps::readers()) {
+        if let Err(error) = Config::parse(Path::new(&name), &config, &steps::vocabulary()) {
             panic!("{name}: {:?}", error.problems());
         }
     }

@@ -11,6 +11,7 @@ use crate::engine::{DEATHS_TO_PARK, Plan};
 use crate::git::{self, Git};
 use crate::project::Project;
 use crate::publish::Ledger;
+use crate::steps;
 use crate::warmup;
 
 /// The program itself.
@@ -101,7 +102,9 @@ fn database(project: &Project) -> Vec<Diagnosis> {
     findings.push(diagnosis("handovers", Health::Remark, says, Some("`agent-handover run --resume` finishes them")));
     let is_due = |run: &crate::checkpoint::Run| {
         let steps = store.steps(run.seq).unwrap_or_default();
-        steps.iter().any(|step| step.kind == "publish" && !matches!(step.state, StepState::Done | StepState::Skipped))
+        steps
+            .iter()
+            .any(|step| steps::delivers(&step.kind) && !matches!(step.state, StepState::Done | StepState::Skipped))
     };
     let due = unfinished.iter().filter(|run| is_due(run)).count();
     if due > 0 {

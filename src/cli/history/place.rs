@@ -48,7 +48,7 @@ pub fn machine(place: &HistoryPlace, tool: Option<&str>) -> Machine {
 /// The brake of the project that is written to, which may not be the one in the current directory. If its config cannot be
 /// read, the PAUSE files that always count.
 pub fn brake(root: &Path) -> Brake {
-    Project::open(root, &Options::default(), &steps::readers())
+    Project::open(root, &Options::default(), &steps::vocabulary())
         .map_or_else(|_| project::plain_brake(root), |project| project.brake())
 }
 
