@@ -9,7 +9,8 @@ use crate::facts::Session;
 use crate::git;
 use crate::guard::Brake;
 use crate::project::{self, Project};
-use crate::publish::{self, DeliveredFiles, DeliveredRun, Delivery, NotDelivered, UnreachableRemotes};
+use crate::publish::{self, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
+use crate::steps::Provided;
 
 /// Hides the project's own directories from `git status`, unless they are published on the branch that is checked out
 /// and so belong to it. Returns a sentence for the user, if there is something to report.
@@ -32,7 +33,7 @@ pub fn keep_out_of_git(root: &Path, plan: &Plan) -> Option<String> {
 pub(super) fn restore(
     project: &Project,
     brake: &Brake,
-    unreachable: &UnreachableRemotes,
+    provided: &Provided<'_>,
     plan: &Plan,
     session: &Session,
     memory: &Path,
@@ -45,7 +46,7 @@ pub(super) fn restore(
     let files =
         DeliveredFiles { root: &project.root, memory, history, state: &project.state, categories: &plan.categories };
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
-    let delivery = Delivery::new(files, &plan.destination, run, brake, unreachable);
+    let delivery = Delivery::new(files, &plan.destination, run, brake, &provided.unreachable);
     match backend.restore(&delivery) {
         Ok(true) => Some("what was gone here came back from the branch".to_owned()),
         Ok(false) | Err(NotDelivered::Stopped(_)) => None,

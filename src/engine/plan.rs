@@ -33,6 +33,36 @@ pub struct PlannedStep {
 }
 
 impl PlannedStep {
+    /// A step that collects facts about the session.
+    pub fn collect() -> PlannedStep {
+        PlannedStep::plain("facts", "collect")
+    }
+
+    /// A step that appends the note to layer 1.
+    pub fn note() -> PlannedStep {
+        PlannedStep::plain("note", "note")
+    }
+
+    /// A step that replaces the current state in layer 2.
+    pub fn state() -> PlannedStep {
+        PlannedStep::plain("state", "state")
+    }
+
+    /// A step that archives the handoff of the session.
+    pub fn history() -> PlannedStep {
+        PlannedStep::plain("history", "history")
+    }
+
+    /// A step that publishes through the backend.
+    pub fn publish() -> PlannedStep {
+        PlannedStep::plain("publish", "publish")
+    }
+
+    /// A step that calls a function of the program.
+    pub fn function(name: &str) -> PlannedStep {
+        PlannedStep::plain(name, "function")
+    }
+
     fn plain(name: &str, kind: &str) -> PlannedStep {
         PlannedStep {
             name: name.to_owned(),
@@ -141,7 +171,11 @@ impl Plan {
 
 /// The steps of a project that configures none.
 fn built_in() -> Vec<PlannedStep> {
-    let steps =
-        [("facts", "collect"), ("note", "note"), ("state", "state"), ("history", "history"), ("publish", "publish")];
-    steps.map(|(name, kind)| PlannedStep::plain(name, kind)).to_vec()
+    vec![
+        PlannedStep::collect(),
+        PlannedStep::note(),
+        PlannedStep::state(),
+        PlannedStep::history(),
+        PlannedStep::publish(),
+    ]
 }

@@ -6,8 +6,7 @@ use crate::error::Result;
 use crate::facts::{self, Scene};
 use crate::handoff::Handoff;
 use crate::project::{self, Project};
-use crate::publish::UnreachableRemotes;
-use crate::steps::{self, Context, Intent};
+use crate::steps::{self, Context, Intent, Provided};
 
 /// What one step would do.
 pub struct Preview {
@@ -45,7 +44,7 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
             params: &step.params,
             values: &values,
             brake: &project.brake(),
-            unreachable: &UnreachableRemotes::default(),
+            provided: &Provided::default(),
             categories: &plan.categories,
             overtaken_by: None,
         };

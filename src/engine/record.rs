@@ -6,6 +6,7 @@ use chrono::{DateTime, FixedOffset};
 
 use super::inputs::Inputs;
 use super::plan::Plan;
+use super::resume::DEATHS_TO_PARK;
 use crate::base::{clock, env, fs, ids, lock, text};
 use crate::checkpoint::{HandedPart, NewRun, OnUnfinished, Store};
 use crate::config::{Config, Secrets};
@@ -35,6 +36,8 @@ pub struct Request {
     pub allow_secrets: Vec<String>,
     /// Publish, but do not push.
     pub no_push: bool,
+    /// The plan, instead of the config's.
+    pub plan: Option<Plan>,
     /// The session says nothing; the run only publishes what is in the files already.
     pub only_publish: bool,
     pub attendance: Attendance,
@@ -126,7 +129,11 @@ pub(super) struct Prepared {
 /// Makes the plan and the session of a request. `base` is the commit of the last handover.
 pub(super) fn prepare(project: &Project, request: &Request, base: Option<String>) -> Result<Prepared> {
     let is_hook = request.attendance == Attendance::Hook;
-    let mut plan = if is_hook { Plan::for_hook(&project.config) } else { Plan::of(&project.config) };
+    let mut plan = match &request.plan {
+        Some(plan) => plan.clone(),
+        None if is_hook => Plan::for_hook(&project.config),
+        None => Plan::of(&project.config),
+    };
     plan.destination.push &= !request.no_push;
     if request.only_publish {
         plan.steps.retain(|step| step.is_of(|kind| kind.delivers));
@@ -154,6 +161,19 @@ pub(super) fn prepare(project: &Project, request: &Request, base: Option<String>
 pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result<RecordOutcome, HandOverError> {
     let prepared = prepare(project, request, store.last_head()?)?;
     write(store, prepared, OnUnfinished::Keep)
+}
+
+/// Whether an unfinished run has this plan and says the same: a program that was killed and started again asks for it once
+/// more.
+pub fn is_on_record(store: &Store, plan: &Plan, note: &str, state: &str) -> Result<bool> {
+    for run in store.unfinished(DEATHS_TO_PARK)? {
+        let (recorded, inputs) = store.plan_and_inputs(run.seq)?;
+        let session = Inputs::from_json(&inputs)?.session(&run)?;
+        if recorded == plan.to_json()? && session.note == note && session.state == state {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub(super) fn write(
@@ -191,7 +211,7 @@ pub(super) fn write(
 pub(super) fn session_for(project: &Project, plan: &Plan, request: &Request, base: Option<String>) -> Result<Session> {
     let config = &project.config;
     let note = request.note.clone().or_else(|| config.session_note.clone());
-    if note.is_none() && config.is_python() && !request.only_publish {
+    if note.is_none() && config.is_python() && !request.only_publish && request.plan.is_none() {
         return Err(Error::usage("no session note: pass note=... (CLI --note) or set [note].session in the config"));
     }
     let head = pin_head(project, plan);

@@ -260,7 +260,7 @@ impl Walk<'_, '_, '_> {
             params: &step.params,
             values: &self.values,
             brake: self.runner.brake,
-            unreachable: self.runner.unreachable,
+            provided: self.runner.provided,
             categories: &self.plan.categories,
             overtaken_by: self.overtaken_by.as_deref(),
         }

@@ -51,6 +51,18 @@ impl<'a> Delivery<'a> {
         Delivery { files, destination, run, message: "", brake, unreachable }
     }
 
+    pub fn files(&self) -> DeliveredFiles<'a> {
+        self.files
+    }
+
+    pub fn run(&self) -> DeliveredRun<'a> {
+        self.run
+    }
+
+    pub fn message(&self) -> &'a str {
+        self.message
+    }
+
     #[must_use]
     pub fn with_message(self, message: &'a str) -> Delivery<'a> {
         Delivery { message, ..self }

@@ -3,9 +3,10 @@
 //! | file | owns |
 //! |---|---|
 //! | `kind` | what a kind is: what it promises, and the functions that the engine calls |
-//! | `context` | what a step gets to see |
+//! | `context`, `provided` | what a step gets to see |
 //! | `collect` | finding out what the session did |
 //! | `command` | running a program |
+//! | `function` | calling a function of a program that uses this crate |
 //! | `note`, `state`, `history` | writing the note, the current state, the archived handoff |
 //! | `compact` | rolling finished months into layer 3 |
 //! | `publish` | delivering the files through the backend |
@@ -14,9 +15,11 @@ mod collect;
 mod command;
 mod compact;
 mod context;
+mod function;
 mod history;
 mod kind;
 mod note;
+mod provided;
 mod publish;
 mod state;
 
@@ -24,14 +27,23 @@ pub use command::remove_logs;
 pub use context::Context;
 pub use history::derive as derive_handoff;
 pub use kind::{Failure, Intent, Kind, OnInterrupt, Outcome, Promise};
+pub use provided::{Provided, StepFunction};
 
 use crate::config::{KindReader, Vocabulary};
 use crate::error::{Error, Result};
 use crate::publish::BACKENDS;
 
 /// Every kind. A new one is a file, its `mod` line and its line here.
-pub const KINDS: &[Kind] =
-    &[collect::KIND, command::KIND, note::KIND, state::KIND, history::KIND, compact::KIND, publish::KIND];
+pub const KINDS: &[Kind] = &[
+    collect::KIND,
+    command::KIND,
+    note::KIND,
+    state::KIND,
+    history::KIND,
+    compact::KIND,
+    publish::KIND,
+    function::KIND,
+];
 
 /// The kind of this name.
 pub fn kind(name: &str) -> Result<&'static Kind> {
@@ -49,7 +61,11 @@ pub fn delivers(name: &str) -> bool {
 /// The words of a config: the kinds here, and the backends.
 pub fn vocabulary() -> Vocabulary {
     Vocabulary {
-        kinds: KINDS.iter().map(|kind| KindReader { name: kind.name, read: kind.read }).collect(),
+        kinds: KINDS
+            .iter()
+            .filter(|kind| kind.is_configurable)
+            .map(|kind| KindReader { name: kind.name, read: kind.read })
+            .collect(),
         backends: BACKENDS.iter().map(|backend| backend.name()).collect(),
     }
 }

@@ -4,12 +4,13 @@ use serde_json::{Value, json};
 
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::{Error, Result};
-use crate::publish::{self, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
+use crate::publish::{DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
 
 pub const KIND: Kind = Kind {
     name: "publish",
     // A backend looks at what the remote has before it delivers.
     promise: Promise::Repeat,
+    is_configurable: true,
     newest_wins: false,
     only_reads: false,
     collects: false,
@@ -29,18 +30,18 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
 }
 
 fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
-    let backend = publish::backend(&context.destination.backend)?;
+    let backend = context.provided.backend(&context.destination.backend)?;
     Ok(backend.preview(context.destination))
 }
 
 fn missing(context: &Context<'_>, _: &Value) -> Result<Vec<String>> {
-    let backend = publish::backend(&context.destination.backend)?;
+    let backend = context.provided.backend(&context.destination.backend)?;
     Ok(backend.missing(context.root, context.destination))
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let message = intent["message"].as_str().ok_or_else(|| Error::bug("a publish intent without a message"))?;
-    let backend = publish::backend(&context.destination.backend)?;
+    let backend = context.provided.backend(&context.destination.backend)?;
     let files = DeliveredFiles {
         root: context.root,
         memory: &context.memory,
@@ -50,8 +51,8 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     };
     let session = context.session;
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
-    let delivery =
-        Delivery::new(files, context.destination, run, context.brake, context.unreachable).with_message(message);
+    let delivery = Delivery::new(files, context.destination, run, context.brake, &context.provided.unreachable)
+        .with_message(message);
     match backend.publish(&delivery) {
         Ok(delivered) => {
             let remarks = delivered.notices.into_iter().chain(delivered.conflicts);

@@ -134,12 +134,14 @@ fn hostile_notes_are_kept_to_the_byte_and_forge_nothing() {
     let output = world.run(&["run", "--note", hostile]).expect(0);
     assert!(!output.stderr.contains('\x1b'));
     world.run(&["run", "--note", "after"]).expect(0);
-    let notes = agent_handover::memory::note::parse(world.read(NOTES).as_bytes());
+    let notes = agent_handover::testing::memory::note::parse(world.read(NOTES).as_bytes());
     let contents: Vec<String> = notes
         .into_iter()
         .filter_map(|piece| match piece {
-            agent_handover::memory::note::Piece::Note { note, .. } => Some(String::from_utf8(note.content).unwrap()),
-            agent_handover::memory::note::Piece::Foreign(_) => None,
+            agent_handover::testing::memory::note::Piece::Note { note, .. } => {
+                Some(String::from_utf8(note.content).unwrap())
+            }
+            agent_handover::testing::memory::note::Piece::Foreign(_) => None,
         })
         .collect();
     assert_eq!(contents, [hostile, "after"]);

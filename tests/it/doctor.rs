@@ -113,7 +113,7 @@ fn a_simulation_shows_what_each_agent_would_receive_and_changes_nothing() {
     let world = World::with_git();
     world.run(&["run", "--note", "something to tell"]).expect(0);
     let before = world.everything();
-    for agent in agent_handover::agents::AGENTS {
+    for agent in agent_handover::testing::agents::AGENTS {
         let report = world.run(&["doctor", "--simulate", agent.name, "--json"]).expect(0).json();
         let answers = report["answers"].as_array().unwrap();
         let start = answers.iter().find(|answer| answer["source"] == "startup").unwrap();

@@ -588,7 +588,7 @@ fn killed_anywhere_create_and_close_leave_nothing_half_done_for_the_next() {
     oracle.run(&["history", "close", "--status", "DONE"]).expect(0);
     let closed = oracle.tree();
     let mut kills = 0;
-    for point in agent_handover::base::fault::POINTS {
+    for point in agent_handover::testing::base::fault::POINTS {
         for nth in 1.. {
             let world = world();
             world.create(&other_id("before")).expect(0);
@@ -628,7 +628,7 @@ fn killed_anywhere_while_a_damaged_index_is_made_anew_the_next_makes_it() {
     oracle.run(&create).expect(0);
     assert!(oracle.read(INDEX).contains("BLOCKED"));
     let mut kills = 0;
-    for point in agent_handover::base::fault::POINTS {
+    for point in agent_handover::testing::base::fault::POINTS {
         for nth in 1.. {
             let world = world();
             damaged(&world);

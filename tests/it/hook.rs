@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use agent_handover::agents::{self, AGENTS, Event};
+use agent_handover::testing::agents::{self, AGENTS, Event};
 use serde_json::{Value, json};
 
 use super::support::*;

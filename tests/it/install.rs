@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use agent_handover::agents::state::{self, Which};
-use agent_handover::agents::{self, AGENTS, Places, Program, Scope};
-use agent_handover::base::fault::POINTS;
+use agent_handover::testing::agents::state::{self, Which};
+use agent_handover::testing::agents::{self, AGENTS, Places, Program, Scope};
+use agent_handover::testing::base::fault::POINTS;
 use snapbox::{assert_data_eq, str};
 
 use super::support::*;

@@ -63,7 +63,7 @@ impl Site {
                 .collect(),
             self.world.git(&["rev-parse", "HEAD"]),
             self.world.git(&["symbolic-ref", "HEAD"]),
-            agent_handover::base::text::digest(&index, 16),
+            agent_handover::testing::base::text::digest(&index, 16),
         ]
     }
 

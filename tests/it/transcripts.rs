@@ -4,7 +4,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use agent_handover::transcript::{self, Outcome, Source, TodoStatus, Transcript};
+use agent_handover::testing::transcript::{self, Outcome, Source, TodoStatus, Transcript};
 use proptest::prelude::*;
 use serde_json::json;
 use snapbox::{assert_data_eq, str};
