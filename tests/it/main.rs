@@ -28,6 +28,7 @@ mod hook;
 mod hook_payloads;
 mod hostile_files;
 mod hostile_git;
+mod hostile_repository;
 mod install;
 mod library;
 mod memory;
