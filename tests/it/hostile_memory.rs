@@ -22,26 +22,11 @@ const LIFECYCLE: &str = ".agent-history/LIFECYCLE.yaml";
 const SESSION: &str = ".agent-history/sessions/2026-11-14-0900-second.md";
 const ARCHIVE: &str = "memory/layer3/2026-05-general-archive.md";
 
-/// Every file that the tests replace, and the commands that must report what is in its place, with their exit codes for a
-/// link and for a special file.
-const PLACES: [(&str, &[(&str, i32, i32)]); 9] = [
-    (STATE, &[("warmup", 0, 0), ("memory list", 1, 74), ("memory overview", 1, 74)]),
-    (LATEST, &[("warmup", 0, 0), ("history status", 0, 0), ("history validate", 5, 5)]),
-    (INDEX, &[("warmup", 0, 0), ("history list", 0, 0), ("history status", 0, 0), ("history validate", 5, 5)]),
-    (PROMPT, &[("history resume-prompt", 1, 74), ("history validate", 5, 5)]),
-    (DECISIONS, &[("warmup", 0, 0), ("history status", 0, 0), ("history validate", 5, 5)]),
-    (LIFECYCLE, &[]),
-    (
-        SESSION,
-        &[
-            ("history list", 0, 0),
-            ("history show 2026-11-14-0900-second", 1, 74),
-            ("history validate --sessions", 5, 5),
-        ],
-    ),
-    (NOTES, &[("memory list --layer 1", 0, 0)]),
-    (ARCHIVE, &[("memory list --layer 3", 0, 0), ("compact --dry-run --month 2026-05", 1, 1)]),
-];
+/// Every file that the tests replace.
+const PLACES: [&str; 9] = [STATE, LATEST, INDEX, PROMPT, DECISIONS, LIFECYCLE, SESSION, NOTES, ARCHIVE];
+
+/// A command that must report what is in the place of a file, with its exit codes for a link and for a special file.
+type Reporter = (&'static str, i32, i32);
 
 /// Every command that reads memory or history.
 const READERS: [&str; 20] = [
@@ -228,30 +213,66 @@ fn reports(output: &Output, place: &str, obstacle: Obstacle) -> bool {
     seen.lines().any(|line| line.contains(name) && line.contains(sentence))
 }
 
-#[test]
-fn what_is_in_the_place_of_a_file_is_reported_and_the_rest_is_shown() {
+/// Puts each obstacle in the place of a file: every one of these commands reports it and shows the rest.
+fn assert_reported(place: &str, commands: &[Reporter]) {
     let victim = Victim::new();
-    for (place, commands) in PLACES {
-        for obstacle in OBSTACLES {
-            victim.place(place, obstacle);
-            for (command, of_link, of_special) in commands {
-                let output = victim.run(command, place, obstacle);
-                let code = if obstacle == Obstacle::Pipe { of_special } else { of_link };
-                assert_eq!(output.code, *code, "{command} with {obstacle:?} at {place}: {}", output.seen());
-                assert!(reports(&output, place, obstacle), "{command} with {obstacle:?} at {place}: {}", output.seen());
-                if *command == "warmup" && place != STATE {
-                    assert!(output.stdout.contains(GOAL), "{place}: {}", output.seen());
-                }
+    for obstacle in OBSTACLES {
+        victim.place(place, obstacle);
+        for (command, of_link, of_special) in commands {
+            let output = victim.run(command, place, obstacle);
+            let code = if obstacle == Obstacle::Pipe { of_special } else { of_link };
+            assert_eq!(output.code, *code, "{command} with {obstacle:?} at {place}: {}", output.seen());
+            assert!(reports(&output, place, obstacle), "{command} with {obstacle:?} at {place}: {}", output.seen());
+            if *command == "warmup" {
+                assert!(output.stdout.contains(GOAL), "{place}: {}", output.seen());
             }
-            victim.restore(place, obstacle);
         }
+        victim.restore(place, obstacle);
     }
+}
+
+#[test]
+fn a_hostile_current_state_is_only_reported() {
+    assert_reported(STATE, &[("warmup", 0, 0), ("memory list", 1, 74), ("memory overview", 1, 74)]);
+}
+
+#[test]
+fn a_hostile_latest_handoff_is_only_reported() {
+    assert_reported(LATEST, &[("warmup", 0, 0), ("history status", 0, 0), ("history validate", 5, 5)]);
+}
+
+#[test]
+fn a_hostile_index_is_only_reported() {
+    let list = ("history list", 0, 0);
+    assert_reported(INDEX, &[list, ("warmup", 0, 0), ("history status", 0, 0), ("history validate", 5, 5)]);
+}
+
+#[test]
+fn a_hostile_resume_prompt_is_only_reported() {
+    assert_reported(PROMPT, &[("history resume-prompt", 1, 74), ("history validate", 5, 5)]);
+}
+
+#[test]
+fn a_hostile_decisions_log_is_only_reported() {
+    assert_reported(DECISIONS, &[("history status", 0, 0), ("warmup", 0, 0), ("history validate", 5, 5)]);
+}
+
+#[test]
+fn a_hostile_archive_of_a_session_is_only_reported() {
+    let show = ("history show 2026-11-14-0900-second", 1, 74);
+    assert_reported(SESSION, &[show, ("history list", 0, 0), ("history validate --sessions", 5, 5)]);
+}
+
+#[test]
+fn hostile_notes_are_only_reported() {
+    assert_reported(NOTES, &[("memory list --layer 1", 0, 0)]);
+    assert_reported(ARCHIVE, &[("memory list --layer 3", 0, 0), ("compact --dry-run --month 2026-05", 1, 1)]);
 }
 
 #[test]
 fn no_command_and_no_hook_reads_through_a_link_or_waits_for_a_pipe() {
     let victim = Victim::new();
-    for (place, _) in PLACES {
+    for place in PLACES {
         for obstacle in [Obstacle::Private, Obstacle::Environ, Obstacle::Pipe] {
             victim.place(place, obstacle);
             for command in READERS {
@@ -269,7 +290,7 @@ fn no_command_and_no_hook_reads_through_a_link_or_waits_for_a_pipe() {
 
 #[test]
 fn nothing_is_written_through_a_link_and_nothing_behind_it_is_copied() {
-    for (place, _) in PLACES {
+    for place in PLACES {
         let victim = Victim::new();
         for obstacle in [Obstacle::Private, Obstacle::Pipe] {
             victim.place(place, obstacle);
