@@ -54,7 +54,7 @@ fn parse_duration(word: &str) -> Result<Duration, String> {
 impl Compact {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(None, None)?;
-        let memory = Memory::at(project::place(&project.root, &project.config.memory_dir)?);
+        let memory = Memory::at(&project.root, project::place(&project.root, &project.config.memory_dir)?);
         let before = ended_before(&clock::now(), self.older_than);
         if let Some(month) = self.month.filter(|month| month.end() > before) {
             return Err(Error::usage(format!("{month} is not over yet")).hint("only finished months are compacted"));

@@ -57,7 +57,7 @@ fn clear_up(project: &Project, store: &Store, run: &Run) -> Result<()> {
     }
     let (plan, _) = store.plan_and_inputs(run.seq)?;
     match Plan::from_json(&plan).and_then(|plan| project::place(&project.root, &plan.memory_dir)) {
-        Ok(memory) => Memory::at(memory).sweep(),
+        Ok(memory) => Memory::at(&project.root, memory).sweep(),
         // Another version recorded this plan, so where it wrote is unknown.
         Err(_) => Ok(()),
     }

@@ -259,7 +259,7 @@ impl World {
         let written = std::fs::read_to_string(self.root().join("memory/layer2/current-state.md")).ok();
         let written = written.map(|text| text.lines().skip(1).collect::<String>());
         assert_eq!(written, state, "the state is the youngest's");
-        let history = crate::history::History::at(self.root().join(".agent-history"));
+        let history = crate::history::History::at(self.root(), self.root().join(".agent-history"));
         let sessions = files(&self.root().join(".agent-history/sessions"));
         let tails = sessions
             .iter()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::derived::Order;
 use super::index::{Index, SessionEntry};
 use super::{History, decisions, origin, prompt};
-use crate::base::fs::{self, Created};
+use crate::base::fs::Created;
 use crate::error::{Error, Result};
 use crate::handoff::{Handoff, Value, repr};
 
@@ -46,10 +46,10 @@ impl History {
             let path = self.archive_path(&id);
             self.refuse_symlink(&path)?;
             let content = handoff.render();
-            if fs::create_new(&path, content.as_bytes())? == Created::Now {
+            if self.anchor.create_new(&path, content.as_bytes())? == Created::Now {
                 return Ok(Written { id, archive: path, before: false });
             }
-            let existing = fs::read(&path)?;
+            let existing = self.anchor.read(&path)?;
             if existing == content.as_bytes() {
                 return Ok(Written { id, archive: path, before: true });
             }
@@ -73,10 +73,10 @@ impl History {
     ///
     /// Returns `false`, and changes nothing, if they were not complete.
     fn append_to_derived(&self, written: &Written) -> Result<bool> {
-        let Some(text) = fs::read_if_exists(&self.index_path())?.and_then(|bytes| String::from_utf8(bytes).ok()) else {
+        let Some(text) = self.read_own(&self.index_path())?.and_then(|bytes| String::from_utf8(bytes).ok()) else {
             return Ok(false);
         };
-        let before = fs::count_names(&self.sessions(), ".md")?.saturating_sub(1);
+        let before = self.anchor.count_names(&self.sessions(), ".md")?.saturating_sub(1);
         let Some(name) = written.archive.file_name().and_then(|name| name.to_str()) else { return Ok(false) };
         let handoff = self.read_archive(&written.archive)?;
         let entry = SessionEntry::of(&handoff, &format!("sessions/{name}"));
@@ -86,12 +86,12 @@ impl History {
         let log = decisions::append(&self.decisions_log()?, &decisions::lines(&handoff));
         self.write_if_changed(&self.decisions_path(), &log)?;
         if is_newest {
-            fs::replace(&self.latest_path(), &fs::read(&written.archive)?)?;
+            self.anchor.replace(&self.latest_path(), &self.anchor.read(&written.archive)?)?;
             let prompt = prompt::render(&handoff, entry.get("status"), &decisions::standing(&log));
             self.write_if_changed(&self.prompt_path(), &prompt)?;
         }
         // The index comes last: as long as it does not have the archive, the next writer rebuilds everything.
-        fs::replace(&self.index_path(), text.as_bytes())?;
+        self.anchor.replace(&self.index_path(), text.as_bytes())?;
         Ok(true)
     }
 }

@@ -7,7 +7,7 @@ use super::index::Index;
 use super::store::MAX_ARCHIVE;
 use super::{History, Origin, origin};
 use crate::base::fault;
-use crate::base::fs::{self, Created};
+use crate::base::fs::Created;
 use crate::error::{Category, Error, Result};
 use crate::handoff::{Handoff, repr};
 
@@ -81,7 +81,7 @@ impl History {
     fn existing(&self, id: &str) -> Result<Option<Handoff>> {
         let path = self.archive_path(id);
         self.refuse_symlink(&path)?;
-        if fs::read_if_exists(&path)?.is_none() {
+        if self.anchor.about(&path)?.is_none() {
             return Ok(None);
         }
         let existing = self.read_archive(&path)?;
@@ -105,8 +105,8 @@ impl History {
                 let (path, text) = (self.archive_path(handoff.text("session_id")), handoff.render());
                 match landing {
                     Landing::Skipped | Landing::Unchanged => continue,
-                    Landing::Replaced => fs::replace(&path, text.as_bytes())?,
-                    Landing::Imported if fs::create_new(&path, text.as_bytes())? == Created::Now => {}
+                    Landing::Replaced => self.anchor.replace(&path, text.as_bytes())?,
+                    Landing::Imported if self.anchor.create_new(&path, text.as_bytes())? == Created::Now => {}
                     Landing::Imported => {
                         return Err(Error::failed(format!("somebody else has just written `{}`", path.display()))
                             .hint("import it once more"));
@@ -127,11 +127,11 @@ impl History {
         if replaced.is_empty() {
             return Ok(());
         }
-        let bytes = fs::read_if_exists(&self.index_path())?.unwrap_or_default();
+        let bytes = self.read_own(&self.index_path())?.unwrap_or_default();
         // An index that cannot be read is rebuilt anyway.
         let Ok(mut index) = Index::parse(&String::from_utf8_lossy(&bytes)) else { return Ok(()) };
         index.sessions.retain(|entry| !replaced.contains(&entry.get("session_id")));
-        fs::replace(&self.index_path(), index.render().as_bytes())?;
+        self.anchor.replace(&self.index_path(), index.render().as_bytes())?;
         fault::at("import.forgotten");
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::derived::Order;
 use super::{History, SessionEntry};
-use crate::base::fs::{self, Depth};
+use crate::base::fs::Depth;
 use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, Value, repr};
 
@@ -19,19 +19,19 @@ pub fn is_over(status: &str) -> bool {
 
 impl History {
     pub(super) fn lifecycle(&self) -> Result<Lifecycle> {
-        Ok(read(&fs::read_if_exists(&self.lifecycle_path())?.unwrap_or_default()))
+        Ok(read(&self.read_own(&self.lifecycle_path())?.unwrap_or_default()))
     }
 
     /// Closes a session, by default the latest. Returns its id.
     pub fn close(&self, id: Option<&str>, status: &str) -> Result<String> {
         let shown = self.index_path().display().to_string();
-        if !self.index_path().exists() && !self.sessions().is_dir() {
+        if self.anchor.about(&self.index_path())?.is_none() && !self.anchor.is_directory(&self.sessions()) {
             return Err(Error::failed(format!("no INDEX.yaml to update at {shown}"))
                 .hint("`agent-handover history create` makes one"));
         }
         self.refuse_symlink(&self.index_path())?;
-        let _lock = fs::lock_directory(&self.directory)?;
-        fs::sweep_temporaries(&self.directory, Depth::Directory)?;
+        let _lock = self.anchor.lock_directory(&self.directory)?;
+        self.anchor.sweep_temporaries(&self.directory, Depth::Directory)?;
         self.bring_up_to_date(Order::OfArrival)?;
         let mut index = self.index()?;
         let id = match id {
@@ -47,11 +47,11 @@ impl History {
         }
         let mut lifecycle = self.lifecycle()?;
         set(&mut lifecycle, &id, status);
-        fs::replace(&self.lifecycle_path(), write(&lifecycle).as_bytes())?;
+        self.anchor.replace(&self.lifecycle_path(), write(&lifecycle).as_bytes())?;
         for entry in index.sessions.iter_mut().filter(|entry| entry.get("session_id") == id) {
             entry.set("status", status);
         }
-        fs::replace(&self.index_path(), index.render().as_bytes())?;
+        self.anchor.replace(&self.index_path(), index.render().as_bytes())?;
         self.bring_up_to_date(Order::OfArrival)?;
         Ok(id)
     }

@@ -7,7 +7,7 @@ use chrono::{DateTime, FixedOffset};
 use super::note::{self, Note, Piece};
 use super::state::{self, CurrentState, Stamp};
 use super::{ChangeVerb, Memory, StateChange, change, header, marker_time};
-use crate::base::fs::{self, Depth};
+use crate::base::fs::Depth;
 use crate::base::{clock, text};
 use crate::config::category::Categories;
 use crate::error::Result;
@@ -85,7 +85,7 @@ impl Memory {
     ) -> Result<Vec<StateChange>> {
         let path = self.state_path();
         let _lock = self.lock_for_writing(&path)?;
-        let old = fs::read_if_exists(&path)?;
+        let old = self.anchor.read_if_exists(&path)?;
         let empty = header("layer2", author.at.date_naive());
         let mut state = CurrentState::parse(old.as_deref().unwrap_or(empty.as_bytes()));
         // Time never goes back: an item with a time in the future is not newer than one that is stated now.
@@ -100,7 +100,7 @@ impl Memory {
         self.record_changes(author, &recorded, &text::digest(old.as_deref().unwrap_or_default(), 5))?;
         let has_content = old.is_some() || !changes.is_empty() || edits.text.is_some();
         if has_content && old.as_deref() != Some(&new) {
-            fs::replace(&path, &new)?;
+            self.anchor.replace(&path, &new)?;
         }
         Ok(changes)
     }
@@ -163,11 +163,10 @@ impl Memory {
         let date = author.at.date_naive();
         let path = self.note_path(author.tag, date);
         if let Some(directory) = path.parent() {
-            fs::refuse_symlinks(&self.directory, &path)?;
-            fs::create_directories(directory)?;
-            fs::sweep_temporaries(directory, Depth::Directory)?;
+            self.anchor.create_directories(directory)?;
+            self.anchor.sweep_temporaries(directory, Depth::Directory)?;
         }
-        let old = fs::read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
+        let old = self.anchor.read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
         let recorded = change_notes(&old);
         let content = change::write(changes);
         // Somebody recorded the same and was killed before the state itself could change.
@@ -186,7 +185,7 @@ impl Memory {
             changes: own.map_or(state_before.to_owned(), |note| note.changes),
             content: change::write(&all),
         };
-        fs::replace(&path, &note::replace_or_append(&old, &note))
+        Ok(self.anchor.replace(&path, &note::replace_or_append(&old, &note))?)
     }
 }
 
@@ -217,7 +216,7 @@ mod tests {
     #[test]
     fn an_item_written_by_hand_is_newer_than_the_items_beside_it() {
         let place = tempfile::tempdir().unwrap();
-        let memory = Memory::at(place.path().to_path_buf());
+        let memory = Memory::at(place.path(), place.path().to_path_buf());
         std::fs::create_dir_all(place.path().join("layer2")).unwrap();
         let cleared = "2026-11-15T10:00:00Z";
         let file = format!("<!-- section name=goal cleared={cleared} -->\n- by hand\n<!-- /section -->\n");

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::base::fs::{self, Anchor};
 use crate::base::{lock, text};
 use crate::checkpoint::Store;
 use crate::engine::{DEATHS_TO_PARK, Plan};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::guard::Pause;
 use crate::handoff::{Handoff, Value};
 use crate::history::{History, OpenHandoff};
@@ -38,27 +39,24 @@ impl Sources {
     /// Reads everything and changes nothing. Whatever cannot be read becomes a notice.
     pub fn read(project: &Project) -> Sources {
         let mut sources = Sources::default();
-        let mut problems = Vec::new();
-        let mut report = |error: crate::error::Error| problems.push(error.one_line());
+        let mut problems: Vec<Error> = Vec::new();
         match state(project) {
             Ok(state) => sources.state = state,
-            Err(error) => report(error),
+            Err(error) => problems.push(error),
         }
-        match project::place(&project.root, &project.config.history_dir).map(History::at) {
-            Err(error) => report(error),
-            Ok(history) => {
-                match history.newest_open() {
-                    Ok(open) => sources.open = open,
-                    Err(error) => report(error),
-                }
+        match project::place(&project.root, &project.config.history_dir) {
+            Err(error) => problems.push(error),
+            Ok(directory) => {
+                let history = History::at(&project.root, directory);
+                sources.open = history.newest_open(&mut problems);
                 match history.standing() {
                     Ok(standing) => sources.standing = standing,
-                    Err(error) => report(error),
+                    Err(error) => problems.push(error),
                 }
             }
         }
         if let Err(error) = sources.ask_checkpoint(project) {
-            report(error);
+            problems.push(error);
         }
         sources.paused = project.brake().paused();
         sources.needs_consent = needs_consent(project);
@@ -73,7 +71,7 @@ impl Sources {
         Ok(())
     }
 
-    fn add_notices(&mut self, project: &Project, problems: &[String]) {
+    fn add_notices(&mut self, project: &Project, problems: &[Error]) {
         if let Some(pause) = &self.paused {
             self.notices.push(text::one_line(&pause.to_string(), 200));
         }
@@ -89,8 +87,8 @@ impl Sources {
             let what = "hooks leave out the commands and the publishing of this config until `agent-handover allow`";
             self.notices.push(what.to_owned());
         }
-        self.notices
-            .extend(problems.iter().map(|problem| format!("could not be read: {}", text::one_line(problem, 200))));
+        let unread = |problem: &Error| format!("could not be read: {}", text::one_line(&problem.one_line(), 200));
+        self.notices.extend(problems.iter().map(unread));
     }
 
     /// Whether no earlier session is on record.
@@ -146,12 +144,8 @@ impl Sources {
 }
 
 fn state(project: &Project) -> Result<CurrentState> {
-    let memory = Memory::at(project::place(&project.root, &project.config.memory_dir)?);
-    let path = memory.state_path();
-    if std::fs::metadata(&path).is_ok_and(|about| about.len() > MAX_STATE) {
-        return Err(crate::error::Error::bad_data(format!("`{}` is larger than 4 MiB", path.display())));
-    }
-    memory.state()
+    let memory = Memory::at(&project.root, project::place(&project.root, &project.config.memory_dir)?);
+    memory.state_within(MAX_STATE)
 }
 
 /// Whether the config asks for more than a hook does without consent.
@@ -165,6 +159,6 @@ pub fn needs_consent(project: &Project) -> bool {
 
 /// Whether a path of the project no longer exists. A path that leads out of the project never counts.
 pub fn is_gone(root: &Path, path: &str) -> bool {
-    let inside = crate::base::fs::tidy(Path::new(path)).filter(|path| path.is_relative());
-    inside.is_some_and(|path| root.join(path).symlink_metadata().is_err())
+    let inside = fs::tidy(Path::new(path)).filter(|path| path.is_relative());
+    inside.is_some_and(|path| matches!(Anchor::new(root).about(&path), Ok(None)))
 }

@@ -29,6 +29,7 @@ mod hook_payloads;
 mod hostile_files;
 mod hostile_git;
 mod hostile_repository;
+mod hostile_memory;
 mod install;
 mod library;
 mod memory;

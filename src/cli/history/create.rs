@@ -216,8 +216,7 @@ fn advice(place: &HistoryPlace, handoff: &Handoff) -> Vec<String> {
                 .push(format!("WARNING: supersedes references unknown session id {id} (not in INDEX.yaml sessions[])"));
         }
     }
-    let last = fs::read_if_exists(&place.history.latest_path()).ok().flatten();
-    let last = last.and_then(|bytes| Handoff::parse(&String::from_utf8_lossy(&bytes)).ok());
+    let last = place.history.latest_text().ok().flatten().and_then(|text| Handoff::parse(&text).ok());
     let times = last.and_then(|last| {
         Some((history::time_of(last.text("generated_at"))?, history::time_of(handoff.text("generated_at"))?))
     });

@@ -137,7 +137,7 @@ impl Export {
         if !self.all && !self.filters.is_any_given() {
             return Ok(vec![place.history.find(self.id.as_deref().unwrap_or("latest"))?]);
         }
-        let entries = self.filters.of(&place.history, &context.cwd, None)?;
+        let entries = self.filters.of(context, &place.history, None)?;
         if entries.is_empty() {
             return Err(Error::failed("no handoff matches, so nothing was exported"));
         }

@@ -6,9 +6,10 @@ use std::time::Duration;
 use chrono::{DateTime, FixedOffset, NaiveDate, TimeDelta};
 use clap::Args;
 
+use super::super::Context;
 use crate::base::{clock, fs};
 use crate::error::{Error, Result};
-use crate::history::{History, SessionEntry};
+use crate::history::{Catalog, History, SessionEntry};
 
 #[derive(Args, Default)]
 pub struct Filters {
@@ -49,8 +50,8 @@ impl Filters {
     }
 
     /// The matching handoffs of a history, newest first.
-    pub fn of(&self, history: &History, cwd: &Path, id: Option<&str>) -> Result<Vec<SessionEntry>> {
-        self.parse(cwd)?.of(history, id)
+    pub fn of(&self, context: &Context<'_>, history: &History, id: Option<&str>) -> Result<Vec<SessionEntry>> {
+        self.parse(&context.cwd)?.of(context, history, id)
     }
 
     /// How many handoffs are wanted at most.
@@ -106,8 +107,12 @@ pub struct ParsedFilters<'a> {
 
 impl ParsedFilters<'_> {
     /// The matching handoffs of a history, newest first. `id` is a prefix of the session id.
-    pub fn of(&self, history: &History, id: Option<&str>) -> Result<Vec<SessionEntry>> {
-        let mut entries = history.entries()?;
+    /// Warns about what is not listed because it is a link or a special file.
+    pub fn of(&self, context: &Context<'_>, history: &History, id: Option<&str>) -> Result<Vec<SessionEntry>> {
+        let Catalog { mut entries, refused } = history.catalog()?;
+        for error in &refused {
+            context.ui.warn(&error.one_line());
+        }
         entries.retain(|entry| id.is_none_or(|id| entry.get("session_id").starts_with(id)) && self.matches(entry));
         match self.query {
             Some(query) => Ok(history.with_text(entries, query, self.max)),

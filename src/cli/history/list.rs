@@ -49,7 +49,7 @@ impl List {
         } else if self.latest && is_unfiltered {
             rows(place.history.latest()?.into_iter().collect(), None)
         } else {
-            rows(self.filters.of(&place.history, &context.cwd, self.id.as_deref())?, None)
+            rows(self.filters.of(context, &place.history, self.id.as_deref())?, None)
         };
         if as_json {
             let handoffs: Vec<Json> = rows.iter().map(row_json).collect();
@@ -78,7 +78,7 @@ impl List {
         let mut all = Vec::new();
         for known in archives {
             let root = known.root.display().to_string();
-            match filters.of(&History::at(known.directory), self.id.as_deref()) {
+            match filters.of(context, &History::at(&known.root, known.directory), self.id.as_deref()) {
                 Ok(entries) => all.extend(rows(entries, Some(&root))),
                 Err(error) => context.ui.warn(&format!("{root} is left out: {}", error.one_line())),
             }

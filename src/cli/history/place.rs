@@ -28,12 +28,13 @@ impl HistoryPlace {
                 return Err(Error::failed(format!("repo root is not a directory: {}", root.display()))
                     .hint("name an existing directory with `--repo-root`"));
             }
-            let history = History::at(root.join(history::DIRECTORY));
+            let history = History::at(&root, root.join(history::DIRECTORY));
             return Ok(HistoryPlace { root, history, secrets: Secrets::Block });
         }
         let project = context.project(None, None)?;
         let directory = project::place(&project.root, &project.config.history_dir)?;
-        Ok(HistoryPlace { root: project.root, history: History::at(directory), secrets: project.config.secrets })
+        let history = History::at(&project.root, directory);
+        Ok(HistoryPlace { root: project.root, history, secrets: project.config.secrets })
     }
 }
 

@@ -40,7 +40,7 @@ impl OpenMemory {
     /// Opens the memory of the project in the current directory. `tag` replaces the tag of the config.
     pub fn open(context: &Context<'_>, tag: Option<&str>) -> Result<OpenMemory> {
         let project = context.project(None, tag)?;
-        let memory = Memory::at(project::place(&project.root, &project.config.memory_dir)?);
+        let memory = Memory::at(&project.root, project::place(&project.root, &project.config.memory_dir)?);
         Ok(OpenMemory { project, memory })
     }
 

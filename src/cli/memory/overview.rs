@@ -32,6 +32,9 @@ impl Overview {
         let counts: Vec<(&str, usize)> =
             state.sections.iter().map(|section| (section.category.as_str(), section.items().count())).collect();
         let layers = listing::measure(&open.memory)?;
+        for error in &layers.unreadable {
+            context.ui.warn(&error.one_line());
+        }
         if self.json {
             let categories: serde_json::Map<String, Json> =
                 counts.iter().map(|(name, count)| ((*name).to_owned(), (*count).into())).collect();

@@ -129,7 +129,8 @@ impl Publisher<'_> {
         };
         self.stop_if_pressed()?;
         let their_time = self.time_of_state(commit, &incoming)?;
-        let memory = Memory::at(incoming.memory_place);
+        let root = resolve(delivery.files.root);
+        let memory = Memory::at(&root, incoming.memory_place);
         self.conflicts.extend(memory.absorb(
             &author,
             delivery.files.categories,
@@ -138,10 +139,10 @@ impl Publisher<'_> {
             delivery.brake,
         )?);
         self.stop_if_pressed()?;
-        self.conflicts.extend(History::at(incoming.history_place).absorb(&incoming.history, delivery.brake)?);
+        self.conflicts.extend(History::at(&root, incoming.history_place).absorb(&incoming.history, delivery.brake)?);
         for theirs in &incoming.others {
             self.stop_if_pressed()?;
-            self.conflicts.extend(three_way::take_over(&self.top, theirs)?);
+            self.conflicts.extend(three_way::take_over(&fs::Anchor::new(&self.top), &self.top, theirs)?);
         }
         Ok(())
     }

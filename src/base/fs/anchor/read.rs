@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, statat};
 
 use super::{Anchor, FileError, FileKind};
-use crate::base::fs::Seen;
+use crate::base::fs::{Seen, is_absent};
 
 /// What is known of a path without opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +78,18 @@ impl Anchor {
         self.read_whole(path, file, about.length, limit).map(|content| Some((content, seen)))
     }
 
+    /// Whether a file is still as it was when it was read.
+    pub fn is_still(&self, path: &Path, seen: &Seen) -> bool {
+        let now = self.open(path).ok().and_then(|file| file.metadata().ok());
+        now.is_some_and(|about| Seen::of(&about) == *seen)
+    }
+
     /// What is at a path; `None` if nothing is. A link at the path is reported as a link; one on the way is an error.
     pub fn about(&self, path: &Path) -> Result<Option<About>, FileError> {
+        let below = self.below(path)?;
+        if below.as_os_str().is_empty() {
+            return self.about_itself();
+        }
         let Some(place) = if_exists(self.open_parent("examine", path))? else { return Ok(None) };
         let stat = match statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
@@ -87,6 +97,15 @@ impl Anchor {
             Err(cause) => return Err(place.failed("examine")(cause.into())),
         };
         Ok(Some(About::of(&stat)))
+    }
+
+    /// What is at the anchor itself, where a link is followed.
+    fn about_itself(&self) -> Result<Option<About>, FileError> {
+        match rustix::fs::stat(&self.path) {
+            Ok(stat) => Ok(Some(About::of(&stat))),
+            Err(cause) if is_absent(&cause.into()) => Ok(None),
+            Err(cause) => Err(FileError::Io { doing: "examine", path: self.path.clone(), cause: cause.into() }),
+        }
     }
 
     /// Whether a directory is at the path, not behind a link.
