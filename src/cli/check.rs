@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Context;
 use crate::base::lock;
 use crate::checkpoint::Store;
-use crate::checkpoint::python::{PythonCheckpoint, PythonState};
+use crate::checkpoint::python::PythonState;
 use crate::error::Result;
 use crate::project::Project;
 use crate::publish::Ledger;
@@ -37,7 +37,10 @@ impl Check {
         let project = context.project(self.checkpoint.as_deref(), None)?;
         let mut answer = ask(&project)?;
         let paused = project.brake().paused();
-        let ledger = Ledger::read(&project.state);
+        let ledger = Ledger::read(&project.anchor(&project.state), &project.state).unwrap_or_else(|error| {
+            context.ui.warn(&error.one_line());
+            Ledger::default()
+        });
         if self.json {
             context.ui.answer_json(&json!({
                 "schema": "agent-handover/check/1",
@@ -62,7 +65,7 @@ impl Check {
 }
 
 fn ask(project: &Project) -> Result<Answer> {
-    let Some(store) = Store::read(&project.checkpoint)? else { return theirs(project) };
+    let Some(store) = Store::read(&project.checkpoint_file())? else { return theirs(project) };
     if let Some(run) = store.oldest_unfinished()? {
         if let Some(owner) = lock::holder(&project.lock()) {
             let who = lock::describe(owner.as_ref());
@@ -86,7 +89,7 @@ fn ask(project: &Project) -> Result<Answer> {
 
 /// The answer where this program has no run on record: the Python tool may have one.
 fn theirs(project: &Project) -> Result<Answer> {
-    let theirs = PythonCheckpoint::read(&project.python_checkpoint())?;
+    let theirs = project.read_python_checkpoint()?;
     let answer = |code, state, line: String| Ok(Answer { code, state, run: None, line });
     match theirs.as_ref().map(|theirs| (theirs.state(), theirs)) {
         Some((PythonState::Interrupted, theirs)) => {

@@ -40,13 +40,16 @@ impl Sources {
         let mut sources = Sources::default();
         let mut problems = Vec::new();
         let mut report = |error: crate::error::Error| problems.push(error.one_line());
-        match state(project) {
-            Ok(state) => sources.state = state,
+        let places = project.unattended_places();
+        match places.has_memory().then(|| state(project)).transpose() {
+            Ok(state) => sources.state = state.unwrap_or_default(),
             Err(error) => report(error),
         }
-        match project::place(&project.root, &project.config.history_dir).map(History::at) {
+        let history = || project::place(&project.root, &project.config.history_dir).map(History::at);
+        match places.has_history().then(history).transpose() {
             Err(error) => report(error),
-            Ok(history) => {
+            Ok(None) => {}
+            Ok(Some(history)) => {
                 match history.newest_open() {
                     Ok(open) => sources.open = open,
                     Err(error) => report(error),
@@ -57,7 +60,9 @@ impl Sources {
                 }
             }
         }
-        if let Err(error) = sources.ask_checkpoint(project) {
+        if places.has_state()
+            && let Err(error) = sources.ask_checkpoint(project)
+        {
             report(error);
         }
         sources.paused = project.brake().paused();
@@ -67,7 +72,7 @@ impl Sources {
     }
 
     fn ask_checkpoint(&mut self, project: &Project) -> Result<()> {
-        let Some(store) = Store::read(&project.checkpoint)? else { return Ok(()) };
+        let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(()) };
         self.unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.id).collect();
         self.base = store.last_head()?;
         Ok(())
@@ -85,7 +90,9 @@ impl Sources {
             };
             self.notices.push(format!("{count} {what}"));
         }
-        if self.needs_consent {
+        if let Some(notice) = project.unattended_places().notice() {
+            self.notices.push(notice);
+        } else if self.needs_consent {
             let what = "hooks leave out the commands and the publishing of this config until `agent-handover allow`";
             self.notices.push(what.to_owned());
         }
