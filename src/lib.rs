@@ -44,11 +44,14 @@ pub mod facts;
 pub mod git;
 pub mod guard;
 pub mod handoff;
+#[allow(clippy::disallowed_methods, reason = "TODO(merge): being moved to `base::fs::Anchor`")]
 pub mod history;
 pub mod hook;
+#[allow(clippy::disallowed_methods, reason = "TODO(merge): being moved to `base::fs::Anchor`")]
 pub mod memory;
 pub mod project;
 pub mod publish;
 pub mod steps;
 pub mod transcript;
+#[allow(clippy::disallowed_methods, reason = "TODO(merge): being moved to `base::fs::Anchor`")]
 pub mod warmup;
