@@ -65,6 +65,7 @@ impl Lock {
 
     /// The lock that our parent took and gave us as standard input. It is the same open file, so the lock was never free
     /// in between.
+    #[allow(clippy::disallowed_methods, reason = "only compares the lock with standard input")]
     pub fn inherited(path: &Path) -> Result<Lock> {
         let failed = |cause| Error::io("take over the lock", path, cause);
         let file = File::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);

@@ -27,7 +27,10 @@ impl Check {
         let project = context.project(self.checkpoint.as_deref(), None)?;
         let mut answer = engine::check(&project)?;
         let paused = project.brake().paused();
-        let ledger = Ledger::read(&project.state);
+        let ledger = Ledger::read(&project.anchor(&project.state), &project.state).unwrap_or_else(|error| {
+            context.ui.warn(&error.one_line());
+            Ledger::default()
+        });
         if self.json {
             context.ui.answer_json(&json!({
                 "schema": "agent-handover/check/1",

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 
 use super::Context;
-use crate::base::fs;
+use crate::base::fs::{Anchor, Created, Depth};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
@@ -41,12 +41,12 @@ impl Init {
             None => Vec::new(),
         };
         // An `init` that was killed here may have left a temporary file. No other command leaves one here.
-        let directory = file.parent().unwrap_or(&root);
-        let _alone = fs::lock_directory(directory)?;
-        fs::sweep_temporaries(directory, fs::Depth::Directory)?;
-        match fs::create_new(&file, for_project(&remotes).as_bytes())? {
-            fs::Created::Before => Err(exists(&file)),
-            fs::Created::Now => {
+        let anchor = Anchor::beside(&file);
+        let _alone = anchor.lock_directory(anchor.path())?;
+        anchor.sweep_temporaries(anchor.path(), Depth::Directory)?;
+        match anchor.create_new(&file, for_project(&remotes).as_bytes())? {
+            Created::Before => Err(exists(&file)),
+            Created::Now => {
                 context.ui.answer(&format!("wrote {}", file.display()));
                 context.ui.tell("next: read it, then `agent-handover run --note \"what this session did\"`");
                 Ok(0)

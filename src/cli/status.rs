@@ -62,10 +62,10 @@ fn look(project: &Project) -> Result<Picture> {
         owner: None,
         theirs: None,
         paused: project.brake().paused(),
-        ledger: Ledger::read(&project.state),
+        ledger: Ledger::read(&project.anchor(&project.state), &project.state)?,
     };
-    let Some(store) = Store::read(&project.checkpoint)? else {
-        picture.theirs = PythonCheckpoint::read(&project.python_checkpoint())?;
+    let Some(store) = Store::read(&project.checkpoint_file())? else {
+        picture.theirs = project.read_python_checkpoint()?;
         return Ok(picture);
     };
     let mut unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter();
@@ -79,7 +79,7 @@ fn look(project: &Project) -> Result<Picture> {
     picture.waiting = unfinished.collect();
     match &picture.run {
         Some(run) => picture.steps = store.steps(run.seq)?,
-        None => picture.theirs = PythonCheckpoint::read(&project.python_checkpoint())?,
+        None => picture.theirs = project.read_python_checkpoint()?,
     }
     Ok(picture)
 }

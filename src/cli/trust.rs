@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::table::Table;
 use super::{Context, keygen};
-use crate::base::{clock, text};
+use crate::base::{clock, fs, text};
 use crate::bundle::{Bundle, BundleSeal, MAX_BYTES, PublicKey, TrustList, Trusted, write_time};
 use crate::error::{Category, Error, Result};
 
@@ -94,7 +94,7 @@ impl Trust {
 
 /// Reads a key from the file of that name; without such a file, the argument is the key itself.
 fn read(context: &Context<'_>, what: &str, name: Option<String>) -> Result<Trusted> {
-    let (key, claimed) = if context.cwd.join(what).exists() {
+    let (key, claimed) = if fs::exists(&context.cwd.join(what)) {
         let text = keygen::read_small(context, Path::new(what), MAX_BYTES as u64)?;
         if text.trim_start().starts_with('{') { of_bundle(&text)? } else { (PublicKey::read(&text)?, None) }
     } else {

@@ -8,14 +8,12 @@ use std::time::Duration;
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
+use super::file::ConfigFile;
 use super::reader::{FILE, Placed, Problems, Reader};
 use super::values::{Backend, Config, Secrets, Step, line_of};
 use super::{category, python};
 use crate::base::{fs, text};
 use crate::error::{Error, Listing, Problem, Result};
-
-/// A config is written by hand; anything larger is not one.
-const MAX_SIZE: u64 = 1 << 20;
 
 /// The words that a config may use and that are defined in directories this one may not use.
 pub struct Vocabulary {
@@ -32,24 +30,8 @@ pub struct KindReader {
 impl Config {
     /// Reads and checks a file.
     /// `root` is the project, where the Python tool would have left its checkpoint.
-    pub fn load(path: &Path, root: &Path, vocabulary: &Vocabulary) -> Result<Config> {
-        let about = std::fs::metadata(path).map_err(|cause| {
-            Error::bad_data(format!("cannot read the config `{}`", path.display()))
-                .cause(&cause)
-                .hint("run `agent-handover init` to write one, or name another with `--config`")
-        })?;
-        if !about.is_file() {
-            return Err(Error::bad_data(format!("the config `{}` is not a file", path.display())));
-        }
-        fs::refuse_foreign_owner(path, "config")?;
-        let file = fs::open(path)?;
-        let bytes = fs::read_at_most(file, MAX_SIZE).map_err(|cause| Error::io("read", path, cause))?;
-        if bytes.len() as u64 > MAX_SIZE {
-            return Err(Error::bad_data(format!("`{}` is larger than 1 MiB", path.display())));
-        }
-        let text = String::from_utf8(bytes)
-            .map_err(|cause| Error::bad_data(format!("`{}` is not UTF-8 text", path.display())).cause(cause))?;
-        Config::parse_with(path, &text, vocabulary, python::has_checkpoint(root))
+    pub fn load(file: &ConfigFile, root: &Path, vocabulary: &Vocabulary) -> Result<Config> {
+        Config::parse_with(&file.path, &file.read()?, vocabulary, python::has_checkpoint(root))
     }
 
     /// Checks a text without looking at anything else.

@@ -10,12 +10,14 @@
 //! | `template.rs` | `{{ … }}` in values |
 
 pub mod category;
+mod file;
 mod load;
 mod python;
 mod reader;
 pub mod template;
 mod values;
 
+pub use file::ConfigFile;
 pub use load::{KindReader, Vocabulary, check_tag};
 pub use reader::{Placed, Problems, Reader};
 pub use values::{Backend, Config, Origin, Secrets, Step};

@@ -39,7 +39,9 @@ pub(super) fn restore(
     memory: &Path,
     history: &Path,
 ) -> Option<String> {
-    if plan.destination.is_local() || memory.exists() && history.exists() {
+    if plan.destination.is_local()
+        || project.anchor(memory).is_taken(memory) && project.anchor(history).is_taken(history)
+    {
         return None;
     }
     let backend = publish::backend(&plan.destination.backend).ok()?;

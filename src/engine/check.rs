@@ -2,7 +2,7 @@
 
 use crate::base::lock;
 use crate::checkpoint::Store;
-use crate::checkpoint::python::{PythonCheckpoint, PythonState};
+use crate::checkpoint::python::PythonState;
 use crate::error::Result;
 use crate::project::Project;
 
@@ -18,7 +18,7 @@ pub struct Checked {
 
 /// Asks the checkpoint. Writes nothing and waits for nobody.
 pub fn check(project: &Project) -> Result<Checked> {
-    let Some(store) = Store::read(&project.checkpoint)? else { return of_python(project) };
+    let Some(store) = Store::read(&project.checkpoint_file())? else { return of_python(project) };
     if let Some(run) = store.oldest_unfinished()? {
         if let Some(owner) = lock::holder(&project.lock()) {
             let who = lock::describe(owner.as_ref());
@@ -42,7 +42,7 @@ pub fn check(project: &Project) -> Result<Checked> {
 
 /// The answer where this program has no run on record: the Python tool may have one.
 fn of_python(project: &Project) -> Result<Checked> {
-    let theirs = PythonCheckpoint::read(&project.python_checkpoint())?;
+    let theirs = project.read_python_checkpoint()?;
     let answer = |code, state, line: String| Ok(Checked { code, state, run: None, line });
     match theirs.as_ref().map(|theirs| (theirs.state(), theirs)) {
         Some((PythonState::Interrupted, theirs)) => {

@@ -65,10 +65,10 @@ pub fn deliver(
 
 /// Runs what is unfinished: a run that only waits for its delivery is finished by it.
 fn finish_runs(project: &Project, wait: Duration, provided: &Provided<'_>) -> Result<()> {
-    if !project.checkpoint.exists() {
+    if !project.checkpoint_file().is_there() {
         return Ok(());
     }
-    let mut store = Store::open(&project.checkpoint)?;
+    let mut store = Store::open(&project.checkpoint_file())?;
     if store.oldest_unfinished()?.is_none() {
         return Ok(());
     }

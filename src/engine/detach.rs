@@ -123,7 +123,7 @@ pub fn carry_out_inherited(project: &Project, task: ChildTask<'_>, listener: &mu
         ChildTask::Run(id) => id,
         ChildTask::Due => "",
     })?;
-    let mut store = Store::open(&project.checkpoint)?;
+    let mut store = Store::open(&project.checkpoint_file())?;
     match task {
         ChildTask::Run(id) => {
             let run = store.run_by_id(id)?.ok_or_else(|| Error::usage(format!("no handover {id} is on record")))?;

@@ -116,8 +116,8 @@ fn record_new(project: &Project, request: &Request, how: HowToRun) -> Result<Beg
     let lock = if takes_lock { Lock::try_take(&project.lock())? } else { None };
     let mut store = match request.attendance {
         // An agent waits for its hook.
-        Attendance::Hook => Store::open_briefly(&project.checkpoint)?,
-        Attendance::Attended | Attendance::Detached => Store::open(&project.checkpoint)?,
+        Attendance::Hook => Store::open_briefly(&project.checkpoint_file())?,
+        Attendance::Attended | Attendance::Detached => Store::open(&project.checkpoint_file())?,
     };
     let outcome = record_with_session(project, &mut store, request)?;
     Ok((store, outcome, lock))
@@ -164,10 +164,10 @@ fn resume(
     provided: &Provided<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<HandedOver> {
-    if !project.checkpoint.exists() {
+    if !project.checkpoint_file().is_there() {
         return Ok(HandedOver::NothingOnRecord);
     }
-    let mut store = Store::open(&project.checkpoint)?;
+    let mut store = Store::open(&project.checkpoint_file())?;
     let drained = drain_with(project, &mut store, Goal::Resume, wait, provided, listener)?;
     Ok(HandedOver::Ran { recorded: None, drained })
 }

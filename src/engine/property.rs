@@ -125,7 +125,7 @@ impl World {
 
     /// Records a note, as a process of its own would.
     fn say(project: &Project, note: &str) -> String {
-        let mut store = Store::open(&project.checkpoint).unwrap();
+        let mut store = Store::open(&project.checkpoint_file()).unwrap();
         let request = Request { note: Some(note.to_owned()), ..Request::default() };
         match record(project, &mut store, &request).unwrap() {
             RecordOutcome::Recorded(recorded) => recorded.id,
@@ -134,7 +134,7 @@ impl World {
     }
 
     fn drain(project: &Project, asked: bool) -> Option<Drained> {
-        let mut store = Store::open(&project.checkpoint).unwrap();
+        let mut store = Store::open(&project.checkpoint_file()).unwrap();
         let newest = store.unfinished(u32::MAX).unwrap().pop()?;
         let goal = if asked { Goal::Resume } else { Goal::Run(newest.seq) };
         Some(drain(project, &mut store, goal, Duration::from_secs(60), &mut |_| ()).unwrap())
@@ -199,7 +199,7 @@ impl World {
 
     /// Compares the files with those of uninterrupted runs, computed from the notes and plans alone.
     fn check(&self) {
-        let store = Store::open(&self.project().checkpoint).unwrap();
+        let store = Store::open(&self.project().checkpoint_file()).unwrap();
         assert!(store.unfinished(u32::MAX).unwrap().is_empty());
         let mut notes: BTreeMap<(String, String), String> = BTreeMap::new();
         let mut effects = BTreeSet::new();

@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::resume::DEATHS_TO_PARK;
 use super::runner::{RunEnd, Runner};
 use crate::base::lock::{self, Lock, Owner};
-use crate::base::{fault, fs, ids};
+use crate::base::{fault, ids};
 use crate::checkpoint::{Run, RunStatus, StepState, Store};
 use crate::error::{Category, Error, Result};
 use crate::guard::{Brake, Stop};
@@ -177,7 +177,7 @@ pub fn between_runs_with<T>(
 }
 
 fn unfinished(project: &Project) -> Result<Vec<i64>> {
-    let Some(store) = Store::read(&project.checkpoint)? else { return Ok(Vec::new()) };
+    let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(Vec::new()) };
     Ok(store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.seq).collect())
 }
 
@@ -198,7 +198,7 @@ fn take_new(
     }
     // If another process has the lock by now, the runs are its own to carry out.
     let Some(lock) = held else { return Ok(()) };
-    let mut store = Store::open(&project.checkpoint)?;
+    let mut store = Store::open(&project.checkpoint_file())?;
     let notices: Vec<String> = match drain_except(project, &mut store, Goal::Resume, lock, before, provided, listener)?
     {
         Drained::Tried { failures, .. } => {
@@ -352,12 +352,13 @@ fn done_by_another(store: &Store, goal: Goal, mut failures: Vec<RunFailure>) -> 
 /// Removes the logs of the oldest runs. Ids of runs sort by time.
 fn forget_old_logs(project: &Project, store: &Store) -> Result<()> {
     let logs = project.log_dir();
-    let mut names = fs::names(&logs)?;
+    let anchor = project.anchor(&project.state);
+    let mut names = anchor.names(&logs)?;
     names.retain(|name| ids::is_run_id(name));
     let unfinished = store.unfinished(DEATHS_TO_PARK)?;
     for name in &names[..names.len().saturating_sub(KEPT_LOGS)] {
         if unfinished.iter().all(|run| run.id != *name) {
-            fs::remove_tree(&logs.join(name))?;
+            anchor.remove_tree(&logs.join(name))?;
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::agents::Call;
-use crate::base::fs::Anchor;
+use crate::base::fs::{self, Anchor};
 use crate::base::{clock, env, text};
 use crate::project::Project;
 
@@ -72,10 +72,21 @@ impl LogPlace {
     }
 }
 
+/// Whether the project has a state directory that a hook may use.
+fn is_usable(project: &Project) -> bool {
+    let anchor = project.anchor(&project.state);
+    let is_there = if anchor.path() == project.state {
+        fs::is_directory(&project.state)
+    } else {
+        anchor.is_directory(&project.state)
+    };
+    is_there && project.unattended_places().has_state()
+}
+
 /// Records a call: in the project's state if it has one and can be written, else in the user's own state. A log that
 /// cannot be written is no reason to fail.
 pub fn tell(project: Option<&Project>, entry: &Entry) {
-    let project = project.filter(|project| project.state.is_dir());
+    let project = project.filter(|project| is_usable(project));
     let is_written = project.is_some_and(|project| LogPlace::of_project(project).append(entry));
     if !is_written {
         LogPlace::of_user().map(|place| place.append(entry));

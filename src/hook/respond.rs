@@ -8,7 +8,7 @@ use super::log::{self, Entry};
 use super::{end, start};
 use crate::agents::payload::Given;
 use crate::agents::{self, Call, Event};
-use crate::base::{env, text};
+use crate::base::{env, fs, text};
 use crate::checkpoint::Store;
 use crate::error::{Error, Result};
 use crate::project::{Options, Project};
@@ -103,10 +103,9 @@ fn open(call: &Call, cwd: Option<&Path>) -> Result<Project> {
     let named = [call.project_dir.as_deref(), call.cwd.as_deref()];
     // If the agent names directories and they are gone, the session does not belong to the directory of this process.
     let ours = cwd.filter(|_| named.iter().all(Option::is_none));
-    let place = named.into_iter().chain([ours]).flatten().find(|place| place.is_dir());
+    let place = named.into_iter().chain([ours]).flatten().find(|place| fs::is_directory(place));
     let place = place.ok_or_else(|| Error::failed("none of the directories that the agent names is there"))?;
-    let place = place.canonicalize().unwrap_or_else(|_| place.to_path_buf());
-    Project::open(&place, &Options::default(), &steps::vocabulary())
+    Project::open(&fs::real(place), &Options::default(), &steps::vocabulary())
 }
 
 fn act(project: &Project, call: &Call) -> Result<Done> {
@@ -128,16 +127,12 @@ fn act(project: &Project, call: &Call) -> Result<Done> {
     }
 }
 
-/// Opens the database, unless the config puts files outside of the project without consent.
+/// Opens the database, unless the config puts it outside of the project without consent.
 pub(super) fn store(project: &Project) -> Result<Store> {
-    let outside = project.outside();
-    if !outside.is_empty() && !project.is_allowed() {
-        let places = outside.join(" and ");
-        return Err(Error::failed(format!(
-            "{places} of this config lead out of the project, which nobody has allowed"
-        ))
-        .hint("look at the config, then run `agent-handover allow`"));
+    let places = project.unattended_places();
+    if let Some(notice) = places.notice().filter(|_| !places.has_state()) {
+        return Err(Error::failed(notice).hint("look at the config first"));
     }
     project.prepare()?;
-    Store::open_briefly(&project.checkpoint)
+    Store::open_briefly(&project.checkpoint_file())
 }

@@ -75,7 +75,7 @@ impl<'b> Handover<'b> {
         let request = self.request(project)?;
         let plan = request.plan.clone().unwrap_or_else(|| Plan::of(&project.config));
         let (note, state) = (request.note.as_deref().unwrap_or_default(), request.state.as_deref().unwrap_or_default());
-        let is_on_record = match Store::read(&project.checkpoint)? {
+        let is_on_record = match Store::read(&project.checkpoint_file())? {
             Some(store) => engine::is_on_record(&store, &plan, note, state)?,
             None => false,
         };

@@ -46,7 +46,7 @@ impl Project {
     /// The file that stops all handovers of the project while it exists.
     #[must_use]
     pub fn pause_file(&self) -> Option<&Path> {
-        self.0.pause_files.first().map(std::path::PathBuf::as_path)
+        self.0.pause_files.first().map(|file| file.path.as_path())
     }
 
     /// Whether a PAUSE file stops handovers here.
@@ -108,7 +108,7 @@ impl Project {
     ///
     /// The memory cannot be read.
     pub fn latest(&self, layer: Layer, tag: Option<&str>) -> Result<Option<String>> {
-        let memory = Memory::at(project::place(&self.0.root, &self.0.config.memory_dir)?);
+        let memory = Memory::at(&self.0.root, project::place(&self.0.root, &self.0.config.memory_dir)?);
         let number = match layer {
             Layer::Notes => 1,
             Layer::Archive => 3,

@@ -5,6 +5,7 @@ use std::path::Path;
 use chrono::{DateTime, FixedOffset};
 
 use super::{Destination, UnreachableRemotes};
+use crate::base::fs::Anchor;
 use crate::config::category::Categories;
 use crate::error::Error;
 use crate::guard::{Brake, Stop};
@@ -19,6 +20,13 @@ pub struct DeliveredFiles<'a> {
     pub state: &'a Path,
     /// The rules by which memory of another machine is merged.
     pub categories: &'a Categories,
+}
+
+impl DeliveredFiles<'_> {
+    /// Where the files of the state directory are reached without following a link.
+    pub(super) fn state_anchor(&self) -> Anchor {
+        Anchor::around(self.root, self.state)
+    }
 }
 
 /// The run that a delivery is for.

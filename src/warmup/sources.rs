@@ -40,13 +40,16 @@ impl Sources {
     pub fn read(project: &Project) -> Sources {
         let mut sources = Sources::default();
         let mut problems: Vec<Error> = Vec::new();
-        match state(project) {
-            Ok(state) => sources.state = state,
+        let places = project.unattended_places();
+        match places.has_memory().then(|| state(project)).transpose() {
+            Ok(state) => sources.state = state.unwrap_or_default(),
             Err(error) => problems.push(error),
         }
-        match project::place(&project.root, &project.config.history_dir) {
+        let history = || project::place(&project.root, &project.config.history_dir);
+        match places.has_history().then(history).transpose() {
             Err(error) => problems.push(error),
-            Ok(directory) => {
+            Ok(None) => {}
+            Ok(Some(directory)) => {
                 let history = History::at(&project.root, directory);
                 sources.open = history.newest_open(&mut problems);
                 match history.standing() {
@@ -55,7 +58,9 @@ impl Sources {
                 }
             }
         }
-        if let Err(error) = sources.ask_checkpoint(project) {
+        if places.has_state()
+            && let Err(error) = sources.ask_checkpoint(project)
+        {
             problems.push(error);
         }
         sources.paused = project.brake().paused();
@@ -65,7 +70,7 @@ impl Sources {
     }
 
     fn ask_checkpoint(&mut self, project: &Project) -> Result<()> {
-        let Some(store) = Store::read(&project.checkpoint)? else { return Ok(()) };
+        let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(()) };
         self.unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.id).collect();
         self.base = store.last_head()?;
         Ok(())
@@ -83,7 +88,9 @@ impl Sources {
             };
             self.notices.push(format!("{count} {what}"));
         }
-        if self.needs_consent {
+        if let Some(notice) = project.unattended_places().notice() {
+            self.notices.push(notice);
+        } else if self.needs_consent {
             let what = "hooks leave out the commands and the publishing of this config until `agent-handover allow`";
             self.notices.push(what.to_owned());
         }

@@ -77,7 +77,7 @@ fn database(project: &Project) -> Vec<Diagnosis> {
         let remedy = error.hints().first().map_or("look at the file", String::as_str);
         vec![diagnosis("database", Health::Broken, error.one_line(), Some(remedy))]
     };
-    let store = match Store::read(&project.checkpoint) {
+    let store = match Store::read(&project.checkpoint_file()) {
         Ok(Some(store)) => store,
         Ok(None) => return vec![diagnosis("database", Health::Good, "none yet: nothing was handed over here", None)],
         Err(error) => return broken(error),
@@ -88,7 +88,10 @@ fn database(project: &Project) -> Vec<Diagnosis> {
         Err(error) => return broken(error),
     };
     let mut findings = vec![diagnosis("database", Health::Good, format!("{path} is sound"), None)];
-    let ledger = Ledger::read(&project.state);
+    let ledger = match Ledger::read(&project.anchor(&project.state), &project.state) {
+        Ok(ledger) => ledger,
+        Err(error) => return broken(error),
+    };
     if !ledger.due.is_empty() {
         let says = format!("a push is due ({})", text::one_line(&ledger.due, 200));
         findings.push(diagnosis("push", Health::Remark, says, Some("`agent-handover push` delivers")));

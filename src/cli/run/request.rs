@@ -54,7 +54,7 @@ impl Run {
 /// Pins the transcript, by its absolute path: the run may be carried out from another directory.
 fn pin(file: &Path) -> Result<Source> {
     let path = std::path::absolute(file).map_err(|cause| Error::io("find", file, cause))?;
-    if !path.exists() {
+    if !fs::exists(&path) {
         return Err(Error::io("read the transcript", &path, "there is no such file"));
     }
     Source::pin(&path, "")

@@ -1,5 +1,6 @@
 //! What a person reads when a delivery through git fails: one sentence, what to do, and git's own words.
 
+use crate::base::fs::FileError;
 use crate::base::text;
 use crate::error::{Category, Error};
 use crate::git::{self, FailureKind};
@@ -22,6 +23,12 @@ pub(super) enum Halted {
 impl From<git::Failure> for Halted {
     fn from(failure: git::Failure) -> Halted {
         Halted::Git(failure)
+    }
+}
+
+impl From<FileError> for Halted {
+    fn from(error: FileError) -> Halted {
+        Halted::from(Error::from(error))
     }
 }
 

@@ -108,6 +108,17 @@ impl Anchor {
         }
     }
 
+    /// Whether the name is taken: by whatever it is, also if it can only be reached through a link.
+    pub fn is_taken(&self, path: &Path) -> bool {
+        !matches!(self.about(path), Ok(None))
+    }
+
+    /// Copies a file to a place of the caller's, where it is read once and thrown away; nothing is synced.
+    pub fn copy_out(&self, path: &Path, to: &Path) -> Result<(), FileError> {
+        let mut from = self.open(path)?;
+        File::create_new(to).and_then(|mut to| io::copy(&mut from, &mut to)).map(|_| ()).map_err(self.unread(path))
+    }
+
     /// Whether a directory is at the path, not behind a link.
     pub fn is_directory(&self, path: &Path) -> bool {
         self.kind(path) == Some(FileKind::Directory)
@@ -134,7 +145,8 @@ impl Anchor {
         self.about(path).ok().flatten().map(|about| about.kind)
     }
 
-    fn open_regular(&self, path: &Path) -> Result<(File, About), FileError> {
+    /// Opens a regular file for reading and says what is known of it, both by the same descriptor.
+    pub fn open_regular(&self, path: &Path) -> Result<(File, About), FileError> {
         let below = self.below(path)?;
         let descriptor = self.open_below("read", &below, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())?;
         let file = File::from(descriptor);
