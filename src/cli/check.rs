@@ -10,6 +10,7 @@ use super::Context;
 use crate::base::lock;
 use crate::checkpoint::Store;
 use crate::checkpoint::python::{PythonCheckpoint, PythonState};
+use crate::engine;
 use crate::error::Result;
 use crate::project::Project;
 use crate::publish::Ledger;
@@ -70,14 +71,18 @@ fn ask(project: &Project) -> Result<Answer> {
         }
         // The run may have completed between the two questions.
         if let Some(run) = store.oldest_unfinished()? {
-            let line = format!("interrupted: handover {} is unfinished; run `agent-handover run --resume`", run.id);
+            let what = match engine::deferred_command(&store, &run)? {
+                Some(command) => format!("{command} {}, recorded {}, waits", run.id, run.recorded_at),
+                None => format!("handover {} is unfinished", run.id),
+            };
+            let line = format!("interrupted: {what}; run `agent-handover run --resume`");
             return Ok(Answer { code: 1, state: "interrupted", run: Some(run.id), line });
         }
     }
     match store.latest()? {
         Some(run) => {
             let at = run.finished_at.as_deref().unwrap_or("an unknown time");
-            let line = format!("completed: handover {} at {at}", run.id);
+            let line = format!("completed: {} at {at}", engine::title(&store, &run)?);
             Ok(Answer { code: 2, state: "completed", run: Some(run.id), line })
         }
         None => theirs(project),

@@ -31,6 +31,7 @@ mod hostile_git;
 mod install;
 mod memory;
 mod namespaces;
+mod paused_words;
 mod publish;
 mod publishing_rules;
 mod secrets;
