@@ -5,9 +5,11 @@ use clap::Args;
 use super::Context;
 use crate::base::fs::{Anchor, Created};
 use crate::base::text;
+use crate::checkpoint::Store;
+use crate::engine::DEATHS_TO_PARK;
 use crate::error::{Category, Error, Result};
 use crate::guard::PauseFile;
-use crate::project;
+use crate::project::{self, Project};
 
 /// Stop all handovers in this project until `unpause`
 #[derive(Args)]
@@ -51,9 +53,10 @@ pub struct Unpause {}
 
 impl Unpause {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        let (files, brake) = match context.project(None, None) {
-            Ok(project) => (project.pause_files.clone(), project.brake()),
-            Err(_) => {
+        let project = context.project(None, None).ok();
+        let (files, brake) = match &project {
+            Some(project) => (project.pause_files.clone(), project.brake()),
+            None => {
                 let root = project::root(&context.cwd);
                 (vec![project::own_pause_file(&root)], project::plain_brake(&root))
             }
@@ -71,6 +74,9 @@ impl Unpause {
         if !removed {
             context.ui.answer("not paused");
         }
+        if let Some(line) = project.as_ref().and_then(waiting) {
+            context.ui.answer(&line);
+        }
         Ok(0)
     }
 }
@@ -87,4 +93,13 @@ fn remove(PauseFile { path, anchor }: &PauseFile) -> Result<()> {
         anchor.remove_file(path)?;
     }
     Ok(())
+}
+
+/// How much is recorded and not carried out, and how to carry it out. A database that cannot be read is for `doctor` to
+/// report: the pause is over all the same.
+fn waiting(project: &Project) -> Option<String> {
+    let count = Store::read(&project.checkpoint_file()).ok()??.unfinished(DEATHS_TO_PARK).ok()?.len();
+    let them = if count == 1 { "it" } else { "them" };
+    let what = text::count(count, "recorded command");
+    (count > 0).then(|| format!("waiting: {what}; `agent-handover run --resume` carries {them} out"))
 }

@@ -1,5 +1,6 @@
 //! Whether a handover was interrupted. Asked at every session start, so it reads no more than a row.
 
+use super::defer::{deferred_command, title};
 use crate::base::lock;
 use crate::checkpoint::Store;
 use crate::checkpoint::python::PythonState;
@@ -26,14 +27,18 @@ pub fn check(project: &Project) -> Result<Checked> {
         }
         // The run may have completed between the two questions.
         if let Some(run) = store.oldest_unfinished()? {
-            let line = format!("interrupted: handover {} is unfinished; run `agent-handover run --resume`", run.id);
+            let what = match deferred_command(&store, &run)? {
+                Some(command) => format!("{command} {}, recorded {}, waits", run.id, run.recorded_at),
+                None => format!("handover {} is unfinished", run.id),
+            };
+            let line = format!("interrupted: {what}; run `agent-handover run --resume`");
             return Ok(Checked { code: 1, state: "interrupted", run: Some(run.id), line });
         }
     }
     match store.latest()? {
         Some(run) => {
             let at = run.finished_at.as_deref().unwrap_or("an unknown time");
-            let line = format!("completed: handover {} at {at}", run.id);
+            let line = format!("completed: {} at {at}", title(&store, &run)?);
             Ok(Checked { code: 2, state: "completed", run: Some(run.id), line })
         }
         None => of_python(project),

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `hand_over` | the order of things: record, then run the queue here or in a child |
 //! | `record` | what a session says, made into a recorded run |
+//! | `defer` | what a command was given while paused, recorded as a run of one step |
 //! | `inputs` | the session as the checkpoint keeps it, and back |
 //! | `own_session` | the agent session that this process runs in |
 //! | `plan` | the steps of a run, as they are recorded |
@@ -22,6 +23,7 @@
 mod abandon;
 mod before_run;
 mod check;
+mod defer;
 mod deliver;
 mod detach;
 mod event;
@@ -41,6 +43,7 @@ mod walk;
 pub use abandon::abandon;
 pub use before_run::keep_out_of_git;
 pub use check::{Checked, check};
+pub use defer::{Deferral, defer, deferred_command, title, waiting_commands};
 pub use deliver::{Direction, deliver};
 pub use detach::{ChildTask, NotDetached, carry_out_inherited};
 pub use event::{Event, Listener, StepEnd};

@@ -8,7 +8,7 @@ use crate::config::category::Categories;
 use crate::error::{Error, Result};
 use crate::guard::consent;
 use crate::publish::Destination;
-use crate::steps::{self, Kind, Promise};
+use crate::steps::{self, DeferredStep, Kind, Promise};
 
 /// Everything that a resume needs besides the inputs. Paths stay as the config writes them, so that a project can be moved
 /// between record and resume.
@@ -20,6 +20,13 @@ pub struct Plan {
     #[serde(default)]
     pub categories: Categories,
     pub steps: Vec<PlannedStep>,
+    /// Whether the project's own directories are hidden from `git status` before the run.
+    #[serde(default = "yes")]
+    pub keeps_out_of_git: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// One step of a plan.
@@ -73,6 +80,11 @@ impl PlannedStep {
         }
     }
 
+    /// The step that does what a command was given.
+    pub(super) fn deferred(step: &DeferredStep) -> PlannedStep {
+        PlannedStep { params: step.params().clone(), ..PlannedStep::plain(&step.command, step.kind()) }
+    }
+
     /// Whether the kind of this step has a property. A kind that this version does not know has none.
     pub(super) fn is_of(&self, property: impl FnOnce(&Kind) -> bool) -> bool {
         steps::kind(&self.kind).is_ok_and(property)
@@ -117,6 +129,7 @@ impl Plan {
             destination: Destination::of(config),
             categories: config.categories.clone(),
             steps,
+            keeps_out_of_git: true,
         }
     }
 

@@ -151,10 +151,15 @@ pub(super) fn prepare(project: &Project, request: &Request, base: Option<String>
         ("tag", &mut session.tag),
         ("agent", &mut session.agent),
     ])?;
+    let memory = memory_dir(project, &plan)?;
+    Ok(Prepared { plan, memory, session, warnings, handed: request.handed.clone() })
+}
+
+/// The memory directory of a plan, relative to the project where possible.
+pub(super) fn memory_dir(project: &Project, plan: &Plan) -> Result<String> {
     let memory = fs::resolve(&project::place(&project.root, &plan.memory_dir)?)?;
     let root = fs::resolve(&project.root)?;
-    let memory = memory.strip_prefix(root).unwrap_or(&memory).to_string_lossy().into_owned();
-    Ok(Prepared { plan, memory, session, warnings, handed: request.handed.clone() })
+    Ok(memory.strip_prefix(root).unwrap_or(&memory).to_string_lossy().into_owned())
 }
 
 /// Records a run. No lock is needed, and from here on nothing can be lost.

@@ -53,7 +53,7 @@ impl Runner<'_, '_> {
         let end = match prepared {
             Err(error) => RunEnd::Failed(error),
             Ok((plan, session, memory, history)) => {
-                if self.is_first {
+                if self.is_first && plan.keeps_out_of_git {
                     self.notice(before_run::keep_out_of_git(&self.project.root, &plan));
                 }
                 self.notice(before_run::restore(

@@ -37,6 +37,22 @@ impl History {
         Ok(written)
     }
 
+    /// Refuses a handoff that [`History::create`] would refuse because its id belongs to another one. Writes nothing.
+    pub fn refuse_taken(&self, handoff: &Handoff) -> Result<()> {
+        let mut handoff = handoff.clone();
+        origin::remove(&mut handoff);
+        let id = handoff.text("session_id").to_owned();
+        let path = self.archive_path(&id);
+        self.refuse_symlink(&path)?;
+        match self.read_own(&path)? {
+            Some(existing) if existing != handoff.render().as_bytes() => {
+                refuse_collision(&path, &existing, &id)?;
+                Err(taken(&id, &path))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn archive(&self, handoff: &Handoff, if_taken: IfTaken) -> Result<Written> {
         let mut handoff = handoff.clone();
         // Only an import may state an origin, after it has checked the signature.
@@ -56,12 +72,7 @@ impl History {
             refuse_collision(&path, &existing, &id)?;
             match if_taken {
                 IfTaken::Refuse => {
-                    return Err(Error::failed(format!(
-                        "session {} is archived already with another content at {}",
-                        repr(&id),
-                        path.display()
-                    ))
-                    .hint("archives do not change: `--supersede` makes a new one that supersedes it"));
+                    return Err(taken(&id, &path));
                 }
                 IfTaken::Supersede => supersede(&mut handoff, id, number),
             }
@@ -94,6 +105,11 @@ impl History {
         self.anchor.replace(&self.index_path(), text.as_bytes())?;
         Ok(true)
     }
+}
+
+fn taken(id: &str, path: &Path) -> Error {
+    let message = format!("session {} is archived already with another content at {}", repr(id), path.display());
+    Error::failed(message).hint("archives do not change: `--supersede` makes a new one that supersedes it")
 }
 
 /// Refuses an archive that cannot be read as a handoff of this session.

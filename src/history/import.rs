@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::derived::Order;
 use super::index::Index;
 use super::store::MAX_ARCHIVE;
@@ -15,7 +17,8 @@ use crate::handoff::{Handoff, repr};
 const BATCH: usize = 4_000;
 
 /// What to do with a handoff whose id has another content here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnConflict {
     Fail,
     Skip,

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, FixedOffset};
+use serde::{Deserialize, Serialize};
 
 use super::note::{self, Note, Piece};
 use super::state::{self, CurrentState, Stamp};
-use super::{ChangeVerb, Memory, StateChange, change, header, marker_time};
+use super::{ChangeVerb, Memory, StateChange, change, header, marker_time, repeat};
 use crate::base::fs::Depth;
 use crate::base::{clock, text};
 use crate::config::category::Categories;
@@ -25,7 +26,7 @@ pub struct Author<'a> {
 }
 
 /// Changes to the current state. All of them are made, or none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edits {
     /// The new free text.
     pub text: Option<String>,
@@ -61,6 +62,8 @@ enum Stated {
     Now,
     /// At the author's time, which may be before other changes.
     AtItsTime,
+    /// Like `AtItsTime`, and perhaps applied already by a process that was killed afterwards.
+    Once,
 }
 
 impl Memory {
@@ -72,6 +75,12 @@ impl Memory {
     /// Applies edits that a session stated when it ended, possibly before other changes.
     pub fn update(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) -> Result<Vec<StateChange>> {
         self.change_state(author, categories, edits, Stated::AtItsTime)
+    }
+
+    /// Applies edits that were stated at the author's time, unless the same run and step applied them already. What was
+    /// stated since then wins: an item that was deleted later does not come back.
+    pub fn update_once(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) -> Result<Vec<StateChange>> {
+        self.change_state(author, categories, edits, Stated::Once)
     }
 
     /// Changes the current state. Layer 1 is written first, so that each item is always in one of the two layers; a
@@ -88,6 +97,15 @@ impl Memory {
         let old = self.anchor.read_if_exists(&path)?;
         let empty = header("layer2", author.at.date_naive());
         let mut state = CurrentState::parse(old.as_deref().unwrap_or(empty.as_bytes()));
+        let before = text::digest(old.as_deref().unwrap_or_default(), 5);
+        let mut edits = edits.clone();
+        if stated == Stated::Once {
+            if self.is_applied(author, &state, &before)? {
+                return Ok(Vec::new());
+            }
+            repeat::leave_out_deleted(&mut edits, &state, &marker_time(&author.at));
+        }
+        let edits = &edits;
         // Time never goes back: an item with a time in the future is not newer than one that is stated now.
         let is_ahead = !author.is_late && state.newest() > marker_time(&clock::now()).as_str();
         let is_newest = stated == Stated::Now || is_ahead;
@@ -97,7 +115,7 @@ impl Memory {
         let changes = self.apply(&mut state, author, &stamp, categories, edits)?;
         recorded.extend(changes.iter().cloned());
         let new = state.write();
-        self.record_changes(author, &recorded, &text::digest(old.as_deref().unwrap_or_default(), 5))?;
+        self.record_changes(author, &recorded, &before)?;
         let has_content = old.is_some() || !changes.is_empty() || edits.text.is_some();
         if has_content && old.as_deref() != Some(&new) {
             self.anchor.replace(&path, &new)?;
@@ -190,7 +208,7 @@ impl Memory {
 }
 
 /// The notes of a day file that record changes.
-fn change_notes(file: &[u8]) -> Vec<Note> {
+pub(super) fn change_notes(file: &[u8]) -> Vec<Note> {
     let notes = note::parse(file).into_iter().filter_map(|piece| match piece {
         Piece::Note { note, .. } if !note.changes.is_empty() => Some(note),
         _ => None,

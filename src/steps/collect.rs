@@ -9,7 +9,6 @@ use crate::facts::{self, Scene};
 pub const KIND: Kind = Kind {
     name: "collect",
     promise: Promise::Repeat,
-    is_configurable: true,
     newest_wins: false,
     only_reads: true,
     collects: true,

@@ -24,7 +24,6 @@ use crate::project;
 pub const KIND: Kind = Kind {
     name: "command",
     promise: Promise::AtLeastOnce,
-    is_configurable: true,
     newest_wins: false,
     only_reads: false,
     collects: false,

@@ -15,7 +15,6 @@ use crate::memory::compact::{Selection, ended_before};
 pub const KIND: Kind = Kind {
     name: "compact",
     promise: Promise::Repeat,
-    is_configurable: true,
     newest_wins: false,
     only_reads: false,
     collects: false,

@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 pub const KIND: Kind = Kind {
     name: "function",
     promise: Promise::AtLeastOnce,
-    is_configurable: false,
     newest_wins: false,
     only_reads: false,
     collects: false,

@@ -15,7 +15,6 @@ use crate::history::{self, History, IfTaken, Machine, Sections, registry};
 pub const KIND: Kind = Kind {
     name: "history",
     promise: Promise::Repeat,
-    is_configurable: true,
     newest_wins: false,
     only_reads: false,
     collects: false,

@@ -29,8 +29,6 @@ pub enum OnInterrupt {
 pub struct Kind {
     pub name: &'static str,
     pub promise: Promise,
-    /// A config may have steps of this kind.
-    pub is_configurable: bool,
     /// If a younger run has already done its step of this kind, an older run's step must not replace the result.
     pub newest_wins: bool,
     /// Acting changes nothing, so that a dry run may act.

@@ -10,7 +10,6 @@ use crate::memory::{self, Memory};
 pub const KIND: Kind = Kind {
     name: "note",
     promise: Promise::Repeat,
-    is_configurable: true,
     newest_wins: false,
     only_reads: false,
     collects: false,

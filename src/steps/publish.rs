@@ -10,7 +10,6 @@ pub const KIND: Kind = Kind {
     name: "publish",
     // A backend looks at what the remote has before it delivers.
     promise: Promise::Repeat,
-    is_configurable: true,
     newest_wins: false,
     only_reads: false,
     collects: false,

@@ -11,7 +11,6 @@ use crate::memory::{Author, ChangeVerb, Edits, Memory};
 pub const KIND: Kind = Kind {
     name: "state",
     promise: Promise::Repeat,
-    is_configurable: true,
     newest_wins: true,
     only_reads: false,
     collects: false,

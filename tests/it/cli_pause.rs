@@ -91,6 +91,7 @@ already paused by $WORLD/project/PAUSE
         world.run(&["unpause"]).expect(0).stdout,
         str![[r#"
 removed $WORLD/project/PAUSE
+waiting: 1 recorded command; `agent-handover run --resume` carries it out
 
 "#]]
     );
@@ -98,6 +99,7 @@ removed $WORLD/project/PAUSE
         world.run(&["unpause"]).expect(0).stdout,
         str![[r#"
 not paused
+waiting: 1 recorded command; `agent-handover run --resume` carries it out
 
 "#]]
     );

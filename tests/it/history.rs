@@ -509,7 +509,7 @@ fn pause_stops_what_writes_and_not_what_reads() {
     world.run(&["history", "status"]).expect(0);
     world.run(&["history", "show", "latest"]).expect(0);
     // The PAUSE that counts is that of the project which is written to.
-    let elsewhere = World::new();
+    let elsewhere = World::salted("elsewhere");
     let root = world.root().display().to_string();
     elsewhere.run(&["history", "create", "--repo-root", &root, "--goal", "x", "--next", "Fix it"]).expect(3);
     elsewhere.run(&["history", "close", "--repo-root", &root, "--status", "DONE"]).expect(3);

@@ -34,6 +34,7 @@ mod install;
 mod library;
 mod memory;
 mod namespaces;
+mod paused_words;
 mod publish;
 mod publishing_rules;
 mod secrets;

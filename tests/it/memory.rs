@@ -337,7 +337,7 @@ fn secrets_and_pause_hold_for_items_too() {
     ] {
         world.run(arguments).expect(3);
     }
-    assert!(!world.exists("memory") && !world.exists(".agent-handover"));
+    assert!(!world.exists("memory"));
 }
 
 /// glee finds nothing from a subdirectory.

@@ -9,11 +9,13 @@ use serde_json::json;
 use super::super::Context;
 use super::{HistoryPlace, answer, brake, machine};
 use crate::base::fs;
+use crate::engine;
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
-use crate::guard::secrets;
+use crate::guard::{Pause, secrets};
 use crate::handoff::{self, Handoff, HandoffProblemKind, Value};
 use crate::history::{self, IfTaken, registry};
+use crate::steps;
 
 /// The largest document. The next agent reads a handoff as a whole.
 const MAX_INPUT: u64 = 4 << 20;
@@ -67,9 +69,6 @@ pub struct Create {
 
 impl Create {
     pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
-        if let Some(stop) = brake(&place.root).pressed() {
-            return Err(stop.error());
-        }
         let (raw, mut handoff) = self.read(context)?;
         history::fill_in(&mut handoff, &machine(place, self.tool.as_deref()));
         let (flagged, problems): (Vec<_>, Vec<_>) = handoff::check(&handoff).into_iter().partition(|problem| {
@@ -84,6 +83,9 @@ impl Create {
             return Err(history::refuse(&problems));
         }
         warnings.extend(advice(place, &handoff));
+        if let Some(pause) = brake(&place.root).paused() {
+            return Err(self.defer(context, place, &pause, &raw, &handoff, warnings));
+        }
         let if_taken = if self.supersede { IfTaken::Supersede } else { IfTaken::Refuse };
         let written = place.history.create(&handoff, if_taken)?;
         registry::remember(&place.root, &place.history.directory);
@@ -109,6 +111,29 @@ impl Create {
         });
         answer(context, as_json, "create", &lines.iter().map(String::as_str).collect::<Vec<_>>(), document);
         Ok(0)
+    }
+
+    /// Records the handoff while everything is paused. Returns the error with which the command ends.
+    fn defer(
+        &self,
+        context: &Context<'_>,
+        place: &HistoryPlace,
+        pause: &Pause,
+        raw: &str,
+        handoff: &Handoff,
+        mut warnings: Vec<String>,
+    ) -> Error {
+        let refused = if self.supersede { Ok(()) } else { refuse_taken(place, handoff) };
+        match refused.and_then(|()| steps::history_create(handoff)) {
+            Err(error) => error,
+            Ok(step) => {
+                warnings.extend(leaks(place, raw));
+                for warning in &warnings {
+                    context.ui.warn(warning);
+                }
+                place.defer(pause, step, self.tool.as_deref(), self.no_exclude)
+            }
+        }
     }
 
     fn read(&self, context: &Context<'_>) -> Result<(String, Handoff)> {
@@ -199,6 +224,19 @@ impl Create {
         });
         Ok(handoff)
     }
+}
+
+/// Refuses a handoff whose id belongs to another one that is archived or waits to be.
+fn refuse_taken(place: &HistoryPlace, handoff: &Handoff) -> Result<()> {
+    place.history.refuse_taken(handoff)?;
+    let waiting = engine::waiting_commands(&place.project()?)?.unwrap_or_default();
+    let mut waiting = waiting.iter().filter_map(|(kind, params)| steps::handoff_to_create(kind, params));
+    let id = handoff.text("session_id");
+    if waiting.any(|other| other.text("session_id") == id && other.render() != handoff.render()) {
+        let message = format!("session {} waits to be archived already with another content", handoff::repr(id));
+        return Err(Error::failed(message).hint("`--supersede` makes a new one that supersedes it"));
+    }
+    Ok(())
 }
 
 /// The warnings that Session Glue gives before it writes.

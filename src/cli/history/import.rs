@@ -12,12 +12,15 @@ use super::create::{leaks, register};
 use super::{HistoryPlace, answer, brake};
 use crate::base::{clock, fs, text};
 use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Trusted};
-use crate::error::{Error, Result};
+use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
 use crate::history::{Landing, OnConflict, Origin, registry};
+use crate::steps;
 
 /// How many handoffs are scanned for secrets, which is slow.
 const MAX_SCANNED: usize = 100;
+/// The largest bundle that is recorded while paused, in bytes. Hooks read what is recorded, and a bundle stays where it is.
+const MAX_DEFERRED: usize = 32 << 20;
 
 /// Take in handoffs that this or another tool exported
 #[derive(Args)]
@@ -60,10 +63,7 @@ struct ImportCandidate {
 
 impl Import {
     pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
-        let paused = brake(&place.root).pressed().filter(|_| !self.dry_run);
-        if let Some(stop) = paused {
-            return Err(stop.error());
-        }
+        let paused = brake(&place.root).paused().filter(|_| !self.dry_run);
         let source = self.read(context)?;
         let mut asked = false;
         let input = Input::read(&source, clock::now().to_utc(), || {
@@ -94,7 +94,7 @@ impl Import {
         if let Some(error) = untrusted {
             return self.refuse(context, &candidates, is_encrypted, error, as_json);
         }
-        let landings = if self.dry_run {
+        let landings = if self.dry_run || paused.is_some() {
             place.history.plan_import(&handoffs, self.policy())
         } else {
             place.history.import(&handoffs, self.policy())
@@ -103,6 +103,14 @@ impl Import {
             Err(error) => return self.refuse(context, &candidates, is_encrypted, error, as_json),
             Ok(landings) => landings,
         };
+        if let Some(pause) = paused {
+            if source.len() > MAX_DEFERRED {
+                let why = "; nothing was recorded: the bundle is larger than 32 MiB, import it again later";
+                return Err(Error::new(Category::Paused, pause.to_string()).follow(why));
+            }
+            warn_of_leaks(context, place, &handoffs);
+            return Err(place.defer(&pause, steps::history_import(&handoffs, self.policy())?, None, false));
+        }
         if !self.dry_run {
             registry::remember(&place.root, &place.history.directory);
             for line in register(place) {

@@ -5,16 +5,19 @@ use std::path::{Path, PathBuf};
 use super::super::Context;
 use crate::base::{clock, env};
 use crate::config::Secrets;
+use crate::engine::{self, Deferral};
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
-use crate::guard::Brake;
+use crate::guard::{Brake, Pause};
 use crate::history::{self, History, Machine};
 use crate::project::{self, Options, Project};
-use crate::steps;
+use crate::steps::{self, DeferredStep};
 
 /// The project whose history a command uses.
 pub struct HistoryPlace {
     pub root: PathBuf,
+    /// The project, unless `--repo-root` names a directory: that one is used as given, without a config.
+    project: Option<Project>,
     pub history: History,
     pub secrets: Secrets,
 }
@@ -29,12 +32,40 @@ impl HistoryPlace {
                     .hint("name an existing directory with `--repo-root`"));
             }
             let history = History::at(&root, root.join(history::DIRECTORY));
-            return Ok(HistoryPlace { root, history, secrets: Secrets::Block });
+            return Ok(HistoryPlace { root, project: None, history, secrets: Secrets::Block });
         }
         let project = context.project(None, None)?;
         let directory = project::place(&project.root, &project.config.history_dir)?;
-        let history = History::at(&project.root, directory);
-        Ok(HistoryPlace { root: project.root, history, secrets: project.config.secrets })
+        Ok(HistoryPlace {
+            root: project.root.clone(),
+            history: History::at(&project.root, directory),
+            secrets: project.config.secrets,
+            project: Some(project),
+        })
+    }
+
+    /// The project whose state directory keeps what is said while paused.
+    pub fn project(&self) -> Result<Project> {
+        match &self.project {
+            Some(project) => Ok(project.clone()),
+            None => Project::open(&self.root, &Options::default(), &steps::vocabulary()),
+        }
+    }
+
+    /// Records what a command was given, to be carried out later. Returns the error with which the command ends.
+    pub fn defer(&self, pause: &Pause, step: DeferredStep, tool: Option<&str>, no_exclude: bool) -> Error {
+        let project = match self.project() {
+            Ok(project) => project,
+            Err(error) => return error.hint(format!("{pause}; nothing was recorded, because of the error above")),
+        };
+        let deferral = Deferral {
+            step,
+            agent: tool.map(str::to_owned),
+            tag: project.config.tag.clone(),
+            history: self.project.is_none().then_some(&*self.history.directory),
+            no_exclude,
+        };
+        engine::defer(&project, pause, deferral)
     }
 }
 
