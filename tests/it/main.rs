@@ -28,6 +28,7 @@ mod hook;
 mod hook_payloads;
 mod hostile_files;
 mod hostile_git;
+mod hostile_state;
 mod install;
 mod memory;
 mod namespaces;
