@@ -122,7 +122,7 @@ pub mod testing {
     }
 
     pub mod steps {
-        pub use crate::steps::{KINDS, vocabulary};
+        pub use crate::steps::{DEFERRED_KINDS, KINDS, vocabulary};
     }
 
     pub mod transcript {

@@ -357,6 +357,7 @@ fn config_file(cwd: &Path, root: &Path, options: &Options) -> Option<ConfigFile>
         Some(path) => cwd.join(path),
         None => find_config(root)?,
     };
+    let path = fs::tidy(&path).unwrap_or(path);
     // A relative path in the environment leads to a file that came with whatever project this is.
     Some(if path.starts_with(root) { ConfigFile::of_project(path, root) } else { ConfigFile::named(path) })
 }

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Failure, Result};
+use super::{Failure, Result, pipes};
 use crate::base::fs::{self, Anchor};
 use crate::base::process::{self, Job};
 
@@ -108,6 +108,7 @@ pub(super) fn shield(directory: &Path, purpose: Purpose, timeout: Duration) -> R
     // git goes upward from where it really is, so we must, too.
     let real = fs::real(directory);
     let top = super::top_level(&real);
+    top.map_or(Ok(()), pipes::refuse)?;
     let mut env = base_env(top, purpose);
     let blanked = match top {
         Some(top) => own_filters(&real, top, &env, timeout)?,

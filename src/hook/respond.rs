@@ -114,17 +114,20 @@ fn act(project: &Project, call: &Call) -> Result<Done> {
     if call.is_subagent || is_subagent_by_transcript() {
         return Ok(Done::nothing("a sub-agent's session is part of another's"));
     }
-    match call.event {
-        Event::SessionStart => Ok(start::start(project, call)),
-        Event::TurnEnd | Event::PromptSubmitted => end::progress(project, call),
+    let mut done = match call.event {
+        Event::SessionStart => start::start(project, call),
+        Event::TurnEnd | Event::PromptSubmitted => end::progress(project, call)?,
         Event::BeforeCompaction => {
             let mut done = end::progress(project, call).unwrap_or_else(|error| Done::trouble(&error));
             done.context = Some(context(project, call).text);
-            Ok(done)
+            done
         }
-        Event::SessionEnd => end::end(project, call),
-        Event::Unknown(_) => Ok(Done::default()),
-    }
+        Event::SessionEnd => end::end(project, call)?,
+        Event::Unknown(_) => Done::default(),
+    };
+    let notice = project.unattended_places().notice();
+    done.told.extend(notice.filter(|notice| !done.told.iter().any(|told| told.contains(notice))));
+    Ok(done)
 }
 
 /// Opens the database, unless the config puts it outside of the project without consent.

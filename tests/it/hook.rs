@@ -524,7 +524,7 @@ fn unfinished_runs_from_somebody_else_are_not_run() {
     session.ask("And again");
     session.end();
     assert!(!world.home().join("away").exists());
-    assert!(log(&world).contains("which nobody has allowed"), "{}", log(&world));
+    assert!(log(&world).contains("not read or written until `agent-handover allow`"), "{}", log(&world));
 }
 
 #[test]

@@ -30,6 +30,7 @@ mod hostile_files;
 mod hostile_git;
 mod hostile_memory;
 mod hostile_repository;
+mod hostile_state;
 mod install;
 mod library;
 mod memory;

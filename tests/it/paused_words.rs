@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use agent_handover::base::fault::POINTS;
+use agent_handover::testing::base::fault::POINTS;
 use snapbox::{assert_data_eq, str};
 
 use super::hook::Session;
@@ -369,7 +369,7 @@ waiting: 2 recorded commands; `agent-handover run --resume` carries them out
 
 #[test]
 fn a_config_cannot_name_the_kinds_of_recorded_commands() {
-    for kind in agent_handover::steps::INTERNAL_KINDS {
+    for kind in agent_handover::testing::steps::DEFERRED_KINDS {
         let world = World::with_config(&format!("[[step]]\nname = \"x\"\nkind = \"{}\"\n", kind.name));
         let output = world.run(&["run", "--note", "n"]).expect(65);
         assert!(output.stderr.contains(&format!("kind = \"{}\"", kind.name)), "{}", output.stderr);

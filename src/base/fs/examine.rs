@@ -1,7 +1,7 @@
 //! What is at a path that a person named, or in the user's own directories. Links are followed, and nothing is read.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -28,6 +28,11 @@ pub fn is_file(path: &Path) -> bool {
 
 pub fn is_directory(path: &Path) -> bool {
     path.is_dir()
+}
+
+/// Whether this is a named pipe, whose reader may wait for ever.
+pub fn is_pipe(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|about| about.file_type().is_fifo())
 }
 
 /// Whether this is a file that somebody may execute.

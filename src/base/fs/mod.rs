@@ -38,8 +38,8 @@ pub use directories::{
     DirectoryLock, create_directories, create_log_directory, create_private_directories, lock_directory,
 };
 pub use examine::{
-    exists, is_directory, is_executable, is_file, is_taken, length, length_and_change, may_be_taken, modified, real,
-    real_if_exists,
+    exists, is_directory, is_executable, is_file, is_pipe, is_taken, length, length_and_change, may_be_taken, modified,
+    real, real_if_exists,
 };
 pub use links::{refuse_symlinks, resolve, tidy};
 pub use log::{append_to_log, create_private_if_absent, open_private};
