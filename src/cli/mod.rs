@@ -37,7 +37,7 @@ use crate::project::{Options, Project};
 use crate::steps;
 use ui::{Color, Ui};
 
-/// Makes the end of an AI coding session durable and the start of the next one instant
+/// Lets a coding agent start where the last session stopped
 #[derive(Parser)]
 #[command(name = "agent-handover", version, infer_long_args = true, disable_help_subcommand = true)]
 struct Cli {
@@ -152,7 +152,7 @@ fn execute(arguments: Vec<OsString>, is_hook: bool) -> ExitCode {
     match ui.write_error() {
         Some(cause) if answered => {
             ui.error(&format!("cannot write the answer: {cause}"));
-            ui.hint(&format!("what was asked for is done; its exit code would have been {code}"));
+            ui.hint(&format!("the command has ended; its exit code would have been {code}"));
             ExitCode::from(Category::Io.exit_code())
         }
         _ => ExitCode::from(code),

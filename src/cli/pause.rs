@@ -11,7 +11,7 @@ use crate::project;
 /// Stop all handovers in this project until `unpause`
 #[derive(Args)]
 pub struct Pause {
-    /// Shown to whoever is stopped
+    /// A reason, shown to everybody who is stopped
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<String>,
 }
@@ -34,7 +34,9 @@ impl Pause {
         }
         let reason = self.reason.map(|reason| format!("{}\n", text::one_line(&reason, 200))).unwrap_or_default();
         let said = match fs::create_flag(&file, reason.as_bytes())? {
-            fs::Created::Now => format!("paused: `agent-handover unpause` or removing {} goes on", file.display()),
+            fs::Created::Now => {
+                format!("paused: `agent-handover unpause` or removing {} ends the pause", file.display())
+            }
             fs::Created::Before => format!("already paused by {}", file.display()),
         };
         context.ui.answer(&said);

@@ -131,7 +131,7 @@ impl Picture {
         match &self.owner {
             Some(owner) => ui.answer(&format!("running: {}", lock::describe(owner.as_ref()))),
             None if self.status() == "in_progress" => {
-                ui.answer("unfinished: run `agent-handover run --resume` to go on");
+                ui.answer("unfinished: run `agent-handover run --resume` to continue");
             }
             None => {}
         }

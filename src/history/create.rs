@@ -57,7 +57,7 @@ impl History {
             match if_taken {
                 IfTaken::Refuse => {
                     return Err(Error::failed(format!(
-                        "session {} is archived already with another content at {}",
+                        "session {} is already archived with other content at {}",
                         repr(&id),
                         path.display()
                     ))
@@ -66,7 +66,7 @@ impl History {
                 IfTaken::Supersede => supersede(&mut handoff, id, number),
             }
         }
-        Err(Error::bug("there is no end to the ids"))
+        Err(Error::bug("no free id was found"))
     }
 
     /// Adds one new archive to derived files that were complete before, without reading the other archives.

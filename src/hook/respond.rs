@@ -104,7 +104,7 @@ fn open(call: &Call, cwd: Option<&Path>) -> Result<Project> {
     // If the agent names directories and they are gone, the session does not belong to the directory of this process.
     let ours = cwd.filter(|_| named.iter().all(Option::is_none));
     let place = named.into_iter().chain([ours]).flatten().find(|place| place.is_dir());
-    let place = place.ok_or_else(|| Error::failed("none of the directories that the agent names is there"))?;
+    let place = place.ok_or_else(|| Error::failed("none of the directories that the agent names exists"))?;
     let place = place.canonicalize().unwrap_or_else(|_| place.to_path_buf());
     Project::open(&place, &Options::default(), &steps::readers())
 }
@@ -134,7 +134,7 @@ pub(super) fn store(project: &Project) -> Result<Store> {
     if !outside.is_empty() && !project.is_allowed() {
         let places = outside.join(" and ");
         return Err(Error::failed(format!(
-            "{places} of this config lead out of the project, which nobody has allowed"
+            "{places} of this config lead out of the project, and the config is not allowed"
         ))
         .hint("look at the config, then run `agent-handover allow`"));
     }

@@ -36,7 +36,7 @@ pub const KINDS: &[Kind] =
 pub fn kind(name: &str) -> Result<&'static Kind> {
     KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| {
         Error::bad_data(format!("this agent-handover has no step kind `{name}`"))
-            .hint("the run was recorded by another version: update, or give it up with `agent-handover run --abandon`")
+            .hint("the run was recorded by another version: update, or abandon it with `agent-handover run --abandon`")
     })
 }
 

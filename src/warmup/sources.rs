@@ -81,12 +81,12 @@ impl Sources {
             let count = text::count(self.unfinished.len(), "handover");
             let what = match lock::holder(&project.lock()) {
                 Some(_) => "being carried out right now".to_owned(),
-                None => "unfinished, so what follows may lack it: `agent-handover run --resume`".to_owned(),
+                None => "unfinished, so its content may be missing here: `agent-handover run --resume`".to_owned(),
             };
             self.notices.push(format!("{count} {what}"));
         }
         if self.needs_consent {
-            let what = "hooks leave out the commands and the publishing of this config until `agent-handover allow`";
+            let what = "hooks skip the commands and the publishing of this config until `agent-handover allow`";
             self.notices.push(what.to_owned());
         }
         self.notices

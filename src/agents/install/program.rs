@@ -18,7 +18,7 @@ impl Program {
     /// The program that is running now, by the path that PATH finds if it leads here: that path outlives an upgrade, while a
     /// package manager may keep each version elsewhere.
     pub fn this() -> Result<Program> {
-        let unknown = |cause: std::io::Error| Error::failed("this program cannot tell where it lies").cause(cause);
+        let unknown = |cause: std::io::Error| Error::failed("this program cannot find its own path").cause(cause);
         let real = std::env::current_exe().and_then(|path| path.canonicalize()).map_err(unknown)?;
         let named = crate::base::env::get("PATH").and_then(|path| find(&path, NAME));
         let named = named.filter(|named| named.canonicalize().is_ok_and(|named| named == real));

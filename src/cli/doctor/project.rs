@@ -63,7 +63,8 @@ fn about_config(project: &Project) -> Diagnosis {
     };
     let file = file.display();
     if warmup::needs_consent(project) {
-        let says = format!("{file} is not allowed: hooks leave out its commands, its publishing and places outside");
+        let says =
+            format!("{file} is not allowed: hooks skip its commands, its publishing and paths outside the project");
         return diagnosis("config", Health::Remark, says, Some("read it, then run `agent-handover allow`"));
     }
     let consent = if project.is_allowed() { "allowed" } else { "needs no consent" };
@@ -119,11 +120,11 @@ pub fn about_git(root: &Path) -> Diagnosis {
             "git",
             Health::Remark,
             format!("{}: handovers have no git facts", error.one_line()),
-            Some("install git, or see that the PATH of your agents finds it"),
+            Some("install git, or make sure that it is on the PATH of your agents"),
         ),
         Ok(version) => match git::top_level(root) {
             Some(top) => diagnosis("git", Health::Good, format!("{version}, repository {}", top.display()), None),
-            None => diagnosis("git", Health::Good, format!("{version}; this is no repository"), None),
+            None => diagnosis("git", Health::Good, format!("{version}; this is not a repository"), None),
         },
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>) -> Resu
     let mut store = Store::open(&project.checkpoint)?;
     let abandoned = engine::abandon(project, &mut store, run)?;
     for run in &abandoned {
-        ui.answer(&format!("gave up handover {}; its record and inputs are kept", run.id));
+        ui.answer(&format!("abandoned handover {}; its record and inputs are kept", run.id));
     }
     if abandoned.is_empty() {
         ui.answer("nothing to abandon: no handover is unfinished");

@@ -99,7 +99,7 @@ fn sentence_and_hint(kind: FailureKind) -> Option<(&'static str, &'static str)> 
             "wait until it ends, then `agent-handover push`; if none is running, remove the lock file that is named",
         ),
         FailureKind::NameTaken => (
-            "another branch stands where `{branch}` should be: of `a` and `a/b` there can be only one",
+            "another branch takes the place of `{branch}`: git cannot have both `a` and `a/b`",
             "name another branch under `[backend]`, or remove the other one",
         ),
         FailureKind::CheckedOutThere => (
@@ -120,7 +120,7 @@ fn sentence_and_hint(kind: FailureKind) -> Option<(&'static str, &'static str)> 
         ),
         FailureKind::Unreachable => (
             "{remote} cannot be reached",
-            "what was said is safe here; `agent-handover push`, or the next handover, delivers it",
+            "everything is kept here; `agent-handover push`, or the next handover, delivers it",
         ),
         FailureKind::Signing => (
             "the commit could not be signed, and `commit.gpgsign` asks for that",
