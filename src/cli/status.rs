@@ -136,7 +136,7 @@ impl Picture {
             None => {}
         }
         if !self.ledger.due.is_empty() {
-            ui.answer(&format!("due: a push ({}); `agent-handover push` delivers", self.ledger.due));
+            ui.answer(&format!("due: a push ({}); `agent-handover push` delivers it", self.ledger.due));
         }
         for conflict in &self.ledger.conflicts {
             ui.answer(&format!("conflict: {conflict}"));

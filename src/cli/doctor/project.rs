@@ -91,7 +91,7 @@ fn database(project: &Project) -> Vec<Diagnosis> {
     let ledger = Ledger::read(&project.state);
     if !ledger.due.is_empty() {
         let says = format!("a push is due ({})", text::one_line(&ledger.due, 200));
-        findings.push(diagnosis("push", Health::Remark, says, Some("`agent-handover push` delivers")));
+        findings.push(diagnosis("push", Health::Remark, says, Some("`agent-handover push` delivers it")));
     }
     if unfinished.is_empty() {
         findings.push(diagnosis("handovers", Health::Good, "none is unfinished", None));

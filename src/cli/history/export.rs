@@ -206,7 +206,7 @@ impl Export {
             Secrets::Redact => {
                 context
                     .ui
-                    .warn(&format!("what looks like a secret was taken out of handoff {id}: {}", kinds.join(", ")));
+                    .warn(&format!("what looks like a secret was removed from handoff {id}: {}", kinds.join(", ")));
                 text = secrets::redact(&text, &findings);
             }
             Secrets::Warn => {

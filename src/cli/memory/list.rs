@@ -104,7 +104,7 @@ impl List {
             context.ui.answer(&format!("  {}  {day}  {}", item.id, text::model_line(&item.text, 200)));
         }
         if items.is_empty() {
-            context.ui.tell("the memory is empty; `agent-handover memory add decision \"…\"` adds an item");
+            context.ui.tell("there are no items yet; `agent-handover memory add decision \"…\"` adds one");
         }
         Ok(0)
     }

@@ -77,16 +77,16 @@ pub(super) fn explain(failure: git::Failure, destination: &Destination) -> Error
 fn sentence_and_hint(kind: FailureKind) -> Option<(&'static str, &'static str)> {
     Some(match kind {
         FailureKind::NoGit => {
-            ("git is not installed, or not on the PATH", "install git, then `agent-handover push` delivers")
+            ("git is not installed, or not on the PATH", "install git, then `agent-handover push` delivers it")
         }
         FailureKind::ForeignOwner => {
             ("git refuses this repository because it belongs to somebody else", "see `git help config`, safe.directory")
         }
         FailureKind::TimedOut => (
             "{remote} did not answer in time",
-            "`agent-handover push` delivers when it does; `timeout` under `[backend]` says how long to wait",
+            "run `agent-handover push` when it answers again; `timeout` under `[backend]` says how long to wait",
         ),
-        FailureKind::DiskFull => ("there is no space left", "make room, then `agent-handover push` delivers"),
+        FailureKind::DiskFull => ("there is no space left", "make room, then `agent-handover push` delivers it"),
         FailureKind::Protected => (
             "{remote} protects the branch `{branch}`",
             "allow pushes to it there, or name another branch under `[backend]`",
