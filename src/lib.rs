@@ -1,4 +1,4 @@
-//! agent-handover: makes the end of an AI coding session durable and the start of the next one instant.
+//! agent-handover: lets a coding agent start where the last session stopped.
 //!
 //! Each directory owns a noun and its verbs. It uses only directories of a lower rank, which
 //! `tests/it/architecture` checks.

@@ -163,11 +163,12 @@ impl Project {
             && self.config.state_dir != STATE_DIR
             && !anchor.names(&self.state)?.iter().all(|name| is_our_name(name))
         {
-            let message = format!("`state_dir`: `{}` holds files that are not ours", self.state.display());
+            let message =
+                format!("`state_dir`: `{}` holds files that agent-handover did not write", self.state.display());
             return Err(self.config.error_at(
                 "state_dir",
                 message,
-                "give it a directory of its own: all in it is hidden from git",
+                "give it a directory of its own: everything in it is hidden from git",
             ));
         }
         refuse_link(&anchor, &self.log_dir())?;

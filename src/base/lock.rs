@@ -24,8 +24,8 @@ impl std::fmt::Display for Owner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Owner { pid, host, run, since } = self;
         match run.as_str() {
-            "" => write!(f, "pid {pid} on {host} is compacting or delivering since {since}"),
-            run => write!(f, "pid {pid} on {host} is running handover {run} since {since}"),
+            "" => write!(f, "pid {pid} on {host} has been compacting or delivering since {since}"),
+            run => write!(f, "pid {pid} on {host} has been running handover {run} since {since}"),
         }
     }
 }

@@ -60,7 +60,9 @@ pub fn take_over(anchor: &Anchor, directory: &Path, theirs: &Theirs) -> Result<O
             let beside = path.with_file_name(name);
             put(anchor, &beside, Some(now))?;
             let (shown, beside) = (theirs.path.display(), beside.display());
-            Ok(Some(format!("`{shown}` was changed on two machines: both are kept, theirs in `{beside}`")))
+            Ok(Some(format!(
+                "`{shown}` was changed on two machines; both versions are kept, the other one in `{beside}`"
+            )))
         }
     }
 }

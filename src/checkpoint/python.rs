@@ -40,7 +40,7 @@ impl PythonCheckpoint {
         object.and_then(serde_json::from_value).map(Some).map_err(|cause| {
             Error::bad_data(format!("`{}`, the Python tool's checkpoint, cannot be read", path.display()))
                 .cause(cause)
-                .hint("move it away if you no longer use that tool; `agent-handover run --note …` goes on without it")
+                .hint("move it away if you no longer use that tool; `agent-handover run --note …` works without it")
         })
     }
 

@@ -95,7 +95,7 @@ impl Store {
             Ok(changed > 0)
         })?;
         if !is_unfinished {
-            return Err(Error::failed("another process gave this handover up while it was running"));
+            return Err(Error::failed("another process abandoned this handover while it was running"));
         }
         if matches!(next, Next::Complete { .. }) {
             self.tidy();

@@ -11,13 +11,13 @@ use crate::engine::Plan;
 use crate::error::Result;
 use crate::guard::{acknowledge, consent, secrets};
 
-/// Allow this config to run commands and publish when an agent's hook runs it by itself, or a file to be published
+/// Allow hooks to run the commands of this config and to publish, or allow one file to be published
 #[derive(Args)]
 pub struct Allow {
-    /// Let what looks like a secret in this file, as it is now, be published
+    /// Allow this file to be published although it seems to hold secrets; a changed file needs a new permission
     #[arg(long, value_name = "FILE")]
     secret: Option<PathBuf>,
-    /// Take the consent back
+    /// Withdraw the permission
     #[arg(long)]
     revoke: bool,
 }

@@ -11,7 +11,7 @@ use crate::engine;
 use crate::error::Result;
 use crate::publish::Ledger;
 
-/// Say by exit code whether a handover was interrupted: 0 none on record, 1 interrupted, 2 completed, 4 running
+/// Report by exit code how the last handover ended: 0 none on record, 1 interrupted, 2 completed, 4 running
 #[derive(Args)]
 pub struct Check {
     /// Use this checkpoint database

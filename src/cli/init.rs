@@ -18,7 +18,7 @@ pub struct Init {}
 impl Init {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let exists = |path: &Path| {
-            Error::failed(format!("`{}` is there already and was not changed", path.display()))
+            Error::failed(format!("`{}` already exists and was not changed", path.display()))
                 .hint("edit it, or move it away and run `agent-handover init` again")
         };
         // With `--config`, that is the file to write, and it need not exist yet.

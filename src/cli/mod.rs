@@ -47,7 +47,7 @@ use start::Context;
 pub use start::main;
 use ui::Color;
 
-/// Makes the end of an AI coding session durable and the start of the next one instant
+/// Lets a coding agent start where the last session stopped
 #[derive(Parser)]
 #[command(name = "agent-handover", version, infer_long_args = true, disable_help_subcommand = true)]
 struct Cli {

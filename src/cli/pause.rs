@@ -14,7 +14,7 @@ use crate::project::{self, Project};
 /// Stop all handovers in this project until `unpause`
 #[derive(Args)]
 pub struct Pause {
-    /// Shown to whoever is stopped
+    /// A reason, shown to everybody who is stopped
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<String>,
 }
@@ -39,7 +39,7 @@ impl Pause {
         }
         let reason = self.reason.map(|reason| format!("{}\n", text::one_line(&reason, 200))).unwrap_or_default();
         let said = match anchor.create_flag(&path, reason.as_bytes())? {
-            Created::Now => format!("paused: `agent-handover unpause` or removing {} goes on", path.display()),
+            Created::Now => format!("paused: `agent-handover unpause` or removing {} ends the pause", path.display()),
             Created::Before => format!("already paused by {}", path.display()),
         };
         context.ui.answer(&said);

@@ -80,7 +80,7 @@ fn execute(arguments: Vec<OsString>, is_hook: bool) -> ExitCode {
     match ui.write_error() {
         Some(cause) if answered => {
             ui.error(&format!("cannot write the answer: {cause}"));
-            ui.hint(&format!("what was asked for is done; its exit code would have been {code}"));
+            ui.hint(&format!("the command has ended; its exit code would have been {code}"));
             ExitCode::from(Category::Io.exit_code())
         }
         _ => ExitCode::from(code),

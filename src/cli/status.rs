@@ -135,12 +135,12 @@ impl Picture {
         match &self.owner {
             Some(owner) => ui.answer(&format!("running: {}", lock::describe(owner.as_ref()))),
             None if self.status() == "in_progress" => {
-                ui.answer("unfinished: run `agent-handover run --resume` to go on");
+                ui.answer("unfinished: run `agent-handover run --resume` to continue");
             }
             None => {}
         }
         if !self.ledger.due.is_empty() {
-            ui.answer(&format!("due: a push ({}); `agent-handover push` delivers", self.ledger.due));
+            ui.answer(&format!("due: a push ({}); `agent-handover push` delivers it", self.ledger.due));
         }
         for conflict in &self.ledger.conflicts {
             ui.answer(&format!("conflict: {conflict}"));

@@ -50,8 +50,8 @@ pub(super) fn restore(
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
     let delivery = Delivery::new(files, &plan.destination, run, brake, &provided.unreachable);
     match backend.restore(&delivery) {
-        Ok(true) => Some("what was gone here came back from the branch".to_owned()),
+        Ok(true) => Some("restored from the branch what was missing here".to_owned()),
         Ok(false) | Err(NotDelivered::Stopped(_)) => None,
-        Err(NotDelivered::Failed(error)) => Some(format!("nothing came back from the branch: {}", error.one_line())),
+        Err(NotDelivered::Failed(error)) => Some(format!("nothing was restored from the branch: {}", error.one_line())),
     }
 }

@@ -177,7 +177,7 @@ impl Plan {
         serde_json::from_str(text).map_err(|cause| {
             Error::bad_data("the recorded plan cannot be read")
                 .cause(cause)
-                .hint("it was recorded by another version: update, or give it up with `agent-handover run --abandon`")
+                .hint("it was recorded by another version: update, or abandon it with `agent-handover run --abandon`")
         })
     }
 }

@@ -171,7 +171,9 @@ pub fn between_runs_with<T>(
     let done = act(listener);
     // Others rely on this also if the act failed.
     if let Err(error) = take_new(project, lock, before, provided, listener) {
-        listener(Event::Notice { text: format!("what was recorded meanwhile waits: {}", error.one_line()) });
+        listener(Event::Notice {
+            text: format!("handovers that were recorded meanwhile are waiting: {}", error.one_line()),
+        });
     }
     done
 }
@@ -343,7 +345,7 @@ fn done_by_another(store: &Store, goal: Goal, mut failures: Vec<RunFailure>) -> 
     let done = steps.iter().filter(|step| step.state == StepState::Done);
     let executed = done.map(|step| step.name.clone()).collect();
     if run.status == RunStatus::Abandoned {
-        let error = Error::failed("another process gave this handover up").hint("run the handover again");
+        let error = Error::failed("another process abandoned this handover").hint("run the handover again");
         failures.push(RunFailure { run: run.id, relation: RunRelation::Own, error });
     }
     Ok(Drained::Tried { executed, failures })

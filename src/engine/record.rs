@@ -87,9 +87,9 @@ pub struct HandOverError {
 impl HandOverError {
     /// An error that came after the run was recorded.
     pub(super) fn after_record(error: Error, id: &str) -> HandOverError {
-        let error = error
-            .follow(&format!("; {id} is recorded"))
-            .hint("mend this, then `agent-handover run --resume` goes on; running the handover again would double it");
+        let error = error.follow(&format!("; {id} is recorded")).hint(
+            "fix this, then `agent-handover run --resume` continues; a second `run` would record the session twice",
+        );
         HandOverError { error, is_recorded: true }
     }
 }

@@ -334,5 +334,5 @@ fn left(step: &PlannedStep, found: &RecordedStep) -> Error {
     } else {
         Error::failed(format!("step '{name}' was interrupted halfway, and its `on_interrupt` is `stop`"))
     };
-    error.hint("look at what it did, then `agent-handover run --resume` runs it again and `--abandon` gives it up")
+    error.hint("look at what it did, then `agent-handover run --resume` runs it again and `--abandon` abandons it")
 }

@@ -77,7 +77,7 @@ impl History {
                 IfTaken::Supersede => supersede(&mut handoff, id, number),
             }
         }
-        Err(Error::bug("there is no end to the ids"))
+        Err(Error::bug("no free id was found"))
     }
 
     /// Adds one new archive to derived files that were complete before, without reading the other archives.
@@ -108,7 +108,7 @@ impl History {
 }
 
 fn taken(id: &str, path: &Path) -> Error {
-    let message = format!("session {} is archived already with another content at {}", repr(id), path.display());
+    let message = format!("session {} is already archived with other content at {}", repr(id), path.display());
     Error::failed(message).hint("archives do not change: `--supersede` makes a new one that supersedes it")
 }
 

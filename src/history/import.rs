@@ -152,8 +152,8 @@ fn landing(existing: &Handoff, new: &Handoff, on_conflict: OnConflict) -> Result
         }
         _ if is_same => Ok(Landing::Unchanged),
         OnConflict::Skip => Ok(Landing::Skipped),
-        _ => Err(Error::failed(format!("handoff {} is archived already with another content", new.text("session_id")))
-            .hint("`--on-conflict skip` keeps what is there, `--on-conflict replace` takes the new one")),
+        _ => Err(Error::failed(format!("handoff {} is already archived with other content", new.text("session_id")))
+            .hint("`--on-conflict skip` keeps the existing one, `--on-conflict replace` takes the new one")),
     }
 }
 
@@ -168,13 +168,13 @@ fn original(handoff: &Handoff) -> String {
 fn refuse_to_replace(id: &str, before: Option<&Origin>, after: Option<&Origin>) -> Result<()> {
     let refuse = |why: String| Err(Error::new(Category::Untrusted, format!("handoff {id} is not replaced: {why}")));
     let (Some(before), Some(after)) = (before, after) else {
-        return refuse("the one that is there was written here".to_owned());
+        return refuse("the existing one was written here".to_owned());
     };
     if before.is_signed() && before.key != after.key {
-        return refuse(format!("the one that is there is {}, the new one {}", before.voucher(), after.voucher()));
+        return refuse(format!("the existing one is {}, the new one {}", before.voucher(), after.voucher()));
     }
     if before.is_signed() && after.exported_at < before.exported_at {
-        return refuse("the one that is there was exported later".to_owned());
+        return refuse("the existing one was exported later".to_owned());
     }
     Ok(())
 }

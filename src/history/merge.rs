@@ -66,7 +66,9 @@ impl History {
                     three_way::put(&self.anchor, &self.sessions().join(format!("{}.md", file_name(&id))), Some(&kept))?;
                     three_way::put(&self.anchor, &path, Some(now))?;
                     let shown = theirs.path.display();
-                    Ok(Some(format!("`{shown}` has two contents, from two machines; both are kept, ours as {id}")))
+                    Ok(Some(format!(
+                        "`{shown}` differs between two machines; both versions are kept, the one from here as {id}"
+                    )))
                 }
                 (None, Some(now)) => three_way::put(&self.anchor, &path, Some(now)).map(|()| None),
                 (_, None) => Ok(None),

@@ -166,7 +166,7 @@ impl History {
                 error.line,
                 error.message
             ))
-            .hint("the next `agent-handover history create` or `close` makes it anew from the archives")
+            .hint("the next `agent-handover history create` or `close` rebuilds it from the archives")
         })
     }
 

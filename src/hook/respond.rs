@@ -104,7 +104,7 @@ fn open(call: &Call, cwd: Option<&Path>) -> Result<Project> {
     // If the agent names directories and they are gone, the session does not belong to the directory of this process.
     let ours = cwd.filter(|_| named.iter().all(Option::is_none));
     let place = named.into_iter().chain([ours]).flatten().find(|place| fs::is_directory(place));
-    let place = place.ok_or_else(|| Error::failed("none of the directories that the agent names is there"))?;
+    let place = place.ok_or_else(|| Error::failed("none of the directories that the agent names exists"))?;
     Project::open(&fs::real(place), &Options::default(), &steps::vocabulary())
 }
 

@@ -45,7 +45,7 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     Ok(if Memory::at(context.root, context.memory.clone()).has_notes(&selection(&intent)?)? {
         Intent::Do(intent)
     } else {
-        Intent::Nothing("no month that is over has notes".to_owned())
+        Intent::Nothing("no finished month has notes".to_owned())
     })
 }
 

@@ -61,7 +61,7 @@ const FUNCTION: &[Kind] = &[function::KIND];
 pub fn kind(name: &str) -> Result<&'static Kind> {
     KINDS.iter().chain(DEFERRED_KINDS).chain(FUNCTION).find(|kind| kind.name == name).ok_or_else(|| {
         Error::bad_data(format!("this agent-handover has no step kind `{name}`"))
-            .hint("the run was recorded by another version: update, or give it up with `agent-handover run --abandon`")
+            .hint("the run was recorded by another version: update, or abandon it with `agent-handover run --abandon`")
     })
 }
 

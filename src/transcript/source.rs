@@ -89,7 +89,7 @@ pub fn read(path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
     }
     let Some(format) = format_of(&mut file, end).map_err(failed)? else {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        return Err(Error::bad_data(format!("`{}` is no transcript of {}", path.display(), known.join(" or "))));
+        return Err(Error::bad_data(format!("`{}` is not a transcript of {}", path.display(), known.join(" or "))));
     };
     let mut draft = Draft::of(format.name);
     if let Some(id) = (format.id)(path) {

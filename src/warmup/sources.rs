@@ -84,14 +84,14 @@ impl Sources {
             let count = text::count(self.unfinished.len(), "handover");
             let what = match lock::holder(&project.lock()) {
                 Some(_) => "being carried out right now".to_owned(),
-                None => "unfinished, so what follows may lack it: `agent-handover run --resume`".to_owned(),
+                None => "unfinished, so its content may be missing here: `agent-handover run --resume`".to_owned(),
             };
             self.notices.push(format!("{count} {what}"));
         }
         if let Some(notice) = project.unattended_places().notice() {
             self.notices.push(notice);
         } else if self.needs_consent {
-            let what = "hooks leave out the commands and the publishing of this config until `agent-handover allow`";
+            let what = "hooks skip the commands and the publishing of this config until `agent-handover allow`";
             self.notices.push(what.to_owned());
         }
         let unread = |problem: &Error| format!("could not be read: {}", text::one_line(&problem.one_line(), 200));

@@ -64,7 +64,7 @@ fn the_reason_is_shown() {
     assert_data_eq!(
         world.run(&["pause", "--reason", "deploying\nuntil noon"]).expect(0).seen(),
         str![[r#"
-paused: `agent-handover unpause` or removing $WORLD/project/PAUSE goes on
+paused: `agent-handover unpause` or removing $WORLD/project/PAUSE ends the pause
 ---
 [exit 0]
 

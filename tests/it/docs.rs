@@ -149,7 +149,7 @@ fn every_command_and_every_flag_is_documented() {
 
 /// The keys that the reader of configs lists when it meets one that it does not know.
 fn config_keys() -> Vec<String> {
-    let probe = "zzz = 1\n[handover]\nzzz = 1\n[backend]\nzzz = 1\n[guard]\nzzz = 1\n[warmup]\nzzz = 1\n\
+    let probe = "zzz = 1\n[handover]\nzzz = 1\n[backend]\ntype = \"git\"\nzzz = 1\n[guard]\nzzz = 1\n[warmup]\nzzz = 1\n\
         [[step]]\nname = \"a\"\nkind = \"command\"\nrun = [\"x\"]\nzzz = 1\n[[step]]\nname = \"b\"\nkind = \"note\"\nzzz = 1\n\
         [[step]]\nname = \"c\"\nkind = \"compact\"\nzzz = 1\n[category.decision]\nzzz = 1\n";
     let error = Config::parse(Path::new("probe"), probe, &steps::vocabulary()).unwrap_err();

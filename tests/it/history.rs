@@ -295,7 +295,7 @@ fn archives_do_not_change() {
     let changed = GLUE.replace("Go on with the lexer.", "Something else.");
     let output = world.create(&changed).expect(1);
     assert!(
-        output.stderr.contains("session '2026-11-15-1000-parser' is archived already with another content"),
+        output.stderr.contains("session '2026-11-15-1000-parser' is already archived with other content"),
         "{}",
         output.stderr
     );

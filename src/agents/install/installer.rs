@@ -188,7 +188,7 @@ impl Installer {
     fn apply_one(&mut self, change: &FileChange) -> Result<()> {
         let directory = change.real.parent().unwrap_or(Path::new("/"));
         if read(&change.path)?.1 != change.before {
-            return Err(Error::failed(format!("`{}` was changed by somebody else just now", change.path.display()))
+            return Err(Error::failed(format!("`{}` was changed by another program just now", change.path.display()))
                 .hint("try again"));
         }
         let Some(after) = &change.after else {
@@ -247,7 +247,7 @@ fn read(path: &Path) -> Result<(PathBuf, Option<String>)> {
         None => None,
         Some(bytes) => Some(String::from_utf8(bytes).map_err(|_| {
             Error::bad_data(format!("`{}` is not UTF-8", path.display()))
-                .hint("nothing was changed: mend it, then try again")
+                .hint("nothing was changed: fix the file, then try again")
         })?),
     };
     Ok((real, text))

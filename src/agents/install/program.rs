@@ -19,7 +19,7 @@ impl Program {
     /// The program that is running now, by the path that PATH finds if it leads here: that path outlives an upgrade, while a
     /// package manager may keep each version elsewhere.
     pub fn this() -> Result<Program> {
-        let unknown = |cause: std::io::Error| Error::failed("this program cannot tell where it lies").cause(cause);
+        let unknown = |cause: std::io::Error| Error::failed("this program cannot find its own path").cause(cause);
         let real = fs::real(&std::env::current_exe().map_err(unknown)?);
         let named = crate::base::env::get("PATH").and_then(|path| find(&path, NAME));
         let named = named.filter(|named| fs::real_if_exists(named).is_some_and(|named| named == real));

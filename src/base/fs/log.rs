@@ -1,4 +1,4 @@
-//! Files that only this user can read and that are appended to: logs and locks. They need not survive a power cut.
+//! Private files that are appended to: logs and locks. Nobody needs them after a power cut, so they are not synced.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use super::links::NO_FOLLOW;
 use super::plain_read::refuse_what_is_no_file;
 use crate::error::{Error, Result};
 
-/// Opens a file for appending that only this user can read: logs and the lock.
+/// Opens a file for appending. A new one is readable only by this user.
 pub fn open_private(path: &Path) -> Result<File> {
     refuse_what_is_no_file(path)?;
     OpenOptions::new()
@@ -22,21 +22,22 @@ pub fn open_private(path: &Path) -> Result<File> {
         .map_err(|cause| Error::io("open", path, cause))
 }
 
-/// Appends a line to a log that only this user can read, without waiting for the disk. A log of more than `most` bytes is
-/// first moved aside, replacing the one that was moved aside before.
-pub fn append_to_log(path: &Path, line: &str, most: u64) -> Result<()> {
+/// Appends a line to a log that only this user can read.
+///
+/// A log of more than `max_bytes` is first renamed to `<name>.1`, which replaces the one that was renamed before.
+pub fn append_to_log(path: &Path, line: &str, max_bytes: u64) -> Result<()> {
     let mut file = open_private(path)?;
-    if file.metadata().is_ok_and(|about| about.len() > most) {
-        let mut aside = path.as_os_str().to_owned();
-        aside.push(".1");
-        fs::rename(path, aside).map_err(|cause| Error::io("move", path, cause))?;
+    if file.metadata().is_ok_and(|about| about.len() > max_bytes) {
+        let mut rotated = path.as_os_str().to_owned();
+        rotated.push(".1");
+        fs::rename(path, rotated).map_err(|cause| Error::io("move", path, cause))?;
         file = open_private(path)?;
     }
     // In one write, so that lines of several processes do not mix.
     file.write_all(format!("{line}\n").as_bytes()).map_err(|cause| Error::io("write", path, cause))
 }
 
-/// Creates an empty file that only this user can read, unless something is there already.
+/// Creates an empty file that only this user can read. Whatever already exists at the path stays.
 pub fn create_private_if_absent(path: &Path) -> Result<()> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => Err(Error::io("create", path, cause)),

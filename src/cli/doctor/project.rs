@@ -64,7 +64,8 @@ fn about_config(project: &Project) -> Diagnosis {
     };
     let file = file.display();
     if warmup::needs_consent(project) {
-        let says = format!("{file} is not allowed: hooks leave out its commands, its publishing and places outside");
+        let says =
+            format!("{file} is not allowed: hooks skip its commands, its publishing and paths outside the project");
         return diagnosis("config", Health::Remark, says, Some("read it, then run `agent-handover allow`"));
     }
     let consent = if project.is_allowed() { "allowed" } else { "needs no consent" };
@@ -94,7 +95,7 @@ fn database(project: &Project) -> Vec<Diagnosis> {
     };
     if !ledger.due.is_empty() {
         let says = format!("a push is due ({})", text::one_line(&ledger.due, 200));
-        findings.push(diagnosis("push", Health::Remark, says, Some("`agent-handover push` delivers")));
+        findings.push(diagnosis("push", Health::Remark, says, Some("`agent-handover push` delivers it")));
     }
     if unfinished.is_empty() {
         findings.push(diagnosis("handovers", Health::Good, "none is unfinished", None));
@@ -125,11 +126,11 @@ pub fn about_git(root: &Path) -> Diagnosis {
             "git",
             Health::Remark,
             format!("{}: handovers have no git facts", error.one_line()),
-            Some("install git, or see that the PATH of your agents finds it"),
+            Some("install git, or make sure that it is on the PATH of your agents"),
         ),
         Ok(version) => match git::top_level(root) {
             Some(top) => diagnosis("git", Health::Good, format!("{version}, repository {}", top.display()), None),
-            None => diagnosis("git", Health::Good, format!("{version}; this is no repository"), None),
+            None => diagnosis("git", Health::Good, format!("{version}; this is not a repository"), None),
         },
     }
 }

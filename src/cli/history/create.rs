@@ -26,13 +26,13 @@ pub struct Create {
     /// The document; `-` is standard input
     #[arg(long, short, value_name = "FILE", allow_hyphen_values = true)]
     input: Option<PathBuf>,
-    /// Archive it although its first action is a resume mechanic
+    /// Archive it although its first next action only says to resume, such as "read the handoff"
     #[arg(long)]
     allow_flagged_todo: bool,
     /// Do not register the directory in git's info/exclude
     #[arg(long)]
     no_exclude: bool,
-    /// If the id is taken, archive it under a new one that supersedes it
+    /// If the session id exists already, archive the document under a new id that supersedes it
     #[arg(long)]
     supersede: bool,
     /// What the work is for
@@ -41,25 +41,25 @@ pub struct Create {
     /// What was done and where it stands
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     summary: Option<String>,
-    /// What to do next; may be given several times
+    /// What to do next; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     next: Vec<String>,
-    /// Something that is done
+    /// A task that is done; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     done: Vec<String>,
-    /// Something that is wrong
+    /// A known problem or a failed attempt; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     issue: Vec<String>,
-    /// Something that was decided
+    /// A decision; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     decision: Vec<String>,
-    /// A file to read, and why
+    /// A file to read, and the reason; may be repeated
     #[arg(long, value_name = "PATH=REASON", allow_hyphen_values = true, conflicts_with = "input")]
     file: Vec<String>,
-    /// A word to find it by
+    /// A word to search for; may be repeated
     #[arg(long, value_name = "TAG", allow_hyphen_values = true, conflicts_with = "input")]
     tag: Vec<String>,
-    /// A command that was run, and its result: passed, failed or not_run
+    /// A command and its result: passed, failed or not_run; may be repeated
     #[arg(long, value_name = "COMMAND=RESULT", allow_hyphen_values = true, conflicts_with = "input")]
     validation: Vec<String>,
     /// The agent that ran the session

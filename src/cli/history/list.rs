@@ -18,13 +18,13 @@ use crate::history::{History, SessionEntry, registry};
 pub struct List {
     #[command(flatten)]
     filters: Filters,
-    /// Only those whose id begins like this
+    /// Only handoffs whose id begins with this
     #[arg(long, value_name = "PREFIX")]
     id: Option<String>,
     /// Only the newest
     #[arg(long)]
     latest: bool,
-    /// Of every project whose archive you have written
+    /// List the handoffs of every project in which you have archived one
     #[arg(long)]
     all_projects: bool,
 }

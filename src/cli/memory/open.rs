@@ -20,13 +20,13 @@ const GIT_TIMEOUT: Duration = Duration::from_millis(500);
 /// Who says it.
 #[derive(Args)]
 pub struct WriteOptions {
-    /// The agent that says it
+    /// The agent that ran the session
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// The tag of the notes in which it is told
+    /// The tag of the note that records the change
     #[arg(long, value_name = "TAG")]
     pub tag: Option<String>,
-    /// Keep it although it looks like a secret of this kind; may be given several times
+    /// Record text that looks like this kind of secret; may be repeated
     #[arg(long, value_name = "KIND")]
     pub allow_secret: Vec<String>,
 }

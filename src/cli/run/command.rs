@@ -16,7 +16,7 @@ use crate::guard::secrets;
 
 const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
-/// Hand the session over: run every step, finishing interrupted handovers first
+/// Hand the session over: finish interrupted handovers, then run every step
 #[derive(Args, Default)]
 pub struct Run {
     /// What this session did
@@ -25,16 +25,16 @@ pub struct Run {
     /// Read the note from a file, or from standard input with `-`
     #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
     pub(super) note_file: Option<PathBuf>,
-    /// Where the project stands now (default: the note)
+    /// Where the project stands now [default: the note]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(super) current_state: Option<OsString>,
     /// A handoff to archive: a document, or `-` for standard input
     #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
     pub(super) handoff: Option<PathBuf>,
-    /// What the agent wrote down of the session, up to now
+    /// The log that the agent keeps of the session; its present length is recorded
     #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
     pub(super) transcript: Option<PathBuf>,
-    /// Name of the stream of notes this one belongs to
+    /// The stream of notes that this note belongs to
     #[arg(long, allow_hyphen_values = true)]
     pub(super) tag: Option<String>,
     /// The agent that ran the session
@@ -43,25 +43,25 @@ pub struct Run {
     /// Publish, but do not push
     #[arg(long)]
     pub(super) no_push: bool,
-    /// Record a text that looks like this kind of secret, for once
+    /// Record text that looks like this kind of secret; may be repeated
     #[arg(long, value_name = "KIND", value_parser = secret_kinds(), hide_possible_values = true)]
     pub(super) allow_secret: Vec<String>,
-    /// Only finish what was interrupted; say nothing new
+    /// Only finish interrupted handovers; record nothing new
     #[arg(long, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "abandon", "restart"])]
     pub(super) resume: bool,
-    /// Give up an unfinished handover (default: the oldest); its record stays
+    /// Abandon an unfinished handover [default: the oldest]; its record stays
     #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "restart"])]
     pub(super) abandon: Option<Option<String>>,
-    /// Give up everything unfinished and start anew; a damaged database is moved aside
+    /// Abandon all unfinished handovers and start anew; a damaged database is moved aside
     #[arg(long)]
     pub(super) restart: bool,
-    /// Say what each step would do, and do nothing
+    /// Print what each step would do and what it lacks, and change nothing
     #[arg(long, conflicts_with_all = ["resume", "abandon", "restart"])]
     pub(super) dry_run: bool,
-    /// Record, return at once, and go on in the background
+    /// Record, return at once, and continue in the background
     #[arg(long, conflicts_with_all = ["resume", "abandon", "dry_run"])]
     pub(super) detach: bool,
-    /// Print one event a line as JSON
+    /// Print one JSON document for each event, one on a line
     #[arg(long, conflicts_with_all = ["abandon", "dry_run"])]
     pub json: bool,
     /// Carry out this run, or what is due; the lock is standard input
@@ -115,7 +115,7 @@ impl Run {
         }
         for ignored in &project.config.ignored {
             let help = ignored.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
-            reporter.ui.warn(&format!("{} is ignored, as the Python tool does{help}", ignored.message));
+            reporter.ui.warn(&format!("{} is ignored, as in the Python tool{help}", ignored.message));
         }
         let task = if self.restart { Task::Restart(&request) } else { Task::Record(&request) };
         let how = HowToRun { wait, detach: self.detach };
@@ -145,6 +145,6 @@ impl Run {
 fn not_recorded(error: Error) -> Error {
     match error.category() {
         Category::Usage | Category::Bug => error,
-        _ => error.hint("nothing was recorded: mend this, then run the handover again"),
+        _ => error.hint("nothing was recorded: fix this, then run the handover again"),
     }
 }

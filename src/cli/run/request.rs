@@ -75,7 +75,7 @@ fn read_note(file: &Path) -> Result<Vec<u8>> {
 /// The bytes as text. A byte that is not UTF-8 is replaced, because what the session says must not be lost over it.
 fn text_of(ui: &Ui, what: &str, bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|wrong| {
-        ui.warn(&format!("{what} is not UTF-8; what cannot be read was replaced by \u{fffd}"));
+        ui.warn(&format!("{what} is not UTF-8; unreadable bytes were replaced by \u{fffd}"));
         String::from_utf8_lossy(wrong.as_bytes()).into_owned()
     })
 }

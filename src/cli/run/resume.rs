@@ -55,7 +55,7 @@ pub(super) fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>) -> Resu
     let mut store = Store::open(&project.checkpoint_file())?;
     let abandoned = engine::abandon(project, &mut store, run)?;
     for run in &abandoned {
-        ui.answer(&format!("gave up {}; its record and inputs are kept", engine::title(&store, run)?));
+        ui.answer(&format!("abandoned {}; its record and inputs are kept", engine::title(&store, run)?));
     }
     if abandoned.is_empty() {
         ui.answer("nothing to abandon: no handover is unfinished");

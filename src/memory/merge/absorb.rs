@@ -106,7 +106,7 @@ impl Memory {
                 let shown = theirs.path.display();
                 Ok((!doubled.is_empty()).then(|| {
                     let keys = doubled.join(", ");
-                    format!("`{shown}`: a note has two contents, from two machines; both are kept ({keys})")
+                    format!("`{shown}`: a note differs between two machines; both versions are kept ({keys})")
                 }))
             }
         }
