@@ -29,7 +29,7 @@ const PLACES: [&str; 9] = [STATE, LATEST, INDEX, PROMPT, DECISIONS, LIFECYCLE, S
 type Reporter = (&'static str, i32, i32);
 
 /// Every command that reads memory or history.
-const READERS: [&str; 20] = [
+const READERS: [&str; 19] = [
     "warmup",
     "warmup --format json",
     "history list",
@@ -49,7 +49,6 @@ const READERS: [&str; 20] = [
     "memory overview",
     "compact --dry-run",
     "status",
-    "doctor",
 ];
 
 const WRITERS: [&str; 6] = [
