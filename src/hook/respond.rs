@@ -65,7 +65,7 @@ pub fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) -> Reply 
         }
         Err(error) => (None, Err(error)),
     };
-    let reply = match done {
+    let mut reply = match done {
         Ok(done) => {
             let mut story = done.told;
             story.extend(call.problems.iter().cloned());
@@ -80,7 +80,9 @@ pub fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) -> Reply 
             Reply { stdout: agents::answer(call.agent, &call.event, context.as_deref()), story, is_trouble: true }
         }
     };
-    log::tell(project.as_ref(), &Entry::of(&call, start.elapsed(), &reply.story.join("; ")));
+    let unlogged = log::tell(project.as_ref(), &Entry::of(&call, start.elapsed(), &reply.story.join("; ")));
+    reply.is_trouble |= unlogged.is_some();
+    reply.story.extend(unlogged);
     reply
 }
 
