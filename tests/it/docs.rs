@@ -403,7 +403,7 @@ fn the_examples_run() {
     }
     let program = PathBuf::from(BINARY).with_file_name("examples").join("hand_over");
     let world = World::new();
-    let output = finish(world.clean(&program).arg("said by a program"));
+    let output = finish(world.clean(&program).args(["said by a program", "where it stands"]));
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert!(world.read(NOTES).contains("said by a program"));
     world.run(&["check"]).expect(2);

@@ -319,9 +319,9 @@ fn a_linked_directory_is_refused_with_the_real_path_to_configure() {
         symlink("docs/real", victim.world.path(directory)).unwrap();
         for command in commands {
             let output = victim.run(command, directory, Obstacle::Inside);
-            assert_eq!(output.code, 1, "{command}: {}", output.seen());
-            assert!(output.stderr.contains("is a symlink to `docs/real`"), "{command}: {}", output.seen());
-            assert!(output.stderr.contains("configure that path") || command.starts_with("run"), "{}", output.seen());
+            assert_eq!(output.code, 65, "{command}: {}", output.seen());
+            assert!(output.stderr.contains(&format!("goes through the symlink `{directory}`")), "{}", output.seen());
+            assert!(output.stderr.contains("write `docs/real`, where it leads"), "{command}: {}", output.seen());
         }
     }
 }

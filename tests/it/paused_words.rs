@@ -329,7 +329,7 @@ fn what_waits_can_be_abandoned() {
     world.run(&["memory", "add", "decision", "d"]).expect(3);
     unpause(&world);
     let output = world.run(&["run", "--abandon"]).expect(0).stdout;
-    assert!(output.starts_with("gave up memory add ") && output.ends_with(" its record and inputs are kept\n"));
+    assert!(output.starts_with("abandoned memory add ") && output.ends_with(" its record and inputs are kept\n"));
     world.run(&["check"]).expect(0);
     assert!(!world.exists("memory"));
 }
@@ -348,7 +348,7 @@ status: in_progress
 pending: memory add
 run: [..] recorded 2026-11-15T10:04:05[..], tag general
 waiting: history create [..] recorded 2026-11-15T10:04:05[..]
-unfinished: run `agent-handover run --resume` to go on
+unfinished: run `agent-handover run --resume` to continue
 automation paused: remove $WORLD/project/PAUSE to resume
 
 "#]]

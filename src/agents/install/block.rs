@@ -118,7 +118,8 @@ fn lines(text: &str) -> Vec<(Range<usize>, bool)> {
         at += line.len();
     }
     let mut open: Option<(usize, &str)> = None;
-    for number in 0..lines.len() {
+    let mut number = 0;
+    while number < lines.len() {
         let line = text[lines[number].0.clone()].trim();
         let sign = line.trim_start_matches(['`', '~']);
         let fence = &line[..line.len() - sign.len()];
@@ -129,6 +130,13 @@ fn lines(text: &str) -> Vec<(Range<usize>, bool)> {
                 open = None;
             }
             _ => {}
+        }
+        number += 1;
+        // A fence that is never closed opens nothing: what follows it is read again without it.
+        if number == lines.len()
+            && let Some((from, _)) = open.take()
+        {
+            number = from + 1;
         }
     }
     lines
