@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::event::Listener;
 use super::plan::Plan;
+use super::provenance;
 use super::queue::{Drained, Goal, between_runs_sharing, busy, drain_sharing};
 use super::record::{Request, session_for};
 use crate::checkpoint::Store;
@@ -49,7 +50,10 @@ pub fn deliver(
         categories: &plan.categories,
     };
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
-    let delivery = Delivery::new(files, &plan.destination, run, &brake, &unreachable).with_message(&message);
+    let is_trusted = provenance::is_trusted(project, &plan.destination);
+    let delivery =
+        Delivery::new(files, &plan.destination, run, &brake, &unreachable).with_message(&message).trusted(is_trusted);
+    provenance::adopt_after_upgrade(&project.root, &memory, &history)?;
     let done = between_runs_sharing(project, wait, &unreachable, listener, |_| {
         Ok(match direction {
             Direction::Push => backend.publish(&delivery),

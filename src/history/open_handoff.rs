@@ -3,12 +3,15 @@
 use super::lifecycle::is_over;
 use super::{History, SessionEntry, decisions, index_ends};
 use crate::error::Result;
+use crate::guard::own_record::OwnKey;
 use crate::handoff::Handoff;
 
 /// A handoff with the status that its session has now.
 #[derive(Debug)]
 pub struct OpenHandoff {
     pub handoff: Handoff,
+    /// What identifies its document in the user's own record.
+    pub key: OwnKey,
     pub status: String,
     /// Other sessions that are not over, newest first, from the last entries of the index.
     pub earlier: Vec<SessionEntry>,
@@ -20,12 +23,12 @@ impl History {
     pub fn newest_open(&self) -> Result<Option<OpenHandoff>> {
         let (start, end) = index_ends::read(&self.index_path())?.unwrap_or_default();
         let entries = index_ends::entries(&end);
-        let latest = self.latest_handoff()?.map(|handoff| {
+        let latest = self.latest_handoff()?.map(|(handoff, key)| {
             let id = handoff.text("session_id");
             let entry = entries.iter().find(|entry| entry.get("session_id") == id).cloned();
             // A session that was followed by many others is near the beginning.
             let entry = entry.or_else(|| index_ends::find_entry(&start, id));
-            OpenHandoff { status: status_now(&handoff, entry.as_ref()), handoff, earlier: Vec::new() }
+            OpenHandoff { status: status_now(&handoff, entry.as_ref()), handoff, key, earlier: Vec::new() }
         });
         let mut open: Vec<&SessionEntry> = entries.iter().filter(|entry| !is_over(entry.get("status"))).collect();
         open.reverse();
@@ -47,8 +50,8 @@ impl History {
     }
 
     /// The handoff in LATEST.md; `None` if there is no such file.
-    fn latest_handoff(&self) -> Result<Option<Handoff>> {
-        match self.read_archive(&self.latest_path()) {
+    fn latest_handoff(&self) -> Result<Option<(Handoff, OwnKey)>> {
+        match self.read_archive_with_key(&self.latest_path()) {
             Ok(handoff) => Ok(Some(handoff)),
             Err(_) if !self.latest_path().exists() => Ok(None),
             Err(error) => Err(error),
@@ -56,8 +59,8 @@ impl History {
     }
 
     fn open_handoff_of(&self, entry: &SessionEntry) -> Option<OpenHandoff> {
-        let handoff = self.read_archive(&self.inside(entry.get("file")).ok()?).ok()?;
-        Some(OpenHandoff { status: status_now(&handoff, Some(entry)), handoff, earlier: Vec::new() })
+        let (handoff, key) = self.read_archive_with_key(&self.inside(entry.get("file")).ok()?).ok()?;
+        Some(OpenHandoff { status: status_now(&handoff, Some(entry)), handoff, key, earlier: Vec::new() })
     }
 
     /// The newest decisions marked as standing.

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::index::Index;
+use super::own_keys;
 use crate::base::fs::{self, Depth};
 use crate::base::text;
 use crate::error::{Error, Result};
+use crate::guard::own_record::{self, OwnKey};
 use crate::handoff::{Handoff, repr};
 
 /// The name of the directory, unless the config has another.
@@ -73,8 +75,12 @@ impl History {
         ] {
             self.refuse_symlink(&path)?;
         }
+        let is_new = !self.directory.exists();
         if !self.sessions().is_dir() {
             fs::create_directories(&self.sessions())?;
+        }
+        if is_new {
+            own_record::mark_created(&self.directory);
         }
         let lock = fs::lock_directory(&self.directory)?;
         fs::sweep_temporaries(&self.directory, Depth::Directory)?;
@@ -93,8 +99,15 @@ impl History {
     }
 
     pub(super) fn read_archive(&self, path: &Path) -> Result<Handoff> {
+        self.read_archive_with_key(path).map(|(handoff, _)| handoff)
+    }
+
+    /// Like [`History::read_archive`], with the key of the document in the user's own record.
+    pub(super) fn read_archive_with_key(&self, path: &Path) -> Result<(Handoff, OwnKey)> {
         let text = self.read_archive_text(path)?;
-        super::parse(&text).map_err(|error| error.lead(&format!("`{}`: ", path.display())))
+        let handoff = super::parse(&text).map_err(|error| error.lead(&format!("`{}`: ", path.display())))?;
+        let key = own_keys::of_document(&text, &handoff);
+        Ok((handoff, key))
     }
 
     pub(super) fn decisions_log(&self) -> Result<String> {

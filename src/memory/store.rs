@@ -11,6 +11,7 @@ use super::{archive, header};
 use crate::base::fs::{self, Depth, DirectoryLock};
 use crate::base::text;
 use crate::error::Result;
+use crate::guard::own_record;
 
 /// The memory directory of a project.
 pub struct Memory {
@@ -80,6 +81,7 @@ impl Memory {
         fs::refuse_symlinks(&self.directory, path)?;
         if !self.directory.is_dir() {
             fs::create_directories(&self.directory)?;
+            own_record::mark_created(&self.directory);
         }
         let lock = fs::lock_directory(&self.directory)?;
         let Some(directory) = path.parent() else { return Ok(lock) };
