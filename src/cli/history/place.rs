@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use super::super::Context;
 use crate::base::{clock, env};
 use crate::config::Secrets;
+use crate::engine::Provenance;
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
 use crate::guard::Brake;
-use crate::history::{self, History, Machine};
+use crate::history::{self, FoundArchive, History, Machine, own_keys, registry};
 use crate::project::{self, Options, Project};
 use crate::steps;
 
@@ -17,6 +18,7 @@ pub struct HistoryPlace {
     pub root: PathBuf,
     pub history: History,
     pub secrets: Secrets,
+    memory: PathBuf,
 }
 
 impl HistoryPlace {
@@ -29,11 +31,37 @@ impl HistoryPlace {
                     .hint("name an existing directory with `--repo-root`"));
             }
             let history = History::at(root.join(history::DIRECTORY));
-            return Ok(HistoryPlace { root, history, secrets: Secrets::Block });
+            return Ok(HistoryPlace { memory: root.join("memory"), root, history, secrets: Secrets::Block });
         }
         let project = context.project(None, None)?;
         let directory = project::place(&project.root, &project.config.history_dir)?;
-        Ok(HistoryPlace { root: project.root, history: History::at(directory), secrets: project.config.secrets })
+        let memory = project::place(&project.root, &project.config.memory_dir)?;
+        Ok(HistoryPlace {
+            root: project.root,
+            history: History::at(directory),
+            secrets: project.config.secrets,
+            memory,
+        })
+    }
+
+    /// The history of another project of this user.
+    pub fn of_known(known: &registry::KnownArchive) -> HistoryPlace {
+        HistoryPlace {
+            root: known.root.clone(),
+            memory: known.root.join("memory"),
+            history: History::at(known.directory.clone()),
+            secrets: Secrets::Block,
+        }
+    }
+
+    /// Whether this handoff is ours.
+    pub fn owns(&self, found: &FoundArchive) -> bool {
+        self.provenance().owns_handoff(&own_keys::of_document(&found.text, &found.handoff))
+    }
+
+    /// Whose handoffs and decisions these are.
+    pub fn provenance(&self) -> Provenance {
+        Provenance::at(&self.root, &self.memory, &self.history.directory)
     }
 }
 
