@@ -232,7 +232,8 @@ fn a_filter_does_not_run_by_whatever_file_it_is_defined() {
                 trap.world.write(".git/config", config);
                 trap.world.write("tree/kept", "two\n");
                 for arguments in READERS {
-                    finish(trap.world.command(arguments).current_dir(trap.world.path("tree"))).stderr_ignored("only what runs matters");
+                    finish(trap.world.command(arguments).current_dir(trap.world.path("tree")))
+                        .stderr_ignored("only what runs matters");
                     trap.assert_quiet(&arguments.join(" "));
                 }
             }
@@ -312,7 +313,8 @@ fn a_repository_that_only_looks_like_one_hides_no_other() {
     trap.world.git(&["config", "filter.evil.clean", &trap.canary("above")]);
     for arguments in READERS.iter().chain(&[&["run", "--note", "n"][..]]) {
         trap.touch();
-        finish(trap.world.command(arguments).current_dir(trap.world.path("sub"))).stderr_ignored("only what runs matters");
+        finish(trap.world.command(arguments).current_dir(trap.world.path("sub")))
+            .stderr_ignored("only what runs matters");
         trap.assert_quiet(&arguments.join(" "));
     }
 }

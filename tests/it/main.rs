@@ -31,6 +31,7 @@ mod hostile_git;
 mod install;
 mod memory;
 mod namespaces;
+mod provenance;
 mod publish;
 mod publishing_rules;
 mod secrets;
