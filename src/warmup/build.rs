@@ -127,7 +127,7 @@ fn lead(sources: &Sources, extent: Extent) -> String {
          transcripts, \"(unverified)\" was claimed without a recorded command: look before relying on it. More: \
          `agent-handover history show latest`, `agent-handover memory list`.\n",
     );
-    if whose.is_any_strange() {
+    if whose.is_any_strange() && (extent != Extent::News || whose.is_handoff_strange) {
         let none = if whose.is_any_ours { "" } else { "No session of this user is on record here. " };
         lead.push_str(&format!(
             "{none}\"[came along]\" came with the repository: no session of this user said it, and rulings in it are \
