@@ -61,7 +61,7 @@ fn floor(arguments: &[String]) {
         }
         "find-secrets" => {
             let text = std::fs::read(database()).unwrap();
-            println!("{}", agent_handover::guard::secrets::find(&text).len());
+            println!("{}", agent_handover::testing::guard::secrets::find(&text).len());
         }
         other => panic!("no floor {other}"),
     }

@@ -1,29 +1,39 @@
-//! A program that hands over by itself: `cargo run --example hand_over "what was done"`.
+//! A program that hands over by itself: `cargo run --example hand_over -- "what was done" "where the project stands"`.
+//!
+//! It writes a note and the current state, publishes through a function of its own, and checks the result. Kill it at any
+//! moment and start it again with the same words: it goes on where it was.
 
-use std::time::Duration;
+use std::fs::OpenOptions;
+use std::io::Write;
 
-use agent_handover::engine::{self, Drained, HandedOver, HowToRun, Request, Task};
-use agent_handover::error::{Error, Result};
-use agent_handover::project::{Options, Project};
-use agent_handover::steps;
+use agent_handover::{Check, Error, Handover, Layer, Project, Result, Step};
 
 fn main() -> Result<()> {
-    let note = std::env::args().nth(1).ok_or_else(|| Error::usage("say what was done"))?;
-    let cwd = std::env::current_dir().map_err(|cause| Error::failed("no current directory").cause(cause))?;
-    let project = Project::open(&cwd, &Options::default(), &steps::readers())?;
-
-    // Records the session, then runs its steps and those of older handovers that were interrupted.
-    let request = Request { note: Some(note), agent: Some("example".to_owned()), ..Request::default() };
-    let how = HowToRun { wait: Duration::from_secs(30), detach: false };
-    match engine::hand_over(&project, Task::Record(&request), how, &mut |_| ())? {
-        HandedOver::Ran { drained: Drained::Tried { mut failures, .. }, .. } => {
-            failures.pop().map_or(Ok(()), |failure| Err(failure.error))
-        }
-        HandedOver::Ran { drained: Drained::Busy(owner), .. } => {
-            Err(engine::busy(owner.as_ref(), "it will be taken by that process"))
-        }
-        HandedOver::Ran { drained: Drained::Stopped { stop, .. }, .. } => Err(stop.error()),
-        // A resume, a session that a hook has handed over, and a detached run end like this; ours does not.
-        HandedOver::NothingOnRecord | HandedOver::AlreadyHandedOver | HandedOver::Detached { .. } => Ok(()),
+    let mut arguments = std::env::args().skip(1);
+    let (Some(note), Some(state)) = (arguments.next(), arguments.next()) else {
+        return Err(Error::usage("expected what was done, and where the project stands"));
+    };
+    let project = Project::open(".")?;
+    if project.is_paused() {
+        return Err(Error::failed("the project is paused").hint("remove its PAUSE file"));
     }
+    let wiki = project.root().join("wiki.txt");
+    let line = format!("{note}\n");
+    let handover = Handover::new().note(note).state(state).agent("example").steps(vec![
+        Step::note(),
+        Step::state(),
+        // At least once: a real function would find out whether its effect is there already.
+        Step::new("publish_wiki", move || {
+            OpenOptions::new().append(true).create(true).open(&wiki)?.write_all(line.as_bytes())
+        }),
+    ]);
+    let report = project.hand_over(&handover)?;
+    assert_eq!(project.check()?, Check::Completed);
+    let newest = project.latest(Layer::Notes, None)?.unwrap_or_default();
+    #[expect(clippy::print_stdout, reason = "this is a program")]
+    {
+        println!("executed: {}", report.executed.join(", "));
+        println!("the newest note: {}", newest.trim_end());
+    }
+    Ok(())
 }

@@ -1,3 +1,3 @@
 fn main() -> std::process::ExitCode {
-    agent_handover::cli::main(std::env::args_os())
+    agent_handover::main(std::env::args_os())
 }

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::base::fs::{Anchor, FileError, FileKind};
+use crate::base::fs::{About, Anchor, FileError, FileKind};
 use crate::base::{env, fs};
-use crate::config::{self, Config, KindReader, Origin};
+use crate::checkpoint::CheckpointFile;
+use crate::checkpoint::python::PythonCheckpoint;
+use crate::config::{self, Config, ConfigFile, Origin, Vocabulary};
 use crate::error::{Error, Result};
 use crate::git;
-use crate::guard::{Brake, consent};
+use crate::guard::{Brake, PauseFile, consent};
 
 const STATE_DIR: &str = ".agent-handover";
 const DATABASE: &str = "checkpoint.db";
@@ -30,22 +32,18 @@ pub struct Project {
     pub state: PathBuf,
     pub checkpoint: PathBuf,
     /// The PAUSE files of this project. `pause` writes the first one.
-    pub pause_files: Vec<PathBuf>,
+    pub pause_files: Vec<PauseFile>,
 }
 
 impl Project {
-    pub fn open(cwd: &Path, options: &Options, kinds: &[KindReader]) -> Result<Project> {
+    pub fn open(cwd: &Path, options: &Options, vocabulary: &Vocabulary) -> Result<Project> {
         let root = root(cwd);
-        let named = options.config.clone().or_else(|| env::get(env::CONFIG).map(PathBuf::from));
-        let file = match named {
-            Some(path) => Some(cwd.join(path)),
-            None => find_config(&root).map(|file| refuse_linked_config(&root, file)).transpose()?,
-        };
+        let file = config_file(cwd, &root, options);
         let mut config = match &file {
-            Some(file) => Config::load(file, &root, kinds)?,
+            Some(file) => Config::load(file, &root, vocabulary)?,
             None => Config::default(),
         };
-        tracing::debug!(root = %root.display(), config = ?file, "project");
+        tracing::debug!(root = %root.display(), config = ?config.file, "project");
         apply_environment(&mut config)?;
         let flag = options.tag.clone().map(|tag| (tag, Origin::Flag("--tag")));
         let variable = || env::get_text(env::TAG).map(|tag| (tag, Origin::Environment(env::TAG)));
@@ -60,18 +58,18 @@ impl Project {
         place_inside(&root, &config, "history_dir", &config.history_dir)?;
         let flag = options.checkpoint.clone().map(|path| (path, Origin::Flag("--checkpoint")));
         let variable = || env::get(env::CHECKPOINT).map(|path| (path.into(), Origin::Environment(env::CHECKPOINT)));
+        // The same database always has the same path, so links are resolved: all of them if a person named the file, else
+        // those of the directory, and a link in the place of the file is refused when it is used.
         let checkpoint = match (flag.or_else(variable), &config.checkpoint) {
             (Some((path, origin)), _) => {
                 config.overridden("handover.checkpoint", origin);
-                cwd.join(path)
+                let path = beside_json(cwd.join(path));
+                fs::resolve(&path).unwrap_or(path)
             }
-            (None, Some(path)) => place_inside(&root, &config, "checkpoint", path)?,
-            (None, None) => state.join(DATABASE),
+            (None, Some(path)) => resolve_directory(beside_json(place_inside(&root, &config, "checkpoint", path)?)),
+            (None, None) => resolve_directory(state.join(DATABASE)),
         };
-        let pause_files = pause_files(&root, &config.pause_file);
-        // The same database always has the same path. A dangling link is refused when it is used.
-        let checkpoint = beside_json(checkpoint);
-        let checkpoint = fs::resolve(&checkpoint).unwrap_or(checkpoint);
+        let pause_files = pause_files(&root, &config);
         if checkpoint.file_name().is_none_or(|name| name == LOCK) {
             return Err(Error::usage(format!(
                 "`{}` cannot be a checkpoint: that is the name of its lock",
@@ -91,21 +89,29 @@ impl Project {
         self.config.source().is_none_or(|(file, text)| consent::is_allowed(file, text))
     }
 
-    /// The keys of directories outside the project. Nothing is written there before the config is allowed.
+    /// The keys by which the config puts places outside the project. Places that the environment or an option names are a
+    /// person's word, and are not among them.
     pub fn outside(&self) -> Vec<&'static str> {
-        let memory = place(&self.root, &self.config.memory_dir);
-        let history = place(&self.root, &self.config.history_dir);
-        let is_outside = |path: &Path| {
-            let real = fs::resolve(path).unwrap_or_else(|_| path.to_path_buf());
-            !real.starts_with(fs::resolve(&self.root).unwrap_or_else(|_| self.root.clone()))
-        };
+        let of_config = |text: &str| place(&self.root, text).ok();
         let places = [
-            ("memory_dir", memory.ok()),
-            ("history_dir", history.ok()),
-            ("state_dir", Some(self.state.clone())),
-            ("checkpoint", Some(self.checkpoint.clone())),
+            ("memory_dir", "handover.memory_dir", of_config(&self.config.memory_dir)),
+            ("history_dir", "handover.history_dir", of_config(&self.config.history_dir)),
+            ("state_dir", "handover.state_dir", Some(self.state.clone())),
+            ("checkpoint", "handover.checkpoint", Some(self.checkpoint.clone())),
         ];
-        places.into_iter().filter(|(_, path)| path.as_deref().is_none_or(is_outside)).map(|(name, _)| name).collect()
+        let is_named = |key: &str| matches!(self.config.origin(key), Origin::File { .. });
+        let outside = places
+            .into_iter()
+            .filter(|(_, key, path)| is_named(key) && path.as_deref().is_none_or(|path| !is_inside(&self.root, path)));
+        outside.map(|(name, ..)| name).collect()
+    }
+
+    /// Which places a hook or `warmup` may use. Nobody typed a command then, so places outside the project need consent to
+    /// the config that names them.
+    pub fn unattended_places(&self) -> UnattendedPlaces {
+        let outside = self.outside();
+        let closed = if outside.is_empty() || self.is_allowed() { Vec::new() } else { outside };
+        UnattendedPlaces { closed }
     }
 
     /// The lock file beside the checkpoint: `lock`, or the name of the database with `.lock` if it is not the default one.
@@ -120,9 +126,20 @@ impl Project {
         }
     }
 
-    /// The path of the Python tool's checkpoint, beside ours.
-    pub fn python_checkpoint(&self) -> PathBuf {
-        self.checkpoint.with_extension("json")
+    /// The checkpoint, to be opened without following a link below the project root.
+    pub fn checkpoint_file(&self) -> CheckpointFile {
+        CheckpointFile::new(self.checkpoint_anchor(), &self.checkpoint)
+    }
+
+    /// The Python tool's checkpoint, beside ours.
+    pub fn read_python_checkpoint(&self) -> Result<Option<PythonCheckpoint>> {
+        PythonCheckpoint::read(&self.checkpoint_anchor(), &self.checkpoint.with_extension("json"))
+    }
+
+    /// The path of the checkpoint has no links, so the root must not have any either.
+    fn checkpoint_anchor(&self) -> Anchor {
+        let root = fs::real(&self.root);
+        if self.checkpoint.starts_with(&root) { Anchor::new(&root) } else { Anchor::beside(&self.checkpoint) }
     }
 
     /// The anchor for one of this project's directories: the root, unless the config puts the directory outside.
@@ -146,14 +163,15 @@ impl Project {
             && self.config.state_dir != STATE_DIR
             && !anchor.names(&self.state)?.iter().all(|name| is_our_name(name))
         {
-            let message = format!("`state_dir`: `{}` holds files that are not ours", self.state.display());
+            let message =
+                format!("`state_dir`: `{}` holds files that agent-handover did not write", self.state.display());
             return Err(self.config.error_at(
                 "state_dir",
                 message,
-                "give it a directory of its own: all in it is hidden from git",
+                "give it a directory of its own: everything in it is hidden from git",
             ));
         }
-        fs::refuse_symlinks(&self.state, &self.log_dir())?;
+        refuse_link(&anchor, &self.log_dir())?;
         for path in [&ignore, &self.state.join(LOCK), &self.state.join(DATABASE)] {
             anchor.require_regular(path)?;
         }
@@ -161,22 +179,60 @@ impl Project {
             anchor.write_marker(&ignore, b"*\n")?;
         }
         match self.checkpoint.parent() {
-            Some(directory) if !directory.is_dir() => fs::create_directories(directory),
-            _ => Ok(()),
+            Some(directory) => Ok(self.checkpoint_anchor().create_directories(directory)?),
+            None => Ok(()),
         }
+    }
+}
+
+/// The places that may be used although nobody typed a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnattendedPlaces {
+    /// The keys of the others.
+    closed: Vec<&'static str>,
+}
+
+impl UnattendedPlaces {
+    pub fn has_memory(&self) -> bool {
+        !self.closed.contains(&"memory_dir")
+    }
+
+    pub fn has_history(&self) -> bool {
+        !self.closed.contains(&"history_dir")
+    }
+
+    /// Whether the checkpoint, its lock and the logs may be used.
+    pub fn has_state(&self) -> bool {
+        !self.closed.contains(&"state_dir") && !self.closed.contains(&"checkpoint")
+    }
+
+    /// One line about the places that are left alone; `None` if all may be used.
+    pub fn notice(&self) -> Option<String> {
+        let keys: Vec<String> = self.closed.iter().map(|key| format!("`{key}`")).collect();
+        let leads = if keys.len() == 1 { "leads" } else { "lead" };
+        let keys = Some(keys.join(" and ")).filter(|keys| !keys.is_empty())?;
+        Some(format!(
+            "{keys} of this config {leads} out of the project: not read or written until `agent-handover allow`"
+        ))
     }
 }
 
 /// The brake of a project whose config cannot be read.
 pub fn plain_brake(root: &Path) -> Brake {
-    brake(vec![root.join("PAUSE")])
+    brake(vec![own_pause_file(root)])
 }
 
-fn brake(mut paths: Vec<PathBuf>) -> Brake {
+/// The PAUSE file that every project has.
+pub fn own_pause_file(root: &Path) -> PauseFile {
+    PauseFile::new(root.join("PAUSE"), Some(Anchor::new(root)))
+}
+
+fn brake(mut files: Vec<PauseFile>) -> Brake {
     for name in [STATE_DIR, ".agent_handover"] {
-        paths.extend(env::home().map(|home| home.join(name).join("PAUSE")));
+        let path = env::home().map(|home| home.join(name).join("PAUSE"));
+        files.extend(path.map(|path| PauseFile::new(path.clone(), Some(Anchor::beside(&path)))));
     }
-    Brake::new(paths)
+    Brake::new(files)
 }
 
 /// Whether this is a name of a file in a state directory.
@@ -190,9 +246,18 @@ pub fn root(cwd: &Path) -> PathBuf {
     find_root(cwd, env::home().as_deref())
 }
 
-/// Resolves a path of the config: relative to the project, with `~` expanded. A relative path that leaves the project, also by a
-/// symlink, is an error.
+/// Resolves the path of a directory of ours: relative to the project, with `~` expanded. A relative path that leaves the
+/// project, or that has a link in it, is an error.
 pub fn place(root: &Path, text: &str) -> Result<PathBuf> {
+    let path = place_of_others(root, text)?;
+    if path.starts_with(root) {
+        refuse_link_on_the_way(root, &path, text)?;
+    }
+    Ok(path)
+}
+
+/// Like [`place`], for directories that are not ours, such as that of a command: links inside the project are fine.
+pub fn place_of_others(root: &Path, text: &str) -> Result<PathBuf> {
     if let Some(rest) = text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) {
         let home = env::home().ok_or_else(|| Error::failed(format!("`{text}`: there is no home directory")))?;
         return Ok(home.join(rest.trim_start_matches('/')));
@@ -201,21 +266,58 @@ pub fn place(root: &Path, text: &str) -> Result<PathBuf> {
         return Ok(PathBuf::from(text));
     }
     let path = fs::tidy(Path::new(text)).map(|path| root.join(path));
-    let inside =
-        |path: &PathBuf| fs::resolve(path).is_ok_and(|real| fs::resolve(root).is_ok_and(|r| real.starts_with(r)));
-    path.filter(inside).ok_or_else(|| Error::failed(format!("`{text}` leaves the project `{}`", root.display())))
+    path.filter(|path| is_inside(root, path))
+        .ok_or_else(|| Error::failed(format!("`{text}` leaves the project `{}`", root.display())))
 }
 
+/// Whether a path, where it really is, is inside the project.
+fn is_inside(root: &Path, path: &Path) -> bool {
+    fs::resolve(path).is_ok_and(|real| fs::resolve(root).is_ok_and(|root| real.starts_with(root)))
+}
+
+/// Refuses a path with a link in it, naming the path to configure instead.
+fn refuse_link_on_the_way(root: &Path, path: &Path, text: &str) -> Result<()> {
+    let Err(FileError::NotRegular { path: link, .. }) = refuse_link(&Anchor::new(root), path) else { return Ok(()) };
+    let name = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
+    let link = name(&link);
+    let error = Error::failed(format!("`{text}` goes through the symlink `{link}`"));
+    Err(match fs::resolve(path).ok().and_then(|real| real.strip_prefix(fs::real(root)).ok().map(name)) {
+        Some(real) => error.hint(format!("write `{real}`, where it leads, or make `{link}` a real directory")),
+        None => error.hint(format!("make `{link}` a real directory")),
+    })
+}
+
+/// Refuses a link at the path or on the way to it. Anything else may be there.
+fn refuse_link(anchor: &Anchor, path: &Path) -> Result<(), FileError> {
+    match anchor.about(path) {
+        Ok(Some(About { kind: FileKind::Link, .. })) => anchor.require_regular(path),
+        Err(error @ FileError::NotRegular { what: FileKind::Link, .. }) => Err(error),
+        // Whoever uses the path reports everything else that may be wrong with it.
+        _ => Ok(()),
+    }
+}
+
+/// The place of a directory or file that the config names. Mistakes are shown in the config.
 fn place_inside(root: &Path, config: &Config, key: &str, text: &str) -> Result<PathBuf> {
-    let path = place(root, text).map_err(|error| {
+    let wrong = |error: Error| {
         let help = "make it a real directory, or write an absolute path if you mean a place outside";
+        let help = error.hints().first().map_or(help, String::as_str);
         config.error_at(key, format!("`{key}`: {}", error.message()), help)
-    })?;
-    if is_in_git_directory(root, &path) {
+    };
+    if is_in_git_directory(root, &place_of_others(root, text).map_err(wrong)?) {
         let message = format!("`{key}`: `{text}` is inside a git directory");
         return Err(config.error_at(key, message, "what is written there could become a hook or a setting of git"));
     }
-    Ok(path)
+    place(root, text).map_err(wrong)
+}
+
+/// The path with the links of its directory resolved.
+fn resolve_directory(path: PathBuf) -> PathBuf {
+    let directory = path.parent().and_then(|directory| fs::resolve(directory).ok());
+    match (directory, path.file_name()) {
+        (Some(directory), Some(name)) => directory.join(name),
+        _ => path,
+    }
 }
 
 /// Whether a path, by name or where it really is, leads into a `.git` below the project root.
@@ -232,32 +334,33 @@ fn is_in_git_directory(root: &Path, path: &Path) -> bool {
 /// or else the current directory. The home directory counts only if it is the current one.
 fn find_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
     // The current directory has no symlinks, but the home directory may.
-    let home = home.map(|home| home.canonicalize().unwrap_or_else(|_| home.to_path_buf()));
+    let home = home.map(fs::real);
     let allowed = |directory: &&Path| *directory == cwd || Some(*directory) != home.as_deref();
     let top = git::top_level(cwd).filter(allowed);
     let is_ours =
-        |directory: &&Path| find_config(directory).is_some() || directory.join(STATE_DIR).join(DATABASE).exists();
+        |directory: &&Path| find_config(directory).is_some() || fs::exists(&directory.join(STATE_DIR).join(DATABASE));
     let below_top = |directory: &&Path| top.is_none_or(|top| directory.starts_with(top));
     cwd.ancestors().take_while(below_top).filter(allowed).find(is_ours).or(top).unwrap_or(cwd).to_path_buf()
 }
 
 fn find_config(directory: &Path) -> Option<PathBuf> {
     let places = [directory.join(config::FILE_NAME), directory.join(STATE_DIR).join(config::FILE_NAME)];
-    places.into_iter().find(|path| path.symlink_metadata().is_ok())
+    // A link counts, so that loading it refuses it.
+    places.into_iter().find(|path| fs::is_taken(path))
 }
 
-/// Refuses a config that came with the project and is a link: its errors would quote whatever the link leads to.
-fn refuse_linked_config(root: &Path, file: PathBuf) -> Result<PathBuf> {
-    match Anchor::new(root).require_regular(&file) {
-        Err(FileError::NotRegular { path, what: FileKind::Link, .. }) => Err(Error::bad_data(format!(
-            "the config `{}` is not read: `{}` is a symlink",
-            file.display(),
-            path.display()
-        ))
-        .hint("replace it by a regular file, or name the file that you mean with `--config`")),
-        // Loading it reports everything else that may be wrong with it.
-        _ => Ok(file),
+/// The config of a project: the file that a person named, or one that came with the project.
+fn config_file(cwd: &Path, root: &Path, options: &Options) -> Option<ConfigFile> {
+    if let Some(path) = &options.config {
+        return Some(ConfigFile::named(cwd.join(path)));
     }
+    let path = match env::get(env::CONFIG) {
+        Some(path) => cwd.join(path),
+        None => find_config(root)?,
+    };
+    let path = fs::tidy(&path).unwrap_or(path);
+    // A relative path in the environment leads to a file that came with whatever project this is.
+    Some(if path.starts_with(root) { ConfigFile::of_project(path, root) } else { ConfigFile::named(path) })
 }
 
 fn apply_environment(config: &mut Config) -> Result<()> {
@@ -284,19 +387,26 @@ fn apply_environment(config: &mut Config) -> Result<()> {
     Ok(())
 }
 
-fn pause_files(root: &Path, configured: &str) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    if !configured.is_empty() {
-        files.push(match (configured.strip_prefix("~/"), env::home()) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ => root.join(configured),
-        });
+fn pause_files(root: &Path, config: &Config) -> Vec<PauseFile> {
+    let own = own_pause_file(root);
+    let configured = config.pause_file.as_str();
+    let path = match (configured.strip_prefix("~/"), env::home()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => root.join(configured),
+    };
+    let path = fs::tidy(&path).unwrap_or(path);
+    if configured.is_empty() || path == own.path {
+        return vec![own];
     }
-    let always = root.join("PAUSE");
-    if !files.contains(&always) {
-        files.push(always);
-    }
-    files
+    let anchor = if path.starts_with(root) {
+        Some(Anchor::new(root))
+    } else {
+        // Somebody else's config may name any file of this user; its text must not be shown as a reason.
+        let is_from_file = matches!(config.origin("handover.pause_file"), Origin::File { .. });
+        let is_allowed = || config.source().is_none_or(|(file, text)| consent::is_allowed(file, text));
+        (!is_from_file || is_allowed()).then(|| Anchor::beside(&path))
+    };
+    vec![PauseFile::new(path, anchor), own]
 }
 
 /// The path of our checkpoint. If the Python tool's checkpoint is given, which ends in `.json`, ours is beside it.
@@ -345,13 +455,20 @@ mod tests {
     }
 
     #[test]
-    fn a_symlink_out_of_the_project_is_refused_and_one_inside_is_not() {
+    fn a_symlink_is_refused_and_one_inside_names_the_real_path() {
         let tree = tree(&["root/inside/x", "outside/x"]);
         let root = tree.path().join("root");
         std::os::unix::fs::symlink("../outside", root.join("out")).unwrap();
         std::os::unix::fs::symlink("inside", root.join("in")).unwrap();
         assert!(place(&root, "out/memory").is_err());
-        assert!(place(&root, "in/memory").is_ok());
+        let inside = place(&root, "in/memory").unwrap_err();
+        assert_eq!(inside.message(), "`in/memory` goes through the symlink `in`");
+        assert_eq!(inside.hints(), ["write `inside/memory`, where it leads, or make `in` a real directory"]);
+        assert!(place_of_others(&root, "in/memory").is_ok());
+        assert!(place(&root, root.join("in").to_str().unwrap()).is_err());
+        // Links above the root are the person's own.
+        std::os::unix::fs::symlink("root", tree.path().join("alias")).unwrap();
+        assert!(place(&tree.path().join("alias"), "inside").is_ok());
         assert!(place(&root, "not/there/yet").is_ok());
         assert_eq!(place(&root, "/elsewhere").unwrap(), Path::new("/elsewhere"));
     }

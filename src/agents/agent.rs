@@ -8,7 +8,7 @@ use super::AGENTS;
 use super::install::{AgentFile, Program};
 use super::payload::{Event, Payload};
 use super::places::{Places, Scope};
-use crate::base::text;
+use crate::base::{fs, text};
 use crate::error::{Error, Result};
 
 /// One coding agent.
@@ -126,7 +126,7 @@ impl PartialEq for Agent {
 /// The program or path that shows that an agent is used here, if there is one.
 pub fn detected(agent: &Agent, places: &Places, scope: Scope) -> Option<PathBuf> {
     let program = agent.programs.iter().find_map(|program| places.program(program));
-    program.or_else(|| (agent.traces)(places, scope).into_iter().find(|path| path.exists()))
+    program.or_else(|| (agent.traces)(places, scope).into_iter().find(|path| fs::exists(path)))
 }
 
 /// The agent of this name, if we know it.

@@ -24,8 +24,8 @@ impl std::fmt::Display for Owner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Owner { pid, host, run, since } = self;
         match run.as_str() {
-            "" => write!(f, "pid {pid} on {host} is compacting or delivering since {since}"),
-            run => write!(f, "pid {pid} on {host} is running handover {run} since {since}"),
+            "" => write!(f, "pid {pid} on {host} has been compacting or delivering since {since}"),
+            run => write!(f, "pid {pid} on {host} has been running handover {run} since {since}"),
         }
     }
 }
@@ -65,6 +65,7 @@ impl Lock {
 
     /// The lock that our parent took and gave us as standard input. It is the same open file, so the lock was never free
     /// in between.
+    #[allow(clippy::disallowed_methods, reason = "only compares the lock with standard input")]
     pub fn inherited(path: &Path) -> Result<Lock> {
         let failed = |cause| Error::io("take over the lock", path, cause);
         let file = File::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);

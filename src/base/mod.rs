@@ -10,4 +10,5 @@ pub mod lock;
 pub mod process;
 pub mod signals;
 pub mod text;
+#[allow(clippy::disallowed_methods, reason = "TODO(merge): being moved to `base::fs::Anchor`")]
 pub mod three_way;

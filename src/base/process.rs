@@ -181,7 +181,7 @@ pub fn converse(
 ) -> Result<Captured, NoAnswer> {
     let program = job.argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
     let failed = |cause: std::io::Error| {
-        let error = Error::failed(format!("cannot read what `{program}` says")).cause(&cause);
+        let error = Error::failed(format!("cannot read the output of `{program}`")).cause(&cause);
         match cause.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => NoAnswer::DiskFull(error),
             _ => NoAnswer::Other(error),

@@ -26,6 +26,7 @@ pub fn survive_file_limits() {
 }
 
 /// Whether the signal is ignored. Only Linux says so; elsewhere no signal counts as ignored.
+#[allow(clippy::disallowed_methods, reason = "a file of the kernel")]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());

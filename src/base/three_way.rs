@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{fs, text};
+use super::fs::Anchor;
+use super::text;
 use crate::error::Result;
 
 /// A file that the other side has changed.
@@ -36,50 +37,51 @@ pub fn choose(base: Option<&[u8]>, ours: Option<&[u8]>, theirs: Option<&[u8]>) -
     }
 }
 
-/// Takes over a file whose format is unknown. If both sides changed it, ours stays, theirs is written beside it, and the result
+/// Takes over a file below `directory` whose format is unknown. If both sides changed it, ours stays, theirs is written beside it, and the result
 /// is a message about it.
-pub fn take_over(directory: &Path, theirs: &Theirs) -> Result<Option<String>> {
+pub fn take_over(anchor: &Anchor, directory: &Path, theirs: &Theirs) -> Result<Option<String>> {
     let path = directory.join(&theirs.path);
-    fs::refuse_symlinks(directory, &path)?;
-    let ours = fs::read_if_exists(&path)?;
+    let ours = anchor.read_if_exists(&path)?;
     match (choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()), &theirs.now) {
         (Choice::Ours, _) => Ok(None),
         (Choice::Theirs, now) => {
-            put(&path, now.as_deref())?;
+            put(anchor, &path, now.as_deref())?;
             Ok(None)
         }
         // They removed the file that we changed, so ours stays.
         (Choice::Merge, None) => Ok(None),
         (Choice::Merge, Some(now)) if ours.is_none() => {
-            put(&path, Some(now))?;
+            put(anchor, &path, Some(now))?;
             Ok(None)
         }
         (Choice::Merge, Some(now)) => {
             let mut name = path.file_name().unwrap_or_default().to_owned();
             name.push(format!(".theirs-{}", text::digest(now, 4)));
             let beside = path.with_file_name(name);
-            put(&beside, Some(now))?;
+            put(anchor, &beside, Some(now))?;
             let (shown, beside) = (theirs.path.display(), beside.display());
-            Ok(Some(format!("`{shown}` was changed on two machines: both are kept, theirs in `{beside}`")))
+            Ok(Some(format!(
+                "`{shown}` was changed on two machines; both versions are kept, the other one in `{beside}`"
+            )))
         }
     }
 }
 
 /// Writes a file with its directories, or removes it.
-pub fn put(path: &Path, content: Option<&[u8]>) -> Result<()> {
+pub fn put(anchor: &Anchor, path: &Path, content: Option<&[u8]>) -> Result<()> {
     match content {
         Some(content) => {
-            if let Some(directory) = path.parent().filter(|directory| !directory.is_dir()) {
-                fs::create_directories(directory)?;
+            if let Some(directory) = path.parent() {
+                anchor.create_directories(directory)?;
             }
-            if fs::read_if_exists(path)?.as_deref() == Some(content) {
-                return Ok(());
+            if anchor.read_if_exists(path)?.as_deref() != Some(content) {
+                anchor.replace(path, content)?;
             }
-            fs::replace(path, content)
         }
-        None if path.symlink_metadata().is_ok() => fs::remove_file(path),
-        None => Ok(()),
+        None if anchor.about(path)?.is_some() => anchor.remove_file(path)?,
+        None => {}
     }
+    Ok(())
 }
 
 #[cfg(test)]

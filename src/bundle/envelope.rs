@@ -64,7 +64,7 @@ impl Envelope {
             return Err(wrong(&format!("its algorithm is not {ALGORITHM}")));
         }
         let cost = Cost::parse(&fields.kdf)
-            .ok_or_else(|| wrong("its kdf is not `scrypt(N=…,r=…,p=…)` at a cost that is sane"))?;
+            .ok_or_else(|| wrong("its kdf is not `scrypt(N=…,r=…,p=…)` with an acceptable cost"))?;
         let decode =
             |name: &str, text: &str| STANDARD.decode(text).map_err(|_| wrong(&format!("its {name} is not base64")));
         let envelope = Envelope {

@@ -135,10 +135,7 @@ fn document(record: &HandoffRecord, text: &str) -> Result<Handoff> {
         (id, created_at, tool, project, title, next)
     };
     if about(&own) != about(record) {
-        return Err(Error::bad_data(format!(
-            "handoff {}: its document says something else than its record",
-            record.id
-        )));
+        return Err(Error::bad_data(format!("handoff {}: its document and its record differ", record.id)));
     }
     Ok(handoff)
 }
@@ -149,7 +146,7 @@ fn store(text: &str, now: DateTime<Utc>, input: &mut Input) -> Result<()> {
     refuse_too_many(store.items.len())?;
     for (number, item) in store.items.into_iter().enumerate() {
         let record = serde_json::from_value::<HandoffRecord>(item)
-            .map_err(|cause| Error::bad_data("it is no record").cause(cause))
+            .map_err(|cause| Error::bad_data("it is not a record").cause(cause))
             .and_then(|record| record.check(now).map(|()| record));
         match record {
             Err(error) => input.refused.push(format!("item {number}: {}", error.one_line())),

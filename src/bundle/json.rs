@@ -14,11 +14,11 @@ const MAX_ELEMENTS: usize = 2_000_000;
 /// Reads one value. Depth and number of elements are checked first, so that a small hostile text cannot use much memory.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
     within_limits(text)?;
-    serde_json::from_str(text).map_err(|cause| Error::bad_data("this is no bundle of handoffs").cause(cause))
+    serde_json::from_str(text).map_err(|cause| Error::bad_data("this is not a bundle of handoffs").cause(cause))
 }
 
 fn within_limits(text: &str) -> Result<()> {
-    let too = |what: &str| Error::bad_data(format!("this is no bundle of handoffs: {what}"));
+    let too = |what: &str| Error::bad_data(format!("this is not a bundle of handoffs: {what}"));
     if text.len() > MAX_BYTES {
         return Err(too("it is larger than 256 MiB"));
     }
@@ -38,7 +38,7 @@ fn within_limits(text: &str) -> Result<()> {
             return Err(too("it is nested too deeply"));
         }
         if elements > MAX_ELEMENTS {
-            return Err(too("there is too much in it"));
+            return Err(too("it has too many values"));
         }
     }
     Ok(())
@@ -125,7 +125,7 @@ mod tests {
     fn deep_and_long_texts_are_refused_before_they_are_read() {
         let deep = "[".repeat(100_000);
         let many = format!("[{}0]", "0,".repeat(MAX_ELEMENTS + 1));
-        for (text, reason) in [(deep.as_str(), "nested too deeply"), (many.as_str(), "too much in it")] {
+        for (text, reason) in [(deep.as_str(), "nested too deeply"), (many.as_str(), "too many values")] {
             let error = read::<serde_json::Value>(text).unwrap_err();
             assert!(error.message().contains(reason), "{}", error.message());
         }

@@ -26,7 +26,7 @@ impl SecretKey {
     /// Reads an unencrypted PKCS#8 key, as `keygen` and `openssl genpkey -algorithm ed25519` write it.
     pub fn read(pem: &str) -> Result<SecretKey> {
         SigningKey::from_pkcs8_pem(pem).map(SecretKey).map_err(|cause| {
-            Error::bad_data("this is no ed25519 private key in an unencrypted PKCS#8 PEM file")
+            Error::bad_data("this is not an ed25519 private key in an unencrypted PKCS#8 PEM file")
                 .cause(cause)
                 .hint("`agent-handover keygen --output FILE` makes one")
         })
@@ -55,7 +55,7 @@ impl PublicKey {
             return Ok(PublicKey(secret.verifying_key()));
         }
         let key = VerifyingKey::from_public_key_pem(pem)
-            .map_err(|cause| Error::bad_data("this is no ed25519 key in a PEM file").cause(cause))?;
+            .map_err(|cause| Error::bad_data("this is not an ed25519 key in a PEM file").cause(cause))?;
         PublicKey(key).refuse_weak()
     }
 
@@ -68,7 +68,7 @@ impl PublicKey {
         let wrong = |what: &str| Error::bad_data(format!("the signer's public key {what}"));
         let bytes = STANDARD.decode(base64).map_err(|_| wrong("is not base64"))?;
         let bytes: [u8; 32] = bytes.try_into().map_err(|_| wrong("has a wrong length"))?;
-        let key = VerifyingKey::from_bytes(&bytes).map_err(|_| wrong("is no ed25519 key"))?;
+        let key = VerifyingKey::from_bytes(&bytes).map_err(|_| wrong("is not an ed25519 key"))?;
         PublicKey(key).refuse_weak()
     }
 
@@ -79,7 +79,7 @@ impl PublicKey {
     /// Refuses keys whose signatures fit every message, and other encodings of a key, which would have another fingerprint.
     fn refuse_weak(self) -> Result<PublicKey> {
         if self.0.is_weak() || self.0.to_edwards().compress().as_bytes() != self.0.as_bytes() {
-            Err(Error::bad_data("the signer's public key is one that proves nothing"))
+            Err(Error::bad_data("the signer's public key is weak: anybody can sign with it"))
         } else {
             Ok(self)
         }
@@ -102,7 +102,7 @@ impl PublicKey {
         self.0.verify_strict(message, &Signature::from_bytes(&bytes)).map_err(|_| {
             Error::new(
                 Category::Untrusted,
-                "the signature does not fit: the bundle was changed, or the key is another's",
+                "the signature does not match: the bundle was changed, or it was signed with another key",
             )
         })
     }

@@ -69,11 +69,11 @@ impl HandoffRecord {
 pub fn check_past(what: &str, text: &str, now: DateTime<Utc>) -> Result<()> {
     let Some(time) = time(text) else {
         let shown = text::one_line(text, 40);
-        return Err(Error::bad_data(format!("`{shown}` is no time of the form 2026-11-15T10:04:05Z")));
+        return Err(Error::bad_data(format!("`{shown}` is not a time of the form 2026-11-15T10:04:05Z")));
     };
     if time > now + SKEW {
-        return Err(Error::bad_data(format!("{what} at {text}, which is yet to come"))
-            .hint("it would be the latest until then: have it exported anew by a machine whose clock is right"));
+        return Err(Error::bad_data(format!("{what} at {text}, which is in the future"))
+            .hint("it would count as the latest until then: export it again on a machine whose clock is right"));
     }
     Ok(())
 }
@@ -89,7 +89,7 @@ pub fn check_id(id: &str) -> Result<()> {
     if is_safe {
         return Ok(());
     }
-    Err(Error::bad_data(format!("`{}` cannot be the id of a handoff that travels", text::one_line(id, 60)))
+    Err(Error::bad_data(format!("`{}` cannot be the id of a handoff in a bundle", text::one_line(id, 60)))
         .hint("an id has up to 100 of the letters a-z, A-Z, 0-9, `-`, `_` and `.`, and is not `latest`"))
 }
 

@@ -134,14 +134,14 @@ impl Bundle {
         let checksum = self.record.checksum()?;
         match &self.checksum {
             Some(stated) if *stated != checksum => {
-                return Err(untrusted("the checksum does not fit: the bundle was changed or cut off"));
+                return Err(untrusted("the checksum does not match: the bundle was changed or cut off"));
             }
             None if self.version >= UNSIGNED => return Err(Error::bad_data("the bundle has no checksum")),
             _ => {}
         }
         match &self.ours {
             Some(ours) if ours.checksum != text::digest(ours.document.as_bytes(), 32) => {
-                Err(untrusted("the checksum of the document does not fit: the bundle was changed or cut off"))
+                Err(untrusted("the checksum of the document does not match: the bundle was changed or cut off"))
             }
             _ => Ok(checksum),
         }

@@ -104,17 +104,17 @@ impl TrustList {
             BundleSeal::Unsigned(_) if allow_unsigned => return Ok(None),
             BundleSeal::Unsigned(why) => {
                 return Err(untrusted(format!("the bundle is unsigned: {why}"))
-                    .hint("`--allow-unsigned` takes it, marked as text for which nobody vouches"));
+                    .hint("`--allow-unsigned` imports it and marks it as unsigned"));
             }
             BundleSeal::Signed { key, name } => (key, name),
         };
         let claimed = name.as_deref().map(|name| text::one_line(name, 80));
         let trust = format!("agent-handover trust add {}{}", key.encode(), quoted_name(claimed.as_deref()));
         let Some(trusted) = self.find(key) else {
-            let who = claimed.map_or(String::new(), |name| format!("; its owner is said to be `{name}`"));
+            let who = claimed.map_or(String::new(), |name| format!("; it names `{name}` as its owner"));
             return Err(untrusted(format!("the bundle is signed with a key that you do not trust{who}"))
                 .cause(format!("its fingerprint is {}", key.fingerprint()))
-                .hint(format!("if its owner told you this fingerprint: `{trust}`")));
+                .hint(format!("if its owner confirms this fingerprint, run `{trust}`")));
         };
         // Session-handoff's signature does not cover the name, so it must be the one that the user trusts.
         match (name, &trusted.name) {
@@ -124,7 +124,7 @@ impl TrustList {
                 let known = known.as_ref().map_or("without a name".to_owned(), |known| format!("as `{known}`"));
                 let claimed = claimed.unwrap_or_default();
                 Err(untrusted(format!("the signer calls itself `{claimed}`, but you trust its key {known}"))
-                    .hint(format!("if that is who it is: `{trust}`")))
+                    .hint(format!("if both names mean the same person, run `{trust}`")))
             }
         }
     }

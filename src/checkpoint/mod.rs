@@ -6,11 +6,13 @@
 //! | `store` | recording, advancing and abandoning runs; the questions that can be asked |
 //! | `session` | the agents' sessions: how much of each was handed over |
 //! | `open` | opening the file to write or to read it; moving an unusable one aside |
+//! | `file` | the place of the file, checked before SQLite opens it by name |
 //! | `failure` | why the file could not be used |
 //! | `schema` | the tables, and how an old file becomes a new one |
 //! | `python` | the Python tool's `checkpoint.json`, which is only read |
 
 mod failure;
+mod file;
 mod open;
 pub mod python;
 mod run;
@@ -20,6 +22,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+pub use file::CheckpointFile;
 pub use open::open_or_replace;
 pub use run::{NewRun, Next, OnUnfinished, RecordedStep, Run, RunStatus, Settled, StepState};
 pub use session::{AgentSession, HandedPart, SessionSighting};

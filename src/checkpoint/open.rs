@@ -8,8 +8,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::Store;
 use super::failure::{Failure, damaged, explain};
+use super::file::{CheckpointFile, unreadable};
 use super::schema;
-use crate::base::{fault, fs, signals};
+use crate::base::{fault, signals};
 use crate::error::{Error, Result};
 
 /// How long a writer waits for another writer; each holds the database for one small transaction.
@@ -28,23 +29,25 @@ enum Patience {
 
 impl Store {
     /// Opens the file for writing, and creates it if it is missing.
-    pub fn open(path: &Path) -> Result<Store> {
-        Ok(Store::open_with(path, Patience::Long)?)
+    pub fn open(file: &CheckpointFile) -> Result<Store> {
+        Ok(Store::open_with(file, Patience::Long)?)
     }
 
     /// Like [`Store::open`], for a caller that must answer at once: it waits for another writer less than a second.
-    pub fn open_briefly(path: &Path) -> Result<Store> {
-        Ok(Store::open_with(path, Patience::Short)?)
+    pub fn open_briefly(file: &CheckpointFile) -> Result<Store> {
+        Ok(Store::open_with(file, Patience::Short)?)
     }
 
-    fn open_with(path: &Path, patience: Patience) -> Result<Store, Failure> {
-        // We create the file, because SQLite would create it readable by everybody.
-        fs::create_private_if_absent(path).map_err(Failure::Other)?;
-        fs::refuse_what_is_no_file(path).map_err(Failure::Other)?;
-        fs::refuse_foreign_owner(path, "checkpoint").map_err(Failure::Unusable)?;
+    fn open_with(file: &CheckpointFile, patience: Patience) -> Result<Store, Failure> {
+        let path = file.path.as_path();
+        let refused = |error| Failure::Other(Error::from(error));
+        file.create_if_absent().map_err(refused)?;
+        if let Some(about) = file.examine().map_err(refused)? {
+            file.refuse_foreign_owner(&about).map_err(Failure::Unusable)?;
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(|cause| explain(path, cause))?;
-        let mut store = Store { connection, path: path.to_path_buf(), scratch: None };
+        let mut store = Store { connection, file: file.clone(), scratch: None };
         store.prepare(patience).map_err(|cause| explain(path, cause))?;
         let version = store.version()?;
         if version < schema::newest() {
@@ -91,19 +94,14 @@ impl Store {
     }
 
     /// Opens the file for reading, without a logical write and without waiting. `None` if nothing is recorded yet.
-    pub fn read(path: &Path) -> Result<Option<Store>> {
-        match std::fs::metadata(path) {
-            Err(cause) if fs::is_absent(&cause) => return Ok(None),
-            Err(cause) => return Err(Error::io("read", path, cause)),
-            Ok(_) => {
-                fs::refuse_what_is_no_file(path)?;
-                fs::refuse_foreign_owner(path, "checkpoint")?;
-            }
-        }
+    pub fn read(file: &CheckpointFile) -> Result<Option<Store>> {
+        let path = file.path.as_path();
+        let Some(about) = file.examine().map_err(unreadable)? else { return Ok(None) };
+        file.refuse_foreign_owner(&about)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(|cause| explain(path, cause))?;
         connection.busy_timeout(READER_WAIT).map_err(|cause| explain(path, cause))?;
-        let mut store = Store { connection, path: path.to_path_buf(), scratch: None };
+        let mut store = Store { connection, file: file.clone(), scratch: None };
         let version = match store.version() {
             // SQLite needs a shared memory file, which it cannot create in a read-only directory. A copy can be read.
             Err(Failure::Io(_)) => {
@@ -117,13 +115,10 @@ impl Store {
     }
 
     fn read_a_copy(&mut self) -> Result<()> {
-        let path = &self.path;
+        let path = &self.file.path;
         let no_place = |cause| Error::io("read, for lack of a place for a copy,", path, cause);
         let scratch = tempfile::tempdir().map_err(no_place)?;
-        let copy = scratch.path().join("checkpoint.db");
-        for part in ["", "-wal"].into_iter().filter(|part| sibling(path, part).exists()) {
-            fs::copy(&sibling(path, part), &sibling(&copy, part))?;
-        }
+        let copy = self.file.copy_into(scratch.path())?;
         self.connection = Connection::open(&copy).map_err(|cause| explain(path, cause))?;
         self.scratch = Some(scratch);
         Ok(())
@@ -138,10 +133,10 @@ impl Store {
             let tables = look.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
             Ok((pragma("user_version")?, pragma("application_id")?, tables))
         };
-        match ask().map_err(|cause| explain(&self.path, cause))? {
+        match ask().map_err(|cause| explain(&self.file.path, cause))? {
             (version, schema::APPLICATION_ID, _) => Ok(version),
             (0, _, 0) => Ok(0),
-            _ => Err(damaged(&self.path, "it is a database of another program")),
+            _ => Err(damaged(&self.file.path, "it is a database of another program")),
         }
     }
 
@@ -150,7 +145,7 @@ impl Store {
     pub fn recorded_despite_error(&mut self, id: &str) -> bool {
         let Ok(nothing) = Connection::open_in_memory() else { return false };
         drop(std::mem::replace(&mut self.connection, nothing));
-        match Store::open(&self.path) {
+        match Store::open(&self.file) {
             Ok(again) => {
                 *self = again;
                 self.run_by_id(id).is_ok_and(|run| run.is_some())
@@ -162,16 +157,16 @@ impl Store {
 
 /// Opens the file for writing after reading all of it. A file that cannot be used is moved aside, to the path that is
 /// returned, and replaced by an empty one. A file that a newer program wrote stays where it is.
-pub fn open_or_replace(path: &Path, suffix: &str) -> Result<(Store, Option<PathBuf>)> {
-    let opened = Store::open_with(path, Patience::Long).and_then(|store| {
+pub fn open_or_replace(file: &CheckpointFile, suffix: &str) -> Result<(Store, Option<PathBuf>)> {
+    let opened = Store::open_with(file, Patience::Long).and_then(|store| {
         store.read_everything()?;
         Ok(store)
     });
     match opened {
         Ok(store) => Ok((store, None)),
-        Err(Failure::Unusable(_)) if !is_newer_format(path) => {
-            let aside = move_aside(path, suffix)?;
-            Ok((Store::open(path)?, Some(aside)))
+        Err(Failure::Unusable(_)) if !is_newer_format(&file.path) => {
+            let aside = file.move_aside(suffix)?;
+            Ok((Store::open(file)?, Some(aside)))
         }
         Err(failure) => Err(failure.into()),
     }
@@ -182,29 +177,6 @@ fn wait_for_writer(tries: i32) -> bool {
     let pause = Duration::from_millis(5);
     std::thread::sleep(pause);
     signals::received().is_none() && pause * tries.unsigned_abs() < WRITER_WAIT
-}
-
-/// Renames the database and the files that SQLite keeps beside it; returns the new path.
-fn move_aside(path: &Path, suffix: &str) -> Result<PathBuf> {
-    let numbered = |number: u32| match number {
-        0 => sibling(path, suffix),
-        number => sibling(path, &format!("{suffix}-{number}")),
-    };
-    let aside = (0..).map(numbered).find(|aside| aside.symlink_metadata().is_err());
-    let aside = aside.unwrap_or_else(|| sibling(path, suffix));
-    for part in ["-shm", "-wal", ""] {
-        let from = sibling(path, part);
-        if from.symlink_metadata().is_ok() {
-            fs::rename(&from, &sibling(&aside, part))?;
-        }
-    }
-    Ok(aside)
-}
-
-pub(super) fn sibling(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 /// Whether a newer program wrote this file, also if the rest of it cannot be read.

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::base::fs;
+use super::file::unreadable;
+use crate::base::fs::Anchor;
 use crate::error::{Error, Result};
 
 /// The name of its step that publishes.
@@ -31,15 +32,15 @@ pub enum PythonState {
 }
 
 impl PythonCheckpoint {
-    /// `None` if there is no such file.
-    pub fn read(path: &Path) -> Result<Option<PythonCheckpoint>> {
-        let Some(bytes) = fs::read_if_exists(path)? else { return Ok(None) };
+    /// `None` if there is no such file. The path may contain links only above `anchor`.
+    pub fn read(anchor: &Anchor, path: &Path) -> Result<Option<PythonCheckpoint>> {
+        let Some(bytes) = anchor.read_if_exists(path).map_err(unreadable)? else { return Ok(None) };
         // serde would accept an array as the fields in their order.
         let object = serde_json::from_slice::<serde_json::Map<_, _>>(&bytes).map(serde_json::Value::Object);
         object.and_then(serde_json::from_value).map(Some).map_err(|cause| {
             Error::bad_data(format!("`{}`, the Python tool's checkpoint, cannot be read", path.display()))
                 .cause(cause)
-                .hint("move it away if you no longer use that tool; `agent-handover run --note …` goes on without it")
+                .hint("move it away if you no longer use that tool; `agent-handover run --note …` works without it")
         })
     }
 

@@ -242,10 +242,11 @@ fn signed(number: u64) -> i64 {
 mod tests {
     use super::super::{NewRun, OnUnfinished};
     use super::*;
+    use crate::checkpoint::CheckpointFile;
 
     fn store() -> (tempfile::TempDir, Store) {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store::open(&directory.path().join("c.db")).unwrap();
+        let store = Store::open(&CheckpointFile::beside(&directory.path().join("c.db"))).unwrap();
         (directory, store)
     }
 
@@ -310,10 +311,10 @@ mod tests {
         store.connection.execute_batch("DROP TABLE session; PRAGMA user_version = 1").unwrap();
         drop(store);
         let path = directory.path().join("c.db");
-        let reader = Store::read(&path).unwrap().unwrap();
+        let reader = Store::read(&CheckpointFile::beside(&path)).unwrap().unwrap();
         assert_eq!(reader.session("codex", "s").unwrap(), None);
         assert!(reader.open_sessions().unwrap().is_empty());
-        let mut store = Store::open(&path).unwrap();
+        let mut store = Store::open(&CheckpointFile::beside(&path)).unwrap();
         store.note_session(&seen("1"), "").unwrap();
         assert_eq!(store.open_sessions().unwrap().len(), 1);
     }

@@ -1,11 +1,9 @@
 //! The queue and the journal: what is recorded about runs and steps, and what is asked about them.
 
-use std::path::PathBuf;
-
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
 use super::failure::{Failure, damaged, explain};
-use super::open::sibling;
+use super::file::CheckpointFile;
 use super::{NewRun, Next, OnUnfinished, RecordedStep, Run, RunStatus, Settled, StepState};
 use crate::base::fault;
 use crate::error::{Error, Result};
@@ -24,7 +22,7 @@ const UNFINISHED: &str = "WHERE status = 'unfinished' ORDER BY EXISTS (
 #[derive(Debug)]
 pub struct Store {
     pub(super) connection: Connection,
-    pub(super) path: PathBuf,
+    pub(super) file: CheckpointFile,
     /// Holds the copy that is read where the file itself cannot be.
     pub(super) scratch: Option<tempfile::TempDir>,
 }
@@ -97,7 +95,7 @@ impl Store {
             Ok(changed > 0)
         })?;
         if !is_unfinished {
-            return Err(Error::failed("another process gave this handover up while it was running"));
+            return Err(Error::failed("another process abandoned this handover while it was running"));
         }
         if matches!(next, Next::Complete { .. }) {
             self.tidy();
@@ -119,7 +117,7 @@ impl Store {
             // Few pages are in use by now, so rewriting the file is quick.
             let _ = self.connection.execute_batch("VACUUM");
         }
-        if is_loose || std::fs::metadata(sibling(&self.path, "-wal")).is_ok_and(|log| log.len() > LONG_LOG) {
+        if is_loose || self.file.log_length() > LONG_LOG {
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         }
     }
@@ -154,7 +152,7 @@ impl Store {
         let answer: String =
             self.query(|connection| connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
         if answer != "ok" {
-            return Err(damaged(&self.path, &answer));
+            return Err(damaged(&self.file.path, &answer));
         }
         self.runs(UNFINISHED, params![u32::MAX]).map(|_| ())
     }
@@ -236,7 +234,7 @@ impl Store {
             transaction.commit()?;
             Ok(value)
         };
-        run().map_err(|cause| explain(&self.path, cause).into())
+        run().map_err(|cause| explain(&self.file.path, cause).into())
     }
 
     pub(super) fn ask<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
@@ -244,7 +242,7 @@ impl Store {
     }
 
     fn query<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Failure> {
-        question(&self.connection).map_err(|cause| explain(&self.path, cause))
+        question(&self.connection).map_err(|cause| explain(&self.file.path, cause))
     }
 }
 

@@ -37,8 +37,8 @@ fn settled(position: usize, state: StepState) -> Settled {
 fn a_run_goes_from_recorded_to_completed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("c.db");
-    assert!(Store::read(&path).unwrap().is_none());
-    let mut store = Store::open(&path).unwrap();
+    assert!(Store::read(&CheckpointFile::beside(&path)).unwrap().is_none());
+    let mut store = Store::open(&CheckpointFile::beside(&path)).unwrap();
     let run = record(&mut store, "A");
     store.advance(run, &[], Next::Intend { position: 0, intent: "{}", died: false }).unwrap();
     let next = Next::Intend { position: 1, intent: "{}", died: false };
@@ -47,7 +47,7 @@ fn a_run_goes_from_recorded_to_completed() {
     assert_eq!(states, [StepState::Done, StepState::Intended]);
     store.advance(run, &[settled(1, StepState::Done)], Next::Complete { at: "x" }).unwrap();
 
-    let reader = Store::read(&path).unwrap().unwrap();
+    let reader = Store::read(&CheckpointFile::beside(&path)).unwrap().unwrap();
     assert!(reader.oldest_unfinished().unwrap().is_none());
     assert_eq!(reader.latest().unwrap().unwrap().status, RunStatus::Completed);
     // The note is in the files now, and the checkpoint forgets it.
@@ -57,7 +57,7 @@ fn a_run_goes_from_recorded_to_completed() {
 #[test]
 fn a_younger_run_is_known_by_what_it_has_begun() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = Store::open(&directory.path().join("c.db")).unwrap();
+    let mut store = Store::open(&CheckpointFile::beside(&directory.path().join("c.db"))).unwrap();
     let (old, young) = (record(&mut store, "A"), record(&mut store, "B"));
     assert_eq!(store.younger_run_with("state", old).unwrap(), None);
     store.advance(young, &[], Next::Intend { position: 1, intent: "{}", died: false }).unwrap();
@@ -77,7 +77,10 @@ fn a_foreign_or_damaged_file_is_refused_and_left_alone() {
     Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
     for path in [&text, &foreign] {
         let before = std::fs::read(path).unwrap();
-        for error in [Store::open(path).unwrap_err(), Store::read(path).unwrap_err()] {
+        for error in [
+            Store::open(&CheckpointFile::beside(path)).unwrap_err(),
+            Store::read(&CheckpointFile::beside(path)).unwrap_err(),
+        ] {
             assert_eq!(error.category(), Category::BadData, "{error}");
             assert!(error.hints()[0].contains("--restart"));
         }
@@ -89,17 +92,17 @@ fn a_foreign_or_damaged_file_is_refused_and_left_alone() {
 fn the_future_is_read_but_not_written() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("c.db");
-    let mut store = Store::open(&path).unwrap();
+    let mut store = Store::open(&CheckpointFile::beside(&path)).unwrap();
     record(&mut store, "A");
     store.connection.pragma_update(None, "user_version", schema::newest() + 1).unwrap();
-    assert!(Store::read(&path).unwrap().unwrap().oldest_unfinished().unwrap().is_some());
-    assert!(Store::open(&path).unwrap_err().message().contains("newer"));
+    assert!(Store::read(&CheckpointFile::beside(&path)).unwrap().unwrap().oldest_unfinished().unwrap().is_some());
+    assert!(Store::open(&CheckpointFile::beside(&path)).unwrap_err().message().contains("newer"));
 }
 
 #[test]
 fn old_completed_runs_are_forgotten_and_unfinished_ones_never() {
     let directory = tempfile::tempdir().unwrap();
-    let mut store = Store::open(&directory.path().join("c.db")).unwrap();
+    let mut store = Store::open(&CheckpointFile::beside(&directory.path().join("c.db"))).unwrap();
     record(&mut store, "unfinished");
     let old = record(&mut store, "old");
     store.advance(old, &[], Next::Complete { at: "x" }).unwrap();
@@ -117,7 +120,8 @@ fn many_that_make_the_database_at_once_all_find_it_theirs() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("checkpoint.db");
         std::thread::scope(|scope| {
-            let openers: Vec<_> = (0..4).map(|_| scope.spawn(|| Store::open(&path).map(drop))).collect();
+            let openers: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| Store::open(&CheckpointFile::beside(&path)).map(drop))).collect();
             for opener in openers {
                 opener.join().unwrap().unwrap();
             }

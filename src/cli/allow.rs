@@ -6,23 +6,24 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::Context;
-use crate::base::{fs, text};
+use crate::base::fs::{self, Anchor};
+use crate::base::text;
 use crate::engine::{self, Plan};
 use crate::error::Result;
 use crate::guard::{acknowledge, consent, own_record, secrets};
 use crate::project::{self, Project};
 
-/// Allow this config to run commands and publish when an agent's hook runs it by itself, a file to be published, or memory
-/// that came with the repository
+/// Allow hooks to run the commands of this config and to publish, allow one file to be published, or accept memory that
+/// came with the repository
 #[derive(Args)]
 pub struct Allow {
-    /// Let what looks like a secret in this file, as it is now, be published
+    /// Allow this file to be published although it seems to hold secrets; a changed file needs a new permission
     #[arg(long, value_name = "FILE")]
     secret: Option<PathBuf>,
-    /// Take what is in memory and history now as yours, although it came with the repository
+    /// Accept what is in memory and history now as yours, although it came with the repository
     #[arg(long, conflicts_with = "secret")]
     memory: bool,
-    /// Take the consent back
+    /// Withdraw the permission
     #[arg(long)]
     revoke: bool,
 }
@@ -58,7 +59,7 @@ impl Allow {
         consent::allow(file, text)?;
         context.ui.answer(&format!("allowed {name} as it is now; after a change it must be allowed again"));
         let plan = Plan::of(&project.config);
-        for step in plan.steps.iter().filter(|step| step.kind == "command") {
+        for step in plan.steps.iter().filter(|step| step.reaches_out()) {
             context.ui.tell(&format!("step {} may run a command", step.name));
         }
         if !plan.destination.is_local() {
@@ -80,7 +81,7 @@ impl Allow {
             });
             return Ok(0);
         }
-        let engine::Adopted { items, handoffs } = engine::adopt_all(&memory, &history)?;
+        let engine::Adopted { items, handoffs } = engine::adopt_all(&project.root, &memory, &history)?;
         let (items, handoffs) = (text::count(items, "item"), text::count(handoffs, "handoff"));
         context.ui.answer(&format!("{items} and {handoffs} count as yours, as they are now"));
         Ok(0)
@@ -88,8 +89,7 @@ impl Allow {
 
     fn secret(&self, context: &mut Context<'_>, named: &Path) -> Result<u8> {
         let file = context.cwd.join(named);
-        fs::refuse_what_is_no_file(&file)?;
-        let content = fs::read(&file)?;
+        let content = fs::read_within(&file, Anchor::LIMIT)?;
         let leaks = secrets::scan_blob(named, &content);
         let name = text::one_line(&named.display().to_string(), 300);
         if leaks.is_empty() {

@@ -20,22 +20,22 @@ use crate::project::{self, Project};
 /// How long to wait for a handover that is going on.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Roll the notes of finished months into layer 3
+/// Archive the notes of finished months in layer 3
 #[derive(Args)]
 pub struct Compact {
-    /// Only this month [default: every month that is over]
+    /// Only this month [default: every finished month]
     #[arg(long, value_name = "YYYY-MM", value_parser = parse_month, conflicts_with = "older_than")]
     month: Option<Month>,
-    /// Only months that ended so long ago, such as `30d` or `2 months`
+    /// Only months that ended at least this long ago, such as `30d` or `2 months`
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     older_than: Option<Duration>,
     /// Only notes with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Leave the notes in layer 1, too
+    /// Keep the notes in layer 1, too
     #[arg(long)]
     keep_notes: bool,
-    /// Say what would be done, and do nothing
+    /// Print what would happen, and change nothing
     #[arg(long)]
     dry_run: bool,
     /// Print one JSON document
@@ -54,7 +54,7 @@ fn parse_duration(word: &str) -> Result<Duration, String> {
 impl Compact {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(None, None)?;
-        let memory = Memory::at(project::place(&project.root, &project.config.memory_dir)?);
+        let memory = Memory::at(&project.root, project::place(&project.root, &project.config.memory_dir)?);
         let before = ended_before(&clock::now(), self.older_than);
         if let Some(month) = self.month.filter(|month| month.end() > before) {
             return Err(Error::usage(format!("{month} is not over yet")).hint("only finished months are compacted"));

@@ -18,19 +18,19 @@ use crate::publish;
 
 const SCHEMA: &str = "agent-handover/config/1";
 
-/// Print the configuration that holds here, where each value came from, and where it publishes
+/// Print the configuration of this project, where each value comes from, and where handovers are published
 #[derive(Args)]
 pub struct ConfigCommand {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// As with `run --tag`
+    /// As for `run --tag`
     #[arg(long, value_name = "TAG", allow_hyphen_values = true)]
     tag: Option<String>,
-    /// As with `run --no-push`
+    /// As for `run --no-push`
     #[arg(long)]
     no_push: bool,
-    /// As with `run --checkpoint`
+    /// As for `run --checkpoint`
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
 }
@@ -56,7 +56,7 @@ impl ConfigCommand {
             return Ok(0);
         }
         let file = project.config.file.as_deref();
-        let name = file.map_or("none, the defaults hold".to_owned(), |file| file.display().to_string());
+        let name = file.map_or("none, the defaults apply".to_owned(), |file| file.display().to_string());
         context.ui.answer(&format!("Config: {name}"));
         let short = file.map(|file| show(&project.root, file)).unwrap_or_default();
         for Setting { key, value, origin } in &settings {
@@ -118,7 +118,7 @@ fn settings(project: &Project, plan: &Plan) -> Vec<Setting> {
     ];
     values.extend(config.session_note.as_ref().map(|note| ("note.session", json!(note))));
     values.extend(config.current_state.as_ref().map(|state| ("note.current_state", json!(state))));
-    if destination.backend != "null" {
+    if !destination.is_local() {
         values.extend([
             ("backend.branch", json!(destination.branch)),
             ("backend.remote", json!(destination.remote)),
@@ -200,16 +200,14 @@ pub fn plan_line(project: &Project) -> Option<String> {
 }
 
 fn publishes(plan: &Plan) -> bool {
-    plan.steps.iter().any(|step| step.kind == "publish") && plan.destination.backend != "null"
+    plan.delivers() && !plan.destination.is_local()
 }
 
 /// Where a run publishes, as one sentence.
 pub fn publishing(plan: &Plan) -> String {
     let backend = publish::backend(&plan.destination.backend);
     match backend {
-        _ if !plan.steps.iter().any(|step| step.kind == "publish") => {
-            "Publishing: nowhere (no step of the plan publishes).".to_owned()
-        }
+        _ if !plan.delivers() => "Publishing: nowhere (no step of the plan publishes).".to_owned(),
         Ok(backend) => format!("Publishing: {}.", backend.describe(&plan.destination)),
         Err(error) => format!("Publishing: {}.", error.one_line()),
     }
@@ -232,7 +230,7 @@ pub fn dry_run(ui: &mut Ui, project: &Project, request: &Request) -> Result<u8> 
         let sentences = preview.missing.iter().map(|missing| format!("step `{}`: {missing}", preview.step));
         for sentence in sentences {
             if preview.may_fail {
-                ui.warn(&format!("{sentence}; the step would fail, and the run would go on"));
+                ui.warn(&format!("{sentence}; the step would fail, and the run would continue"));
             } else {
                 failing.push(sentence);
             }

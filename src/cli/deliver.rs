@@ -13,7 +13,7 @@ use crate::publish::Delivered;
 /// How long these commands wait for a handover that is going on.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Deliver what is due to the remote branch
+/// Push what is due to the remote branch
 #[derive(Args)]
 pub struct Push {
     /// Print one JSON document
@@ -21,7 +21,7 @@ pub struct Push {
     pub json: bool,
 }
 
-/// Take what other machines wrote into the files here
+/// Merge what other machines published into the files here
 #[derive(Args)]
 pub struct Pull {
     /// Print one JSON document

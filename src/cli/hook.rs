@@ -10,10 +10,10 @@ use crate::agents::payload::Given;
 use crate::error::Result;
 use crate::hook;
 
-/// Called by coding agents at the start and end of their sessions; reads their payload, answers as they want it, exits 0
+/// Handle an event of a coding agent: reads it from standard input, answers in the agent's format, always exits with 0
 #[derive(Args)]
 pub struct Hook {
-    /// Who calls, if neither the payload nor the environment says so
+    /// The calling agent, if neither the event nor the environment names it
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 }

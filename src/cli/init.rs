@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 
 use super::Context;
-use crate::base::fs;
+use crate::base::fs::{Anchor, Created, Depth};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
@@ -18,7 +18,7 @@ pub struct Init {}
 impl Init {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let exists = |path: &Path| {
-            Error::failed(format!("`{}` is there already and was not changed", path.display()))
+            Error::failed(format!("`{}` already exists and was not changed", path.display()))
                 .hint("edit it, or move it away and run `agent-handover init` again")
         };
         // With `--config`, that is the file to write, and it need not exist yet.
@@ -41,12 +41,12 @@ impl Init {
             None => Vec::new(),
         };
         // An `init` that was killed here may have left a temporary file. No other command leaves one here.
-        let directory = file.parent().unwrap_or(&root);
-        let _alone = fs::lock_directory(directory)?;
-        fs::sweep_temporaries(directory, fs::Depth::Directory)?;
-        match fs::create_new(&file, for_project(&remotes).as_bytes())? {
-            fs::Created::Before => Err(exists(&file)),
-            fs::Created::Now => {
+        let anchor = Anchor::beside(&file);
+        let _alone = anchor.lock_directory(anchor.path())?;
+        anchor.sweep_temporaries(anchor.path(), Depth::Directory)?;
+        match anchor.create_new(&file, for_project(&remotes).as_bytes())? {
+            Created::Before => Err(exists(&file)),
+            Created::Now => {
                 context.ui.answer(&format!("wrote {}", file.display()));
                 context.ui.tell("next: read it, then `agent-handover run --note \"what this session did\"`");
                 Ok(0)
@@ -73,10 +73,10 @@ mod tests {
 
     #[test]
     fn what_init_writes_is_a_config_without_problems() {
-        let readers = crate::steps::readers();
+        let vocabulary = crate::steps::vocabulary();
         for remotes in [vec![], vec!["origin".to_owned()], vec!["up\"stream".to_owned()]] {
             let text = for_project(&remotes);
-            let config = config::Config::parse(std::path::Path::new("handover.toml"), &text, &readers).unwrap();
+            let config = config::Config::parse(std::path::Path::new("handover.toml"), &text, &vocabulary).unwrap();
             let remote = config.backend.unwrap().remote.unwrap();
             assert_eq!(remote, remotes.first().map_or("origin", String::as_str));
             assert!(!text.contains("(init says"));

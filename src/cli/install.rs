@@ -10,10 +10,10 @@ use crate::project;
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Where {
-    /// In your home directory, for all projects
+    /// Those in your home directory, for all projects
     #[default]
     User,
-    /// In this project
+    /// Those in this project
     Project,
 }
 
@@ -26,12 +26,12 @@ impl From<Where> for Scope {
     }
 }
 
-/// Let coding agents call agent-handover: hooks, a skill, instructions
+/// Connect coding agents: add hooks, a skill and instructions to their files
 #[derive(Args)]
 pub struct Install {
     #[arg(required = true, value_name = "AGENT", help = names())]
     agents: Vec<String>,
-    /// Whose files
+    /// Which files to change
     #[arg(long, value_enum, default_value_t)]
     scope: Where,
     /// Show what would change, and change nothing
@@ -39,13 +39,13 @@ pub struct Install {
     dry_run: bool,
 }
 
-/// Take out again what `install` put into the files of coding agents
+/// Remove what `install` added to the files of coding agents
 #[derive(Args)]
 pub struct Uninstall {
     /// As for `install`
     #[arg(required = true, value_name = "AGENT")]
     agents: Vec<String>,
-    /// Whose files
+    /// Which files to change
     #[arg(long, value_enum, default_value_t)]
     scope: Where,
     /// Show what would change, and change nothing
@@ -56,7 +56,7 @@ pub struct Uninstall {
 /// The names that a user may type.
 fn names() -> String {
     let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
-    format!("{}; or `all` that are found here", names.join(", "))
+    format!("{}; or `all`: every one that is found on this machine", names.join(", "))
 }
 
 impl Install {
@@ -184,8 +184,11 @@ impl Each<'_> {
         let is_changed = !self.is_dry && plan.changes.iter().any(FileChange::is_change);
         plan.changes.iter().find(foreign).map_or(Ok(is_changed), |change| {
             let line = Program::by_name().line(plan.agent.name);
-            Err(Error::failed(format!("`{}` is not ours and stays as it is", change.path.display()))
-                .hint(format!("let it call `{line}`, or move it away and try again")))
+            Err(Error::failed(format!(
+                "`{}` is not a file of agent-handover and was not changed",
+                change.path.display()
+            ))
+            .hint(format!("let it call `{line}`, or move it away and try again")))
         })
     }
 }
@@ -193,19 +196,19 @@ impl Each<'_> {
 fn tell(context: &mut Context<'_>, plan: &InstallPlan, is_dry: bool) {
     let name = plan.agent.name;
     if plan.changes.is_empty() && !is_dry {
-        context.ui.answer(&format!("{name}: nothing of ours is there"));
+        context.ui.answer(&format!("{name}: nothing to remove"));
     }
     for change in &plan.changes {
         let path = change.path.display();
         let said = match (change.left, &change.before, &change.after) {
             (Some(LeftAlone::Foreign), ..) => {
                 if !change.is_essential() {
-                    context.ui.warn(&format!("`{path}` is not ours and stays as it is"));
+                    context.ui.warn(&format!("`{path}` is not a file of agent-handover and was not changed"));
                 }
                 continue;
             }
             (Some(LeftAlone::Changed), ..) => {
-                context.ui.warn(&format!("`{path}` was changed by somebody since we wrote it, and stays as it is"));
+                context.ui.warn(&format!("`{path}` was edited after `install` wrote it, and was not changed"));
                 continue;
             }
             (None, before, after) if before == after => format!("{name}: unchanged {path}"),

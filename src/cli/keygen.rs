@@ -13,10 +13,10 @@ use crate::error::{Error, Result};
 /// The largest key file.
 const MAX_KEY: u64 = 64 << 10;
 
-/// Make an ed25519 key to sign handoffs with; prints its public half
+/// Make an ed25519 key to sign handoffs with, and print its public half
 #[derive(Args)]
 pub struct Keygen {
-    /// The new file, readable only by you
+    /// The file for the new key, readable only by you
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     /// Print one JSON document
@@ -33,7 +33,7 @@ impl Keygen {
         let path = context.cwd.join(&self.output);
         if fs::write_private(&path, key.write()?.as_bytes(), false)? == Created::Before {
             return Err(Error::failed(format!("`{}` exists", path.display()))
-                .hint("name another file: a key that is gone signs nothing any more"));
+                .hint("name another file: an overwritten key cannot be restored"));
         }
         let (pem, fingerprint) = (key.public().write()?, key.public().fingerprint());
         context.ui.tell(&format!("wrote {}", path.display()));

@@ -12,10 +12,10 @@ const MAX_LENGTH: u64 = 64 << 10;
 
 #[derive(Args)]
 pub struct Passphrase {
-    /// The passphrase is the first line of this file
+    /// Read the passphrase from this file, which has one line
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
-    /// The passphrase itself, which others can see in the list of processes
+    /// The passphrase itself; other users can see it in the list of processes
     #[arg(long, value_name = "TEXT", conflicts_with = "passphrase_file", allow_hyphen_values = true)]
     passphrase: Option<String>,
 }

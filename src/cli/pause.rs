@@ -3,15 +3,18 @@
 use clap::Args;
 
 use super::Context;
-use crate::base::{fs, text};
+use crate::base::fs::{Anchor, Created};
+use crate::base::text;
+use crate::checkpoint::Store;
+use crate::engine::DEATHS_TO_PARK;
 use crate::error::{Category, Error, Result};
-use crate::guard::Brake;
-use crate::project;
+use crate::guard::PauseFile;
+use crate::project::{self, Project};
 
 /// Stop all handovers in this project until `unpause`
 #[derive(Args)]
 pub struct Pause {
-    /// Shown to whoever is stopped
+    /// A reason, shown to everybody who is stopped
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<String>,
 }
@@ -19,23 +22,25 @@ pub struct Pause {
 impl Pause {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         // Pausing must work even if the config cannot be read.
-        let file = match context.project(None, None) {
+        let PauseFile { path, anchor } = match context.project(None, None) {
             Ok(project) => project.pause_files[0].clone(),
             Err(error) => {
                 context.ui.warn(&format!(
                     "the config cannot be read ({}), so the project's own PAUSE is used",
                     error.message()
                 ));
-                project::root(&context.cwd).join("PAUSE")
+                project::own_pause_file(&project::root(&context.cwd))
             }
         };
-        if let Some(directory) = file.parent().filter(|directory| !directory.is_dir()) {
-            fs::create_directories(directory)?;
+        // Somebody typed this, so a file outside the project may be written.
+        let anchor = anchor.unwrap_or_else(|| Anchor::beside(&path));
+        if let Some(directory) = path.parent() {
+            anchor.create_directories(directory)?;
         }
         let reason = self.reason.map(|reason| format!("{}\n", text::one_line(&reason, 200))).unwrap_or_default();
-        let said = match fs::create_flag(&file, reason.as_bytes())? {
-            fs::Created::Now => format!("paused: `agent-handover unpause` or removing {} goes on", file.display()),
-            fs::Created::Before => format!("already paused by {}", file.display()),
+        let said = match anchor.create_flag(&path, reason.as_bytes())? {
+            Created::Now => format!("paused: `agent-handover unpause` or removing {} ends the pause", path.display()),
+            Created::Before => format!("already paused by {}", path.display()),
         };
         context.ui.answer(&said);
         Ok(0)
@@ -48,22 +53,18 @@ pub struct Unpause {}
 
 impl Unpause {
     pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        let (files, brake) = match context.project(None, None) {
-            Ok(project) => (project.pause_files.clone(), project.brake()),
-            Err(_) => {
+        let project = context.project(None, None).ok();
+        let (files, brake) = match &project {
+            Some(project) => (project.pause_files.clone(), project.brake()),
+            None => {
                 let root = project::root(&context.cwd);
-                (vec![root.join("PAUSE")], project::plain_brake(&root))
+                (vec![project::own_pause_file(&root)], project::plain_brake(&root))
             }
         };
         let mut removed = false;
-        while let Some(pause) = Brake::new(files.clone()).paused() {
-            let is_directory = std::fs::symlink_metadata(&pause.path).is_ok_and(|about| about.is_dir());
-            if is_directory {
-                fs::remove_empty_directory(&pause.path)?
-            } else {
-                fs::remove_file(&pause.path)?
-            }
-            context.ui.answer(&format!("removed {}", pause.path.display()));
+        for file in files.iter().filter(|file| file.is_there()) {
+            remove(file)?;
+            context.ui.answer(&format!("removed {}", file.path.display()));
             removed = true;
         }
         if let Some(pause) = brake.paused() {
@@ -73,6 +74,32 @@ impl Unpause {
         if !removed {
             context.ui.answer("not paused");
         }
+        if let Some(line) = project.as_ref().and_then(waiting) {
+            context.ui.answer(&line);
+        }
         Ok(0)
     }
+}
+
+/// Removes a PAUSE file, or the link or empty directory in its place.
+fn remove(PauseFile { path, anchor }: &PauseFile) -> Result<()> {
+    let Some(anchor) = anchor else {
+        return Err(Error::failed(format!("`{}` is outside the project, and its config is not allowed", path.display()))
+            .hint("look at that file and at `pause_file` in the config; then remove the file yourself, or run `agent-handover allow` first"));
+    };
+    if anchor.is_directory(path) {
+        anchor.remove_empty_directory(path)?;
+    } else {
+        anchor.remove_file(path)?;
+    }
+    Ok(())
+}
+
+/// How much is recorded and not carried out, and how to carry it out. A database that cannot be read is for `doctor` to
+/// report: the pause is over all the same.
+fn waiting(project: &Project) -> Option<String> {
+    let count = Store::read(&project.checkpoint_file()).ok()??.unfinished(DEATHS_TO_PARK).ok()?.len();
+    let them = if count == 1 { "it" } else { "them" };
+    let what = text::count(count, "recorded command");
+    (count > 0).then(|| format!("waiting: {what}; `agent-handover run --resume` carries {them} out"))
 }

@@ -11,7 +11,7 @@ use super::ui::Ui;
 use crate::base::{duration, lock, text};
 use crate::checkpoint::python::{PythonCheckpoint, PythonState};
 use crate::checkpoint::{RecordedStep, Run, RunStatus, StepState, Store};
-use crate::engine::DEATHS_TO_PARK;
+use crate::engine::{self, DEATHS_TO_PARK};
 use crate::error::Result;
 use crate::guard::Pause;
 use crate::project::Project;
@@ -32,8 +32,8 @@ pub struct Status {
 struct Picture {
     run: Option<Run>,
     steps: Vec<RecordedStep>,
-    /// The unfinished runs besides `run`.
-    waiting: Vec<Run>,
+    /// The unfinished runs besides `run`, each with the command whose words it carries out.
+    waiting: Vec<(Run, Option<String>)>,
     owner: Option<Option<lock::Owner>>,
     /// The Python tool's checkpoint, if this program has no run on record.
     theirs: Option<PythonCheckpoint>,
@@ -62,10 +62,10 @@ fn look(project: &Project) -> Result<Picture> {
         owner: None,
         theirs: None,
         paused: project.brake().paused(),
-        ledger: Ledger::read(&project.state),
+        ledger: Ledger::read(&project.anchor(&project.state), &project.state)?,
     };
-    let Some(store) = Store::read(&project.checkpoint)? else {
-        picture.theirs = PythonCheckpoint::read(&project.python_checkpoint())?;
+    let Some(store) = Store::read(&project.checkpoint_file())? else {
+        picture.theirs = project.read_python_checkpoint()?;
         return Ok(picture);
     };
     let mut unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter();
@@ -76,10 +76,13 @@ fn look(project: &Project) -> Result<Picture> {
         }
         None => store.latest()?,
     };
-    picture.waiting = unfinished.collect();
+    for run in unfinished {
+        let command = engine::deferred_command(&store, &run)?;
+        picture.waiting.push((run, command));
+    }
     match &picture.run {
         Some(run) => picture.steps = store.steps(run.seq)?,
-        None => picture.theirs = PythonCheckpoint::read(&project.python_checkpoint())?,
+        None => picture.theirs = project.read_python_checkpoint()?,
     }
     Ok(picture)
 }
@@ -125,18 +128,19 @@ impl Picture {
             let by = if run.agent.is_empty() { String::new() } else { format!(" by {}", run.agent) };
             ui.answer(&format!("run: {} recorded {}{by}, tag {}", run.id, run.recorded_at, run.tag));
         }
-        for run in &self.waiting {
-            ui.answer(&format!("waiting: {} recorded {}", run.id, run.recorded_at));
+        for (run, command) in &self.waiting {
+            let command = command.as_ref().map(|command| format!("{command} ")).unwrap_or_default();
+            ui.answer(&format!("waiting: {command}{} recorded {}", run.id, run.recorded_at));
         }
         match &self.owner {
             Some(owner) => ui.answer(&format!("running: {}", lock::describe(owner.as_ref()))),
             None if self.status() == "in_progress" => {
-                ui.answer("unfinished: run `agent-handover run --resume` to go on");
+                ui.answer("unfinished: run `agent-handover run --resume` to continue");
             }
             None => {}
         }
         if !self.ledger.due.is_empty() {
-            ui.answer(&format!("due: a push ({}); `agent-handover push` delivers", self.ledger.due));
+            ui.answer(&format!("due: a push ({}); `agent-handover push` delivers it", self.ledger.due));
         }
         for conflict in &self.ledger.conflicts {
             ui.answer(&format!("conflict: {conflict}"));
@@ -152,6 +156,13 @@ impl Picture {
     fn json(&self) -> Value {
         let run =
             |run: &Run| json!({ "id": run.id, "recorded_at": run.recorded_at, "agent": run.agent, "tag": run.tag });
+        let waiting = |(one, command): &(Run, Option<String>)| {
+            let mut document = run(one);
+            if let Some(command) = command {
+                document["command"] = command.as_str().into();
+            }
+            document
+        };
         let theirs =
             |(name, done): (&str, bool)| json!({ "name": name, "state": if done { "done" } else { "pending" } });
         let step = |step: &RecordedStep| {
@@ -174,7 +185,7 @@ impl Picture {
             "steps": self.steps.iter().map(step).chain(self.theirs.iter().flat_map(PythonCheckpoint::steps).map(theirs)).collect::<Vec<_>>(),
             "from_python_tool": self.theirs.is_some(),
             "pending": self.pending(),
-            "waiting": self.waiting.iter().map(run).collect::<Vec<_>>(),
+            "waiting": self.waiting.iter().map(waiting).collect::<Vec<_>>(),
             "running": self.owner,
             "paused": self.paused.as_ref().map(Pause::json),
             "due": (!self.ledger.due.is_empty()).then_some(&self.ledger.due),

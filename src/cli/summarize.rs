@@ -13,17 +13,17 @@ use crate::error::{Error, Result};
 use crate::project::{self, Project};
 use crate::transcript::{self, Source, Transcript};
 
-/// Print a handoff made of an agent's transcript and git; nothing is stored without `--save`
+/// Print a handoff made from an agent's transcript and from git; stores nothing without `--save`
 #[derive(Args)]
 #[command(visible_alias = "summarize-session")]
 pub struct Summarize {
     /// The transcript [default: the newest of this project]
     #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
     transcript: Option<PathBuf>,
-    /// What was done, in your words instead of derived ones
+    /// The summary, instead of the one that is derived
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     summary: Option<OsString>,
-    /// Hand over with it, as `run --transcript FILE --note TEXT` does
+    /// Hand the session over with it, as `run --transcript FILE --note TEXT` does
     #[arg(long, conflicts_with = "json")]
     save: bool,
     /// Print one JSON document
@@ -39,16 +39,16 @@ impl Summarize {
             None => newest(&project)?,
         };
         let source = Source::pin(&path, "")?;
-        let found = source.read()?.ok_or_else(|| Error::io("read", &path, "there is no such file"))?;
+        let transcript = source.read()?.ok_or_else(|| Error::io("read", &path, "there is no such file"))?;
         if self.save {
-            return Run::of_transcript(path, self.summary, found.agent).execute(context);
+            return Run::of_transcript(path, self.summary, transcript.agent).execute(context);
         }
         context.ui.tell(&format!("transcript: {}", path.display()));
         let request = Request {
-            // The output may be piped to a file: secrets are redacted rather than refused.
+            // A refused secret would leave the user without any output, so secrets are redacted, as in a hook.
             attendance: Attendance::Detached,
             note: Some(self.summary.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()),
-            agent: Some(found.agent.to_owned()),
+            agent: Some(transcript.agent.to_owned()),
             transcript: Some(source),
             ..Request::default()
         };
@@ -58,7 +58,7 @@ impl Summarize {
         }
         let document = handoff.map(|handoff| handoff.render());
         if self.json {
-            context.ui.answer_json(&as_json(&path, &found, document.as_deref()));
+            context.ui.answer_json(&as_json(&path, &transcript, document.as_deref()));
         } else if let Some(document) = document {
             context.ui.answer_prose(&document);
         } else {
@@ -68,20 +68,20 @@ impl Summarize {
     }
 }
 
-fn as_json(path: &Path, found: &Transcript, document: Option<&str>) -> serde_json::Value {
+fn as_json(path: &Path, transcript: &Transcript, document: Option<&str>) -> serde_json::Value {
     json!({
         "schema": "agent-handover/summarize/1",
         "path": path.display().to_string(),
-        "transcript": found,
+        "transcript": transcript,
         "document": document,
     })
 }
 
 /// The newest transcript of this project. Sub-agents are skipped, because they are part of another session.
 fn newest(project: &Project) -> Result<PathBuf> {
-    let belongs = |cwd: &Path| project::root(cwd) == project.root;
-    let found = transcript::sessions(&project.root, None, belongs).find(|session| !session.is_subagent);
-    found.map(|session| session.path).ok_or_else(|| {
+    let is_here = |cwd: &Path| project::root(cwd) == project.root;
+    let newest = transcript::sessions(&project.root, None, is_here).find(|session| !session.is_subagent);
+    newest.map(|session| session.path).ok_or_else(|| {
         Error::failed(format!("no transcript of a session in `{}` was found", project.root.display()))
             .hint("name one with `--transcript FILE`")
     })

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::table::Table;
 use super::{Context, keygen};
-use crate::base::{clock, text};
+use crate::base::{clock, fs, text};
 use crate::bundle::{Bundle, BundleSeal, MAX_BYTES, PublicKey, TrustList, Trusted, write_time};
 use crate::error::{Category, Error, Result};
 
-/// Say whose signatures on handoffs count
+/// Manage the keys whose signatures on handoffs count
 #[derive(Args)]
 pub struct Trust {
     /// Print one JSON document
@@ -23,18 +23,18 @@ pub struct Trust {
 
 #[derive(Subcommand)]
 enum TrustVerb {
-    /// Trust a key from now on
+    /// Trust a key
     Add {
         /// A PEM file, a signed bundle, or the key itself as bundles carry it
         #[arg(value_name = "FILE|KEY")]
         key: String,
-        /// What its owner is called; a bundle that says another name is refused
+        /// The name of its owner; a bundle that claims another name is refused
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
     },
     /// List the trusted keys
     List,
-    /// Trust a key no longer
+    /// Stop trusting a key
     Remove {
         /// A name, or the beginning of a fingerprint
         #[arg(value_name = "KEY")]
@@ -94,12 +94,12 @@ impl Trust {
 
 /// Reads a key from the file of that name; without such a file, the argument is the key itself.
 fn read(context: &Context<'_>, what: &str, name: Option<String>) -> Result<Trusted> {
-    let (key, claimed) = if context.cwd.join(what).exists() {
+    let (key, claimed) = if fs::exists(&context.cwd.join(what)) {
         let text = keygen::read_small(context, Path::new(what), MAX_BYTES as u64)?;
         if text.trim_start().starts_with('{') { of_bundle(&text)? } else { (PublicKey::read(&text)?, None) }
     } else {
         let key = PublicKey::decode(what).map_err(|_| {
-            Error::failed(format!("there is no file `{}`, and it is no public key", text::one_line(what, 100)))
+            Error::failed(format!("`{}` is neither a file nor a public key", text::one_line(what, 100)))
         })?;
         (key, None)
     };
@@ -112,7 +112,7 @@ fn of_bundle(source: &str) -> Result<(PublicKey, Option<String>)> {
     // A file with one bundle a line: the first one decides.
     let first = source.lines().next().unwrap_or_default();
     let (_, seal) = Bundle::read(if first.ends_with('}') { first } else { source }).map_err(|error| {
-        error.hint("of an encrypted bundle, `history import --dry-run` tells the key and how to trust it")
+        error.hint("for an encrypted bundle, `history import --dry-run` shows the key and how to trust it")
     })?;
     match seal {
         BundleSeal::Signed { key, name } => Ok((key, name)),

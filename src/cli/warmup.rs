@@ -14,16 +14,16 @@ enum Format {
     Json,
 }
 
-/// Print what a new session should know: goal, next action, open loops, rulings, decisions, what changed since
+/// Print what a new session should know: goal, next action, open loops, decisions, what changed since
 #[derive(Args)]
 pub struct Warmup {
     /// At most this many bytes [default: `[warmup] budget`, 9000]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(200..=1_000_000))]
     budget: Option<u64>,
-    /// As text, or as one JSON document with its sections
+    /// The format: text, or one JSON document with its sections
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// As this agent receives it from its hook at the start of a session, to the byte
+    /// Print exactly what this agent receives from its hook at the start of a session
     #[arg(long, value_name = "NAME", conflicts_with = "format")]
     agent: Option<String>,
 }

@@ -8,50 +8,38 @@ use std::time::Duration;
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
+use super::file::ConfigFile;
 use super::reader::{FILE, Placed, Problems, Reader};
-use super::values::{Backend, BackendKind, Config, Secrets, Step, line_of};
+use super::values::{Backend, Config, Secrets, Step, line_of};
 use super::{category, python};
 use crate::base::{fs, text};
 use crate::error::{Error, Listing, Problem, Result};
 
-/// A config is written by hand; anything larger is not one.
-const MAX_SIZE: u64 = 1 << 20;
+/// The words that a config may use and that are defined in directories this one may not use.
+pub struct Vocabulary {
+    pub kinds: Vec<KindReader>,
+    pub backends: Vec<&'static str>,
+}
 
-/// The part of a step kind that reads its table. The kinds themselves are in `steps`, which this directory may not use.
+/// The part of a step kind that reads its table.
 pub struct KindReader {
     pub name: &'static str,
     pub read: fn(&mut Reader<'_>) -> Value,
 }
 
 impl Config {
-    /// Reads and checks a file. `kinds` are the step kinds this program has.
+    /// Reads and checks a file.
     /// `root` is the project, where the Python tool would have left its checkpoint.
-    pub fn load(path: &Path, root: &Path, kinds: &[KindReader]) -> Result<Config> {
-        let about = std::fs::metadata(path).map_err(|cause| {
-            Error::bad_data(format!("cannot read the config `{}`", path.display()))
-                .cause(&cause)
-                .hint("run `agent-handover init` to write one, or name another with `--config`")
-        })?;
-        if !about.is_file() {
-            return Err(Error::bad_data(format!("the config `{}` is not a file", path.display())));
-        }
-        fs::refuse_foreign_owner(path, "config")?;
-        let file = fs::open(path)?;
-        let bytes = fs::read_at_most(file, MAX_SIZE).map_err(|cause| Error::io("read", path, cause))?;
-        if bytes.len() as u64 > MAX_SIZE {
-            return Err(Error::bad_data(format!("`{}` is larger than 1 MiB", path.display())));
-        }
-        let text = String::from_utf8(bytes)
-            .map_err(|cause| Error::bad_data(format!("`{}` is not UTF-8 text", path.display())).cause(cause))?;
-        Config::parse_with(path, &text, kinds, python::has_checkpoint(root))
+    pub fn load(file: &ConfigFile, root: &Path, vocabulary: &Vocabulary) -> Result<Config> {
+        Config::parse_with(&file.path, &file.read()?, vocabulary, python::has_checkpoint(root))
     }
 
     /// Checks a text without looking at anything else.
-    pub fn parse(path: &Path, text: &str, kinds: &[KindReader]) -> Result<Config> {
-        Config::parse_with(path, text, kinds, false)
+    pub fn parse(path: &Path, text: &str, vocabulary: &Vocabulary) -> Result<Config> {
+        Config::parse_with(path, text, vocabulary, false)
     }
 
-    fn parse_with(path: &Path, text: &str, kinds: &[KindReader], has_python_checkpoint: bool) -> Result<Config> {
+    fn parse_with(path: &Path, text: &str, vocabulary: &Vocabulary, has_python_checkpoint: bool) -> Result<Config> {
         let problems = Problems::default();
         let (root, syntax) = DeTable::parse_recoverable(text);
         let is_well_formed = syntax.is_empty();
@@ -65,7 +53,7 @@ impl Config {
         if is_well_formed {
             config.python_evidence = python::evidence(root.get_ref(), has_python_checkpoint);
             config.places = places(root.get_ref());
-            config.read(Reader::new(FILE, 0..0, root.get_ref(), text, &problems), kinds);
+            config.read(Reader::new(FILE, 0..0, root.get_ref(), text, &problems), vocabulary);
         }
         let (ignored, problems): (Vec<Problem>, Vec<Problem>) =
             problems.into_sorted().into_iter().partition(|problem| problem.is_ignorable && config.is_python());
@@ -76,14 +64,15 @@ impl Config {
         }
     }
 
-    fn read(&mut self, mut root: Reader<'_>, kinds: &[KindReader]) {
+    fn read(&mut self, mut root: Reader<'_>, vocabulary: &Vocabulary) {
         root.table("handover", "`[handover]`", |table| self.read_handover(table));
         root.table("note", "`[note]`", |table| {
             self.session_note = table.text("session").map(|found| found.value);
             self.current_state = table.text("current_state").map(|found| found.value);
         });
         let is_python = self.python_evidence.is_some();
-        self.backend = root.table("backend", "`[backend]`", |table| read_backend(table, is_python));
+        self.backend =
+            root.table("backend", "`[backend]`", |table| read_backend(table, &vocabulary.backends, is_python));
         root.table("guard", "`[guard]`", |table| {
             let choices = [("block", Secrets::Block), ("redact", Secrets::Redact), ("warn", Secrets::Warn)];
             self.secrets = table.choice("secrets", &choices).unwrap_or(self.secrets);
@@ -92,7 +81,7 @@ impl Config {
             self.warmup_budget = table.count("budget", 200..1_000_001).unwrap_or(self.warmup_budget);
         });
         self.categories = root.table("category", "the category", category::read).unwrap_or_default();
-        self.steps = read_steps(&mut root, &self.text, kinds);
+        self.steps = read_steps(&mut root, &self.text, &vocabulary.kinds);
         root.finish();
     }
 
@@ -137,21 +126,21 @@ fn places(root: &DeTable<'_>) -> BTreeMap<String, Range<usize>> {
 }
 
 /// Reads `[backend]`. Publishing is never a guess, so `type` is required; only for the Python tool it is git by default.
-fn read_backend(table: &mut Reader<'_>, is_python: bool) -> Backend {
+fn read_backend(table: &mut Reader<'_>, backends: &[&str], is_python: bool) -> Backend {
     if !is_python {
         let help = "write `type = \"git\"` to publish through git, or `type = \"null\"` to keep the files here";
         table.missing("type", Some(help.to_owned()));
     }
-    let kind = table.text("type").and_then(|found| match found.value.as_str() {
-        "git" => Some(BackendKind::Git),
-        "null" => Some(BackendKind::Null),
-        other => {
-            // The Python tool's words, which scripts may look for.
-            let message = format!("unknown backend type: '{other}' (expected 'git' or 'null')");
-            let help = text::nearest(other, ["git", "null"]).map(|near| format!("did you mean `{near}`?"));
-            table.wrong(found.span, message, help);
-            None
+    let kind = table.text("type").and_then(|found| {
+        if backends.contains(&found.value.as_str()) {
+            return Some(found.value);
         }
+        let known: Vec<String> = backends.iter().map(|name| format!("'{name}'")).collect();
+        // The Python tool's words, which scripts may search for.
+        let message = format!("unknown backend type: '{}' (expected {})", found.value, known.join(" or "));
+        let near = text::nearest(&found.value, backends.iter().copied());
+        table.wrong(found.span, message, near.map(|near| format!("did you mean `{near}`?")));
+        None
     });
     let mut option = |key| {
         let found = table.text(key)?;
@@ -164,7 +153,7 @@ fn read_backend(table: &mut Reader<'_>, is_python: bool) -> Backend {
     };
     let (branch, remote) = (option("branch"), option("remote"));
     Backend {
-        kind: kind.unwrap_or(BackendKind::Git),
+        kind,
         branch,
         remote,
         push: table.flag("push").unwrap_or(true),

@@ -10,15 +10,17 @@
 //! | `template.rs` | `{{ … }}` in values |
 
 pub mod category;
+mod file;
 mod load;
 mod python;
 mod reader;
 pub mod template;
 mod values;
 
-pub use load::{KindReader, check_tag};
+pub use file::ConfigFile;
+pub use load::{KindReader, Vocabulary, check_tag};
 pub use reader::{Placed, Problems, Reader};
-pub use values::{Backend, BackendKind, Config, Origin, Secrets, Step};
+pub use values::{Backend, Config, Origin, Secrets, Step};
 
 pub const FILE_NAME: &str = "handover.toml";
 /// The commented file that `init` writes; it names every key.

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
+use crate::base::fs::Anchor;
+
 /// Where that tool keeps its checkpoint unless its config names another place, which is evidence itself.
 const CHECKPOINT: &str = ".agent-handover/checkpoint.json";
 
@@ -27,5 +29,5 @@ pub fn evidence(root: &DeTable<'_>, has_checkpoint: bool) -> Option<&'static str
 
 /// Whether that tool left its checkpoint in this project.
 pub fn has_checkpoint(root: &Path) -> bool {
-    root.join(CHECKPOINT).symlink_metadata().is_ok_and(|about| about.is_file())
+    Anchor::new(root).is_regular(Path::new(CHECKPOINT))
 }

@@ -43,7 +43,8 @@ pub struct Config {
 
 #[derive(Clone, Debug)]
 pub struct Backend {
-    pub kind: BackendKind,
+    /// The name of a backend; `None` in a config of the Python tool that does not say.
+    pub kind: Option<String>,
     pub branch: Option<String>,
     pub remote: Option<String>,
     pub push: bool,
@@ -51,12 +52,6 @@ pub struct Backend {
     pub message: Option<String>,
     pub timeout: Duration,
     pub repo_dir: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BackendKind {
-    Git,
-    Null,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

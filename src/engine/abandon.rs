@@ -53,11 +53,16 @@ fn choose(unfinished: Vec<Run>, id: &str) -> Result<Run> {
 fn clear_up(project: &Project, store: &Store, run: &Run) -> Result<()> {
     process::end_orphans(&[(env::RUN, &run.id)])?;
     for step in store.steps(run.seq)?.iter().filter(|step| step.state == StepState::Intended) {
-        steps::remove_logs(&project.log_dir().join(&run.id), &step.name, step.attempts)?;
+        steps::remove_logs(
+            &project.anchor(&project.state),
+            &project.log_dir().join(&run.id),
+            &step.name,
+            step.attempts,
+        )?;
     }
     let (plan, _) = store.plan_and_inputs(run.seq)?;
     match Plan::from_json(&plan).and_then(|plan| project::place(&project.root, &plan.memory_dir)) {
-        Ok(memory) => Memory::at(memory).sweep(),
+        Ok(memory) => Memory::at(&project.root, memory).sweep(),
         // Another version recorded this plan, so where it wrote is unknown.
         Err(_) => Ok(()),
     }
@@ -81,14 +86,14 @@ pub(super) fn restart(project: &Project, request: &Request, wait: Duration) -> R
     let lock = match queue::wait_for_lock(project, None, wait, &project.brake(), &mut |_| ())? {
         LockAttempt::Taken(lock) => lock,
         LockAttempt::Stopped(stop) => {
-            return Err(stop.error().follow("; nothing was recorded and nothing given up").into());
+            return Err(stop.error().follow("; nothing was recorded or abandoned").into());
         }
         // The exit code of "busy" would mean that the run is recorded.
         LockAttempt::Busy(owner) => return Err(Error::failed(lock::describe(owner.as_ref())).into()),
         LockAttempt::Finished => return Err(Error::bug("waited for a run without one").into()),
     };
     let at = clock::now().format("%Y%m%dT%H%M%S").to_string();
-    let (mut store, aside) = checkpoint::open_or_replace(&project.checkpoint, &format!(".damaged-{at}"))?;
+    let (mut store, aside) = checkpoint::open_or_replace(&project.checkpoint_file(), &format!(".damaged-{at}"))?;
     prepared.session.base = store.last_head()?.unwrap_or_default();
     let abandoned = store.unfinished(DEATHS_TO_PARK)?;
     for run in &abandoned {

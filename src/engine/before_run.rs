@@ -12,7 +12,8 @@ use crate::guard::Brake;
 use crate::guard::own_record::{self, OwnKey};
 use crate::memory::own_keys;
 use crate::project::{self, Project};
-use crate::publish::{self, DeliveredFiles, DeliveredRun, Delivery, NotDelivered, UnreachableRemotes};
+use crate::publish::{self, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
+use crate::steps::Provided;
 
 /// Hides the project's own directories from `git status`, unless they are published on the branch that is checked out
 /// and so belong to it. Returns a sentence for the user, if there is something to report.
@@ -48,23 +49,25 @@ pub(super) fn remember(project: &Project, session: &Session, memory: &Path, hist
 pub(super) fn restore(
     project: &Project,
     brake: &Brake,
-    unreachable: &UnreachableRemotes,
+    provided: &Provided<'_>,
     plan: &Plan,
     session: &Session,
     memory: &Path,
     history: &Path,
 ) -> Option<String> {
-    if plan.destination.is_local() || memory.exists() && history.exists() {
+    if plan.destination.is_local()
+        || project.anchor(memory).is_taken(memory) && project.anchor(history).is_taken(history)
+    {
         return None;
     }
     let backend = publish::backend(&plan.destination.backend).ok()?;
     let files =
         DeliveredFiles { root: &project.root, memory, history, state: &project.state, categories: &plan.categories };
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
-    let delivery = Delivery::new(files, &plan.destination, run, brake, unreachable);
+    let delivery = Delivery::new(files, &plan.destination, run, brake, &provided.unreachable);
     match backend.restore(&delivery) {
-        Ok(true) => Some("what was gone here came back from the branch".to_owned()),
+        Ok(true) => Some("restored from the branch what was missing here".to_owned()),
         Ok(false) | Err(NotDelivered::Stopped(_)) => None,
-        Err(NotDelivered::Failed(error)) => Some(format!("nothing came back from the branch: {}", error.one_line())),
+        Err(NotDelivered::Failed(error)) => Some(format!("nothing was restored from the branch: {}", error.one_line())),
     }
 }

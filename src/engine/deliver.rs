@@ -5,14 +5,15 @@ use std::time::Duration;
 use super::event::Listener;
 use super::plan::Plan;
 use super::provenance;
-use super::queue::{Drained, Goal, between_runs_sharing, busy, drain_sharing};
+use super::queue::{Drained, Goal, between_runs_with, busy, drain_with};
 use super::record::{Request, session_for};
 use crate::checkpoint::Store;
 use crate::config::template;
 use crate::error::Result;
 use crate::facts;
 use crate::project::{self, Project};
-use crate::publish::{self, Delivered, DeliveredFiles, DeliveredRun, Delivery, NotDelivered, UnreachableRemotes};
+use crate::publish::{self, Delivered, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
+use crate::steps::Provided;
 
 /// Whether the files here go to the branch, or the branch comes into the files here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +29,9 @@ pub fn deliver(
     wait: Duration,
     listener: &mut Listener<'_>,
 ) -> Result<Delivered> {
-    let unreachable = UnreachableRemotes::default();
+    let provided = Provided::default();
     if direction == Direction::Push {
-        finish_runs(project, wait, &unreachable)?;
+        finish_runs(project, wait, &provided)?;
     }
     let mut plan = Plan::of(&project.config);
     let backend = publish::remote_backend(&plan.destination)?;
@@ -51,10 +52,11 @@ pub fn deliver(
     };
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
     let is_trusted = provenance::is_trusted(project, &plan.destination);
-    let delivery =
-        Delivery::new(files, &plan.destination, run, &brake, &unreachable).with_message(&message).trusted(is_trusted);
+    let delivery = Delivery::new(files, &plan.destination, run, &brake, &provided.unreachable)
+        .with_message(&message)
+        .trusted(is_trusted);
     provenance::adopt_after_upgrade(&project.root, &memory, &history)?;
-    let done = between_runs_sharing(project, wait, &unreachable, listener, |_| {
+    let done = between_runs_with(project, wait, &provided, listener, |_| {
         Ok(match direction {
             Direction::Push => backend.publish(&delivery),
             Direction::Pull => backend.pull(&delivery),
@@ -67,15 +69,15 @@ pub fn deliver(
 }
 
 /// Runs what is unfinished: a run that only waits for its delivery is finished by it.
-fn finish_runs(project: &Project, wait: Duration, unreachable: &UnreachableRemotes) -> Result<()> {
-    if !project.checkpoint.exists() {
+fn finish_runs(project: &Project, wait: Duration, provided: &Provided<'_>) -> Result<()> {
+    if !project.checkpoint_file().is_there() {
         return Ok(());
     }
-    let mut store = Store::open(&project.checkpoint)?;
+    let mut store = Store::open(&project.checkpoint_file())?;
     if store.oldest_unfinished()?.is_none() {
         return Ok(());
     }
-    match drain_sharing(project, &mut store, Goal::Resume, wait, unreachable, &mut |_| ())? {
+    match drain_with(project, &mut store, Goal::Resume, wait, provided, &mut |_| ())? {
         Drained::Tried { failures, .. } => match failures.into_iter().next() {
             Some(failure) => Err(failure.error),
             None => Ok(()),

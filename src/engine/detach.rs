@@ -14,6 +14,7 @@ use crate::checkpoint::Store;
 use crate::error::{Error, Result};
 use crate::guard::Stop;
 use crate::project::Project;
+use crate::steps::Provided;
 
 /// How long the parent waits for its child to have a session of its own.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -122,11 +123,11 @@ pub fn carry_out_inherited(project: &Project, task: ChildTask<'_>, listener: &mu
         ChildTask::Run(id) => id,
         ChildTask::Due => "",
     })?;
-    let mut store = Store::open(&project.checkpoint)?;
+    let mut store = Store::open(&project.checkpoint_file())?;
     match task {
         ChildTask::Run(id) => {
             let run = store.run_by_id(id)?.ok_or_else(|| Error::usage(format!("no handover {id} is on record")))?;
-            drain_locked(project, &mut store, Goal::Run(run.seq), lock, listener)
+            drain_locked(project, &mut store, Goal::Run(run.seq), lock, &Provided::default(), listener)
         }
         ChildTask::Due => drain_unattended(project, &mut store, lock, listener),
     }

@@ -15,12 +15,13 @@ use super::abandon;
 use super::detach::{ChildTask, NotDetached, detach};
 use super::event::{Event, Listener};
 use super::own_session::own_session;
-use super::queue::{Drained, Goal, drain, drain_locked, due};
+use super::queue::{Drained, Goal, drain_locked, drain_with, due};
 use super::record::{Attendance, HandOverError, RecordOutcome, Recorded, Request, record};
 use crate::base::lock::{self, Lock};
 use crate::checkpoint::{Run, Store};
 use crate::error::Result;
 use crate::project::Project;
+use crate::steps::Provided;
 
 /// What to hand over.
 #[derive(Clone, Copy, Debug)]
@@ -66,8 +67,20 @@ pub fn hand_over(
     how: HowToRun,
     listener: &mut Listener<'_>,
 ) -> Result<HandedOver, HandOverError> {
+    hand_over_with(project, task, how, &Provided::default(), listener)
+}
+
+/// Like [`hand_over`], for a program that provides functions or a backend of its own. A child has neither, so such a
+/// handover is not detached.
+pub fn hand_over_with(
+    project: &Project,
+    task: Task<'_>,
+    how: HowToRun,
+    provided: &Provided<'_>,
+    listener: &mut Listener<'_>,
+) -> Result<HandedOver, HandOverError> {
     let (mut store, outcome, lock) = match task {
-        Task::Resume => return Ok(resume(project, how.wait, listener)?),
+        Task::Resume => return Ok(resume(project, how.wait, provided, listener)?),
         Task::Record(request) => record_new(project, request, how)?,
         Task::Restart(request) => restart(project, request, how, listener)?,
     };
@@ -87,8 +100,8 @@ pub fn hand_over(
     }
     let goal = Goal::Run(recorded.seq);
     let drained = match lock {
-        Some(lock) => drain_locked(project, &mut store, goal, lock, listener),
-        None => drain(project, &mut store, goal, how.wait, listener),
+        Some(lock) => drain_locked(project, &mut store, goal, lock, provided, listener),
+        None => drain_with(project, &mut store, goal, how.wait, provided, listener),
     };
     let drained = drained.map_err(|error| HandOverError::after_record(error, &recorded.id))?;
     Ok(HandedOver::Ran { recorded: Some(recorded), drained })
@@ -103,8 +116,8 @@ fn record_new(project: &Project, request: &Request, how: HowToRun) -> Result<Beg
     let lock = if takes_lock { Lock::try_take(&project.lock())? } else { None };
     let mut store = match request.attendance {
         // An agent waits for its hook.
-        Attendance::Hook => Store::open_briefly(&project.checkpoint)?,
-        Attendance::Attended | Attendance::Detached => Store::open(&project.checkpoint)?,
+        Attendance::Hook => Store::open_briefly(&project.checkpoint_file())?,
+        Attendance::Attended | Attendance::Detached => Store::open(&project.checkpoint_file())?,
     };
     let outcome = record_with_session(project, &mut store, request)?;
     Ok((store, outcome, lock))
@@ -145,12 +158,17 @@ fn record_with_session(
     record(project, store, request)
 }
 
-fn resume(project: &Project, wait: Duration, listener: &mut Listener<'_>) -> Result<HandedOver> {
-    if !project.checkpoint.exists() {
+fn resume(
+    project: &Project,
+    wait: Duration,
+    provided: &Provided<'_>,
+    listener: &mut Listener<'_>,
+) -> Result<HandedOver> {
+    if !project.checkpoint_file().is_there() {
         return Ok(HandedOver::NothingOnRecord);
     }
-    let mut store = Store::open(&project.checkpoint)?;
-    let drained = drain(project, &mut store, Goal::Resume, wait, listener)?;
+    let mut store = Store::open(&project.checkpoint_file())?;
+    let drained = drain_with(project, &mut store, Goal::Resume, wait, provided, listener)?;
     Ok(HandedOver::Ran { recorded: None, drained })
 }
 

@@ -5,11 +5,13 @@
 //! |---|---|
 //! | `hand_over` | the order of things: record, then run the queue here or in a child |
 //! | `record` | what a session says, made into a recorded run |
+//! | `defer` | what a command was given while paused, recorded as a run of one step |
 //! | `inputs` | the session as the checkpoint keeps it, and back |
 //! | `own_session` | the agent session that this process runs in |
 //! | `plan` | the steps of a run, as they are recorded |
 //! | `queue` | the lock, and running what is unfinished, oldest first |
 //! | `runner`, `walk` | carrying out one run; its steps |
+//! | `check` | whether a handover was interrupted |
 //! | `before_run` | what a run does around the project before its first step |
 //! | `resume` | what to do with a step, given how it was found |
 //! | `detach` | starting a child that has the lock, and being that child |
@@ -21,6 +23,8 @@
 
 mod abandon;
 mod before_run;
+mod check;
+mod defer;
 mod deliver;
 mod detach;
 mod event;
@@ -40,15 +44,17 @@ mod walk;
 
 pub use abandon::abandon;
 pub use before_run::keep_out_of_git;
+pub use check::{Checked, check};
+pub use defer::{Deferral, defer, deferred_command, title, waiting_commands};
 pub use deliver::{Direction, deliver};
 pub use detach::{ChildTask, NotDetached, carry_out_inherited};
 pub use event::{Event, Listener, StepEnd};
-pub use hand_over::{HandedOver, HowToRun, Task, finish_due, hand_over};
-pub use plan::Plan;
+pub use hand_over::{HandedOver, HowToRun, Task, finish_due, hand_over, hand_over_with};
+pub use plan::{Plan, PlannedStep};
 pub use preview::{Preview, preview, summarize};
 pub use provenance::{Adopted, Provenance, adopt_after_upgrade, adopt_all};
 pub use queue::{
     Drained, Goal, RunFailure, RunRelation, between_runs, busy, drain, drain_locked, drain_unattended, due,
 };
-pub use record::{Attendance, HandOverError, RecordOutcome, Recorded, Request, record, secret_policy};
+pub use record::{Attendance, HandOverError, RecordOutcome, Recorded, Request, is_on_record, record, secret_policy};
 pub use resume::DEATHS_TO_PARK;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::base::process;
+use crate::base::{fs, process};
 use crate::checkpoint::{HandedPart, Store};
 
 /// The part of the session that runs this process, if hooks have seen that session. What is handed over here is said by
@@ -23,5 +23,5 @@ pub(super) fn own_session(store: &Store) -> Option<HandedPart> {
 }
 
 fn length(path: &Path) -> u64 {
-    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |about| about.len())
+    fs::length(path).unwrap_or(0)
 }

@@ -8,7 +8,7 @@ use crate::config::category::Categories;
 use crate::error::{Error, Result};
 use crate::guard::consent;
 use crate::publish::Destination;
-use crate::steps::{self, Kind, Promise};
+use crate::steps::{self, DeferredStep, Kind, Promise};
 
 /// Everything that a resume needs besides the inputs. Paths stay as the config writes them, so that a project can be moved
 /// between record and resume.
@@ -20,6 +20,13 @@ pub struct Plan {
     #[serde(default)]
     pub categories: Categories,
     pub steps: Vec<PlannedStep>,
+    /// Whether the project's own directories are hidden from `git status` before the run.
+    #[serde(default = "yes")]
+    pub keeps_out_of_git: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// One step of a plan.
@@ -33,6 +40,36 @@ pub struct PlannedStep {
 }
 
 impl PlannedStep {
+    /// A step that collects facts about the session.
+    pub fn collect() -> PlannedStep {
+        PlannedStep::plain("facts", "collect")
+    }
+
+    /// A step that appends the note to layer 1.
+    pub fn note() -> PlannedStep {
+        PlannedStep::plain("note", "note")
+    }
+
+    /// A step that replaces the current state in layer 2.
+    pub fn state() -> PlannedStep {
+        PlannedStep::plain("state", "state")
+    }
+
+    /// A step that archives the handoff of the session.
+    pub fn history() -> PlannedStep {
+        PlannedStep::plain("history", "history")
+    }
+
+    /// A step that publishes through the backend.
+    pub fn publish() -> PlannedStep {
+        PlannedStep::plain("publish", "publish")
+    }
+
+    /// A step that calls a function of the program.
+    pub fn function(name: &str) -> PlannedStep {
+        PlannedStep::plain(name, "function")
+    }
+
     fn plain(name: &str, kind: &str) -> PlannedStep {
         PlannedStep {
             name: name.to_owned(),
@@ -43,18 +80,28 @@ impl PlannedStep {
         }
     }
 
+    /// The step that does what a command was given.
+    pub(super) fn deferred(step: &DeferredStep) -> PlannedStep {
+        PlannedStep { params: step.params().clone(), ..PlannedStep::plain(&step.command, step.kind()) }
+    }
+
     /// Whether the kind of this step has a property. A kind that this version does not know has none.
     pub(super) fn is_of(&self, property: impl FnOnce(&Kind) -> bool) -> bool {
         steps::kind(&self.kind).is_ok_and(property)
     }
 
     /// Whether the step does anything beyond the project's own files. A kind that this version does not know may do anything.
-    fn reaches_out(&self) -> bool {
+    pub fn reaches_out(&self) -> bool {
         steps::kind(&self.kind).map_or(true, |kind| kind.promise == Promise::AtLeastOnce)
     }
 }
 
 impl Plan {
+    /// Whether a step of this plan delivers through the backend.
+    pub fn delivers(&self) -> bool {
+        self.steps.iter().any(|step| step.is_of(|kind| kind.delivers))
+    }
+
     /// The plan that the config describes.
     pub fn of(config: &Config) -> Plan {
         let steps = match &config.steps {
@@ -82,6 +129,7 @@ impl Plan {
             destination: Destination::of(config),
             categories: config.categories.clone(),
             steps,
+            keeps_out_of_git: true,
         }
     }
 
@@ -129,14 +177,18 @@ impl Plan {
         serde_json::from_str(text).map_err(|cause| {
             Error::bad_data("the recorded plan cannot be read")
                 .cause(cause)
-                .hint("it was recorded by another version: update, or give it up with `agent-handover run --abandon`")
+                .hint("it was recorded by another version: update, or abandon it with `agent-handover run --abandon`")
         })
     }
 }
 
 /// The steps of a project that configures none.
 fn built_in() -> Vec<PlannedStep> {
-    let steps =
-        [("facts", "collect"), ("note", "note"), ("state", "state"), ("history", "history"), ("publish", "publish")];
-    steps.map(|(name, kind)| PlannedStep::plain(name, kind)).to_vec()
+    vec![
+        PlannedStep::collect(),
+        PlannedStep::note(),
+        PlannedStep::state(),
+        PlannedStep::history(),
+        PlannedStep::publish(),
+    ]
 }

@@ -6,8 +6,7 @@ use crate::error::Result;
 use crate::facts::{self, Scene};
 use crate::handoff::Handoff;
 use crate::project::{self, Project};
-use crate::publish::UnreachableRemotes;
-use crate::steps::{self, Context, Intent};
+use crate::steps::{self, Context, Intent, Provided};
 
 /// What one step would do.
 pub struct Preview {
@@ -22,7 +21,7 @@ pub struct Preview {
 
 /// What each step would do. Fails where the run would fail before its first step.
 pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
-    let base = Store::read(&project.checkpoint)?.map(|store| store.last_head()).transpose()?.flatten();
+    let base = Store::read(&project.checkpoint_file())?.map(|store| store.last_head()).transpose()?.flatten();
     let Prepared { plan, session, .. } = prepare(project, request, base)?;
     let memory = project::place(&project.root, &plan.memory_dir)?;
     let history = project::place(&project.root, &plan.history_dir)?;
@@ -46,7 +45,7 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
             params: &step.params,
             values: &values,
             brake: &project.brake(),
-            unreachable: &UnreachableRemotes::default(),
+            provided: &Provided::default(),
             categories: &plan.categories,
             overtaken_by: None,
         };
@@ -73,7 +72,7 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
 /// The handoff that a run with this request would derive from what is known, and what could not be found out. `None` if
 /// nothing is known. Nothing is recorded.
 pub fn summarize(project: &Project, request: &Request) -> Result<(Option<Handoff>, Vec<String>)> {
-    let base = Store::read(&project.checkpoint)?.map(|store| store.last_head()).transpose()?.flatten();
+    let base = Store::read(&project.checkpoint_file())?.map(|store| store.last_head()).transpose()?.flatten();
     let Prepared { session, warnings, .. } = prepare(project, request, base)?;
     let mut values = facts::recorded(&session);
     let found = facts::collect(&Scene { session: &session, root: &project.root })?;

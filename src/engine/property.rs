@@ -115,7 +115,7 @@ impl World {
     }
 
     fn project(&self) -> Project {
-        Project::open(self.root(), &Options::default(), &steps::readers()).unwrap()
+        Project::open(self.root(), &Options::default(), &steps::vocabulary()).unwrap()
     }
 
     fn replan(&mut self, plan: &[Kind]) {
@@ -125,7 +125,7 @@ impl World {
 
     /// Records a note, as a process of its own would.
     fn say(project: &Project, note: &str) -> String {
-        let mut store = Store::open(&project.checkpoint).unwrap();
+        let mut store = Store::open(&project.checkpoint_file()).unwrap();
         let request = Request { note: Some(note.to_owned()), ..Request::default() };
         match record(project, &mut store, &request).unwrap() {
             RecordOutcome::Recorded(recorded) => recorded.id,
@@ -134,7 +134,7 @@ impl World {
     }
 
     fn drain(project: &Project, asked: bool) -> Option<Drained> {
-        let mut store = Store::open(&project.checkpoint).unwrap();
+        let mut store = Store::open(&project.checkpoint_file()).unwrap();
         let newest = store.unfinished(u32::MAX).unwrap().pop()?;
         let goal = if asked { Goal::Resume } else { Goal::Run(newest.seq) };
         Some(drain(project, &mut store, goal, Duration::from_secs(60), &mut |_| ()).unwrap())
@@ -199,7 +199,7 @@ impl World {
 
     /// Compares the files with those of uninterrupted runs, computed from the notes and plans alone.
     fn check(&self) {
-        let store = Store::open(&self.project().checkpoint).unwrap();
+        let store = Store::open(&self.project().checkpoint_file()).unwrap();
         assert!(store.unfinished(u32::MAX).unwrap().is_empty());
         let mut notes: BTreeMap<(String, String), String> = BTreeMap::new();
         let mut effects = BTreeSet::new();
@@ -259,7 +259,7 @@ impl World {
         let written = std::fs::read_to_string(self.root().join("memory/layer2/current-state.md")).ok();
         let written = written.map(|text| text.lines().skip(1).collect::<String>());
         assert_eq!(written, state, "the state is the youngest's");
-        let history = crate::history::History::at(self.root().join(".agent-history"));
+        let history = crate::history::History::at(self.root(), self.root().join(".agent-history"));
         let sessions = files(&self.root().join(".agent-history/sessions"));
         let tails = sessions
             .iter()
@@ -289,7 +289,7 @@ fn files(directory: &Path) -> Vec<std::path::PathBuf> {
 #[test]
 fn the_plans_of_the_property_are_good_configs() {
     let all = [Kind::Collect, Kind::Note, Kind::Command, Kind::State, Kind::History, Kind::Compact, Kind::Publish];
-    assert!(Config::parse(Path::new("x"), &config(&all), &steps::readers()).is_ok());
+    assert!(Config::parse(Path::new("x"), &config(&all), &steps::vocabulary()).is_ok());
     assert_eq!(all.len(), steps::KINDS.len(), "a new kind belongs into the property, too");
 }
 

@@ -102,10 +102,10 @@ pub struct Adopted {
 }
 
 /// Adopts everything that is in memory and history now.
-pub fn adopt_all(memory: &Path, history: &Path) -> Result<Adopted> {
-    let pieces = Memory::at(memory.to_path_buf()).pieces()?;
+pub fn adopt_all(root: &Path, memory: &Path, history: &Path) -> Result<Adopted> {
+    let pieces = Memory::at(root, memory.to_path_buf()).pieces()?;
     let items = pieces.iter().filter(|piece| piece.is_statement).count();
-    let (keys, handoffs) = History::at(history.to_path_buf()).own_keys()?;
+    let (keys, handoffs) = History::at(root, history.to_path_buf()).own_keys()?;
     own_record::adopt(memory, pieces.into_iter().map(|piece| piece.key))?;
     own_record::adopt(history, keys)?;
     Ok(Adopted { items, handoffs })
@@ -115,7 +115,7 @@ pub fn adopt_all(memory: &Path, history: &Path) -> Result<Adopted> {
 pub fn adopt_after_upgrade(root: &Path, memory: &Path, history: &Path) -> Result<()> {
     let is_due = !own_record::was_adopted(history) && own_record::is_possible();
     if is_due && registry::is_remembered_by_0_1_0(root, history) {
-        adopt_all(memory, history)?;
+        adopt_all(root, memory, history)?;
     }
     Ok(())
 }

@@ -7,13 +7,12 @@ use super::plan::Plan;
 use super::resume::DEATHS_TO_PARK;
 use super::runner::{RunEnd, Runner};
 use crate::base::lock::{self, Lock, Owner};
-use crate::base::{fault, fs, ids};
+use crate::base::{fault, ids};
 use crate::checkpoint::{Run, RunStatus, StepState, Store};
 use crate::error::{Category, Error, Result};
 use crate::guard::{Brake, Stop};
 use crate::project::Project;
-use crate::publish::UnreachableRemotes;
-use crate::steps;
+use crate::steps::{self, Provided};
 
 /// The number of runs whose logs are kept.
 const KEPT_LOGS: usize = 100;
@@ -84,21 +83,21 @@ pub fn drain(
     wait: Duration,
     listener: &mut Listener<'_>,
 ) -> Result<Drained> {
-    drain_sharing(project, store, goal, wait, &UnreachableRemotes::default(), listener)
+    drain_with(project, store, goal, wait, &Provided::default(), listener)
 }
 
-/// Like [`drain`], for a command that reaches remotes elsewhere, too: a remote that did not answer is not asked again.
-pub fn drain_sharing(
+/// Like [`drain`], with what this process provides to the steps.
+pub fn drain_with(
     project: &Project,
     store: &mut Store,
     goal: Goal,
     wait: Duration,
-    unreachable: &UnreachableRemotes,
+    provided: &Provided<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<Drained> {
     let own = goal.run().map(|seq| (&*store, seq));
     match wait_for_lock(project, own, wait, &project.brake(), listener)? {
-        LockAttempt::Taken(lock) => drain_except(project, store, goal, lock, Vec::new(), unreachable, listener),
+        LockAttempt::Taken(lock) => drain_except(project, store, goal, lock, Vec::new(), provided, listener),
         LockAttempt::Busy(owner) => Ok(Drained::Busy(owner)),
         LockAttempt::Stopped(stop) => Ok(Drained::Stopped { stop, executed: Vec::new() }),
         LockAttempt::Finished => done_by_another(store, goal, Vec::new()),
@@ -111,9 +110,10 @@ pub fn drain_locked(
     store: &mut Store,
     goal: Goal,
     lock: Lock,
+    provided: &Provided<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<Drained> {
-    drain_except(project, store, goal, lock, Vec::new(), &UnreachableRemotes::default(), listener)
+    drain_except(project, store, goal, lock, Vec::new(), provided, listener)
 }
 
 /// The unfinished runs that may be carried out although nobody asked for it, and those that need consent.
@@ -134,7 +134,7 @@ pub fn drain_unattended(
 ) -> Result<Drained> {
     let (_, left) = due(project, store)?;
     let left = left.iter().map(|run| run.seq).collect();
-    drain_except(project, store, Goal::Due, lock, left, &UnreachableRemotes::default(), listener)
+    drain_except(project, store, Goal::Due, lock, left, &Provided::default(), listener)
 }
 
 /// Does something that must not happen during a handover, and waits up to `wait` for one that is going on. A process that
@@ -146,14 +146,14 @@ pub fn between_runs<T>(
     listener: &mut Listener<'_>,
     act: impl FnOnce(&mut Listener<'_>) -> Result<T>,
 ) -> Result<T> {
-    between_runs_sharing(project, wait, &UnreachableRemotes::default(), listener, act)
+    between_runs_with(project, wait, &Provided::default(), listener, act)
 }
 
-/// Like [`between_runs`], for an act that reaches remotes: a remote that did not answer is not asked again.
-pub fn between_runs_sharing<T>(
+/// Like [`between_runs`], with what this process provides to the steps.
+pub fn between_runs_with<T>(
     project: &Project,
     wait: Duration,
-    unreachable: &UnreachableRemotes,
+    provided: &Provided<'_>,
     listener: &mut Listener<'_>,
     act: impl FnOnce(&mut Listener<'_>) -> Result<T>,
 ) -> Result<T> {
@@ -170,14 +170,16 @@ pub fn between_runs_sharing<T>(
     lock.sign("")?;
     let done = act(listener);
     // Others rely on this also if the act failed.
-    if let Err(error) = take_new(project, lock, before, unreachable, listener) {
-        listener(Event::Notice { text: format!("what was recorded meanwhile waits: {}", error.one_line()) });
+    if let Err(error) = take_new(project, lock, before, provided, listener) {
+        listener(Event::Notice {
+            text: format!("handovers that were recorded meanwhile are waiting: {}", error.one_line()),
+        });
     }
     done
 }
 
 fn unfinished(project: &Project) -> Result<Vec<i64>> {
-    let Some(store) = Store::read(&project.checkpoint)? else { return Ok(Vec::new()) };
+    let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(Vec::new()) };
     Ok(store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.seq).collect())
 }
 
@@ -186,7 +188,7 @@ fn take_new(
     project: &Project,
     lock: Lock,
     before: Vec<i64>,
-    unreachable: &UnreachableRemotes,
+    provided: &Provided<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<()> {
     let is_any_new = || Ok::<_, Error>(unfinished(project)?.iter().any(|seq| !before.contains(seq)));
@@ -198,16 +200,15 @@ fn take_new(
     }
     // If another process has the lock by now, the runs are its own to carry out.
     let Some(lock) = held else { return Ok(()) };
-    let mut store = Store::open(&project.checkpoint)?;
-    let notices: Vec<String> =
-        match drain_except(project, &mut store, Goal::Resume, lock, before, unreachable, listener)? {
-            Drained::Tried { failures, .. } => failures
-                .iter()
-                .map(|failure| format!("handover {}: {}", failure.run, failure.error.one_line()))
-                .collect(),
-            Drained::Stopped { stop, .. } => vec![format!("a handover waits: {}", stop.error().one_line())],
-            Drained::Busy(_) => Vec::new(),
-        };
+    let mut store = Store::open(&project.checkpoint_file())?;
+    let notices: Vec<String> = match drain_except(project, &mut store, Goal::Resume, lock, before, provided, listener)?
+    {
+        Drained::Tried { failures, .. } => {
+            failures.iter().map(|failure| format!("handover {}: {}", failure.run, failure.error.one_line())).collect()
+        }
+        Drained::Stopped { stop, .. } => vec![format!("a handover waits: {}", stop.error().one_line())],
+        Drained::Busy(_) => Vec::new(),
+    };
     notices.into_iter().for_each(|text| listener(Event::Notice { text }));
     Ok(())
 }
@@ -219,7 +220,7 @@ fn drain_except(
     goal: Goal,
     mut lock: Lock,
     mut tried: Vec<i64>,
-    unreachable: &UnreachableRemotes,
+    provided: &Provided<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<Drained> {
     let brake = project.brake();
@@ -241,7 +242,7 @@ fn drain_except(
                 _ => RunRelation::Own,
             };
             let mut steps = Vec::new();
-            let mut runner = Runner { project, store, brake: &brake, unreachable, listener, is_first };
+            let mut runner = Runner { project, store, brake: &brake, provided, listener, is_first };
             is_first = false;
             let end = runner.carry_out(&run, goal == Goal::Resume, &mut steps)?;
             if relation == RunRelation::Own {
@@ -260,7 +261,7 @@ fn drain_except(
         for (seq, at) in std::mem::take(&mut failed).into_iter().rev() {
             if brake.pressed().is_none() && waits_for_delivery(store, seq, &delivered)? {
                 let Some(run) = store.run(seq)? else { continue };
-                let mut runner = Runner { project, store, brake: &brake, unreachable, listener, is_first: false };
+                let mut runner = Runner { project, store, brake: &brake, provided, listener, is_first: false };
                 if matches!(runner.carry_out(&run, goal == Goal::Resume, &mut Vec::new())?, RunEnd::Completed) {
                     failures.remove(at);
                 }
@@ -344,7 +345,7 @@ fn done_by_another(store: &Store, goal: Goal, mut failures: Vec<RunFailure>) -> 
     let done = steps.iter().filter(|step| step.state == StepState::Done);
     let executed = done.map(|step| step.name.clone()).collect();
     if run.status == RunStatus::Abandoned {
-        let error = Error::failed("another process gave this handover up").hint("run the handover again");
+        let error = Error::failed("another process abandoned this handover").hint("run the handover again");
         failures.push(RunFailure { run: run.id, relation: RunRelation::Own, error });
     }
     Ok(Drained::Tried { executed, failures })
@@ -353,12 +354,13 @@ fn done_by_another(store: &Store, goal: Goal, mut failures: Vec<RunFailure>) -> 
 /// Removes the logs of the oldest runs. Ids of runs sort by time.
 fn forget_old_logs(project: &Project, store: &Store) -> Result<()> {
     let logs = project.log_dir();
-    let mut names = fs::names(&logs)?;
+    let anchor = project.anchor(&project.state);
+    let mut names = anchor.names(&logs)?;
     names.retain(|name| ids::is_run_id(name));
     let unfinished = store.unfinished(DEATHS_TO_PARK)?;
     for name in &names[..names.len().saturating_sub(KEPT_LOGS)] {
         if unfinished.iter().all(|run| run.id != *name) {
-            fs::remove_tree(&logs.join(name))?;
+            anchor.remove_tree(&logs.join(name))?;
         }
     }
     Ok(())

@@ -6,6 +6,7 @@ use chrono::{DateTime, FixedOffset};
 
 use super::inputs::Inputs;
 use super::plan::Plan;
+use super::resume::DEATHS_TO_PARK;
 use crate::base::{clock, env, fs, ids, lock, text};
 use crate::checkpoint::{HandedPart, NewRun, OnUnfinished, Store};
 use crate::config::{Config, Secrets};
@@ -35,6 +36,8 @@ pub struct Request {
     pub allow_secrets: Vec<String>,
     /// Publish, but do not push.
     pub no_push: bool,
+    /// The plan, instead of the config's.
+    pub plan: Option<Plan>,
     /// The session says nothing; the run only publishes what is in the files already.
     pub only_publish: bool,
     pub attendance: Attendance,
@@ -84,9 +87,9 @@ pub struct HandOverError {
 impl HandOverError {
     /// An error that came after the run was recorded.
     pub(super) fn after_record(error: Error, id: &str) -> HandOverError {
-        let error = error
-            .follow(&format!("; {id} is recorded"))
-            .hint("mend this, then `agent-handover run --resume` goes on; running the handover again would double it");
+        let error = error.follow(&format!("; {id} is recorded")).hint(
+            "fix this, then `agent-handover run --resume` continues; a second `run` would record the session twice",
+        );
         HandOverError { error, is_recorded: true }
     }
 }
@@ -126,7 +129,11 @@ pub(super) struct Prepared {
 /// Makes the plan and the session of a request. `base` is the commit of the last handover.
 pub(super) fn prepare(project: &Project, request: &Request, base: Option<String>) -> Result<Prepared> {
     let is_hook = request.attendance == Attendance::Hook;
-    let mut plan = if is_hook { Plan::for_hook(&project.config) } else { Plan::of(&project.config) };
+    let mut plan = match &request.plan {
+        Some(plan) => plan.clone(),
+        None if is_hook => Plan::for_hook(&project.config),
+        None => Plan::of(&project.config),
+    };
     plan.destination.push &= !request.no_push;
     if request.only_publish {
         plan.steps.retain(|step| step.is_of(|kind| kind.delivers));
@@ -144,16 +151,34 @@ pub(super) fn prepare(project: &Project, request: &Request, base: Option<String>
         ("tag", &mut session.tag),
         ("agent", &mut session.agent),
     ])?;
+    let memory = memory_dir(project, &plan)?;
+    Ok(Prepared { plan, memory, session, warnings, handed: request.handed.clone() })
+}
+
+/// The memory directory of a plan, relative to the project where possible.
+pub(super) fn memory_dir(project: &Project, plan: &Plan) -> Result<String> {
     let memory = fs::resolve(&project::place(&project.root, &plan.memory_dir)?)?;
     let root = fs::resolve(&project.root)?;
-    let memory = memory.strip_prefix(root).unwrap_or(&memory).to_string_lossy().into_owned();
-    Ok(Prepared { plan, memory, session, warnings, handed: request.handed.clone() })
+    Ok(memory.strip_prefix(root).unwrap_or(&memory).to_string_lossy().into_owned())
 }
 
 /// Records a run. No lock is needed, and from here on nothing can be lost.
 pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result<RecordOutcome, HandOverError> {
     let prepared = prepare(project, request, store.last_head()?)?;
     write(store, prepared, OnUnfinished::Keep)
+}
+
+/// Whether an unfinished run has this plan and says the same: a program that was killed and started again asks for it once
+/// more.
+pub fn is_on_record(store: &Store, plan: &Plan, note: &str, state: &str) -> Result<bool> {
+    for run in store.unfinished(DEATHS_TO_PARK)? {
+        let (recorded, inputs) = store.plan_and_inputs(run.seq)?;
+        let session = Inputs::from_json(&inputs)?.session(&run)?;
+        if recorded == plan.to_json()? && session.note == note && session.state == state {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub(super) fn write(
@@ -191,7 +216,7 @@ pub(super) fn write(
 pub(super) fn session_for(project: &Project, plan: &Plan, request: &Request, base: Option<String>) -> Result<Session> {
     let config = &project.config;
     let note = request.note.clone().or_else(|| config.session_note.clone());
-    if note.is_none() && config.is_python() && !request.only_publish {
+    if note.is_none() && config.is_python() && !request.only_publish && request.plan.is_none() {
         return Err(Error::usage("no session note: pass note=... (CLI --note) or set [note].session in the config"));
     }
     let head = pin_head(project, plan);

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::facts;
 use crate::guard::{Brake, Stop};
 use crate::project::{self, Project};
-use crate::publish::UnreachableRemotes;
+use crate::steps::Provided;
 
 /// How a run ended for now.
 pub enum RunEnd {
@@ -30,7 +30,7 @@ pub struct Runner<'a, 'e> {
     pub project: &'a Project,
     pub store: &'a mut Store,
     pub brake: &'a Brake,
-    pub unreachable: &'a UnreachableRemotes,
+    pub provided: &'a Provided<'a>,
     pub listener: &'a mut Listener<'e>,
     /// This is the first run of a drain. What concerns the project rather than the run is done once a drain.
     pub is_first: bool,
@@ -54,14 +54,14 @@ impl Runner<'_, '_> {
         let end = match prepared {
             Err(error) => RunEnd::Failed(error),
             Ok((plan, session, memory, history)) => {
-                if self.is_first {
+                if self.is_first && plan.keeps_out_of_git {
                     self.notice(before_run::keep_out_of_git(&self.project.root, &plan));
                 }
                 self.notice(before_run::remember(self.project, &session, &memory, &history));
                 self.notice(before_run::restore(
                     self.project,
                     self.brake,
-                    self.unreachable,
+                    self.provided,
                     &plan,
                     &session,
                     &memory,

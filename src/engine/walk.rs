@@ -263,7 +263,7 @@ impl Walk<'_, '_, '_> {
             params: &step.params,
             values: &self.values,
             brake: self.runner.brake,
-            unreachable: self.runner.unreachable,
+            provided: self.runner.provided,
             categories: &self.plan.categories,
             overtaken_by: self.overtaken_by.as_deref(),
         }
@@ -337,5 +337,5 @@ fn left(step: &PlannedStep, found: &RecordedStep) -> Error {
     } else {
         Error::failed(format!("step '{name}' was interrupted halfway, and its `on_interrupt` is `stop`"))
     };
-    error.hint("look at what it did, then `agent-handover run --resume` runs it again and `--abandon` gives it up")
+    error.hint("look at what it did, then `agent-handover run --resume` runs it again and `--abandon` abandons it")
 }

@@ -49,7 +49,7 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
 /// Keeps only files of the project, with relative paths. Files elsewhere are the agent's own, and their paths would reveal the
 /// user's home.
 fn only_project_files(root: &Path, mut found: Transcript) -> Transcript {
-    let real = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+    let real = fs::real(root);
     let inside = |path: &String| {
         let path = fs::tidy(Path::new(path))?;
         let inside = [root, &real].into_iter().find_map(|root| path.strip_prefix(root).ok())?;

@@ -218,11 +218,11 @@ impl Git {
         if !answer.succeeded {
             let verb = arguments.first().map(|verb| verb.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
             let said = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
-            let said = if said.is_empty() { "it said nothing; it may have been killed".to_owned() } else { said };
+            let said = if said.is_empty() { "it printed nothing; it may have been killed".to_owned() } else { said };
             return Err(Failure::of_git(format!("`git {verb}` failed"), &said));
         }
         if !answer.whole {
-            let error = Error::failed("git had more to say than this program reads")
+            let error = Error::failed("git printed more than this program reads")
                 .hint("the branch holds a file of a gigabyte or more, or very many: remove what does not belong there");
             return Err(Failure::of_answer(error));
         }

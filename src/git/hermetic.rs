@@ -26,8 +26,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Failure, Result};
-use crate::base::fs::Anchor;
+use super::{Failure, Result, pipes};
+use crate::base::fs::{self, Anchor};
 use crate::base::process::{self, Job};
 
 /// What git is started for.
@@ -106,8 +106,9 @@ impl Filter {
 /// What a git in `directory` is given. Starts another git only if a configuration file of the repository may define a filter.
 pub(super) fn shield(directory: &Path, purpose: Purpose, timeout: Duration) -> Result<Shield> {
     // git goes upward from where it really is, so we must, too.
-    let real = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
+    let real = fs::real(directory);
     let top = super::top_level(&real);
+    top.map_or(Ok(()), pipes::refuse)?;
     let mut env = base_env(top, purpose);
     let blanked = match top {
         Some(top) => own_filters(&real, top, &env, timeout)?,
@@ -221,7 +222,7 @@ static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 /// that git reads; then git is asked.
 fn config_files(top: &Path) -> Option<Vec<Vec<u8>>> {
     let link = top.join(".git");
-    let private = if link.is_dir() { link } else { top.join(pointer(&read(&link)?, b"gitdir: ")?) };
+    let private = if fs::is_directory(&link) { link } else { top.join(pointer(&read(&link)?, b"gitdir: ")?) };
     let common = match Anchor::beside(&private.join("commondir")).read_if_exists(Path::new("commondir")).ok()? {
         Some(text) => private.join(pointer(&text, b"")?),
         None => private.clone(),

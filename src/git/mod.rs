@@ -10,6 +10,7 @@
 //! | `remote` | the verbs that reach another repository: ask, fetch, push |
 //! | `repository` | where a repository is, found without starting git |
 //! | `exclude` | our lines in `info/exclude` |
+//! | `pipes` | named pipes that git would wait for |
 //! | `parse` | parsers of what git prints |
 
 mod command;
@@ -18,6 +19,7 @@ mod failure;
 mod hermetic;
 mod objects;
 mod parse;
+mod pipes;
 mod question;
 mod remote;
 mod repository;

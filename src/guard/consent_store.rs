@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::base::{env, fs, text};
+use crate::base::fs::{self, Anchor, FileKind};
+use crate::base::{env, text};
 use crate::error::{Error, Result};
 
 /// The consents of one sort.
@@ -43,22 +44,31 @@ impl ConsentStore {
 
     /// Whether there is such a consent. If that cannot be looked up, there is none.
     pub fn is_set(&self, file: &Path, parts: &[&[u8]]) -> bool {
-        let mark = self.path(file, parts);
-        mark.is_ok_and(|mark| mark.is_file() && fs::refuse_foreign_owner(&mark, "consent").is_ok())
+        let mark = self.path(file, parts).ok().and_then(|mark| Some((self.anchor().about(&mark).ok()??, mark)));
+        mark.is_some_and(|(about, mark)| {
+            about.kind == FileKind::Regular && fs::refuse_owner(about.owner, &mark, "consent").is_ok()
+        })
     }
 
     pub fn set(&self, file: &Path, parts: &[&[u8]]) -> Result<()> {
-        fs::create_private_directories(&self.directory)?;
+        let anchor = self.anchor();
+        anchor.create_private_directories(&self.directory)?;
         // Only the name counts. The text is for a person who looks into the directory.
-        fs::create_flag(&self.path(file, parts)?, format!("{}\n", file.display()).as_bytes()).map(|_| ())
+        anchor.create_flag(&self.path(file, parts)?, format!("{}\n", file.display()).as_bytes())?;
+        Ok(())
     }
 
     /// Removes a consent. `false` if there was none.
     pub fn clear(&self, file: &Path, parts: &[&[u8]]) -> Result<bool> {
         let mark = self.path(file, parts)?;
-        if !mark.is_file() {
+        if !self.anchor().is_regular(&mark) {
             return Ok(false);
         }
-        fs::remove_file(&mark).map(|()| true)
+        self.anchor().remove_file(&mark)?;
+        Ok(true)
+    }
+
+    fn anchor(&self) -> Anchor {
+        Anchor::new(&self.directory)
     }
 }

@@ -4,7 +4,7 @@ use aho_corasick::AhoCorasick;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use crate::base::fs;
+use crate::base::fs::Anchor;
 use crate::error::{Error, Result};
 
 /// A variable whose name contains one of these holds a secret.
@@ -60,12 +60,12 @@ impl Redactor {
     }
 
     /// Redacts a file of any size. A file without secrets is not rewritten.
-    pub fn redact_file(&self, path: &Path) -> Result<()> {
+    pub fn redact_file(&self, anchor: &Anchor, path: &Path) -> Result<()> {
         for pass in &self.passes {
-            match pass.search.stream_find_iter(fs::open(path)?).next() {
+            match pass.search.stream_find_iter(anchor.open(path)?).next() {
                 None => {}
                 Some(Err(cause)) => return Err(Error::io("read", path, cause)),
-                Some(Ok(_)) => fs::rewrite_private(path, |old, new| pass.copy(old, new))?,
+                Some(Ok(_)) => anchor.rewrite_private(path, |old, new| pass.copy(old, new))?,
             }
         }
         Ok(())
@@ -132,7 +132,7 @@ mod tests {
         let log = directory.path().join("log");
         let filler = "x".repeat(300_000);
         std::fs::write(&log, format!("{filler}hunter2hunter2{filler}\nhunter2hunter2")).unwrap();
-        redactor(&[("GH_TOKEN", "hunter2hunter2")]).unwrap().redact_file(&log).unwrap();
+        redactor(&[("GH_TOKEN", "hunter2hunter2")]).unwrap().redact_file(&Anchor::beside(&log), &log).unwrap();
         let text = std::fs::read_to_string(&log).unwrap();
         assert_eq!(text, format!("{filler}[redacted:GH_TOKEN]{filler}\n[redacted:GH_TOKEN]"));
     }

@@ -19,4 +19,4 @@ mod pause;
 pub mod secrets;
 
 pub use environment::Redactor;
-pub use pause::{Brake, Pause, Stop};
+pub use pause::{Brake, Pause, PauseFile, Stop};

@@ -121,7 +121,7 @@ fn remember_in(state: &Path, keys: impl IntoIterator<Item = OwnKey>) -> Result<(
 
 /// Whether the user, or an upgrade, has ever adopted this directory. Taking it back does not make this false.
 pub fn was_adopted(directory: &Path) -> bool {
-    place().and_then(|state| adopted_file(&state, directory)).is_some_and(|file| file.is_file())
+    place().and_then(|state| adopted_file(&state, directory)).is_some_and(|file| fs::is_file(&file))
 }
 
 /// Adopts what is in this directory now. Replaces what was adopted before.

@@ -1,9 +1,13 @@
 //! The kill switch: a file at one of a few paths stops everything, and `touch` is enough to create it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::base::{fs, signals, text};
+use crate::base::fs::{self, Anchor};
+use crate::base::{signals, text};
 use crate::error::{Category, Error};
+
+/// How much of a reason is read.
+const MAX_REASON: u64 = 1_000;
 
 /// The file that pauses automation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,15 +24,43 @@ pub enum Stop {
     Signal(i32),
 }
 
+/// A path at which a file pauses automation.
+#[derive(Clone, Debug)]
+pub struct PauseFile {
+    pub path: PathBuf,
+    /// Where the file is read from and written to without following a link. `None` for a path outside the project that
+    /// nobody has allowed: such a file pauses, and its text is not read.
+    pub anchor: Option<Anchor>,
+}
+
 /// Says whether to stop. It is asked before every effect, and several times a second during long ones.
 #[derive(Clone, Debug)]
 pub struct Brake {
-    paths: Vec<PathBuf>,
+    files: Vec<PauseFile>,
+}
+
+impl PauseFile {
+    pub fn new(path: PathBuf, anchor: Option<Anchor>) -> PauseFile {
+        PauseFile { path, anchor }
+    }
+
+    /// Whether anything is at the path. A directory or a dangling symlink counts. So does a path that cannot be examined,
+    /// because a failing brake must stop.
+    pub fn is_there(&self) -> bool {
+        fs::may_be_taken(&self.path)
+    }
+
+    /// The beginning of a regular file's text, on one line.
+    fn reason(&self) -> Option<String> {
+        let bytes = self.anchor.as_ref()?.read_start(&self.path, MAX_REASON).ok()?;
+        let line = text::one_line(&String::from_utf8_lossy(&bytes), 200);
+        (!line.is_empty()).then_some(line)
+    }
 }
 
 impl Brake {
-    pub fn new(paths: Vec<PathBuf>) -> Brake {
-        Brake { paths }
+    pub fn new(files: Vec<PauseFile>) -> Brake {
+        Brake { files }
     }
 
     pub fn pressed(&self) -> Option<Stop> {
@@ -36,27 +68,9 @@ impl Brake {
     }
 
     pub fn paused(&self) -> Option<Pause> {
-        self.paths.iter().find(|path| exists(path)).map(|path| Pause { path: path.clone(), reason: reason(path) })
+        let file = self.files.iter().find(|file| file.is_there())?;
+        Some(Pause { path: file.path.clone(), reason: file.reason() })
     }
-}
-
-/// Whether anything is at the path. A directory or a dangling symlink counts. So does a path that cannot be examined, because
-/// a failing brake must stop.
-fn exists(path: &Path) -> bool {
-    match std::fs::symlink_metadata(path) {
-        Ok(_) => true,
-        Err(cause) => !fs::is_absent(&cause),
-    }
-}
-
-fn reason(path: &Path) -> Option<String> {
-    // Opening anything but a regular file could block forever.
-    if !std::fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
-    let bytes = fs::read_at_most(fs::open(path).ok()?, 1_000).ok()?;
-    let line = text::one_line(&String::from_utf8_lossy(&bytes), 200);
-    (!line.is_empty()).then_some(line)
 }
 
 impl std::fmt::Display for Pause {
@@ -98,10 +112,15 @@ mod tests {
         std::fs::write(at("file"), "deploying \x1b[31m\nuntil noon\n").unwrap();
         std::fs::create_dir(at("directory")).unwrap();
         std::os::unix::fs::symlink("nowhere", at("dangling")).unwrap();
-        let reason = |name: &str| Brake::new(vec![at(name)]).paused().map(|pause| pause.reason);
+        let file = |name: &str| PauseFile::new(at(name), Some(Anchor::new(directory.path())));
+        let reason = |name: &str| Brake::new(vec![file(name)]).paused().map(|pause| pause.reason);
         assert_eq!(reason("file"), Some(Some("deploying [31m until noon".to_owned())));
         assert_eq!(reason("directory"), Some(None));
         assert_eq!(reason("dangling"), Some(None));
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        assert_eq!(reason("link"), Some(None), "whatever a link leads to is not shown");
+        let outside = PauseFile::new(at("file"), None);
+        assert_eq!(Brake::new(vec![outside]).paused().map(|pause| pause.reason), Some(None));
         assert_eq!(reason("absent"), None);
         assert_eq!(reason("file/below"), None);
     }
@@ -109,6 +128,6 @@ mod tests {
     #[test]
     fn what_cannot_be_examined_counts_as_paused() {
         // A name that is too long cannot be looked up; root, who runs some tests, can look up anything else.
-        assert!(Brake::new(vec![PathBuf::from("x".repeat(5_000))]).paused().is_some());
+        assert!(Brake::new(vec![PauseFile::new("x".repeat(5_000).into(), None)]).paused().is_some());
     }
 }

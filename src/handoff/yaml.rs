@@ -54,7 +54,7 @@ impl<'a> YamlReader<'a> {
                     event => event,
                 };
                 if self.nodes > MAX_NODES {
-                    return Err(SyntaxError::at(line(&span), "there is too much in it"));
+                    return Err(SyntaxError::at(line(&span), "it has too many values"));
                 }
                 Ok((event, line(&span)))
             }

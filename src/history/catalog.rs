@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::index::{Index, SessionEntry};
-use super::store::{MAX_ARCHIVE, file_name};
+use super::store::{ArchiveNames, file_name};
 use super::{History, index_ends};
-use crate::base::fs;
+use crate::base::fs::FileError;
 use crate::error::{Error, Result};
 use crate::handoff::{Handoff, repr};
 
@@ -25,32 +25,58 @@ pub struct FoundArchive {
     pub handoff: Handoff,
 }
 
+impl FoundArchive {
+    /// An archive that cannot be parsed has no fields.
+    fn of(path: PathBuf, text: String) -> FoundArchive {
+        let handoff = Handoff::parse(&text).unwrap_or_else(|_| Handoff { fields: Vec::new(), body: text.clone() });
+        FoundArchive { path, text, handoff }
+    }
+}
+
+/// Every session of a history.
+pub struct Catalog {
+    /// Newest first: sorted by time, then by arrival.
+    pub entries: Vec<SessionEntry>,
+    /// Errors about links and special files in the place of the index or of an archive.
+    pub refused: Vec<Error>,
+}
+
 impl History {
-    /// Every session, newest first: sorted by time, then by arrival.
+    /// Every session, newest first.
     pub fn entries(&self) -> Result<Vec<SessionEntry>> {
-        let names = self.archive_names()?;
-        let mut entries = self.whole_index().sessions;
+        Ok(self.catalog()?.entries)
+    }
+
+    /// Every session that can be read, and what cannot be read because of what it is.
+    pub fn catalog(&self) -> Result<Catalog> {
+        let ArchiveNames { names, mut refused } = self.archive_names()?;
+        let mut entries = self.whole_index(&mut refused).sessions;
         let there: HashSet<&str> = names.iter().map(String::as_str).collect();
         let name_of = |entry: &SessionEntry| entry.get("file").strip_prefix("sessions/").unwrap_or_default().to_owned();
         entries.retain(|entry| there.contains(name_of(entry).as_str()));
         if entries.len() < names.len() {
-            let lifecycle = self.lifecycle()?;
+            let (lifecycle, history) = (self.lifecycle()?, self.holding_archives());
             let known: HashSet<String> = entries.iter().map(name_of).collect();
             for name in names.iter().filter(|name| !known.contains(*name)) {
                 // `validate` reports an archive that cannot be read. It does not hold up the others.
-                let Ok(handoff) = self.read_archive(&self.sessions().join(name)) else { continue };
+                let Ok(handoff) = history.read_archive(&self.sessions().join(name)) else { continue };
                 entries.push(SessionEntry::of(&handoff, &format!("sessions/{name}")).with_status_of(&lifecycle));
             }
         }
         let mut sorted: Vec<(_, SessionEntry)> =
             entries.into_iter().enumerate().map(|(place, entry)| ((entry.age(), place), entry)).collect();
         sorted.sort_unstable_by_key(|(age, _)| std::cmp::Reverse(*age));
-        Ok(sorted.into_iter().map(|(_, entry)| entry).collect())
+        let entries = sorted.into_iter().map(|(_, entry)| entry).collect();
+        Ok(Catalog { entries, refused: refused.into_iter().map(Error::from).collect() })
     }
 
     /// The whole index; an empty one if it is damaged or missing.
-    fn whole_index(&self) -> Index {
-        let bytes = fs::read_if_exists(&self.index_path()).ok().flatten().unwrap_or_default();
+    fn whole_index(&self, refused: &mut Vec<FileError>) -> Index {
+        let bytes = self.read_own(&self.index_path()).unwrap_or_else(|error| {
+            refused.extend(Some(error).filter(FileError::is_refusal));
+            None
+        });
+        let bytes = bytes.unwrap_or_default();
         Index::parse(&String::from_utf8_lossy(&bytes)).unwrap_or_default()
     }
 
@@ -64,13 +90,15 @@ impl History {
 
     /// The newest session from the ends of an index that we wrote ourselves, after the last change of the archives.
     fn latest_of_index(&self) -> Option<SessionEntry> {
-        let (start, end) = index_ends::read(&self.index_path()).ok()??;
+        let (start, end) = index_ends::read(self).ok()??;
         let count = index_ends::session_count(&start)?;
-        let is_current = fs::is_at_least_as_new(&self.index_path(), &self.sessions())
-            || fs::count_names(&self.sessions(), ".md").is_ok_and(|found| found == count);
+        let changed = |path: PathBuf| self.anchor.about(&path).ok().flatten().map(|about| about.modified);
+        let (index, archives) = (changed(self.index_path())?, changed(self.sessions())?);
+        let is_current =
+            index >= archives || self.anchor.count_names(&self.sessions(), ".md").is_ok_and(|found| found == count);
         let head = start.find("\nsessions:").map(|at| &start[..at + 1]).filter(|_| is_current)?;
         let entry = index_ends::find_entry(&end, &Index::parse(head).ok()?.latest_session)?;
-        self.inside(entry.get("file")).ok().filter(|path| path.is_file())?;
+        self.inside(entry.get("file")).ok().filter(|path| self.anchor.is_regular(path))?;
         Some(entry)
     }
 
@@ -84,11 +112,11 @@ impl History {
             "" => Err(Error::usage("an id must not be empty").hint("`latest` is the newest handoff")),
             "latest" => self.read_found(self.latest()?.ok_or_else(none_yet)?.get("file")),
             id => {
-                if let Some(found) = self.read_if_meant(&file_name(id), |found| found == id) {
+                if let Some(found) = self.read_if_meant(&file_name(id), |found| found == id)? {
                     return Ok(found);
                 }
                 match self.names_beginning(id)?.as_slice() {
-                    [name] => match self.read_if_meant(name, |found| found.starts_with(id)) {
+                    [name] => match self.read_if_meant(name, |found| found.starts_with(id))? {
                         Some(found) => Ok(found),
                         None => self.find_in_entries(id),
                     },
@@ -103,15 +131,22 @@ impl History {
     }
 
     /// The archive with this file name, if it belongs to the session that is meant.
-    fn read_if_meant(&self, name: &str, is_meant: impl Fn(&str) -> bool) -> Option<FoundArchive> {
-        let found = self.read_found(&format!("sessions/{name}.md")).ok()?;
-        is_meant(found.handoff.text("session_id")).then_some(found)
+    /// An error if a link or a special file has the name.
+    fn read_if_meant(&self, name: &str, is_meant: impl Fn(&str) -> bool) -> Result<Option<FoundArchive>> {
+        let path = self.sessions().join(format!("{name}.md"));
+        match self.read_archive_text(&path) {
+            Ok(text) => {
+                Ok(Some(FoundArchive::of(path, text)).filter(|found| is_meant(found.handoff.text("session_id"))))
+            }
+            Err(error) if error.is_refusal() => Err(error.into()),
+            Err(_) => Ok(None),
+        }
     }
 
     /// The archives whose file names begin with this id. None if the id cannot be a file name.
     fn names_beginning(&self, id: &str) -> Result<Vec<String>> {
         let is_plain = file_name(id) == id;
-        let names = if is_plain { fs::names_beginning(&self.sessions(), id)? } else { Vec::new() };
+        let names = if is_plain { self.anchor.names_beginning(&self.sessions(), id)? } else { Vec::new() };
         Ok(names.iter().filter_map(|name| name.strip_suffix(".md")).map(str::to_owned).collect())
     }
 
@@ -132,13 +167,12 @@ impl History {
     fn read_found(&self, file: &str) -> Result<FoundArchive> {
         let path = self.inside(file)?;
         let text = self.read_archive_text(&path)?;
-        let handoff = Handoff::parse(&text).unwrap_or_else(|_| Handoff { fields: Vec::new(), body: text.clone() });
-        Ok(FoundArchive { path, text, handoff })
+        Ok(FoundArchive::of(path, text))
     }
 
     /// The entries whose goal, next actions, tags or body contain this text in any case; at most `limit`.
     pub fn with_text(&self, entries: Vec<SessionEntry>, query: &str, limit: usize) -> Vec<SessionEntry> {
-        let needle = query.to_lowercase();
+        let (needle, history) = (query.to_lowercase(), self.holding_archives());
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let mut found = Vec::new();
         let (mut rest, mut size) = (entries.as_slice(), BLOCK);
@@ -147,8 +181,10 @@ impl History {
             (rest, size) = (later, size * 2);
             let verdicts: Vec<bool> = std::thread::scope(|scope| {
                 let parts = block.chunks(block.len().div_ceil(workers).max(1));
-                let look =
-                    |part: &[SessionEntry]| part.iter().map(|entry| self.has_text(entry, &needle)).collect::<Vec<_>>();
+                let (history, needle) = (&history, needle.as_str());
+                let look = move |part: &[SessionEntry]| -> Vec<bool> {
+                    part.iter().map(|entry| history.has_text(entry, needle)).collect()
+                };
                 let threads: Vec<_> = parts.map(|part| scope.spawn(move || look(part))).collect();
                 threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
             });
@@ -163,11 +199,7 @@ impl History {
         if ["primary_goal", "first_next_action", "search_tags"].iter().any(|key| has(entry.get(key))) {
             return true;
         }
-        // The file name is from a listing of the directory, so it stays inside; a symlink is not followed.
-        let Ok(bytes) = fs::read_plain(&self.directory.join(entry.get("file")), MAX_ARCHIVE) else {
-            return false;
-        };
-        let Ok(text) = String::from_utf8(bytes) else { return false };
+        let Ok(text) = self.read_archive_text(&self.directory.join(entry.get("file"))) else { return false };
         // Most archives do not contain the text and need no parsing. A quote or backslash is escaped in a field.
         if !needle.contains(['"', '\\']) && !has(&text) {
             return false;

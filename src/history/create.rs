@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::derived::Order;
 use super::index::{Index, SessionEntry};
 use super::{History, decisions, origin, own_keys, prompt};
-use crate::base::fs::{self, Created};
+use crate::base::fs::Created;
 use crate::error::{Error, Result};
 use crate::handoff::{Handoff, Value, repr};
 
@@ -37,6 +37,22 @@ impl History {
         Ok(written)
     }
 
+    /// Refuses a handoff that [`History::create`] would refuse because its id belongs to another one. Writes nothing.
+    pub fn refuse_taken(&self, handoff: &Handoff) -> Result<()> {
+        let mut handoff = handoff.clone();
+        origin::remove(&mut handoff);
+        let id = handoff.text("session_id").to_owned();
+        let path = self.archive_path(&id);
+        self.refuse_symlink(&path)?;
+        match self.read_own(&path)? {
+            Some(existing) if existing != handoff.render().as_bytes() => {
+                refuse_collision(&path, &existing, &id)?;
+                Err(taken(&id, &path))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn archive(&self, handoff: &Handoff, if_taken: IfTaken) -> Result<Written> {
         let mut handoff = handoff.clone();
         // Only an import may state an origin, after it has checked the signature.
@@ -47,37 +63,32 @@ impl History {
             self.refuse_symlink(&path)?;
             let content = handoff.render();
             own_keys::remember([(content.as_str(), &handoff)]);
-            if fs::create_new(&path, content.as_bytes())? == Created::Now {
+            if self.anchor.create_new(&path, content.as_bytes())? == Created::Now {
                 return Ok(Written { id, archive: path, before: false });
             }
-            let existing = fs::read(&path)?;
+            let existing = self.anchor.read(&path)?;
             if existing == content.as_bytes() {
                 return Ok(Written { id, archive: path, before: true });
             }
             refuse_collision(&path, &existing, &id)?;
             match if_taken {
                 IfTaken::Refuse => {
-                    return Err(Error::failed(format!(
-                        "session {} is archived already with another content at {}",
-                        repr(&id),
-                        path.display()
-                    ))
-                    .hint("archives do not change: `--supersede` makes a new one that supersedes it"));
+                    return Err(taken(&id, &path));
                 }
                 IfTaken::Supersede => supersede(&mut handoff, id, number),
             }
         }
-        Err(Error::bug("there is no end to the ids"))
+        Err(Error::bug("no free id was found"))
     }
 
     /// Adds one new archive to derived files that were complete before, without reading the other archives.
     ///
     /// Returns `false`, and changes nothing, if they were not complete.
     fn append_to_derived(&self, written: &Written) -> Result<bool> {
-        let Some(text) = fs::read_if_exists(&self.index_path())?.and_then(|bytes| String::from_utf8(bytes).ok()) else {
+        let Some(text) = self.read_own(&self.index_path())?.and_then(|bytes| String::from_utf8(bytes).ok()) else {
             return Ok(false);
         };
-        let before = fs::count_names(&self.sessions(), ".md")?.saturating_sub(1);
+        let before = self.anchor.count_names(&self.sessions(), ".md")?.saturating_sub(1);
         let Some(name) = written.archive.file_name().and_then(|name| name.to_str()) else { return Ok(false) };
         let handoff = self.read_archive(&written.archive)?;
         let entry = SessionEntry::of(&handoff, &format!("sessions/{name}"));
@@ -87,14 +98,19 @@ impl History {
         let log = decisions::append(&self.decisions_log()?, &decisions::lines(&handoff));
         self.write_if_changed(&self.decisions_path(), &log)?;
         if is_newest {
-            fs::replace(&self.latest_path(), &fs::read(&written.archive)?)?;
+            self.anchor.replace(&self.latest_path(), &self.anchor.read(&written.archive)?)?;
             let prompt = prompt::render(&handoff, entry.get("status"), &decisions::standing(&log));
             self.write_if_changed(&self.prompt_path(), &prompt)?;
         }
         // The index comes last: as long as it does not have the archive, the next writer rebuilds everything.
-        fs::replace(&self.index_path(), text.as_bytes())?;
+        self.anchor.replace(&self.index_path(), text.as_bytes())?;
         Ok(true)
     }
+}
+
+fn taken(id: &str, path: &Path) -> Error {
+    let message = format!("session {} is already archived with other content at {}", repr(id), path.display());
+    Error::failed(message).hint("archives do not change: `--supersede` makes a new one that supersedes it")
 }
 
 /// Refuses an archive that cannot be read as a handoff of this session.

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use super::index::{Index, SessionEntry};
 use super::lifecycle::{CLOSED, Lifecycle};
 use super::{History, decisions, lifecycle, prompt};
-use crate::base::fs;
 use crate::error::Result;
 
 /// The order of the sessions in an index.
@@ -19,7 +18,7 @@ pub(super) enum Order {
 impl History {
     /// Brings the derived files up to date; writes only those that differ. The caller holds the lock.
     pub(super) fn bring_up_to_date(&self, order: Order) -> Result<()> {
-        let text = fs::read_if_exists(&self.index_path())?.unwrap_or_default();
+        let text = self.read_own(&self.index_path())?.unwrap_or_default();
         let mut index = std::str::from_utf8(&text).ok().and_then(|text| Index::parse(text).ok()).unwrap_or_default();
         let mut lifecycle = self.lifecycle()?;
         take_over_closed(&index, &mut lifecycle);
@@ -39,7 +38,7 @@ impl History {
     ///
     /// Returns the lines of the decisions log for the archives that were added.
     fn add_unknown_archives(&self, index: &mut Index, lifecycle: &Lifecycle) -> Result<Vec<String>> {
-        let names = self.archive_names()?;
+        let (names, history) = (self.archive_names()?.names, self.holding_archives());
         let files: HashSet<String> = names.iter().map(|name| format!("sessions/{name}")).collect();
         index.sessions.retain(|entry| files.contains(entry.get("file")));
         let all = |key: &str| index.sessions.iter().map(|entry| entry.get(key).to_owned()).collect();
@@ -51,7 +50,7 @@ impl History {
                 continue;
             }
             // `validate` reports an archive that cannot be read. It does not hold up the others.
-            let Ok(handoff) = self.read_archive(&self.directory.join(&file)) else { continue };
+            let Ok(handoff) = history.read_archive(&self.directory.join(&file)) else { continue };
             let entry = SessionEntry::of(&handoff, &file).with_status_of(lifecycle);
             if !ids.insert(entry.get("session_id").to_owned()) {
                 index.sessions.retain(|other| other.get("session_id") != entry.get("session_id"));
@@ -66,12 +65,12 @@ impl History {
     fn write_latest(&self, mut index: Index, decisions_log: &str) -> Result<()> {
         let Some(latest) = index.newest().cloned() else { return Ok(()) };
         let archive = self.directory.join(latest.get("file"));
-        let bytes = fs::read(&archive)?;
+        let bytes = self.anchor.read(&archive)?;
         let handoff = self.read_archive(&archive)?;
         index.set_latest(&handoff, &latest);
         self.write_if_changed(&self.index_path(), &index.render())?;
-        if fs::read_if_exists(&self.latest_path())?.as_deref() != Some(bytes.as_slice()) {
-            fs::replace(&self.latest_path(), &bytes)?;
+        if self.read_own(&self.latest_path())?.as_deref() != Some(bytes.as_slice()) {
+            self.anchor.replace(&self.latest_path(), &bytes)?;
         }
         let prompt = prompt::render(&handoff, latest.get("status"), &decisions::standing(decisions_log));
         self.write_if_changed(&self.prompt_path(), &prompt)

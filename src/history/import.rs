@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::derived::Order;
 use super::index::Index;
 use super::store::MAX_ARCHIVE;
 use super::{History, Origin, origin, own_keys};
 use crate::base::fault;
-use crate::base::fs::{self, Created};
+use crate::base::fs::Created;
 use crate::error::{Category, Error, Result};
 use crate::handoff::{Handoff, repr};
 
@@ -15,7 +17,8 @@ use crate::handoff::{Handoff, repr};
 const BATCH: usize = 4_000;
 
 /// What to do with a handoff whose id has another content here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnConflict {
     Fail,
     Skip,
@@ -81,7 +84,7 @@ impl History {
     fn existing(&self, id: &str) -> Result<Option<Handoff>> {
         let path = self.archive_path(id);
         self.refuse_symlink(&path)?;
-        if fs::read_if_exists(&path)?.is_none() {
+        if self.anchor.about(&path)?.is_none() {
             return Ok(None);
         }
         let existing = self.read_archive(&path)?;
@@ -108,8 +111,8 @@ impl History {
                 let (path, text) = (self.archive_path(handoff.text("session_id")), handoff.render());
                 match landing {
                     Landing::Skipped | Landing::Unchanged => continue,
-                    Landing::Replaced => fs::replace(&path, text.as_bytes())?,
-                    Landing::Imported if fs::create_new(&path, text.as_bytes())? == Created::Now => {}
+                    Landing::Replaced => self.anchor.replace(&path, text.as_bytes())?,
+                    Landing::Imported if self.anchor.create_new(&path, text.as_bytes())? == Created::Now => {}
                     Landing::Imported => {
                         return Err(Error::failed(format!("somebody else has just written `{}`", path.display()))
                             .hint("import it once more"));
@@ -130,11 +133,11 @@ impl History {
         if replaced.is_empty() {
             return Ok(());
         }
-        let bytes = fs::read_if_exists(&self.index_path())?.unwrap_or_default();
+        let bytes = self.read_own(&self.index_path())?.unwrap_or_default();
         // An index that cannot be read is rebuilt anyway.
         let Ok(mut index) = Index::parse(&String::from_utf8_lossy(&bytes)) else { return Ok(()) };
         index.sessions.retain(|entry| !replaced.contains(&entry.get("session_id")));
-        fs::replace(&self.index_path(), index.render().as_bytes())?;
+        self.anchor.replace(&self.index_path(), index.render().as_bytes())?;
         fault::at("import.forgotten");
         Ok(())
     }
@@ -152,8 +155,8 @@ fn landing(existing: &Handoff, new: &Handoff, on_conflict: OnConflict) -> Result
         }
         _ if is_same => Ok(Landing::Unchanged),
         OnConflict::Skip => Ok(Landing::Skipped),
-        _ => Err(Error::failed(format!("handoff {} is archived already with another content", new.text("session_id")))
-            .hint("`--on-conflict skip` keeps what is there, `--on-conflict replace` takes the new one")),
+        _ => Err(Error::failed(format!("handoff {} is already archived with other content", new.text("session_id")))
+            .hint("`--on-conflict skip` keeps the existing one, `--on-conflict replace` takes the new one")),
     }
 }
 
@@ -168,13 +171,13 @@ fn original(handoff: &Handoff) -> String {
 fn refuse_to_replace(id: &str, before: Option<&Origin>, after: Option<&Origin>) -> Result<()> {
     let refuse = |why: String| Err(Error::new(Category::Untrusted, format!("handoff {id} is not replaced: {why}")));
     let (Some(before), Some(after)) = (before, after) else {
-        return refuse("the one that is there was written here".to_owned());
+        return refuse("the existing one was written here".to_owned());
     };
     if before.is_signed() && before.key != after.key {
-        return refuse(format!("the one that is there is {}, the new one {}", before.voucher(), after.voucher()));
+        return refuse(format!("the existing one is {}, the new one {}", before.voucher(), after.voucher()));
     }
     if before.is_signed() && after.exported_at < before.exported_at {
-        return refuse("the one that is there was exported later".to_owned());
+        return refuse("the existing one was exported later".to_owned());
     }
     Ok(())
 }

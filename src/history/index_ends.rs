@@ -1,19 +1,16 @@
 //! Reads the head and the last entries of INDEX.yaml without reading all of a long one.
 
-use std::path::Path;
-
-use super::SessionEntry;
 use super::index::Index;
-use crate::base::fs;
-use crate::error::Result;
+use super::{History, SessionEntry};
+use crate::base::fs::FileError;
 
 /// How many bytes of either end are read.
 const END_BYTES: u64 = 32 << 10;
 
 /// The beginning and the end of an index; both are the whole file if it is short.
-pub(super) fn read(path: &Path) -> Result<Option<(String, String)>> {
+pub(super) fn read(history: &History) -> Result<Option<(String, String)>, FileError> {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ok(fs::read_ends(path, END_BYTES)?.map(|(start, end)| (text(start), text(end))))
+    Ok(history.anchor.read_ends(&history.index_path(), END_BYTES)?.map(|(start, end)| (text(start), text(end))))
 }
 
 /// The number of sessions, from the comment that we write into the first line.

@@ -1,8 +1,9 @@
 //! LIFECYCLE.yaml: how sessions ended. Archives do not change, so a status has a file of its own.
 
 use super::derived::Order;
+use super::index::Index;
 use super::{History, SessionEntry};
-use crate::base::fs::{self, Depth};
+use crate::base::fs::Depth;
 use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, Value, repr};
 
@@ -19,39 +20,56 @@ pub fn is_over(status: &str) -> bool {
 
 impl History {
     pub(super) fn lifecycle(&self) -> Result<Lifecycle> {
-        Ok(read(&fs::read_if_exists(&self.lifecycle_path())?.unwrap_or_default()))
+        Ok(read(&self.read_own(&self.lifecycle_path())?.unwrap_or_default()))
+    }
+
+    /// The id of the session that [`History::close`] would close. Writes nothing.
+    pub fn session_to_close(&self, id: Option<&str>) -> Result<String> {
+        if !self.exists()? {
+            return Err(self.nothing_to_close());
+        }
+        let latest = self.latest()?.map(|entry| entry.get("session_id").to_owned()).unwrap_or_default();
+        match id {
+            None if latest.is_empty() => Err(no_latest()),
+            None => Ok(latest),
+            Some(id) => {
+                let is_known =
+                    self.read_own(&self.archive_path(id))?.is_some() || self.index().is_ok_and(|index| has(&index, id));
+                if is_known { Ok(id.to_owned()) } else { Err(unknown(id)) }
+            }
+        }
+    }
+
+    fn nothing_to_close(&self) -> Error {
+        Error::failed(format!("no INDEX.yaml to update at {}", self.index_path().display()))
+            .hint("`agent-handover history create` makes one")
     }
 
     /// Closes a session, by default the latest. Returns its id.
     pub fn close(&self, id: Option<&str>, status: &str) -> Result<String> {
-        let shown = self.index_path().display().to_string();
-        if !self.index_path().exists() && !self.sessions().is_dir() {
-            return Err(Error::failed(format!("no INDEX.yaml to update at {shown}"))
-                .hint("`agent-handover history create` makes one"));
+        if self.anchor.about(&self.index_path())?.is_none() && !self.anchor.is_directory(&self.sessions()) {
+            return Err(self.nothing_to_close());
         }
         self.refuse_symlink(&self.index_path())?;
-        let _lock = fs::lock_directory(&self.directory)?;
-        fs::sweep_temporaries(&self.directory, Depth::Directory)?;
+        let _lock = self.anchor.lock_directory(&self.directory)?;
+        self.anchor.sweep_temporaries(&self.directory, Depth::Directory)?;
         self.bring_up_to_date(Order::OfArrival)?;
         let mut index = self.index()?;
         let id = match id {
             Some(id) => id.to_owned(),
-            None if index.latest_session.is_empty() => {
-                return Err(Error::failed("no --session given and INDEX.yaml has no latest_session to default to"));
-            }
+            None if index.latest_session.is_empty() => return Err(no_latest()),
             None => index.latest_session.clone(),
         };
-        if !index.sessions.iter().any(|entry| entry.get("session_id") == id) {
-            return Err(Error::failed(format!("unknown session id {}: not found in INDEX.yaml sessions[]", repr(&id)))
-                .hint("`agent-handover history status` shows the latest one"));
+        if !has(&index, &id) {
+            return Err(unknown(&id));
         }
         let mut lifecycle = self.lifecycle()?;
         set(&mut lifecycle, &id, status);
-        fs::replace(&self.lifecycle_path(), write(&lifecycle).as_bytes())?;
+        self.anchor.replace(&self.lifecycle_path(), write(&lifecycle).as_bytes())?;
         for entry in index.sessions.iter_mut().filter(|entry| entry.get("session_id") == id) {
             entry.set("status", status);
         }
-        fs::replace(&self.index_path(), index.render().as_bytes())?;
+        self.anchor.replace(&self.index_path(), index.render().as_bytes())?;
         self.bring_up_to_date(Order::OfArrival)?;
         Ok(id)
     }
@@ -75,6 +93,19 @@ impl SessionEntry {
         }
         self
     }
+}
+
+fn has(index: &Index, id: &str) -> bool {
+    index.sessions.iter().any(|entry| entry.get("session_id") == id)
+}
+
+fn no_latest() -> Error {
+    Error::failed("no --session given and INDEX.yaml has no latest_session to default to")
+}
+
+fn unknown(id: &str) -> Error {
+    Error::failed(format!("unknown session id {}: not found in INDEX.yaml sessions[]", repr(id)))
+        .hint("`agent-handover history status` shows the latest one")
 }
 
 /// Sets the status of a session, which becomes the last one.

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::derived::Order;
 use super::store::file_name;
 use super::{CLOSED, History, decisions, lifecycle};
-use crate::base::fs::{self, Depth};
+use crate::base::fs::Depth;
 use crate::base::text;
 use crate::base::three_way::{self, Choice, Theirs, choose};
 use crate::error::Result;
@@ -23,10 +23,9 @@ impl History {
         if theirs.is_empty() {
             return Ok(Vec::new());
         }
-        self.refuse_symlink(&self.sessions())?;
-        fs::create_directories(&self.sessions())?;
-        let _lock = fs::lock_directory(&self.directory)?;
-        fs::sweep_temporaries(&self.directory, Depth::Tree)?;
+        self.anchor.create_directories(&self.sessions())?;
+        let _lock = self.anchor.lock_directory(&self.directory)?;
+        self.anchor.sweep_temporaries(&self.directory, Depth::Tree)?;
         let mut conflicts = Vec::new();
         let mut needs_rebuild = false;
         for theirs in theirs {
@@ -40,14 +39,14 @@ impl History {
                 "LIFECYCLE.yaml" => needs_rebuild |= self.absorb_lifecycle(theirs)?,
                 _ if theirs.path.parent() == Some(Path::new("sessions")) && name.ends_with(".md") => {
                     // An update of the index only adds entries: it does not notice an archive that was removed or replaced.
-                    needs_rebuild |= self.directory.join(&theirs.path).exists();
+                    needs_rebuild |= self.anchor.about(&self.directory.join(&theirs.path))?.is_some();
                     conflicts.extend(self.absorb_session(theirs)?);
                 }
-                _ => conflicts.extend(three_way::take_over(&self.directory, theirs)?),
+                _ => conflicts.extend(three_way::take_over(&self.anchor, &self.directory, theirs)?),
             }
         }
-        if needs_rebuild && self.index_path().exists() {
-            fs::remove_file(&self.index_path())?;
+        if needs_rebuild && self.anchor.about(&self.index_path())?.is_some() {
+            self.anchor.remove_file(&self.index_path())?;
         }
         self.bring_up_to_date(Order::OfTime)?;
         Ok(conflicts)
@@ -56,20 +55,22 @@ impl History {
     fn absorb_session(&self, theirs: &Theirs) -> Result<Option<String>> {
         let path = self.directory.join(&theirs.path);
         self.refuse_symlink(&path)?;
-        let ours = fs::read_if_exists(&path)?;
+        let ours = self.anchor.read_if_exists(&path)?;
         match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
             Choice::Ours => Ok(None),
-            Choice::Theirs => three_way::put(&path, theirs.now.as_deref()).map(|()| None),
+            Choice::Theirs => three_way::put(&self.anchor, &path, theirs.now.as_deref()).map(|()| None),
             Choice::Merge => match (ours, &theirs.now) {
                 (Some(ours), Some(now)) => {
                     // The version that others already have keeps the id.
                     let (kept, id) = under_another_id(&ours);
-                    three_way::put(&self.sessions().join(format!("{}.md", file_name(&id))), Some(&kept))?;
-                    three_way::put(&path, Some(now))?;
+                    three_way::put(&self.anchor, &self.sessions().join(format!("{}.md", file_name(&id))), Some(&kept))?;
+                    three_way::put(&self.anchor, &path, Some(now))?;
                     let shown = theirs.path.display();
-                    Ok(Some(format!("`{shown}` has two contents, from two machines; both are kept, ours as {id}")))
+                    Ok(Some(format!(
+                        "`{shown}` differs between two machines; both versions are kept, the one from here as {id}"
+                    )))
                 }
-                (None, Some(now)) => three_way::put(&path, Some(now)).map(|()| None),
+                (None, Some(now)) => three_way::put(&self.anchor, &path, Some(now)).map(|()| None),
                 (_, None) => Ok(None),
             },
         }
@@ -78,11 +79,11 @@ impl History {
     /// Adds the lines that only the others have, in their order. The log is append-only.
     fn absorb_decisions(&self, theirs: &Theirs) -> Result<()> {
         let (path, now) = (self.decisions_path(), theirs.now.as_deref().unwrap_or_default());
-        let ours = fs::read_if_exists(&path)?.unwrap_or_default();
+        let ours = self.read_own(&path)?.unwrap_or_default();
         let (ours, now) = (String::from_utf8_lossy(&ours).into_owned(), String::from_utf8_lossy(now).into_owned());
         let base = String::from_utf8_lossy(theirs.base.as_deref().unwrap_or_default()).into_owned();
         if ours == base && !now.is_empty() {
-            return three_way::put(&path, Some(now.as_bytes()));
+            return three_way::put(&self.anchor, &path, Some(now.as_bytes()));
         }
         let known: std::collections::HashSet<&str> = ours.lines().chain(base.lines()).collect();
         let new: Vec<&str> = now.lines().filter(|line| !line.trim().is_empty() && !known.contains(line)).collect();
@@ -102,13 +103,13 @@ impl History {
             lines.extend(new);
             lines.sort_unstable();
             let text = format!("{}\n\n{}\n", head.join("\n").trim_end(), lines.join("\n"));
-            return three_way::put(&path, Some(text.as_bytes()));
+            return three_way::put(&self.anchor, &path, Some(text.as_bytes()));
         }
         for line in new {
             log.push_str(line);
             log.push('\n');
         }
-        three_way::put(&path, Some(log.as_bytes()))
+        three_way::put(&self.anchor, &path, Some(log.as_bytes()))
     }
 
     /// Merges the lifecycle. Returns whether a status changed.
@@ -141,7 +142,7 @@ impl History {
         if merged == before {
             return Ok(false);
         }
-        three_way::put(&self.lifecycle_path(), Some(lifecycle::write(&merged).as_bytes()))?;
+        three_way::put(&self.anchor, &self.lifecycle_path(), Some(lifecycle::write(&merged).as_bytes()))?;
         Ok(true)
     }
 }

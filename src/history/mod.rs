@@ -47,7 +47,7 @@ mod store;
 mod validate;
 
 pub use body::{NOTHING, Sections, body};
-pub use catalog::FoundArchive;
+pub use catalog::{Catalog, FoundArchive};
 pub use create::{IfTaken, Written};
 pub use document::{parse, refuse};
 pub use drift::drift;

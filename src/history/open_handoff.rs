@@ -2,7 +2,7 @@
 
 use super::lifecycle::is_over;
 use super::{History, SessionEntry, decisions, index_ends};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::guard::own_record::OwnKey;
 use crate::handoff::Handoff;
 
@@ -20,10 +20,13 @@ pub struct OpenHandoff {
 impl History {
     /// The newest handoff whose session is not over; the newest of all if every session near the end of the index is
     /// over. Does not read all of a long index.
-    pub fn newest_open(&self) -> Result<Option<OpenHandoff>> {
-        let (start, end) = index_ends::read(&self.index_path())?.unwrap_or_default();
+    ///
+    /// A file that cannot be read is reported in `problems`; the answer comes from the others.
+    pub fn newest_open(&self, problems: &mut Vec<Error>) -> Option<OpenHandoff> {
+        let ends = index_ends::read(self).map_err(|error| problems.push(error.into()));
+        let (start, end) = ends.ok().flatten().unwrap_or_default();
         let entries = index_ends::entries(&end);
-        let latest = self.latest_handoff()?.map(|(handoff, key)| {
+        let latest = self.latest_handoff(problems).map(|(handoff, key)| {
             let id = handoff.text("session_id");
             let entry = entries.iter().find(|entry| entry.get("session_id") == id).cloned();
             // A session that was followed by many others is near the beginning.
@@ -34,32 +37,36 @@ impl History {
         open.reverse();
         open.sort_by_key(|entry| std::cmp::Reverse(entry.age()));
         let newest = match latest {
-            Some(latest) if is_over(&latest.status) => {
-                Some(open.first().and_then(|entry| self.open_handoff_of(entry)).unwrap_or(latest))
-            }
-            latest => latest,
+            Some(latest) if !is_over(&latest.status) => Some(latest),
+            latest => open.first().and_then(|entry| self.open_handoff_of(entry, problems)).or(latest),
         };
-        Ok(newest.map(|mut newest| {
+        newest.map(|mut newest| {
             let superseded: Vec<&str> = entries.iter().map(|entry| entry.get("supersedes")).collect();
             let id = newest.handoff.text("session_id").to_owned();
             let is_other =
                 |entry: &&SessionEntry| entry.get("session_id") != id && !superseded.contains(&entry.get("session_id"));
             newest.earlier = open.into_iter().filter(is_other).cloned().collect();
             newest
-        }))
+        })
     }
 
     /// The handoff in LATEST.md; `None` if there is no such file.
-    fn latest_handoff(&self) -> Result<Option<(Handoff, OwnKey)>> {
-        match self.read_archive_with_key(&self.latest_path()) {
-            Ok(handoff) => Ok(Some(handoff)),
-            Err(_) if !self.latest_path().exists() => Ok(None),
-            Err(error) => Err(error),
+    fn latest_handoff(&self, problems: &mut Vec<Error>) -> Option<(Handoff, OwnKey)> {
+        let path = self.latest_path();
+        match self.read_archive_text(&path) {
+            Ok(text) => self.parse_with_key(&path, &text).map_err(|error| problems.push(error)).ok(),
+            Err(error) => {
+                problems.extend((!error.is_absent()).then(|| error.into()));
+                None
+            }
         }
     }
 
-    fn open_handoff_of(&self, entry: &SessionEntry) -> Option<OpenHandoff> {
-        let (handoff, key) = self.read_archive_with_key(&self.inside(entry.get("file")).ok()?).ok()?;
+    fn open_handoff_of(&self, entry: &SessionEntry, problems: &mut Vec<Error>) -> Option<OpenHandoff> {
+        let path = self.inside(entry.get("file")).ok()?;
+        let text =
+            self.read_archive_text(&path).map_err(|error| problems.extend(error.is_refusal().then(|| error.into())));
+        let (handoff, key) = self.parse_with_key(&path, &text.ok()?).ok()?;
         Some(OpenHandoff { status: status_now(&handoff, Some(entry)), handoff, key, earlier: Vec::new() })
     }
 

@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use super::{History, SessionEntry, decisions, prompt};
-use crate::base::fs;
 use crate::error::Result;
 use crate::guard::own_record::{self, OwnKey};
 use crate::handoff::Handoff;
@@ -55,10 +54,11 @@ fn log_lines(log: &str) -> impl Iterator<Item = &str> {
 impl History {
     /// The keys of every archive and decision, and the number of archives. An archive that cannot be read is left out.
     pub fn own_keys(&self) -> Result<(Vec<OwnKey>, usize)> {
-        let names = if self.sessions().is_dir() { self.archive_names()? } else { Vec::new() };
+        let held = self.holding_archives();
+        let names = self.archive_names()?.names;
         let (mut keys, mut count) = (Vec::new(), 0);
         for name in names {
-            let Ok(text) = self.read_archive_text(&self.sessions().join(name)) else { continue };
+            let Ok(text) = held.read_archive_text(&self.sessions().join(name)) else { continue };
             keys.extend(of_handoff(&text, &Handoff::parse(&text).unwrap_or_default()));
             count += 1;
         }
@@ -83,7 +83,7 @@ impl History {
         let text = self.read_archive_text(&self.latest_path()).ok()?;
         let handoff = Handoff::parse(&text).ok()?;
         let derived = prompt::render(&handoff, &self.status_of(&handoff).ok()?, standing);
-        let written = fs::read_if_exists(&self.prompt_path()).ok()??;
+        let written = self.read_own(&self.prompt_path()).ok()??;
         (written == derived.as_bytes()).then(|| of_document(&text, &handoff))
     }
 }

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::base::{env, fs, text};
+use crate::base::fs::{self, Anchor};
+use crate::base::{env, text};
 
 /// A history of this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub fn remember(root: &Path, directory: &Path) {
     if cfg!(test) {
         return;
     }
-    if let Some(data) = env::data_directory().filter(|_| directory.is_dir()) {
+    if let Some(data) = env::data_directory().filter(|_| Anchor::around(root, directory).is_directory(directory)) {
         let _ = remember_in(&data.join("projects"), root, directory);
     }
 }
@@ -69,7 +70,7 @@ fn known_in(registry: &Path) -> Vec<KnownArchive> {
         // The name is the digest of the content; a file that a kill cut off does not match.
         let mut lines = content.lines().filter(|_| text::digest(content.as_bytes(), 16) == *name);
         let known = KnownArchive { root: lines.next()?.into(), directory: lines.next()?.into() };
-        known.directory.is_dir().then_some(known)
+        Anchor::around(&known.root, &known.directory).is_directory(&known.directory).then_some(known)
     };
     let mut known: Vec<KnownArchive> = fs::names(registry).unwrap_or_default().iter().filter_map(read).collect();
     known.sort_by(|a, b| a.directory.cmp(&b.directory));

@@ -1,9 +1,8 @@
 //! Where a history stands: the latest session, standing decisions, and problems with the files about them.
 
 use super::index::Index;
-use super::validate::{IndexHead, check_latest_in_index};
+use super::validate::{IndexHead, check_latest_in_index, readable};
 use super::{History, decisions, index_ends};
-use crate::base::fs;
 use crate::error::Result;
 
 /// Where a history stands.
@@ -26,26 +25,35 @@ impl History {
     /// Where the history stands. Reads only the ends of a long index.
     pub fn status(&self) -> Result<HistoryStatus> {
         let mut status = HistoryStatus::default();
-        let (start, end) = index_ends::read(&self.index_path())?.unwrap_or_default();
+        let mut problems = Vec::new();
+        let ends = readable("INDEX.yaml", index_ends::read(self), &mut problems)?;
+        let log = readable("DECISIONS.md", self.decisions_log().map(Some), &mut problems)?.unwrap_or_default();
+        status.decisions = decisions::count(&log);
+        status.standing = decisions::standing(&log);
+        let (start, end) = ends.unwrap_or_default();
         let split = start.find("\nsessions:").map_or(start.len(), |at| at + 1);
         let head = &start[..split];
         match Index::parse(head) {
-            Err(error) => status.problems.push(format!("INDEX.yaml: line {}: {}", error.line, error.message)),
-            Ok(index) => self.fill_status(&mut status, &index, head, &end)?,
+            Err(error) => problems.push(format!("INDEX.yaml: line {}: {}", error.line, error.message)),
+            Ok(index) => self.fill_status(&mut status, &index, (head, &end), &mut problems)?,
         }
-        let log = self.decisions_log()?;
-        status.decisions = decisions::count(&log);
-        status.standing = decisions::standing(&log);
+        status.problems = problems;
         Ok(status)
     }
 
     /// Fills in what the head and the end of an index say, and checks it against LATEST.md.
-    fn fill_status(&self, status: &mut HistoryStatus, index: &Index, head: &str, end: &str) -> Result<()> {
+    fn fill_status(
+        &self,
+        status: &mut HistoryStatus,
+        index: &Index,
+        (head, end): (&str, &str),
+        problems: &mut Vec<String>,
+    ) -> Result<()> {
         let mut latest = index_ends::find_entry(end, &index.latest_session);
         status.sessions = index_ends::session_count(head).unwrap_or_default();
         // Another tool wrote the index, or the latest session is not among the last entries: read all of it.
         if status.sessions == 0 || latest.is_none() {
-            let whole = fs::read_if_exists(&self.index_path())?.unwrap_or_default();
+            let whole = self.read_own(&self.index_path()).ok().flatten().unwrap_or_default();
             let whole = String::from_utf8_lossy(&whole);
             status.sessions = whole.matches("\n  - session_id:").count();
             latest = latest.or_else(|| index_ends::find_entry(&whole, &index.latest_session));
@@ -57,14 +65,11 @@ impl History {
         status.first_next_action = index.first_next_action.clone();
         status.latest_session = index.latest_session.clone();
         status.latest_file = index.latest_file.clone();
-        let mut problems = Vec::new();
-        if let Some(latest) = self.check_latest(&mut problems)? {
-            check_latest_in_index(&IndexHead { index, status: &status.status }, &latest, &mut problems);
-            let standing = decisions::standing(&self.decisions_log()?);
-            self.check_prompt(Some(&latest), &status.status, &standing, &mut problems)?;
+        if let Some(latest) = self.check_latest(problems)? {
+            check_latest_in_index(&IndexHead { index, status: &status.status }, &latest, problems);
+            self.check_prompt(Some(&latest), &status.status, &status.standing, problems)?;
         }
-        self.check_file("latest_file", &status.latest_file, &mut problems);
-        status.problems = problems;
+        self.check_file("latest_file", &status.latest_file, problems);
         Ok(())
     }
 }

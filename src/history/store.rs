@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::index::Index;
 use super::own_keys;
-use crate::base::fs::{self, Depth};
+use crate::base::fs::{self, Anchor, Depth, FileError, FileKind};
 use crate::base::text;
 use crate::error::{Error, Result};
 use crate::guard::own_record::{self, OwnKey};
@@ -14,19 +14,36 @@ use crate::handoff::{Handoff, repr};
 pub const DIRECTORY: &str = ".agent-history";
 /// The largest archive. The next agent reads a handoff as a whole.
 pub(super) const MAX_ARCHIVE: u64 = 4 << 20;
+/// The largest file beside the archives: an index of a few hundred thousand sessions.
+const MAX_OWN_FILE: u64 = 256 << 20;
 
 /// The history of a project.
 pub struct History {
     pub directory: PathBuf,
+    /// Every file of the history is reached through it: somebody else may have made them.
+    pub(super) anchor: Anchor,
+}
+
+/// The names of the archives, and errors about names in their directory that no archive can be read from.
+#[derive(Default)]
+pub(super) struct ArchiveNames {
+    pub names: Vec<String>,
+    pub refused: Vec<FileError>,
 }
 
 impl History {
-    pub fn at(directory: PathBuf) -> History {
-        History { directory }
+    /// The history in this directory of the project at `root`, or outside of it.
+    pub fn at(root: &Path, directory: PathBuf) -> History {
+        History { anchor: Anchor::around(root, &directory), directory }
     }
 
-    pub fn exists(&self) -> bool {
-        self.directory.is_dir()
+    /// Whether there is a history. An error if a link or a special file is in its place.
+    pub fn exists(&self) -> Result<bool> {
+        // Opening it finds out whether it is a directory.
+        match self.anchor.about(&self.directory)? {
+            None => Ok(false),
+            Some(_) => Ok(self.anchor.names_at_most(&self.directory, 0).map(|_| true)?),
+        }
     }
 
     /// The directory of the archives.
@@ -58,67 +75,99 @@ impl History {
         self.sessions().join(format!("{}.md", file_name(id)))
     }
 
-    /// The file names of all archives.
-    pub(super) fn archive_names(&self) -> Result<Vec<String>> {
-        Ok(fs::names(&self.sessions())?.into_iter().filter(|name| name.ends_with(".md")).collect())
+    /// The file names of all archives. A link or a special file is not an archive.
+    pub(super) fn archive_names(&self) -> Result<ArchiveNames> {
+        let mut archives = ArchiveNames::default();
+        for (name, kind) in self.anchor.names_and_kinds(&self.sessions())? {
+            if !name.ends_with(".md") {
+                continue;
+            }
+            match kind {
+                // Some file systems tell the kind only of a file that is opened.
+                FileKind::Regular | FileKind::Unknown => archives.names.push(name),
+                _ => archives.refused.extend(self.anchor.require_regular(&self.sessions().join(name)).err()),
+            }
+        }
+        Ok(archives)
+    }
+
+    /// The same history, with the directory of the archives held open: for reading many of them.
+    pub(super) fn holding_archives(&self) -> History {
+        History { directory: self.directory.clone(), anchor: self.anchor.holding(&self.sessions()) }
     }
 
     /// Locks the directory for writing: makes it, refuses symlinks in it, and removes temporaries of killed writers.
     pub(super) fn lock_for_writing(&self) -> Result<fs::DirectoryLock> {
-        for path in [
-            self.sessions(),
-            self.latest_path(),
-            self.index_path(),
-            self.prompt_path(),
-            self.decisions_path(),
-            self.lifecycle_path(),
-        ] {
+        let is_new = !self.anchor.is_taken(&self.directory);
+        self.anchor.create_directories(&self.sessions()).map_err(refused)?;
+        for path in self.own_files() {
             self.refuse_symlink(&path)?;
-        }
-        let is_new = !self.directory.exists();
-        if !self.sessions().is_dir() {
-            fs::create_directories(&self.sessions())?;
         }
         if is_new {
             own_record::mark_created(&self.directory);
         }
-        let lock = fs::lock_directory(&self.directory)?;
-        fs::sweep_temporaries(&self.directory, Depth::Directory)?;
-        fs::sweep_temporaries(&self.sessions(), Depth::Directory)?;
+        let lock = self.anchor.lock_directory(&self.directory)?;
+        self.anchor.sweep_temporaries(&self.directory, Depth::Directory)?;
+        self.anchor.sweep_temporaries(&self.sessions(), Depth::Directory)?;
         Ok(lock)
     }
 
-    pub(super) fn refuse_symlink(&self, path: &Path) -> Result<()> {
-        let base = self.directory.parent().unwrap_or(&self.directory);
-        fs::refuse_symlinks(base, path).map_err(|error| error.lead("refusing to write through a symlink: "))
+    /// The files that stand beside the archives.
+    fn own_files(&self) -> [PathBuf; 5] {
+        [self.latest_path(), self.index_path(), self.prompt_path(), self.decisions_path(), self.lifecycle_path()]
     }
 
-    pub(super) fn read_archive_text(&self, path: &Path) -> Result<String> {
-        let bytes = fs::read_at_most(fs::open(path)?, MAX_ARCHIVE).map_err(|cause| Error::io("read", path, cause))?;
-        String::from_utf8(bytes).map_err(|_| Error::bad_data(format!("`{}` is not UTF-8 text", path.display())))
+    pub(super) fn refuse_symlink(&self, path: &Path) -> Result<()> {
+        self.anchor.require_regular(path).map_err(refused)
+    }
+
+    /// The content of a file beside the archives; `None` if there is none.
+    pub(super) fn read_own(&self, path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+        match self.anchor.read_within(path, MAX_OWN_FILE) {
+            Err(error) if error.is_absent() => Ok(None),
+            answer => answer.map(Some),
+        }
+    }
+
+    /// The text of LATEST.md; `None` if there is none.
+    pub fn latest_text(&self) -> Result<Option<String>> {
+        Ok(self.read_own(&self.latest_path())?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// The text of RESUME_PROMPT.txt; `None` if there is none.
+    pub fn prompt_text(&self) -> Result<Option<String>> {
+        Ok(self.read_own(&self.prompt_path())?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    pub(super) fn read_archive_text(&self, path: &Path) -> Result<String, FileError> {
+        let bytes = self.anchor.read_within(path, MAX_ARCHIVE)?;
+        String::from_utf8(bytes).map_err(|_| FileError::NotText { path: path.to_path_buf() })
     }
 
     pub(super) fn read_archive(&self, path: &Path) -> Result<Handoff> {
-        self.read_archive_with_key(path).map(|(handoff, _)| handoff)
+        self.parse_archive(path, &self.read_archive_text(path)?)
     }
 
-    /// Like [`History::read_archive`], with the key of the document in the user's own record.
-    pub(super) fn read_archive_with_key(&self, path: &Path) -> Result<(Handoff, OwnKey)> {
-        let text = self.read_archive_text(path)?;
-        let handoff = super::parse(&text).map_err(|error| error.lead(&format!("`{}`: ", path.display())))?;
-        let key = own_keys::of_document(&text, &handoff);
+    pub(super) fn parse_archive(&self, path: &Path, text: &str) -> Result<Handoff> {
+        super::parse(text).map_err(|error| error.lead(&format!("`{}`: ", path.display())))
+    }
+
+    /// Like [`History::parse_archive`], with the key of the document in the user's own record.
+    pub(super) fn parse_with_key(&self, path: &Path, text: &str) -> Result<(Handoff, OwnKey)> {
+        let handoff = self.parse_archive(path, text)?;
+        let key = own_keys::of_document(text, &handoff);
         Ok((handoff, key))
     }
 
-    pub(super) fn decisions_log(&self) -> Result<String> {
-        let bytes = fs::read_if_exists(&self.decisions_path())?.unwrap_or_default();
+    pub(super) fn decisions_log(&self) -> Result<String, FileError> {
+        let bytes = self.read_own(&self.decisions_path())?.unwrap_or_default();
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The index as it is on disk.
     pub fn index(&self) -> Result<Index> {
         let path = self.index_path();
-        let bytes = fs::read_if_exists(&path)?.ok_or_else(|| {
+        let bytes = self.read_own(&path)?.ok_or_else(|| {
             Error::failed(format!("no INDEX.yaml at {}", path.display()))
                 .hint("`agent-handover history create` makes one")
         })?;
@@ -130,22 +179,31 @@ impl History {
                 error.line,
                 error.message
             ))
-            .hint("the next `agent-handover history create` or `close` makes it anew from the archives")
+            .hint("the next `agent-handover history create` or `close` rebuilds it from the archives")
         })
     }
 
-    /// The path of a file that the index names. It must lie inside the directory.
+    /// The path of a file that the index names. It must lie inside the directory, by its name; opening it refuses links.
     pub(super) fn inside(&self, file: &str) -> Result<PathBuf> {
         let path = fs::tidy(Path::new(file)).filter(|path| path.is_relative()).map(|path| self.directory.join(path));
-        path.filter(|path| fs::refuse_symlinks(&self.directory, path).is_ok())
-            .ok_or_else(|| Error::failed(format!("{} is outside {}", repr(file), self.directory.display())))
+        path.ok_or_else(|| Error::failed(format!("{} is outside {}", repr(file), self.directory.display())))
     }
 
     pub(super) fn write_if_changed(&self, path: &Path, content: &str) -> Result<()> {
-        if content.is_empty() || fs::read_if_exists(path)?.as_deref() == Some(content.as_bytes()) {
+        if content.is_empty() || self.read_own(path)?.as_deref() == Some(content.as_bytes()) {
             return Ok(());
         }
-        fs::replace(path, content.as_bytes())
+        Ok(self.anchor.replace(path, content.as_bytes())?)
+    }
+}
+
+/// The refusal to write to a file, in Session Glue's words if it is because of a link.
+fn refused(error: FileError) -> Error {
+    match error {
+        FileError::NotRegular { what: FileKind::Link, .. } => {
+            Error::from(error).lead("refusing to write through a symlink: ")
+        }
+        error => error.into(),
     }
 }
 

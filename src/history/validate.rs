@@ -1,12 +1,13 @@
 //! Checks that a history is whole.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
 
 use super::index::Index;
-use super::store::file_name;
+use super::store::{ArchiveNames, file_name};
 use super::{DIRECTORY, History, Origin, decisions, prompt};
-use crate::base::fs;
-use crate::error::Result;
+use crate::base::fs::{Anchor, FileError, FileKind};
+use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, HandoffProblem, repr};
 
 /// What the check of one archive found.
@@ -26,12 +27,13 @@ impl History {
     /// Every problem; with `sessions`, also those inside each archive.
     pub fn validate(&self, sessions: bool) -> Result<Vec<String>> {
         let mut problems = Vec::new();
-        if !self.exists() {
+        if !self.exists()? {
             return Ok(vec![format!("no {} directory at {}", DIRECTORY, self.directory.display())]);
         }
         let latest = self.check_latest(&mut problems)?;
-        let log = self.decisions_log()?;
-        let names = self.archive_names()?;
+        let log = readable("DECISIONS.md", self.decisions_log().map(Some), &mut problems)?.unwrap_or_default();
+        let ArchiveNames { names, refused } = self.archive_names()?;
+        problems.extend(refused.into_iter().map(|error| Error::from(error).one_line()));
         // Both are slow if there are many archives, and neither needs the other.
         let (index, archives) = std::thread::scope(|scope| {
             let archives = scope.spawn(|| if sessions { self.check_archives(&names) } else { Vec::new() });
@@ -70,10 +72,7 @@ impl History {
 
     /// Reads LATEST.md and checks it.
     pub(super) fn check_latest(&self, problems: &mut Vec<String>) -> Result<Option<Handoff>> {
-        let Some(bytes) = fs::read_if_exists(&self.latest_path())? else {
-            problems.push("missing LATEST.md".to_owned());
-            return Ok(None);
-        };
+        let Some(bytes) = required("LATEST.md", self.read_own(&self.latest_path()), problems)? else { return Ok(None) };
         match Handoff::parse(&String::from_utf8_lossy(&bytes)) {
             Err(error) => {
                 problems.push(format!("LATEST.md: line {}: {}", error.line, error.message));
@@ -83,13 +82,13 @@ impl History {
                 problems.extend(problems_of(&handoff).iter().map(|problem| format!("LATEST.md: {problem}")));
                 let name = file_name(handoff.text("session_id"));
                 let archive = self.sessions().join(format!("{name}.md"));
-                if fs::read_if_exists(&archive)?.is_some_and(|archived| archived != bytes) {
+                let archived = readable(&format!("sessions/{name}.md"), self.read_own(&archive), problems)?;
+                if archived.is_some_and(|archived| archived != bytes) {
                     problems.push(format!("LATEST.md differs from its archive sessions/{name}.md"));
                 }
                 for file in handoff.get("active_context_files").and_then(handoff::Value::list).unwrap_or_default() {
                     let path = file.get("path").and_then(handoff::Value::text).or(file.text()).unwrap_or_default();
-                    let root = self.directory.parent().unwrap_or(&self.directory);
-                    if !path.is_empty() && root.join(path).symlink_metadata().is_err() {
+                    if !path.is_empty() && self.is_gone(path) {
                         problems.push(format!("LATEST.md: context file {} no longer exists", repr(path)));
                     }
                 }
@@ -106,8 +105,7 @@ impl History {
         standing: &[String],
         problems: &mut Vec<String>,
     ) -> Result<()> {
-        let Some(bytes) = fs::read_if_exists(&self.prompt_path())? else {
-            problems.push("missing RESUME_PROMPT.txt".to_owned());
+        let Some(bytes) = required("RESUME_PROMPT.txt", self.read_own(&self.prompt_path()), problems)? else {
             return Ok(());
         };
         let found = String::from_utf8_lossy(&bytes);
@@ -128,20 +126,27 @@ impl History {
 
     /// Checks that a file that the index names exists and is inside the directory.
     pub(super) fn check_file(&self, what: &str, file: &str, problems: &mut Vec<String>) {
-        match self.inside(file) {
-            Err(_) => problems.push(format!("INDEX.yaml.{what} ({}) is outside {}/", repr(file), DIRECTORY)),
-            Ok(path) if !path.exists() => {
-                problems.push(format!("INDEX.yaml.{what} ({}) does not exist on disk", repr(file)))
-            }
-            Ok(_) => {}
+        let shown = format!("INDEX.yaml.{what} ({})", repr(file));
+        let Ok(path) = self.inside(file) else {
+            return problems.push(format!("{shown} is outside {DIRECTORY}/"));
+        };
+        match self.anchor.about(&path) {
+            Ok(None) => problems.push(format!("{shown} does not exist on disk")),
+            Ok(Some(about)) if about.kind != FileKind::Link => {}
+            _ => problems.push(format!("{shown} is behind a symlink")),
         }
     }
 
+    /// Whether a path of the project no longer exists. A path that leads out of the project never counts.
+    fn is_gone(&self, path: &str) -> bool {
+        let is_inside_project = self.anchor.path() != self.directory;
+        let beside = Anchor::new(self.directory.parent().unwrap_or(&self.directory));
+        let root = if is_inside_project { &self.anchor } else { &beside };
+        matches!(root.about(Path::new(path)), Ok(None))
+    }
+
     fn check_index(&self, problems: &mut Vec<String>) -> Result<Option<Index>> {
-        let Some(bytes) = fs::read_if_exists(&self.index_path())? else {
-            problems.push("missing INDEX.yaml".to_owned());
-            return Ok(None);
-        };
+        let Some(bytes) = required("INDEX.yaml", self.read_own(&self.index_path()), problems)? else { return Ok(None) };
         match Index::parse(&String::from_utf8_lossy(&bytes)) {
             Ok(index) => Ok(Some(index)),
             Err(error) => {
@@ -153,9 +158,14 @@ impl History {
 
     /// Checks each archive, on all processors.
     fn check_archives(&self, names: &[String]) -> Vec<Result<CheckedArchive>> {
+        let history = self.holding_archives();
         let check = |name: &String| {
-            let bytes = fs::read(&self.sessions().join(name))?;
             let unreadable = |problem: String| CheckedArchive { id: None, problems: vec![problem] };
+            let bytes = match history.read_own(&self.sessions().join(name)) {
+                Ok(bytes) => bytes.unwrap_or_default(),
+                Err(error) if error.is_refusal() => return Ok(unreadable(Error::from(error).one_line())),
+                Err(error) => return Err(error.into()),
+            };
             Ok(match std::str::from_utf8(&bytes).map(Handoff::parse) {
                 Err(_) => unreadable("it is not UTF-8 text".to_owned()),
                 Ok(Err(error)) => unreadable(format!("line {}: {}", error.line, error.message)),
@@ -173,6 +183,29 @@ impl History {
             threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
         })
     }
+}
+
+/// What was read of a file. A link, a special file or a file that is too large is a problem of the history.
+pub(super) fn readable<T>(
+    name: &str,
+    answer: Result<Option<T>, FileError>,
+    problems: &mut Vec<String>,
+) -> Result<Option<T>> {
+    match answer {
+        Err(error) if error.is_refusal() => {
+            problems.push(format!("{name}: {}", Error::from(error).one_line()));
+            Ok(None)
+        }
+        answer => Ok(answer?),
+    }
+}
+
+/// Like [`readable`], for a file that every history has.
+fn required<T>(name: &str, answer: Result<Option<T>, FileError>, problems: &mut Vec<String>) -> Result<Option<T>> {
+    if matches!(answer, Ok(None)) {
+        problems.push(format!("missing {name}"));
+    }
+    readable(name, answer, problems)
 }
 
 /// The problems of one handoff. The first action of an imported one is its author's choice and not checked.

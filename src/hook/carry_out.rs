@@ -13,7 +13,7 @@ pub fn carry_out_due(project: &Project, listener: &mut Listener<'_>) -> Result<D
     if project.brake().pressed().is_some() {
         return Ok(drained);
     }
-    let mut store = Store::open(&project.checkpoint)?;
+    let mut store = Store::open(&project.checkpoint_file())?;
     if sweep::sweep_disk(project, &mut store)?.is_empty() {
         return Ok(drained);
     }

@@ -54,7 +54,7 @@ fn recorded_and(recorded: Recorded, child: Result<u32, NotDetached>, why: &str) 
     told.push(match child {
         Ok(pid) => format!("carried out by pid {pid}"),
         Err(NotDetached::Stopped(_)) => "it waits until PAUSE is gone".to_owned(),
-        Err(NotDetached::Busy(_)) => "it is left to the process that is at it".to_owned(),
+        Err(NotDetached::Busy(_)) => "it is left to the process that is running".to_owned(),
         Err(NotDetached::Failed(error)) => format!("it waits: {}", error.one_line()),
     });
     Done { context: None, told, is_trouble }

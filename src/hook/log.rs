@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::agents::Call;
-use crate::base::fs::Anchor;
+use crate::base::fs::{self, Anchor, FileError};
 use crate::base::{clock, env, text};
+use crate::error::Error;
 use crate::project::Project;
 
 /// A log of this size is moved aside, so that both files together never exceed twice this size.
@@ -66,20 +67,37 @@ impl LogPlace {
         env::user_state().map(|directory| LogPlace { anchor: Anchor::new(&directory), directory })
     }
 
-    fn append(&self, entry: &Entry) -> bool {
-        self.anchor.create_log_directory(&self.directory).is_ok()
-            && self.anchor.append_to_log(&self.directory.join(NAME), &entry.line(), MOST).is_ok()
+    fn append(&self, entry: &Entry) -> Result<(), FileError> {
+        self.anchor.create_log_directory(&self.directory)?;
+        self.anchor.append_to_log(&self.directory.join(NAME), &entry.line(), MOST)
     }
 }
 
+/// Whether the project has a state directory that a hook may use.
+fn is_usable(project: &Project) -> bool {
+    let anchor = project.anchor(&project.state);
+    let is_there = if anchor.path() == project.state {
+        fs::is_directory(&project.state)
+    } else {
+        anchor.is_directory(&project.state)
+    };
+    is_there && project.unattended_places().has_state()
+}
+
 /// Records a call: in the project's state if it has one and can be written, else in the user's own state. A log that
-/// cannot be written is no reason to fail.
-pub fn tell(project: Option<&Project>, entry: &Entry) {
-    let project = project.filter(|project| project.state.is_dir());
-    let is_written = project.is_some_and(|project| LogPlace::of_project(project).append(entry));
-    if !is_written {
-        LogPlace::of_user().map(|place| place.append(entry));
-    }
+/// cannot be written is no reason to fail. Returns a sentence about a link or a special file in the place of the project's
+/// log.
+pub fn tell(project: Option<&Project>, entry: &Entry) -> Option<String> {
+    let project = project.filter(|project| is_usable(project));
+    let refused = match project.map(|project| LogPlace::of_project(project).append(entry)) {
+        Some(Ok(())) => return None,
+        Some(Err(error @ FileError::NotRegular { .. })) => Some(Error::from(error).one_line()),
+        _ => None,
+    };
+    let mut entry = entry.clone();
+    entry.what.extend(refused.iter().map(|sentence| format!("; {sentence}")));
+    let _ = LogPlace::of_user().map(|place| place.append(&entry));
+    refused
 }
 
 /// The calls recorded in this project and in the user's own state, the oldest first.

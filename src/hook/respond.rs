@@ -8,7 +8,7 @@ use super::log::{self, Entry};
 use super::{end, start};
 use crate::agents::payload::Given;
 use crate::agents::{self, Call, Event};
-use crate::base::{env, text};
+use crate::base::{env, fs, text};
 use crate::checkpoint::Store;
 use crate::error::{Error, Result};
 use crate::project::{Options, Project};
@@ -65,7 +65,7 @@ pub fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) -> Reply 
         }
         Err(error) => (None, Err(error)),
     };
-    let reply = match done {
+    let mut reply = match done {
         Ok(done) => {
             let mut story = done.told;
             story.extend(call.problems.iter().cloned());
@@ -80,7 +80,9 @@ pub fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) -> Reply 
             Reply { stdout: agents::answer(call.agent, &call.event, context.as_deref()), story, is_trouble: true }
         }
     };
-    log::tell(project.as_ref(), &Entry::of(&call, start.elapsed(), &reply.story.join("; ")));
+    let unlogged = log::tell(project.as_ref(), &Entry::of(&call, start.elapsed(), &reply.story.join("; ")));
+    reply.is_trouble |= unlogged.is_some();
+    reply.story.extend(unlogged);
     reply
 }
 
@@ -103,10 +105,9 @@ fn open(call: &Call, cwd: Option<&Path>) -> Result<Project> {
     let named = [call.project_dir.as_deref(), call.cwd.as_deref()];
     // If the agent names directories and they are gone, the session does not belong to the directory of this process.
     let ours = cwd.filter(|_| named.iter().all(Option::is_none));
-    let place = named.into_iter().chain([ours]).flatten().find(|place| place.is_dir());
-    let place = place.ok_or_else(|| Error::failed("none of the directories that the agent names is there"))?;
-    let place = place.canonicalize().unwrap_or_else(|_| place.to_path_buf());
-    Project::open(&place, &Options::default(), &steps::readers())
+    let place = named.into_iter().chain([ours]).flatten().find(|place| fs::is_directory(place));
+    let place = place.ok_or_else(|| Error::failed("none of the directories that the agent names exists"))?;
+    Project::open(&fs::real(place), &Options::default(), &steps::vocabulary())
 }
 
 fn act(project: &Project, call: &Call) -> Result<Done> {
@@ -115,29 +116,28 @@ fn act(project: &Project, call: &Call) -> Result<Done> {
     if call.is_subagent || is_subagent_by_transcript() {
         return Ok(Done::nothing("a sub-agent's session is part of another's"));
     }
-    match call.event {
-        Event::SessionStart => Ok(start::start(project, call)),
-        Event::TurnEnd | Event::PromptSubmitted => end::progress(project, call),
+    let mut done = match call.event {
+        Event::SessionStart => start::start(project, call),
+        Event::TurnEnd | Event::PromptSubmitted => end::progress(project, call)?,
         Event::BeforeCompaction => {
             let mut done = end::progress(project, call).unwrap_or_else(|error| Done::trouble(&error));
             done.context = Some(context(project, call).text);
-            Ok(done)
+            done
         }
-        Event::SessionEnd => end::end(project, call),
-        Event::Unknown(_) => Ok(Done::default()),
-    }
+        Event::SessionEnd => end::end(project, call)?,
+        Event::Unknown(_) => Done::default(),
+    };
+    let notice = project.unattended_places().notice();
+    done.told.extend(notice.filter(|notice| !done.told.iter().any(|told| told.contains(notice))));
+    Ok(done)
 }
 
-/// Opens the database, unless the config puts files outside of the project without consent.
+/// Opens the database, unless the config puts it outside of the project without consent.
 pub(super) fn store(project: &Project) -> Result<Store> {
-    let outside = project.outside();
-    if !outside.is_empty() && !project.is_allowed() {
-        let places = outside.join(" and ");
-        return Err(Error::failed(format!(
-            "{places} of this config lead out of the project, which nobody has allowed"
-        ))
-        .hint("look at the config, then run `agent-handover allow`"));
+    let places = project.unattended_places();
+    if let Some(notice) = places.notice().filter(|_| !places.has_state()) {
+        return Err(Error::failed(notice).hint("look at the config first"));
     }
     project.prepare()?;
-    Store::open_briefly(&project.checkpoint)
+    Store::open_briefly(&project.checkpoint_file())
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::agents::{self, Call};
-use crate::base::{clock, process};
+use crate::base::{clock, fs, process};
 use crate::checkpoint::{AgentSession, SessionSighting};
 use crate::transcript;
 
@@ -35,7 +35,7 @@ pub fn transcript(call: &Call) -> Option<&Path> {
 
 /// The length of a regular file; 0 for anything else.
 pub fn size(path: &Path) -> u64 {
-    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map_or(0, |about| about.len())
+    fs::length(path).unwrap_or(0)
 }
 
 /// What is recorded of every call.

@@ -73,7 +73,7 @@ fn prepare(project: &Project, call: &Call, told: &mut Vec<String>) -> Result<boo
 fn finish_due(project: &Project, store: &Store, told: &mut Vec<String>) -> Result<()> {
     let (due, left) = engine::due(project, store)?;
     if !left.is_empty() {
-        told.push(format!("{} left for `agent-handover run --resume`, for want of consent", left.len()));
+        told.push(format!("{} left for `agent-handover run --resume`: they need your consent", left.len()));
     }
     if !due.is_empty() {
         let finished = engine::finish_due(project, store, &due, DUE_LIMIT)?;

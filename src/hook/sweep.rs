@@ -11,7 +11,7 @@ use chrono::{DateTime, FixedOffset};
 
 use super::pending::{self, Pending};
 use super::session;
-use crate::base::clock;
+use crate::base::{clock, fs};
 use crate::checkpoint::{AgentSession, Store};
 use crate::engine::{self, RecordOutcome};
 use crate::error::Result;
@@ -144,7 +144,7 @@ fn never_seen(
 }
 
 fn changed(path: &Path) -> Option<SystemTime> {
-    std::fs::metadata(path).and_then(|about| about.modified()).ok()
+    fs::modified(path)
 }
 
 fn local(time: SystemTime) -> DateTime<FixedOffset> {

@@ -32,7 +32,7 @@ pub fn parse(data: &str, categories: &Categories) -> Result<(Edits, Option<Strin
             .iter()
             .map(|word| {
                 let named = categories.named(word);
-                named.ok_or_else(|| Error::bad_data(format!("`clear`: `{}` is no category", shown(word))))
+                named.ok_or_else(|| Error::bad_data(format!("`clear`: `{}` is not a category", shown(word))))
             })
             .collect::<Result<_>>()?;
     }
@@ -44,7 +44,7 @@ pub fn parse(data: &str, categories: &Categories) -> Result<(Edits, Option<Strin
         }
         if let [(one, _), (other, _), ..] = given.as_slice() {
             return Err(Error::bad_data(format!("`{one}` and `{other}` are one category; nothing was kept"))
-                .hint("say all of it under one of them"));
+                .hint("use only one of them"));
         }
         for (_, texts) in given {
             edits.record(known.name, texts);

@@ -10,7 +10,7 @@ use chrono::{DateTime, FixedOffset, NaiveDate};
 
 use super::archive::{self, ArchiveEntry};
 use super::{Memory, Month, header};
-use crate::base::fs::{self, Depth};
+use crate::base::fs::{Anchor, Depth, Seen};
 use crate::base::text;
 use crate::error::{Error, Result};
 use crate::guard::{Brake, Stop};
@@ -55,7 +55,7 @@ impl Compaction {
     /// The skipped files as one error. Everything else was compacted.
     pub fn trouble(&self) -> Option<Error> {
         let (first, more) = self.unreadable.split_first()?;
-        let hint = "everything else is compacted; move it out of layer 1";
+        let hint = "everything else is compacted; move away what is named here";
         let error = Error::failed(first.one_line()).hint(hint);
         Some(more.iter().fold(error, |error, next| error.cause(next.one_line())))
     }
@@ -86,7 +86,7 @@ struct DayFile<'s> {
     day: NaiveDate,
     path: &'s Path,
     content: Vec<u8>,
-    seen: fs::Seen,
+    seen: Seen,
 }
 
 impl Memory {
@@ -126,17 +126,14 @@ impl Memory {
         let layer = self.directory.join("layer1");
         let mut sources: BTreeMap<(Month, String), Vec<(NaiveDate, PathBuf)>> = BTreeMap::new();
         let mut unreadable = Vec::new();
-        let mut names = if layer.is_dir() { fs::names(&layer)? } else { Vec::new() };
-        names.sort_unstable();
-        for name in names {
+        for name in self.anchor.names(&layer)? {
             let Some(month) = Month::parse(&name) else { continue };
             if selection.month.is_some_and(|only| only != month) || month.end() > selection.before {
                 continue;
             }
             let directory = layer.join(&name);
-            let files = fs::refuse_symlinks(&self.directory, &directory).and_then(|()| fs::names(&directory));
-            for file in files.unwrap_or_else(|error| {
-                unreadable.push(error);
+            for file in self.anchor.names(&directory).unwrap_or_else(|error| {
+                unreadable.push(error.into());
                 Vec::new()
             }) {
                 if let Some((tag, day)) = split_name(&file)
@@ -156,21 +153,26 @@ impl Memory {
     /// Moves one month and tag. `None` if the archive did not change and there was no note to remove.
     fn roll(&self, source: &MonthNotes, selection: &Selection, unreadable: &mut Vec<Error>) -> Result<Option<Rolled>> {
         let path = self.archive_path(source.month, &source.tag);
+        // The other archives do not wait until somebody has removed a link in the place of this one.
+        if let Err(error) = self.anchor.require_regular(&path) {
+            unreadable.push(error.into());
+            return Ok(None);
+        }
         let _lock = if selection.dry_run { None } else { Some(self.lock_for_writing(&path)?) };
         let mut files = Vec::new();
         for (day, file) in &source.files {
-            match fs::read_seen(file) {
+            match self.anchor.read_seen(file, Anchor::LIMIT) {
                 Ok(Some((content, seen))) => files.push(DayFile { day: *day, path: file, content, seen }),
                 // Another process compacted it while we waited for the lock.
                 Ok(None) => {}
-                Err(error) => unreadable.push(error),
+                Err(error) => unreadable.push(error.into()),
             }
         }
         let mut entries: Vec<ArchiveEntry<'_>> =
             files.iter().flat_map(|file| archive::of_notes(&file.content, file.day)).collect();
         archive::sort(&mut entries);
         let count = entries.len();
-        let old = fs::read_if_exists(&path)?;
+        let old = self.anchor.read_if_exists(&path)?;
         let mut all = old.as_deref().map(archive::parse).unwrap_or_default();
         all.extend(entries.iter().cloned());
         archive::sort(&mut all);
@@ -187,7 +189,7 @@ impl Memory {
             return Ok((is_new || !selection.keep_notes && count > 0).then_some(rolled));
         }
         if is_new {
-            fs::replace(&path, &new)?;
+            self.anchor.replace(&path, &new)?;
         }
         if selection.keep_notes {
             return Ok(is_new.then_some(rolled));
@@ -201,7 +203,7 @@ impl Memory {
 
     /// Reads the archive back and checks that it holds every entry.
     fn verify_archive(&self, path: &Path, entries: &[ArchiveEntry<'_>]) -> Result<()> {
-        let written = fs::read(path)?;
+        let written = self.anchor.read(path)?;
         let mut found = archive::parse(&written).into_iter();
         // Both are sorted, so one pass is enough.
         for entry in entries {
@@ -219,12 +221,12 @@ impl Memory {
     fn remove_notes(&self, files: &[DayFile<'_>]) -> Result<()> {
         let Some(directory) = files.first().and_then(|file| file.path.parent()) else { return Ok(()) };
         // No fsync: a note that a power cut brings back is in the archive, and the next compaction removes it.
-        for file in files.iter().filter(|file| file.seen.is_still(file.path)) {
-            fs::remove_file_lazily(file.path)?;
+        for file in files.iter().filter(|file| self.anchor.is_still(file.path, &file.seen)) {
+            self.anchor.remove_file_lazily(file.path)?;
         }
-        fs::sweep_temporaries(directory, Depth::Directory)?;
-        if fs::names(directory)?.is_empty() {
-            fs::remove_empty_directory_lazily(directory)?;
+        self.anchor.sweep_temporaries(directory, Depth::Directory)?;
+        if self.anchor.names(directory)?.is_empty() {
+            self.anchor.remove_empty_directory_lazily(directory)?;
         }
         Ok(())
     }

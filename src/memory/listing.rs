@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::archive::{self, ArchiveEntry};
 use super::{Memory, Month, compact};
-use crate::base::fs;
+use crate::base::fs::Anchor;
 use crate::error::{Error, Result};
 
 /// A note, or a foreign text between notes.
@@ -25,35 +25,63 @@ pub struct ListedNote {
 /// Returns errors about files that cannot be read.
 pub fn notes(memory: &Memory, layer: u8, tag: Option<&str>, visit: &mut dyn FnMut(ListedNote)) -> Result<Vec<Error>> {
     let is_wanted = |found: &str| compact::is_tag(found, tag);
-    let mut unreadable = Vec::new();
-    let mut read = |path: &Path| match fs::read_seen(path) {
-        Ok(file) => file.map(|(content, _)| content).unwrap_or_default(),
-        Err(error) => {
-            unreadable.push(error);
-            Vec::new()
-        }
-    };
     if layer == 3 {
-        for name in names(&memory.directory.join("layer3"))? {
-            let Some((_, found)) = archive_name(&name).filter(|(_, found)| is_wanted(found)) else { continue };
-            let file = read(&memory.directory.join("layer3").join(&name));
-            archive::parse(&file).iter().for_each(|entry| visit(listed(entry, found)));
-        }
-        return Ok(unreadable);
+        return archived_notes(memory, &is_wanted, visit);
     }
-    let directory = memory.directory.join("layer1");
-    for month in names(&directory)?.into_iter().filter(|name| Month::parse(name).is_some()) {
-        let mut days: Vec<_> = names(&directory.join(&month))?;
+    let (months, mut unreadable) = months(memory)?;
+    for (month, mut days) in months {
+        let directory = memory.directory.join("layer1").join(&month);
+        let anchor = memory.anchor.holding(&directory);
         days.sort_by(|a, b| {
             compact::split_name(a).map(|(_, day)| day).cmp(&compact::split_name(b).map(|(_, day)| day))
         });
         for name in days {
             let Some((found, day)) = compact::split_name(&name).filter(|(found, _)| is_wanted(found)) else { continue };
-            let file = read(&directory.join(&month).join(&name));
+            let Some(file) = read(&anchor, &directory.join(&name), &mut unreadable) else { continue };
             archive::of_notes(&file, day).iter().for_each(|entry| visit(listed(entry, found)));
         }
     }
     Ok(unreadable)
+}
+
+fn archived_notes(
+    memory: &Memory,
+    is_wanted: &dyn Fn(&str) -> bool,
+    visit: &mut dyn FnMut(ListedNote),
+) -> Result<Vec<Error>> {
+    let mut unreadable = Vec::new();
+    let directory = memory.directory.join("layer3");
+    let anchor = memory.anchor.holding(&directory);
+    for name in memory.anchor.names(&directory)? {
+        let Some((_, found)) = archive_name(&name).filter(|(_, found)| is_wanted(found)) else { continue };
+        let Some(file) = read(&anchor, &directory.join(&name), &mut unreadable) else { continue };
+        archive::parse(&file).iter().for_each(|entry| visit(listed(entry, found)));
+    }
+    Ok(unreadable)
+}
+
+/// The content of a file. One that cannot be read does not hold up the others.
+fn read(anchor: &Anchor, path: &Path, unreadable: &mut Vec<Error>) -> Option<Vec<u8>> {
+    anchor.read_if_exists(path).unwrap_or_else(|error| {
+        unreadable.push(error.into());
+        None
+    })
+}
+
+/// The name of a month, and the names in its directory.
+type MonthNames = (String, Vec<String>);
+
+/// The months of layer 1 with the names in each, and errors about months that cannot be listed.
+fn months(memory: &Memory) -> Result<(Vec<MonthNames>, Vec<Error>)> {
+    let layer = memory.directory.join("layer1");
+    let (mut months, mut unreadable) = (Vec::new(), Vec::new());
+    for month in memory.anchor.names(&layer)?.into_iter().filter(|name| Month::parse(name).is_some()) {
+        match memory.anchor.names(&layer.join(&month)) {
+            Ok(names) => months.push((month, names)),
+            Err(error) => unreadable.push(error.into()),
+        }
+    }
+    Ok((months, unreadable))
 }
 
 fn listed(entry: &ArchiveEntry<'_>, tag: &str) -> ListedNote {
@@ -69,28 +97,22 @@ pub fn archive_name(name: &str) -> Option<(Month, &str)> {
     Some((Month::parse(stem.get(..7)?)?, stem.get(7..)?.strip_prefix('-')?))
 }
 
-fn names(directory: &Path) -> Result<Vec<String>> {
-    let mut names = if directory.is_dir() { fs::names(directory)? } else { Vec::new() };
-    names.sort_unstable();
-    Ok(names)
-}
-
 /// How much a memory holds.
 pub struct Measure {
     pub state_bytes: usize,
     pub note_files: usize,
     pub note_months: usize,
     pub archives: usize,
+    /// Errors about months that cannot be listed.
+    pub unreadable: Vec<Error>,
 }
 
 pub fn measure(memory: &Memory) -> Result<Measure> {
-    let layer1 = memory.directory.join("layer1");
-    let months: Vec<String> = names(&layer1)?.into_iter().filter(|name| Month::parse(name).is_some()).collect();
-    let mut note_files = 0;
-    for month in &months {
-        note_files += names(&layer1.join(month))?.iter().filter(|name| compact::split_name(name).is_some()).count();
-    }
-    let archives = names(&memory.directory.join("layer3"))?.iter().filter(|name| archive_name(name).is_some()).count();
-    let state_bytes = fs::read_if_exists(&memory.state_path())?.unwrap_or_default().len();
-    Ok(Measure { state_bytes, note_files, note_months: months.len(), archives })
+    let (months, unreadable) = months(memory)?;
+    let is_note = |name: &&String| compact::split_name(name).is_some();
+    let note_files = months.iter().map(|(_, names)| names.iter().filter(is_note).count()).sum();
+    let archives = memory.anchor.names(&memory.directory.join("layer3"))?;
+    let archives = archives.iter().filter(|name| archive_name(name).is_some()).count();
+    let state_bytes = memory.anchor.read_if_exists(&memory.state_path())?.unwrap_or_default().len();
+    Ok(Measure { state_bytes, note_files, note_months: months.len(), archives, unreadable })
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `store` | [`Memory`], the directory of a project: paths, lock, notes |
 //! | `update` | changes to the current state, recorded in layer 1 first |
+//! | `repeat` | edits that a killed process may have applied already |
 //! | `lookup` | the item that an id means |
 //! | `note` | layer 1: the blocks of a day file |
 //! | `change` | layer 1: how the current state changed, line by line |
@@ -28,6 +29,7 @@ mod merge;
 mod month;
 pub mod note;
 pub mod own_keys;
+mod repeat;
 mod rollup;
 pub mod state;
 mod store;

@@ -9,7 +9,6 @@ use super::listing::ListedNote;
 use super::merge::{archive_of, notes_of};
 use super::state::{CurrentState, Item, readable};
 use super::{Memory, listing};
-use crate::base::fs;
 use crate::error::Result;
 use crate::guard::own_record::OwnKey;
 
@@ -71,7 +70,7 @@ impl Memory {
     /// The pieces of every layer. A file that cannot be read is left out: its text then counts as having come along.
     pub fn pieces(&self) -> Result<Vec<MemoryPiece>> {
         let state = self.state_path();
-        let mut all = match fs::read_if_exists(&state)? {
+        let mut all = match self.anchor.read_if_exists(&state)? {
             Some(file) => pieces(Path::new("layer2/current-state.md"), &file),
             None => Vec::new(),
         };

@@ -8,7 +8,7 @@ use super::month::Month;
 use super::note::{self, Note, Piece};
 use super::state::{self, CurrentState};
 use super::{archive, header};
-use crate::base::fs::{self, Depth, DirectoryLock};
+use crate::base::fs::{Anchor, Depth, DirectoryLock};
 use crate::base::text;
 use crate::error::Result;
 use crate::guard::own_record;
@@ -16,11 +16,14 @@ use crate::guard::own_record;
 /// The memory directory of a project.
 pub struct Memory {
     pub(super) directory: PathBuf,
+    /// Every file of the memory is reached through it: somebody else may have made them.
+    pub(super) anchor: Anchor,
 }
 
 impl Memory {
-    pub fn at(directory: PathBuf) -> Memory {
-        Memory { directory }
+    /// The memory in this directory of the project at `root`, or outside of it.
+    pub fn at(root: &Path, directory: PathBuf) -> Memory {
+        Memory { anchor: Anchor::around(root, &directory), directory }
     }
 
     /// `layer1/YYYY-MM/<tag>-YYYY-MM-DD.md`
@@ -38,8 +41,17 @@ impl Memory {
         self.directory.join("layer3").join(format!("{month}-{tag}-archive.md"))
     }
 
+    /// The current state; an error if its file has more than `limit` bytes.
+    pub fn state_within(&self, limit: u64) -> Result<CurrentState> {
+        match self.anchor.read_within(&self.state_path(), limit) {
+            Ok(file) => Ok(CurrentState::parse(&file)),
+            Err(error) if error.is_absent() => Ok(CurrentState::parse(b"")),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     pub fn state(&self) -> Result<CurrentState> {
-        Ok(CurrentState::parse(&fs::read_if_exists(&self.state_path())?.unwrap_or_default()))
+        self.state_within(Anchor::LIMIT)
     }
 
     /// Adds a note to the file of its day, or replaces the block with the same key, so that writing it twice equals
@@ -51,15 +63,15 @@ impl Memory {
             return Ok(self.archive_path(Month::of(date), &text::safe_file_name(tag)));
         }
         let _lock = self.lock_for_writing(&path)?;
-        let old = fs::read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
-        fs::replace(&path, &note::replace_or_append(&old, note))?;
+        let old = self.anchor.read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
+        self.anchor.replace(&path, &note::replace_or_append(&old, note))?;
         Ok(path)
     }
 
     /// Whether the archive of its month holds this note.
     fn is_archived(&self, tag: &str, date: NaiveDate, note: &Note) -> Result<bool> {
         let path = self.archive_path(Month::of(date), &text::safe_file_name(tag));
-        let Some(file) = fs::read_if_exists(&path)? else { return Ok(false) };
+        let Some(file) = self.anchor.read_if_exists(&path)? else { return Ok(false) };
         Ok(archive::parse(&file).iter().any(|entry| entry.note().as_ref() == Some(note)))
     }
 
@@ -67,7 +79,7 @@ impl Memory {
     /// session that wrote it.
     pub fn is_noted(&self, tag: &str, date: Option<NaiveDate>, text: &str) -> Result<bool> {
         let Some(date) = date else { return Ok(false) };
-        let file = fs::read_if_exists(&self.note_path(tag, date))?.unwrap_or_default();
+        let file = self.anchor.read_if_exists(&self.note_path(tag, date))?.unwrap_or_default();
         let text = state::tidy(text);
         Ok(note::parse(&file).iter().any(|piece| match piece {
             Piece::Note { note, .. } => state::readable(&note.content) == text,
@@ -78,28 +90,27 @@ impl Memory {
     /// Locks the memory, because several projects may share one, and makes the directory of this file. Removes
     /// temporaries that a killed writer left there.
     pub(super) fn lock_for_writing(&self, path: &Path) -> Result<DirectoryLock> {
-        fs::refuse_symlinks(&self.directory, path)?;
-        if !self.directory.is_dir() {
-            fs::create_directories(&self.directory)?;
+        self.anchor.require_regular(path)?;
+        let is_new = !self.anchor.is_taken(&self.directory);
+        self.anchor.create_directories(&self.directory)?;
+        if is_new {
             own_record::mark_created(&self.directory);
         }
-        let lock = fs::lock_directory(&self.directory)?;
+        let lock = self.anchor.lock_directory(&self.directory)?;
         let Some(directory) = path.parent() else { return Ok(lock) };
         // Only under the lock: a compaction removes the directory of a month when it is empty.
-        if !directory.is_dir() {
-            fs::create_directories(directory)?;
-        }
-        fs::sweep_temporaries(directory, Depth::Directory)?;
+        self.anchor.create_directories(directory)?;
+        self.anchor.sweep_temporaries(directory, Depth::Directory)?;
         Ok(lock)
     }
 
     /// Removes temporaries that killed writers left anywhere in the memory.
     pub fn sweep(&self) -> Result<()> {
-        if !self.directory.is_dir() {
+        if self.anchor.about(&self.directory)?.is_none() {
             return Ok(());
         }
-        let _lock = fs::lock_directory(&self.directory)?;
-        fs::sweep_temporaries(&self.directory, Depth::Tree)
+        let _lock = self.anchor.lock_directory(&self.directory)?;
+        Ok(self.anchor.sweep_temporaries(&self.directory, Depth::Tree)?)
     }
 }
 
@@ -113,10 +124,10 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let month = place.path().join("layer1/2026-11");
         std::fs::create_dir_all(&month).unwrap();
-        let lock = fs::lock_directory(place.path()).unwrap();
+        let lock = crate::base::fs::lock_directory(place.path()).unwrap();
         std::fs::remove_dir(&month).unwrap();
         std::thread::scope(|scope| {
-            let memory = Memory::at(place.path().to_path_buf());
+            let memory = Memory::at(place.path(), place.path().to_path_buf());
             let writer = scope.spawn(move || {
                 let note = note::read(b"<!-- note run=A step=note at=2026-11-15T10:00:00Z -->\na\n<!-- /note -->\n");
                 memory.write_note("t", "2026-11-15".parse().unwrap(), &note.unwrap())

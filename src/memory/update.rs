@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, FixedOffset};
+use serde::{Deserialize, Serialize};
 
 use super::note::{self, Note, Piece};
 use super::state::{self, CurrentState, Stamp};
-use super::{ChangeVerb, Memory, StateChange, change, header, marker_time};
-use crate::base::fs::{self, Depth};
+use super::{ChangeVerb, Memory, StateChange, change, header, marker_time, repeat};
+use crate::base::fs::Depth;
 use crate::base::{clock, text};
 use crate::config::category::Categories;
 use crate::error::Result;
@@ -25,7 +26,7 @@ pub struct Author<'a> {
 }
 
 /// Changes to the current state. All of them are made, or none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edits {
     /// The new free text.
     pub text: Option<String>,
@@ -61,6 +62,8 @@ enum Stated {
     Now,
     /// At the author's time, which may be before other changes.
     AtItsTime,
+    /// Like `AtItsTime`, and perhaps applied already by a process that was killed afterwards.
+    Once,
 }
 
 impl Memory {
@@ -74,6 +77,12 @@ impl Memory {
         self.change_state(author, categories, edits, Stated::AtItsTime)
     }
 
+    /// Applies edits that were stated at the author's time, unless the same run and step applied them already. What was
+    /// stated since then wins: an item that was deleted later does not come back.
+    pub fn update_once(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) -> Result<Vec<StateChange>> {
+        self.change_state(author, categories, edits, Stated::Once)
+    }
+
     /// Changes the current state. Layer 1 is written first, so that each item is always in one of the two layers; a
     /// repetition after a kill finds the changes already recorded.
     fn change_state(
@@ -85,9 +94,18 @@ impl Memory {
     ) -> Result<Vec<StateChange>> {
         let path = self.state_path();
         let _lock = self.lock_for_writing(&path)?;
-        let old = fs::read_if_exists(&path)?;
+        let old = self.anchor.read_if_exists(&path)?;
         let empty = header("layer2", author.at.date_naive());
         let mut state = CurrentState::parse(old.as_deref().unwrap_or(empty.as_bytes()));
+        let before = text::digest(old.as_deref().unwrap_or_default(), 5);
+        let mut edits = edits.clone();
+        if stated == Stated::Once {
+            if self.is_applied(author, &state, &before)? {
+                return Ok(Vec::new());
+            }
+            repeat::leave_out_deleted(&mut edits, &state, &marker_time(&author.at));
+        }
+        let edits = &edits;
         // Time never goes back: an item with a time in the future is not newer than one that is stated now.
         let is_ahead = !author.is_late && state.newest() > marker_time(&clock::now()).as_str();
         let is_newest = stated == Stated::Now || is_ahead;
@@ -97,10 +115,10 @@ impl Memory {
         let changes = self.apply(&mut state, author, &stamp, categories, edits)?;
         recorded.extend(changes.iter().cloned());
         let new = state.write();
-        self.record_changes(author, &recorded, &text::digest(old.as_deref().unwrap_or_default(), 5))?;
+        self.record_changes(author, &recorded, &before)?;
         let has_content = old.is_some() || !changes.is_empty() || edits.text.is_some();
         if has_content && old.as_deref() != Some(&new) {
-            fs::replace(&path, &new)?;
+            self.anchor.replace(&path, &new)?;
         }
         Ok(changes)
     }
@@ -163,11 +181,10 @@ impl Memory {
         let date = author.at.date_naive();
         let path = self.note_path(author.tag, date);
         if let Some(directory) = path.parent() {
-            fs::refuse_symlinks(&self.directory, &path)?;
-            fs::create_directories(directory)?;
-            fs::sweep_temporaries(directory, Depth::Directory)?;
+            self.anchor.create_directories(directory)?;
+            self.anchor.sweep_temporaries(directory, Depth::Directory)?;
         }
-        let old = fs::read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
+        let old = self.anchor.read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
         let recorded = change_notes(&old);
         let content = change::write(changes);
         // Somebody recorded the same and was killed before the state itself could change.
@@ -186,12 +203,12 @@ impl Memory {
             changes: own.map_or(state_before.to_owned(), |note| note.changes),
             content: change::write(&all),
         };
-        fs::replace(&path, &note::replace_or_append(&old, &note))
+        Ok(self.anchor.replace(&path, &note::replace_or_append(&old, &note))?)
     }
 }
 
 /// The notes of a day file that record changes.
-fn change_notes(file: &[u8]) -> Vec<Note> {
+pub(super) fn change_notes(file: &[u8]) -> Vec<Note> {
     let notes = note::parse(file).into_iter().filter_map(|piece| match piece {
         Piece::Note { note, .. } if !note.changes.is_empty() => Some(note),
         _ => None,
@@ -217,7 +234,7 @@ mod tests {
     #[test]
     fn an_item_written_by_hand_is_newer_than_the_items_beside_it() {
         let place = tempfile::tempdir().unwrap();
-        let memory = Memory::at(place.path().to_path_buf());
+        let memory = Memory::at(place.path(), place.path().to_path_buf());
         std::fs::create_dir_all(place.path().join("layer2")).unwrap();
         let cleared = "2026-11-15T10:00:00Z";
         let file = format!("<!-- section name=goal cleared={cleared} -->\n- by hand\n<!-- /section -->\n");

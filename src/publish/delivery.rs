@@ -5,6 +5,7 @@ use std::path::Path;
 use chrono::{DateTime, FixedOffset};
 
 use super::{Destination, UnreachableRemotes};
+use crate::base::fs::Anchor;
 use crate::config::category::Categories;
 use crate::error::Error;
 use crate::guard::{Brake, Stop};
@@ -19,6 +20,13 @@ pub struct DeliveredFiles<'a> {
     pub state: &'a Path,
     /// The rules by which memory of another machine is merged.
     pub categories: &'a Categories,
+}
+
+impl DeliveredFiles<'_> {
+    /// Where the files of the state directory are reached without following a link.
+    pub(super) fn state_anchor(&self) -> Anchor {
+        Anchor::around(self.root, self.state)
+    }
 }
 
 /// The run that a delivery is for.
@@ -51,6 +59,18 @@ impl<'a> Delivery<'a> {
         unreachable: &'a UnreachableRemotes,
     ) -> Delivery<'a> {
         Delivery { files, destination, run, message: "", brake, unreachable, is_trusted: false }
+    }
+
+    pub fn files(&self) -> DeliveredFiles<'a> {
+        self.files
+    }
+
+    pub fn run(&self) -> DeliveredRun<'a> {
+        self.run
+    }
+
+    pub fn message(&self) -> &'a str {
+        self.message
     }
 
     #[must_use]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::git::GitBackend;
 use super::null::NullBackend;
 use super::{Backend, backend};
-use crate::config::{BackendKind, Config};
+use crate::config::Config;
 use crate::error::Result;
 
 /// The destination of one run, as it was when the run was recorded.
@@ -29,11 +29,9 @@ impl Destination {
     /// The destination that a config names.
     pub fn of(config: &Config) -> Destination {
         // A Python config means git even where it names no backend.
-        let default = if config.is_python() { BackendKind::Git } else { BackendKind::Null };
-        match config.backend.as_ref().map_or(default, |backend| backend.kind) {
-            BackendKind::Git => GitBackend.destination(config),
-            BackendKind::Null => NullBackend.destination(config),
-        }
+        let default: &dyn Backend = if config.is_python() { &GitBackend } else { &NullBackend };
+        let named = config.backend.as_ref().and_then(|named| named.kind.as_deref());
+        named.and_then(|name| backend(name).ok()).unwrap_or(default).destination(config)
     }
 
     /// A destination to which nothing is delivered: the files stay in the project.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -14,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Context, Failure, Intent, Kind, OnInterrupt, Outcome, Promise};
+use crate::base::fs::{self, Anchor};
 use crate::base::process::{self, Ended, Job};
-use crate::base::{duration, env, fs, text};
+use crate::base::{duration, env, text};
 use crate::config::{Reader, template};
 use crate::error::{Error, Result};
 use crate::guard::{Redactor, secrets};
@@ -139,12 +139,11 @@ fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
 
 fn missing(context: &Context<'_>, intent: &Value) -> Result<Vec<String>> {
     let job = job(context, &params(context)?, intent)?;
-    if !job.directory.is_dir() {
+    if !fs::is_directory(&job.directory) {
         return Ok(vec![format!("there is no directory `{}`", job.directory.display())]);
     }
     let Some(program) = job.argv.first() else { return Ok(Vec::new()) };
-    let is_program =
-        |path: PathBuf| path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0);
+    let is_program = |path: PathBuf| fs::is_executable(&path);
     let is_there = if Path::new(program).components().count() > 1 {
         is_program(job.directory.join(program))
     } else {
@@ -159,7 +158,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let params = params(context)?;
     let job = job(context, &params, intent)?;
     let redactor = redactor(&job);
-    let anchor = fs::Anchor::around(context.root, context.state);
+    let anchor = log_anchor(context);
     anchor.create_log_directory(&context.logs).map_err(Error::from)?;
     let log = log_path(context, context.attempt);
     let output = anchor.open_private(&log).map_err(Error::from)?;
@@ -167,9 +166,9 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let running = process::start_logged(&job, &output)?;
     let ended = running.wait(params.timeout_ms.map(Duration::from_millis), || context.brake.pressed())?;
     if let Some(redactor) = &redactor {
-        redactor.redact_file(&log)?;
+        redactor.redact_file(&anchor, &log)?;
     }
-    let (head, tail) = (read_start(&log)?, read_end(&log)?);
+    let (head, tail) = (read_start(&anchor, &log)?, read_end(&anchor, &log)?);
     let result = json!({ "log": context.show(&log), "head": head, "tail": tail });
     let failed = |what: String| {
         let last = tail.lines().rev().find(|line| !line.trim().is_empty());
@@ -211,7 +210,7 @@ fn job(context: &Context<'_>, params: &Params, intent: &Value) -> Result<Job> {
     Ok(Job {
         argv: argv.iter().filter_map(Value::as_str).map(OsString::from).collect(),
         directory: match &params.cwd {
-            Some(cwd) => project::place(context.root, cwd)?,
+            Some(cwd) => project::place_of_others(context.root, cwd)?,
             None => context.root.to_path_buf(),
         },
         env: variables,
@@ -230,14 +229,21 @@ fn redactor(job: &Job) -> Option<Redactor> {
 /// searched for secrets, and the environment that says what they are may be gone; so the log is removed.
 fn before_resume(context: &Context<'_>) -> Result<()> {
     process::end_orphans(&[(env::RUN, &context.session.run), (env::STEP, context.step)])?;
-    remove_logs(&context.logs, context.step, context.attempt)
+    remove_logs(&log_anchor(context), &context.logs, context.step, context.attempt)
 }
 
 /// Removes the log of an attempt whose end was not recorded.
-pub fn remove_logs(logs: &Path, step: &str, attempt: u32) -> Result<()> {
-    fs::sweep_temporaries(logs, fs::Depth::Directory)?;
+pub fn remove_logs(anchor: &Anchor, logs: &Path, step: &str, attempt: u32) -> Result<()> {
+    anchor.sweep_temporaries(logs, fs::Depth::Directory)?;
     let log = logs.join(format!("{step}-{attempt}.log"));
-    if log.exists() { fs::remove_file(&log) } else { Ok(()) }
+    if anchor.about(&log)?.is_some() {
+        anchor.remove_file(&log)?;
+    }
+    Ok(())
+}
+
+fn log_anchor(context: &Context<'_>) -> Anchor {
+    Anchor::around(context.root, context.state)
 }
 
 fn log_path(context: &Context<'_>, attempt: u32) -> PathBuf {
@@ -248,13 +254,13 @@ fn shown(argv: &[OsString]) -> String {
     argv.iter().map(|argument| argument.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-fn read_start(log: &Path) -> Result<String> {
-    let cleaned = read_part(log, |file| file.take(KEPT_OUTPUT + MARGIN))?;
+fn read_start(anchor: &Anchor, log: &Path) -> Result<String> {
+    let cleaned = read_part(anchor, log, |file| file.take(KEPT_OUTPUT + MARGIN))?;
     Ok(text::cut(&cleaned, KEPT_OUTPUT as usize).to_owned())
 }
 
-fn read_end(log: &Path) -> Result<String> {
-    let cleaned = read_part(log, |mut file| {
+fn read_end(anchor: &Anchor, log: &Path) -> Result<String> {
+    let cleaned = read_part(anchor, log, |mut file| {
         let length = file.metadata().map_or(0, |about| about.len());
         let _ = file.seek(SeekFrom::Start(length.saturating_sub(KEPT_OUTPUT + MARGIN)));
         file.take(KEPT_OUTPUT + MARGIN)
@@ -265,8 +271,8 @@ fn read_end(log: &Path) -> Result<String> {
 }
 
 /// A part of the log without secrets. More is read than is kept, because a secret may lie across the cut.
-fn read_part(log: &Path, part: impl FnOnce(File) -> std::io::Take<File>) -> Result<String> {
-    let bytes =
-        fs::read_at_most(part(fs::open(log)?), KEPT_OUTPUT + MARGIN).map_err(|cause| Error::io("read", log, cause))?;
+fn read_part(anchor: &Anchor, log: &Path, part: impl FnOnce(File) -> std::io::Take<File>) -> Result<String> {
+    let bytes = fs::read_at_most(part(anchor.open(log)?), KEPT_OUTPUT + MARGIN)
+        .map_err(|cause| Error::io("read", log, cause))?;
     Ok(secrets::clean(&text::without_controls(&String::from_utf8_lossy(&bytes))))
 }

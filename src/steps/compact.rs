@@ -42,10 +42,10 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     // Counted from the end of the session, so that a resume selects the same months.
     let before = ended_before(&context.session.at, older_than);
     let intent = json!({ "before": before, "tag": context.params["tag"], "keep_notes": context.params["keep_notes"] });
-    Ok(if Memory::at(context.memory.clone()).has_notes(&selection(&intent)?)? {
+    Ok(if Memory::at(context.root, context.memory.clone()).has_notes(&selection(&intent)?)? {
         Intent::Do(intent)
     } else {
-        Intent::Nothing("no month that is over has notes".to_owned())
+        Intent::Nothing("no finished month has notes".to_owned())
     })
 }
 
@@ -63,13 +63,14 @@ fn selection(intent: &Value) -> Result<Selection> {
 
 fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
     let selection = Selection { dry_run: true, ..selection(intent)? };
-    let compaction = Memory::at(context.memory.clone()).compact(&selection, context.brake, &mut |_, _| ())?;
+    let compaction =
+        Memory::at(context.root, context.memory.clone()).compact(&selection, context.brake, &mut |_, _| ())?;
     let entries: usize = compaction.rolled.iter().map(|rolled| rolled.entries).sum();
     Ok(format!("roll {} into {}", text::count(entries, "note"), text::count(compaction.rolled.len(), "archive")))
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
-    let memory = Memory::at(context.memory.clone());
+    let memory = Memory::at(context.root, context.memory.clone());
     let compaction = memory.compact(&selection(intent)?, context.brake, &mut |_, _| ())?;
     if let Some(stop) = compaction.stopped {
         return Err(Failure::Stopped(stop));

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::Provided;
 use crate::config::category::Categories;
 use crate::config::template::{self, Values};
 use crate::error::Result;
 use crate::facts::Session;
 use crate::guard::Brake;
-use crate::publish::{Destination, UnreachableRemotes};
+use crate::publish::Destination;
 
 /// Everything that a step can see. It has no access to the database, the terminal or other steps.
 pub struct Context<'a> {
@@ -27,7 +28,7 @@ pub struct Context<'a> {
     pub params: &'a Value,
     pub values: &'a Values,
     pub brake: &'a Brake,
-    pub unreachable: &'a UnreachableRemotes,
+    pub provided: &'a Provided<'a>,
     pub categories: &'a Categories,
     /// For a kind with `newest_wins`: the younger run that has already done its own step.
     pub overtaken_by: Option<&'a str>,

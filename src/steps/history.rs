@@ -54,7 +54,7 @@ fn act(context: &Context<'_>, intent: &Json) -> Result<Outcome, Failure> {
     let text = intent["document"].as_str().ok_or_else(|| Error::bug("a history intent without a document"))?;
     let handoff = history::parse(text)?;
     // If the same document is archived already, nothing happens: this is what makes the step repeatable.
-    let written = History::at(context.history.clone()).create(&handoff, IfTaken::Refuse)?;
+    let written = History::at(context.root, context.history.clone()).create(&handoff, IfTaken::Refuse)?;
     registry::remember(context.root, &context.history);
     Ok(Outcome::new(context.show(&written.archive)))
 }

@@ -3,40 +3,65 @@
 //! | file | owns |
 //! |---|---|
 //! | `kind` | what a kind is: what it promises, and the functions that the engine calls |
-//! | `context` | what a step gets to see |
+//! | `context`, `provided` | what a step gets to see |
 //! | `collect` | finding out what the session did |
 //! | `command` | running a program |
+//! | `function` | calling a function of a program that uses this crate |
 //! | `note`, `state`, `history` | writing the note, the current state, the archived handoff |
 //! | `compact` | rolling finished months into layer 3 |
 //! | `publish` | delivering the files through the backend |
+//! | `deferred` | a step that a command asks for, rather than a config |
+//! | `memory_edit` | what `memory add`, `capture`, `done` and `delete` were given |
+//! | `history_create`, `history_close`, `history_import` | what these commands were given |
 
 mod collect;
 mod command;
 mod compact;
 mod context;
+mod deferred;
+mod function;
 mod history;
+mod history_close;
+mod history_create;
+mod history_import;
 mod kind;
+mod memory_edit;
 mod note;
+mod provided;
 mod publish;
 mod state;
 
 pub use command::remove_logs;
 pub use context::Context;
+pub use deferred::DeferredStep;
 pub use history::derive as derive_handoff;
+pub use history_close::history_close;
+pub use history_create::{handoff_to_create, history_create};
+pub use history_import::history_import;
 pub use kind::{Failure, Intent, Kind, OnInterrupt, Outcome, Promise};
+pub use memory_edit::MemoryEdit;
+pub use provided::{Provided, StepFunction};
 
-use crate::config::KindReader;
+use crate::config::{KindReader, Vocabulary};
 use crate::error::{Error, Result};
+use crate::publish::BACKENDS;
 
-/// Every kind. A new one is a file, its `mod` line and its line here.
+/// Every kind that a config may name. A new one is a file, its `mod` line and its line here.
 pub const KINDS: &[Kind] =
     &[collect::KIND, command::KIND, note::KIND, state::KIND, history::KIND, compact::KIND, publish::KIND];
 
-/// The kind of this name.
+/// The kinds of commands that were given while paused. No config can name them.
+pub const DEFERRED_KINDS: &[Kind] =
+    &[memory_edit::KIND, history_create::KIND, history_close::KIND, history_import::KIND];
+
+/// The kind of a step that a calling program gives as a function. No config can name it.
+const FUNCTION: &[Kind] = &[function::KIND];
+
+/// The kind of this name, which a recorded step has.
 pub fn kind(name: &str) -> Result<&'static Kind> {
-    KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| {
+    KINDS.iter().chain(DEFERRED_KINDS).chain(FUNCTION).find(|kind| kind.name == name).ok_or_else(|| {
         Error::bad_data(format!("this agent-handover has no step kind `{name}`"))
-            .hint("the run was recorded by another version: update, or give it up with `agent-handover run --abandon`")
+            .hint("the run was recorded by another version: update, or abandon it with `agent-handover run --abandon`")
     })
 }
 
@@ -45,7 +70,15 @@ pub fn delivers(name: &str) -> bool {
     kind(name).is_ok_and(|kind| kind.delivers)
 }
 
-/// The kinds as the config needs them.
-pub fn readers() -> Vec<KindReader> {
-    KINDS.iter().map(|kind| KindReader { name: kind.name, read: kind.read }).collect()
+/// Whether steps of this kind are commands that were given while paused.
+pub fn is_deferred(name: &str) -> bool {
+    DEFERRED_KINDS.iter().any(|kind| kind.name == name)
+}
+
+/// The words of a config: the kinds here, and the backends.
+pub fn vocabulary() -> Vocabulary {
+    Vocabulary {
+        kinds: KINDS.iter().map(|kind| KindReader { name: kind.name, read: kind.read }).collect(),
+        backends: BACKENDS.iter().map(|backend| backend.name()).collect(),
+    }
 }

@@ -37,7 +37,7 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
 
 fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
     let session = context.session;
-    let path = Memory::at(context.memory.clone()).note_path(&session.tag, session.at.date_naive());
+    let path = Memory::at(context.root, context.memory.clone()).note_path(&session.tag, session.at.date_naive());
     Ok(format!("add a note of {} bytes to {}", intent["content"].as_str().map_or(0, str::len), context.show(&path)))
 }
 
@@ -52,7 +52,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
         changes: String::new(),
         content: content.as_bytes().to_vec(),
     };
-    let memory = Memory::at(context.memory.clone());
+    let memory = Memory::at(context.root, context.memory.clone());
     let path = memory.write_note(&session.tag, session.at.date_naive(), &note)?;
     Ok(Outcome::new(context.show(&path)))
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::{Error, Result};
-use crate::publish::{self, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
+use crate::publish::{DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
 
 pub const KIND: Kind = Kind {
     name: "publish",
@@ -29,18 +29,18 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
 }
 
 fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
-    let backend = publish::backend(&context.destination.backend)?;
+    let backend = context.provided.backend(&context.destination.backend)?;
     Ok(backend.preview(context.destination))
 }
 
 fn missing(context: &Context<'_>, _: &Value) -> Result<Vec<String>> {
-    let backend = publish::backend(&context.destination.backend)?;
+    let backend = context.provided.backend(&context.destination.backend)?;
     Ok(backend.missing(context.root, context.destination))
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let message = intent["message"].as_str().ok_or_else(|| Error::bug("a publish intent without a message"))?;
-    let backend = publish::backend(&context.destination.backend)?;
+    let backend = context.provided.backend(&context.destination.backend)?;
     let files = DeliveredFiles {
         root: context.root,
         memory: &context.memory,
@@ -50,7 +50,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     };
     let session = context.session;
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
-    let delivery = Delivery::new(files, context.destination, run, context.brake, context.unreachable)
+    let delivery = Delivery::new(files, context.destination, run, context.brake, &context.provided.unreachable)
         .with_message(message)
         .trusted(context.is_trusted);
     match backend.publish(&delivery) {

@@ -43,7 +43,7 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     };
     let said = of_handoff(&context.session.handoff);
     if let Some(younger) = context.overtaken_by {
-        let (session, memory) = (context.session, Memory::at(context.memory.clone()));
+        let (session, memory) = (context.session, Memory::at(context.root, context.memory.clone()));
         if said.is_empty() && memory.is_noted(&session.tag, Some(session.at.date_naive()), &content)? {
             return Ok(Intent::Nothing(format!("superseded by handover {younger}")));
         }
@@ -90,13 +90,13 @@ fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
     let mut parts = Vec::new();
     parts.extend(edits.text.map(|text| format!("{} bytes of text", text.len())));
     parts.extend((items > 0).then(|| text::count(items, "item")));
-    let path = Memory::at(context.memory.clone()).state_path();
+    let path = Memory::at(context.root, context.memory.clone()).state_path();
     Ok(format!("put {} into {}", parts.join(" and "), context.show(&path)))
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let session = context.session;
-    let memory = Memory::at(context.memory.clone());
+    let memory = Memory::at(context.root, context.memory.clone());
     let author = Author {
         run: &session.run,
         step: context.step,

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::draft::Draft;
 use super::{FORMATS, Transcript, TranscriptFormat, format, source};
-use crate::base::env;
+use crate::base::{env, fs};
 
 /// A session file, described by its first records and its metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,10 +58,9 @@ fn sessions_at(
         let candidates = (format.candidates)(&place, root, most);
         is_whole &= candidates.is_some();
         for path in candidates.unwrap_or_default() {
-            let Ok(about) = std::fs::metadata(&path) else { continue };
-            let Ok(modified) = about.modified() else { continue };
-            if about.is_file() && since.is_none_or(|since| modified > since) {
-                found.push((format, path, about.len(), modified));
+            let Some((length, modified)) = fs::length_and_change(&path) else { continue };
+            if since.is_none_or(|since| modified > since) {
+                found.push((format, path, length, modified));
             }
         }
     }

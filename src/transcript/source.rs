@@ -41,11 +41,9 @@ impl Source {
             let message = format!("the path `{}` is not UTF-8 and cannot be recorded", path.display());
             return Err(Error::usage(message).hint("make a link with a plain name to it"));
         }
-        fs::refuse_what_is_no_file(path)?;
-        let end = match std::fs::metadata(path) {
-            Ok(about) => about.len(),
-            Err(cause) if fs::is_absent(&cause) => 0,
-            Err(cause) => return Err(Error::io("read", path, cause)),
+        let end = match open(path)? {
+            Some(file) => file.metadata().map_err(|cause| Error::io("read", path, cause))?.len(),
+            None => 0,
         };
         Ok(Source { path: path.to_path_buf(), session: session.to_owned(), start: 0, end })
     }
@@ -91,7 +89,7 @@ pub fn read(path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
     }
     let Some(format) = format_of(&mut file, end).map_err(failed)? else {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        return Err(Error::bad_data(format!("`{}` is no transcript of {}", path.display(), known.join(" or "))));
+        return Err(Error::bad_data(format!("`{}` is not a transcript of {}", path.display(), known.join(" or "))));
     };
     let mut draft = Draft::of(format.name);
     if let Some(id) = (format.id)(path) {
@@ -178,12 +176,7 @@ fn read_piece(file: &mut File, from: u64, to: u64, format: &TranscriptFormat, dr
 
 /// Opens a regular file. `None` if there is none; a pipe or a device is refused because reading it could block.
 pub(super) fn open(path: &Path) -> Result<Option<File>> {
-    fs::refuse_what_is_no_file(path)?;
-    match File::open(path) {
-        Ok(file) => Ok(Some(file)),
-        Err(cause) if fs::is_absent(&cause) => Ok(None),
-        Err(cause) => Err(Error::io("read", path, cause)),
-    }
+    fs::open_if_exists(path)
 }
 
 /// Reads the first records of a file for as long as `wanted` returns true.

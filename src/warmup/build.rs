@@ -168,6 +168,6 @@ fn end(sources: &Sources) -> String {
     end.push_str(
         "- by item: `agent-handover memory list`; notes of each day: `agent-handover memory list --layer 1`\n",
     );
-    end.push_str("- to leave word yourself: `agent-handover run --handoff FILE`, or `memory add CATEGORY TEXT`\n");
+    end.push_str("- to add to these records: `agent-handover run --handoff FILE`, or `memory add CATEGORY TEXT`\n");
     end
 }

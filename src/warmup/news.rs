@@ -46,7 +46,7 @@ impl Writer<'_> {
                 parts.push(format!("{} since", since.commit_count()));
             }
             Some((base, Relation::Aside)) => parts.push(format!(
-                "its commit {} is not in this branch: compared with where both parted, {} since",
+                "its commit {} is not in this branch: compared with the commit where both split, {} since",
                 short(base),
                 since.commit_count()
             )),

@@ -3,10 +3,11 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
+use crate::base::fs::{self, Anchor};
 use crate::base::{lock, text};
 use crate::checkpoint::Store;
 use crate::engine::{DEATHS_TO_PARK, Plan, Provenance};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::guard::{Pause, own_record};
 use crate::handoff::{Handoff, Value};
 use crate::history::{History, OpenHandoff, SessionEntry};
@@ -76,27 +77,29 @@ impl Sources {
     /// Reads everything and changes nothing. Whatever cannot be read becomes a notice.
     pub fn read(project: &Project) -> Sources {
         let mut sources = Sources::default();
-        let mut problems = Vec::new();
-        let mut report = |error: crate::error::Error| problems.push(error.one_line());
-        match state(project) {
-            Ok(state) => sources.state = state,
-            Err(error) => report(error),
+        let mut problems: Vec<Error> = Vec::new();
+        let places = project.unattended_places();
+        match places.has_memory().then(|| state(project)).transpose() {
+            Ok(state) => sources.state = state.unwrap_or_default(),
+            Err(error) => problems.push(error),
         }
-        match project::place(&project.root, &project.config.history_dir).map(History::at) {
-            Err(error) => report(error),
-            Ok(history) => {
-                match history.newest_open() {
-                    Ok(open) => sources.open = open,
-                    Err(error) => report(error),
-                }
+        let history = || project::place(&project.root, &project.config.history_dir);
+        match places.has_history().then(history).transpose() {
+            Err(error) => problems.push(error),
+            Ok(None) => {}
+            Ok(Some(directory)) => {
+                let history = History::at(&project.root, directory);
+                sources.open = history.newest_open(&mut problems);
                 match history.standing() {
                     Ok(standing) => sources.standing = standing,
-                    Err(error) => report(error),
+                    Err(error) => problems.push(error),
                 }
             }
         }
-        if let Err(error) = sources.ask_checkpoint(project) {
-            report(error);
+        if places.has_state()
+            && let Err(error) = sources.ask_checkpoint(project)
+        {
+            problems.push(error);
         }
         sources.ask_whose(project);
         sources.paused = project.brake().paused();
@@ -106,7 +109,7 @@ impl Sources {
     }
 
     fn ask_checkpoint(&mut self, project: &Project) -> Result<()> {
-        let Some(store) = Store::read(&project.checkpoint)? else { return Ok(()) };
+        let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(()) };
         self.unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.id).collect();
         self.base = store.last_head()?;
         Ok(())
@@ -134,7 +137,8 @@ impl Sources {
         }
         if let Some(open) = &self.open {
             whose.is_handoff_strange = sort(provenance.owns_handoff(&open.key));
-            if let Ok(history) = project::place(&project.root, &project.config.history_dir).map(History::at) {
+            if let Ok(directory) = project::place(&project.root, &project.config.history_dir) {
+                let history = History::at(&project.root, directory);
                 let shown = open.earlier.iter().take(EARLIER);
                 let strange = shown.filter(|entry| sort(provenance.owns_entry(&history, entry)));
                 whose.earlier = strange.map(|entry| entry.get("session_id").to_owned()).collect();
@@ -145,7 +149,7 @@ impl Sources {
         self.whose = whose;
     }
 
-    fn add_notices(&mut self, project: &Project, problems: &[String]) {
+    fn add_notices(&mut self, project: &Project, problems: &[Error]) {
         if let Some(pause) = &self.paused {
             self.notices.push(text::one_line(&pause.to_string(), 200));
         }
@@ -153,20 +157,22 @@ impl Sources {
             let count = text::count(self.unfinished.len(), "handover");
             let what = match lock::holder(&project.lock()) {
                 Some(_) => "being carried out right now".to_owned(),
-                None => "unfinished, so what follows may lack it: `agent-handover run --resume`".to_owned(),
+                None => "unfinished, so its content may be missing here: `agent-handover run --resume`".to_owned(),
             };
             self.notices.push(format!("{count} {what}"));
         }
-        if self.needs_consent {
-            let what = "hooks leave out the commands and the publishing of this config until `agent-handover allow`";
+        if let Some(notice) = project.unattended_places().notice() {
+            self.notices.push(notice);
+        } else if self.needs_consent {
+            let what = "hooks skip the commands and the publishing of this config until `agent-handover allow`";
             self.notices.push(what.to_owned());
         }
         if self.whose.is_any_strange() && !own_record::is_possible() {
             let what = "no home directory keeps a record of what is yours, so all of it is shown as if it came along: set HOME";
             self.notices.push(what.to_owned());
         }
-        self.notices
-            .extend(problems.iter().map(|problem| format!("could not be read: {}", text::one_line(problem, 200))));
+        let unread = |problem: &Error| format!("could not be read: {}", text::one_line(&problem.one_line(), 200));
+        self.notices.extend(problems.iter().map(unread));
     }
 
     /// Whether no earlier session is on record.
@@ -222,12 +228,8 @@ impl Sources {
 }
 
 fn state(project: &Project) -> Result<CurrentState> {
-    let memory = Memory::at(project::place(&project.root, &project.config.memory_dir)?);
-    let path = memory.state_path();
-    if std::fs::metadata(&path).is_ok_and(|about| about.len() > MAX_STATE) {
-        return Err(crate::error::Error::bad_data(format!("`{}` is larger than 4 MiB", path.display())));
-    }
-    memory.state()
+    let memory = Memory::at(&project.root, project::place(&project.root, &project.config.memory_dir)?);
+    memory.state_within(MAX_STATE)
 }
 
 /// Whether the config asks for more than a hook does without consent.
@@ -241,6 +243,6 @@ pub fn needs_consent(project: &Project) -> bool {
 
 /// Whether a path of the project no longer exists. A path that leads out of the project never counts.
 pub fn is_gone(root: &Path, path: &str) -> bool {
-    let inside = crate::base::fs::tidy(Path::new(path)).filter(|path| path.is_relative());
-    inside.is_some_and(|path| root.join(path).symlink_metadata().is_err())
+    let inside = fs::tidy(Path::new(path)).filter(|path| path.is_relative());
+    inside.is_some_and(|path| matches!(Anchor::new(root).about(&path), Ok(None)))
 }

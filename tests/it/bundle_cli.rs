@@ -314,9 +314,9 @@ handoffs: 1, not encrypted, whole
 20261116-001428  2026-11-16T00:14:28Z  codex  Refactor auth middleware
   session-handoff bundle v3: signed with key 4a49626ae1bfbea68a43a029b3b022a4e7bbc2b425301708965305a7bd8b3170, not trusted
 ---
-error: the bundle is signed with a key that you do not trust; its owner is said to be `Alice Example`
+error: the bundle is signed with a key that you do not trust; it names `Alice Example` as its owner
   caused by: its fingerprint is 4a49626ae1bfbea68a43a029b3b022a4e7bbc2b425301708965305a7bd8b3170
-hint: if its owner told you this fingerprint: `agent-handover trust add M52fehKyvr4U9h/J0LuCT+33BW5Fad9rUf5GxwhoapU= --name 'Alice Example'`
+hint: if its owner confirms this fingerprint, run `agent-handover trust add M52fehKyvr4U9h/J0LuCT+33BW5Fad9rUf5GxwhoapU= --name 'Alice Example'`
 [exit 6]
 
 "#]]
@@ -417,7 +417,7 @@ fn keys_go_to_openssl_and_come_from_it() {
     openssl(&["genrsa", "-out", "../rsa.pem", "2048"]).unwrap();
     let export = |key: &str| world.later(&["history", "export", "--format", "json", "--sign-key", key]);
     assert!(described::verify(&export("../theirs.pem").expect(0).json()));
-    assert!(export("../rsa.pem").expect(65).stderr.contains("no ed25519 private key"));
+    assert!(export("../rsa.pem").expect(65).stderr.contains("not an ed25519 private key"));
 }
 
 /// Beyond this something hangs.

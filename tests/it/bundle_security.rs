@@ -115,7 +115,7 @@ fn import_accepts_only_trusted_signers_under_their_trusted_name() {
     let replace = ["--on-conflict", "replace", "--allow-unsigned"];
     for bundle in [bundle_of(&other, Some((&mallory(), "Mallory"))), bundle_of(&other, None)] {
         let refused = world.import(bundle, &replace).expect(6);
-        assert!(refused.stderr.contains("the one that is there is signed by Alice Example"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("the existing one is signed by Alice Example"), "{}", refused.stderr);
         assert_eq!(world.tree(), before);
     }
     // What was written here is not for others to replace, either.
@@ -138,7 +138,7 @@ fn import_replaces_only_unsigned_handoffs_or_those_of_the_same_signer() {
         world.import(signed("three"), &["--on-conflict", "skip"]).expect(0).stdout,
         "skipped handoff 20261116-001428\n"
     );
-    assert!(world.import(signed("three"), &[]).expect(1).stderr.contains("is archived already with another content"));
+    assert!(world.import(signed("three"), &[]).expect(1).stderr.contains("is already archived with other content"));
     assert_eq!(world.bundle("latest")["record"]["summary"], "two");
     assert_eq!(world.stored().len(), 1);
     world.later(&["history", "validate", "--sessions"]).expect(0);
@@ -356,7 +356,7 @@ fn a_handoff_from_the_future_does_not_stay_the_latest() {
     for time in ["9999-12-31T23:59:59Z", "2026-11-16T02:06:00Z"] {
         let output =
             world.import(bundle_of(&record(&[("created_at", time.into())]), None), &["--allow-unsigned"]).expect(65);
-        assert!(output.stderr.contains("which is yet to come"), "{}", output.stderr);
+        assert!(output.stderr.contains("which is in the future"), "{}", output.stderr);
     }
     // A document that says another time than its record.
     let sender = World::new();
@@ -369,7 +369,7 @@ fn a_handoff_from_the_future_does_not_stay_the_latest() {
     bundle["agent_handover"]["document"] = document.into();
     bundle["agent_handover"]["checksum"] = sum.into();
     let output = world.import(bundle.to_string(), &["--allow-unsigned"]).expect(65);
-    assert!(output.stderr.contains("its document says something else than its record"), "{}", output.stderr);
+    assert!(output.stderr.contains("its document and its record differ"), "{}", output.stderr);
     assert!(world.has_nothing());
 }
 

@@ -27,7 +27,7 @@ error: unknown key `memorydir` in `[handover]`
   | ^^^^^^^^^
   |
   = help: did you mean `memory_dir`?
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -41,7 +41,7 @@ error: unknown key `colour` in `[handover]`
   | ^^^^^^
   |
   = help: known here: `memory_dir`, `history_dir`, `state_dir`, `checkpoint`, `pause_file`, `tag`
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -55,7 +55,7 @@ error: unknown key `body` in a `note` step
   | ^^^^
   |
   = help: known here: `name`, `kind`, `on_failure`, `retries`, `content`
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -69,7 +69,7 @@ error: unknown key `handovr` in the file
   |  ^^^^^^^
   |
   = help: did you mean `[handover]`?
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -85,7 +85,7 @@ error: `push` in `[backend]` must be `true` or `false`, found `"false"`
   |
 3 | push = "false"
   |        ^^^^^^^
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -97,7 +97,7 @@ error: `paths` in `[backend]` must be an array of strings, found `"memory"`
   |
 3 | paths = "memory"
   |         ^^^^^^^^
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -109,7 +109,7 @@ error: `session` in `[note]` must be a string, found `5`
   |
 2 | session = 5
   |           ^
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -121,7 +121,7 @@ error: `step` in the file must be an array of tables, `[[step]]`, found `3`
   |
 1 | step = 3
   |        ^
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -133,7 +133,7 @@ error: `budget` in `[warmup]` must be a whole number from 200 to 1000000, found 
   |
 2 | budget = -1
   |          ^^
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -145,7 +145,7 @@ error: `handover` in the file must be a table, found `3`
   |
 1 | handover = 3
   |            ^
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -163,7 +163,7 @@ error: unknown backend type: 'gti' (expected 'git' or 'null')
   |        ^^^^^
   |
   = help: did you mean `git`?
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -175,7 +175,7 @@ error: `on_failure` in a `note` step must be `stop` or `continue`, found `ignore
   |
 4 | on_failure = "ignore"
   |              ^^^^^^^^
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -193,7 +193,7 @@ error: the step name `a` is used twice
   |        ^^^
   |
   = help: every step needs a name of its own
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -207,7 +207,7 @@ error: `name` is missing in a step
   | ^^^^^^^^
   |
   = help: every step needs a `name` of its own
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -221,7 +221,7 @@ error: `kind` is missing in a step
   | ^^^^^^^^
   |
   = help: kinds: `collect`, `command`, `note`, `state`, `history`, `compact`, `publish`
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -235,7 +235,7 @@ error: unknown step kind `comand`
   |        ^^^^^^^^
   |
   = help: did you mean `command`?
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -247,7 +247,7 @@ error: the step name `a, b` may only use letters, digits, `_`, `-` and `.`, and 
   |
 2 | name = "a, b"
   |        ^^^^^^
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -261,7 +261,7 @@ error: `step` is empty, so there is nothing to do
   |        ^^
   |
   = help: write at least one `[[step]]`, or remove the key
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -279,7 +279,7 @@ error: `run` is missing in a `command` step
   | ^^^^^^^^
   |
   = help: write `run = ["program", "argument"]`, or `shell = "…"` for a shell line
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -293,7 +293,7 @@ error: `run` in a `command` step names no program
   |       ^^
   |
   = help: write `run = ["program", "argument"]`
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -307,7 +307,7 @@ error: a `command` step has both `run` and `shell`
   |         ^^^
   |
   = help: keep one of them
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -321,7 +321,7 @@ error: `shell` in a `command` step is not filled in like a template
   |         ^^^^^^^^^^^^^^^^^
   |
   = help: pass the value through `env = { NOTE = "{{ note }}" }` and write "$NOTE"
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -337,7 +337,7 @@ error: `timeout` in a `command` step must be a duration such as `30s`, `10m`, `1
   |
 5 | timeout = "10 lightyears"
   |           ^^^^^^^^^^^^^^^
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -351,7 +351,7 @@ error: unknown name `sumary` in `content` of a `note` step
   |                   ^^^^^^
   |
   = help: did you mean `summary`?
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -363,7 +363,7 @@ error: bad template: unexpected end of input, expected end of variable block in 
   |
 6 | {{ note """
   |    ^^^^
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -381,7 +381,7 @@ error: `memory_dir` in `[handover]` leaves the project
   |              ^^^^^^^^^^^^^^
   |
   = help: write a path below the project, or an absolute path if you mean a place outside
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -393,7 +393,7 @@ error: `-A` in `paths` of `[backend]` is not a path inside the project
   |
 3 | paths = ["-A"]
   |          ^^^^
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -410,7 +410,7 @@ error: `memory_dir`: `out/memory` leaves the project `$WORLD/project`
   |              ^^^^^^^^^^^^
   |
   = help: make it a real directory, or write an absolute path if you mean a place outside
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -426,7 +426,7 @@ error: unclosed table, expected `]`
   |
 1 | [handover
   |          ^
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -443,7 +443,7 @@ error: duplicate key
   |
 2 | tag = 1
   | ^^^
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -484,7 +484,7 @@ fn an_unreadable_config_is_reported_in_one_sentence() {
 error: cannot read the config `$WORLD/project/nowhere.toml`
   caused by: No such file or directory (os error 2)
 hint: run `agent-handover init` to write one, or name another with `--config`
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -574,7 +574,7 @@ error: unknown key `steps` in the file
   |   ^^^^^
   |
   = help: did you mean `[[step]]`?
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -608,7 +608,7 @@ error: `type` is missing in `[backend]`
   | ^^^^^^^^^
   |
   = help: write `type = "git"` to publish through git, or `type = "null"` to keep the files here
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
@@ -689,7 +689,7 @@ Publishing: commits filed, .agent-history on the branch `agent-handover` and doe
 fn config_without_a_file_prints_the_defaults() {
     let world = World::new();
     let output = world.run(&["config"]).expect(0).stdout;
-    assert!(output.starts_with("Config: none, the defaults hold\n"), "{output}");
+    assert!(output.starts_with("Config: none, the defaults apply\n"), "{output}");
     assert!(output.lines().filter(|line| line.contains(" = ")).all(|line| line.ends_with("  # default")), "{output}");
     assert!(
         output

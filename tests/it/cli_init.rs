@@ -10,7 +10,7 @@ fn init_writes_a_config_that_works_and_says_what_to_do_next() {
     assert!(output.stderr.contains("next: "), "{}", output.stderr);
     assert!(world.read("handover.toml").contains("# This project has no git remote.\n"));
     let output = world.run(&["run", "--note", "n"]).expect(0);
-    assert_eq!(output.stdout, "handover steps executed: facts, checks, note, state, history, publish\n");
+    assert_eq!(output.stdout, "handover steps executed: facts, note, checks, state, history, publish\n");
     assert_eq!(world.strays(), [""; 0]);
 }
 
@@ -20,7 +20,7 @@ fn init_never_overwrites() {
         let world = World::new();
         world.write(place, "# mine\n");
         let output = world.run(&["init"]).expect(1);
-        assert!(output.stderr.contains("is there already and was not changed"), "{}", output.stderr);
+        assert!(output.stderr.contains("already exists and was not changed"), "{}", output.stderr);
         assert_eq!(world.read(place), "# mine\n");
     }
 }

@@ -64,7 +64,7 @@ fn the_reason_is_shown() {
     assert_data_eq!(
         world.run(&["pause", "--reason", "deploying\nuntil noon"]).expect(0).seen(),
         str![[r#"
-paused: `agent-handover unpause` or removing $WORLD/project/PAUSE goes on
+paused: `agent-handover unpause` or removing $WORLD/project/PAUSE ends the pause
 ---
 [exit 0]
 
@@ -91,6 +91,7 @@ already paused by $WORLD/project/PAUSE
         world.run(&["unpause"]).expect(0).stdout,
         str![[r#"
 removed $WORLD/project/PAUSE
+waiting: 1 recorded command; `agent-handover run --resume` carries it out
 
 "#]]
     );
@@ -98,6 +99,7 @@ removed $WORLD/project/PAUSE
         world.run(&["unpause"]).expect(0).stdout,
         str![[r#"
 not paused
+waiting: 1 recorded command; `agent-handover run --resume` carries it out
 
 "#]]
     );

@@ -134,12 +134,14 @@ fn hostile_notes_are_kept_to_the_byte_and_forge_nothing() {
     let output = world.run(&["run", "--note", hostile]).expect(0);
     assert!(!output.stderr.contains('\x1b'));
     world.run(&["run", "--note", "after"]).expect(0);
-    let notes = agent_handover::memory::note::parse(world.read(NOTES).as_bytes());
+    let notes = agent_handover::testing::memory::note::parse(world.read(NOTES).as_bytes());
     let contents: Vec<String> = notes
         .into_iter()
         .filter_map(|piece| match piece {
-            agent_handover::memory::note::Piece::Note { note, .. } => Some(String::from_utf8(note.content).unwrap()),
-            agent_handover::memory::note::Piece::Foreign(_) => None,
+            agent_handover::testing::memory::note::Piece::Note { note, .. } => {
+                Some(String::from_utf8(note.content).unwrap())
+            }
+            agent_handover::testing::memory::note::Piece::Foreign(_) => None,
         })
         .collect();
     assert_eq!(contents, [hostile, "after"]);
@@ -225,7 +227,7 @@ handover 01M7FAKZG8024Q34PSRHCQV5SE
 ✗ tests  [..] ms  exit status 1: it broke
 error: step 'tests' failed: exit status 1: it broke
 hint: its output is in `.agent-handover/log/01M7FAKZG8024Q34PSRHCQV5SE/tests-1.log`
-hint: progress is saved: `agent-handover run --resume` tries again, `--abandon 01M7FAKZG8024Q34PSRHCQV5SE` gives it up
+hint: progress is saved: `agent-handover run --resume` tries again, `--abandon 01M7FAKZG8024Q34PSRHCQV5SE` abandons it
 [exit 1]
 
 "#]]
@@ -244,7 +246,7 @@ status: in_progress
   [ ] last
 pending: tests, last
 run: 01M7FAKZG8024Q34PSRHCQV5SE recorded 2026-11-15T10:04:05.000Z, tag general
-unfinished: run `agent-handover run --resume` to go on
+unfinished: run `agent-handover run --resume` to continue
 
 "#]]
     );
@@ -419,7 +421,7 @@ fn restart_abandons_all_unfinished_runs_and_starts_anew() {
     world.run(&["run", "--note", "two"]).expect(1);
     world.write("open", "");
     let output = world.run(&["run", "--restart", "--note", "three"]).expect(0);
-    assert_eq!(output.stderr.matches("note: gave up handover ").count(), 2, "{}", output.stderr);
+    assert_eq!(output.stderr.matches("note: abandoned handover ").count(), 2, "{}", output.stderr);
     let notes = world.read(NOTES);
     assert!(notes.contains("three") && !notes.contains("one") && !notes.contains("two"));
     world.run(&["check"]).expect(2);
@@ -466,7 +468,7 @@ fn an_unwritable_disk_is_reported_in_one_sentence() {
 ---
 error: cannot create the directory `$WORLD/project/.agent-handover`
   caused by: File exists (os error 17)
-hint: nothing was recorded: mend this, then run the handover again
+hint: nothing was recorded: fix this, then run the handover again
 [exit 74]
 
 "#]]

@@ -93,7 +93,7 @@ status: in_progress
 pending: gate, state
 run: 01M7FAKZG838PAYS8GRQFX2FH7 recorded 2026-11-15T10:04:05.000Z by codex, tag general
 waiting: 01M7FAKZG8DWBBVGPYEZ4EVAF4 recorded 2026-11-15T10:04:05.000Z
-unfinished: run `agent-handover run --resume` to go on
+unfinished: run `agent-handover run --resume` to continue
 automation paused: remove $WORLD/project/PAUSE to resume (reason: holiday)
 ---
 [exit 0]
@@ -228,7 +228,9 @@ fn check_exits_4_and_names_the_running_process() {
     wait_until("the run to stop", || is_stopped(child.id()));
     let check = world.run(&["check"]).expect(4);
     assert!(check.stdout.starts_with(&format!("busy: pid {} on ", child.id())), "{}", check.stdout);
-    assert!(check.stdout.contains(" is running handover 01M7") && check.stdout.contains(" since 2026-11-15 10:04:05"));
+    assert!(
+        check.stdout.contains(" has been running handover 01M7") && check.stdout.contains(" since 2026-11-15 10:04:05")
+    );
     assert!(world.run(&["status"]).stdout.contains(&format!("running: pid {}", child.id())));
     signal(child.id(), "CONT");
     output(child).expect(1);

@@ -95,8 +95,8 @@ fn unknown_keys_are_reported_and_wrong_types_refused() {
     assert_data_eq!(
         output.stderr.lines().filter(|line| line.starts_with("note:")).collect::<Vec<_>>().join("\n"),
         str![[r#"
-note: unknown key `memorydir` in `[handover]` is ignored, as the Python tool does (did you mean `memory_dir`?)
-note: unknown key `extra` in the file is ignored, as the Python tool does (known here: `handover`, `note`, `backend`, `guard`, `warmup`, `category`, `step`)
+note: unknown key `memorydir` in `[handover]` is ignored, as in the Python tool (did you mean `memory_dir`?)
+note: unknown key `extra` in the file is ignored, as in the Python tool (known here: `handover`, `note`, `backend`, `guard`, `warmup`, `category`, `step`)
 "#]]
     );
     world.write("handover.toml", "[note]\n[backend]\ntype = \"null\"\npush = \"false\"\n");
@@ -121,7 +121,7 @@ fn a_python_checkpoint_is_read_if_there_is_no_other() {
         (
             checkpoint("in_progress", ["done", "done", "pending"]),
             1,
-            "status: in_progress\n  [x] session_note\n  [x] current_state\n  [ ] publish\npending: publish\nunfinished: run `agent-handover run --resume` to go on\n",
+            "status: in_progress\n  [x] session_note\n  [x] current_state\n  [ ] publish\npending: publish\nunfinished: run `agent-handover run --resume` to continue\n",
         ),
         (
             checkpoint("in_progress", ["done", "done", "done"]),

@@ -39,7 +39,7 @@ fn a_run_that_does_not_wait_names_the_running_process() {
     let second = world.run(&["run", "--note", "second", "--wait", "0"]).expect(4);
     let expected = format!("error: pid {} on ", first.id());
     assert!(second.stderr.contains(&expected), "{}", second.stderr);
-    assert!(second.stderr.contains(" is recorded and will be taken by it"), "{}", second.stderr);
+    assert!(second.stderr.contains(" is recorded, and that process will carry it out"), "{}", second.stderr);
     signal(first.id(), "CONT");
     output(first).expect(0);
     assert!(world.read(NOTES).contains("\nsecond\n"), "the first did not look again before letting go");
@@ -202,7 +202,7 @@ fn an_abandoned_run_is_not_completed_by_a_stopped_process() {
     world.database().execute("UPDATE run SET status = 'abandoned'", []).unwrap();
     signal(child.id(), "CONT");
     let ended = output(child).expect(1);
-    assert!(ended.stderr.contains("another process gave this handover up while it was running"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("another process abandoned this handover while it was running"), "{}", ended.stderr);
     let status: String = world.database().query_row("SELECT status FROM run", [], |row| row.get(0)).unwrap();
     assert_eq!(status, "abandoned");
 }

@@ -1,7 +1,7 @@
 //! SIGKILL at every point where something has just become durable, then resume: the files must be those of a run
 //! that was never interrupted. Generated from the list of points, so a new point is tested the day it is added.
 
-use agent_handover::base::fault::POINTS;
+use agent_handover::testing::base::fault::POINTS;
 
 use super::hook::Session;
 use super::support::*;
@@ -221,7 +221,7 @@ fn killed_anywhere_in_the_first_handover_nothing_is_lost_or_doubled() {
 /// Every kind is in the scenario that is meant to have every kind.
 #[test]
 fn the_scenario_of_every_kind_has_every_kind() {
-    for kind in agent_handover::steps::KINDS {
+    for kind in agent_handover::testing::steps::KINDS {
         assert!(SCENARIOS[0].config.contains(&format!("kind = \"{}\"", kind.name)), "{} is missing", kind.name);
     }
 }
@@ -448,7 +448,7 @@ fn a_restart_abandons_and_records_atomically() {
     world.run(&["run", "--restart"]).expect(64);
     world.write("PAUSE", "");
     let paused = world.run(&["run", "--restart", "--note", "NEW"]).expect(3);
-    assert!(paused.stderr.contains("nothing was recorded and nothing given up"), "{}", paused.stderr);
+    assert!(paused.stderr.contains("nothing was recorded or abandoned"), "{}", paused.stderr);
     world.run(&["unpause"]).expect(0);
     world.run(&["run", "--resume"]).expect(0);
     assert!(world.read(NOTES).contains("OLD"));

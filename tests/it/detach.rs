@@ -14,7 +14,7 @@ fn pid_of(output: &Output) -> String {
 fn detach_returns_at_once_and_continues_in_its_own_session() {
     let world = World::with_config(SLOW);
     let output = world.run(&["run", "--detach", "--note", "said"]).expect(0);
-    assert!(output.stdout.contains(" is recorded and goes on in the background (pid "), "{}", output.stdout);
+    assert!(output.stdout.contains(" is recorded and continues in the background (pid "), "{}", output.stdout);
     let pid = pid_of(&output);
     world.wait_for("pid");
     // Only Linux tells the session of another process.
@@ -173,7 +173,7 @@ fn a_restart_can_be_detached_and_keeps_its_lock() {
     let mut killed = world.command(&["run", "--note", "old"]);
     finish(killed.env("AGENT_HANDOVER_TEST_FAULT", "checkpoint.recorded:1=kill")).expect(137);
     let output = world.run(&["run", "--restart", "--detach", "--note", "new"]).expect(0);
-    assert!(output.stderr.contains("gave up handover "), "{}", output.stderr);
+    assert!(output.stderr.contains("abandoned handover "), "{}", output.stderr);
     wait_until("it to complete", || {
         let code = world.run(&["check"]).code;
         assert!(code == 4 || code == 2, "{code}");

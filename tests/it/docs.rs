@@ -15,10 +15,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use agent_handover::base::env;
-use agent_handover::config::{Config, template};
-use agent_handover::error::Category;
-use agent_handover::steps;
+use agent_handover::Category;
+use agent_handover::testing::base::env;
+use agent_handover::testing::config::{Config, template};
+use agent_handover::testing::steps;
 
 use super::support::*;
 
@@ -144,15 +144,15 @@ fn every_command_and_every_flag_is_documented() {
             walk(below, path.trim(), everything);
         }
     }
-    walk(&agent_handover::cli::command_line(), "", &everything);
+    walk(&agent_handover::testing::cli::command_line(), "", &everything);
 }
 
 /// The keys that the reader of configs lists when it meets one that it does not know.
 fn config_keys() -> Vec<String> {
-    let probe = "zzz = 1\n[handover]\nzzz = 1\n[backend]\nzzz = 1\n[guard]\nzzz = 1\n[warmup]\nzzz = 1\n\
+    let probe = "zzz = 1\n[handover]\nzzz = 1\n[backend]\ntype = \"git\"\nzzz = 1\n[guard]\nzzz = 1\n[warmup]\nzzz = 1\n\
         [[step]]\nname = \"a\"\nkind = \"command\"\nrun = [\"x\"]\nzzz = 1\n[[step]]\nname = \"b\"\nkind = \"note\"\nzzz = 1\n\
         [[step]]\nname = \"c\"\nkind = \"compact\"\nzzz = 1\n[category.decision]\nzzz = 1\n";
-    let error = Config::parse(Path::new("probe"), probe, &steps::readers()).unwrap_err();
+    let error = Config::parse(Path::new("probe"), probe, &steps::vocabulary()).unwrap_err();
     let mut keys = Vec::new();
     for problem in &error.problems().unwrap().problems {
         let known = problem.help.as_ref().and_then(|help| help.strip_prefix("known here: ")).expect("a list of keys");
@@ -215,7 +215,7 @@ fn every_json_schema_is_documented() {
         }
     }
     assert!(names.len() > 12, "the sources were not found");
-    let command = agent_handover::cli::command_line();
+    let command = agent_handover::testing::cli::command_line();
     for (parent, prefix) in [("history", "history-"), ("trust", "trust-")] {
         for verb in command.find_subcommand(parent).unwrap().get_subcommands() {
             names.insert(format!("agent-handover/{prefix}{}/1", verb.get_name()));
@@ -337,7 +337,7 @@ fn every_command_to_copy_parses() {
                 if words.first().is_none_or(|first| first != "agent-handover") {
                     continue;
                 }
-                let parsed = agent_handover::cli::command_line().try_get_matches_from(&words);
+                let parsed = agent_handover::testing::cli::command_line().try_get_matches_from(&words);
                 if let Err(error) = parsed {
                     panic!("{page}:{number}: {line}\n{error}");
                 }
@@ -384,7 +384,7 @@ fn every_config_that_is_shown_loads() {
     }
     assert!(configs.len() >= 6);
     for (name, config) in configs {
-        if let Err(error) = Config::parse(Path::new(&name), &config, &steps::readers()) {
+        if let Err(error) = Config::parse(Path::new(&name), &config, &steps::vocabulary()) {
             panic!("{name}: {:?}", error.problems());
         }
     }

@@ -39,9 +39,13 @@ fn doctor_sees_installed_hooks_and_what_broke_them() {
     world.run(&["install", "claude-code", "codex"]).expect(0);
     let report = doctor(&world, 0);
     assert!(about(&report, "claude-code")[0].starts_with("good: wired (user): "), "{report}");
-    assert_eq!(about(&report, "claude-code")[1], "good: has not called in this project yet");
-    let click =
-        report["findings"].as_array().unwrap().iter().find(|found| found["says"] == "may still need you").unwrap();
+    assert_eq!(about(&report, "claude-code")[1], "good: has not called agent-handover in this project yet");
+    let click = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|found| found["says"] == "may wait for your answer")
+        .unwrap();
     assert!(click["about"] == "codex" && click["remedy"].as_str().unwrap().contains("rust"), "{click}");
 
     let payload = r#"{"session_id":"s","hook_event_name":"SessionStart","source":"startup"}"#;
@@ -71,7 +75,7 @@ fn doctor_sees_installed_hooks_and_what_broke_them() {
         &|text| text.replace(BINARY, "/gone/agent-handover"),
         "broken: its hooks call /gone/agent-handover, which is not there",
     );
-    broken(&|text| text.replace("\"PreCompact\"", "\"PreCompacted\""), "broken: does not call at PreCompact");
+    broken(&|text| text.replace("\"PreCompact\"", "\"PreCompacted\""), "broken: has no hook for PreCompact");
     broken(&|text| text.replacen('{', "{\"disableAllHooks\": true,", 1), "broken: `disableAllHooks` is true");
 }
 
@@ -113,7 +117,7 @@ fn a_simulation_shows_what_each_agent_would_receive_and_changes_nothing() {
     let world = World::with_git();
     world.run(&["run", "--note", "something to tell"]).expect(0);
     let before = world.everything();
-    for agent in agent_handover::agents::AGENTS {
+    for agent in agent_handover::testing::agents::AGENTS {
         let report = world.run(&["doctor", "--simulate", agent.name, "--json"]).expect(0).json();
         let answers = report["answers"].as_array().unwrap();
         let start = answers.iter().find(|answer| answer["source"] == "startup").unwrap();

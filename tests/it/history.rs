@@ -295,7 +295,7 @@ fn archives_do_not_change() {
     let changed = GLUE.replace("Go on with the lexer.", "Something else.");
     let output = world.create(&changed).expect(1);
     assert!(
-        output.stderr.contains("session '2026-11-15-1000-parser' is archived already with another content"),
+        output.stderr.contains("session '2026-11-15-1000-parser' is already archived with other content"),
         "{}",
         output.stderr
     );
@@ -511,7 +511,7 @@ fn pause_stops_what_writes_and_not_what_reads() {
     world.run(&["history", "status"]).expect(0);
     world.run(&["history", "show", "latest"]).expect(0);
     // The PAUSE that counts is that of the project which is written to.
-    let elsewhere = World::new();
+    let elsewhere = World::salted("elsewhere");
     let root = world.root().display().to_string();
     elsewhere.run(&["history", "create", "--repo-root", &root, "--goal", "x", "--next", "Fix it"]).expect(3);
     elsewhere.run(&["history", "close", "--repo-root", &root, "--status", "DONE"]).expect(3);
@@ -590,7 +590,7 @@ fn killed_anywhere_create_and_close_leave_nothing_half_done_for_the_next() {
     oracle.run(&["history", "close", "--status", "DONE"]).expect(0);
     let closed = oracle.tree();
     let mut kills = 0;
-    for point in agent_handover::base::fault::POINTS {
+    for point in agent_handover::testing::base::fault::POINTS {
         for nth in 1.. {
             let world = world();
             world.create(&other_id("before")).expect(0);
@@ -630,7 +630,7 @@ fn killed_anywhere_while_a_damaged_index_is_made_anew_the_next_makes_it() {
     oracle.run(&create).expect(0);
     assert!(oracle.read(INDEX).contains("BLOCKED"));
     let mut kills = 0;
-    for point in agent_handover::base::fault::POINTS {
+    for point in agent_handover::testing::base::fault::POINTS {
         for nth in 1.. {
             let world = world();
             damaged(&world);

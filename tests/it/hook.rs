@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use agent_handover::agents::{self, AGENTS, Event};
+use agent_handover::testing::agents::{self, AGENTS, Event};
 use serde_json::{Value, json};
 
 use super::support::*;
@@ -259,7 +259,7 @@ fn sessions_without_a_request_are_not_handed_over() {
     let elsewhere = Session::of(&world, "ffff-6");
     elsewhere.ask("Something for another project");
     let reply = elsewhere.call("SessionStart", json!({ "source": "startup", "cwd": "/nonexistent/other" }));
-    assert!(reply.stdout.contains("none of the directories that the agent names is there"), "{}", reply.stdout);
+    assert!(reply.stdout.contains("none of the directories that the agent names exists"), "{}", reply.stdout);
     elsewhere.call("SessionEnd", json!({ "cwd": "/nonexistent/other" }));
     settled(&world);
     assert_eq!(runs(&world), []);
@@ -524,7 +524,7 @@ fn unfinished_runs_from_somebody_else_are_not_run() {
     session.ask("And again");
     session.end();
     assert!(!world.home().join("away").exists());
-    assert!(log(&world).contains("which nobody has allowed"), "{}", log(&world));
+    assert!(log(&world).contains("not read or written until `agent-handover allow`"), "{}", log(&world));
 }
 
 #[test]
@@ -661,7 +661,7 @@ fn a_hook_always_exits_0_and_logs_why() {
     settled(&world);
     let log = log(&world);
     assert!(log.lines().count() >= tricks.len() && !log.contains('\u{1b}'), "{log}");
-    assert!(log.contains("stdin is not a JSON object to its end") && log.contains("nothing came on stdin"), "{log}");
+    assert!(log.contains("stdin is not one whole JSON object") && log.contains("nothing came on stdin"), "{log}");
     assert!(log.contains("is not a plain file"), "{log}");
     // Nothing but the note that was there before the tricks.
     assert_eq!(runs(&world).len(), 1);

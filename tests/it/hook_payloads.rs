@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use agent_handover::agents::{self, AGENTS, Agent, Call, Event, answer, recognise};
+use agent_handover::testing::agents::{self, AGENTS, Agent, Call, Event, answer, recognise};
 use serde_json::Value;
 
 const CONTEXT: &str = "Goal: \"ship\" the parser\nNext: fix <lexer.rs:42>";

@@ -87,7 +87,7 @@ fn a_state_directory_that_holds_other_files_is_refused() {
     let world = World::with_config("[handover]\nstate_dir = \"src\"\n[[step]]\nname = \"n\"\nkind = \"note\"\n");
     world.write("src/main.c", "int main;");
     let output = world.run(&["run", "--note", "x"]).expect(65);
-    assert!(output.stderr.contains("holds files that are not ours"), "{}", output.stderr);
+    assert!(output.stderr.contains("holds files that agent-handover did not write"), "{}", output.stderr);
     assert!(output.stderr.contains("handover.toml:2:13"), "{}", output.stderr);
     assert!(!world.exists("src/.gitignore"));
     std::fs::remove_file(world.path("src/main.c")).unwrap();

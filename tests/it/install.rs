@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use agent_handover::agents::state::{self, Which};
-use agent_handover::agents::{self, AGENTS, Places, Program, Scope};
-use agent_handover::base::fault::POINTS;
+use agent_handover::testing::agents::state::{self, Which};
+use agent_handover::testing::agents::{self, AGENTS, Places, Program, Scope};
+use agent_handover::testing::base::fault::POINTS;
 use snapbox::{assert_data_eq, str};
 
 use super::support::*;
@@ -487,7 +487,11 @@ fn a_dry_run_shows_the_difference_and_changes_nothing() {
     );
     let output = world.agent(&["install", "claude-code", "--dry-run"]).expect(0);
     assert!(output.stdout.contains("\n+  \"hooks\": {\n"), "{}", output.stdout);
-    assert!(output.stderr.contains("SKILL.md` is not ours and stays as it is"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("SKILL.md` is not a file of agent-handover and was not changed"),
+        "{}",
+        output.stderr
+    );
     assert_eq!(world.all(), before);
     world.agent(&["install", "codex"]).expect(0);
     let installed = world.all();
@@ -607,9 +611,9 @@ fn uninstall_keeps_files_that_a_user_changed_or_made() {
     world.put(skill, world.get(skill).replace("# Handover", "# Our way"));
     let mine = world.get(skill);
     let output = world.agent(&["install", "opencode"]).expect(0);
-    assert!(output.stderr.contains("was changed by somebody"), "{}", output.stderr);
+    assert!(output.stderr.contains("was edited after `install` wrote it"), "{}", output.stderr);
     let output = world.agent(&["uninstall", "opencode"]).expect(0);
-    assert!(output.stderr.contains("was changed by somebody"), "{}", output.stderr);
+    assert!(output.stderr.contains("was edited after `install` wrote it"), "{}", output.stderr);
     assert_eq!(world.get(skill), mine);
     assert!(!world.home_file(".config").exists());
 

@@ -63,7 +63,7 @@ impl Site {
                 .collect(),
             self.world.git(&["rev-parse", "HEAD"]),
             self.world.git(&["symbolic-ref", "HEAD"]),
-            agent_handover::base::text::digest(&index, 16),
+            agent_handover::testing::base::text::digest(&index, 16),
         ]
     }
 
@@ -715,7 +715,7 @@ fn checking_out_the_memory_branch_does_not_delete_the_memory() {
     site.world.git(&["checkout", "--quiet", "main"]);
     assert!(!site.world.exists("memory"));
     let output = site.world.run(&["run", "--note", "two"]).expect(0);
-    assert!(output.stderr.contains("came back from the branch"), "{}", output.stderr);
+    assert!(output.stderr.contains("restored from the branch"), "{}", output.stderr);
     let notes = site.remote_file(BRANCH, NOTES);
     assert!(notes.contains("\none\n") && notes.contains("\ntwo\n"), "{notes}");
 }
@@ -844,5 +844,5 @@ fn a_branch_name_taken_by_a_directory_is_reported() {
     let site = Site::new(CONFIG);
     site.world.git(&["branch", "agent-handover/foo"]);
     let output = site.world.run(&["run", "--note", "x"]).expect(1);
-    assert!(output.stderr.contains("there can be only one"), "{}", output.stderr);
+    assert!(output.stderr.contains("git cannot have both"), "{}", output.stderr);
 }

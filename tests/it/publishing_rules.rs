@@ -159,7 +159,7 @@ fn a_dry_run_looks_for_the_programs_of_command_steps() {
     world.write("handover.toml", step("tests", "run = [\"cagro\"]\non_failure = \"continue\""));
     let output = world.run(&["run", "--dry-run"]).expect(0);
     assert!(
-        output.stderr.contains("there is no program `cagro`; the step would fail, and the run would go on"),
+        output.stderr.contains("there is no program `cagro`; the step would fail, and the run would continue"),
         "{}",
         output.stderr
     );

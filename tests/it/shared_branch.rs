@@ -340,7 +340,7 @@ fn conflicting_archives_of_one_session_are_both_kept_and_reported() {
     }
     a.run(&["push"]).expect(0);
     let output = b.run(&["pull"]).expect(5);
-    assert!(output.stderr.contains("has two contents, from two machines"), "{}", output.stderr);
+    assert!(output.stderr.contains("differs between two machines"), "{}", output.stderr);
     b.run(&["push"]).expect(0);
     a.run(&["pull"]).expect(0);
     assert!(a.read(".agent-history/sessions/the-same-id.md").contains("of a"));

@@ -4,7 +4,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use agent_handover::transcript::{self, Outcome, Source, TodoStatus, Transcript};
+use agent_handover::testing::transcript::{self, Outcome, Source, TodoStatus, Transcript};
 use proptest::prelude::*;
 use serde_json::json;
 use snapbox::{assert_data_eq, str};
@@ -440,7 +440,7 @@ fn a_missing_or_invalid_transcript_is_reported_and_skipped() {
 
     world.write("other.txt", "root:x:0:0:root:/root:/bin/sh\n");
     let output = world.run(&["run", "--transcript", "other.txt", "--note", "kept, too"]).expect(0);
-    assert!(output.stderr.contains("is no transcript of claude-code or codex"), "{}", output.stderr);
+    assert!(output.stderr.contains("is not a transcript of claude-code or codex"), "{}", output.stderr);
     assert!(!world.read(".agent-history/LATEST.md").contains("root:x"));
 
     for place in ["not-there.jsonl", ".", "/dev/zero"] {

@@ -75,7 +75,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
 /// The file of the Python tool in the directory of rules. Older projects have a file instead of the directory.
 fn project_rules(places: &Places) -> PathBuf {
     let rules = places.project.join(".clinerules");
-    if rules.is_file() { rules } else { rules.join("00-agent-handover.md") }
+    if crate::base::fs::is_file(&rules) { rules } else { rules.join("00-agent-handover.md") }
 }
 
 fn answer(event: &Event, context: Option<&str>) -> String {

@@ -81,7 +81,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     let (file, config) = (directory.join("hooks.json"), directory.join("config.toml"));
     let config_text = text(&config).unwrap_or_default();
     let in_config =
-        !toml_hooks::look(&config_text).events.is_empty() || toml_hooks::has_hooks(&config_text) && !file.exists();
+        !toml_hooks::look(&config_text).events.is_empty() || toml_hooks::has_hooks(&config_text) && !fs::exists(&file);
     let in_file = AgentFile { is_wanted: !in_config, ..AgentFile::hooks(file, hooks.clone()) };
     let in_config =
         AgentFile { path: config, content: FileContent::Hooks(hooks, SettingsFormat::Toml), is_wanted: in_config };

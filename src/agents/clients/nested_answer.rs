@@ -4,7 +4,9 @@ use serde_json::json;
 
 use crate::agents::Event;
 
-/// The nested answer, or nothing at all. A bare `additionalContext` is silently dropped by the agents that read this.
+/// The nested answer; empty for an event that takes no context, or without a context.
+///
+/// The context must be nested: these agents silently ignore an `additionalContext` at the top level.
 pub fn nested_answer(event: &Event, context: Option<&str>) -> String {
     let name = match event {
         Event::SessionStart => "SessionStart",

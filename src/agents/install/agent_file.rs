@@ -198,9 +198,7 @@ impl AgentFile {
         let is_odd = matches!(self.content, FileContent::Block(_)) && block::has_stray(text);
         is_odd.then(|| {
             let path = self.path.display();
-            format!(
-                "`{path}` has an agent-handover marker without its partner; it was left as it is, with all around it"
-            )
+            format!("`{path}` has an agent-handover marker without its partner; the file was not changed there")
         })
     }
 
@@ -218,7 +216,7 @@ fn called(line: &str) -> Option<String> {
 }
 
 fn unreadable(path: &Path, text: &str, problem: SyntaxProblem) -> Error {
-    let hint = "nothing was changed: mend it, then try again";
+    let hint = "nothing was changed: fix the file, then try again";
     let Some(span) = problem.at else {
         return Error::bad_data(format!("`{}`: {}", path.display(), problem.message)).hint(hint);
     };

@@ -178,7 +178,7 @@ impl Installer {
     fn look(&self, path: &Path) -> Result<(PathBuf, Option<String>)> {
         let found = read(path)?;
         let Some((home, _)) = &self.alone else { return Ok(found) };
-        if let Some(directory) = found.0.parent().filter(|directory| directory.is_dir()) {
+        if let Some(directory) = found.0.parent().filter(|directory| fs::is_directory(directory)) {
             let _alone = if directory == home { None } else { Some(fs::lock_directory(directory)?) };
             fs::sweep_temporaries(directory, fs::Depth::Directory)?;
         }
@@ -188,7 +188,7 @@ impl Installer {
     fn apply_one(&mut self, change: &FileChange) -> Result<()> {
         let directory = change.real.parent().unwrap_or(Path::new("/"));
         if read(&change.path)?.1 != change.before {
-            return Err(Error::failed(format!("`{}` was changed by somebody else just now", change.path.display()))
+            return Err(Error::failed(format!("`{}` was changed by another program just now", change.path.display()))
                 .hint("try again"));
         }
         let Some(after) = &change.after else {
@@ -247,7 +247,7 @@ fn read(path: &Path) -> Result<(PathBuf, Option<String>)> {
         None => None,
         Some(bytes) => Some(String::from_utf8(bytes).map_err(|_| {
             Error::bad_data(format!("`{}` is not UTF-8", path.display()))
-                .hint("nothing was changed: mend it, then try again")
+                .hint("nothing was changed: fix the file, then try again")
         })?),
     };
     Ok((real, text))
@@ -272,6 +272,7 @@ fn left(target: &AgentFile, real: PathBuf, now: Option<String>, why: LeftAlone) 
 }
 
 /// Refuses a read-only file, although replacing it could work, and a file of another user, whose owner would change.
+#[allow(clippy::disallowed_methods, reason = "the user's own settings, behind whatever links")]
 fn refuse_unwritable(path: &Path) -> Result<()> {
     let Ok(about) = std::fs::metadata(path) else { return Ok(()) };
     let refused = |why: String| Error::new(Category::Io, format!("`{}` {why}", path.display()));

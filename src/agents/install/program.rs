@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::base::fs;
 use crate::error::{Error, Result};
 
 const NAME: &str = "agent-handover";
@@ -18,10 +19,10 @@ impl Program {
     /// The program that is running now, by the path that PATH finds if it leads here: that path outlives an upgrade, while a
     /// package manager may keep each version elsewhere.
     pub fn this() -> Result<Program> {
-        let unknown = |cause: std::io::Error| Error::failed("this program cannot tell where it lies").cause(cause);
-        let real = std::env::current_exe().and_then(|path| path.canonicalize()).map_err(unknown)?;
+        let unknown = |cause: std::io::Error| Error::failed("this program cannot find its own path").cause(cause);
+        let real = fs::real(&std::env::current_exe().map_err(unknown)?);
         let named = crate::base::env::get("PATH").and_then(|path| find(&path, NAME));
-        let named = named.filter(|named| named.canonicalize().is_ok_and(|named| named == real));
+        let named = named.filter(|named| fs::real_if_exists(named).is_some_and(|named| named == real));
         let path = named.unwrap_or(real);
         match path.to_str() {
             Some(text) if !text.chars().any(char::is_control) => Ok(Program { path: text.to_owned() }),
@@ -118,10 +119,7 @@ fn words(line: &str) -> Option<Vec<String>> {
 
 /// The file that this PATH finds for a program. Relative entries are ignored, because they depend on the current directory.
 pub fn find(path: &OsStr, name: &str) -> Option<PathBuf> {
-    use std::os::unix::fs::PermissionsExt;
-    let is_program = |file: &PathBuf| {
-        std::fs::metadata(file).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
-    };
+    let is_program = |file: &PathBuf| fs::is_executable(file);
     std::env::split_paths(path).filter(|directory| directory.is_absolute()).map(|d| d.join(name)).find(is_program)
 }
 

@@ -83,7 +83,7 @@ impl InstallRecord {
 
     /// Remembers which directories on the way are missing, then creates them.
     pub fn make_directory(&mut self, path: &Path) -> Result<()> {
-        if path.is_dir() {
+        if fs::is_directory(path) {
             return Ok(());
         }
         self.expect(path);
@@ -92,7 +92,7 @@ impl InstallRecord {
     }
 
     fn expect(&mut self, path: &Path) {
-        for level in path.ancestors().take_while(|level| !level.exists()) {
+        for level in path.ancestors().take_while(|level| !fs::exists(level)) {
             if !self.directories.iter().any(|known| known == level) {
                 self.directories.push(level.to_path_buf());
             }
@@ -103,10 +103,10 @@ impl InstallRecord {
     pub fn tidy(&mut self, path: &Path) -> Result<()> {
         for level in path.ancestors().skip(1) {
             let is_ours = self.directories.iter().any(|known| known == level);
-            if !is_ours || level.exists() && !fs::names(level)?.is_empty() {
+            if !is_ours || fs::exists(level) && !fs::names(level)?.is_empty() {
                 break;
             }
-            if level.exists() {
+            if fs::exists(level) {
                 fs::remove_empty_directory(level)?;
             }
             self.directories.retain(|known| known != level);
@@ -120,7 +120,7 @@ impl InstallRecord {
         let Some(directory) = file.parent() else { return Ok(()) };
         let is_own = |path: &PathBuf| directory.starts_with(path);
         if self.files.is_empty() && self.directories.iter().all(is_own) {
-            if file.exists() {
+            if fs::exists(&file) {
                 fs::remove_file(&file)?;
             }
             return self.tidy(&file);

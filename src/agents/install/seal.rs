@@ -1,5 +1,5 @@
-//! The seal: the last line of a file that is entirely ours, with a digest of the rest. A file whose digest differs was changed
-//! by somebody, and is left alone.
+//! The seal: the last line of a file that `install` writes as a whole, with a digest of the lines before it. If the digest
+//! differs, somebody has edited the file, and we leave it alone.
 
 use crate::base::text;
 
@@ -7,15 +7,16 @@ const MARK: &str = "agent-handover:seal ";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SealState {
-    /// The file is as some version of ours wrote it.
+    /// The file is as some version of this program wrote it.
     Whole,
-    /// The file is ours, but somebody has changed it.
+    /// This program wrote the file, and somebody has edited it since.
     Broken,
-    /// The file is not ours.
+    /// The file has no seal: this program did not write it.
     None,
 }
 
-/// The text with its seal, in a comment that begins and ends like this. The text must end in a line break.
+/// The text with its seal. `begin` and `end` make the line a comment in the language of the file, such as `<!-- ` and
+/// ` -->`. The text must end in a line break.
 pub fn sealed(text: &str, begin: &str, end: &str) -> String {
     format!("{text}{begin}{MARK}{}{end}\n", digest(text))
 }
@@ -25,10 +26,14 @@ pub fn look(text: &str) -> SealState {
     // Git may have changed the line ends of a file in a project.
     let text = text.replace("\r\n", "\n");
     let Some(at) = text.rfind(MARK) else { return SealState::None };
-    let line = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let seal_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let rest = &text[at + MARK.len()..];
-    let said: String = rest.chars().take_while(char::is_ascii_hexdigit).collect();
-    if said == digest(&text[..line]) && rest.lines().count() == 1 { SealState::Whole } else { SealState::Broken }
+    let recorded: String = rest.chars().take_while(char::is_ascii_hexdigit).collect();
+    if recorded == digest(&text[..seal_start]) && rest.lines().count() == 1 {
+        SealState::Whole
+    } else {
+        SealState::Broken
+    }
 }
 
 fn digest(data: &str) -> String {

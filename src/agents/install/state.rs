@@ -125,8 +125,12 @@ fn is_skill(target: &AgentFile) -> bool {
 
 fn which(path: &str, places: &Places, program: &Program) -> Which {
     let place = if path.contains('/') { Some(PathBuf::from(path)) } else { places.program(path) };
-    let Some(real) = place.and_then(|place| place.canonicalize().ok()) else { return Which::Missing };
-    if Path::new(program.path()).canonicalize().is_ok_and(|this| this == real) { Which::This } else { Which::Another }
+    let Some(real) = place.and_then(|place| fs::real_if_exists(&place)) else { return Which::Missing };
+    if fs::real_if_exists(Path::new(program.path())).is_some_and(|this| this == real) {
+        Which::This
+    } else {
+        Which::Another
+    }
 }
 
 fn text(path: &Path) -> Option<String> {

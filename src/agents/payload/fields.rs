@@ -82,7 +82,7 @@ fn parse(stdin: &[u8], problems: &mut Vec<String>) -> Map<String, Value> {
     }
     let mut reader = serde_json::Deserializer::from_slice(body);
     if let Err(cause) = reader.deserialize_any(Keys(&mut found)) {
-        problems.push(format!("stdin is not a JSON object to its end: {}", text::one_line(&cause.to_string(), 200)));
+        problems.push(format!("stdin is not one whole JSON object: {}", text::one_line(&cause.to_string(), 200)));
     }
     found
 }

@@ -18,7 +18,7 @@ pub fn recognise(stdin: &[u8], argv_agent: Option<&str>, env: Variables<'_>) -> 
     let name = payload.word(&["hook_event_name", "hookEventName", "hookName", "event"]);
     let event = event(agent, name.as_deref(), &payload);
     if let Event::Unknown(name) = &event {
-        problems.push(format!("{} sent an event that is not listened to: `{name}`", agent.name));
+        problems.push(format!("{} sent the event `{name}`, which agent-handover does not use", agent.name));
     }
     let transcript_path = payload.path(&["transcript_path", "transcriptPath"], &mut problems);
     Call {
@@ -133,7 +133,7 @@ mod tests {
     fn what_comes_before_a_break_is_used() {
         let cut = call(r#"{"session_id":"s","hook_event_name":"Stop","prompt":"and th"#, Some("codex"), &[]);
         assert_eq!((cut.session_id.as_deref(), cut.event), (Some("s"), Event::TurnEnd));
-        assert!(cut.problems[0].starts_with("stdin is not a JSON object"), "{:?}", cut.problems);
+        assert!(cut.problems[0].starts_with("stdin is not one whole JSON object"), "{:?}", cut.problems);
     }
 
     #[test]

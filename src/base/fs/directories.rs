@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use crate::base::{fault, signals};
 use crate::error::{Category, Error, Result};
 
-/// Creates the missing levels of a directory, each durable before the next.
+/// Creates a directory and the missing ones above it. Each is synced before the next is created in it.
 pub fn create_directories(path: &Path) -> Result<()> {
     create_levels(path, 0o777)
 }
 
-/// Like [`create_directories`]; only this user can read the last level.
+/// Like [`create_directories`]; only this user can read the last directory.
 pub fn create_private_directories(path: &Path) -> Result<()> {
     create_levels(path, 0o700)
 }
@@ -21,11 +21,11 @@ pub fn create_private_directories(path: &Path) -> Result<()> {
 /// Creates a directory for logs. Logs need not survive a power cut, so this does not wait for the disk.
 pub fn create_log_directory(path: &Path) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;
-    let made = fs::DirBuilder::new().mode(0o700).recursive(true).create(path);
-    made.map_err(|cause| Error::io("create the directory", path, cause))
+    let created = fs::DirBuilder::new().mode(0o700).recursive(true).create(path);
+    created.map_err(|cause| Error::io("create the directory", path, cause))
 }
 
-/// Creates the missing levels of a directory; `mode` is that of the last one.
+/// Creates a directory with this mode, and the missing ones above it with the usual mode.
 pub(super) fn create_levels(path: &Path, mode: u32) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     match fs::DirBuilder::new().mode(mode).create(path) {
@@ -47,7 +47,7 @@ pub(super) fn create_levels(path: &Path, mode: u32) -> Result<()> {
 pub(super) fn sync_directory(path: &Path) -> Result<()> {
     File::open(path)
         .and_then(|directory| directory.sync_all())
-        .map_err(|cause| Error::io("make durable the directory", path, cause))
+        .map_err(|cause| Error::io("sync the directory", path, cause))
 }
 
 /// The directory a path is in; `.` for a bare name.
@@ -58,19 +58,23 @@ pub(super) fn parent(path: &Path) -> &Path {
     }
 }
 
-/// A lock on a directory, held while reading and then replacing files in it, so that no two processes do so at once,
-/// whatever project or checkpoint they come from. The directory itself is locked, so no file is left behind.
+/// A lock on a directory, held while a process reads a file in it and then replaces that file.
+///
+/// Processes of different projects and checkpoints may use the same directory, so the lock of the checkpoint is not enough.
+/// The directory itself is locked, so no lock file is left behind.
 #[must_use]
 pub struct DirectoryLock(#[allow(dead_code, reason = "held, not read")] File);
 
-/// Locks a directory, waiting up to ten seconds for another process.
+/// How long to wait for a lock. Each holder writes one file, so one that takes longer hangs.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// Locks a directory, waiting up to [`LOCK_WAIT`] for another process.
 pub fn lock_directory(path: &Path) -> Result<DirectoryLock> {
     lock_opened(File::open(path).map_err(|cause| Error::io("open", path, cause))?, path)
 }
 
 /// Like [`lock_directory`], for a directory that is already open.
 pub(super) fn lock_opened(directory: File, path: &Path) -> Result<DirectoryLock> {
-    // Each holder writes one file. A holder that takes longer than this hangs.
     let start = Instant::now();
     loop {
         match directory.try_lock() {
@@ -79,14 +83,14 @@ pub(super) fn lock_opened(directory: File, path: &Path) -> Result<DirectoryLock>
                 let signal = signals::received().unwrap_or(0);
                 return Err(Error::new(Category::Signal(signal), format!("interrupted by {}", signals::name(signal))));
             }
-            Err(TryLockError::WouldBlock) if start.elapsed() < Duration::from_secs(10) => {
+            Err(TryLockError::WouldBlock) if start.elapsed() < LOCK_WAIT => {
                 std::thread::sleep(Duration::from_millis(1));
             }
             Err(TryLockError::WouldBlock) => {
                 return Err(Error::failed(format!("another process holds the directory `{}`", path.display()))
-                    .hint("look with `lsof` who it is, end it, and try again"));
+                    .hint("find that process with `lsof`, end it, and try again"));
             }
-            // Some network file systems cannot lock a directory; there we go on without the lock.
+            // Some network file systems cannot lock a directory. Working without the lock is better than not at all.
             Err(TryLockError::Error(_)) => return Ok(DirectoryLock(directory)),
         }
     }

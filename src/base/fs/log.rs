@@ -1,5 +1,5 @@
-//! Files that only this user can read and that are appended to: logs, locks and records. Logs and locks need not survive
-//! a power cut.
+//! Private files that are appended to: logs, locks and records. Nobody needs logs and locks after a power cut, so they
+//! are not synced; records are.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -11,7 +11,7 @@ use super::links::NO_FOLLOW;
 use super::plain_read::refuse_what_is_no_file;
 use crate::error::{Error, Result};
 
-/// Opens a file for appending that only this user can read: logs and the lock.
+/// Opens a file for appending. A new one is readable only by this user.
 pub fn open_private(path: &Path) -> Result<File> {
     refuse_what_is_no_file(path)?;
     OpenOptions::new()
@@ -24,14 +24,15 @@ pub fn open_private(path: &Path) -> Result<File> {
         .map_err(|cause| Error::io("open", path, cause))
 }
 
-/// Appends a line to a log that only this user can read, without waiting for the disk. A log of more than `most` bytes is
-/// first moved aside, replacing the one that was moved aside before.
-pub fn append_to_log(path: &Path, line: &str, most: u64) -> Result<()> {
+/// Appends a line to a log that only this user can read.
+///
+/// A log of more than `max_bytes` is first renamed to `<name>.1`, which replaces the one that was renamed before.
+pub fn append_to_log(path: &Path, line: &str, max_bytes: u64) -> Result<()> {
     let mut file = open_private(path)?;
-    if file.metadata().is_ok_and(|about| about.len() > most) {
-        let mut aside = path.as_os_str().to_owned();
-        aside.push(".1");
-        fs::rename(path, aside).map_err(|cause| Error::io("move", path, cause))?;
+    if file.metadata().is_ok_and(|about| about.len() > max_bytes) {
+        let mut rotated = path.as_os_str().to_owned();
+        rotated.push(".1");
+        fs::rename(path, rotated).map_err(|cause| Error::io("move", path, cause))?;
         file = open_private(path)?;
     }
     // In one write, so that lines of several processes do not mix.
@@ -54,7 +55,7 @@ pub fn append_durably(path: &Path, lines: &[String]) -> Result<()> {
     if is_new { sync_directory(parent(path)) } else { Ok(()) }
 }
 
-/// Creates an empty file that only this user can read, unless something is there already.
+/// Creates an empty file that only this user can read. Whatever already exists at the path stays.
 pub fn create_private_if_absent(path: &Path) -> Result<()> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => Err(Error::io("create", path, cause)),

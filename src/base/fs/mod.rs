@@ -1,10 +1,11 @@
-//! The one door to the file system for writing. Whatever it reports as written survives a power cut, except where a
-//! function is for logs, copies or leftovers; and every error names its path.
+//! The one door to the file system. Whatever it reports as written survives a power cut, except where a function is for
+//! logs, copies or leftovers; and every error names its path.
 //!
 //! | file | owns |
 //! |---|---|
 //! | `anchor/` | careful access below a directory: no link followed, no blocking, only regular files of bounded size |
 //! | `plain_read` | reading files that a person named; follows links |
+//! | `examine` | what is at a path that a person named; follows links |
 //! | `replace` | writing whole files durably, moving them |
 //! | `directories` | creating directories durably, locking them |
 //! | `remove` | removing files, trees and stale temporary files |
@@ -21,6 +22,7 @@
 
 mod anchor;
 mod directories;
+mod examine;
 mod links;
 mod log;
 mod names;
@@ -35,13 +37,17 @@ pub use anchor::{About, Anchor, FileError, FileKind};
 pub use directories::{
     DirectoryLock, create_directories, create_log_directory, create_private_directories, lock_directory,
 };
+pub use examine::{
+    exists, is_directory, is_executable, is_file, is_pipe, is_taken, length, length_and_change, may_be_taken, modified,
+    real, real_if_exists,
+};
 pub use links::{refuse_symlinks, resolve, tidy};
 pub use log::{append_durably, append_to_log, create_private_if_absent, open_private};
 pub use names::{count_names, names, names_at_most, names_beginning};
-pub use owner::{is_readable_by_others, refuse_foreign_owner};
+pub use owner::{is_readable_by_others, refuse_foreign_owner, refuse_owner};
 pub use plain_read::{
-    Seen, is_absent, is_at_least_as_new, open, read, read_at_most, read_ends, read_if_exists, read_plain, read_seen,
-    refuse_what_is_no_file,
+    Seen, is_absent, is_at_least_as_new, open, open_if_exists, read, read_at_most, read_ends, read_if_exists,
+    read_plain, read_seen, read_within, refuse_what_is_no_file,
 };
 pub use remove::{
     Depth, remove_empty_directory, remove_empty_directory_lazily, remove_file, remove_file_lazily, remove_tree,

@@ -1,4 +1,4 @@
-//! Listing directories.
+//! The names in a directory. Names that are not UTF-8 are given with replacement characters.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -9,19 +9,11 @@ use crate::error::{Error, Result};
 
 /// The names in a directory, sorted; none if the directory does not exist.
 pub fn names(directory: &Path) -> Result<Vec<String>> {
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(cause) if is_absent(&cause) => return Ok(Vec::new()),
-        Err(cause) => return Err(Error::io("list", directory, cause)),
-    };
-    let mut names: Vec<String> =
-        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    Ok(names)
+    names_beginning(directory, "")
 }
 
-/// The names in a directory that begin with `beginning`, sorted.
-pub fn names_beginning(directory: &Path, beginning: &str) -> Result<Vec<String>> {
+/// The names in a directory that begin with `prefix`, sorted; none if the directory does not exist.
+pub fn names_beginning(directory: &Path, prefix: &str) -> Result<Vec<String>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(cause) if is_absent(&cause) => return Ok(Vec::new()),
@@ -29,25 +21,25 @@ pub fn names_beginning(directory: &Path, beginning: &str) -> Result<Vec<String>>
     };
     let names = entries.flatten().map(|entry| entry.file_name());
     let mut names: Vec<String> = names
-        .filter(|name| name.as_bytes().starts_with(beginning.as_bytes()))
+        .filter(|name| name.as_bytes().starts_with(prefix.as_bytes()))
         .map(|name| name.to_string_lossy().into_owned())
         .collect();
     names.sort();
     Ok(names)
 }
 
-/// The names in a directory in any order; `None` if there are more than `most`. Reads no more than `most + 1` of them.
-pub fn names_at_most(directory: &Path, most: usize) -> Option<Vec<String>> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(most.saturating_add(1));
+/// The names in a directory, in any order; `None` if there are more than `limit`. A huge directory is not read to its end.
+pub fn names_at_most(directory: &Path, limit: usize) -> Option<Vec<String>> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(limit.saturating_add(1));
     let names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    (names.len() <= most).then_some(names)
+    (names.len() <= limit).then_some(names)
 }
 
-/// How many names in a directory end with `ending`.
-pub fn count_names(directory: &Path, ending: &str) -> Result<usize> {
+/// The number of names in a directory that end with `suffix`; 0 if the directory does not exist.
+pub fn count_names(directory: &Path, suffix: &str) -> Result<usize> {
     match fs::read_dir(directory) {
         Ok(entries) => {
-            Ok(entries.flatten().filter(|entry| entry.file_name().as_bytes().ends_with(ending.as_bytes())).count())
+            Ok(entries.flatten().filter(|entry| entry.file_name().as_bytes().ends_with(suffix.as_bytes())).count())
         }
         Err(cause) if is_absent(&cause) => Ok(0),
         Err(cause) => Err(Error::io("list", directory, cause)),

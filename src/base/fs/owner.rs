@@ -10,14 +10,16 @@ use crate::error::{Error, Result};
 pub fn refuse_foreign_owner(path: &Path, what: &str) -> Result<()> {
     let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
     let owners = [Some(about.uid()), fs::metadata(path).ok().map(|about| about.uid())];
-    let user = rustix::process::geteuid().as_raw();
-    match owners.into_iter().flatten().find(|owner| *owner != user && *owner != 0) {
-        None => Ok(()),
-        Some(owner) => {
-            Err(Error::bad_data(format!("the {what} `{}` belongs to user {owner}, not to you", path.display()))
-                .hint("it can make this program run commands: look at it, then make it yours with `chown`"))
-        }
+    owners.into_iter().flatten().try_for_each(|owner| refuse_owner(owner, path, what))
+}
+
+/// Like [`refuse_foreign_owner`], for a file that was examined already.
+pub fn refuse_owner(owner: u32, path: &Path, what: &str) -> Result<()> {
+    if owner == 0 || owner == rustix::process::geteuid().as_raw() {
+        return Ok(());
     }
+    Err(Error::bad_data(format!("the {what} `{}` belongs to user {owner}, not to you", path.display()))
+        .hint("it can make this program run commands: look at it, then make it yours with `chown`"))
 }
 
 /// Whether anybody but its owner may read a file.

@@ -5,12 +5,19 @@ use std::io::{self, Read, Seek};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use super::Anchor;
 use super::links::{NO_FOLLOW, NO_WAIT, through_symlink};
 use crate::error::{Category, Error, Result};
 
 /// Reads a whole file that a person named. Follows links, and has no limit.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|cause| Error::io("read", path, cause))
+}
+
+/// The content of a regular file of at most `limit` bytes. Follows links, and never waits for the other end of a pipe.
+pub fn read_within(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let real = super::resolve(path)?;
+    Ok(Anchor::beside(&real).read_within(&real, limit)?)
 }
 
 /// Like [`read`]; `None` if nothing is at the path.
@@ -45,12 +52,13 @@ pub fn read_ends(path: &Path, size: u64) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
 /// Refuses a pipe, a device or a directory in the place of a file: opening a pipe could block for ever.
 pub fn refuse_what_is_no_file(path: &Path) -> Result<()> {
     match fs::metadata(path) {
-        Ok(about) if !about.is_file() => {
-            let message = format!("`{}` is not a plain file", path.display());
-            Err(Error::new(Category::Io, message).hint("move it away, then try again"))
-        }
+        Ok(about) if !about.is_file() => Err(not_a_file(path)),
         _ => Ok(()),
     }
+}
+
+fn not_a_file(path: &Path) -> Error {
+    Error::new(Category::Io, format!("`{}` is not a plain file", path.display())).hint("move it away, then try again")
 }
 
 /// Reads at most `max + 1` bytes. A caller that gets more than `max` knows that the source is too long.
@@ -73,6 +81,18 @@ pub fn read_plain(path: &Path, max: u64) -> Result<Vec<u8>> {
 /// Opens a file that a person named for reading. Follows links.
 pub fn open(path: &Path) -> Result<File> {
     File::open(path).map_err(|cause| Error::io("read", path, cause))
+}
+
+/// Opens a regular file that a person named; `None` if nothing is at the path. Follows links, and refuses anything else,
+/// because reading it could block.
+pub fn open_if_exists(path: &Path) -> Result<Option<File>> {
+    let failed = |cause: io::Error| Error::io("read", path, cause);
+    let file = match OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path) {
+        Ok(file) => file,
+        Err(cause) if is_absent(&cause) => return Ok(None),
+        Err(cause) => return Err(failed(cause)),
+    };
+    if file.metadata().map_err(failed)?.is_file() { Ok(Some(file)) } else { Err(not_a_file(path)) }
 }
 
 /// Whether an error means that nothing is there, rather than that we cannot know.

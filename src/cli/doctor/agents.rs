@@ -42,7 +42,7 @@ fn about_agent(state: &AgentState, calls: &[Entry]) -> Vec<Diagnosis> {
         findings.push(diagnosis(
             name,
             Health::Remark,
-            "installed for you and in this project: each call comes twice",
+            "installed for you and in this project: each hook runs twice",
             Some(&remedy),
         ));
     }
@@ -51,7 +51,7 @@ fn about_agent(state: &AgentState, calls: &[Entry]) -> Vec<Diagnosis> {
         let shown: Vec<String> =
             last.iter().map(|call| format!("{} {} ({} ms)", call.event, call.at, call.millis)).collect();
         let says = if shown.is_empty() {
-            "has not called in this project yet".to_owned()
+            "has not called agent-handover in this project yet".to_owned()
         } else {
             format!("last called: {}", shown.join(", "))
         };
@@ -77,20 +77,20 @@ fn about_wiring(name: &str, wiring: &Wiring, install: &str) -> Vec<Diagnosis> {
         }
     }
     if !wiring.missing.is_empty() {
-        add(Health::Broken, format!("does not call at {}", wiring.missing.join(", ")), Some(&install));
+        add(Health::Broken, format!("has no hook for {}", wiring.missing.join(", ")), Some(&install));
     }
     for path in &wiring.missing_files {
         add(Health::Broken, format!("{} is missing", path.display()), Some(&install));
     }
     for path in &wiring.changed {
-        let says = format!("{} was changed by somebody, and is theirs since", path.display());
-        add(Health::Remark, says, Some("move it away and install again, if that was not meant"));
+        let says = format!("{} was edited after `install` wrote it, and is no longer updated", path.display());
+        add(Health::Remark, says, Some("if that was a mistake, move it away and install again"));
     }
     for obstacle in &wiring.obstacles {
-        add(Health::Broken, obstacle.clone(), Some("take that setting back"));
+        add(Health::Broken, obstacle.clone(), Some("undo that setting"));
     }
     for click in &wiring.clicks {
-        add(Health::Remark, "may still need you".to_owned(), Some(click));
+        add(Health::Remark, "may wait for your answer".to_owned(), Some(click));
     }
     if wiring.is_whole() {
         let files: Vec<String> = wiring.files.iter().map(|path| path.display().to_string()).collect();

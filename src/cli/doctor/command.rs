@@ -13,13 +13,13 @@ use crate::cli::ui::StepMark;
 use crate::error::{Category, Result};
 use crate::hook::{self, log::Entry};
 
-/// Say whether agents reach agent-handover and whether this project is in order; exit code 5 if something is broken
+/// Check the agents, the config, the database and git of this project; exits with 5 if something is broken
 #[derive(Args)]
 pub struct Doctor {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Show what this agent would receive from its hooks here, with size and tokens; nothing is changed
+    /// Show what this agent would receive from its hooks here, with its size; nothing is changed
     #[arg(long, value_name = "AGENT")]
     simulate: Option<String>,
 }
@@ -35,7 +35,7 @@ impl Doctor {
         match &opened {
             Ok(project) => findings.extend(project::about_project(project)),
             Err(error) => {
-                let remedy = error.hints().first().map_or("mend the config", String::as_str);
+                let remedy = error.hints().first().map_or("fix the config", String::as_str);
                 findings.push(diagnosis("config", Health::Broken, error.one_line(), Some(remedy)));
             }
         }

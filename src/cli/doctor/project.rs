@@ -12,6 +12,7 @@ use crate::git::{self, Git};
 use crate::guard::own_record;
 use crate::project::Project;
 use crate::publish::Ledger;
+use crate::steps;
 use crate::warmup;
 
 /// The program itself.
@@ -69,7 +70,8 @@ fn about_config(project: &Project) -> Diagnosis {
     };
     let file = file.display();
     if warmup::needs_consent(project) {
-        let says = format!("{file} is not allowed: hooks leave out its commands, its publishing and places outside");
+        let says =
+            format!("{file} is not allowed: hooks skip its commands, its publishing and paths outside the project");
         return diagnosis("config", Health::Remark, says, Some("read it, then run `agent-handover allow`"));
     }
     let consent = if project.is_allowed() { "allowed" } else { "needs no consent" };
@@ -82,7 +84,7 @@ fn database(project: &Project) -> Vec<Diagnosis> {
         let remedy = error.hints().first().map_or("look at the file", String::as_str);
         vec![diagnosis("database", Health::Broken, error.one_line(), Some(remedy))]
     };
-    let store = match Store::read(&project.checkpoint) {
+    let store = match Store::read(&project.checkpoint_file()) {
         Ok(Some(store)) => store,
         Ok(None) => return vec![diagnosis("database", Health::Good, "none yet: nothing was handed over here", None)],
         Err(error) => return broken(error),
@@ -93,10 +95,13 @@ fn database(project: &Project) -> Vec<Diagnosis> {
         Err(error) => return broken(error),
     };
     let mut findings = vec![diagnosis("database", Health::Good, format!("{path} is sound"), None)];
-    let ledger = Ledger::read(&project.state);
+    let ledger = match Ledger::read(&project.anchor(&project.state), &project.state) {
+        Ok(ledger) => ledger,
+        Err(error) => return broken(error),
+    };
     if !ledger.due.is_empty() {
         let says = format!("a push is due ({})", text::one_line(&ledger.due, 200));
-        findings.push(diagnosis("push", Health::Remark, says, Some("`agent-handover push` delivers")));
+        findings.push(diagnosis("push", Health::Remark, says, Some("`agent-handover push` delivers it")));
     }
     if unfinished.is_empty() {
         findings.push(diagnosis("handovers", Health::Good, "none is unfinished", None));
@@ -107,7 +112,9 @@ fn database(project: &Project) -> Vec<Diagnosis> {
     findings.push(diagnosis("handovers", Health::Remark, says, Some("`agent-handover run --resume` finishes them")));
     let is_due = |run: &crate::checkpoint::Run| {
         let steps = store.steps(run.seq).unwrap_or_default();
-        steps.iter().any(|step| step.kind == "publish" && !matches!(step.state, StepState::Done | StepState::Skipped))
+        steps
+            .iter()
+            .any(|step| steps::delivers(&step.kind) && !matches!(step.state, StepState::Done | StepState::Skipped))
     };
     let due = unfinished.iter().filter(|run| is_due(run)).count();
     if due > 0 {
@@ -125,11 +132,11 @@ pub fn about_git(root: &Path) -> Diagnosis {
             "git",
             Health::Remark,
             format!("{}: handovers have no git facts", error.one_line()),
-            Some("install git, or see that the PATH of your agents finds it"),
+            Some("install git, or make sure that it is on the PATH of your agents"),
         ),
         Ok(version) => match git::top_level(root) {
             Some(top) => diagnosis("git", Health::Good, format!("{version}, repository {}", top.display()), None),
-            None => diagnosis("git", Health::Good, format!("{version}; this is no repository"), None),
+            None => diagnosis("git", Health::Good, format!("{version}; this is not a repository"), None),
         },
     }
 }

@@ -4,7 +4,9 @@ use serde_json::json;
 
 use super::super::Context;
 use super::{HistoryPlace, answer, brake};
+use crate::engine;
 use crate::error::Result;
+use crate::steps;
 
 pub fn close(
     context: &mut Context<'_>,
@@ -13,8 +15,16 @@ pub fn close(
     status: &str,
     as_json: bool,
 ) -> Result<u8> {
-    if let Some(stop) = brake(&place.root).pressed() {
-        return Err(stop.error());
+    if let Some(pause) = brake(&place.root).paused() {
+        let waiting = engine::waiting_commands(&place.project()?)?;
+        // Something that waits may archive the session that is meant. The step looks for it when its turn comes.
+        let is_known_later = waiting.is_none_or(|waiting| !waiting.is_empty());
+        let found = match place.history.session_to_close(session) {
+            Ok(id) if !is_known_later => Some(id),
+            Err(error) if !is_known_later => return Err(error),
+            _ => session.map(str::to_owned),
+        };
+        return Err(place.defer(&pause, steps::history_close(found.as_deref(), status)?, None, true));
     }
     let id = place.history.close(session, status)?;
     let line = format!("set session {id} status to {status}");

@@ -9,11 +9,13 @@ use serde_json::json;
 use super::super::Context;
 use super::{HistoryPlace, answer, brake, machine};
 use crate::base::fs;
+use crate::engine;
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
-use crate::guard::secrets;
+use crate::guard::{Pause, secrets};
 use crate::handoff::{self, Handoff, HandoffProblemKind, Value};
 use crate::history::{self, IfTaken, registry};
+use crate::steps;
 
 /// The largest document. The next agent reads a handoff as a whole.
 const MAX_INPUT: u64 = 4 << 20;
@@ -24,13 +26,13 @@ pub struct Create {
     /// The document; `-` is standard input
     #[arg(long, short, value_name = "FILE", allow_hyphen_values = true)]
     input: Option<PathBuf>,
-    /// Archive it although its first action is a resume mechanic
+    /// Archive it although its first next action only says to resume, such as "read the handoff"
     #[arg(long)]
     allow_flagged_todo: bool,
     /// Do not register the directory in git's info/exclude
     #[arg(long)]
     no_exclude: bool,
-    /// If the id is taken, archive it under a new one that supersedes it
+    /// If the session id exists already, archive the document under a new id that supersedes it
     #[arg(long)]
     supersede: bool,
     /// What the work is for
@@ -39,25 +41,25 @@ pub struct Create {
     /// What was done and where it stands
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     summary: Option<String>,
-    /// What to do next; may be given several times
+    /// What to do next; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     next: Vec<String>,
-    /// Something that is done
+    /// A task that is done; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     done: Vec<String>,
-    /// Something that is wrong
+    /// A known problem or a failed attempt; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     issue: Vec<String>,
-    /// Something that was decided
+    /// A decision; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input")]
     decision: Vec<String>,
-    /// A file to read, and why
+    /// A file to read, and the reason; may be repeated
     #[arg(long, value_name = "PATH=REASON", allow_hyphen_values = true, conflicts_with = "input")]
     file: Vec<String>,
-    /// A word to find it by
+    /// A word to search for; may be repeated
     #[arg(long, value_name = "TAG", allow_hyphen_values = true, conflicts_with = "input")]
     tag: Vec<String>,
-    /// A command that was run, and its result: passed, failed or not_run
+    /// A command and its result: passed, failed or not_run; may be repeated
     #[arg(long, value_name = "COMMAND=RESULT", allow_hyphen_values = true, conflicts_with = "input")]
     validation: Vec<String>,
     /// The agent that ran the session
@@ -67,9 +69,6 @@ pub struct Create {
 
 impl Create {
     pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
-        if let Some(stop) = brake(&place.root).pressed() {
-            return Err(stop.error());
-        }
         let (raw, mut handoff) = self.read(context)?;
         history::fill_in(&mut handoff, &machine(place, self.tool.as_deref()));
         let (flagged, problems): (Vec<_>, Vec<_>) = handoff::check(&handoff).into_iter().partition(|problem| {
@@ -84,6 +83,9 @@ impl Create {
             return Err(history::refuse(&problems));
         }
         warnings.extend(advice(place, &handoff));
+        if let Some(pause) = brake(&place.root).paused() {
+            return Err(self.defer(context, place, &pause, &raw, &handoff, warnings));
+        }
         let if_taken = if self.supersede { IfTaken::Supersede } else { IfTaken::Refuse };
         let written = place.history.create(&handoff, if_taken)?;
         registry::remember(&place.root, &place.history.directory);
@@ -109,6 +111,29 @@ impl Create {
         });
         answer(context, as_json, "create", &lines.iter().map(String::as_str).collect::<Vec<_>>(), document);
         Ok(0)
+    }
+
+    /// Records the handoff while everything is paused. Returns the error with which the command ends.
+    fn defer(
+        &self,
+        context: &Context<'_>,
+        place: &HistoryPlace,
+        pause: &Pause,
+        raw: &str,
+        handoff: &Handoff,
+        mut warnings: Vec<String>,
+    ) -> Error {
+        let refused = if self.supersede { Ok(()) } else { refuse_taken(place, handoff) };
+        match refused.and_then(|()| steps::history_create(handoff)) {
+            Err(error) => error,
+            Ok(step) => {
+                warnings.extend(leaks(place, raw));
+                for warning in &warnings {
+                    context.ui.warn(warning);
+                }
+                place.defer(pause, step, self.tool.as_deref(), self.no_exclude)
+            }
+        }
     }
 
     fn read(&self, context: &Context<'_>) -> Result<(String, Handoff)> {
@@ -201,6 +226,19 @@ impl Create {
     }
 }
 
+/// Refuses a handoff whose id belongs to another one that is archived or waits to be.
+fn refuse_taken(place: &HistoryPlace, handoff: &Handoff) -> Result<()> {
+    place.history.refuse_taken(handoff)?;
+    let waiting = engine::waiting_commands(&place.project()?)?.unwrap_or_default();
+    let mut waiting = waiting.iter().filter_map(|(kind, params)| steps::handoff_to_create(kind, params));
+    let id = handoff.text("session_id");
+    if waiting.any(|other| other.text("session_id") == id && other.render() != handoff.render()) {
+        let message = format!("session {} waits to be archived already with another content", handoff::repr(id));
+        return Err(Error::failed(message).hint("`--supersede` makes a new one that supersedes it"));
+    }
+    Ok(())
+}
+
 /// The warnings that Session Glue gives before it writes.
 fn advice(place: &HistoryPlace, handoff: &Handoff) -> Vec<String> {
     let mut advice = Vec::new();
@@ -216,8 +254,7 @@ fn advice(place: &HistoryPlace, handoff: &Handoff) -> Vec<String> {
                 .push(format!("WARNING: supersedes references unknown session id {id} (not in INDEX.yaml sessions[])"));
         }
     }
-    let last = fs::read_if_exists(&place.history.latest_path()).ok().flatten();
-    let last = last.and_then(|bytes| Handoff::parse(&String::from_utf8_lossy(&bytes)).ok());
+    let last = place.history.latest_text().ok().flatten().and_then(|text| Handoff::parse(&text).ok());
     let times = last.and_then(|last| {
         Some((history::time_of(last.text("generated_at"))?, history::time_of(handoff.text("generated_at"))?))
     });

@@ -18,7 +18,7 @@ use crate::error::{Category, Error, Result};
 use crate::guard::secrets;
 use crate::history::{FoundArchive, Origin, origin};
 
-/// Write handoffs as a prompt or as a bundle that this and other tools import
+/// Write handoffs as a prompt, or as a bundle that other machines and tools import
 #[derive(Args)]
 pub struct Export {
     /// A session id, a unique beginning of one, or `latest`, which is the default
@@ -29,7 +29,7 @@ pub struct Export {
     all: bool,
     #[command(flatten)]
     filters: Filters,
-    /// A prompt, one bundle, or one bundle a line
+    /// A prompt, one bundle, or one bundle for each line
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
     format: ExportFormat,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub struct Export {
     /// Sign with this ed25519 key, a PKCS#8 PEM file
     #[arg(long, value_name = "FILE")]
     sign_key: Option<PathBuf>,
-    /// What the signer is called
+    /// The name of the signer
     #[arg(long, value_name = "NAME", requires = "sign_key")]
     signer: Option<String>,
     /// Encrypt, with a passphrase from a file, AGENT_HANDOVER_PASSPHRASE or a prompt
@@ -45,13 +45,13 @@ pub struct Export {
     encrypt: bool,
     #[command(flatten)]
     passphrase: Passphrase,
-    /// Write to this file, readable only by you; `-` or nothing is standard output
+    /// Write to this file, readable only by you [default: standard output, also `-`]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write over an existing file
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
-    /// Let what looks like this kind of secret pass
+    /// Export text that looks like this kind of secret
     #[arg(long, value_name = "KIND")]
     allow_secret: Vec<String>,
 }
@@ -122,7 +122,7 @@ impl Export {
         } else if self.force && !to_file {
             "`--force` needs `--output FILE`"
         } else if as_json && !to_file {
-            "`--json` tells of a file that was written: it needs `--output FILE`"
+            "`--json` describes the file that was written: it needs `--output FILE`"
         } else if self.id.is_some() && self.filters.is_any_given() {
             "`--id` names one handoff: it cannot be combined with filters"
         } else if self.all && self.filters.is_any_given() {
@@ -137,7 +137,7 @@ impl Export {
         if !self.all && !self.filters.is_any_given() {
             return Ok(vec![place.history.find(self.id.as_deref().unwrap_or("latest"))?]);
         }
-        let entries = self.filters.of(&place.history, &context.cwd, None)?;
+        let entries = self.filters.of(context, &place.history, None)?;
         if entries.is_empty() {
             return Err(Error::failed("no handoff matches, so nothing was exported"));
         }
@@ -200,14 +200,13 @@ impl Export {
                 let flags: Vec<String> = kinds.iter().map(|kind| format!("--allow-secret {kind}")).collect();
                 let message =
                     format!("handoff {id} is not exported: it holds what looks like a secret ({})", kinds.join(", "));
-                return Err(
-                    Error::new(Category::NotGood, message).hint(format!("if it is none, pass `{}`", flags.join(" ")))
-                );
+                return Err(Error::new(Category::NotGood, message)
+                    .hint(format!("if it is not a secret, pass `{}`", flags.join(" "))));
             }
             Secrets::Redact => {
                 context
                     .ui
-                    .warn(&format!("what looks like a secret was taken out of handoff {id}: {}", kinds.join(", ")));
+                    .warn(&format!("what looks like a secret was removed from handoff {id}: {}", kinds.join(", ")));
                 text = secrets::redact(&text, &findings);
             }
             Secrets::Warn => {

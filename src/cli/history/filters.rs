@@ -6,37 +6,38 @@ use std::time::Duration;
 use chrono::{DateTime, FixedOffset, NaiveDate, TimeDelta};
 use clap::Args;
 
+use super::super::Context;
 use crate::base::{clock, fs};
 use crate::error::{Error, Result};
-use crate::history::{History, SessionEntry};
+use crate::history::{Catalog, History, SessionEntry};
 
 #[derive(Args, Default)]
 pub struct Filters {
-    /// Only of this agent
+    /// Only handoffs of this agent
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
-    /// Only of this project: a path, or the name of its directory
+    /// Only handoffs of this project: a path, or the name of its directory
     #[arg(long, value_name = "PATH")]
     project: Option<String>,
-    /// Only with this text in the goal, next actions, tags or body
+    /// Only handoffs with this text in the goal, next actions, tags or body
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     query: Option<String>,
-    /// Only from this time on: a duration back from now, a date or a time
+    /// Only handoffs since this time: a duration such as `7d`, a date or a time
     #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
     since: Option<String>,
-    /// Only up to this time; a date means its end
+    /// Only handoffs until this time; a date includes its whole day
     #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
     until: Option<String>,
-    /// Only of this status
+    /// Only handoffs with this status
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
-    /// Only of this branch
+    /// Only handoffs of this branch
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
-    /// Only with this tag
+    /// Only handoffs with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// At most so many, the newest; 0 is all
+    /// At most this many, the newest ones; 0 means all
     #[arg(long, value_name = "COUNT")]
     pub limit: Option<usize>,
 }
@@ -49,8 +50,8 @@ impl Filters {
     }
 
     /// The matching handoffs of a history, newest first.
-    pub fn of(&self, history: &History, cwd: &Path, id: Option<&str>) -> Result<Vec<SessionEntry>> {
-        self.parse(cwd)?.of(history, id)
+    pub fn of(&self, context: &Context<'_>, history: &History, id: Option<&str>) -> Result<Vec<SessionEntry>> {
+        self.parse(&context.cwd)?.of(context, history, id)
     }
 
     /// How many handoffs are wanted at most.
@@ -66,7 +67,7 @@ impl Filters {
         if let (Some(since), Some(until)) = (since, until)
             && since > until
         {
-            return Err(Error::usage("no time is after `--since` and before `--until`"));
+            return Err(Error::usage("`--since` is later than `--until`"));
         }
         let project = given(&self.project).map(|text| {
             let path = cwd.join(text);
@@ -106,8 +107,12 @@ pub struct ParsedFilters<'a> {
 
 impl ParsedFilters<'_> {
     /// The matching handoffs of a history, newest first. `id` is a prefix of the session id.
-    pub fn of(&self, history: &History, id: Option<&str>) -> Result<Vec<SessionEntry>> {
-        let mut entries = history.entries()?;
+    /// Warns about what is not listed because it is a link or a special file.
+    pub fn of(&self, context: &Context<'_>, history: &History, id: Option<&str>) -> Result<Vec<SessionEntry>> {
+        let Catalog { mut entries, refused } = history.catalog()?;
+        for error in &refused {
+            context.ui.warn(&error.one_line());
+        }
         entries.retain(|entry| id.is_none_or(|id| entry.get("session_id").starts_with(id)) && self.matches(entry));
         match self.query {
             Some(query) => Ok(history.with_text(entries, query, self.max)),

@@ -12,28 +12,31 @@ use super::create::{leaks, register};
 use super::{HistoryPlace, answer, brake};
 use crate::base::{clock, fs, text};
 use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Trusted};
-use crate::error::{Error, Result};
+use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
 use crate::history::{Landing, OnConflict, Origin, registry};
+use crate::steps;
 
 /// How many handoffs are scanned for secrets, which is slow.
 const MAX_SCANNED: usize = 100;
+/// The largest bundle that is recorded while paused, in bytes. Hooks read what is recorded, and a bundle stays where it is.
+const MAX_DEFERRED: usize = 32 << 20;
 
-/// Take in handoffs that this or another tool exported
+/// Import handoffs that this or another tool exported
 #[derive(Args)]
 pub struct Import {
-    /// The file: a bundle, one bundle a line, either encrypted, or session-handoff's handoffs.json; `-` is standard input
+    /// The file: one bundle, or one for each line, encrypted or not, or session-handoff's handoffs.json; `-` is standard input
     #[arg(long, short, value_name = "FILE", allow_hyphen_values = true)]
     input: PathBuf,
-    /// What to do with a handoff whose id is taken by another content
+    /// What to do if a handoff with the same id and other content exists here
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
     on_conflict: ConflictPolicy,
-    /// Take what nobody signed, marked as such
+    /// Import unsigned handoffs, too, and mark them as unsigned
     #[arg(long)]
     allow_unsigned: bool,
     #[command(flatten)]
     passphrase: Passphrase,
-    /// Only say what is in it, who signed it, and what would become of it
+    /// Print what the file holds, who signed it and what would happen, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -43,9 +46,9 @@ enum ConflictPolicy {
     /// Import nothing at all
     #[default]
     Fail,
-    /// Keep what is there
+    /// Keep the existing one
     Skip,
-    /// Take the new one, unless another signed what is there
+    /// Take the new one, unless the existing one has another signer, is newer or was written here
     Replace,
 }
 
@@ -60,10 +63,7 @@ struct ImportCandidate {
 
 impl Import {
     pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
-        let paused = brake(&place.root).pressed().filter(|_| !self.dry_run);
-        if let Some(stop) = paused {
-            return Err(stop.error());
-        }
+        let paused = brake(&place.root).paused().filter(|_| !self.dry_run);
         let source = self.read(context)?;
         let mut asked = false;
         let input = Input::read(&source, clock::now().to_utc(), || {
@@ -94,7 +94,7 @@ impl Import {
         if let Some(error) = untrusted {
             return self.refuse(context, &candidates, is_encrypted, error, as_json);
         }
-        let landings = if self.dry_run {
+        let landings = if self.dry_run || paused.is_some() {
             place.history.plan_import(&handoffs, self.policy())
         } else {
             place.history.import(&handoffs, self.policy())
@@ -103,6 +103,14 @@ impl Import {
             Err(error) => return self.refuse(context, &candidates, is_encrypted, error, as_json),
             Ok(landings) => landings,
         };
+        if let Some(pause) = paused {
+            if source.len() > MAX_DEFERRED {
+                let why = "; nothing was recorded: the bundle is larger than 32 MiB, import it again later";
+                return Err(Error::new(Category::Paused, pause.to_string()).follow(why));
+            }
+            warn_of_leaks(context, place, &handoffs);
+            return Err(place.defer(&pause, steps::history_import(&handoffs, self.policy())?, None, false));
+        }
         if !self.dry_run {
             registry::remember(&place.root, &place.history.directory);
             for line in register(place) {
@@ -138,9 +146,9 @@ impl Import {
         };
         let bytes = fs::read_at_most(source, MAX_BYTES as u64).map_err(failed)?;
         if bytes.len() > MAX_BYTES {
-            return Err(Error::bad_data("this is no bundle of handoffs: it is larger than 256 MiB"));
+            return Err(Error::bad_data("this is not a bundle of handoffs: it is larger than 256 MiB"));
         }
-        String::from_utf8(bytes).map_err(|_| Error::bad_data("this is no bundle of handoffs: it is not UTF-8 text"))
+        String::from_utf8(bytes).map_err(|_| Error::bad_data("this is not a bundle of handoffs: it is not UTF-8 text"))
     }
 
     /// The candidate, and its handoff as it would be archived.

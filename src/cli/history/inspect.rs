@@ -6,7 +6,6 @@ use super::super::Context;
 use super::super::provenance::{CAME_ALONG, mark, warn_of_strange};
 use super::place::absent;
 use super::{HistoryPlace, answer};
-use crate::base::fs;
 use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
 use crate::history;
@@ -20,8 +19,9 @@ pub fn validate(
 ) -> Result<u8> {
     let problems = place.history.validate(sessions)?;
     let drift = if git {
-        let latest = fs::read_if_exists(&place.history.latest_path())?.unwrap_or_default();
-        let latest = Handoff::parse(&String::from_utf8_lossy(&latest)).unwrap_or_default();
+        // `validate` has reported a LATEST.md that cannot be read.
+        let latest = place.history.latest_text().ok().flatten().unwrap_or_default();
+        let latest = Handoff::parse(&latest).unwrap_or_default();
         history::drift(&place.root, latest.text("current_branch"), latest.text("head_commit"))
     } else {
         Vec::new()
@@ -44,7 +44,7 @@ pub fn validate(
 }
 
 pub fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool, as_json: bool) -> Result<u8> {
-    if !place.history.exists() {
+    if !place.history.exists()? {
         return Err(absent(place));
     }
     let status = place.history.status()?;

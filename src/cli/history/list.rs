@@ -19,13 +19,13 @@ use crate::history::{SessionEntry, registry};
 pub struct List {
     #[command(flatten)]
     filters: Filters,
-    /// Only those whose id begins like this
+    /// Only handoffs whose id begins with this
     #[arg(long, value_name = "PREFIX")]
     id: Option<String>,
     /// Only the newest
     #[arg(long)]
     latest: bool,
-    /// Of every project whose archive you have written
+    /// List the handoffs of every project in which you have archived one
     #[arg(long)]
     all_projects: bool,
 }
@@ -51,7 +51,7 @@ impl List {
         } else if self.latest && is_unfiltered {
             rows(place, place.history.latest()?.into_iter().collect(), None)
         } else {
-            rows(place, self.filters.of(&place.history, &context.cwd, self.id.as_deref())?, None)
+            rows(place, self.filters.of(context, &place.history, self.id.as_deref())?, None)
         };
         if as_json {
             let handoffs: Vec<Json> = rows.iter().map(row_json).collect();
@@ -82,7 +82,7 @@ impl List {
         for known in archives {
             let root = known.root.display().to_string();
             let place = HistoryPlace::of_known(&known);
-            match filters.of(&place.history, self.id.as_deref()) {
+            match filters.of(context, &place.history, self.id.as_deref()) {
                 Ok(entries) => all.extend(rows(&place, entries, Some(&root))),
                 Err(error) => context.ui.warn(&format!("{root} is left out: {}", error.one_line())),
             }

@@ -33,10 +33,10 @@ use crate::history;
 use answer::{answer, answer_text, origin_json, warn_of_origin};
 use place::{HistoryPlace, brake, machine};
 
-/// Keep and read the archive of handoffs in .agent-history
+/// Write, find and print the handoffs in .agent-history
 #[derive(Args)]
 pub struct HistoryCommand {
-    /// The project, instead of looking for it from here
+    /// The project [default: found from the current directory]
     #[arg(long, value_name = "DIR", global = true)]
     repo_root: Option<PathBuf>,
     /// Print one JSON document
@@ -54,26 +54,26 @@ enum HistoryVerb {
     Select(select::Select),
     Export(Box<export::Export>),
     Import(import::Import),
-    /// Print a handoff to fill in, with what is known of this repository
+    /// Print an empty handoff to fill in, with what is known about this repository
     Template,
-    /// Check that the archive is whole; exit 5 if it is not
+    /// Check that the archive is complete and consistent; exits with 5 if it is not
     Validate {
         /// Check every archived session, too
         #[arg(long)]
         sessions: bool,
-        /// Say how the repository differs from the latest handoff
+        /// Report how the repository has moved since the latest handoff
         #[arg(long)]
         git: bool,
     },
     /// Show the latest session, standing rulings and problems
     Status {
-        /// Say how the repository differs from the latest handoff
+        /// Report how the repository has moved since the latest handoff
         #[arg(long)]
         git: bool,
     },
-    /// Print RESUME_PROMPT.txt
+    /// Print RESUME_PROMPT.txt, a prompt to paste into a new session
     ResumePrompt,
-    /// Say how a session ended
+    /// Record how a session ended
     Close {
         /// The session [default: the latest]
         #[arg(long, value_name = "ID")]

@@ -5,17 +5,19 @@ use std::path::{Path, PathBuf};
 use super::super::Context;
 use crate::base::{clock, env};
 use crate::config::Secrets;
-use crate::engine::Provenance;
+use crate::engine::{self, Deferral, Provenance};
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
-use crate::guard::Brake;
+use crate::guard::{Brake, Pause};
 use crate::history::{self, FoundArchive, History, Machine, own_keys, registry};
 use crate::project::{self, Options, Project};
-use crate::steps;
+use crate::steps::{self, DeferredStep};
 
 /// The project whose history a command uses.
 pub struct HistoryPlace {
     pub root: PathBuf,
+    /// The project, unless `--repo-root` names a directory: that one is used as given, without a config.
+    project: Option<Project>,
     pub history: History,
     pub secrets: Secrets,
     memory: PathBuf,
@@ -30,16 +32,18 @@ impl HistoryPlace {
                 return Err(Error::failed(format!("repo root is not a directory: {}", root.display()))
                     .hint("name an existing directory with `--repo-root`"));
             }
-            let history = History::at(root.join(history::DIRECTORY));
-            return Ok(HistoryPlace { memory: root.join("memory"), root, history, secrets: Secrets::Block });
+            let history = History::at(&root, root.join(history::DIRECTORY));
+            let memory = root.join("memory");
+            return Ok(HistoryPlace { root, project: None, history, secrets: Secrets::Block, memory });
         }
         let project = context.project(None, None)?;
         let directory = project::place(&project.root, &project.config.history_dir)?;
         let memory = project::place(&project.root, &project.config.memory_dir)?;
         Ok(HistoryPlace {
-            root: project.root,
-            history: History::at(directory),
+            root: project.root.clone(),
+            history: History::at(&project.root, directory),
             secrets: project.config.secrets,
+            project: Some(project),
             memory,
         })
     }
@@ -48,8 +52,9 @@ impl HistoryPlace {
     pub fn of_known(known: &registry::KnownArchive) -> HistoryPlace {
         HistoryPlace {
             root: known.root.clone(),
+            project: None,
             memory: known.root.join("memory"),
-            history: History::at(known.directory.clone()),
+            history: History::at(&known.root, known.directory.clone()),
             secrets: Secrets::Block,
         }
     }
@@ -62,6 +67,30 @@ impl HistoryPlace {
     /// Whose handoffs and decisions these are.
     pub fn provenance(&self) -> Provenance {
         Provenance::at(&self.root, &self.memory, &self.history.directory)
+    }
+
+    /// The project whose state directory keeps what is said while paused.
+    pub fn project(&self) -> Result<Project> {
+        match &self.project {
+            Some(project) => Ok(project.clone()),
+            None => Project::open(&self.root, &Options::default(), &steps::vocabulary()),
+        }
+    }
+
+    /// Records what a command was given, to be carried out later. Returns the error with which the command ends.
+    pub fn defer(&self, pause: &Pause, step: DeferredStep, tool: Option<&str>, no_exclude: bool) -> Error {
+        let project = match self.project() {
+            Ok(project) => project,
+            Err(error) => return error.hint(format!("{pause}; nothing was recorded, because of the error above")),
+        };
+        let deferral = Deferral {
+            step,
+            agent: tool.map(str::to_owned),
+            tag: project.config.tag.clone(),
+            history: self.project.is_none().then_some(&*self.history.directory),
+            no_exclude,
+        };
+        engine::defer(&project, pause, deferral)
     }
 }
 
@@ -76,7 +105,7 @@ pub fn machine(place: &HistoryPlace, tool: Option<&str>) -> Machine {
 /// The brake of the project that is written to, which may not be the one in the current directory. If its config cannot be
 /// read, the PAUSE files that always count.
 pub fn brake(root: &Path) -> Brake {
-    Project::open(root, &Options::default(), &steps::readers())
+    Project::open(root, &Options::default(), &steps::vocabulary())
         .map_or_else(|_| project::plain_brake(root), |project| project.brake())
 }
 

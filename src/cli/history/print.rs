@@ -6,7 +6,7 @@ use super::super::Context;
 use super::super::provenance::warn_of_document;
 use super::place::absent;
 use super::{HistoryPlace, answer, answer_text, machine, origin_json, warn_of_origin};
-use crate::base::{fs, text};
+use crate::base::text;
 use crate::error::Result;
 use crate::handoff::{self, Handoff, Value};
 use crate::history;
@@ -57,9 +57,9 @@ pub fn template(context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) 
 }
 
 pub fn resume_prompt(context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
-    let bytes = fs::read_if_exists(&place.history.prompt_path())?.ok_or_else(|| absent(place))?;
+    let prompt = place.history.prompt_text()?.ok_or_else(|| absent(place))?;
     // The file stays as Session Glue writes it; what is printed here is pasted into a model.
-    let text = text::for_model(&String::from_utf8_lossy(&bytes));
+    let text = text::for_model(&prompt);
     let is_ours = place.provenance().owns_prompt(&place.history);
     warn_of_document(context.ui, is_ours);
     let text = if is_ours { text } else { format!("{CAME_ALONG}\n\n{text}") };

@@ -13,7 +13,7 @@ use crate::history::{self, FoundArchive};
 /// The default of `--budget`.
 const BUDGET: usize = 9_000;
 
-/// Print a handoff as the prompt for another tool
+/// Print a handoff as a prompt for another tool
 #[derive(Args)]
 pub struct Render {
     /// A session id, a unique beginning of one, or `latest`
@@ -26,13 +26,13 @@ pub struct Render {
 /// How a prompt is written.
 #[derive(Args)]
 pub struct Form {
-    /// The tool that is to go on: generic, claude-code, codex, cursor, gemini, copilot, opencode, aider, or any other name
+    /// The tool that continues the work: generic, claude-code, codex, cursor, gemini, copilot, opencode, aider, or any other name
     #[arg(long, value_name = "TOOL")]
     target: Option<String>,
-    /// Ours, or to the byte that of session-handoff
+    /// The layout: `session-handoff` prints exactly what that tool prints
     #[arg(long, value_enum, value_name = "LAYOUT")]
     layout: Option<Layout>,
-    /// At most so many bytes; not for session-handoff's layout [default: 9000]
+    /// At most this many bytes; not with `--layout session-handoff` [default: 9000]
     #[arg(long, value_name = "BYTES")]
     budget: Option<usize>,
 }

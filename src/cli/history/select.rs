@@ -11,15 +11,15 @@ use crate::base::text;
 use crate::error::{Error, Result};
 use crate::history::SessionEntry;
 
-/// Pick a handoff from a list; prints its id
+/// Pick a handoff from a list and print its id
 #[derive(Args)]
 pub struct Select {
     #[command(flatten)]
     filters: Filters,
-    /// Only those whose id begins like this
+    /// Only handoffs whose id begins with this
     #[arg(long, value_name = "PREFIX")]
     id: Option<String>,
-    /// Ask nobody: print the id of the newest that matches
+    /// Print the id of the newest handoff that matches, without asking
     #[arg(long)]
     print_id: bool,
 }
@@ -30,7 +30,7 @@ impl Select {
             return Err(Error::usage("`history select` asks a person, and there is no terminal to ask on")
                 .hint("`--print-id` prints the newest that matches; `history list --json` has all"));
         }
-        let entries = self.filters.of(&place.history, &context.cwd, self.id.as_deref())?;
+        let entries = self.filters.of(context, &place.history, self.id.as_deref())?;
         if entries.is_empty() {
             return Err(Error::failed("no handoff matches"));
         }

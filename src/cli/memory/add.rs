@@ -18,7 +18,7 @@ use crate::memory::{ChangeVerb, Edits, capture};
 pub struct Add {
     /// goal, constraint, decision, open_loop, known_issue, recent_change, session_summary, overview, or one of your own
     category: String,
-    /// The item, kept as it is; `-` is standard input
+    /// The item; `-` reads it from standard input
     #[arg(allow_hyphen_values = true)]
     text: String,
     #[command(flatten)]
@@ -36,7 +36,7 @@ impl Add {
         let item = if self.text == "-" { input::read(context, None, "the item")? } else { self.text.clone() };
         let item = state::tidy(&item);
         if item.is_empty() {
-            return Err(Error::usage("an item must say something"));
+            return Err(Error::usage("an item must not be empty"));
         }
         capture::check(&item).map_err(|reason| Error::bad_data(format!("the item {reason}")))?;
         let edits = Edits { add: vec![(category.clone(), item)], ..Edits::default() };
@@ -55,11 +55,14 @@ impl Add {
         }
         match added {
             Some(change) => context.ui.answer(&format!("added {} to {category}", change.id)),
-            None => context.ui.answer(&format!("{category} has that already")),
+            None => context.ui.answer(&format!("{category} already has this item")),
         }
         for change in changes.iter().filter(|change| change.verb == ChangeVerb::Dropped) {
             let was = text::model_line(&change.text, 60);
-            context.ui.tell(&format!("{category} was full: {} left it for layer 1 ({was})", change.id));
+            context.ui.tell(&format!(
+                "{category} was full: its oldest item {} was dropped and is recorded in layer 1 ({was})",
+                change.id
+            ));
         }
         Ok(0)
     }

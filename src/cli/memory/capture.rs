@@ -12,7 +12,7 @@ use super::open::{OpenMemory, WriteOptions};
 use crate::error::{Error, Result};
 use crate::memory::{ChangeVerb, Edits, StateChange, capture};
 
-/// Take in what a session says of itself as one JSON object, all of it or nothing
+/// Record goal, decisions and more of a session from one JSON object: all of it, or nothing
 #[derive(Args)]
 pub struct Capture {
     /// The object [default: standard input]
@@ -21,7 +21,7 @@ pub struct Capture {
     /// A file with the object
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Empty this category first; may be given several times. Alone it reads no standard input
+    /// Empty this category first; may be repeated. Without `--data` and `--file`, standard input is then not read
     #[arg(long, value_name = "CATEGORY")]
     clear: Vec<String>,
     #[command(flatten)]

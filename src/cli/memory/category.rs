@@ -26,7 +26,7 @@ impl CategoryProblem {
         match self {
             CategoryProblem::NotAName { .. } => format!("a name is {}", category::NAME_RULE),
             CategoryProblem::Misspelt { name, similar } => {
-                format!("did you mean `{similar}`? One of your own that is so alike needs `[category.{name}]`")
+                format!("did you mean `{similar}`? A new category with such a similar name needs `[category.{name}]`")
             }
         }
     }

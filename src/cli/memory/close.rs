@@ -9,7 +9,7 @@ use crate::base::text;
 use crate::error::{Error, Result};
 use crate::memory::{self, ChangeVerb, Edits};
 
-/// Close an open loop or a known issue; told in layer 1
+/// Close an open loop or a known issue; layer 1 records it
 #[derive(Args)]
 pub struct Done {
     /// The id of the item, or a unique beginning of it
@@ -21,7 +21,7 @@ pub struct Done {
     pub json: bool,
 }
 
-/// Take an item out of the current state; told in layer 1
+/// Remove an item from the current state; layer 1 records it
 #[derive(Args)]
 pub struct Delete {
     /// The id of the item, or a unique beginning of it
@@ -51,8 +51,11 @@ fn close(context: &mut Context<'_>, id: &str, options: &WriteOptions, verb: Chan
     let (category, item) = memory::find(&state, id)?;
     let (category, item) = (category.to_owned(), item.clone());
     if verb == ChangeVerb::Done && !matches!(category.as_str(), "open_loop" | "known_issue") {
-        return Err(Error::usage(format!("`{}` is in {category}, which cannot be done", item.id))
-            .hint(format!("`agent-handover memory delete {}` takes it out", item.id)));
+        return Err(Error::usage(format!(
+            "`{}` is in {category}; only an open loop or a known issue can be done",
+            item.id
+        ))
+        .hint(format!("`agent-handover memory delete {}` removes it", item.id)));
     }
     let ids = vec![item.id.clone()];
     let edits = match verb {
@@ -61,7 +64,7 @@ fn close(context: &mut Context<'_>, id: &str, options: &WriteOptions, verb: Chan
     };
     let changes = open.update(context, verb.name(), options, edits, None)?;
     let Some(change) = changes.first() else {
-        return Err(Error::failed(format!("`{}` is gone already", item.id)));
+        return Err(Error::failed(format!("`{}` was already removed", item.id)));
     };
     if as_json {
         let mut document = change_json(change);

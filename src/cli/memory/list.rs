@@ -30,7 +30,7 @@ pub struct List {
     /// Only notes with this tag; layers 1 and 3
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Only what is as new as this: a day such as 2026-11-15, or a time ago such as 7d
+    /// Only what is newer: a day such as 2026-11-15, or a duration such as 7d
     #[arg(long, value_name = "WHEN", value_parser = parse_since)]
     since: Option<Since>,
     /// Print one JSON document
@@ -112,7 +112,7 @@ impl List {
         }
         warn_of_strange(context.ui, strange);
         if items.is_empty() {
-            context.ui.tell("nothing is remembered here; `agent-handover memory add decision \"…\"` is a beginning");
+            context.ui.tell("there are no items yet; `agent-handover memory add decision \"…\"` adds one");
         }
         Ok(0)
     }
@@ -151,7 +151,7 @@ impl List {
         if self.json {
             context.ui.answer_json(&json!({ "schema": "agent-handover/memory-notes/1", "notes": all }));
         } else if count == 0 {
-            context.ui.tell("there are no such notes");
+            context.ui.tell("no note matches");
         }
         Ok(0)
     }

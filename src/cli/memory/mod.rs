@@ -27,7 +27,7 @@ use clap::{Args, Subcommand};
 use super::{Context, compact};
 use crate::error::Result;
 
-/// Keep and read what is known: goal, constraints, decisions, open loops and notes
+/// Write and read the memory: goal, constraints, decisions, open loops and notes
 #[derive(Args)]
 pub struct MemoryCommand {
     #[command(subcommand)]

@@ -7,12 +7,13 @@ use clap::Args;
 
 use super::super::Context;
 use crate::base::{clock, env, ids, text};
-use crate::engine::{self, Attendance, Plan};
+use crate::engine::{self, Attendance, Deferral, Plan};
 use crate::error::Result;
 use crate::git::{self, Git};
 use crate::guard::own_record::{self, OwnKey};
-use crate::memory::{Author, Edits, Memory, StateChange};
+use crate::memory::{Author, ChangeVerb, Edits, Memory, StateChange};
 use crate::project::{self, Project};
+use crate::steps::MemoryEdit;
 
 /// How long git may take to report the commit that is checked out.
 const GIT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -20,13 +21,13 @@ const GIT_TIMEOUT: Duration = Duration::from_millis(500);
 /// Who says it.
 #[derive(Args)]
 pub struct WriteOptions {
-    /// The agent that says it
+    /// The agent that ran the session
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// The tag of the notes in which it is told
+    /// The tag of the note that records the change
     #[arg(long, value_name = "TAG")]
     pub tag: Option<String>,
-    /// Keep it although it looks like a secret of this kind; may be given several times
+    /// Record text that looks like this kind of secret; may be repeated
     #[arg(long, value_name = "KIND")]
     pub allow_secret: Vec<String>,
 }
@@ -41,11 +42,11 @@ impl OpenMemory {
     /// Opens the memory of the project in the current directory. `tag` replaces the tag of the config.
     pub fn open(context: &Context<'_>, tag: Option<&str>) -> Result<OpenMemory> {
         let project = context.project(None, tag)?;
-        let memory = Memory::at(project::place(&project.root, &project.config.memory_dir)?);
+        let memory = Memory::at(&project.root, project::place(&project.root, &project.config.memory_dir)?);
         Ok(OpenMemory { project, memory })
     }
 
-    /// Changes the current state. Refuses while paused, and keeps secrets out.
+    /// Changes the current state, and keeps secrets out. While everything is paused, the edits are recorded to be made later.
     ///
     /// `base` is the commit at which the session began; without one, it is the commit that is checked out.
     pub fn update(
@@ -56,9 +57,6 @@ impl OpenMemory {
         mut edits: Edits,
         base: Option<String>,
     ) -> Result<Vec<StateChange>> {
-        if let Some(stop) = self.project.brake().pressed() {
-            return Err(stop.error().follow("; nothing was kept"));
-        }
         let mut agent = options.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
         let mut tag = self.project.config.tag.clone();
         let policy = engine::secret_policy(&self.project.config, Attendance::Attended, &options.allow_secret);
@@ -68,6 +66,13 @@ impl OpenMemory {
         let fields = recorded.chain(added).chain([("agent", &mut agent), ("tag", &mut tag)]);
         for warning in policy.keep_out(fields)? {
             context.ui.warn(&warning);
+        }
+        if let Some(pause) = self.project.brake().paused() {
+            let commit = base.or_else(|| head(&self.project.root)).unwrap_or_default();
+            let verb = if step == ChangeVerb::Deleted.name() { "delete" } else { step };
+            let step = MemoryEdit { step: step.to_owned(), edits, commit }.deferred(verb)?;
+            let deferral = Deferral { step, agent: Some(agent), tag, history: None, no_exclude: false };
+            return Err(engine::defer(&self.project, &pause, deferral));
         }
         if let Some(notice) = engine::keep_out_of_git(&self.project.root, &Plan::of(&self.project.config)) {
             context.ui.tell(&notice);

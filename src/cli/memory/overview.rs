@@ -16,7 +16,7 @@ use crate::memory::state;
 /// The age in days from which an overview may be out of date.
 const STALE_DAYS: i64 = 7;
 
-/// Say what the project is and how much is remembered of it
+/// Print the overview of the project, and count what is remembered
 #[derive(Args)]
 pub struct Overview {
     /// Print one JSON document
@@ -35,6 +35,9 @@ impl Overview {
             state.sections.iter().map(|section| (section.category.as_str(), section.items().count())).collect();
         let is_ours = overview.is_none_or(|item| Provenance::of(&open.project).owns_item(item));
         let layers = listing::measure(&open.memory)?;
+        for error in &layers.unreadable {
+            context.ui.warn(&error.one_line());
+        }
         if self.json {
             let categories: serde_json::Map<String, Json> =
                 counts.iter().map(|(name, count)| ((*name).to_owned(), (*count).into())).collect();
@@ -61,9 +64,9 @@ impl Overview {
                 }
                 context.ui.answer("");
             }
-            (None, _) => {
-                context.ui.tell("nothing says what this project is; `agent-handover memory add overview \"…\"` does")
-            }
+            (None, _) => context
+                .ui
+                .tell("there is no overview of this project; `agent-handover memory add overview \"…\"` writes one"),
         }
         for (name, count) in counts.iter().filter(|(_, count)| *count > 0) {
             context.ui.answer(&format!("{}: {count}", state::title(name)));

@@ -2,161 +2,17 @@
 //!
 //! | file | owns |
 //! |---|---|
+//! | `command` | the arguments, and which mode they ask for |
 //! | `request` | what the session says, read from the arguments |
 //! | `resume` | `--resume`, also of what the Python tool left; `--abandon` |
 //! | `child` | the hidden `--inherited`, which a detached handover runs |
 //! | `render` | progress and results, for people and as JSON |
 
 mod child;
+mod command;
 mod render;
 mod request;
 mod resume;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
-
-use clap::Args;
-
-use super::{Context, config};
-use crate::base::{duration, env, signals};
-use crate::engine::{self, HowToRun, Task};
-use crate::error::{Category, Error, Result};
-use crate::guard::secrets;
-use render::Reporter;
+pub use command::Run;
 pub(super) use render::{finished, warn_of};
-
-const DEFAULT_WAIT: Duration = Duration::from_secs(30);
-
-/// Hand the session over: run every step, finishing interrupted handovers first
-#[derive(Args, Default)]
-pub struct Run {
-    /// What this session did
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "note_file")]
-    note: Option<OsString>,
-    /// Read the note from a file, or from standard input with `-`
-    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
-    note_file: Option<PathBuf>,
-    /// Where the project stands now (default: the note)
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    current_state: Option<OsString>,
-    /// A handoff to archive: a document, or `-` for standard input
-    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
-    handoff: Option<PathBuf>,
-    /// What the agent wrote down of the session, up to now
-    #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
-    transcript: Option<PathBuf>,
-    /// Name of the stream of notes this one belongs to
-    #[arg(long, allow_hyphen_values = true)]
-    tag: Option<String>,
-    /// The agent that ran the session
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
-    agent: Option<String>,
-    /// Publish, but do not push
-    #[arg(long)]
-    no_push: bool,
-    /// Record a text that looks like this kind of secret, for once
-    #[arg(long, value_name = "KIND", value_parser = secret_kinds(), hide_possible_values = true)]
-    allow_secret: Vec<String>,
-    /// Only finish what was interrupted; say nothing new
-    #[arg(long, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "abandon", "restart"])]
-    resume: bool,
-    /// Give up an unfinished handover (default: the oldest); its record stays
-    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "restart"])]
-    abandon: Option<Option<String>>,
-    /// Give up everything unfinished and start anew; a damaged database is moved aside
-    #[arg(long)]
-    restart: bool,
-    /// Say what each step would do, and do nothing
-    #[arg(long, conflicts_with_all = ["resume", "abandon", "restart"])]
-    dry_run: bool,
-    /// Record, return at once, and go on in the background
-    #[arg(long, conflicts_with_all = ["resume", "abandon", "dry_run"])]
-    detach: bool,
-    /// Print one event a line as JSON
-    #[arg(long, conflicts_with_all = ["abandon", "dry_run"])]
-    pub json: bool,
-    /// Carry out this run, or what is due; the lock is standard input
-    #[arg(long, value_name = "RUN", num_args = 0..=1, hide = true)]
-    inherited: Option<Option<String>>,
-    /// How long to wait for another run to end [default: 30s]
-    #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
-    wait: Option<Duration>,
-    /// Use this checkpoint database
-    #[arg(long, value_name = "FILE")]
-    checkpoint: Option<PathBuf>,
-}
-
-fn secret_kinds() -> clap::builder::PossibleValuesParser {
-    clap::builder::PossibleValuesParser::new(secrets::kinds())
-}
-
-fn parse_wait(text: &str) -> Result<Duration, String> {
-    duration::parse(text).ok_or_else(|| format!("expected {}", duration::EXPECTED))
-}
-
-impl Run {
-    /// A `run` of a transcript, as `summarize --save` asks for it.
-    pub fn of_transcript(transcript: PathBuf, summary: Option<OsString>, agent: &str) -> Run {
-        Run { transcript: Some(transcript), note: summary, agent: Some(agent.to_owned()), ..Run::default() }
-    }
-
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        if let Some(run) = &self.inherited {
-            return child::carry_out(context, self.checkpoint.as_deref(), run.as_deref());
-        }
-        let says_something_new = !(self.resume || self.dry_run || self.abandon.is_some());
-        let lost = |error: Error| if says_something_new { not_recorded(error) } else { error };
-        let project = context.project(self.checkpoint.as_deref(), self.tag.as_deref()).map_err(lost)?;
-        let wait = self.wait()?;
-        if let Some(run) = &self.abandon {
-            return resume::abandon(context.ui, &project, run.as_deref());
-        }
-        // Signals are caught only from here on: a command that waits for standard input can simply be ended.
-        let request = self.request(context.ui).map_err(lost)?;
-        signals::listen();
-        if self.dry_run {
-            return config::dry_run(context.ui, &project, &request);
-        }
-        let mut reporter = Reporter { ui: context.ui, json: self.json };
-        if self.resume {
-            return resume::resume(reporter, &project, wait, self.no_push);
-        }
-        if let Some(line) = config::plan_line(&project) {
-            reporter.ui.tell(&line);
-        }
-        for ignored in &project.config.ignored {
-            let help = ignored.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
-            reporter.ui.warn(&format!("{} is ignored, as the Python tool does{help}", ignored.message));
-        }
-        let task = if self.restart { Task::Restart(&request) } else { Task::Record(&request) };
-        let how = HowToRun { wait, detach: self.detach };
-        match engine::hand_over(&project, task, how, &mut |event| reporter.event(&event)) {
-            Ok(handed_over) => reporter.result(handed_over),
-            Err(failure) if failure.is_recorded => Err(failure.error),
-            Err(failure) => Err(not_recorded(failure.error)),
-        }
-    }
-
-    /// How long to wait for another run. Inside a `command` step, an ancestor of this process holds the lock: waiting for it
-    /// would only end when the time is up.
-    fn wait(&self) -> Result<Duration> {
-        if let Some(wait) = self.wait {
-            return Ok(wait);
-        }
-        match env::get_text(env::WAIT) {
-            _ if env::get(env::RUN).is_some() => Ok(Duration::ZERO),
-            None => Ok(DEFAULT_WAIT),
-            Some(text) => parse_wait(&text).map_err(|reason| Error::usage(format!("`{}={text}`: {reason}", env::WAIT))),
-        }
-    }
-}
-
-/// Adds to an error that nothing was recorded: nobody may believe that what they said is safe when it is not. A wrong
-/// command line and a bug need no such hint.
-fn not_recorded(error: Error) -> Error {
-    match error.category() {
-        Category::Usage | Category::Bug => error,
-        _ => error.hint("nothing was recorded: mend this, then run the handover again"),
-    }
-}

@@ -31,7 +31,7 @@ impl Reporter<'_> {
             Event::MovedAside { path } => {
                 self.ui.warn(&format!("the damaged database was moved to `{}`", path.display()));
             }
-            Event::Abandoned { run } => self.ui.warn(&format!("gave up handover {run}")),
+            Event::Abandoned { run } => self.ui.warn(&format!("abandoned handover {run}")),
             Event::Recorded { warnings, .. } => {
                 for warning in warnings {
                     self.ui.warn(warning);
@@ -58,7 +58,7 @@ impl Reporter<'_> {
                 self.ui.tell("nothing to resume: no handover is on record here");
                 self.executed(&[])
             }
-            HandedOver::AlreadyHandedOver => Err(Error::bug("a typed handover was taken for one that is done")),
+            HandedOver::AlreadyHandedOver => Err(Error::bug("a typed handover was mistaken for one that is done")),
             HandedOver::Ran { recorded, drained } => {
                 self.drained(drained, recorded.as_ref().map(|run| run.id.as_str()))
             }
@@ -77,7 +77,7 @@ impl Reporter<'_> {
             self.line(json!({ "event": "detached", "run": run, "pid": pid }));
             self.ui.answer_json(&finished(0, None));
         } else {
-            self.ui.answer(&format!("handover {run} is recorded and goes on in the background (pid {pid})"));
+            self.ui.answer(&format!("handover {run} is recorded and continues in the background (pid {pid})"));
         }
     }
 
@@ -104,9 +104,8 @@ impl Reporter<'_> {
                 self.executed_before(&[])?;
                 Err(match recorded {
                     None => engine::busy(owner.as_ref(), "`agent-handover status` shows how far it is"),
-                    Some(id) => {
-                        engine::busy(owner.as_ref(), "").follow(&format!("; {id} is recorded and will be taken by it"))
-                    }
+                    Some(id) => engine::busy(owner.as_ref(), "")
+                        .follow(&format!("; {id} is recorded, and that process will carry it out")),
                 })
             }
             Drained::Stopped { stop, executed } => {
@@ -115,7 +114,7 @@ impl Reporter<'_> {
                 let error = stop.error().follow(&kept);
                 Err(match stop {
                     Stop::Paused(_) => error,
-                    Stop::Signal(_) => error.hint("`agent-handover run --resume` goes on where it stopped"),
+                    Stop::Signal(_) => error.hint("`agent-handover run --resume` continues where it stopped"),
                 })
             }
         }
@@ -141,7 +140,7 @@ impl Reporter<'_> {
             )),
         };
         let hint = "progress is saved: `agent-handover run --resume` tries again";
-        Err(error.hint(format!("{hint}, `--abandon {}` gives it up", worst.run)))
+        Err(error.hint(format!("{hint}, `--abandon {}` abandons it", worst.run)))
     }
 }
 

@@ -42,6 +42,7 @@ impl Run {
             transcript,
             allow_secrets: self.allow_secret.clone(),
             no_push: self.no_push,
+            plan: None,
             only_publish: false,
             attendance: if self.detach { Attendance::Detached } else { Attendance::Attended },
             handed: None,
@@ -53,7 +54,7 @@ impl Run {
 /// Pins the transcript, by its absolute path: the run may be carried out from another directory.
 fn pin(file: &Path) -> Result<Source> {
     let path = std::path::absolute(file).map_err(|cause| Error::io("find", file, cause))?;
-    if !path.exists() {
+    if !fs::exists(&path) {
         return Err(Error::io("read the transcript", &path, "there is no such file"));
     }
     Source::pin(&path, "")
@@ -74,7 +75,7 @@ fn read_note(file: &Path) -> Result<Vec<u8>> {
 /// The bytes as text. A byte that is not UTF-8 is replaced, because what the session says must not be lost over it.
 fn text_of(ui: &Ui, what: &str, bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|wrong| {
-        ui.warn(&format!("{what} is not UTF-8; what cannot be read was replaced by \u{fffd}"));
+        ui.warn(&format!("{what} is not UTF-8; unreadable bytes were replaced by \u{fffd}"));
         String::from_utf8_lossy(wrong.as_bytes()).into_owned()
     })
 }

@@ -12,8 +12,8 @@ use crate::project::Project;
 
 /// Finishes what is unfinished. Where only the Python tool has a handover on record, finishes that.
 pub(super) fn resume(mut reporter: Reporter<'_>, project: &Project, wait: Duration, no_push: bool) -> Result<u8> {
-    let ours = Store::read(&project.checkpoint)?.map(|store| store.latest()).transpose()?.flatten();
-    let python = if ours.is_none() { PythonCheckpoint::read(&project.python_checkpoint())? } else { None };
+    let ours = Store::read(&project.checkpoint_file())?.map(|store| store.latest()).transpose()?.flatten();
+    let python = if ours.is_none() { project.read_python_checkpoint()? } else { None };
     let python = python.filter(|checkpoint| checkpoint.state() == PythonState::Interrupted);
     let request = match &python {
         Some(checkpoint) => {
@@ -48,14 +48,14 @@ pub(super) fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>) -> Resu
     if let Some(stop) = project.brake().pressed() {
         return Err(stop.error());
     }
-    if !project.checkpoint.exists() {
+    if !project.checkpoint_file().is_there() {
         ui.answer("nothing to abandon: no handover is on record here");
         return Ok(0);
     }
-    let mut store = Store::open(&project.checkpoint)?;
+    let mut store = Store::open(&project.checkpoint_file())?;
     let abandoned = engine::abandon(project, &mut store, run)?;
     for run in &abandoned {
-        ui.answer(&format!("gave up handover {}; its record and inputs are kept", run.id));
+        ui.answer(&format!("abandoned {}; its record and inputs are kept", engine::title(&store, run)?));
     }
     if abandoned.is_empty() {
         ui.answer("nothing to abandon: no handover is unfinished");

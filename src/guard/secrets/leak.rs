@@ -70,5 +70,5 @@ pub fn refuse(leaks: &[Leak]) -> Error {
         [only] if leaks.iter().all(|leak| leak.line.is_some()) => only,
         _ => "FILE",
     };
-    error.hint(format!("take it out, or, if it is none, `agent-handover allow --secret {which}`; then run again"))
+    error.hint(format!("remove it, or, if it is not a secret, `agent-handover allow --secret {which}`; then run again"))
 }

@@ -8,8 +8,9 @@ use chrono::NaiveDate;
 
 use super::current_state::merge_state;
 use super::notes::{merge_notes, write_notes};
+use crate::base::fs::Depth;
+use crate::base::text;
 use crate::base::three_way::{self, Choice, Theirs, choose};
-use crate::base::{fs, text};
 use crate::config::category::Categories;
 use crate::error::Result;
 use crate::guard::Brake;
@@ -33,9 +34,9 @@ impl Memory {
         if theirs.is_empty() {
             return Ok(Vec::new());
         }
-        fs::create_directories(&self.directory)?;
-        let _lock = fs::lock_directory(&self.directory)?;
-        fs::sweep_temporaries(&self.directory, fs::Depth::Tree)?;
+        self.anchor.create_directories(&self.directory)?;
+        let _lock = self.anchor.lock_directory(&self.directory)?;
+        self.anchor.sweep_temporaries(&self.directory, Depth::Tree)?;
         let mut conflicts = Vec::new();
         let mut touched = BTreeSet::new();
         // Archives first: notes that an archive holds are then removed from layer 1.
@@ -57,7 +58,7 @@ impl Memory {
             } else if theirs.path == Path::new("layer2/current-state.md") {
                 self.absorb_state(author, categories, theirs, their_time)?;
             } else {
-                conflicts.extend(three_way::take_over(&self.directory, theirs)?);
+                conflicts.extend(three_way::take_over(&self.anchor, &self.directory, theirs)?);
             }
         }
         for (month, tag) in touched {
@@ -68,15 +69,14 @@ impl Memory {
 
     fn absorb_archive(&self, month: Month, tag: &str, theirs: &Theirs) -> Result<()> {
         let path = self.directory.join(&theirs.path);
-        fs::refuse_symlinks(&self.directory, &path)?;
-        let ours = fs::read_if_exists(&path)?;
+        let ours = self.anchor.read_if_exists(&path)?;
         match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
             Choice::Ours => Ok(()),
-            Choice::Theirs => three_way::put(&path, theirs.now.as_deref()),
+            Choice::Theirs => three_way::put(&self.anchor, &path, theirs.now.as_deref()),
             Choice::Merge => {
                 let (Some(now), Some(ours)) = (&theirs.now, &ours) else {
                     // One side removed the file and the other changed it: it stays.
-                    return three_way::put(&path, theirs.now.as_deref().or(ours.as_deref()));
+                    return three_way::put(&self.anchor, &path, theirs.now.as_deref().or(ours.as_deref()));
                 };
                 let base = theirs.base.as_deref().map(archive::parse).unwrap_or_default();
                 let (ours, theirs) = (archive::parse(ours), archive::parse(now));
@@ -88,26 +88,25 @@ impl Memory {
                 let mut entries: Vec<ArchiveEntry<'_>> =
                     all.filter(|entry| base.is_empty() || !is_removed(entry)).cloned().collect();
                 archive::sort(&mut entries);
-                three_way::put(&path, Some(&archive::write(month, tag, &entries)))
+                three_way::put(&self.anchor, &path, Some(&archive::write(month, tag, &entries)))
             }
         }
     }
 
     fn absorb_notes(&self, day: NaiveDate, theirs: &Theirs) -> Result<Option<String>> {
         let path = self.directory.join(&theirs.path);
-        fs::refuse_symlinks(&self.directory, &path)?;
-        let ours = fs::read_if_exists(&path)?;
+        let ours = self.anchor.read_if_exists(&path)?;
         match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
             Choice::Ours => Ok(None),
-            Choice::Theirs => three_way::put(&path, theirs.now.as_deref()).map(|()| None),
+            Choice::Theirs => three_way::put(&self.anchor, &path, theirs.now.as_deref()).map(|()| None),
             Choice::Merge => {
                 let three = [theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()];
                 let (merged, doubled) = merge_notes(day, three.map(Option::unwrap_or_default));
-                three_way::put(&path, merged.as_deref())?;
+                three_way::put(&self.anchor, &path, merged.as_deref())?;
                 let shown = theirs.path.display();
                 Ok((!doubled.is_empty()).then(|| {
                     let keys = doubled.join(", ");
-                    format!("`{shown}`: a note has two contents, from two machines; both are kept ({keys})")
+                    format!("`{shown}`: a note differs between two machines; both versions are kept ({keys})")
                 }))
             }
         }
@@ -121,12 +120,11 @@ impl Memory {
         their_time: Option<SystemTime>,
     ) -> Result<()> {
         let path = self.directory.join(&theirs.path);
-        fs::refuse_symlinks(&self.directory, &path)?;
-        let our_time = std::fs::metadata(&path).and_then(|about| about.modified()).ok();
-        let ours = fs::read_if_exists(&path)?;
+        let our_time = self.anchor.about(&path)?.map(|about| about.modified);
+        let ours = self.anchor.read_if_exists(&path)?;
         match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
             Choice::Ours => Ok(()),
-            Choice::Theirs => three_way::put(&path, theirs.now.as_deref()),
+            Choice::Theirs => three_way::put(&self.anchor, &path, theirs.now.as_deref()),
             Choice::Merge => {
                 let Some(now) = &theirs.now else { return Ok(()) };
                 let base = theirs.base.as_deref().map(CurrentState::parse);
@@ -143,34 +141,33 @@ impl Memory {
                 let digest = text::digest(&new, 5);
                 let author = Author { run: &format!("merge-{digest}"), ..*author };
                 self.record_changes(&author, &changes, &digest)?;
-                three_way::put(&path, Some(&new))
+                three_way::put(&self.anchor, &path, Some(&new))
             }
         }
     }
 
     /// Removes notes from layer 1 that the archive of their month holds.
     fn remove_archived_notes(&self, month: Month, tag: &str) -> Result<()> {
-        let Some(file) = fs::read_if_exists(&self.archive_path(month, tag))? else { return Ok(()) };
+        let Some(file) = self.anchor.read_if_exists(&self.archive_path(month, tag))? else { return Ok(()) };
         let archived: BTreeSet<Vec<u8>> =
             archive::parse(&file).into_iter().map(|entry| entry.block.into_owned()).collect();
         let directory = self.directory.join("layer1").join(month.to_string());
-        if !directory.is_dir() {
+        if self.anchor.about(&directory)?.is_none() {
             return Ok(());
         }
-        for name in fs::names(&directory)? {
+        for name in self.anchor.names(&directory)? {
             let Some((_, day)) = compact::split_name(&name).filter(|(found, _)| *found == tag) else { continue };
             let path = directory.join(&name);
-            fs::refuse_symlinks(&self.directory, &path)?;
-            let Some(file) = fs::read_if_exists(&path)? else { continue };
+            let Some(file) = self.anchor.read_if_exists(&path)? else { continue };
             let entries = archive::of_notes(&file, day);
             let left: Vec<&ArchiveEntry<'_>> =
                 entries.iter().filter(|entry| !archived.contains(entry.block.as_ref())).collect();
             if left.len() < entries.len() {
-                three_way::put(&path, write_notes(day, &left).as_deref())?;
+                three_way::put(&self.anchor, &path, write_notes(day, &left).as_deref())?;
             }
         }
-        if fs::names(&directory)?.is_empty() {
-            fs::remove_empty_directory_lazily(&directory)?;
+        if self.anchor.names(&directory)?.is_empty() {
+            self.anchor.remove_empty_directory_lazily(&directory)?;
         }
         Ok(())
     }
@@ -198,12 +195,13 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::base::fs;
     use crate::memory::Edits;
 
     #[test]
     fn text_written_into_a_section_by_hand_survives_a_merge() {
         let place = tempfile::tempdir().unwrap();
-        let memory = Memory::at(place.path().to_path_buf());
+        let memory = Memory::at(place.path(), place.path().to_path_buf());
         let categories = Categories::default();
         let at = chrono::DateTime::parse_from_rfc3339("2026-11-15T10:00:00Z").unwrap();
         let author = Author { run: "R", step: "pull", at, agent: "", tag: "t", commit: "", is_late: false };

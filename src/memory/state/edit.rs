@@ -85,19 +85,19 @@ impl CurrentState {
         self.record(&Category { mode: Mode::Append, ..category.clone() }, &[text.to_owned()], stamp)
     }
 
-    /// Removes every item of a category.
+    /// Removes every item of a category that was stated until then.
     pub fn clear(&mut self, category: &str, stamp: &Stamp) -> Vec<StateChange> {
         let section = self.section_mut(category);
-        section.cleared = stamp.at.clone();
+        section.cleared = std::mem::take(&mut section.cleared).max(stamp.at.clone());
         section.rewrite_markers();
-        section.remove(ChangeVerb::Cleared, |_| true)
+        section.remove(ChangeVerb::Cleared, |item| item.at <= stamp.at)
     }
 
-    /// Removes one item and leaves a tombstone.
+    /// Removes one item and leaves a tombstone, unless the item was stated again since then.
     pub fn remove(&mut self, id: &str, verb: ChangeVerb, stamp: &Stamp) -> Vec<StateChange> {
         let mut changes = Vec::new();
         for section in &mut self.sections {
-            let removed = section.remove(verb, |item| item.id == id);
+            let removed = section.remove(verb, |item| item.id == id && item.at <= stamp.at);
             if !removed.is_empty() {
                 section.bury(Tombstone { id: id.to_owned(), at: stamp.at.clone() });
             }

@@ -53,7 +53,7 @@ impl Item {
 }
 
 /// The id of a text: the same on every machine. A `salt` other than 0 gives another id, for when the first is taken.
-pub(super) fn item_id(category: &str, text: &str, salt: u32) -> String {
+pub(in crate::memory) fn item_id(category: &str, text: &str, salt: u32) -> String {
     let salt = if salt == 0 { String::new() } else { format!("\0{salt}") };
     text::digest(format!("{category}\0{text}{salt}").as_bytes(), 5)
 }

@@ -40,8 +40,8 @@ mod write;
 pub use bullet::{indent, read_bullet};
 pub use current::CurrentState;
 pub(super) use edit::replaced_text;
-pub(super) use item::readable;
 pub use item::{Item, Stamp, Tombstone, tidy};
+pub(super) use item::{item_id, readable};
 pub use section::{CategorySection, title};
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::failure::Result;
-use super::publisher::{Publisher, empty_tree};
+use super::publisher::{INDEX, Publisher, empty_tree};
 use crate::base::fs;
 use crate::git::{FailureKind, Tip};
 use crate::guard::{acknowledge, secrets};
@@ -85,28 +85,28 @@ impl Publisher<'_> {
         let moved = self.unless_locked(|publisher| Ok(publisher.git().move_ref(&name, commit, from)?))?;
         if moved {
             commit.clone_into(&mut self.ledger.synced);
-            let there = self.paths.iter().filter(|path| self.top.join(path).symlink_metadata().is_ok());
+            let there = self.paths.iter().filter(|path| fs::is_taken(&self.top.join(path)));
             self.ledger.published = there.cloned().collect();
             // From here on the files and the branch agree. A process that is killed before this is written only compares
             // them again.
-            self.ledger.write(self.delivery.files.state)?;
+            self.ledger.write(&self.delivery.files)?;
         }
         Ok(moved)
     }
 
     /// The files as a tree: the files of the branch, with our paths as they are here.
     fn tree(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String> {
-        let index = self.delivery.files.state.join("publish.index");
+        let index = self.delivery.files.state.join(INDEX);
         if theirs.is_some() && !self.ledger.indexed.is_empty() {
             // A process that is killed in a merge leaves an index of the merge, which must not count as that of the branch.
             self.ledger.indexed.clear();
-            self.ledger.write(self.delivery.files.state)?;
+            self.ledger.write(&self.delivery.files)?;
         }
         let build = |publisher: &Publisher<'_>| publisher.build_tree(&index, tip, theirs);
         let tree = self.unless_locked(|publisher| build(publisher)).or_else(|halted| {
             // If our index is damaged, a new one helps. Any other failure repeats itself.
-            if index.exists() && !halted.is(FailureKind::Locked) {
-                fs::remove_file(&index)?;
+            if self.has_index(&index) && !halted.is(FailureKind::Locked) {
+                self.delivery.files.state_anchor().remove_file(&index)?;
                 self.ledger.indexed.clear();
                 return build(self);
             }
@@ -116,16 +116,20 @@ impl Publisher<'_> {
         Ok(tree)
     }
 
+    fn has_index(&self, index: &Path) -> bool {
+        self.delivery.files.state_anchor().is_regular(index)
+    }
+
     fn build_tree(&self, index: &Path, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String> {
         match (tip, theirs) {
             // Our own index of last time knows which files have not changed since.
-            (Some(tip), None) if self.ledger.indexed == tip.tree && index.exists() => {}
+            (Some(tip), None) if self.ledger.indexed == tip.tree && self.has_index(index) => {}
             (Some(tip), None) => self.git().read_tree(&tip.tree)?,
             (None, Some(theirs)) => self.git().read_tree(theirs)?,
             (None, None) => self.git().read_tree(&empty_tree(&self.common_dir))?,
             (Some(tip), Some(theirs)) => {
-                if index.exists() {
-                    fs::remove_file(index)?;
+                if self.has_index(index) {
+                    self.delivery.files.state_anchor().remove_file(index)?;
                 }
                 let base = self.git().merge_base(&tip.commit, theirs)?;
                 let base = base.unwrap_or_else(|| empty_tree(&self.common_dir));
@@ -146,7 +150,7 @@ impl Publisher<'_> {
             spec.push(path);
             PathBuf::from(spec)
         };
-        let there = self.paths.iter().filter(|path| self.top.join(path).symlink_metadata().is_ok());
+        let there = self.paths.iter().filter(|path| fs::is_taken(&self.top.join(path)));
         let mut specs: Vec<PathBuf> = there.map(|path| magic(":(top,literal)", path)).collect();
         if specs.is_empty() {
             return specs;

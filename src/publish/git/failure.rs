@@ -1,5 +1,6 @@
 //! What a person reads when a delivery through git fails: one sentence, what to do, and git's own words.
 
+use crate::base::fs::FileError;
 use crate::base::text;
 use crate::error::{Category, Error};
 use crate::git::{self, FailureKind};
@@ -22,6 +23,12 @@ pub(super) enum Halted {
 impl From<git::Failure> for Halted {
     fn from(failure: git::Failure) -> Halted {
         Halted::Git(failure)
+    }
+}
+
+impl From<FileError> for Halted {
+    fn from(error: FileError) -> Halted {
+        Halted::from(Error::from(error))
     }
 }
 
@@ -77,16 +84,16 @@ pub(super) fn explain(failure: git::Failure, destination: &Destination) -> Error
 fn sentence_and_hint(kind: FailureKind) -> Option<(&'static str, &'static str)> {
     Some(match kind {
         FailureKind::NoGit => {
-            ("git is not installed, or not on the PATH", "install git, then `agent-handover push` delivers")
+            ("git is not installed, or not on the PATH", "install git, then `agent-handover push` delivers it")
         }
         FailureKind::ForeignOwner => {
             ("git refuses this repository because it belongs to somebody else", "see `git help config`, safe.directory")
         }
         FailureKind::TimedOut => (
             "{remote} did not answer in time",
-            "`agent-handover push` delivers when it does; `timeout` under `[backend]` says how long to wait",
+            "run `agent-handover push` when it answers again; `timeout` under `[backend]` says how long to wait",
         ),
-        FailureKind::DiskFull => ("there is no space left", "make room, then `agent-handover push` delivers"),
+        FailureKind::DiskFull => ("there is no space left", "make room, then `agent-handover push` delivers it"),
         FailureKind::Protected => (
             "{remote} protects the branch `{branch}`",
             "allow pushes to it there, or name another branch under `[backend]`",
@@ -99,7 +106,7 @@ fn sentence_and_hint(kind: FailureKind) -> Option<(&'static str, &'static str)> 
             "wait until it ends, then `agent-handover push`; if none is running, remove the lock file that is named",
         ),
         FailureKind::NameTaken => (
-            "another branch stands where `{branch}` should be: of `a` and `a/b` there can be only one",
+            "another branch takes the place of `{branch}`: git cannot have both `a` and `a/b`",
             "name another branch under `[backend]`, or remove the other one",
         ),
         FailureKind::CheckedOutThere => (
@@ -120,7 +127,7 @@ fn sentence_and_hint(kind: FailureKind) -> Option<(&'static str, &'static str)> 
         ),
         FailureKind::Unreachable => (
             "{remote} cannot be reached",
-            "what was said is safe here; `agent-handover push`, or the next handover, delivers it",
+            "everything is kept here; `agent-handover push`, or the next handover, delivers it",
         ),
         FailureKind::Signing => (
             "the commit could not be signed, and `commit.gpgsign` asks for that",

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::fs;
+use crate::base::fs::Anchor;
 use crate::error::{Error, Result};
+use crate::publish::DeliveredFiles;
 
 /// The state of one branch on one remote, as the last delivery left it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,29 +40,31 @@ fn path(state: &Path) -> PathBuf {
 }
 
 impl Ledger {
-    /// The ledger as the last delivery left it. A damaged one counts as none.
-    pub fn read(state: &Path) -> Ledger {
-        let bytes = fs::read_if_exists(&path(state)).ok().flatten().unwrap_or_default();
-        serde_json::from_slice(&bytes).unwrap_or_default()
+    /// The ledger as the last delivery left it. A damaged one counts as none; one that is no regular file is an error.
+    pub fn read(anchor: &Anchor, state: &Path) -> Result<Ledger> {
+        let bytes = anchor.read_if_exists(&path(state))?.unwrap_or_default();
+        Ok(serde_json::from_slice(&bytes).unwrap_or_default())
     }
 
     /// The ledger of this branch, or a new one.
-    pub(super) fn of(state: &Path, branch: &str, remote: &str) -> Ledger {
-        let ledger = Ledger::read(state);
+    pub(super) fn of(files: &DeliveredFiles<'_>, branch: &str, remote: &str) -> Result<Ledger> {
+        let ledger = Ledger::read(&files.state_anchor(), files.state)?;
         if ledger.branch == branch && ledger.remote == remote {
-            return ledger;
+            return Ok(ledger);
         }
-        Ledger { branch: branch.to_owned(), remote: remote.to_owned(), ..Ledger::default() }
+        Ok(Ledger { branch: branch.to_owned(), remote: remote.to_owned(), ..Ledger::default() })
     }
 
     /// Writes the ledger, if it changed.
-    pub(super) fn write(&self, state: &Path) -> Result<()> {
-        if Ledger::read(state) == *self {
+    pub(super) fn write(&self, files: &DeliveredFiles<'_>) -> Result<()> {
+        let anchor = files.state_anchor();
+        if Ledger::read(&anchor, files.state)? == *self {
             return Ok(());
         }
         let text =
             serde_json::to_string(self).map_err(|cause| Error::bug("a ledger cannot be written").cause(cause))?;
-        fs::create_private_directories(state)?;
-        fs::replace(&path(state), text.as_bytes())
+        anchor.create_private_directories(files.state)?;
+        anchor.replace(&path(files.state), text.as_bytes())?;
+        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use super::arrivals::Arrivals;
 use super::failure::Result;
 use super::publisher::Publisher;
-use crate::base::fs;
+use crate::base::fs::{self, About, Anchor, FileError, FileKind};
 use crate::base::three_way::{self, Theirs};
 use crate::git::Difference;
 use crate::history::{self, History};
@@ -45,7 +45,7 @@ impl Publisher<'_> {
 
     /// Whether a published directory is gone as a whole.
     fn is_swept_away(&self) -> bool {
-        self.ledger.published.iter().any(|path| self.top.join(path).symlink_metadata().is_err())
+        self.ledger.published.iter().any(|path| !fs::is_taken(&self.top.join(path)))
     }
 
     /// Merges the files of a commit into the files here.
@@ -81,13 +81,18 @@ impl Publisher<'_> {
     fn split_off_clashes<'d>(&self, differences: &'d [Difference]) -> (Vec<&'d Difference>, Vec<String>) {
         let directories: HashSet<&Path> = differences.iter().flat_map(|found| found.path.ancestors().skip(1)).collect();
         // Each directory is looked at once, however many files are in it.
+        let anchor = Anchor::new(&self.top);
+        let is_file = |found: Result<Option<About>, FileError>| match found {
+            Ok(found) => found.is_some_and(|found| found.kind != FileKind::Directory),
+            Err(_) => true,
+        };
         let blocked: HashSet<&Path> = directories
             .iter()
             .copied()
-            .filter(|directory| self.top.join(directory).symlink_metadata().is_ok_and(|about| !about.is_dir()))
+            .filter(|directory| !directory.as_os_str().is_empty() && is_file(anchor.about(directory)))
             .collect();
         let fits = |found: &&Difference| {
-            !self.top.join(&found.path).is_dir()
+            !anchor.is_directory(&found.path)
                 && !directories.contains(found.path.as_path())
                 && !found.path.ancestors().skip(1).any(|above| blocked.contains(above))
         };
@@ -140,7 +145,8 @@ impl Publisher<'_> {
         };
         self.stop_if_pressed()?;
         let their_time = self.time_of_state(commit, &incoming)?;
-        let memory = Memory::at(incoming.memory_place);
+        let root = resolve(delivery.files.root);
+        let memory = Memory::at(&root, incoming.memory_place);
         self.conflicts.extend(memory.absorb(
             &author,
             delivery.files.categories,
@@ -149,10 +155,10 @@ impl Publisher<'_> {
             delivery.brake,
         )?);
         self.stop_if_pressed()?;
-        self.conflicts.extend(History::at(incoming.history_place).absorb(&incoming.history, delivery.brake)?);
+        self.conflicts.extend(History::at(&root, incoming.history_place).absorb(&incoming.history, delivery.brake)?);
         for theirs in &incoming.others {
             self.stop_if_pressed()?;
-            self.conflicts.extend(three_way::take_over(&self.top, theirs)?);
+            self.conflicts.extend(three_way::take_over(&fs::Anchor::new(&self.top), &self.top, theirs)?);
         }
         Ok(())
     }

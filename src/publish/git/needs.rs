@@ -9,7 +9,7 @@ use crate::publish::Destination;
 
 /// What is not there, a sentence each. Without a repository nothing else is looked at.
 pub fn missing(root: &Path, destination: &Destination) -> Vec<String> {
-    let place = project::place(root, &destination.repo_dir).and_then(|place| fs::resolve(&place));
+    let place = project::place_of_others(root, &destination.repo_dir).and_then(|place| fs::resolve(&place));
     let place = match place {
         Ok(place) => place,
         Err(error) => return vec![error.one_line()],
@@ -33,14 +33,14 @@ pub fn missing(root: &Path, destination: &Destination) -> Vec<String> {
 fn missing_remote(git: &Git, top: &Path, remotes: &[String], remote: &str) -> Option<String> {
     if !remotes.iter().any(|known| known == remote) {
         let is_address = remote.contains(['/', ':']);
-        return match local(top, remote).filter(|path| !path.exists()) {
+        return match local(top, remote).filter(|path| !fs::exists(path)) {
             Some(path) if is_address => Some(format!("the remote `{}` does not exist", path.display())),
             _ if is_address => None,
             _ => Some(format!("there is no remote `{remote}`")),
         };
     }
     let address = git.push_address(remote).ok()?;
-    let path = local(top, &address).filter(|path| !path.exists())?;
+    let path = local(top, &address).filter(|path| !fs::exists(path))?;
     Some(format!("the remote `{remote}` is `{}`, which does not exist", path.display()))
 }
 

@@ -49,7 +49,7 @@ impl Publisher<'_> {
             theirs = self.fetch_own()?;
             tip = self.git().tip(self.branch())?;
         }
-        Err(Error::bug("there is no end to the rounds").into())
+        Err(Error::bug("the remote moved in every round").into())
     }
 
     /// Merges what the remote has into the files and the branch here, and pushes nothing.
@@ -63,7 +63,7 @@ impl Publisher<'_> {
         let Some(theirs) = self.fetch_own()? else {
             if !self.ledger.delivered.is_empty() {
                 let gone = format!("{} has no branch `{}` any more", self.remote(), self.branch());
-                let error = Error::failed(gone).hint("`agent-handover push` makes it anew from the files here");
+                let error = Error::failed(gone).hint("`agent-handover push` creates it again from the files here");
                 return Err(error.into());
             }
             return Ok(format!("{} has no branch `{}` yet", self.remote(), self.branch()));

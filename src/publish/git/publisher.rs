@@ -37,6 +37,11 @@ pub(super) struct Publisher<'a> {
     pub(super) strange: Arrivals,
 }
 
+/// The name of our own index in the state directory.
+pub(super) const INDEX: &str = "publish.index";
+/// More than a configuration file of git has.
+const MAX_CONFIG: u64 = 1 << 20;
+
 /// What else is on the branch.
 pub(super) enum BranchKind {
     /// The branch holds nothing but our files.
@@ -49,7 +54,7 @@ impl<'a> Publisher<'a> {
     /// Finds the repository and prepares git. Starts no process.
     pub(super) fn open(delivery: &'a Delivery<'a>) -> Result<Publisher<'a>> {
         let destination = delivery.destination;
-        let repository = project::place(delivery.files.root, &destination.repo_dir)?;
+        let repository = project::place_of_others(delivery.files.root, &destination.repo_dir)?;
         let not_one = || {
             Error::failed(format!("`{}` is not in a git repository", delivery.files.root.display()))
                 .hint("run `git init`, or set `type = \"null\"` under `[backend]`")
@@ -59,8 +64,11 @@ impl<'a> Publisher<'a> {
         let (git_dir, common_dir) = git::directories(&top).ok_or_else(not_one)?;
         let paths = published_paths(delivery, &real, &top)?;
         let brake = delivery.brake.clone();
-        let index = fs::resolve(delivery.files.state)?.join("publish.index");
-        fs::create_private_directories(delivery.files.state)?;
+        let anchor = delivery.files.state_anchor();
+        anchor.create_private_directories(delivery.files.state)?;
+        // git opens it by name, and as a path without links.
+        anchor.require_regular(&delivery.files.state.join(INDEX))?;
+        let index = fs::resolve(delivery.files.state)?.join(INDEX);
         let (mark, root) = ((env::RUN, "git"), delivery.files.root.to_string_lossy().into_owned());
         remove_stale_index_lock(&index, &[mark, (env::ROOT, &root)])?;
         let git = Git::at(&top)
@@ -72,7 +80,7 @@ impl<'a> Publisher<'a> {
             .with_env(env::ROOT, root)
             .until(Rc::new(move || brake.paused().is_some()));
         Ok(Publisher {
-            ledger: Ledger::of(delivery.files.state, &destination.branch, &destination.remote),
+            ledger: Ledger::of(&delivery.files, &destination.branch, &destination.remote)?,
             deadline: Instant::now() + Duration::from_millis(destination.timeout_ms),
             delivery,
             top,
@@ -109,7 +117,7 @@ impl<'a> Publisher<'a> {
         if done.is_ok() {
             self.ledger.conflicts.clone_from(&self.conflicts);
         }
-        self.ledger.write(self.delivery.files.state)?;
+        self.ledger.write(&self.delivery.files)?;
         let detail = done?;
         self.notices.extend(self.strange.notice(self.delivery.destination));
         Ok(Delivered { detail, notices: self.notices, conflicts: self.conflicts })
@@ -214,16 +222,17 @@ impl<'a> Publisher<'a> {
 /// the lock was left by a git that was killed, or is held by one whose parent was killed.
 fn remove_stale_index_lock(index: &Path, marks: &[(&str, &str)]) -> error::Result<()> {
     let lock = index.with_extension("index.lock");
-    if lock.symlink_metadata().is_err() {
+    if !fs::is_taken(&lock) {
         return Ok(());
     }
     process::end_orphans(marks)?;
-    if lock.symlink_metadata().is_ok() { fs::remove_file(&lock) } else { Ok(()) }
+    if fs::is_taken(&lock) { fs::remove_file(&lock) } else { Ok(()) }
 }
 
 /// The id of the tree without files, which git knows without storing it.
 pub(super) fn empty_tree(common_dir: &Path) -> String {
-    let config = std::fs::read_to_string(common_dir.join("config")).unwrap_or_default().to_lowercase();
+    let config = fs::read_within(&common_dir.join("config"), MAX_CONFIG).unwrap_or_default();
+    let config = String::from_utf8_lossy(&config).to_lowercase();
     let is_sha256 = config.lines().any(|line| line.contains("objectformat") && line.contains("sha256"));
     let (sha1, sha256) = (
         "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -254,7 +263,7 @@ fn published_paths(delivery: &Delivery<'_>, repository: &Path, top: &Path) -> er
             return Err(Error::failed(format!("`{path}` cannot be published: it holds more than memory"))
                 .hint("name the memory and history directories under `paths` of `[backend]`"));
         }
-        if real.join(".git").exists() {
+        if fs::exists(&real.join(".git")) {
             return Err(Error::failed(format!(
                 "`{path}` is a git repository of its own, so its files cannot be published"
             ))

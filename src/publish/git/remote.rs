@@ -46,12 +46,12 @@ impl Publisher<'_> {
         if !delivered.is_empty() {
             match &found {
                 None => self.notices.push(format!(
-                    "{} had lost the branch `{}`; the files here are as they were",
+                    "{} had lost the branch `{}`; the files here were not changed",
                     self.remote(),
                     self.branch()
                 )),
                 Some(found) if !self.git().is_ancestor(&delivered, found)? => self.notices.push(format!(
-                    "`{}` on {} was moved by force; the files here have kept what they had",
+                    "`{}` on {} was moved by force; the files here were not changed",
                     self.branch(),
                     self.remote()
                 )),
@@ -87,7 +87,7 @@ impl Publisher<'_> {
             None => self.notices.push(format!("{remote} had lost the branch `{branch}`; it has it again")),
             Some(before) if is_start_of_id(before) && !self.ledger.delivered.starts_with(before) => {
                 self.notices
-                    .push(format!("`{branch}` on {remote} had been moved back; it is where it was, and further"));
+                    .push(format!("`{branch}` on {remote} had been moved back; what was missing was pushed again"));
             }
             Some(_) => {}
         }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::failure::Result;
 use super::publisher::{Publisher, short};
+use crate::base::fs;
 use crate::error::Error;
 use crate::git::{Git, Tip};
 
@@ -22,7 +23,7 @@ impl Publisher<'_> {
     /// Commits our files on the user's branch, and pushes the commit if it would take none of the user's along.
     pub(super) fn publish_shared(&mut self, tip: Option<Tip>, is_checked_out: bool) -> Result<String> {
         // During a rebase or a bisect HEAD is on no branch, but the branch must not move either.
-        if let Some((_, what)) = IN_PROGRESS.iter().find(|(name, _)| self.git_dir.join(name).exists()) {
+        if let Some((_, what)) = IN_PROGRESS.iter().find(|(name, _)| fs::exists(&self.git_dir.join(name))) {
             let message = format!("{what} is in progress, and nothing is committed on `{}` meanwhile", self.branch());
             return Err(Error::failed(message).hint("finish it, then `agent-handover push`").into());
         }

@@ -1,7 +1,7 @@
 //! Registries keep their word: nothing outside the file of a step kind, backend or agent knows its name.
 //!
-//! The names are read off the entries, which are constants: `KIND: … = Kind { name: "note", … }`, and likewise `BACKEND`,
-//! `AGENT` and `FORMAT` (the transcripts of an agent). An entry's own file may use its name; if that file is a `mod.rs`, so may its directory.
+//! The names are read off the entries, which are constants: `KIND: … = Kind { name: "note", … }`, and likewise `AGENT`
+//! and `FORMAT` (the transcripts of an agent); a backend is a type that implements `Backend`. An entry's own file may use its name; if that file is a `mod.rs`, so may its directory.
 //! The built-in plans in `engine/plan.rs` may name kinds and backends. Test code may name anything.
 //!
 //! **What counts as a use.** A string literal that equals the name
@@ -25,46 +25,27 @@ pub struct Entry {
     home: String,
 }
 
+/// A backend is a type that implements a trait of this name; the entries of the other registries are constants.
+pub const BACKEND: &str = "Backend";
+
 /// The constant that an entry is, and the directory that its registry is in.
 pub const REGISTRIES: &[(&str, &str)] =
-    &[("KIND", "steps/"), ("BACKEND", "publish/"), ("AGENT", "agents/"), ("FORMAT", "transcript/")];
+    &[("KIND", "steps/"), (BACKEND, "publish/"), ("AGENT", "agents/"), ("FORMAT", "transcript/")];
 
 /// File, word and what it means there.
 const OTHER_WORDS: &[(&str, &str, &str)] = &[
-    ("agents/json.rs", "command", "the key of a hook's command line in an agent's settings"),
-    ("cli/run.rs", "publish", "the name of a step in a checkpoint of the Python tool"),
-    ("hook/mod.rs", "compact", "the reason that an agent gives for starting a session"),
+    ("agents/install/json_hooks.rs", "command", "the key of a hook's command line in an agent's settings"),
+    ("hook/context.rs", "compact", "the reason that an agent gives for starting a session"),
 ];
 
 /// Uses that still exist: file, name and what removes it. A line that is no longer needed fails the test.
 const STILL_NAMED: &[(&str, &str, &str)] = &[
-    ("agents/install.rs", "agents-md", "an agent says whether it applies to a project without traces"),
-    ("agents/payload.rs", "cline", "an agent makes its own sample payloads"),
-    ("agents/payload.rs", "copilot", "an agent makes its own sample payloads"),
-    ("agents/payload.rs", "cursor", "an agent makes its own sample payloads"),
-    ("agents/payload.rs", "opencode", "an agent makes its own sample payloads"),
     ("bundle/render.rs", "claude-code", "the targets of `render` are a table of their own, in session-handoff's names"),
     ("bundle/render.rs", "codex", "as above"),
     ("bundle/render.rs", "copilot", "as above"),
     ("bundle/render.rs", "cursor", "as above"),
     ("bundle/render.rs", "gemini", "as above"),
     ("bundle/render.rs", "opencode", "as above"),
-    ("cli/allow.rs", "command", "a kind says that it reaches out of the project"),
-    ("cli/allow.rs", "null", "a backend says that it is remote"),
-    ("cli/doctor.rs", "agents-md", "an agent says that it is a convention and not a program"),
-    ("cli/doctor.rs", "publish", "a kind says that it delivers"),
-    ("config/mod.rs", "git", "the config is given the names of the backends, as it is given those of the kinds"),
-    ("config/mod.rs", "null", "as above"),
-    ("engine/deliver.rs", "git", "a backend says that it is remote"),
-    ("engine/mod.rs", "collect", "a kind says that it needs HEAD"),
-    ("engine/mod.rs", "history", "a kind says that it needs HEAD"),
-    ("engine/mod.rs", "publish", "a kind says that it delivers"),
-    ("engine/queue.rs", "publish", "a kind says that it delivers"),
-    ("engine/runner.rs", "git", "a backend says that it is remote"),
-    ("hook/session.rs", "claude-code", "an agent says that it has one session a process"),
-    ("hook/session.rs", "codex", "as above"),
-    ("hook/session.rs", "copilot", "as above"),
-    ("hook/session.rs", "gemini", "as above"),
 ];
 
 /// All entries of all registries.
@@ -82,8 +63,11 @@ pub fn entries(sources: &Sources) -> Vec<Entry> {
     found
 }
 
-/// The values of `name` in the constants that are entries of one registry.
+/// The names of the entries of one registry: the values of `name` in constants, and what `fn name` of a backend returns.
 fn entry_names(tokens: &[Placed], constant: &str) -> Vec<String> {
+    if constant == BACKEND {
+        return backend_names(tokens);
+    }
     let mut names = Vec::new();
     for at in 1..tokens.len() {
         let is_declared = tokens[at - 1].token.is("const") || tokens[at - 1].token.is("static");
@@ -92,6 +76,18 @@ fn entry_names(tokens: &[Placed], constant: &str) -> Vec<String> {
         }
     }
     names
+}
+
+/// The first text after `fn name` in each `impl Backend for …`.
+fn backend_names(tokens: &[Placed]) -> Vec<String> {
+    let is_impl =
+        |at: &usize| ["impl", "Backend", "for"].iter().zip(&tokens[*at..]).all(|(word, placed)| placed.token.is(word));
+    let name_after = |at: usize| {
+        let rest = &tokens[at..];
+        let function = rest.windows(2).position(|pair| pair[0].token.is("fn") && pair[1].token.is("name"))?;
+        rest[function..].iter().find_map(|placed| placed.token.text()).map(str::to_owned)
+    };
+    (0..tokens.len().saturating_sub(2)).filter(is_impl).filter_map(name_after).collect()
 }
 
 /// The value of `name` in the first struct literal, not looking into what is nested in it.

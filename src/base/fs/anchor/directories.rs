@@ -73,6 +73,18 @@ impl Anchor {
         self.names_beginning(path, "")
     }
 
+    /// The names in a directory with what each leads to, sorted. Costs no system call for each name; some file systems
+    /// answer `Unknown`.
+    pub fn names_and_kinds(&self, path: &Path) -> Result<Vec<(String, FileKind)>, FileError> {
+        let mut names = Vec::new();
+        self.each_entry(path, |name, kind| {
+            names.push((String::from_utf8_lossy(name).into_owned(), kind));
+            true
+        })?;
+        names.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(names)
+    }
+
     /// The names in a directory that begin with `beginning`, sorted.
     pub fn names_beginning(&self, path: &Path, beginning: &str) -> Result<Vec<String>, FileError> {
         let mut names = Vec::new();
@@ -211,6 +223,10 @@ impl Anchor {
 
     /// Calls `each` with the names in a directory until it returns `false`.
     fn each_name(&self, path: &Path, mut each: impl FnMut(&[u8]) -> bool) -> Result<(), FileError> {
+        self.each_entry(path, |name, _| each(name))
+    }
+
+    fn each_entry(&self, path: &Path, mut each: impl FnMut(&[u8], FileKind) -> bool) -> Result<(), FileError> {
         let below = self.below(path)?;
         let Some(directory) = if_exists(self.open_below(LIST, &below, DIRECTORY, Mode::empty()))? else {
             return Ok(());
@@ -219,7 +235,7 @@ impl Anchor {
         for entry in Dir::new(directory).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_bytes();
-            if !matches!(name, b"." | b"..") && !each(name) {
+            if !matches!(name, b"." | b"..") && !each(name, FileKind::of_type(entry.file_type())) {
                 break;
             }
         }

@@ -43,7 +43,11 @@ pub enum FileKind {
 
 impl FileKind {
     pub(super) fn of(mode: RawMode) -> FileKind {
-        match FileType::from_raw_mode(mode) {
+        FileKind::of_type(FileType::from_raw_mode(mode))
+    }
+
+    pub(super) fn of_type(found: FileType) -> FileKind {
+        match found {
             FileType::RegularFile => FileKind::Regular,
             FileType::Directory => FileKind::Directory,
             FileType::Symlink => FileKind::Link,
@@ -74,6 +78,11 @@ impl FileError {
         matches!(self, FileError::Io { cause, .. } if is_absent(cause))
     }
 
+    /// Whether something is there that is not read because of what it is: a link, a special file, or too large.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, FileError::NotRegular { .. } | FileError::TooLarge { .. })
+    }
+
     pub fn path(&self) -> &Path {
         match self {
             FileError::NotRegular { path, .. }
@@ -90,14 +99,16 @@ impl From<FileError> for Error {
         let shown = error.path().display().to_string();
         match error {
             FileError::NotRegular { what: FileKind::Link, real, .. } => {
-                let error = Error::failed(format!("`{shown}` is a symlink"));
                 match real {
-                    Some(real) => error.hint(format!(
-                        "nothing was read or written through it; it leads to `{}`: configure that path, or replace the \
-                         symlink by a real file or directory",
-                        real.display()
-                    )),
-                    None => error.hint(
+                    // In the message, too: many reports are a single line without hints.
+                    Some(real) => {
+                        let real = real.display();
+                        Error::failed(format!("`{shown}` is a symlink to `{real}`")).hint(format!(
+                            "nothing was read or written through it; it leads to `{real}`: configure that path, or \
+                             replace the symlink by a real file or directory"
+                        ))
+                    }
+                    None => Error::failed(format!("`{shown}` is a symlink")).hint(
                         "replace the symlink by a real file or directory; nothing was read or written through it",
                     ),
                 }

@@ -26,15 +26,25 @@ mod tests;
 mod walk;
 mod write;
 
+use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 pub use error::{FileError, FileKind};
 pub use read::About;
 
 /// A directory below which no link is followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Anchor {
     path: PathBuf,
+    held: Option<Arc<HeldDirectory>>,
+}
+
+/// A directory below an anchor that stays open. What is in it is reached from here, not from the anchor.
+#[derive(Debug)]
+struct HeldDirectory {
+    below: PathBuf,
+    descriptor: OwnedFd,
 }
 
 impl Anchor {
@@ -42,7 +52,7 @@ impl Anchor {
     pub const LIMIT: u64 = 64 << 20;
 
     pub fn new(path: &Path) -> Anchor {
-        Anchor { path: path.to_path_buf() }
+        Anchor { path: path.to_path_buf(), held: None }
     }
 
     /// The anchor for a configured directory: the project root if the directory is below it, else the directory itself,
@@ -54,6 +64,16 @@ impl Anchor {
     /// The anchor for a single file that a person named: the directory that the file is in.
     pub fn beside(file: &Path) -> Anchor {
         Anchor::new(super::directories::parent(file))
+    }
+
+    /// The same anchor, holding a directory below it open: for reading many files of one directory. A directory that cannot
+    /// be opened is not held; each access then reports why.
+    pub fn holding(&self, directory: &Path) -> Anchor {
+        let held = self.below(directory).and_then(|below| {
+            let descriptor = self.open_to_pass(&below)?;
+            Ok(Arc::new(HeldDirectory { below, descriptor }))
+        });
+        Anchor { path: self.path.clone(), held: held.ok() }
     }
 
     pub fn path(&self) -> &Path {

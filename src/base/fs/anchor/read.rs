@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, statat};
 
 use super::{Anchor, FileError, FileKind};
-use crate::base::fs::Seen;
+use crate::base::fs::{Seen, is_absent};
 
 /// What is known of a path without opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +78,18 @@ impl Anchor {
         self.read_whole(path, file, about.length, limit).map(|content| Some((content, seen)))
     }
 
+    /// Whether a file is still as it was when it was read.
+    pub fn is_still(&self, path: &Path, seen: &Seen) -> bool {
+        let now = self.open(path).ok().and_then(|file| file.metadata().ok());
+        now.is_some_and(|about| Seen::of(&about) == *seen)
+    }
+
     /// What is at a path; `None` if nothing is. A link at the path is reported as a link; one on the way is an error.
     pub fn about(&self, path: &Path) -> Result<Option<About>, FileError> {
+        let below = self.below(path)?;
+        if below.as_os_str().is_empty() {
+            return self.about_itself();
+        }
         let Some(place) = if_exists(self.open_parent("examine", path))? else { return Ok(None) };
         let stat = match statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
@@ -87,6 +97,26 @@ impl Anchor {
             Err(cause) => return Err(place.failed("examine")(cause.into())),
         };
         Ok(Some(About::of(&stat)))
+    }
+
+    /// What is at the anchor itself, where a link is followed.
+    fn about_itself(&self) -> Result<Option<About>, FileError> {
+        match rustix::fs::stat(&self.path) {
+            Ok(stat) => Ok(Some(About::of(&stat))),
+            Err(cause) if is_absent(&cause.into()) => Ok(None),
+            Err(cause) => Err(FileError::Io { doing: "examine", path: self.path.clone(), cause: cause.into() }),
+        }
+    }
+
+    /// Whether the name is taken: by whatever it is, also if it can only be reached through a link.
+    pub fn is_taken(&self, path: &Path) -> bool {
+        !matches!(self.about(path), Ok(None))
+    }
+
+    /// Copies a file to a place of the caller's, where it is read once and thrown away; nothing is synced.
+    pub fn copy_out(&self, path: &Path, to: &Path) -> Result<(), FileError> {
+        let mut from = self.open(path)?;
+        File::create_new(to).and_then(|mut to| io::copy(&mut from, &mut to)).map(|_| ()).map_err(self.unread(path))
     }
 
     /// Whether a directory is at the path, not behind a link.
@@ -115,7 +145,8 @@ impl Anchor {
         self.about(path).ok().flatten().map(|about| about.kind)
     }
 
-    fn open_regular(&self, path: &Path) -> Result<(File, About), FileError> {
+    /// Opens a regular file for reading and says what is known of it, both by the same descriptor.
+    pub fn open_regular(&self, path: &Path) -> Result<(File, About), FileError> {
         let below = self.below(path)?;
         let descriptor = self.open_below("read", &below, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty())?;
         let file = File::from(descriptor);

@@ -370,3 +370,42 @@ fn cost_of_careful_access() {
     time("plain directories", &|| crate::base::fs::create_directories(&scene.at("memory/layer2")).unwrap());
     time("careful directories", &|| scene.anchor.create_directories(&scene.at("memory/layer2")).unwrap());
 }
+
+#[test]
+fn a_held_directory_is_as_careful_as_the_anchor() {
+    let scene = Scene::new();
+    fs::write(scene.at("memory/layer2/a.md"), "text").unwrap();
+    symlink(scene.private("key"), scene.at("memory/layer2/link.md")).unwrap();
+    symlink(scene.directory.path().join("private"), scene.at("memory/layer2/private")).unwrap();
+    let held = scene.anchor.holding(&scene.at("memory/layer2"));
+    assert_eq!(held.read(&scene.at("memory/layer2/a.md")).unwrap(), b"text");
+    for path in ["memory/layer2/link.md", "memory/layer2/private/key"] {
+        assert_eq!(kind_of(held.read(&scene.at(path)).unwrap_err()), FileKind::Link, "{path}");
+    }
+    assert!(matches!(held.read(Path::new("memory/layer2/../../../private/key")), Err(FileError::Outside { .. })));
+    // The directory stays the one that was opened, whatever takes its name.
+    fs::rename(scene.at("memory/layer2"), scene.at("memory/moved")).unwrap();
+    symlink(scene.directory.path().join("private"), scene.at("memory/layer2")).unwrap();
+    assert!(held.read(&scene.at("memory/layer2/key")).unwrap_err().is_absent());
+    // A directory behind a link is not held.
+    let held = scene.anchor.holding(&scene.at("memory/layer2"));
+    assert_eq!(kind_of(held.read(&scene.at("memory/layer2/key")).unwrap_err()), FileKind::Link);
+}
+
+#[test]
+fn a_listing_says_what_each_name_leads_to() {
+    let scene = Scene::new();
+    fs::write(scene.at("memory/a.md"), "").unwrap();
+    symlink("a.md", scene.at("memory/b.md")).unwrap();
+    let names = scene.anchor.names_and_kinds(&scene.at("memory")).unwrap();
+    let expected = [("a.md", FileKind::Regular), ("b.md", FileKind::Link), ("layer2", FileKind::Directory)];
+    assert_eq!(names, expected.map(|(name, kind)| (name.to_owned(), kind)));
+}
+
+#[test]
+fn an_anchor_knows_whether_it_exists_itself() {
+    let scene = Scene::new();
+    assert!(scene.anchor.is_directory(scene.anchor.path()));
+    let absent = scene.at("nowhere");
+    assert!(!Anchor::new(&absent).is_directory(&absent));
+}

@@ -34,8 +34,20 @@ impl Anchor {
         if below.as_os_str().is_empty() {
             return openat(CWD, &self.path, flags | OFlags::CLOEXEC, mode).map_err(failed);
         }
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        if let Some(held) = &self.held
+            && let Ok(rest) = below.strip_prefix(&held.below)
+            && !rest.as_os_str().is_empty()
+        {
+            return open_without_links(&held.descriptor, rest, flags, mode).map_err(failed);
+        }
         let start = openat(CWD, &self.path, PASS, Mode::empty()).map_err(failed)?;
-        open_without_links(&start, below, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, mode).map_err(failed)
+        open_without_links(&start, below, flags, mode).map_err(failed)
+    }
+
+    /// Opens a directory only to go on from there.
+    pub(super) fn open_to_pass(&self, below: &Path) -> Result<OwnedFd, FileError> {
+        self.open_below("open", below, PASS, Mode::empty())
     }
 
     /// Opens the directory that something is in, and says what its name is there.

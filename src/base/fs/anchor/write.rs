@@ -190,7 +190,7 @@ pub(super) fn raw_mode(mode: u32) -> Mode {
 /// Makes a renamed file's name durable.
 fn finish(place: &Sibling) -> Result<(), FileError> {
     fault::at("fs.renamed");
-    fsync(&place.directory).map_err(|cause| place.failed("make durable the directory of")(cause.into()))?;
+    fsync(&place.directory).map_err(|cause| place.failed("sync the directory of")(cause.into()))?;
     fault::at("fs.replaced");
     Ok(())
 }

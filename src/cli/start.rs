@@ -1,0 +1,132 @@
+//! The way from the arguments to the exit code: parse, find the current directory, execute, report.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use super::ui::{self, Color, Ui};
+use super::{Cli, Command, hook, render, run};
+use crate::error::{Category, Error, Result};
+use crate::project::{Options, Project};
+use crate::steps;
+
+/// What every command receives.
+pub struct Context<'a> {
+    pub cwd: PathBuf,
+    pub config: Option<PathBuf>,
+    pub ui: &'a mut Ui,
+}
+
+impl Context<'_> {
+    pub fn project(&self, checkpoint: Option<&Path>, tag: Option<&str>) -> Result<Project> {
+        let options = Options {
+            config: self.config.clone(),
+            checkpoint: checkpoint.map(Path::to_path_buf),
+            tag: tag.map(str::to_owned),
+        };
+        Project::open(&self.cwd, &options, &steps::vocabulary())
+    }
+}
+
+/// Runs the program with these arguments.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let is_hook = hook::is_meant(&arguments);
+    let code = execute(arguments, is_hook);
+    // Agents take a failing hook as a request to block them.
+    if is_hook { ExitCode::SUCCESS } else { code }
+}
+
+fn execute(arguments: Vec<OsString>, is_hook: bool) -> ExitCode {
+    std::panic::set_hook(Box::new(move |panic| {
+        let ui = Ui::new(Color::Auto, false);
+        ui.error(&format!("agent-handover {} has a bug: {panic}", env!("CARGO_PKG_VERSION")));
+        ui.hint("please report it with the command you ran; what was recorded is safe and can be resumed");
+        std::process::exit(if is_hook { 0 } else { i32::from(Category::Bug.exit_code()) });
+    }));
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error, is_hook),
+    };
+    let mut ui = Ui::new(cli.global.color, cli.global.quiet);
+    crate::base::signals::survive_file_limits();
+    ui::trace();
+    let json = cli.command.json();
+    let cwd = std::env::current_dir().map_err(|cause| {
+        let error = Error::new(Category::Io, "the current directory cannot be read").cause(cause);
+        error.hint("it may have been deleted: `cd` to a directory that is there")
+    });
+    // The payload of a hook names the directory of the agent.
+    let cwd = if is_hook { Ok(cwd.unwrap_or_default()) } else { cwd };
+    let result = cwd.and_then(|cwd| {
+        let mut context = Context { cwd, config: cli.global.config, ui: &mut ui };
+        cli.command.execute(&mut context)
+    });
+    let answered = result.is_ok();
+    let code = match result {
+        Ok(code) => code,
+        Err(error) => {
+            match json {
+                Json::No => {}
+                Json::Document => ui.answer_json(&render::json(&error)),
+                Json::Events => ui.answer_json(&run::finished(error.category().exit_code(), Some(&error))),
+            }
+            render::error(&ui, &error, &std::env::current_dir().unwrap_or_default());
+            error.category().exit_code()
+        }
+    };
+    match ui.write_error() {
+        Some(cause) if answered => {
+            ui.error(&format!("cannot write the answer: {cause}"));
+            ui.hint(&format!("the command has ended; its exit code would have been {code}"));
+            ExitCode::from(Category::Io.exit_code())
+        }
+        _ => ExitCode::from(code),
+    }
+}
+
+impl Command {
+    /// The form in which this command reports a failure on stdout.
+    fn json(&self) -> Json {
+        match self {
+            Command::Run(command) if command.json => Json::Events,
+            Command::Check(command) if command.json => Json::Document,
+            Command::Status(command) if command.json => Json::Document,
+            Command::Config(command) if command.json => Json::Document,
+            Command::History(command) if command.json => Json::Document,
+            Command::Memory(command) if command.json() => Json::Document,
+            Command::Compact(command) if command.json => Json::Document,
+            Command::Push(command) if command.json => Json::Document,
+            Command::Pull(command) if command.json => Json::Document,
+            Command::Summarize(command) if command.json => Json::Document,
+            Command::Keygen(command) if command.json => Json::Document,
+            Command::Trust(command) if command.json => Json::Document,
+            Command::Warmup(command) if command.json() => Json::Document,
+            Command::Doctor(command) if command.json => Json::Document,
+            _ => Json::No,
+        }
+    }
+}
+
+/// The form in which a failure is reported on stdout, besides the message on stderr.
+#[derive(Clone, Copy, Debug)]
+enum Json {
+    No,
+    Document,
+    Events,
+}
+
+/// The exit code of wrong usage is never 2, because that is an answer of `check`, and agents take it as "block".
+fn usage(error: &clap::Error, is_hook: bool) -> ExitCode {
+    if is_hook && error.exit_code() == 0 {
+        Ui::new(Color::Auto, false).styled(&error.to_string())
+    } else {
+        drop(error.print())
+    }
+    match error.kind() {
+        clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+        _ => ExitCode::from(Category::Usage.exit_code()),
+    }
+}

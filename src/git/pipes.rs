@@ -1,0 +1,77 @@
+//! Named pipes in the place of files that git reads. git would wait for their other end until its time is up, so they are
+//! looked for before it starts. An unpacked archive can hold them; a clone cannot.
+//!
+//! Only files that cost one system call each are looked at: those that every git reads, and those that the repository's own
+//! configuration names. For the others, such as a `.gitignore` deep in the tree, the timeout has to do.
+
+use std::path::{Path, PathBuf};
+
+use super::failure::{Failure, Result};
+use crate::base::{env, fs};
+use crate::error::Error;
+
+const IN_GIT_DIRECTORY: &[&str] = &["HEAD", "index", "commondir", "config.worktree"];
+const IN_COMMON_DIRECTORY: &[&str] = &["config", "packed-refs", "shallow", "info/exclude", "info/attributes"];
+const IN_WORK_TREE: &[&str] = &[".git", ".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
+
+/// The last part of the keys whose values are files that git reads.
+const KEYS: &[&str] = &["path", "excludesfile", "attributesfile", "file"];
+
+/// More than a configuration file has.
+const MAX_CONFIG: u64 = 1 << 20;
+
+/// Refuses a repository in which git would wait for a pipe.
+pub(super) fn refuse(top: &Path) -> Result<()> {
+    look(IN_WORK_TREE.iter().map(|name| top.join(name)))?;
+    let Some((private, common)) = super::directories(top) else { return Ok(()) };
+    look(IN_GIT_DIRECTORY.iter().map(|name| private.join(name)))?;
+    look(IN_COMMON_DIRECTORY.iter().map(|name| common.join(name)))?;
+    for config in [common.join("config"), private.join("config.worktree")] {
+        let text = fs::read_within(&config, MAX_CONFIG).unwrap_or_default();
+        look(named_files(&String::from_utf8_lossy(&text), config.parent().unwrap_or(top), top))?;
+    }
+    Ok(())
+}
+
+fn look(paths: impl IntoIterator<Item = PathBuf>) -> Result<()> {
+    match paths.into_iter().find(|path| fs::is_pipe(path)) {
+        None => Ok(()),
+        Some(path) => {
+            let message = format!("`{}` is a named pipe, which git would wait for", path.display());
+            Err(Failure::of_answer(Error::failed(message).hint("move it away, then try again")))
+        }
+    }
+}
+
+/// The files that a configuration names. git takes relative ones from the directory of the configuration or from the work
+/// tree, depending on the key, so both are returned.
+fn named_files(text: &str, beside: &Path, top: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for line in text.lines() {
+        // A variable may follow the name of its section on one line.
+        let Some((key, value)) = line.split_once('=') else { continue };
+        let key = key.rsplit(']').next().unwrap_or(key).trim().to_lowercase();
+        let value = value.trim().trim_matches('"');
+        if !KEYS.contains(&key.as_str()) || value.is_empty() {
+            continue;
+        }
+        match (value.strip_prefix("~/"), env::home()) {
+            (Some(rest), Some(home)) => files.push(home.join(rest)),
+            _ => files.extend([beside.join(value), top.join(value)]),
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_a_configuration_names_are_found() {
+        let text = "[core]\n\texcludesFile = a\n[include] path = \"/b\"\n[user]\n\tname = path\n[mailmap]\nfile=../c\n";
+        let found = named_files(text, Path::new("/x/.git"), Path::new("/x"));
+        let found: Vec<_> = found.iter().map(|path| path.to_str().unwrap()).collect();
+        assert_eq!(found, ["/x/.git/a", "/x/a", "/b", "/b", "/x/.git/../c", "/x/../c"]);
+    }
+}

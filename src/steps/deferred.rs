@@ -1,0 +1,44 @@
+//! A step that a command asks for, rather than a config: what the command was given, recorded because it may not act now.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Context;
+use crate::error::{Error, Result};
+
+/// A step for a run of its own.
+#[derive(Clone, Debug)]
+pub struct DeferredStep {
+    /// The command as a person knows it, such as `memory add`. It is the name of the step.
+    pub command: String,
+    pub(super) kind: &'static str,
+    pub(super) params: Value,
+}
+
+impl DeferredStep {
+    pub(super) fn new(command: &str, kind: &'static str, given: &impl Serialize) -> Result<DeferredStep> {
+        let params = serde_json::to_value(given)
+            .map_err(|cause| Error::bug(format!("what `{command}` was given cannot be written")).cause(cause))?;
+        Ok(DeferredStep { command: command.to_owned(), kind, params })
+    }
+
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    pub fn params(&self) -> &Value {
+        &self.params
+    }
+}
+
+/// What the command was given, as its step was recorded.
+pub(super) fn given<T: DeserializeOwned>(context: &Context<'_>) -> Result<T> {
+    read(context.params)
+}
+
+pub(super) fn read<T: DeserializeOwned>(params: &Value) -> Result<T> {
+    T::deserialize(params).map_err(|cause| {
+        Error::bad_data("what the command was given cannot be read").cause(cause).hint("another version recorded it")
+    })
+}

@@ -1,0 +1,61 @@
+//! Archives the handoffs that `history import` was given, after their signatures were checked.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::deferred::{DeferredStep, given};
+use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
+use crate::base::text;
+use crate::error::Result;
+use crate::handoff::Handoff;
+use crate::history::{self, History, Landing, OnConflict, registry};
+
+pub const KIND: Kind = Kind {
+    name: "history-import",
+    promise: Promise::Repeat,
+    newest_wins: false,
+    only_reads: false,
+    collects: false,
+    needs_head: false,
+    delivers: false,
+    read: kind::no_keys,
+    intend,
+    preview,
+    missing: kind::needs_nothing,
+    act,
+    before_resume: kind::leaves_nothing,
+    on_interrupt: kind::always_rerun,
+};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Given {
+    /// Each with its origin, as it will be archived.
+    documents: Vec<String>,
+    on_conflict: OnConflict,
+}
+
+/// The step that imports these handoffs.
+pub fn history_import(handoffs: &[Handoff], on_conflict: OnConflict) -> Result<DeferredStep> {
+    let documents = handoffs.iter().map(Handoff::render).collect();
+    DeferredStep::new("history import", KIND.name, &Given { documents, on_conflict })
+}
+
+fn intend(context: &Context<'_>) -> Result<Intent> {
+    given::<Given>(context)?;
+    // The parameters say everything already, and they may be long.
+    Ok(Intent::Do(json!({})))
+}
+
+fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
+    let count = text::count(given::<Given>(context)?.documents.len(), "handoff");
+    Ok(format!("import {count} into {}", context.show(&context.history)))
+}
+
+fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
+    let given: Given = given(context)?;
+    let handoffs = given.documents.iter().map(|document| history::parse(document)).collect::<Result<Vec<_>>>()?;
+    let landings = History::at(context.root, context.history.clone()).import(&handoffs, given.on_conflict)?;
+    registry::remember(context.root, &context.history);
+    let new = landings.iter().filter(|landing| matches!(landing, Landing::Imported | Landing::Replaced)).count();
+    Ok(Outcome::new(format!("{} of {} new", new, text::count(handoffs.len(), "handoff"))))
+}
