@@ -1,5 +1,6 @@
 //! Run ids: sortable by time, unique across machines (the ULID layout).
 
+use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 
 use super::{clock, env};
@@ -22,6 +23,16 @@ pub fn new_run_id() -> Result<String> {
 /// Whether a name has the form of an id.
 pub fn is_run_id(name: &str) -> bool {
     name.len() == 26 && name.bytes().all(|byte| ALPHABET.contains(&byte))
+}
+
+/// When a run was recorded, according to its id; `None` if this is not an id.
+pub fn time_of_run_id(id: &str) -> Option<DateTime<Utc>> {
+    if !is_run_id(id) {
+        return None;
+    }
+    let digit = |byte: u8| ALPHABET.iter().position(|known| *known == byte).and_then(|at| i64::try_from(at).ok());
+    let millis = id.bytes().take(10).try_fold(0i64, |millis, byte| Some((millis << 5) | digit(byte)?))?;
+    DateTime::from_timestamp_millis(millis)
 }
 
 fn encode(millis: u64, random: [u8; 10]) -> String {
@@ -49,6 +60,7 @@ mod tests {
         assert!(old < new);
         assert_eq!((old.len(), new.len()), (26, 26));
         assert!(is_run_id(&old) && !is_run_id("projects"));
+        assert_eq!(time_of_run_id(&new).map(|time| time.timestamp_millis()), Some(1_001));
         assert_eq!(encode(0, [0; 10]), "0".repeat(26));
         assert_eq!(encode((1 << 48) - 1, [255; 10]), "7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
     }

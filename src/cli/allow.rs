@@ -1,4 +1,5 @@
-//! `allow`: consent to this config for what runs by itself, or to what looks like a secret in a file.
+//! `allow`: consent to this config for what runs by itself, to what looks like a secret in a file, or to memory that came
+//! with the repository.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +8,21 @@ use clap::Args;
 use super::Context;
 use crate::base::fs::{self, Anchor};
 use crate::base::text;
-use crate::engine::Plan;
+use crate::engine::{self, Plan};
 use crate::error::Result;
-use crate::guard::{acknowledge, consent, secrets};
+use crate::guard::{acknowledge, consent, own_record, secrets};
+use crate::project::{self, Project};
 
-/// Allow hooks to run the commands of this config and to publish, or allow one file to be published
+/// Allow hooks to run the commands of this config and to publish, allow one file to be published, or accept memory that
+/// came with the repository
 #[derive(Args)]
 pub struct Allow {
     /// Allow this file to be published although it seems to hold secrets; a changed file needs a new permission
     #[arg(long, value_name = "FILE")]
     secret: Option<PathBuf>,
+    /// Accept what is in memory and history now as yours, although it came with the repository
+    #[arg(long, conflicts_with = "secret")]
+    memory: bool,
     /// Withdraw the permission
     #[arg(long)]
     revoke: bool,
@@ -30,6 +36,9 @@ impl Allow {
         }
         if let Some(file) = &self.secret {
             return self.secret(context, file);
+        }
+        if self.memory {
+            return self.memory(context, &project);
         }
         let Some((file, text)) = project.config.source() else {
             context.ui.answer(
@@ -56,6 +65,25 @@ impl Allow {
         if !plan.destination.is_local() {
             context.ui.tell(&format!("it may publish through {}", plan.destination.backend));
         }
+        Ok(0)
+    }
+
+    /// Adopts everything that is there now. What comes along later is strange again.
+    fn memory(&self, context: &mut Context<'_>, project: &Project) -> Result<u8> {
+        let memory = project::place(&project.root, &project.config.memory_dir)?;
+        let history = project::place(&project.root, &project.config.history_dir)?;
+        if self.revoke {
+            let was_adopted = [own_record::revoke_adoption(&memory)?, own_record::revoke_adoption(&history)?];
+            context.ui.answer(if was_adopted.contains(&true) {
+                "what came along is strange again; what your own runs wrote stays yours"
+            } else {
+                "nothing was taken as yours"
+            });
+            return Ok(0);
+        }
+        let engine::Adopted { items, handoffs } = engine::adopt_all(&project.root, &memory, &history)?;
+        let (items, handoffs) = (text::count(items, "item"), text::count(handoffs, "handoff"));
+        context.ui.answer(&format!("{items} and {handoffs} count as yours, as they are now"));
         Ok(0)
     }
 

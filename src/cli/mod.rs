@@ -26,6 +26,7 @@ mod keygen;
 mod memory;
 mod passphrase;
 mod pause;
+mod provenance;
 #[cfg(test)]
 mod reference;
 mod render;

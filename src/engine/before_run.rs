@@ -1,13 +1,16 @@
-//! What happens around a project before the first step of a run: its directories are kept out of `git status`, and
-//! directories that are missing come back from the branch. A failure here is reported, and the handover goes on.
+//! What happens around a project before the first step of a run: the run becomes known as this user's, its directories are
+//! kept out of `git status`, and directories that are missing come back from the branch. A failure here is reported, and the handover goes on.
 
 use std::path::Path;
 
 use super::plan::Plan;
+use super::provenance;
 use crate::error::Result;
 use crate::facts::Session;
 use crate::git;
 use crate::guard::Brake;
+use crate::guard::own_record::{self, OwnKey};
+use crate::memory::own_keys;
 use crate::project::{self, Project};
 use crate::publish::{self, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
 use crate::steps::Provided;
@@ -26,6 +29,19 @@ pub fn keep_out_of_git(root: &Path, plan: &Plan) -> Option<String> {
         Ok(added) => Some(format!("keeping {} out of `git status` (in git's info/exclude)", added.join(" and "))),
         Err(error) => Some(format!("the memory directories will show up in `git status`: {}", error.one_line())),
     }
+}
+
+/// Makes the run known in the user's own state, before its first effect on the files, so that what it writes is ours.
+/// Returns a sentence for the user if that failed: the handover goes on.
+pub(super) fn remember(project: &Project, session: &Session, memory: &Path, history: &Path) -> Option<String> {
+    let date = Some(session.at.date_naive());
+    // The free text of the current state names no run. Mostly it is one of these.
+    let texts = [&session.state, &session.note].into_iter().filter(|text| !text.trim().is_empty());
+    let texts = texts.map(|text| own_keys::of_text(date, text.as_bytes()));
+    let remembered = provenance::adopt_after_upgrade(&project.root, memory, history)
+        .and_then(|()| own_record::remember(OwnKey::of_run(&session.run).into_iter().chain(texts)));
+    let error = remembered.err()?;
+    Some(format!("this handover will be shown as if it came with the repository: {}", error.one_line()))
 }
 
 /// Brings a memory or history directory that is gone back from the branch, before a step writes a new one in its place.

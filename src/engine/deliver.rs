@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::event::Listener;
 use super::plan::Plan;
+use super::provenance;
 use super::queue::{Drained, Goal, between_runs_with, busy, drain_with};
 use super::record::{Request, session_for};
 use crate::checkpoint::Store;
@@ -50,7 +51,11 @@ pub fn deliver(
         categories: &plan.categories,
     };
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
-    let delivery = Delivery::new(files, &plan.destination, run, &brake, &provided.unreachable).with_message(&message);
+    let is_trusted = provenance::is_trusted(project, &plan.destination);
+    let delivery = Delivery::new(files, &plan.destination, run, &brake, &provided.unreachable)
+        .with_message(&message)
+        .trusted(is_trusted);
+    provenance::adopt_after_upgrade(&project.root, &memory, &history)?;
     let done = between_runs_with(project, wait, &provided, listener, |_| {
         Ok(match direction {
             Direction::Push => backend.publish(&delivery),

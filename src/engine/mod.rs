@@ -18,6 +18,7 @@
 //! | `abandon` | abandoning one run, or all to start anew |
 //! | `event` | what is reported while a run goes on |
 //! | `preview` | what a run would do |
+//! | `provenance` | whose memory this is: ours, or came with the repository |
 //! | `deliver` | `push` and `pull`: a delivery without a run |
 
 mod abandon;
@@ -34,6 +35,7 @@ mod plan;
 mod preview;
 #[cfg(test)]
 mod property;
+mod provenance;
 mod queue;
 mod record;
 mod resume;
@@ -50,6 +52,7 @@ pub use event::{Event, Listener, StepEnd};
 pub use hand_over::{HandedOver, HowToRun, Task, finish_due, hand_over, hand_over_with};
 pub use plan::{Plan, PlannedStep};
 pub use preview::{Preview, preview, summarize};
+pub use provenance::{Adopted, Provenance, adopt_after_upgrade, adopt_all};
 pub use queue::{
     Drained, Goal, RunFailure, RunRelation, between_runs, busy, drain, drain_locked, drain_unattended, due,
 };

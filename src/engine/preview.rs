@@ -39,6 +39,7 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
             state: &project.state,
             session: &session,
             destination: &plan.destination,
+            is_trusted: false,
             step: &step.name,
             attempt: 1,
             params: &step.params,

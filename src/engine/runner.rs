@@ -6,6 +6,7 @@ use super::before_run;
 use super::event::{Event, Listener};
 use super::inputs::Inputs;
 use super::plan::Plan;
+use super::provenance;
 use super::walk::Walk;
 use crate::checkpoint::{RecordedStep, Run, StepState, Store};
 use crate::config::template::Values;
@@ -56,6 +57,7 @@ impl Runner<'_, '_> {
                 if self.is_first && plan.keeps_out_of_git {
                     self.notice(before_run::keep_out_of_git(&self.project.root, &plan));
                 }
+                self.notice(before_run::remember(self.project, &session, &memory, &history));
                 self.notice(before_run::restore(
                     self.project,
                     self.brake,
@@ -69,6 +71,8 @@ impl Runner<'_, '_> {
                 for step in &found {
                     values.extend(stored_facts(step));
                 }
+                let is_trusted =
+                    !plan.destination.is_local() && provenance::is_trusted(self.project, &plan.destination);
                 let mut walk = Walk {
                     logs: self.project.log_dir().join(&run.id),
                     runner: self,
@@ -79,6 +83,7 @@ impl Runner<'_, '_> {
                     memory,
                     history,
                     asked,
+                    is_trusted,
                     overtaken_by: None,
                     settled: Vec::new(),
                     executed,

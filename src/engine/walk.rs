@@ -29,6 +29,8 @@ pub(super) struct Walk<'w, 'a, 'e> {
     pub logs: PathBuf,
     /// Somebody asked for this resume, rather than a later run coming by.
     pub asked: bool,
+    /// What comes from the destination of the plan is this user's own.
+    pub is_trusted: bool,
     /// For a kind with `newest_wins`: the younger run that has already done its own step.
     pub overtaken_by: Option<String>,
     /// Steps that ended but are not recorded yet. The next transaction records them.
@@ -255,6 +257,7 @@ impl Walk<'_, '_, '_> {
             state: &self.runner.project.state,
             session: self.session,
             destination: &self.plan.destination,
+            is_trusted: self.is_trusted,
             step: &step.name,
             attempt,
             params: &step.params,

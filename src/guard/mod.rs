@@ -6,6 +6,7 @@
 //! | `consent` | may hooks obey this config? |
 //! | `acknowledge` | may this finding be published, because the user has seen it? |
 //! | `consent_store` | where both are kept |
+//! | `own_record` | did a run of this user write this, or did it come with the repository? |
 //! | `environment` | secrets of the environment, kept out of logs |
 //! | `secrets/` | what looks like a credential |
 
@@ -13,6 +14,7 @@ pub mod acknowledge;
 pub mod consent;
 mod consent_store;
 mod environment;
+pub mod own_record;
 mod pause;
 pub mod secrets;
 

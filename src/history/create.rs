@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::derived::Order;
 use super::index::{Index, SessionEntry};
-use super::{History, decisions, origin, prompt};
+use super::{History, decisions, origin, own_keys, prompt};
 use crate::base::fs::Created;
 use crate::error::{Error, Result};
 use crate::handoff::{Handoff, Value, repr};
@@ -62,6 +62,7 @@ impl History {
             let path = self.archive_path(&id);
             self.refuse_symlink(&path)?;
             let content = handoff.render();
+            own_keys::remember([(content.as_str(), &handoff)]);
             if self.anchor.create_new(&path, content.as_bytes())? == Created::Now {
                 return Ok(Written { id, archive: path, before: false });
             }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::derived::Order;
 use super::index::Index;
 use super::store::MAX_ARCHIVE;
-use super::{History, Origin, origin};
+use super::{History, Origin, origin, own_keys};
 use crate::base::fault;
 use crate::base::fs::Created;
 use crate::error::{Category, Error, Result};
@@ -104,6 +104,9 @@ impl History {
             let _lock = self.lock_for_writing()?;
             let planned = self.plan_import(batch, on_conflict)?;
             self.remove_replaced_entries(batch, &planned)?;
+            // A person asked for them, so they are not strange here; their origin says whose words they are.
+            let texts: Vec<String> = batch.iter().map(Handoff::render).collect();
+            own_keys::remember(texts.iter().map(String::as_str).zip(batch));
             for (handoff, landing) in batch.iter().zip(&planned) {
                 let (path, text) = (self.archive_path(handoff.text("session_id")), handoff.render());
                 match landing {

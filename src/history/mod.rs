@@ -21,6 +21,7 @@
 //! | `status`, `validate`, `drift` | where a history stands, and what is wrong with it |
 //! | `import`, `origin` | handoffs from elsewhere, and who vouches for them |
 //! | `merge` | changes from other machines |
+//! | `own_keys` | what identifies handoffs and decisions in the user's own record |
 //! | `registry` | the histories that this user has written |
 
 mod body;
@@ -38,6 +39,7 @@ mod lifecycle;
 mod merge;
 mod open_handoff;
 pub mod origin;
+pub mod own_keys;
 mod prompt;
 pub mod registry;
 mod status;

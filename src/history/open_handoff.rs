@@ -3,12 +3,15 @@
 use super::lifecycle::is_over;
 use super::{History, SessionEntry, decisions, index_ends};
 use crate::error::{Error, Result};
+use crate::guard::own_record::OwnKey;
 use crate::handoff::Handoff;
 
 /// A handoff with the status that its session has now.
 #[derive(Debug)]
 pub struct OpenHandoff {
     pub handoff: Handoff,
+    /// What identifies its document in the user's own record.
+    pub key: OwnKey,
     pub status: String,
     /// Other sessions that are not over, newest first, from the last entries of the index.
     pub earlier: Vec<SessionEntry>,
@@ -23,12 +26,12 @@ impl History {
         let ends = index_ends::read(self).map_err(|error| problems.push(error.into()));
         let (start, end) = ends.ok().flatten().unwrap_or_default();
         let entries = index_ends::entries(&end);
-        let latest = self.latest_handoff(problems).map(|handoff| {
+        let latest = self.latest_handoff(problems).map(|(handoff, key)| {
             let id = handoff.text("session_id");
             let entry = entries.iter().find(|entry| entry.get("session_id") == id).cloned();
             // A session that was followed by many others is near the beginning.
             let entry = entry.or_else(|| index_ends::find_entry(&start, id));
-            OpenHandoff { status: status_now(&handoff, entry.as_ref()), handoff, earlier: Vec::new() }
+            OpenHandoff { status: status_now(&handoff, entry.as_ref()), handoff, key, earlier: Vec::new() }
         });
         let mut open: Vec<&SessionEntry> = entries.iter().filter(|entry| !is_over(entry.get("status"))).collect();
         open.reverse();
@@ -48,10 +51,10 @@ impl History {
     }
 
     /// The handoff in LATEST.md; `None` if there is no such file.
-    fn latest_handoff(&self, problems: &mut Vec<Error>) -> Option<Handoff> {
+    fn latest_handoff(&self, problems: &mut Vec<Error>) -> Option<(Handoff, OwnKey)> {
         let path = self.latest_path();
         match self.read_archive_text(&path) {
-            Ok(text) => self.parse_archive(&path, &text).map_err(|error| problems.push(error)).ok(),
+            Ok(text) => self.parse_with_key(&path, &text).map_err(|error| problems.push(error)).ok(),
             Err(error) => {
                 problems.extend((!error.is_absent()).then(|| error.into()));
                 None
@@ -63,8 +66,8 @@ impl History {
         let path = self.inside(entry.get("file")).ok()?;
         let text =
             self.read_archive_text(&path).map_err(|error| problems.extend(error.is_refusal().then(|| error.into())));
-        let handoff = self.parse_archive(&path, &text.ok()?).ok()?;
-        Some(OpenHandoff { status: status_now(&handoff, Some(entry)), handoff, earlier: Vec::new() })
+        let (handoff, key) = self.parse_with_key(&path, &text.ok()?).ok()?;
+        Some(OpenHandoff { status: status_now(&handoff, Some(entry)), handoff, key, earlier: Vec::new() })
     }
 
     /// The newest decisions marked as standing.

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::index::Index;
+use super::own_keys;
 use crate::base::fs::{self, Anchor, Depth, FileError, FileKind};
 use crate::base::text;
 use crate::error::{Error, Result};
+use crate::guard::own_record::{self, OwnKey};
 use crate::handoff::{Handoff, repr};
 
 /// The name of the directory, unless the config has another.
@@ -96,9 +98,13 @@ impl History {
 
     /// Locks the directory for writing: makes it, refuses symlinks in it, and removes temporaries of killed writers.
     pub(super) fn lock_for_writing(&self) -> Result<fs::DirectoryLock> {
+        let is_new = !self.anchor.is_taken(&self.directory);
         self.anchor.create_directories(&self.sessions()).map_err(refused)?;
         for path in self.own_files() {
             self.refuse_symlink(&path)?;
+        }
+        if is_new {
+            own_record::mark_created(&self.directory);
         }
         let lock = self.anchor.lock_directory(&self.directory)?;
         self.anchor.sweep_temporaries(&self.directory, Depth::Directory)?;
@@ -144,6 +150,13 @@ impl History {
 
     pub(super) fn parse_archive(&self, path: &Path, text: &str) -> Result<Handoff> {
         super::parse(text).map_err(|error| error.lead(&format!("`{}`: ", path.display())))
+    }
+
+    /// Like [`History::parse_archive`], with the key of the document in the user's own record.
+    pub(super) fn parse_with_key(&self, path: &Path, text: &str) -> Result<(Handoff, OwnKey)> {
+        let handoff = self.parse_archive(path, text)?;
+        let key = own_keys::of_document(text, &handoff);
+        Ok((handoff, key))
     }
 
     pub(super) fn decisions_log(&self) -> Result<String, FileError> {

@@ -16,6 +16,8 @@ pub struct ListedNote {
     pub agent: String,
     pub tag: String,
     pub text: String,
+    /// It is our own record of how the current state changed.
+    pub records_changes: bool,
 }
 
 /// Calls `visit` for every note of a layer, oldest month first. Only one file is in memory at a time.
@@ -85,7 +87,8 @@ fn months(memory: &Memory) -> Result<(Vec<MonthNames>, Vec<Error>)> {
 fn listed(entry: &ArchiveEntry<'_>, tag: &str) -> ListedNote {
     let text = String::from_utf8_lossy(&entry.content()).into_owned();
     let (run, step, agent) = entry.note().map(|note| (note.run, note.step, note.agent)).unwrap_or_default();
-    ListedNote { run, step, at: entry.time.clone().into_owned(), agent, tag: tag.to_owned(), text }
+    let at = entry.time.clone().into_owned();
+    ListedNote { run, step, at, agent, tag: tag.to_owned(), text, records_changes: entry.records_changes() }
 }
 
 /// `YYYY-MM-<tag>-archive.md`

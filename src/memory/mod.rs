@@ -14,6 +14,7 @@
 //! | `rollup` | layer 3: the summary at the top of an archive |
 //! | `compact` | moves finished months from layer 1 to layer 3 |
 //! | `listing` | the notes of layers 1 and 3 one by one, and sizes |
+//! | `own_keys` | what identifies items, notes and texts in the user's own record |
 //! | `merge` | changes from other machines, merged by note, item and entry |
 //! | `marker` | the comment lines that structure every file |
 
@@ -27,6 +28,7 @@ mod marker;
 mod merge;
 mod month;
 pub mod note;
+pub mod own_keys;
 mod repeat;
 mod rollup;
 pub mod state;

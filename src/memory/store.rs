@@ -11,6 +11,7 @@ use super::{archive, header};
 use crate::base::fs::{Anchor, Depth, DirectoryLock};
 use crate::base::text;
 use crate::error::Result;
+use crate::guard::own_record;
 
 /// The memory directory of a project.
 pub struct Memory {
@@ -90,7 +91,11 @@ impl Memory {
     /// temporaries that a killed writer left there.
     pub(super) fn lock_for_writing(&self, path: &Path) -> Result<DirectoryLock> {
         self.anchor.require_regular(path)?;
+        let is_new = !self.anchor.is_taken(&self.directory);
         self.anchor.create_directories(&self.directory)?;
+        if is_new {
+            own_record::mark_created(&self.directory);
+        }
         let lock = self.anchor.lock_directory(&self.directory)?;
         let Some(directory) = path.parent() else { return Ok(lock) };
         // Only under the lock: a compaction removes the directory of a month when it is empty.

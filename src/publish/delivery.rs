@@ -46,6 +46,8 @@ pub struct Delivery<'a> {
     pub(super) message: &'a str,
     pub(super) brake: &'a Brake,
     pub(super) unreachable: &'a UnreachableRemotes,
+    /// What the destination brings is this user's own, because the user has allowed the config that names it.
+    pub(super) is_trusted: bool,
 }
 
 impl<'a> Delivery<'a> {
@@ -56,7 +58,7 @@ impl<'a> Delivery<'a> {
         brake: &'a Brake,
         unreachable: &'a UnreachableRemotes,
     ) -> Delivery<'a> {
-        Delivery { files, destination, run, message: "", brake, unreachable }
+        Delivery { files, destination, run, message: "", brake, unreachable, is_trusted: false }
     }
 
     pub fn files(&self) -> DeliveredFiles<'a> {
@@ -74,6 +76,12 @@ impl<'a> Delivery<'a> {
     #[must_use]
     pub fn with_message(self, message: &'a str) -> Delivery<'a> {
         Delivery { message, ..self }
+    }
+
+    /// A delivery from and to a destination that the user has allowed, or not.
+    #[must_use]
+    pub fn trusted(self, is_trusted: bool) -> Delivery<'a> {
+        Delivery { is_trusted, ..self }
     }
 }
 

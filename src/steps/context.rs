@@ -21,6 +21,8 @@ pub struct Context<'a> {
     pub state: &'a Path,
     pub session: &'a Session,
     pub destination: &'a Destination,
+    /// What comes from the destination is this user's own.
+    pub is_trusted: bool,
     pub step: &'a str,
     pub attempt: u32,
     pub params: &'a Value,

@@ -51,7 +51,8 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let session = context.session;
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
     let delivery = Delivery::new(files, context.destination, run, context.brake, &context.provided.unreachable)
-        .with_message(message);
+        .with_message(message)
+        .trusted(context.is_trusted);
     match backend.publish(&delivery) {
         Ok(delivered) => {
             let remarks = delivered.notices.into_iter().chain(delivered.conflicts);

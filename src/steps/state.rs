@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::base::text;
 use crate::error::{Error, Result};
+use crate::guard::own_record;
 use crate::handoff::Handoff;
-use crate::memory::{Author, ChangeVerb, Edits, Memory};
+use crate::memory::{Author, ChangeVerb, Edits, Memory, own_keys};
 
 pub const KIND: Kind = Kind {
     name: "state",
@@ -105,7 +106,13 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
         commit: &session.head,
         is_late: context.overtaken_by.is_some(),
     };
-    let changes = memory.update(&author, context.categories, &edits(intent)?)?;
+    let edits = edits(intent)?;
+    // The free text names no run. If this fails, the text is shown as if it came with the repository.
+    let key = edits.text.as_ref().map(|text| own_keys::of_text(Some(session.at.date_naive()), text.as_bytes()));
+    if let Err(error) = own_record::remember(key) {
+        tracing::debug!(error = error.one_line(), "not remembered as ours");
+    }
+    let changes = memory.update(&author, context.categories, &edits)?;
     let new = changes.iter().filter(|change| change.verb == ChangeVerb::Added).count();
     let path = context.show(&memory.state_path());
     Ok(Outcome::new(if new == 0 { path } else { format!("{path}: {}", text::count(new, "new item")) }))

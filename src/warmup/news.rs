@@ -5,7 +5,7 @@ use chrono::{DateTime, FixedOffset};
 use super::page::{Section, item};
 use super::since::short;
 use super::sources;
-use super::writer::{Labelled, Writer};
+use super::writer::{CAME_ALONG, Labelled, Writer};
 use crate::base::{clock, text};
 use crate::git::{Change, Relation};
 use crate::history;
@@ -18,11 +18,12 @@ impl Writer<'_> {
         let mut lines = vec![self.summary()];
         lines.extend(self.since.notices.iter().map(|notice| item(notice, 200)));
         let (root, files) = (&self.project.root, self.sources.context_files());
+        let mark = if self.sources.whose.is_handoff_strange { CAME_ALONG } else { "" };
         for path in files.iter().filter(|path| sources::is_gone(root, path)) {
-            lines.push(format!("context file {} is gone", item(path, 200)));
+            lines.push(format!("{mark}context file {} is gone", item(path, 200)));
         }
         for path in files.iter().filter(|path| !sources::is_gone(root, path) && self.since.has_changed(path)) {
-            lines.push(format!("context file {} has changed", item(path, 200)));
+            lines.push(format!("{mark}context file {} has changed", item(path, 200)));
         }
         for commit in self.since.commits.iter().take(LISTED) {
             lines.push(format!("commit {} {}", short(&commit.id), item(&commit.subject, 160)));
@@ -67,10 +68,12 @@ impl Writer<'_> {
 
     pub fn failed(&mut self) -> Section {
         let attempts = self.sources.section("# Failed Attempts / Dead Ends");
-        let mut failed: Vec<Labelled> = attempts.into_iter().map(|line| (line, String::new())).collect();
+        let is_strange = self.sources.whose.is_handoff_strange;
+        let of_handoff = |line: String| Labelled::ours(line, String::new()).came_along(is_strange);
+        let mut failed: Vec<Labelled> = attempts.into_iter().map(of_handoff).collect();
         for (command, result) in self.sources.validation() {
             if !result.eq_ignore_ascii_case("passed") && !result.eq_ignore_ascii_case("not_run") {
-                failed.push((format!("`{command}`: {result}"), String::new()));
+                failed.push(of_handoff(format!("`{command}`: {result}")));
             }
         }
         failed.extend(self.of_handoff("known_issues"));

@@ -1,20 +1,22 @@
 //! Reads what is on record: the current state, the newest handoff, rulings, and anything that is in the way.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use crate::base::fs::{self, Anchor};
 use crate::base::{lock, text};
 use crate::checkpoint::Store;
-use crate::engine::{DEATHS_TO_PARK, Plan};
+use crate::engine::{DEATHS_TO_PARK, Plan, Provenance};
 use crate::error::{Error, Result};
-use crate::guard::Pause;
+use crate::guard::{Pause, own_record};
 use crate::handoff::{Handoff, Value};
-use crate::history::{History, OpenHandoff};
+use crate::history::{History, OpenHandoff, SessionEntry};
 use crate::memory::Memory;
 use crate::memory::state::{CurrentState, Item};
 use crate::project::{self, Project};
 
+/// How many sessions before the last one are listed.
+pub const EARLIER: usize = 5;
 /// A larger current state is refused rather than read.
 const MAX_STATE: u64 = 4 << 20;
 
@@ -33,6 +35,42 @@ pub struct Sources {
     /// The ids of unfinished handovers.
     pub unfinished: Vec<String>,
     pub needs_consent: bool,
+    pub whose: Whose,
+}
+
+/// What of the sources came with the repository instead of from this user's own runs.
+#[derive(Default)]
+pub struct Whose {
+    /// The ids of items that came along.
+    items: HashSet<String>,
+    pub is_text_strange: bool,
+    pub is_handoff_strange: bool,
+    /// Standing decisions that came along.
+    standing: HashSet<String>,
+    /// Session ids of earlier handoffs that came along.
+    earlier: HashSet<String>,
+    /// Whether anything at all is ours.
+    pub is_any_ours: bool,
+}
+
+impl Whose {
+    pub fn is_item_strange(&self, item: &Item) -> bool {
+        self.items.contains(&item.id)
+    }
+
+    pub fn is_ruling_strange(&self, line: &str) -> bool {
+        self.standing.contains(line)
+    }
+
+    pub fn is_entry_strange(&self, entry: &SessionEntry) -> bool {
+        self.earlier.contains(entry.get("session_id"))
+    }
+
+    pub fn is_any_strange(&self) -> bool {
+        self.is_text_strange
+            || self.is_handoff_strange
+            || [&self.items, &self.standing, &self.earlier].iter().any(|ids| !ids.is_empty())
+    }
 }
 
 impl Sources {
@@ -63,6 +101,7 @@ impl Sources {
         {
             problems.push(error);
         }
+        sources.ask_whose(project);
         sources.paused = project.brake().paused();
         sources.needs_consent = needs_consent(project);
         sources.add_notices(project, &problems);
@@ -74,6 +113,40 @@ impl Sources {
         self.unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.id).collect();
         self.base = store.last_head()?;
         Ok(())
+    }
+
+    /// Finds out what came along.
+    fn ask_whose(&mut self, project: &Project) {
+        if self.is_empty() {
+            return;
+        }
+        let provenance = Provenance::of(project);
+        let mut whose = Whose::default();
+        let mut sort = |is_ours: bool| {
+            whose.is_any_ours |= is_ours;
+            !is_ours
+        };
+        whose.items = self
+            .state
+            .items()
+            .filter(|(_, item)| sort(provenance.owns_item(item)))
+            .map(|(_, item)| item.id.clone())
+            .collect();
+        if !self.state.text().trim_ascii().is_empty() {
+            whose.is_text_strange = sort(provenance.owns_text(&self.state));
+        }
+        if let Some(open) = &self.open {
+            whose.is_handoff_strange = sort(provenance.owns_handoff(&open.key));
+            if let Ok(directory) = project::place(&project.root, &project.config.history_dir) {
+                let history = History::at(&project.root, directory);
+                let shown = open.earlier.iter().take(EARLIER);
+                let strange = shown.filter(|entry| sort(provenance.owns_entry(&history, entry)));
+                whose.earlier = strange.map(|entry| entry.get("session_id").to_owned()).collect();
+            }
+        }
+        let standing = self.standing.iter().filter(|line| !line.starts_with("(+"));
+        whose.standing = standing.filter(|line| sort(provenance.owns_decision(line))).cloned().collect();
+        self.whose = whose;
     }
 
     fn add_notices(&mut self, project: &Project, problems: &[Error]) {
@@ -92,6 +165,10 @@ impl Sources {
             self.notices.push(notice);
         } else if self.needs_consent {
             let what = "hooks skip the commands and the publishing of this config until `agent-handover allow`";
+            self.notices.push(what.to_owned());
+        }
+        if self.whose.is_any_strange() && !own_record::is_possible() {
+            let what = "no home directory keeps a record of what is yours, so all of it is shown as if it came along: set HOME";
             self.notices.push(what.to_owned());
         }
         let unread = |problem: &Error| format!("could not be read: {}", text::one_line(&problem.one_line(), 200));

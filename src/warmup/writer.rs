@@ -18,8 +18,40 @@ pub const LEADING: usize = 280;
 /// The label of imported text, which nobody here wrote.
 pub const OUTSIDE: &str = " (text from outside)";
 
-/// A text, and the label after it: where it comes from and what speaks against it.
-pub type Labelled = (String, String);
+/// The mark before everything that came with the repository. The first lines of the page explain it.
+pub const CAME_ALONG: &str = "[came along] ";
+/// The same before rulings and decisions, which bind nobody here.
+pub const CLAIMED: &str = "[came along] claims: ";
+
+/// A text as it is shown: with a mark before it if it came with the repository, and a label after it that names where it
+/// comes from and what speaks against it.
+pub struct Labelled {
+    pub mark: &'static str,
+    pub text: String,
+    pub label: String,
+}
+
+impl Labelled {
+    /// A text of our own.
+    pub fn ours(text: String, label: String) -> Labelled {
+        Labelled { mark: "", text, label }
+    }
+
+    pub fn came_along(self, is_strange: bool) -> Labelled {
+        Labelled { mark: if is_strange { CAME_ALONG } else { "" }, ..self }
+    }
+
+    /// The same for a ruling: one that came along is only a claim.
+    pub fn into_ruling(self) -> Labelled {
+        Labelled { mark: if self.mark.is_empty() { "" } else { CLAIMED }, ..self }
+    }
+}
+
+/// Ours before what came along, each in its order, so that nobody's dates or number push ours off the page.
+pub fn ours_first(mut texts: Vec<Labelled>) -> Vec<Labelled> {
+    texts.sort_by_key(|labelled| !labelled.mark.is_empty());
+    texts
+}
 
 /// Writes the sections of one warmup.
 pub struct Writer<'a> {
@@ -37,21 +69,26 @@ impl Writer<'_> {
     }
 
     /// The text as an item with its label, unless it is on the page already.
-    pub fn once(&mut self, stored: &str, max: usize, label: &str) -> Option<String> {
-        let item = item(stored, max);
+    pub fn once(&mut self, stored: &Labelled, max: usize) -> Option<String> {
+        let Labelled { mark, text, label } = stored;
+        let item = item(text, max);
         let key = item.trim_end_matches(" (derived)").to_lowercase();
-        (!item.is_empty() && self.shown.insert(key)).then(|| format!("{item}{label}"))
+        (!item.is_empty() && self.shown.insert(key)).then(|| format!("{mark}{item}{label}"))
     }
 
-    /// Like [`Writer::once`], for a list.
+    /// Like [`Writer::once`], for a list: ours first.
     pub fn once_each(&mut self, stored: Vec<Labelled>) -> Vec<String> {
-        stored.into_iter().filter_map(|(text, label)| self.once(&text, LONG, &label)).collect()
+        ours_first(stored).iter().filter_map(|labelled| self.once(labelled, LONG)).collect()
     }
 
     /// The items of a category of the current state, in the order of the file, with their labels.
     pub fn of_category(&self, category: &str) -> Vec<Labelled> {
         let label = |item: &state::Item| format!("{}{}", self.doubt(&item.text), self.since.label(&item.commit));
-        self.sources.items(category).map(|item| (item.text.clone(), label(item))).collect()
+        let labelled = |item: &state::Item| {
+            let is_strange = self.sources.whose.is_item_strange(item);
+            Labelled::ours(item.text.clone(), label(item)).came_along(is_strange)
+        };
+        self.sources.items(category).map(labelled).collect()
     }
 
     /// The items of a list in the newest open handoff, with their labels.
@@ -59,7 +96,9 @@ impl Writer<'_> {
         let Some(open) = &self.sources.open else { return Vec::new() };
         let label = format!("{}{}", outside(&open.handoff), self.since.label(open.handoff.text("head_commit")));
         let texts = open.handoff.texts(field).into_iter();
-        texts.map(|text| (text.to_owned(), format!("{}{label}", self.doubt(text)))).collect()
+        let is_strange = self.sources.whose.is_handoff_strange;
+        let labelled = |text: &str| Labelled::ours(text.to_owned(), format!("{}{label}", self.doubt(text)));
+        texts.map(|text| labelled(text).came_along(is_strange)).collect()
     }
 
     /// The mark for a claim that no recorded command supports.

@@ -437,7 +437,9 @@ fn archives_of_the_first_version_are_listed_and_shown() {
         "the newest by its time"
     );
     assert!(world.run(&["history", "status"]).stdout.contains("sessions: 2\n"));
-    assert_eq!(world.run(&["history", "show", "2026-07-01-0900-first"]).expect(0).stdout, OLD);
+    let shown = world.run(&["history", "show", "2026-07-01-0900-first"]).expect(0);
+    assert_eq!(shown.stdout, OLD);
+    assert!(shown.stderr.contains("came with the repository"), "no command of this world wrote it: {}", shown.stderr);
     world.run(&["history", "validate"]).expect(0);
     assert!(
         world

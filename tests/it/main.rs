@@ -36,6 +36,7 @@ mod library;
 mod memory;
 mod namespaces;
 mod paused_words;
+mod provenance;
 mod publish;
 mod publishing_rules;
 mod secrets;

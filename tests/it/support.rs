@@ -65,6 +65,8 @@ const ORDINARY: &[&str] = &[
     "note: hooks will call ",
     "note: a passphrase on the command line can be seen by others",
     "note: text from outside: ",
+    // A merge of machines whose users have not allowed the config.
+    " takes them as yours",
 ];
 
 impl Stderr {

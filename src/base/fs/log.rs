@@ -1,10 +1,12 @@
-//! Private files that are appended to: logs and locks. Nobody needs them after a power cut, so they are not synced.
+//! Private files that are appended to: logs, locks and records. Nobody needs logs and locks after a power cut, so they
+//! are not synced; records are.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use super::directories::{parent, sync_directory};
 use super::links::NO_FOLLOW;
 use super::plain_read::refuse_what_is_no_file;
 use crate::error::{Error, Result};
@@ -35,6 +37,22 @@ pub fn append_to_log(path: &Path, line: &str, max_bytes: u64) -> Result<()> {
     }
     // In one write, so that lines of several processes do not mix.
     file.write_all(format!("{line}\n").as_bytes()).map_err(|cause| Error::io("write", path, cause))
+}
+
+/// Appends lines to a private file, durably. A line that a power cut tore is ended first.
+pub fn append_durably(path: &Path, lines: &[String]) -> Result<()> {
+    let is_new = !path.exists();
+    let failed = |cause: io::Error| Error::io("write", path, cause);
+    let mut file = open_private(path)?;
+    let mut last = [b'\n'];
+    if file.seek(io::SeekFrom::End(-1)).is_ok() {
+        file.read_exact(&mut last).map_err(failed)?;
+    }
+    let torn = if last == [b'\n'] { "" } else { "\n" };
+    // In one write, so that lines of several processes do not mix.
+    let text = format!("{torn}{}\n", lines.join("\n"));
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map_err(failed)?;
+    if is_new { sync_directory(parent(path)) } else { Ok(()) }
 }
 
 /// Creates an empty file that only this user can read. Whatever already exists at the path stays.

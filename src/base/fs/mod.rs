@@ -10,7 +10,7 @@
 //! | `directories` | creating directories durably, locking them |
 //! | `remove` | removing files, trees and stale temporary files |
 //! | `names` | listing directories |
-//! | `log` | private files that are appended to: logs, locks |
+//! | `log` | private files that are appended to: logs, locks, records |
 //! | `owner` | who owns a file and who may read it |
 //! | `links` | where a path really is, and whether a link is on the way |
 //!
@@ -42,7 +42,7 @@ pub use examine::{
     real, real_if_exists,
 };
 pub use links::{refuse_symlinks, resolve, tidy};
-pub use log::{append_to_log, create_private_if_absent, open_private};
+pub use log::{append_durably, append_to_log, create_private_if_absent, open_private};
 pub use names::{count_names, names, names_at_most, names_beginning};
 pub use owner::{is_readable_by_others, refuse_foreign_owner, refuse_owner};
 pub use plain_read::{

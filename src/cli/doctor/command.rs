@@ -41,7 +41,11 @@ impl Doctor {
         }
         findings.push(project::about_git(&root));
         let calls = opened.as_ref().map(hook::log::entries).unwrap_or_default();
-        let agents = agents::about_agents(&root, &calls)?;
+        let agents = agents::about_agents(&root, &calls).unwrap_or_else(|error| {
+            let remedy = error.hints().first().map(String::as_str);
+            findings.push(diagnosis("agents", Health::Broken, error.one_line(), remedy));
+            Vec::new()
+        });
         findings.extend(agents.iter().flat_map(|(_, findings)| findings.iter().cloned()));
         let is_broken = findings.iter().any(|found| found.health == Health::Broken);
         if self.json {

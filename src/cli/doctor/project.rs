@@ -9,6 +9,7 @@ use crate::checkpoint::{StepState, Store};
 use crate::cli::config;
 use crate::engine::{DEATHS_TO_PARK, Plan};
 use crate::git::{self, Git};
+use crate::guard::own_record;
 use crate::project::Project;
 use crate::publish::Ledger;
 use crate::steps;
@@ -44,6 +45,11 @@ pub fn about_project(project: &Project) -> Vec<Diagnosis> {
             diagnosis("pause", Health::Remark, text::one_line(&pause.to_string(), 300), Some(&remedy))
         }
     });
+    if !own_record::is_possible() {
+        let says =
+            "no home directory keeps a record of what is yours: all of it is shown as if it came with the repository";
+        findings.push(diagnosis("memory", Health::Remark, says, Some("set HOME")));
+    }
     findings
 }
 

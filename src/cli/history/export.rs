@@ -162,7 +162,7 @@ impl Export {
         for found in found {
             let found = self.without_secrets(context, place, found)?;
             let one = match self.format {
-                ExportFormat::Markdown => self.form.write(place, &found)?,
+                ExportFormat::Markdown => self.form.write(place, &found, place.owns(&found))?,
                 format => {
                     let bundle =
                         Bundle::new(record_of(&found.handoff)?, found.text, exported_at.clone(), sign.as_ref())?;

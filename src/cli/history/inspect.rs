@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::super::Context;
+use super::super::provenance::{CAME_ALONG, mark, warn_of_strange};
 use super::place::absent;
 use super::{HistoryPlace, answer};
 use crate::error::{Category, Error, Result};
@@ -47,6 +48,11 @@ pub fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool, as_jso
         return Err(absent(place));
     }
     let status = place.history.status()?;
+    let provenance = place.provenance();
+    let is_ours = place.history.latest()?.is_none_or(|entry| provenance.owns_entry(&place.history, &entry));
+    let is_ruling_ours = |line: &String| line.starts_with("(+") || provenance.owns_decision(line);
+    let standing_ours: Vec<bool> = status.standing.iter().map(is_ruling_ours).collect();
+    let latest_mark = if is_ours { "" } else { CAME_ALONG };
     let or = |text: &str| if text.is_empty() { "(unknown)".to_owned() } else { text.to_owned() };
     let action = match (status.first_next_action.is_empty(), status.status.as_str()) {
         (true, "DONE") => "none (session DONE)".to_owned(),
@@ -54,11 +60,11 @@ pub fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool, as_jso
     };
     let mut lines = vec![
         ".agent-history: present".to_owned(),
-        format!("latest session: {}", or(&status.latest_session)),
+        format!("latest session: {latest_mark}{}", or(&status.latest_session)),
         format!("latest file: {}", or(&status.latest_file)),
         format!("current branch: {}", or(&status.current_branch)),
         format!("head commit: {}", or(&status.head_commit)),
-        format!("first next action: {action}"),
+        format!("first next action: {latest_mark}{action}"),
         format!("status: {}", or(&status.status)),
         format!("sessions: {}", status.sessions),
         format!("decisions: {}", status.decisions),
@@ -68,7 +74,8 @@ pub fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool, as_jso
     }
     if !status.standing.is_empty() {
         lines.push("standing:".to_owned());
-        lines.extend(status.standing.iter().map(|line| format!("  {line}")));
+        let standing = status.standing.iter().zip(&standing_ours);
+        lines.extend(standing.map(|(line, is_ours)| format!("  {}{line}", mark(*is_ours, "decision"))));
     }
     match status.problems.len() {
         0 => lines.push("validation: OK".to_owned()),
@@ -90,9 +97,15 @@ pub fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool, as_jso
         "sessions": status.sessions,
         "decisions": status.decisions,
         "standing": status.standing,
+        "standing_ours": standing_ours,
+        "ours": is_ours,
         "problems": status.problems,
         "drift": drift,
     });
+    if !as_json {
+        let strange = standing_ours.iter().filter(|is_ours| !**is_ours).count() + usize::from(!is_ours) * 2;
+        warn_of_strange(context.ui, strange);
+    }
     answer(context, as_json, "status", &lines.iter().map(String::as_str).collect::<Vec<_>>(), document);
     Ok(0)
 }

@@ -6,12 +6,13 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::super::Context;
+use super::super::provenance::{CAME_ALONG, warn_of_strange};
 use super::super::table::{LONGEST_CELL, Table};
 use super::filters::Filters;
 use super::{HistoryPlace, answer};
 use crate::base::text;
 use crate::error::{Error, Result};
-use crate::history::{History, SessionEntry, registry};
+use crate::history::{SessionEntry, registry};
 
 /// List the handoffs, newest first
 #[derive(Args)]
@@ -33,6 +34,7 @@ pub struct List {
 struct Row {
     entry: SessionEntry,
     root: Option<String>,
+    is_ours: bool,
 }
 
 impl List {
@@ -47,9 +49,9 @@ impl List {
         let rows = if self.all_projects {
             self.of_all_projects(context)?
         } else if self.latest && is_unfiltered {
-            rows(place.history.latest()?.into_iter().collect(), None)
+            rows(place, place.history.latest()?.into_iter().collect(), None)
         } else {
-            rows(self.filters.of(context, &place.history, self.id.as_deref())?, None)
+            rows(place, self.filters.of(context, &place.history, self.id.as_deref())?, None)
         };
         if as_json {
             let handoffs: Vec<Json> = rows.iter().map(row_json).collect();
@@ -63,6 +65,7 @@ impl List {
                 "no handoff matches"
             });
         }
+        warn_of_strange(context.ui, rows.iter().filter(|row| !row.is_ours).count());
         for line in table(&rows, context.ui.width()) {
             context.ui.answer(&line);
         }
@@ -78,8 +81,9 @@ impl List {
         let mut all = Vec::new();
         for known in archives {
             let root = known.root.display().to_string();
-            match filters.of(context, &History::at(&known.root, known.directory), self.id.as_deref()) {
-                Ok(entries) => all.extend(rows(entries, Some(&root))),
+            let place = HistoryPlace::of_known(&known);
+            match filters.of(context, &place.history, self.id.as_deref()) {
+                Ok(entries) => all.extend(rows(&place, entries, Some(&root))),
                 Err(error) => context.ui.warn(&format!("{root} is left out: {}", error.one_line())),
             }
         }
@@ -89,8 +93,13 @@ impl List {
     }
 }
 
-fn rows(entries: Vec<SessionEntry>, root: Option<&str>) -> Vec<Row> {
-    entries.into_iter().map(|entry| Row { entry, root: root.map(str::to_owned) }).collect()
+fn rows(place: &HistoryPlace, entries: Vec<SessionEntry>, root: Option<&str>) -> Vec<Row> {
+    let provenance = place.provenance();
+    let row = |entry: SessionEntry| {
+        let is_ours = provenance.owns_entry(&place.history, &entry);
+        Row { entry, root: root.map(str::to_owned), is_ours }
+    };
+    entries.into_iter().map(row).collect()
 }
 
 fn row_json(row: &Row) -> Json {
@@ -109,6 +118,7 @@ fn row_json(row: &Row) -> Json {
         "first_next_action": entry.get("first_next_action"),
         "supersedes": entry.get("supersedes"),
         "file": entry.get("file"),
+        "ours": row.is_ours,
         "origin": if entry.origin().is_empty() { Json::Null } else { entry.origin().into() },
     });
     if let Some(root) = &row.root {
@@ -130,7 +140,11 @@ fn table(rows: &[Row], width: Option<usize>) -> Vec<String> {
     for row in rows {
         let entry = &row.entry;
         // The mark is at the beginning of the title, because a narrow terminal cuts its end.
-        let mark = if entry.origin().is_empty() { "" } else { "[from outside] " };
+        let mark = match (row.is_ours, entry.origin().is_empty()) {
+            (false, _) => CAME_ALONG,
+            (true, true) => "",
+            (true, false) => "[from outside] ",
+        };
         let when = entry.time().map_or(String::new(), |time| time.to_utc().format("%Y-%m-%d %H:%M").to_string());
         let mut cells = vec![
             entry.get("session_id").to_owned(),

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use super::super::Context;
 use crate::base::{clock, env};
 use crate::config::Secrets;
-use crate::engine::{self, Deferral};
+use crate::engine::{self, Deferral, Provenance};
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
 use crate::guard::{Brake, Pause};
-use crate::history::{self, History, Machine};
+use crate::history::{self, FoundArchive, History, Machine, own_keys, registry};
 use crate::project::{self, Options, Project};
 use crate::steps::{self, DeferredStep};
 
@@ -20,6 +20,7 @@ pub struct HistoryPlace {
     project: Option<Project>,
     pub history: History,
     pub secrets: Secrets,
+    memory: PathBuf,
 }
 
 impl HistoryPlace {
@@ -32,16 +33,40 @@ impl HistoryPlace {
                     .hint("name an existing directory with `--repo-root`"));
             }
             let history = History::at(&root, root.join(history::DIRECTORY));
-            return Ok(HistoryPlace { root, project: None, history, secrets: Secrets::Block });
+            let memory = root.join("memory");
+            return Ok(HistoryPlace { root, project: None, history, secrets: Secrets::Block, memory });
         }
         let project = context.project(None, None)?;
         let directory = project::place(&project.root, &project.config.history_dir)?;
+        let memory = project::place(&project.root, &project.config.memory_dir)?;
         Ok(HistoryPlace {
             root: project.root.clone(),
             history: History::at(&project.root, directory),
             secrets: project.config.secrets,
             project: Some(project),
+            memory,
         })
+    }
+
+    /// The history of another project of this user.
+    pub fn of_known(known: &registry::KnownArchive) -> HistoryPlace {
+        HistoryPlace {
+            root: known.root.clone(),
+            project: None,
+            memory: known.root.join("memory"),
+            history: History::at(&known.root, known.directory.clone()),
+            secrets: Secrets::Block,
+        }
+    }
+
+    /// Whether this handoff is ours.
+    pub fn owns(&self, found: &FoundArchive) -> bool {
+        self.provenance().owns_handoff(&own_keys::of_document(&found.text, &found.handoff))
+    }
+
+    /// Whose handoffs and decisions these are.
+    pub fn provenance(&self) -> Provenance {
+        Provenance::at(&self.root, &self.memory, &self.history.directory)
     }
 
     /// The project whose state directory keeps what is said while paused.

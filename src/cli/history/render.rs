@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::super::Context;
+use super::super::provenance::warn_of_document;
 use super::{HistoryPlace, answer, origin_json, warn_of_origin};
 use crate::bundle::render;
 use crate::error::{Error, Result};
@@ -48,7 +49,8 @@ impl Form {
         self.target.is_some() || self.layout.is_some() || self.budget.is_some()
     }
 
-    pub fn write(&self, place: &HistoryPlace, found: &FoundArchive) -> Result<String> {
+    /// The prompt for a handoff. One that came with the repository says so in our own layout.
+    pub fn write(&self, place: &HistoryPlace, found: &FoundArchive, is_ours: bool) -> Result<String> {
         if found.handoff.fields.is_empty() {
             history::parse(&found.text).map_err(|error| error.lead(&format!("`{}`: ", found.path.display())))?;
         }
@@ -68,17 +70,24 @@ impl Form {
             return Err(Error::usage(format!("a prompt needs at least {} bytes", render::MIN_BUDGET)));
         }
         let status = place.history.status_of(&found.handoff)?;
-        Ok(render::prompt(&found.handoff, &status, target, budget))
+        Ok(render::prompt(&found.handoff, &status, target, budget, is_ours))
     }
 }
 
 impl Render {
     pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         let found = place.history.find(&self.id)?;
-        let text = self.form.write(place, &found)?;
+        let is_ours = place.owns(&found);
+        let text = self.form.write(place, &found, is_ours)?;
         warn_of_origin(context, &found.handoff);
+        warn_of_document(context.ui, is_ours);
         let handoff = &found.handoff;
-        let document = json!({ "id": handoff.text("session_id"), "prompt": text, "origin": origin_json(handoff) });
+        let document = json!({
+            "id": handoff.text("session_id"),
+            "prompt": text,
+            "origin": origin_json(handoff),
+            "ours": is_ours,
+        });
         if as_json {
             answer(context, true, "render", &[], document)
         } else {

@@ -9,7 +9,7 @@ pub fn change(change: &StateChange) -> Json {
     json!({ "id": change.id, "category": change.category, "text": change.text })
 }
 
-pub fn item(category: &str, item: &Item) -> Json {
+pub fn item(category: &str, item: &Item, is_ours: bool) -> Json {
     json!({
         "id": item.id,
         "category": category,
@@ -18,5 +18,6 @@ pub fn item(category: &str, item: &Item) -> Json {
         "since": if item.since.is_empty() { &item.at } else { &item.since },
         "run": item.run,
         "commit": item.commit,
+        "ours": is_ours,
     })
 }

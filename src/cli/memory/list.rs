@@ -7,10 +7,12 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::super::Context;
+use super::super::provenance::{mark, warn_of_strange};
 use super::category::{self, CategoryProblem};
 use super::json::item as item_json;
 use super::open::OpenMemory;
 use crate::base::{clock, duration, text};
+use crate::engine::Provenance;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::memory::listing::{self, ListedNote};
@@ -89,20 +91,26 @@ impl List {
             // An item that somebody wrote by hand has no time and counts as new.
             .filter(|(_, item)| item.at.is_empty() || item.at >= since)
             .collect();
+        let provenance = Provenance::of(&open.project);
         if self.json {
-            let items: Vec<Json> = items.iter().map(|(name, item)| item_json(name, item)).collect();
+            let items: Vec<Json> =
+                items.iter().map(|(name, item)| item_json(name, item, provenance.owns_item(item))).collect();
             context.ui.answer_json(&json!({ "schema": "agent-handover/memory-list/1", "items": items }));
             return Ok(0);
         }
-        let mut shown = "";
+        let (mut shown, mut strange) = ("", 0);
         for (name, item) in &items {
             if *name != shown {
                 context.ui.answer(&state::title(name));
                 shown = name;
             }
             let day = item.at.get(..10).unwrap_or("by hand   ");
-            context.ui.answer(&format!("  {}  {day}  {}", item.id, text::model_line(&item.text, 200)));
+            let is_ours = provenance.owns_item(item);
+            strange += usize::from(!is_ours);
+            let mark = mark(is_ours, name);
+            context.ui.answer(&format!("  {}  {day}  {mark}{}", item.id, text::model_line(&item.text, 200)));
         }
+        warn_of_strange(context.ui, strange);
         if items.is_empty() {
             context.ui.tell("there are no items yet; `agent-handover memory add decision \"…\"` adds one");
         }
@@ -115,24 +123,28 @@ impl List {
             return Err(Error::usage("notes have no categories").hint("leave `--layer` out to list items"));
         }
         let since = self.since.map(Since::marker_time).unwrap_or_default();
-        let mut count = 0;
+        let provenance = Provenance::of(&open.project);
+        let (mut count, mut strange) = (0, 0);
         let mut all = Vec::new();
         let unreadable = listing::notes(&open.memory, self.layer, self.tag.as_deref(), &mut |note: ListedNote| {
             if note.at.as_str() < since.as_str() {
                 return;
             }
             count += 1;
+            let is_ours = provenance.owns_note(&note);
             if self.json {
                 all.push(json!({
                     "run": note.run, "step": note.step, "at": note.at, "agent": note.agent, "tag": note.tag,
-                    "text": note.text,
+                    "text": note.text, "ours": is_ours,
                 }));
             } else {
                 let (day, key) = (note.at.get(..10).unwrap_or(&note.at), note.run);
-                let line = text::model_line(&note.text, 120);
-                context.ui.answer(&format!("{day}  {}  {key:<26}  {line}", text::model_line(&note.tag, 20)));
+                strange += usize::from(!is_ours);
+                let (mark, line) = (mark(is_ours, ""), text::model_line(&note.text, 120));
+                context.ui.answer(&format!("{day}  {}  {key:<26}  {mark}{line}", text::model_line(&note.tag, 20)));
             }
         })?;
+        warn_of_strange(context.ui, strange);
         for error in &unreadable {
             context.ui.warn(&error.one_line());
         }

@@ -10,6 +10,7 @@ use crate::base::{clock, env, ids, text};
 use crate::engine::{self, Attendance, Deferral, Plan};
 use crate::error::Result;
 use crate::git::{self, Git};
+use crate::guard::own_record::{self, OwnKey};
 use crate::memory::{Author, ChangeVerb, Edits, Memory, StateChange};
 use crate::project::{self, Project};
 use crate::steps::MemoryEdit;
@@ -77,8 +78,13 @@ impl OpenMemory {
             context.ui.tell(&notice);
         }
         let commit = base.or_else(|| head(&self.project.root)).unwrap_or_default();
+        let run = ids::new_run_id()?;
+        if let Err(error) = self.remember(&run) {
+            let what = "this will be shown as if it came with the repository";
+            context.ui.warn(&format!("{what}: {}", error.one_line()));
+        }
         let author = Author {
-            run: &ids::new_run_id()?,
+            run: &run,
             step,
             at: clock::now(),
             agent: &text::one_line(&agent, 100),
@@ -87,6 +93,14 @@ impl OpenMemory {
             is_late: false,
         };
         self.memory.update_now(&author, &self.project.config.categories, &edits)
+    }
+
+    /// Makes a run known in the user's own state, so that what it writes is ours.
+    fn remember(&self, run: &str) -> Result<()> {
+        let (root, config) = (&self.project.root, &self.project.config);
+        let (memory, history) = (project::place(root, &config.memory_dir)?, project::place(root, &config.history_dir)?);
+        engine::adopt_after_upgrade(root, &memory, &history)?;
+        own_record::remember(OwnKey::of_run(run))
     }
 }
 

@@ -4,9 +4,11 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::super::Context;
+use super::super::provenance::CAME_ALONG;
 use super::json::item as item_json;
 use super::open::OpenMemory;
 use crate::base::{clock, text};
+use crate::engine::Provenance;
 use crate::error::Result;
 use crate::memory::listing;
 use crate::memory::state;
@@ -31,6 +33,7 @@ impl Overview {
             overview.and_then(|item| clock::parse_stamp(&item.at)).map(|at| (clock::now() - at).num_days().max(0));
         let counts: Vec<(&str, usize)> =
             state.sections.iter().map(|section| (section.category.as_str(), section.items().count())).collect();
+        let is_ours = overview.is_none_or(|item| Provenance::of(&open.project).owns_item(item));
         let layers = listing::measure(&open.memory)?;
         for error in &layers.unreadable {
             context.ui.warn(&error.one_line());
@@ -40,7 +43,7 @@ impl Overview {
                 counts.iter().map(|(name, count)| ((*name).to_owned(), (*count).into())).collect();
             context.ui.answer_json(&json!({
                 "schema": "agent-handover/memory-overview/1",
-                "overview": overview.map(|item| item_json("overview", item)),
+                "overview": overview.map(|item| item_json("overview", item, is_ours)),
                 "overview_days": days,
                 "categories": categories,
                 "state_bytes": layers.state_bytes,
@@ -52,7 +55,8 @@ impl Overview {
         }
         match (overview, days) {
             (Some(item), days) => {
-                context.ui.answer_prose(&format!("{}\n", item.text));
+                let mark = if is_ours { "" } else { CAME_ALONG };
+                context.ui.answer_prose(&format!("{mark}{}\n", item.text));
                 if let Some(days) = days.filter(|days| *days >= STALE_DAYS) {
                     context.ui.warn(&format!(
                         "this was written {days} days ago; `agent-handover memory add overview \"…\"` replaces it"

@@ -178,12 +178,12 @@ fn stop_if_pressed(brake: &Brake) -> Result<()> {
 }
 
 /// `layer3/YYYY-MM-<tag>-archive.md`
-fn archive_of(path: &Path) -> Option<(Month, &str)> {
+pub(in crate::memory) fn archive_of(path: &Path) -> Option<(Month, &str)> {
     listing::archive_name(path.strip_prefix("layer3").ok()?.to_str()?)
 }
 
 /// `layer1/YYYY-MM/<tag>-YYYY-MM-DD.md`
-fn notes_of(path: &Path) -> Option<(&str, NaiveDate)> {
+pub(in crate::memory) fn notes_of(path: &Path) -> Option<(&str, NaiveDate)> {
     let below = path.strip_prefix("layer1").ok()?;
     let (month, name) = (below.parent()?.to_str()?, below.file_name()?.to_str()?);
     let (tag, day) = compact::split_name(name)?;

@@ -9,3 +9,5 @@
 mod absorb;
 mod current_state;
 mod notes;
+
+pub(super) use absorb::{archive_of, notes_of};

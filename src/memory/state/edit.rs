@@ -107,7 +107,8 @@ impl CurrentState {
     }
 
     /// Tidies up after people and other tools: joins several sections of one category, and gives each item that was
-    /// written by hand a marker with an id of its own.
+    /// written by hand a marker with an id of its own. The marker names no run, because no run said it: it may have come
+    /// with the repository.
     pub fn adopt(&mut self, stamp: &Stamp) -> Vec<StateChange> {
         let mut changes = self.join_sections();
         let marked = self.items().filter(|(_, item)| !item.at.is_empty());
@@ -121,7 +122,6 @@ impl CurrentState {
                     let mut ids = std::iter::once(item.id.clone()).chain(others);
                     item.id = ids.find(|id| taken.insert(id.clone())).unwrap_or_default();
                     item.at.clone_from(&stamp.at);
-                    item.run.clone_from(&stamp.run);
                     item.commit.clone_from(&stamp.commit);
                     *bytes = write::item(item);
                     changes.push(StateChange::of(ChangeVerb::Added, &section.category, item));

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::arrivals::Arrivals;
 use super::failure::Result;
 use super::publisher::Publisher;
 use crate::base::fs::{self, About, Anchor, FileError, FileKind};
@@ -29,7 +30,9 @@ impl Publisher<'_> {
         if !self.is_swept_away() || self.ledger.synced.is_empty() || !self.ledger.is_own {
             return Ok(false);
         }
-        self.absorb_since(&self.ledger.synced.clone(), None)?;
+        // All of it was here before, so whose it is is known already.
+        let incoming = self.incoming(&self.ledger.synced.clone(), None)?;
+        self.merge_incoming(&self.ledger.synced.clone(), incoming)?;
         Ok(true)
     }
 
@@ -58,12 +61,20 @@ impl Publisher<'_> {
 
     /// Like `absorb`, with the commit that both sides have in common. Without one nothing is removed here.
     pub(super) fn absorb_since(&mut self, commit: &str, base: Option<String>) -> Result<()> {
+        let incoming = self.incoming(commit, base)?;
+        self.stop_if_pressed()?;
+        let arrivals = Arrivals::of(&incoming.memory, &incoming.history);
+        self.strange.add(arrivals.settle(&incoming.memory_place, &incoming.history_place, self.delivery.is_trusted)?);
+        self.merge_incoming(commit, incoming)
+    }
+
+    /// The published files that a commit changed, without those that cannot be merged.
+    fn incoming(&mut self, commit: &str, base: Option<String>) -> Result<Incoming> {
         let mut differences = self.git().differences(base.as_deref(), commit)?;
         differences.retain(|difference| self.is_published(&difference.path));
         let (differences, clashes) = self.split_off_clashes(&differences);
         self.conflicts.extend(clashes);
-        let incoming = self.read_incoming(&differences)?;
-        self.merge_incoming(commit, incoming)
+        self.read_incoming(&differences)
     }
 
     /// Separates what can be merged from conflicts between a file on one side and a directory on the other.

@@ -11,12 +11,14 @@
 //! | `own_branch` | publish and pull for a branch that holds nothing but our files |
 //! | `shared_branch` | publish for a branch with the user's code on it |
 //! | `commit` | the files as a commit, never with a secret in it |
+//! | `arrivals` | what a merge brings, and whose it is |
 //! | `merge` | what other machines committed, merged into the files here |
 //! | `needs` | what a delivery needs on this machine, for a dry run |
 //! | `remote` | what is asked of the remote and sent to it |
 //! | `ledger` | what is known about the branch between two deliveries |
 //! | `failure` | failures in words for a person |
 
+mod arrivals;
 mod backend;
 mod commit;
 mod failure;

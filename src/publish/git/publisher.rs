@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use super::arrivals::Arrivals;
 use super::failure::{Halted, Result};
 use super::ledger::Ledger;
 use crate::base::{env, fs, process, text};
 use crate::error::{self, Error};
 use crate::git::{self, FailureKind, Git, Tip};
+use crate::guard::own_record;
 use crate::project;
 use crate::publish::{Delivered, Delivery, NotDelivered};
 
@@ -31,6 +33,8 @@ pub(super) struct Publisher<'a> {
     deadline: Instant,
     pub(super) notices: Vec<String>,
     pub(super) conflicts: Vec<String>,
+    /// What arrived and is not this user's own.
+    pub(super) strange: Arrivals,
 }
 
 /// The name of our own index in the state directory.
@@ -86,6 +90,7 @@ impl<'a> Publisher<'a> {
             paths,
             notices: Vec::new(),
             conflicts: Vec::new(),
+            strange: Arrivals::default(),
         })
     }
 
@@ -114,6 +119,7 @@ impl<'a> Publisher<'a> {
         }
         self.ledger.write(&self.delivery.files)?;
         let detail = done?;
+        self.notices.extend(self.strange.notice(self.delivery.destination));
         Ok(Delivered { detail, notices: self.notices, conflicts: self.conflicts })
     }
 
@@ -150,7 +156,12 @@ impl<'a> Publisher<'a> {
         let tip = self.git().tip(self.branch())?;
         match self.branch_kind(tip.as_ref())? {
             BranchKind::Own => self.publish_own(tip),
-            BranchKind::Shared { is_checked_out } => self.publish_shared(tip, is_checked_out),
+            BranchKind::Shared { is_checked_out } => {
+                // Others write to the branch with git alone, so the directories no longer vouch for text in them.
+                own_record::unmark_created(self.delivery.files.memory);
+                own_record::unmark_created(self.delivery.files.history);
+                self.publish_shared(tip, is_checked_out)
+            }
         }
     }
 

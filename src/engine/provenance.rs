@@ -1,0 +1,129 @@
+//! Whose memory this is: what this user's own runs wrote, and what came with the repository.
+//!
+//! A piece of memory or history is ours if one of these holds:
+//!
+//! 1. The user's own record has its run or its digest: a run of ours wrote it, or an allowed pull brought it.
+//! 2. The user adopted it with `allow --memory`.
+//! 3. It names no run, and its directory was made here by a run of ours and is not shared with others.
+//! 4. 0.1.0 wrote into this project, which kept no record. Everything is ours until the first write, which adopts it.
+
+use std::path::{Path, PathBuf};
+
+use super::plan::Plan;
+use crate::base::ids;
+use crate::error::Result;
+use crate::guard::own_record::{self, OwnKey, OwnRecord};
+use crate::history::{History, SessionEntry, own_keys as history_keys, registry};
+use crate::memory::listing::ListedNote;
+use crate::memory::state::{CurrentState, Item};
+use crate::memory::{Memory, own_keys as memory_keys};
+use crate::project::{self, Project};
+use crate::publish::Destination;
+
+/// Answers for every piece of a project's memory and history whether it is ours.
+pub struct Provenance {
+    record: OwnRecord,
+    memory: Whereabouts,
+    history: Whereabouts,
+}
+
+/// A directory, and whether text in it that names no run is ours.
+struct Whereabouts {
+    directory: PathBuf,
+    is_created_here: bool,
+    is_of_0_1_0: bool,
+}
+
+impl Provenance {
+    pub fn of(project: &Project) -> Provenance {
+        let directory = |text: &str| project::place(&project.root, text).unwrap_or_else(|_| project.root.join(text));
+        let (memory, history) = (directory(&project.config.memory_dir), directory(&project.config.history_dir));
+        Provenance::at(&project.root, &memory, &history)
+    }
+
+    pub fn at(root: &Path, memory: &Path, history: &Path) -> Provenance {
+        let is_old = registry::is_remembered_by_0_1_0(root, history);
+        let whereabouts = |directory: &Path| Whereabouts {
+            directory: directory.to_path_buf(),
+            is_created_here: own_record::is_created(directory),
+            is_of_0_1_0: is_old && !own_record::was_adopted(directory),
+        };
+        Provenance { record: OwnRecord::open(), memory: whereabouts(memory), history: whereabouts(history) }
+    }
+
+    pub fn owns_item(&self, item: &Item) -> bool {
+        self.owns(&self.memory, &memory_keys::of_item(item), ids::is_run_id(&item.run))
+    }
+
+    pub fn owns_note(&self, note: &ListedNote) -> bool {
+        self.owns(&self.memory, &memory_keys::of_note(note), ids::is_run_id(&note.run))
+    }
+
+    /// Whether the free text of the current state is ours. A blank one is.
+    pub fn owns_text(&self, state: &CurrentState) -> bool {
+        memory_keys::of_state_text(state).is_none_or(|key| self.owns(&self.memory, &key, false))
+    }
+
+    /// Whether a handoff with this key is ours.
+    pub fn owns_handoff(&self, key: &OwnKey) -> bool {
+        self.owns(&self.history, key, false)
+    }
+
+    /// Whether the handoff of an entry is ours and says what the entry says.
+    pub fn owns_entry(&self, history: &History, entry: &SessionEntry) -> bool {
+        self.history.is_created_here || history.key_of(entry).is_some_and(|key| self.owns_handoff(&key))
+    }
+
+    pub fn owns_decision(&self, line: &str) -> bool {
+        self.owns(&self.history, &history_keys::of_decision(line), false)
+    }
+
+    /// Whether RESUME_PROMPT.txt is ours, with every ruling in it.
+    pub fn owns_prompt(&self, history: &History) -> bool {
+        let standing = history.standing().unwrap_or_default();
+        self.history.is_created_here
+            || self.history.is_of_0_1_0
+            || standing.iter().all(|line| line.starts_with("(+") || self.owns_decision(line))
+                && history.key_of_prompt(&standing).is_some_and(|key| self.owns_handoff(&key))
+    }
+
+    fn owns(&self, place: &Whereabouts, key: &OwnKey, names_run: bool) -> bool {
+        place.is_of_0_1_0
+            || self.record.has(key)
+            || !names_run && place.is_created_here
+            || self.record.is_adopted(&place.directory, key)
+    }
+}
+
+/// How much the user adopted.
+pub struct Adopted {
+    pub items: usize,
+    pub handoffs: usize,
+}
+
+/// Adopts everything that is in memory and history now.
+pub fn adopt_all(root: &Path, memory: &Path, history: &Path) -> Result<Adopted> {
+    let pieces = Memory::at(root, memory.to_path_buf()).pieces()?;
+    let items = pieces.iter().filter(|piece| piece.is_statement).count();
+    let (keys, handoffs) = History::at(root, history.to_path_buf()).own_keys()?;
+    own_record::adopt(memory, pieces.into_iter().map(|piece| piece.key))?;
+    own_record::adopt(history, keys)?;
+    Ok(Adopted { items, handoffs })
+}
+
+/// Adopts what 0.1.0 left, once, before anything is written beside it.
+pub fn adopt_after_upgrade(root: &Path, memory: &Path, history: &Path) -> Result<()> {
+    let is_due = !own_record::was_adopted(history) && own_record::is_possible();
+    if is_due && registry::is_remembered_by_0_1_0(root, history) {
+        adopt_all(root, memory, history)?;
+    }
+    Ok(())
+}
+
+/// Whether what comes from this destination is this user's: the config that names it is allowed.
+pub fn is_trusted(project: &Project, destination: &Destination) -> bool {
+    let named = Plan::of(&project.config).destination;
+    let is_named = (&named.branch, &named.remote, &named.repo_dir)
+        == (&destination.branch, &destination.remote, &destination.repo_dir);
+    is_named && project.config.source().is_some() && project.is_allowed()
+}

@@ -1,0 +1,237 @@
+//! What this user's own runs wrote, as lines in the user's own state, where no repository can put anything.
+//!
+//! Memory and history travel with repositories, so a file in a project does not say who wrote it. This record does:
+//!
+//! | in `~/.local/state/agent-handover` | holds |
+//! |---|---|
+//! | `runs/YYYY-MM` | keys of what our runs wrote, and of what an allowed pull brought, a line each |
+//! | `adopted/<directory>` | keys of what was in this directory when the user said that it is theirs |
+//! | `created/<directory>` | a mark: a run of ours made this directory from nothing, and nobody else writes into it |
+//!
+//! A key is the id of a run or the digest of a text. The month of a key only says which file to look into. Nothing here
+//! decides whether something is carried out; it decides how a text is presented.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::consent_store::ConsentStore;
+use crate::base::{env, fs, ids, text};
+use crate::error::{Error, Result};
+
+/// The file for keys without a month.
+const UNDATED: &str = "undated";
+
+/// What identifies a piece of memory or history in the record.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OwnKey {
+    month: String,
+    line: String,
+}
+
+impl OwnKey {
+    /// The key of everything that a run wrote; `None` if this is not the id of a run.
+    pub fn of_run(id: &str) -> Option<OwnKey> {
+        let month = ids::time_of_run_id(id)?.format("%Y-%m").to_string();
+        Some(OwnKey { month, line: id.to_owned() })
+    }
+
+    /// The key of a text that carries no run id. `sort` names what the text is, `when` begins with its date if it has one.
+    pub fn of_text(sort: &'static str, when: &str, content: &[u8]) -> OwnKey {
+        let is_month = |text: &&str| {
+            let digit = |(at, byte): (usize, u8)| if at == 4 { byte == b'-' } else { byte.is_ascii_digit() };
+            text.bytes().enumerate().all(digit)
+        };
+        let month = when.get(..7).filter(is_month).unwrap_or(UNDATED).to_owned();
+        OwnKey { month, line: format!("{sort} {}", text::digest(content, 16)) }
+    }
+}
+
+/// The record as it is on disk. Each file is read at most once, and only if a key asks for it.
+pub struct OwnRecord {
+    /// `None` without a home directory: nothing is known then.
+    state: Option<PathBuf>,
+    months: RefCell<HashMap<String, HashSet<String>>>,
+    adopted: RefCell<HashMap<PathBuf, HashSet<String>>>,
+}
+
+impl OwnRecord {
+    pub fn open() -> OwnRecord {
+        OwnRecord::at(place())
+    }
+
+    fn at(state: Option<PathBuf>) -> OwnRecord {
+        OwnRecord { state, months: RefCell::default(), adopted: RefCell::default() }
+    }
+
+    /// Whether a run of this user wrote what the key stands for, or an allowed pull brought it.
+    pub fn has(&self, key: &OwnKey) -> bool {
+        let Some(state) = &self.state else { return false };
+        let mut months = self.months.borrow_mut();
+        let lines = months.entry(key.month.clone()).or_insert_with(|| read_lines(&state.join("runs").join(&key.month)));
+        lines.contains(&key.line)
+    }
+
+    /// Whether the user adopted it with what was in this directory.
+    pub fn is_adopted(&self, directory: &Path, key: &OwnKey) -> bool {
+        let Some(state) = &self.state else { return false };
+        let mut adopted = self.adopted.borrow_mut();
+        let lines = adopted.entry(directory.to_path_buf()).or_insert_with(|| {
+            let file = adopted_file(state, directory);
+            file.map(|file| read_lines(&file)).unwrap_or_default()
+        });
+        lines.contains(&key.line)
+    }
+}
+
+/// Whether there is a place for the record. Without one everything counts as having come along.
+pub fn is_possible() -> bool {
+    env::user_state().is_some()
+}
+
+/// Adds keys to the record, durably. Keys that it has already cost no write.
+pub fn remember(keys: impl IntoIterator<Item = OwnKey>) -> Result<()> {
+    match place() {
+        Some(state) => remember_in(&state, keys),
+        None => Ok(()),
+    }
+}
+
+fn remember_in(state: &Path, keys: impl IntoIterator<Item = OwnKey>) -> Result<()> {
+    let record = OwnRecord::at(Some(state.to_path_buf()));
+    let mut new: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for key in keys {
+        let lines = new.entry(key.month.clone()).or_default();
+        if !record.has(&key) && !lines.contains(&key.line) {
+            lines.push(key.line);
+        }
+    }
+    new.retain(|_, lines| !lines.is_empty());
+    if new.is_empty() {
+        return Ok(());
+    }
+    let directory = state.join("runs");
+    fs::create_private_directories(&directory)?;
+    for (month, lines) in new {
+        fs::append_durably(&directory.join(month), &lines)?;
+    }
+    Ok(())
+}
+
+/// Whether the user, or an upgrade, has ever adopted this directory. Taking it back does not make this false.
+pub fn was_adopted(directory: &Path) -> bool {
+    place().and_then(|state| adopted_file(&state, directory)).is_some_and(|file| fs::is_file(&file))
+}
+
+/// Adopts what is in this directory now. Replaces what was adopted before.
+pub fn adopt(directory: &Path, keys: impl IntoIterator<Item = OwnKey>) -> Result<()> {
+    let Some(state) = place() else {
+        return Err(Error::failed("there is no home directory to keep this in").hint("set HOME"));
+    };
+    let file = adopted_file(&state, directory)
+        .ok_or_else(|| Error::failed(format!("`{}` cannot be resolved", directory.display())))?;
+    let lines: std::collections::BTreeSet<String> = keys.into_iter().map(|key| key.line + "\n").collect();
+    fs::create_private_directories(&state.join("adopted"))?;
+    fs::replace(&file, lines.into_iter().collect::<String>().as_bytes())
+}
+
+/// Takes an adoption back. `false` if nothing was adopted.
+pub fn revoke_adoption(directory: &Path) -> Result<bool> {
+    let Some(file) = place().and_then(|state| adopted_file(&state, directory)) else { return Ok(false) };
+    if read_lines(&file).is_empty() {
+        return Ok(false);
+    }
+    // The empty file remembers that an upgrade need not adopt the directory again.
+    fs::replace(&file, b"").map(|()| true)
+}
+
+/// Marks a directory that a run of ours makes from nothing, so that text without a run id in it is ours. A failure is
+/// ignored: such text then counts as having come along.
+pub fn mark_created(directory: &Path) {
+    if let Some(store) = created().filter(|store| !store.is_set(directory, &[])) {
+        let _ = store.set(directory, &[]);
+    }
+}
+
+/// Takes the mark of [`mark_created`] back, because others write into the directory, too.
+pub fn unmark_created(directory: &Path) {
+    if let Some(store) = created() {
+        let _ = store.clear(directory, &[]);
+    }
+}
+
+/// Whether a run of ours made this directory and nobody else writes into it.
+pub fn is_created(directory: &Path) -> bool {
+    created().is_some_and(|store| store.is_set(directory, &[]))
+}
+
+fn created() -> Option<ConsentStore> {
+    place()?;
+    ConsentStore::of("created").ok()
+}
+
+fn place() -> Option<PathBuf> {
+    // Tests of the library itself have no home of their own.
+    if cfg!(test) { None } else { env::user_state() }
+}
+
+fn adopted_file(state: &Path, directory: &Path) -> Option<PathBuf> {
+    let real = fs::resolve(directory).ok()?;
+    Some(state.join("adopted").join(text::digest(real.as_os_str().as_bytes(), 16)))
+}
+
+fn read_lines(file: &Path) -> HashSet<String> {
+    let is_own = fs::refuse_foreign_owner(file, "record").is_ok();
+    let bytes = if is_own { fs::read_if_exists(file).ok().flatten() } else { None };
+    String::from_utf8_lossy(&bytes.unwrap_or_default()).lines().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = "01KJ0000000000000000000000";
+
+    #[test]
+    fn the_month_of_a_run_is_that_of_its_id() {
+        let key = OwnKey::of_run(RUN).unwrap();
+        assert_eq!((key.month.as_str(), key.line.as_str()), ("2026-02", RUN));
+        assert_eq!(OwnKey::of_run("merge-ab12"), None);
+        let month = |when: &str| OwnKey::of_text("text", when, b"x").month;
+        assert_eq!(
+            [month("2026-11-15"), month("2026"), month("../../x"), month("")],
+            ["2026-11", UNDATED, UNDATED, UNDATED]
+        );
+    }
+
+    #[test]
+    fn keys_are_remembered_once_and_each_file_is_read_once() {
+        let state = tempfile::tempdir().unwrap();
+        let keys = || [OwnKey::of_run(RUN).unwrap(), OwnKey::of_text("handoff", "2026-11-15", b"a")];
+        let other = OwnKey::of_text("handoff", "2026-11-15", b"b");
+        for _ in 0..2 {
+            remember_in(state.path(), keys()).unwrap();
+        }
+        let file = state.path().join("runs/2026-11");
+        assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 1);
+        let record = OwnRecord::at(Some(state.path().to_path_buf()));
+        assert!(keys().iter().all(|key| record.has(key)) && !record.has(&other));
+        std::fs::remove_file(&file).unwrap();
+        assert!(record.has(&keys()[1]), "read again");
+    }
+
+    #[test]
+    fn a_line_that_a_power_cut_tore_does_not_spoil_the_next() {
+        let state = tempfile::tempdir().unwrap();
+        std::fs::create_dir(state.path().join("runs")).unwrap();
+        std::fs::write(state.path().join("runs/2026-02"), "01KH00").unwrap();
+        remember_in(state.path(), OwnKey::of_run(RUN)).unwrap();
+        assert!(OwnRecord::at(Some(state.path().to_path_buf())).has(&OwnKey::of_run(RUN).unwrap()));
+    }
+
+    #[test]
+    fn without_a_home_nothing_is_ours() {
+        assert!(!OwnRecord::at(None).has(&OwnKey::of_run(RUN).unwrap()));
+    }
+}
