@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use crate::base::fs::Anchor;
 use crate::base::text;
 use crate::base::three_way::Theirs;
 use crate::error::Result;
@@ -48,9 +49,9 @@ impl Arrivals {
 
     /// Remembers the pieces as this user's own if the destination is trusted; otherwise returns those that are strange,
     /// and the directories no longer vouch for text that names no run.
-    pub(super) fn settle(self, memory: &Path, history: &Path, is_trusted: bool) -> Result<Arrivals> {
+    pub(super) fn settle(self, root: &Path, memory: &Path, history: &Path, is_trusted: bool) -> Result<Arrivals> {
         if is_trusted {
-            let is_new = |directory: &&Path| !directory.exists();
+            let is_new = |directory: &&Path| !Anchor::around(root, directory).is_taken(directory);
             [memory, history].iter().copied().filter(is_new).for_each(own_record::mark_created);
             own_record::remember(self.memory.into_iter().map(|(key, _)| key).chain(self.history))?;
             return Ok(Arrivals::default());

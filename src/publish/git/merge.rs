@@ -64,7 +64,8 @@ impl Publisher<'_> {
         let incoming = self.incoming(commit, base)?;
         self.stop_if_pressed()?;
         let arrivals = Arrivals::of(&incoming.memory, &incoming.history);
-        self.strange.add(arrivals.settle(&incoming.memory_place, &incoming.history_place, self.delivery.is_trusted)?);
+        let (root, is_trusted) = (self.delivery.files.root, self.delivery.is_trusted);
+        self.strange.add(arrivals.settle(root, &incoming.memory_place, &incoming.history_place, is_trusted)?);
         self.merge_incoming(commit, incoming)
     }
 
