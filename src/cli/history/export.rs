@@ -10,7 +10,7 @@ use super::super::{Context, keygen};
 use super::filters::Filters;
 use super::render::Form;
 use super::{HistoryPlace, answer, brake};
-use crate::base::fs::{self, Created};
+use crate::base::fs::{self, Anchor, Created, FileKind};
 use crate::base::{clock, text};
 use crate::bundle::{Bundle, Envelope, MAX_BYTES, SecretKey, SignWith, record_of, write_time};
 use crate::config::Secrets;
