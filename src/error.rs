@@ -1,10 +1,13 @@
 //! Errors as a person sees them: a category that decides the exit code, one sentence, its causes, what to do next, and the
 //! places in a file.
 
+#![warn(missing_docs)]
+
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+/// A result whose error a person can read.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Every expected outcome other than success. Each category has one exit code, for every command.
@@ -46,6 +49,7 @@ impl Category {
         Category::Io,
     ];
 
+    /// The exit code of a command that fails with this category.
     pub fn exit_code(self) -> u8 {
         match self {
             Category::Failed => 1,
@@ -111,6 +115,7 @@ struct Parts {
 }
 
 impl Error {
+    /// An error with a message of one sentence, without a period.
     pub fn new(category: Category, message: impl Into<String>) -> Error {
         Error(Box::new(Parts {
             category,
@@ -121,18 +126,22 @@ impl Error {
         }))
     }
 
+    /// An error of [`Category::Failed`].
     pub fn failed(message: impl Into<String>) -> Error {
         Error::new(Category::Failed, message)
     }
 
+    /// An error of [`Category::Usage`].
     pub fn usage(message: impl Into<String>) -> Error {
         Error::new(Category::Usage, message)
     }
 
+    /// An error of [`Category::BadData`].
     pub fn bad_data(message: impl Into<String>) -> Error {
         Error::new(Category::BadData, message)
     }
 
+    /// An error of [`Category::Bug`], with a hint to report it.
     pub fn bug(message: impl Into<String>) -> Error {
         Error::new(Category::Bug, message)
             .hint("this is a bug in agent-handover; please report it with the command you ran")
@@ -155,6 +164,7 @@ impl Error {
         error
     }
 
+    /// Adds what led to the error.
     #[must_use]
     pub fn cause(mut self, cause: impl fmt::Display) -> Error {
         self.0.causes.push(cause.to_string());
@@ -185,22 +195,27 @@ impl Error {
         self
     }
 
+    /// What kind of failure it is.
     pub fn category(&self) -> Category {
         self.0.category
     }
 
+    /// The sentence.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
+    /// What led to it, the nearest first.
     pub fn causes(&self) -> &[String] {
         &self.0.causes
     }
 
+    /// What to do next.
     pub fn hints(&self) -> &[String] {
         &self.0.hints
     }
 
+    /// The problems in a file, with their places, if it is about a file.
     pub fn problems(&self) -> Option<&Listing> {
         self.0.listing.as_ref()
     }

@@ -17,7 +17,7 @@ const LOCK: &str = "lock";
 
 /// The options of the command line. Options that are missing come from the environment.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub(crate) struct Options {
     pub config: Option<PathBuf>,
     pub checkpoint: Option<PathBuf>,
     pub tag: Option<String>,
@@ -25,7 +25,7 @@ pub struct Options {
 
 /// An opened project.
 #[derive(Clone, Debug)]
-pub struct Project {
+pub(crate) struct Project {
     pub root: PathBuf,
     /// The config, with the environment and the options applied.
     pub config: Config,
@@ -36,7 +36,7 @@ pub struct Project {
 }
 
 impl Project {
-    pub fn open(cwd: &Path, options: &Options, vocabulary: &Vocabulary) -> Result<Project> {
+    pub(crate) fn open(cwd: &Path, options: &Options, vocabulary: &Vocabulary) -> Result<Project> {
         let root = root(cwd);
         let file = config_file(cwd, &root, options);
         let mut config = match &file {
@@ -80,18 +80,18 @@ impl Project {
     }
 
     /// The brake of this project: its PAUSE files, and those in the home directory, which stop every project.
-    pub fn brake(&self) -> Brake {
+    pub(crate) fn brake(&self) -> Brake {
         brake(self.pause_files.clone())
     }
 
     /// Whether hooks may do everything that the config asks for. Without a config there is nothing to allow.
-    pub fn is_allowed(&self) -> bool {
+    pub(crate) fn is_allowed(&self) -> bool {
         self.config.source().is_none_or(|(file, text)| consent::is_allowed(file, text))
     }
 
     /// The keys by which the config puts places outside the project. Places that the environment or an option names are a
     /// person's word, and are not among them.
-    pub fn outside(&self) -> Vec<&'static str> {
+    pub(crate) fn outside(&self) -> Vec<&'static str> {
         let of_config = |text: &str| place(&self.root, text).ok();
         let places = [
             ("memory_dir", "handover.memory_dir", of_config(&self.config.memory_dir)),
@@ -108,14 +108,14 @@ impl Project {
 
     /// Which places a hook or `warmup` may use. Nobody typed a command then, so places outside the project need consent to
     /// the config that names them.
-    pub fn unattended_places(&self) -> UnattendedPlaces {
+    pub(crate) fn unattended_places(&self) -> UnattendedPlaces {
         let outside = self.outside();
         let closed = if outside.is_empty() || self.is_allowed() { Vec::new() } else { outside };
         UnattendedPlaces { closed }
     }
 
     /// The lock file beside the checkpoint: `lock`, or the name of the database with `.lock` if it is not the default one.
-    pub fn lock(&self) -> PathBuf {
+    pub(crate) fn lock(&self) -> PathBuf {
         match self.checkpoint.file_name() {
             Some(name) if name != DATABASE => {
                 let mut name = name.to_owned();
@@ -127,12 +127,12 @@ impl Project {
     }
 
     /// The checkpoint, to be opened without following a link below the project root.
-    pub fn checkpoint_file(&self) -> CheckpointFile {
+    pub(crate) fn checkpoint_file(&self) -> CheckpointFile {
         CheckpointFile::new(self.checkpoint_anchor(), &self.checkpoint)
     }
 
     /// The Python tool's checkpoint, beside ours.
-    pub fn read_python_checkpoint(&self) -> Result<Option<PythonCheckpoint>> {
+    pub(crate) fn read_python_checkpoint(&self) -> Result<Option<PythonCheckpoint>> {
         PythonCheckpoint::read(&self.checkpoint_anchor(), &self.checkpoint.with_extension("json"))
     }
 
@@ -143,17 +143,17 @@ impl Project {
     }
 
     /// The anchor for one of this project's directories: the root, unless the config puts the directory outside.
-    pub fn anchor(&self, directory: &Path) -> Anchor {
+    pub(crate) fn anchor(&self, directory: &Path) -> Anchor {
         Anchor::around(&self.root, directory)
     }
 
-    pub fn log_dir(&self) -> PathBuf {
+    pub(crate) fn log_dir(&self) -> PathBuf {
         self.state.join("log")
     }
 
     /// Creates the state directory, private and invisible to git. Refuses one that belongs to another user, and links and
     /// special files in it.
-    pub fn prepare(&self) -> Result<()> {
+    pub(crate) fn prepare(&self) -> Result<()> {
         fs::refuse_foreign_owner(&self.state, "state directory")?;
         let anchor = self.anchor(&self.state);
         anchor.create_private_directories(&self.state)?;
@@ -187,27 +187,27 @@ impl Project {
 
 /// The places that may be used although nobody typed a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnattendedPlaces {
+pub(crate) struct UnattendedPlaces {
     /// The keys of the others.
     closed: Vec<&'static str>,
 }
 
 impl UnattendedPlaces {
-    pub fn has_memory(&self) -> bool {
+    pub(crate) fn has_memory(&self) -> bool {
         !self.closed.contains(&"memory_dir")
     }
 
-    pub fn has_history(&self) -> bool {
+    pub(crate) fn has_history(&self) -> bool {
         !self.closed.contains(&"history_dir")
     }
 
     /// Whether the checkpoint, its lock and the logs may be used.
-    pub fn has_state(&self) -> bool {
+    pub(crate) fn has_state(&self) -> bool {
         !self.closed.contains(&"state_dir") && !self.closed.contains(&"checkpoint")
     }
 
     /// One line about the places that are left alone; `None` if all may be used.
-    pub fn notice(&self) -> Option<String> {
+    pub(crate) fn notice(&self) -> Option<String> {
         let keys: Vec<String> = self.closed.iter().map(|key| format!("`{key}`")).collect();
         let leads = if keys.len() == 1 { "leads" } else { "lead" };
         let keys = Some(keys.join(" and ")).filter(|keys| !keys.is_empty())?;
@@ -218,12 +218,12 @@ impl UnattendedPlaces {
 }
 
 /// The brake of a project whose config cannot be read.
-pub fn plain_brake(root: &Path) -> Brake {
+pub(crate) fn plain_brake(root: &Path) -> Brake {
     brake(vec![own_pause_file(root)])
 }
 
 /// The PAUSE file that every project has.
-pub fn own_pause_file(root: &Path) -> PauseFile {
+pub(crate) fn own_pause_file(root: &Path) -> PauseFile {
     PauseFile::new(root.join("PAUSE"), Some(Anchor::new(root)))
 }
 
@@ -242,13 +242,13 @@ fn is_our_name(name: &str) -> bool {
 }
 
 /// The root of the project around `cwd`, without opening the project.
-pub fn root(cwd: &Path) -> PathBuf {
+pub(crate) fn root(cwd: &Path) -> PathBuf {
     find_root(cwd, env::home().as_deref())
 }
 
 /// Resolves the path of a directory of ours: relative to the project, with `~` expanded. A relative path that leaves the
 /// project, or that has a link in it, is an error.
-pub fn place(root: &Path, text: &str) -> Result<PathBuf> {
+pub(crate) fn place(root: &Path, text: &str) -> Result<PathBuf> {
     let path = place_of_others(root, text)?;
     if path.starts_with(root) {
         refuse_link_on_the_way(root, &path, text)?;
@@ -257,7 +257,7 @@ pub fn place(root: &Path, text: &str) -> Result<PathBuf> {
 }
 
 /// Like [`place`], for directories that are not ours, such as that of a command: links inside the project are fine.
-pub fn place_of_others(root: &Path, text: &str) -> Result<PathBuf> {
+pub(crate) fn place_of_others(root: &Path, text: &str) -> Result<PathBuf> {
     if let Some(rest) = text.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) {
         let home = env::home().ok_or_else(|| Error::failed(format!("`{text}`: there is no home directory")))?;
         return Ok(home.join(rest.trim_start_matches('/')));

@@ -84,7 +84,7 @@ pub enum Evidence {
 }
 
 /// Looks up an environment variable.
-pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(super) type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The values of a sample payload.
 pub struct Sample<'a> {

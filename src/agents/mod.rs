@@ -18,6 +18,7 @@ mod places;
 
 pub use agent::{Agent, answer, by_name, detected, find};
 pub use clients::AGENTS;
-pub use install::{Program, state};
+pub use install::Program;
+pub(crate) use install::state;
 pub use payload::{Call, Event, recognise};
 pub use places::{Places, Scope};

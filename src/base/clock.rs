@@ -5,17 +5,17 @@ use chrono::{DateTime, FixedOffset, Local};
 use super::env;
 
 /// The current time with the local offset, so that one value has both the instant and the local date.
-pub fn now() -> DateTime<FixedOffset> {
+pub(crate) fn now() -> DateTime<FixedOffset> {
     let pinned = env::get_text(env::TEST_NOW);
     pinned.and_then(|text| DateTime::parse_from_rfc3339(&text).ok()).unwrap_or_else(|| Local::now().fixed_offset())
 }
 
 /// The form in which times are stored. It keeps the instant and the local date.
-pub fn stamp(time: &DateTime<FixedOffset>) -> String {
+pub(crate) fn stamp(time: &DateTime<FixedOffset>) -> String {
     time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
-pub fn parse_stamp(text: &str) -> Option<DateTime<FixedOffset>> {
+pub(crate) fn parse_stamp(text: &str) -> Option<DateTime<FixedOffset>> {
     DateTime::parse_from_rfc3339(text).ok()
 }
 

@@ -15,10 +15,10 @@ const UNITS: [(&str, &str, u64); 8] = [
 ];
 
 /// What `parse` accepts, for messages.
-pub const EXPECTED: &str = "a duration such as `30s`, `10m`, `1h 30m` or `250ms`";
+pub(crate) const EXPECTED: &str = "a duration such as `30s`, `10m`, `1h 30m` or `250ms`";
 
 /// Parses numbers with units, in any order. `0` needs no unit.
-pub fn parse(text: &str) -> Option<Duration> {
+pub(crate) fn parse(text: &str) -> Option<Duration> {
     let text = text.trim();
     if text == "0" {
         return Some(Duration::ZERO);
@@ -41,7 +41,7 @@ pub fn parse(text: &str) -> Option<Duration> {
 }
 
 /// The duration in at most two units.
-pub fn show(duration: Duration) -> String {
+pub(crate) fn show(duration: Duration) -> String {
     let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let seconds = millis / 1_000;
     match millis {

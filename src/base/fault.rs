@@ -43,7 +43,7 @@ struct Fault {
 }
 
 /// Marks a fault point.
-pub fn at(point: &'static str) {
+pub(crate) fn at(point: &'static str) {
     static FAULT: OnceLock<Option<Fault>> = OnceLock::new();
     debug_assert!(POINTS.contains(&point), "{point} is not in POINTS, so no test would stop there");
     #[cfg(test)]
@@ -69,7 +69,7 @@ fn parse(text: &str) -> Option<Fault> {
 
 /// Crashes inside a test process, which unwind the stack instead of killing the process.
 #[cfg(test)]
-pub mod inject {
+pub(crate) mod inject {
     use std::cell::Cell;
 
     thread_local! {
@@ -77,10 +77,10 @@ pub mod inject {
     }
 
     /// The payload of the unwinding.
-    pub struct Crash;
+    pub(crate) struct Crash;
 
     /// Runs `act` and crashes it at the n-th point it passes. `None` if it did crash.
-    pub fn crashing_at<T>(nth: Option<u32>, act: impl FnOnce() -> T) -> Option<T> {
+    pub(crate) fn crashing_at<T>(nth: Option<u32>, act: impl FnOnce() -> T) -> Option<T> {
         LEFT.set(nth);
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(act));
         LEFT.set(None);

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// A new id: 48 bits of milliseconds, then 80 random bits, in Crockford's base 32.
-pub fn new_run_id() -> Result<String> {
+pub(crate) fn new_run_id() -> Result<String> {
     let millis = u64::try_from(clock::now().timestamp_millis()).unwrap_or(0);
     let mut random = [0u8; 10];
     match env::get_text(env::TEST_IDS) {
@@ -21,12 +21,12 @@ pub fn new_run_id() -> Result<String> {
 }
 
 /// Whether a name has the form of an id.
-pub fn is_run_id(name: &str) -> bool {
+pub(crate) fn is_run_id(name: &str) -> bool {
     name.len() == 26 && name.bytes().all(|byte| ALPHABET.contains(&byte))
 }
 
 /// When a run was recorded, according to its id; `None` if this is not an id.
-pub fn time_of_run_id(id: &str) -> Option<DateTime<Utc>> {
+pub(crate) fn time_of_run_id(id: &str) -> Option<DateTime<Utc>> {
     if !is_run_id(id) {
         return None;
     }

@@ -13,7 +13,7 @@ use super::{clock, fault};
 use crate::error::{Error, Result};
 
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
-pub struct Owner {
+pub(crate) struct Owner {
     pub pid: u32,
     pub host: String,
     pub run: String,
@@ -32,7 +32,7 @@ impl std::fmt::Display for Owner {
 
 /// A lock that is held until it is dropped or the process is gone.
 #[derive(Debug)]
-pub struct Lock {
+pub(crate) struct Lock {
     file: File,
     path: PathBuf,
 }
@@ -40,7 +40,7 @@ pub struct Lock {
 impl Lock {
     /// Takes the lock; `None` if another process holds it. A reader that only looks holds it for the length of a system
     /// call, so this tries a few times.
-    pub fn try_take(path: &Path) -> Result<Option<Lock>> {
+    pub(crate) fn try_take(path: &Path) -> Result<Option<Lock>> {
         let file = Anchor::beside(path).open_private(path)?;
         for pause in [0, 1, 2, 4, 8] {
             std::thread::sleep(std::time::Duration::from_millis(pause));
@@ -66,7 +66,7 @@ impl Lock {
     /// The lock that our parent took and gave us as standard input. It is the same open file, so the lock was never free
     /// in between.
     #[allow(clippy::disallowed_methods, reason = "only compares the lock with standard input")]
-    pub fn inherited(path: &Path) -> Result<Lock> {
+    pub(crate) fn inherited(path: &Path) -> Result<Lock> {
         let failed = |cause| Error::io("take over the lock", path, cause);
         let file = File::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
         let same = |a: &Metadata, b: &Metadata| a.dev() == b.dev() && a.ino() == b.ino();
@@ -82,12 +82,12 @@ impl Lock {
     }
 
     /// The open file, to be given to a child. From now on the lock is held as long as the child keeps it open.
-    pub fn hand_over(self) -> File {
+    pub(crate) fn hand_over(self) -> File {
         self.file
     }
 
     /// Writes into the file what is done under this lock. Not synced: after a power cut nobody holds it.
-    pub fn sign(&mut self, run: &str) -> Result<()> {
+    pub(crate) fn sign(&mut self, run: &str) -> Result<()> {
         let owner = Owner {
             pid: std::process::id(),
             host: host(),
@@ -128,12 +128,12 @@ fn could_be_ours(text: &[u8]) -> bool {
 }
 
 /// The owner in words, also while the owner has not signed.
-pub fn describe(owner: Option<&Owner>) -> String {
+pub(crate) fn describe(owner: Option<&Owner>) -> String {
     owner.map_or_else(|| "another process is running a handover".to_owned(), Owner::to_string)
 }
 
 /// Who holds the lock right now, if anybody does. Keeps a runner from taking it for no longer than a system call.
-pub fn holder(path: &Path) -> Option<Option<Owner>> {
+pub(crate) fn holder(path: &Path) -> Option<Option<Owner>> {
     let mut file = open(path).ok()?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Some(owner_in(&mut file)),
@@ -142,7 +142,7 @@ pub fn holder(path: &Path) -> Option<Option<Owner>> {
 }
 
 /// The owner that the lock file names; `None` while its owner has not signed.
-pub fn owner(path: &Path) -> Option<Owner> {
+pub(crate) fn owner(path: &Path) -> Option<Owner> {
     owner_in(&mut open(path).ok()?)
 }
 
@@ -154,7 +154,7 @@ fn open(path: &Path) -> Result<File, FileError> {
     Anchor::beside(path).open(path)
 }
 
-pub fn host() -> String {
+pub(crate) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 

@@ -1,13 +1,13 @@
 //! Mechanisms that know nothing about handovers.
 
-pub mod clock;
-pub mod duration;
-pub mod env;
-pub mod fault;
-pub mod fs;
-pub mod ids;
-pub mod lock;
-pub mod process;
-pub mod signals;
-pub mod text;
-pub mod three_way;
+pub(crate) mod clock;
+pub(crate) mod duration;
+pub(crate) mod env;
+pub(crate) mod fault;
+pub(crate) mod fs;
+pub(crate) mod ids;
+pub(crate) mod lock;
+pub(crate) mod process;
+pub(crate) mod signals;
+pub(crate) mod text;
+pub(crate) mod three_way;

@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A program to start: its arguments, where it runs, and how its environment differs from ours.
-pub struct Job {
+pub(crate) struct Job {
     pub argv: Vec<OsString>,
     pub directory: PathBuf,
     pub env: Vec<(String, OsString)>,
@@ -86,20 +86,20 @@ impl Job {
 }
 
 /// How a process that we waited for ended.
-pub enum Ended<S> {
+pub(crate) enum Ended<S> {
     Exited(ExitStatus),
     TimedOut,
     Stopped(S),
 }
 
 /// A process that has been started.
-pub struct Running {
+pub(crate) struct Running {
     handle: duct::Handle,
     group: Option<Pid>,
 }
 
 /// Starts a process with both output streams in `output`. A pipe would stay open as long as any grandchild lives.
-pub fn start_logged(job: &Job, output: &File) -> Result<Running> {
+pub(crate) fn start_logged(job: &Job, output: &File) -> Result<Running> {
     let copy = || output.try_clone().map_err(|cause| Error::failed("cannot share the log file").cause(cause));
     let handle = job.begin(|| {
         let expression = job.expression()?.stdout_file(copy()?).stderr_file(copy()?);
@@ -111,7 +111,7 @@ pub fn start_logged(job: &Job, output: &File) -> Result<Running> {
 
 /// Starts a process that outlives us, with `input` as its standard input and its output in `output`. It calls
 /// `leave_session` itself.
-pub fn start_detached(job: &Job, input: File, output: &File) -> Result<u32> {
+pub(crate) fn start_detached(job: &Job, input: File, output: &File) -> Result<u32> {
     let copy = || output.try_clone().map_err(|cause| Error::failed("cannot share the log file").cause(cause));
     let handle = job.begin(|| {
         let expression = job.plain()?.stdin_file(input).stdout_file(copy()?).stderr_file(copy()?);
@@ -121,7 +121,7 @@ pub fn start_detached(job: &Job, input: File, output: &File) -> Result<u32> {
 }
 
 /// Leaves the terminal and the process group that we were started in, so that we do not end with them.
-pub fn leave_session() {
+pub(crate) fn leave_session() {
     // Fails only for the leader of a process group, which has nothing to leave.
     let _ = rustix::process::setsid();
 }
@@ -134,7 +134,7 @@ enum Why {
 }
 
 /// What a process printed.
-pub struct Captured {
+pub(crate) struct Captured {
     /// The process exited with 0, or was ended because it printed more than the limit.
     pub succeeded: bool,
     pub stdout: Vec<u8>,
@@ -145,7 +145,7 @@ pub struct Captured {
 
 /// Why a process that was asked a question gave no answer.
 #[derive(Debug)]
-pub enum NoAnswer {
+pub(crate) enum NoAnswer {
     /// The program could not be started.
     NotStarted(Error),
     /// It took longer than the caller waits.
@@ -166,13 +166,13 @@ impl From<Error> for NoAnswer {
 /// For short questions, such as those to git. An answer longer than `max` bytes, or one that takes longer than `timeout`,
 /// ends the process with its family. The answer goes through files: a pipe would stay open as long as anything that the
 /// program left behind.
-pub fn capture(job: &Job, timeout: Duration, max: u64) -> Result<Captured, NoAnswer> {
+pub(crate) fn capture(job: &Job, timeout: Duration, max: u64) -> Result<Captured, NoAnswer> {
     converse(job, timeout, max, None, &|| false)
 }
 
 /// Like [`capture`], with `input` on standard input. The process is ended as soon as `is_over` returns `true`; it is called
 /// several times a second.
-pub fn converse(
+pub(crate) fn converse(
     job: &Job,
     timeout: Duration,
     max: u64,
@@ -241,7 +241,7 @@ pub fn converse(
 impl Running {
     /// Waits until the process exits, its time is up, or `watch` returns a reason to stop. In the latter two cases the
     /// whole group is gone when this returns.
-    pub fn wait<S>(self, timeout: Option<Duration>, mut watch: impl FnMut() -> Option<S>) -> Result<Ended<S>> {
+    pub(crate) fn wait<S>(self, timeout: Option<Duration>, mut watch: impl FnMut() -> Option<S>) -> Result<Ended<S>> {
         let start = Instant::now();
         loop {
             let left = timeout.map(|timeout| timeout.saturating_sub(start.elapsed()));
@@ -324,7 +324,7 @@ fn stat(pid: i32) -> Option<Stat> {
 
 /// A process above this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ancestor {
+pub(crate) struct Ancestor {
     /// The name of its program, cut by the system after fifteen characters.
     pub name: String,
     pub identity: Identity,
@@ -332,16 +332,16 @@ pub struct Ancestor {
 
 /// Identifies one process, also after its number is reused and after a reboot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity(String);
+pub(crate) struct Identity(String);
 
 impl Identity {
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.0
     }
 }
 
 /// The processes above this one, the nearest first. Only systems with `/proc` can answer; elsewhere there are none.
-pub fn ancestors() -> Vec<Ancestor> {
+pub(crate) fn ancestors() -> Vec<Ancestor> {
     const MOST: usize = 16;
     let mut found = Vec::new();
     let mut pid = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
@@ -354,14 +354,14 @@ pub fn ancestors() -> Vec<Ancestor> {
 }
 
 /// Whether the process with this identity still runs; `None` if the system has no `/proc`.
-pub fn is_alive(identity: &str) -> Option<bool> {
+pub(crate) fn is_alive(identity: &str) -> Option<bool> {
     boot()?;
     let pid = identity.split(' ').next().and_then(|pid| pid.parse().ok())?;
     Some(about(pid).is_some_and(|(_, _, now)| now.0 == identity))
 }
 
 /// The command line of a process.
-pub fn arguments(identity: &Identity) -> Vec<String> {
+pub(crate) fn arguments(identity: &Identity) -> Vec<String> {
     let pid = identity.0.split(' ').next().unwrap_or_default();
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
@@ -386,7 +386,7 @@ fn about(pid: i32) -> Option<(String, i32, Identity)> {
 /// The environment identifies our children better than a recorded group id: a reused pid cannot be mistaken for one, and a
 /// child whose parent was killed before it could record the group is found, too. On systems without `/proc` nothing is
 /// found.
-pub fn end_orphans(marks: &[(&str, &str)]) -> Result<usize> {
+pub(crate) fn end_orphans(marks: &[(&str, &str)]) -> Result<usize> {
     let wanted: Vec<Vec<u8>> = marks.iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect();
     // Read from `/proc`, because `getpgrp` has no answer if the group's leader is outside this PID namespace.
     let group_of = |pid: i32| stat(pid).map_or(0, |stat| stat.group);

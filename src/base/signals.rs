@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 static RECEIVED: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
 /// Starts to catch the signals. Without this call they have their default effect.
-pub fn listen() {
+pub(crate) fn listen() {
     let received = RECEIVED.get_or_init(Arc::default);
     // Signals that our parent ignores (`nohup`, a background job) stay ignored.
     for signal in [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)) {
@@ -21,7 +21,7 @@ pub fn listen() {
 
 /// Makes a write beyond the file-size limit fail with an error that we can report, instead of ending the process. This is a
 /// handler because children would inherit an ignored signal.
-pub fn survive_file_limits() {
+pub(crate) fn survive_file_limits() {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
@@ -34,12 +34,12 @@ fn is_ignored(signal: i32) -> bool {
 }
 
 /// The last signal that arrived since `listen`.
-pub fn received() -> Option<i32> {
+pub(crate) fn received() -> Option<i32> {
     let number = RECEIVED.get()?.load(Ordering::Relaxed);
     i32::try_from(number).ok().filter(|number| *number != 0)
 }
 
-pub fn name(signal: i32) -> String {
+pub(crate) fn name(signal: i32) -> String {
     match signal {
         SIGHUP => "SIGHUP".to_owned(),
         SIGINT => "SIGINT".to_owned(),

@@ -8,7 +8,7 @@ use crate::error::Result;
 
 /// A file that the other side has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Theirs {
+pub(crate) struct Theirs {
     /// Relative to the directory that both sides have.
     pub path: PathBuf,
     /// `None` if the file did not exist, or if no common base is known.
@@ -19,7 +19,7 @@ pub struct Theirs {
 
 /// Which version to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub(crate) enum Choice {
     Ours,
     Theirs,
     /// Both sides changed it differently.
@@ -27,7 +27,7 @@ pub enum Choice {
 }
 
 /// Chooses a version without reading the contents.
-pub fn choose(base: Option<&[u8]>, ours: Option<&[u8]>, theirs: Option<&[u8]>) -> Choice {
+pub(crate) fn choose(base: Option<&[u8]>, ours: Option<&[u8]>, theirs: Option<&[u8]>) -> Choice {
     if ours == theirs || theirs == base {
         Choice::Ours
     } else if ours == base {
@@ -39,7 +39,7 @@ pub fn choose(base: Option<&[u8]>, ours: Option<&[u8]>, theirs: Option<&[u8]>) -
 
 /// Takes over a file below `directory` whose format is unknown. If both sides changed it, ours stays, theirs is written beside it, and the result
 /// is a message about it.
-pub fn take_over(anchor: &Anchor, directory: &Path, theirs: &Theirs) -> Result<Option<String>> {
+pub(crate) fn take_over(anchor: &Anchor, directory: &Path, theirs: &Theirs) -> Result<Option<String>> {
     let path = directory.join(&theirs.path);
     let ours = anchor.read_if_exists(&path)?;
     match (choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()), &theirs.now) {
@@ -68,7 +68,7 @@ pub fn take_over(anchor: &Anchor, directory: &Path, theirs: &Theirs) -> Result<O
 }
 
 /// Writes a file with its directories, or removes it.
-pub fn put(anchor: &Anchor, path: &Path, content: Option<&[u8]>) -> Result<()> {
+pub(crate) fn put(anchor: &Anchor, path: &Path, content: Option<&[u8]>) -> Result<()> {
     match content {
         Some(content) => {
             if let Some(directory) = path.parent() {

@@ -10,10 +10,10 @@ use crate::history::{self, Sections};
 /// not fit into them.
 const KEPT: &str = "\n# Original Record\n\n```json\n";
 /// Session-handoff's next action for a record that has none.
-pub const NO_NEXT: &str = "Continue from current state and produce a small, verifiable next change.";
+pub(super) const NO_NEXT: &str = "Continue from current state and produce a small, verifiable next change.";
 
 /// A record as a handoff. Its texts are quoted in the body, so that none of their lines can pass for a heading of ours.
-pub fn handoff_of(record: &HandoffRecord) -> Result<Handoff> {
+pub(super) fn handoff_of(record: &HandoffRecord) -> Result<Handoff> {
     let flat = |text: &String| one_line(text.trim());
     let next: Vec<String> = record.next().iter().map(flat).filter(|next| !next.trim().is_empty()).collect();
     // Session-handoff's own default is a resume mechanic, which our archive refuses as a first action.
@@ -77,7 +77,7 @@ fn kept(handoff: &Handoff) -> Option<HandoffRecord> {
 }
 
 /// A handoff as the record that session-handoff reads.
-pub fn record_of(handoff: &Handoff) -> Result<HandoffRecord> {
+pub(crate) fn record_of(handoff: &Handoff) -> Result<HandoffRecord> {
     if let Some(record) = kept(handoff) {
         return Ok(record);
     }

@@ -42,7 +42,7 @@ struct Cost {
 const COST: Cost = Cost { log_n: 15, r: 8, p: 1 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Envelope {
+pub(crate) struct Envelope {
     cost: Cost,
     salt: [u8; SALT],
     nonce: [u8; NONCE],
@@ -50,11 +50,11 @@ pub struct Envelope {
 }
 
 /// A key derived from a passphrase.
-pub struct EnvelopeKey([u8; 32]);
+pub(crate) struct EnvelopeKey([u8; 32]);
 
 impl Envelope {
     /// Reads an envelope and checks its parameters. Decrypts nothing yet.
-    pub fn parse(text: &str) -> Result<Envelope> {
+    pub(crate) fn parse(text: &str) -> Result<Envelope> {
         let fields: EnvelopeJson = json::read(text)?;
         let wrong = |what: &str| Error::bad_data(format!("the encrypted bundle cannot be read: {what}"));
         if fields.version != VERSION {
@@ -83,7 +83,7 @@ impl Envelope {
         Ok(envelope)
     }
 
-    pub fn render(&self) -> Result<String> {
+    pub(crate) fn render(&self) -> Result<String> {
         json::pretty(&EnvelopeJson {
             version: VERSION,
             algorithm: ALGORITHM.to_owned(),
@@ -95,11 +95,11 @@ impl Envelope {
     }
 
     /// Derives the key. This is slow by design.
-    pub fn key(&self, passphrase: &str) -> Result<EnvelopeKey> {
+    pub(crate) fn key(&self, passphrase: &str) -> Result<EnvelopeKey> {
         derive(&self.cost, passphrase, &self.salt)
     }
 
-    pub fn open(&self, key: &EnvelopeKey) -> Result<String> {
+    pub(crate) fn open(&self, key: &EnvelopeKey) -> Result<String> {
         let plain = Aes256Gcm::new(&key.0.into()).decrypt(&Nonce::from(self.nonce), self.ciphertext.as_slice());
         let plain = plain.map_err(|_| {
             Error::new(
@@ -111,7 +111,7 @@ impl Envelope {
     }
 
     /// Encrypts a text with a passphrase, a new salt and a new nonce.
-    pub fn seal(plain: &str, passphrase: &str) -> Result<Envelope> {
+    pub(crate) fn seal(plain: &str, passphrase: &str) -> Result<Envelope> {
         let (mut salt, mut nonce) = ([0u8; SALT], [0u8; NONCE]);
         for random in [&mut salt[..], &mut nonce[..]] {
             getrandom::fill(random)

@@ -17,7 +17,7 @@ const MAX_RECORDS: usize = 100_000;
 
 /// One handoff that was read and is consistent. Whether its signer is trusted is not known yet.
 #[derive(Clone, Debug)]
-pub struct Incoming {
+pub(crate) struct Incoming {
     pub record: HandoffRecord,
     /// The handoff as its author wrote it.
     pub handoff: Handoff,
@@ -30,7 +30,7 @@ pub struct Incoming {
 
 /// The content of a file.
 #[derive(Debug, Default)]
-pub struct Input {
+pub(crate) struct Input {
     pub incoming: Vec<Incoming>,
     /// Messages about records of a store that cannot be imported. They do not hold up the others.
     pub refused: Vec<String>,
@@ -54,7 +54,7 @@ struct SessionHandoffStore {
 
 impl Input {
     /// Reads a file. Calls `passphrase` only if the file is encrypted.
-    pub fn read(text: &str, now: DateTime<Utc>, passphrase: impl FnOnce() -> Result<String>) -> Result<Input> {
+    pub(crate) fn read(text: &str, now: DateTime<Utc>, passphrase: impl FnOnce() -> Result<String>) -> Result<Input> {
         let shape = shape(text)?;
         if shape.as_ref().is_none_or(|shape| shape.ciphertext.is_none()) {
             return plain(text, shape, now);

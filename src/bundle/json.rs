@@ -6,13 +6,13 @@ use serde::de::DeserializeOwned;
 use crate::error::{Error, Result};
 
 /// The largest file of handoffs.
-pub const MAX_BYTES: usize = 256 << 20;
+pub(crate) const MAX_BYTES: usize = 256 << 20;
 const MAX_DEPTH: usize = 16;
 /// The most elements. Each costs more memory than its two bytes in the file.
 const MAX_ELEMENTS: usize = 2_000_000;
 
 /// Reads one value. Depth and number of elements are checked first, so that a small hostile text cannot use much memory.
-pub fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
+pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
     within_limits(text)?;
     serde_json::from_str(text).map_err(|cause| Error::bad_data("this is not a bundle of handoffs").cause(cause))
 }
@@ -45,12 +45,12 @@ fn within_limits(text: &str) -> Result<()> {
 }
 
 /// Writes a value on one line, without spaces.
-pub fn compact(value: &impl Serialize) -> Result<String> {
+pub(super) fn compact(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map(as_go_escapes).map_err(unwritable)
 }
 
 /// Writes a value with two spaces a level and no newline at the end.
-pub fn pretty(value: &impl Serialize) -> Result<String> {
+pub(super) fn pretty(value: &impl Serialize) -> Result<String> {
     serde_json::to_string_pretty(value).map(as_go_escapes).map_err(unwritable)
 }
 

@@ -10,21 +10,21 @@ use crate::base::text;
 use crate::error::{Category, Error, Result};
 
 /// A private key.
-pub struct SecretKey(SigningKey);
+pub(crate) struct SecretKey(SigningKey);
 
 /// A public key, which identifies a signer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublicKey(VerifyingKey);
+pub(crate) struct PublicKey(VerifyingKey);
 
 impl SecretKey {
-    pub fn generate() -> Result<SecretKey> {
+    pub(crate) fn generate() -> Result<SecretKey> {
         let mut seed = [0u8; 32];
         getrandom::fill(&mut seed).map_err(|cause| Error::failed("the system gives no random numbers").cause(cause))?;
         Ok(SecretKey(SigningKey::from_bytes(&seed)))
     }
 
     /// Reads an unencrypted PKCS#8 key, as `keygen` and `openssl genpkey -algorithm ed25519` write it.
-    pub fn read(pem: &str) -> Result<SecretKey> {
+    pub(crate) fn read(pem: &str) -> Result<SecretKey> {
         SigningKey::from_pkcs8_pem(pem).map(SecretKey).map_err(|cause| {
             Error::bad_data("this is not an ed25519 private key in an unencrypted PKCS#8 PEM file")
                 .cause(cause)
@@ -33,24 +33,24 @@ impl SecretKey {
     }
 
     /// The key as PKCS#8 version 1, which every tool reads.
-    pub fn write(&self) -> Result<String> {
+    pub(crate) fn write(&self) -> Result<String> {
         let pair = KeypairBytes { secret_key: self.0.to_bytes(), public_key: None };
         let pem = pair.to_pkcs8_pem(LineEnding::LF).map_err(|_| Error::bug("a key cannot be written as PEM"))?;
         Ok(pem.to_string())
     }
 
-    pub fn public(&self) -> PublicKey {
+    pub(crate) fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key())
     }
 
-    pub fn sign(&self, message: &[u8]) -> String {
+    pub(crate) fn sign(&self, message: &[u8]) -> String {
         STANDARD.encode(self.0.sign(message).to_bytes())
     }
 }
 
 impl PublicKey {
     /// Reads a public key, or the public half of a private one, from PEM.
-    pub fn read(pem: &str) -> Result<PublicKey> {
+    pub(crate) fn read(pem: &str) -> Result<PublicKey> {
         if let Ok(secret) = SigningKey::from_pkcs8_pem(pem) {
             return Ok(PublicKey(secret.verifying_key()));
         }
@@ -59,12 +59,12 @@ impl PublicKey {
         PublicKey(key).refuse_weak()
     }
 
-    pub fn write(&self) -> Result<String> {
+    pub(crate) fn write(&self) -> Result<String> {
         self.0.to_public_key_pem(LineEnding::LF).map_err(|_| Error::bug("a key cannot be written as PEM"))
     }
 
     /// Reads a key in the form that bundles carry.
-    pub fn decode(base64: &str) -> Result<PublicKey> {
+    pub(crate) fn decode(base64: &str) -> Result<PublicKey> {
         let wrong = |what: &str| Error::bad_data(format!("the signer's public key {what}"));
         let bytes = STANDARD.decode(base64).map_err(|_| wrong("is not base64"))?;
         let bytes: [u8; 32] = bytes.try_into().map_err(|_| wrong("has a wrong length"))?;
@@ -72,7 +72,7 @@ impl PublicKey {
         PublicKey(key).refuse_weak()
     }
 
-    pub fn encode(&self) -> String {
+    pub(crate) fn encode(&self) -> String {
         STANDARD.encode(self.0.as_bytes())
     }
 
@@ -86,16 +86,16 @@ impl PublicKey {
     }
 
     /// The SHA-256 of the key, in hexadecimal.
-    pub fn fingerprint(&self) -> String {
+    pub(crate) fn fingerprint(&self) -> String {
         text::digest(self.0.as_bytes(), 32)
     }
 
     /// The beginning of the fingerprint, by which bundles name a key.
-    pub fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         text::digest(self.0.as_bytes(), 8)
     }
 
-    pub fn verify(&self, message: &[u8], signature: &str) -> Result<()> {
+    pub(crate) fn verify(&self, message: &[u8], signature: &str) -> Result<()> {
         let wrong = |what: &str| Error::bad_data(format!("the signature {what}"));
         let bytes = STANDARD.decode(signature).map_err(|_| wrong("is not base64"))?;
         let bytes: [u8; 64] = bytes.try_into().map_err(|_| wrong("has a wrong length"))?;

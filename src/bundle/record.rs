@@ -10,11 +10,11 @@ use crate::error::{Error, Result};
 /// How far the clock of another machine may be ahead of ours.
 const SKEW: chrono::TimeDelta = chrono::TimeDelta::minutes(5);
 const TIME_FORMAT: &str = "%Y-%m-%dT%H:%M:%SZ";
-pub const MAX_ID: usize = 100;
+pub(super) const MAX_ID: usize = 100;
 
 /// Session-handoff's record. The fields are in the order of the canonical form; unknown fields are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HandoffRecord {
+pub(crate) struct HandoffRecord {
     pub id: String,
     pub created_at: String,
     pub tool: String,
@@ -33,25 +33,25 @@ fn is_empty(list: &Option<Vec<String>>) -> bool {
 }
 
 impl HandoffRecord {
-    pub fn canonical(&self) -> Result<String> {
+    pub(crate) fn canonical(&self) -> Result<String> {
         json::compact(self)
     }
 
-    pub fn checksum(&self) -> Result<String> {
+    pub(crate) fn checksum(&self) -> Result<String> {
         Ok(text::digest(self.canonical()?.as_bytes(), 32))
     }
 
-    pub fn next(&self) -> &[String] {
+    pub(crate) fn next(&self) -> &[String] {
         self.next.as_deref().unwrap_or_default()
     }
 
-    pub fn changed(&self) -> &[String] {
+    pub(crate) fn changed(&self) -> &[String] {
         self.changed.as_deref().unwrap_or_default()
     }
 
     /// Checks that a record can be archived: no field is blank, the id is safe in a file name and on a terminal, and the time is
     /// valid and in the past.
-    pub fn check(&self, now: DateTime<Utc>) -> Result<()> {
+    pub(crate) fn check(&self, now: DateTime<Utc>) -> Result<()> {
         check_id(&self.id)?;
         let id = &self.id;
         for (name, value) in
@@ -66,7 +66,7 @@ impl HandoffRecord {
 }
 
 /// Checks that a time has the form that both tools write, and that it is in the past.
-pub fn check_past(what: &str, text: &str, now: DateTime<Utc>) -> Result<()> {
+pub(super) fn check_past(what: &str, text: &str, now: DateTime<Utc>) -> Result<()> {
     let Some(time) = time(text) else {
         let shown = text::one_line(text, 40);
         return Err(Error::bad_data(format!("`{shown}` is not a time of the form 2026-11-15T10:04:05Z")));
@@ -79,7 +79,7 @@ pub fn check_past(what: &str, text: &str, now: DateTime<Utc>) -> Result<()> {
 }
 
 /// Checks that an id is safe as a file name and in lists, and easy to type.
-pub fn check_id(id: &str) -> Result<()> {
+pub(super) fn check_id(id: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_safe = id.len() <= MAX_ID
         && id.chars().all(plain)
@@ -94,13 +94,13 @@ pub fn check_id(id: &str) -> Result<()> {
 }
 
 /// Reads a time in exactly the form that session-handoff writes.
-pub fn time(text: &str) -> Option<DateTime<Utc>> {
+pub(super) fn time(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
     // chrono accepts a leap second, Go does not.
     (time.format(TIME_FORMAT).to_string() == text && !text.ends_with(":60Z")).then_some(time)
 }
 
-pub fn write_time(time: &DateTime<Utc>) -> String {
+pub(crate) fn write_time(time: &DateTime<Utc>) -> String {
     time.format(TIME_FORMAT).to_string()
 }
 

@@ -7,7 +7,7 @@ use crate::handoff::{self, Handoff, Value};
 use crate::history::{NOTHING, Origin};
 
 /// A tool that continues the work, and how to address it.
-pub struct PromptTarget {
+pub(crate) struct PromptTarget {
     pub name: &'static str,
     /// The file with its standing instructions.
     instructions: &'static str,
@@ -16,7 +16,7 @@ pub struct PromptTarget {
 }
 
 /// The known tools. The first one also stands for unknown ones.
-pub const TARGETS: &[PromptTarget] = &[
+pub(crate) const TARGETS: &[PromptTarget] = &[
     PromptTarget { name: "generic", instructions: "", mention: "" },
     PromptTarget { name: "claude-code", instructions: "CLAUDE.md", mention: "@" },
     PromptTarget { name: "codex", instructions: "AGENTS.md", mention: "" },
@@ -28,10 +28,10 @@ pub const TARGETS: &[PromptTarget] = &[
 ];
 
 /// The smallest budget: the parts of a prompt that are never cut fit into it.
-pub const MIN_BUDGET: usize = 500;
+pub(crate) const MIN_BUDGET: usize = 500;
 
 /// The prompt in session-handoff's layout, byte for byte. Only line breaks and headings inside the texts are neutralised.
-pub fn session_handoff(handoff: &Handoff, target: &str) -> Result<String> {
+pub(crate) fn session_handoff(handoff: &Handoff, target: &str) -> Result<String> {
     let record = record_of(handoff)?;
     let line = |text: &str| one_break_free_line(text);
     let list = |items: &[String]| items.iter().map(|item| format!("- {}\n", line(item))).collect::<String>();
@@ -87,7 +87,7 @@ fn without_headings(text: &str) -> String {
 
 /// The prompt in our own layout: most important parts first, within `budget` bytes.
 /// `is_ours` is false for a handoff that came with the repository.
-pub fn prompt(handoff: &Handoff, status: &str, target: &str, budget: usize, is_ours: bool) -> String {
+pub(crate) fn prompt(handoff: &Handoff, status: &str, target: &str, budget: usize, is_ours: bool) -> String {
     let within = |budget: usize| prompt_within(handoff, status, target, budget, is_ours);
     let whole = within(usize::MAX);
     let fitting = if whole.len() <= budget { whole } else { within(budget) };

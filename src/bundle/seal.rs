@@ -16,7 +16,7 @@ const UNSIGNED: i64 = 2;
 const SIGNED: i64 = 3;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bundle {
+pub(crate) struct Bundle {
     pub version: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checksum: Option<String>,
@@ -39,7 +39,7 @@ struct Signer {
 
 /// The part that only this program writes and reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ours {
+pub(crate) struct Ours {
     /// The whole archived handoff.
     pub document: String,
     checksum: String,
@@ -50,7 +50,7 @@ pub struct Ours {
 
 /// Who signed a bundle. Whether the key is trusted is decided elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BundleSeal {
+pub(crate) enum BundleSeal {
     /// Nobody; the text is the reason.
     Unsigned(&'static str),
     /// The owner of this key, under the name that they claim.
@@ -58,13 +58,13 @@ pub enum BundleSeal {
 }
 
 /// The key and the name for a signature.
-pub struct SignWith<'a> {
+pub(crate) struct SignWith<'a> {
     pub key: &'a SecretKey,
     pub name: Option<&'a str>,
 }
 
 impl Bundle {
-    pub fn new(
+    pub(crate) fn new(
         record: HandoffRecord,
         document: String,
         exported_at: String,
@@ -102,17 +102,17 @@ impl Bundle {
     }
 
     /// The bundle as a file of its own.
-    pub fn pretty(&self) -> Result<String> {
+    pub(crate) fn pretty(&self) -> Result<String> {
         json::pretty(self)
     }
 
     /// The bundle as one of many lines.
-    pub fn line(&self) -> Result<String> {
+    pub(crate) fn line(&self) -> Result<String> {
         json::compact(self)
     }
 
     /// Reads a bundle and finds out who signed it. An inconsistent bundle is refused, whoever signed it.
-    pub fn read(source: &str) -> Result<(Bundle, BundleSeal)> {
+    pub(crate) fn read(source: &str) -> Result<(Bundle, BundleSeal)> {
         let bundle: Bundle = json::read(source)?;
         if bundle.version == 0 {
             return Err(Error::bad_data("the bundle has no version"));

@@ -12,7 +12,7 @@ use crate::error::{Category, Error, Result};
 
 /// A trusted key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trusted {
+pub(crate) struct Trusted {
     pub key: PublicKey,
     /// The only name that bundles signed with the key may claim.
     pub name: Option<String>,
@@ -27,28 +27,28 @@ struct TrustedKeyJson {
     added: String,
 }
 
-pub struct TrustList {
+pub(crate) struct TrustList {
     directory: PathBuf,
 }
 
 impl TrustList {
-    pub fn open() -> Result<TrustList> {
+    pub(crate) fn open() -> Result<TrustList> {
         let data = env::data_directory();
         let data =
             data.ok_or_else(|| Error::failed("there is no home directory to keep trusted keys in").hint("set HOME"))?;
         Ok(TrustList::at(data.join("trusted")))
     }
 
-    pub fn at(directory: PathBuf) -> TrustList {
+    pub(crate) fn at(directory: PathBuf) -> TrustList {
         TrustList { directory }
     }
 
     /// All trusted keys, by fingerprint. Files of another owner, or with a name that does not match the key, are ignored.
-    pub fn keys(&self) -> Result<Vec<Trusted>> {
+    pub(crate) fn keys(&self) -> Result<Vec<Trusted>> {
         Ok(fs::names(&self.directory)?.iter().filter_map(|name| self.read(name)).collect())
     }
 
-    pub fn find(&self, key: &PublicKey) -> Option<Trusted> {
+    pub(crate) fn find(&self, key: &PublicKey) -> Option<Trusted> {
         self.read(&key.fingerprint()).filter(|trusted| trusted.key == *key)
     }
 
@@ -61,7 +61,7 @@ impl TrustList {
         (key.fingerprint() == fingerprint).then_some(Trusted { key, name: text.name, added: text.added })
     }
 
-    pub fn add(&self, trusted: &Trusted) -> Result<()> {
+    pub(crate) fn add(&self, trusted: &Trusted) -> Result<()> {
         fs::create_private_directories(&self.directory)?;
         let _lock = fs::lock_directory(&self.directory)?;
         fs::sweep_temporaries(&self.directory, Depth::Directory)?;
@@ -75,7 +75,7 @@ impl TrustList {
     }
 
     /// Removes the key with this name, or whose fingerprint begins like this.
-    pub fn remove(&self, which: &str) -> Result<Trusted> {
+    pub(crate) fn remove(&self, which: &str) -> Result<Trusted> {
         let mut found = self.keys()?;
         let is_it = |trusted: &Trusted| {
             trusted.name.as_deref() == Some(which) || which.len() >= 4 && trusted.key.fingerprint().starts_with(which)
@@ -98,7 +98,7 @@ impl TrustList {
     }
 
     /// The trusted key that signed a bundle; `None` if it is unsigned and that is allowed.
-    pub fn vouch(&self, seal: &BundleSeal, allow_unsigned: bool) -> Result<Option<Trusted>> {
+    pub(crate) fn vouch(&self, seal: &BundleSeal, allow_unsigned: bool) -> Result<Option<Trusted>> {
         let untrusted = |message: String| Error::new(Category::Untrusted, message);
         let (key, name) = match seal {
             BundleSeal::Unsigned(_) if allow_unsigned => return Ok(None),

@@ -10,24 +10,24 @@ const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// The path of a checkpoint, and the anchor below which it is reached without following a link.
 #[derive(Clone, Debug)]
-pub struct CheckpointFile {
+pub(crate) struct CheckpointFile {
     pub(super) anchor: Anchor,
     pub(super) path: PathBuf,
 }
 
 impl CheckpointFile {
-    pub fn new(anchor: Anchor, path: &Path) -> CheckpointFile {
+    pub(crate) fn new(anchor: Anchor, path: &Path) -> CheckpointFile {
         CheckpointFile { anchor, path: path.to_path_buf() }
     }
 
     #[cfg(test)]
     /// A file that a person named: the links above it are the person's own.
-    pub fn beside(path: &Path) -> CheckpointFile {
+    pub(crate) fn beside(path: &Path) -> CheckpointFile {
         CheckpointFile::new(Anchor::beside(path), path)
     }
 
     /// Whether anything is there, be it a checkpoint or not.
-    pub fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         self.anchor.is_taken(&self.path)
     }
 

@@ -14,7 +14,7 @@
 mod failure;
 mod file;
 mod open;
-pub mod python;
+pub(crate) mod python;
 mod run;
 mod schema;
 mod session;
@@ -22,8 +22,8 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use file::CheckpointFile;
-pub use open::open_or_replace;
-pub use run::{NewRun, Next, OnUnfinished, RecordedStep, Run, RunStatus, Settled, StepState};
-pub use session::{AgentSession, HandedPart, SessionSighting};
-pub use store::Store;
+pub(crate) use file::CheckpointFile;
+pub(crate) use open::open_or_replace;
+pub(crate) use run::{NewRun, Next, OnUnfinished, RecordedStep, Run, RunStatus, Settled, StepState};
+pub(crate) use session::{AgentSession, HandedPart, SessionSighting};
+pub(crate) use store::Store;

@@ -29,12 +29,12 @@ enum Patience {
 
 impl Store {
     /// Opens the file for writing, and creates it if it is missing.
-    pub fn open(file: &CheckpointFile) -> Result<Store> {
+    pub(crate) fn open(file: &CheckpointFile) -> Result<Store> {
         Ok(Store::open_with(file, Patience::Long)?)
     }
 
     /// Like [`Store::open`], for a caller that must answer at once: it waits for another writer less than a second.
-    pub fn open_briefly(file: &CheckpointFile) -> Result<Store> {
+    pub(crate) fn open_briefly(file: &CheckpointFile) -> Result<Store> {
         Ok(Store::open_with(file, Patience::Short)?)
     }
 
@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// Opens the file for reading, without a logical write and without waiting. `None` if nothing is recorded yet.
-    pub fn read(file: &CheckpointFile) -> Result<Option<Store>> {
+    pub(crate) fn read(file: &CheckpointFile) -> Result<Option<Store>> {
         let path = file.path.as_path();
         let Some(about) = file.examine().map_err(unreadable)? else { return Ok(None) };
         file.refuse_foreign_owner(&about)?;
@@ -142,7 +142,7 @@ impl Store {
 
     /// Whether a run is on record although recording it failed. The disk may refuse after the log was written; then the
     /// next process that opens the file decides what the log means, so this opens the file again.
-    pub fn recorded_despite_error(&mut self, id: &str) -> bool {
+    pub(crate) fn recorded_despite_error(&mut self, id: &str) -> bool {
         let Ok(nothing) = Connection::open_in_memory() else { return false };
         drop(std::mem::replace(&mut self.connection, nothing));
         match Store::open(&self.file) {
@@ -157,7 +157,7 @@ impl Store {
 
 /// Opens the file for writing after reading all of it. A file that cannot be used is moved aside, to the path that is
 /// returned, and replaced by an empty one. A file that a newer program wrote stays where it is.
-pub fn open_or_replace(file: &CheckpointFile, suffix: &str) -> Result<(Store, Option<PathBuf>)> {
+pub(crate) fn open_or_replace(file: &CheckpointFile, suffix: &str) -> Result<(Store, Option<PathBuf>)> {
     let opened = Store::open_with(file, Patience::Long).and_then(|store| {
         store.read_everything()?;
         Ok(store)

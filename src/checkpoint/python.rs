@@ -13,7 +13,7 @@ const PUBLISH: &str = "publish";
 
 /// The checkpoint of the Python tool, which holds one run.
 #[derive(Clone, Debug, Deserialize)]
-pub struct PythonCheckpoint {
+pub(crate) struct PythonCheckpoint {
     #[serde(default)]
     status: String,
     /// The steps by name, in the order of the file.
@@ -25,7 +25,7 @@ pub struct PythonCheckpoint {
 
 /// What the Python tool has on record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PythonState {
+pub(crate) enum PythonState {
     None,
     Interrupted,
     Completed,
@@ -33,7 +33,7 @@ pub enum PythonState {
 
 impl PythonCheckpoint {
     /// `None` if there is no such file. The path may contain links only above `anchor`.
-    pub fn read(anchor: &Anchor, path: &Path) -> Result<Option<PythonCheckpoint>> {
+    pub(crate) fn read(anchor: &Anchor, path: &Path) -> Result<Option<PythonCheckpoint>> {
         let Some(bytes) = anchor.read_if_exists(path).map_err(unreadable)? else { return Ok(None) };
         // serde would accept an array as the fields in their order.
         let object = serde_json::from_slice::<serde_json::Map<_, _>>(&bytes).map(serde_json::Value::Object);
@@ -45,7 +45,7 @@ impl PythonCheckpoint {
     }
 
     /// The state that the Python tool's `check` would report.
-    pub fn state(&self) -> PythonState {
+    pub(crate) fn state(&self) -> PythonState {
         match self.status.as_str() {
             "completed" => PythonState::Completed,
             "in_progress" if self.pending().is_empty() => PythonState::Completed,
@@ -55,22 +55,22 @@ impl PythonCheckpoint {
     }
 
     /// The name of each step, and whether it is done.
-    pub fn steps(&self) -> Vec<(&str, bool)> {
+    pub(crate) fn steps(&self) -> Vec<(&str, bool)> {
         self.steps.iter().map(|(name, state)| (name.as_str(), state == "done")).collect()
     }
 
     /// The names of the steps that are not done.
-    pub fn pending(&self) -> Vec<&str> {
+    pub(crate) fn pending(&self) -> Vec<&str> {
         self.steps().into_iter().filter(|(_, done)| !done).map(|(name, _)| name).collect()
     }
 
     /// Whether its step that publishes is not done.
-    pub fn is_publish_pending(&self) -> bool {
+    pub(crate) fn is_publish_pending(&self) -> bool {
         self.pending().contains(&PUBLISH)
     }
 
     /// The names of the other steps that are not done. They write files, and what they would have written is not recorded.
-    pub fn pending_writes(&self) -> Vec<&str> {
+    pub(crate) fn pending_writes(&self) -> Vec<&str> {
         self.pending().into_iter().filter(|name| *name != PUBLISH).collect()
     }
 }

@@ -6,7 +6,7 @@ use super::HandedPart;
 
 /// Where a run is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunStatus {
+pub(crate) enum RunStatus {
     Unfinished,
     Completed,
     Abandoned,
@@ -14,7 +14,7 @@ pub enum RunStatus {
 
 /// Where a step is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StepState {
+pub(crate) enum StepState {
     Pending,
     /// It was being carried out when the process ended.
     Intended,
@@ -27,7 +27,7 @@ pub enum StepState {
 }
 
 impl StepState {
-    pub const ALL: [StepState; 6] = [
+    pub(crate) const ALL: [StepState; 6] = [
         StepState::Pending,
         StepState::Intended,
         StepState::Done,
@@ -36,7 +36,7 @@ impl StepState {
         StepState::Stopped,
     ];
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             StepState::Pending => "pending",
             StepState::Intended => "intended",
@@ -49,7 +49,7 @@ impl StepState {
 }
 
 /// A run that is about to be recorded.
-pub struct NewRun<'a> {
+pub(crate) struct NewRun<'a> {
     pub id: &'a str,
     pub recorded_at: &'a str,
     pub agent: &'a str,
@@ -67,7 +67,7 @@ pub struct NewRun<'a> {
 
 /// A recorded run.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub(crate) struct Run {
     pub seq: i64,
     pub id: String,
     pub status: RunStatus,
@@ -81,7 +81,7 @@ pub struct Run {
 
 /// A recorded step of a run.
 #[derive(Clone, Debug)]
-pub struct RecordedStep {
+pub(crate) struct RecordedStep {
     pub position: usize,
     pub name: String,
     pub kind: String,
@@ -99,14 +99,14 @@ pub struct RecordedStep {
 
 /// What happens to the unfinished runs when a new one is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnUnfinished {
+pub(crate) enum OnUnfinished {
     Keep,
     Abandon,
 }
 
 /// How a step ended.
 #[derive(Clone, Debug)]
-pub struct Settled {
+pub(crate) struct Settled {
     pub position: usize,
     pub state: StepState,
     pub duration: Duration,
@@ -116,7 +116,7 @@ pub struct Settled {
 }
 
 /// What comes after a step. It is recorded in the same transaction as the end of that step, at one fsync.
-pub enum Next<'a> {
+pub(crate) enum Next<'a> {
     Intend {
         position: usize,
         intent: &'a str,

@@ -12,7 +12,7 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Marks a SQLite file as written by this program: "AHOV".
-pub const APPLICATION_ID: i32 = 0x4148_4f56;
+pub(super) const APPLICATION_ID: i32 = 0x4148_4f56;
 
 /// The migrations, append only. The position of an entry is the version that it leads to.
 const MIGRATIONS: &[&str] = &[
@@ -73,12 +73,12 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// The version this program writes.
-pub fn newest() -> i32 {
+pub(super) fn newest() -> i32 {
     i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX)
 }
 
 /// Brings the file to the newest version. Several processes may try at once; one of them succeeds, the others find it done.
-pub fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version: i32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {

@@ -15,7 +15,7 @@ const COLUMNS: &str = "agent, id, transcript, process, started_at, seen_at, seen
 
 /// A session of an agent, as the hooks have seen it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentSession {
+pub(crate) struct AgentSession {
     pub agent: String,
     pub id: String,
     /// The path of the agent's transcript; empty if unknown.
@@ -40,7 +40,7 @@ pub struct AgentSession {
 
 /// What one call of a hook says about a session. An empty text leaves the recorded value as it is.
 #[derive(Clone, Debug, Default)]
-pub struct SessionSighting {
+pub(crate) struct SessionSighting {
     pub agent: String,
     pub id: String,
     pub transcript: String,
@@ -63,7 +63,7 @@ pub struct SessionSighting {
 
 /// A part of a session that a run hands over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HandedPart {
+pub(crate) struct HandedPart {
     pub agent: String,
     pub id: String,
     pub transcript: String,
@@ -102,7 +102,7 @@ impl HandedPart {
 }
 
 impl Store {
-    pub fn session(&self, agent: &str, id: &str) -> Result<Option<AgentSession>> {
+    pub(crate) fn session(&self, agent: &str, id: &str) -> Result<Option<AgentSession>> {
         let sql = format!("SELECT {COLUMNS} FROM session WHERE agent = ?1 AND id = ?2");
         if self.knows_sessions()? {
             self.ask(|connection| connection.query_row(&sql, [agent, id], read).optional())
@@ -112,7 +112,7 @@ impl Store {
     }
 
     /// The sessions that may have something left to hand over, oldest first.
-    pub fn open_sessions(&self) -> Result<Vec<AgentSession>> {
+    pub(crate) fn open_sessions(&self) -> Result<Vec<AgentSession>> {
         let sql = format!("SELECT {COLUMNS} FROM session WHERE is_over = 0 ORDER BY seq");
         if self.knows_sessions()? {
             self.ask(|connection| connection.prepare(&sql)?.query_map([], read)?.collect())
@@ -122,7 +122,7 @@ impl Store {
     }
 
     /// When a hook was first called in this project, and when sessions were last swept.
-    pub fn listening_since(&self) -> Result<(Option<String>, Option<String>)> {
+    pub(crate) fn listening_since(&self) -> Result<(Option<String>, Option<String>)> {
         if !self.knows_sessions()? {
             return Ok((None, None));
         }
@@ -134,7 +134,7 @@ impl Store {
     }
 
     /// Records what a hook saw. `false` if another call for the same event, after `not_since`, has injected context already.
-    pub fn note_session(&mut self, seen: &SessionSighting, not_since: &str) -> Result<bool> {
+    pub(crate) fn note_session(&mut self, seen: &SessionSighting, not_since: &str) -> Result<bool> {
         let is_new = self.write(|transaction| {
             insert(transaction, &seen.agent, &seen.id, &seen.at)?;
             let before: (String, String) = transaction.query_row(
@@ -179,7 +179,7 @@ impl Store {
 
     /// Marks sessions as over, each handed over up to the given length of its transcript. A session whose transcript grows
     /// beyond that is picked up again.
-    pub fn sessions_are_over(&mut self, sessions: &[(&AgentSession, u64)]) -> Result<()> {
+    pub(crate) fn sessions_are_over(&mut self, sessions: &[(&AgentSession, u64)]) -> Result<()> {
         self.write(|transaction| {
             let sql = "UPDATE session SET is_over = 1, handed_over = max(handed_over, ?3) WHERE agent = ?1 AND id = ?2";
             for (session, size) in sessions {
@@ -192,7 +192,7 @@ impl Store {
     }
 
     /// Records that the sessions on disk were swept by a process that runs in no session itself.
-    pub fn swept(&mut self, at: &str) -> Result<()> {
+    pub(crate) fn swept(&mut self, at: &str) -> Result<()> {
         self.write(|transaction| {
             let sql = "UPDATE session SET swept_at = ?1 WHERE seq = (SELECT max(seq) FROM session)";
             transaction.execute(sql, [at]).map(|_| ())

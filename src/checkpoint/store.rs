@@ -20,7 +20,7 @@ const UNFINISHED: &str = "WHERE status = 'unfinished' ORDER BY EXISTS (
 
 /// An open `checkpoint.db`.
 #[derive(Debug)]
-pub struct Store {
+pub(crate) struct Store {
     pub(super) connection: Connection,
     pub(super) file: CheckpointFile,
     /// Holds the copy that is read where the file itself cannot be.
@@ -30,7 +30,7 @@ pub struct Store {
 impl Store {
     /// Records a run, the first thing that every handover does: from here on nothing can be lost. Returns its place in
     /// the queue, or `None` if another process has already handed over the same part of the session.
-    pub fn record(&mut self, run: &NewRun<'_>, others: OnUnfinished) -> Result<Option<i64>> {
+    pub(crate) fn record(&mut self, run: &NewRun<'_>, others: OnUnfinished) -> Result<Option<i64>> {
         let seq = self.write(|transaction| {
             if let Some(handed) = run.handed
                 && !handed.write(transaction, run.id, run.recorded_at)?
@@ -59,7 +59,7 @@ impl Store {
     }
 
     /// Records how steps ended, if any did, together with what comes next. Fails if the run is no longer unfinished.
-    pub fn advance(&mut self, run: i64, settled: &[Settled], next: Next<'_>) -> Result<()> {
+    pub(crate) fn advance(&mut self, run: i64, settled: &[Settled], next: Next<'_>) -> Result<()> {
         let is_unfinished = self.write(|transaction| {
             let mut changed = 1;
             for settled in settled {
@@ -123,7 +123,7 @@ impl Store {
     }
 
     /// Abandons runs. Their record and inputs stay.
-    pub fn abandon(&mut self, runs: &[i64], at: &str) -> Result<()> {
+    pub(crate) fn abandon(&mut self, runs: &[i64], at: &str) -> Result<()> {
         self.write(|transaction| {
             for seq in runs {
                 transaction.execute(
@@ -139,12 +139,12 @@ impl Store {
 
     /// The unfinished runs, oldest first. Runs whose process died at least `deaths_to_park` times during one step come
     /// last, so that they do not hold up the others.
-    pub fn unfinished(&self, deaths_to_park: u32) -> Result<Vec<Run>> {
+    pub(crate) fn unfinished(&self, deaths_to_park: u32) -> Result<Vec<Run>> {
         Ok(self.runs(UNFINISHED, params![deaths_to_park])?)
     }
 
     /// Reads all of the file, because the damage may be anywhere.
-    pub fn examine(&self) -> Result<()> {
+    pub(crate) fn examine(&self) -> Result<()> {
         Ok(self.read_everything()?)
     }
 
@@ -157,26 +157,26 @@ impl Store {
         self.runs(UNFINISHED, params![u32::MAX]).map(|_| ())
     }
 
-    pub fn oldest_unfinished(&self) -> Result<Option<Run>> {
+    pub(crate) fn oldest_unfinished(&self) -> Result<Option<Run>> {
         Ok(self.runs("WHERE status = 'unfinished' ORDER BY seq LIMIT 1", params![])?.pop())
     }
 
     /// The newest run that was not abandoned.
-    pub fn latest(&self) -> Result<Option<Run>> {
+    pub(crate) fn latest(&self) -> Result<Option<Run>> {
         Ok(self.runs("WHERE status <> 'abandoned' ORDER BY seq DESC LIMIT 1", params![])?.pop())
     }
 
     /// The commit that was checked out for the last completed run, if that was recorded.
-    pub fn last_head(&self) -> Result<Option<String>> {
+    pub(crate) fn last_head(&self) -> Result<Option<String>> {
         let rest = "WHERE status = 'completed' AND head IS NOT NULL ORDER BY seq DESC LIMIT 1";
         Ok(self.runs(rest, params![])?.pop().and_then(|run| run.head))
     }
 
-    pub fn run(&self, seq: i64) -> Result<Option<Run>> {
+    pub(crate) fn run(&self, seq: i64) -> Result<Option<Run>> {
         Ok(self.runs("WHERE seq = ?1", params![seq])?.pop())
     }
 
-    pub fn run_by_id(&self, id: &str) -> Result<Option<Run>> {
+    pub(crate) fn run_by_id(&self, id: &str) -> Result<Option<Run>> {
         Ok(self.runs("WHERE id = ?1", params![id])?.pop())
     }
 
@@ -186,14 +186,14 @@ impl Store {
     }
 
     /// The plan and the inputs of a run that did not complete; completed runs no longer have them.
-    pub fn plan_and_inputs(&self, run: i64) -> Result<(String, String)> {
+    pub(crate) fn plan_and_inputs(&self, run: i64) -> Result<(String, String)> {
         self.ask(|connection| {
             connection
                 .query_row("SELECT plan, inputs FROM run WHERE seq = ?1", [run], |row| Ok((row.get(0)?, row.get(1)?)))
         })
     }
 
-    pub fn steps(&self, run: i64) -> Result<Vec<RecordedStep>> {
+    pub(crate) fn steps(&self, run: i64) -> Result<Vec<RecordedStep>> {
         self.ask(|connection| {
             connection
                 .prepare_cached(
@@ -207,7 +207,7 @@ impl Store {
 
     /// The youngest run after this one that has done a step of this kind in the same memory directory, or has begun it
     /// and is unfinished.
-    pub fn younger_run_with(&self, kind: &str, run: i64) -> Result<Option<String>> {
+    pub(crate) fn younger_run_with(&self, kind: &str, run: i64) -> Result<Option<String>> {
         self.ask(|connection| {
             connection
                 .query_row(

@@ -16,7 +16,7 @@ use crate::project::{self, Project};
 /// Allow hooks to run the commands of this config and to publish, allow one file to be published, or accept memory that
 /// came with the repository
 #[derive(Args)]
-pub struct Allow {
+pub(super) struct Allow {
     /// Allow this file to be published although it seems to hold secrets; a changed file needs a new permission
     #[arg(long, value_name = "FILE")]
     secret: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub struct Allow {
 }
 
 impl Allow {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(None, None)?;
         if let Some(stop) = project.brake().pressed() {
             return Err(stop.error());

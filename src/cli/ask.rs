@@ -14,7 +14,7 @@ use crate::base::{signals, text};
 use crate::error::{Category, Error, Result};
 
 /// One choice of a list.
-pub struct Choice {
+pub(super) struct Choice {
     /// Lines identify choices, so no two may be equal.
     pub line: String,
     /// Shown below the line while it is selected.
@@ -22,7 +22,7 @@ pub struct Choice {
 }
 
 /// Lets a person pick one choice; typing narrows the list. `None` if they leave without picking.
-pub fn pick(what: &str, choices: Vec<Choice>) -> Result<Option<usize>> {
+pub(super) fn pick(what: &str, choices: Vec<Choice>) -> Result<Option<usize>> {
     let terminal = Term::stderr();
     // Some terminals do not report their size.
     let (rows, columns) = terminal.size_checked().filter(|size| size.0 > 0 && size.1 > 0).unwrap_or((24, 80));
@@ -40,7 +40,7 @@ pub fn pick(what: &str, choices: Vec<Choice>) -> Result<Option<usize>> {
 }
 
 /// Asks for a passphrase without showing it; for a new one twice, because a typing error is invisible.
-pub fn passphrase(is_new: bool) -> Result<String> {
+pub(super) fn passphrase(is_new: bool) -> Result<String> {
     let first = hidden_line("passphrase: ")?;
     if is_new && hidden_line("the same again: ")? != first {
         return Err(Error::failed("these are two different passphrases"));

@@ -13,7 +13,7 @@ use crate::publish::Ledger;
 
 /// Report by exit code how the last handover ended: 0 none on record, 1 interrupted, 2 completed, 4 running
 #[derive(Args)]
-pub struct Check {
+pub(super) struct Check {
     /// Use this checkpoint database
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
@@ -23,7 +23,7 @@ pub struct Check {
 }
 
 impl Check {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(self.checkpoint.as_deref(), None)?;
         let mut answer = engine::check(&project)?;
         let paused = project.brake().paused();

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Archive the notes of finished months in layer 3
 #[derive(Args)]
-pub struct Compact {
+pub(super) struct Compact {
     /// Only this month [default: every finished month]
     #[arg(long, value_name = "YYYY-MM", value_parser = parse_month, conflicts_with = "older_than")]
     month: Option<Month>,
@@ -52,7 +52,7 @@ fn parse_duration(word: &str) -> Result<Duration, String> {
 }
 
 impl Compact {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(None, None)?;
         let memory = Memory::at(&project.root, project::place(&project.root, &project.config.memory_dir)?);
         let before = ended_before(&clock::now(), self.older_than);

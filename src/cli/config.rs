@@ -20,7 +20,7 @@ const SCHEMA: &str = "agent-handover/config/1";
 
 /// Print the configuration of this project, where each value comes from, and where handovers are published
 #[derive(Args)]
-pub struct ConfigCommand {
+pub(super) struct ConfigCommand {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -43,7 +43,7 @@ struct Setting {
 }
 
 impl ConfigCommand {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(self.checkpoint.as_deref(), self.tag.as_deref())?;
         let mut plan = Plan::of(&project.config);
         plan.destination.push &= !self.no_push;
@@ -179,7 +179,7 @@ fn whose_plan(project: &Project) -> &'static str {
 }
 
 /// The plan in words, with the names of its steps.
-pub fn plan_name(project: &Project, plan: &Plan) -> String {
+pub(super) fn plan_name(project: &Project, plan: &Plan) -> String {
     let steps: Vec<&str> = plan.steps.iter().map(|step| step.name.as_str()).collect();
     let steps = steps.join(", ");
     match whose_plan(project) {
@@ -194,7 +194,7 @@ pub fn plan_name(project: &Project, plan: &Plan) -> String {
 }
 
 /// For `run`: which plan applies, if there is a file and the plan is not its own.
-pub fn plan_line(project: &Project) -> Option<String> {
+pub(super) fn plan_line(project: &Project) -> Option<String> {
     let is_own = project.config.file.is_none() || project.config.steps.is_some();
     (!is_own).then(|| format!("plan: {}", plan_name(project, &Plan::of(&project.config))))
 }
@@ -204,7 +204,7 @@ fn publishes(plan: &Plan) -> bool {
 }
 
 /// Where a run publishes, as one sentence.
-pub fn publishing(plan: &Plan) -> String {
+pub(super) fn publishing(plan: &Plan) -> String {
     let backend = publish::backend(&plan.destination.backend);
     match backend {
         _ if !plan.delivers() => "Publishing: nowhere (no step of the plan publishes).".to_owned(),
@@ -214,7 +214,7 @@ pub fn publishing(plan: &Plan) -> String {
 }
 
 /// `run --dry-run`: what each step would do, where it would publish, and what is missing for that.
-pub fn dry_run(ui: &mut Ui, project: &Project, request: &Request) -> Result<u8> {
+pub(super) fn dry_run(ui: &mut Ui, project: &Project, request: &Request) -> Result<u8> {
     if let Some(line) = plan_line(project) {
         ui.tell(&line);
     }

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Push what is due to the remote branch
 #[derive(Args)]
-pub struct Push {
+pub(super) struct Push {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -23,14 +23,14 @@ pub struct Push {
 
 /// Merge what other machines published into the files here
 #[derive(Args)]
-pub struct Pull {
+pub(super) struct Pull {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
 
 impl Push {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(None, None)?;
         if let Some(stop) = project.brake().pressed() {
             return Err(stop.error());
@@ -42,7 +42,7 @@ impl Push {
 }
 
 impl Pull {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(None, None)?;
         if let Some(stop) = project.brake().pressed() {
             return Err(stop.error());

@@ -12,14 +12,14 @@ use crate::hook;
 
 /// Handle an event of a coding agent: reads it from standard input, answers in the agent's format, always exits with 0
 #[derive(Args)]
-pub struct Hook {
+pub(super) struct Hook {
     /// The calling agent, if neither the event nor the environment names it
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 }
 
 impl Hook {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         // A person who types the command sends no payload.
         let given = if std::io::stdin().is_terminal() { Given::default() } else { hook::receive(std::io::stdin()) };
         let cwd = Some(context.cwd.as_path()).filter(|cwd| !cwd.as_os_str().is_empty());
@@ -34,6 +34,6 @@ impl Hook {
 
 /// Whether this command line is a call of a hook. It may have been written for an older or newer version, and then clap
 /// refuses it.
-pub fn is_meant(arguments: &[std::ffi::OsString]) -> bool {
+pub(super) fn is_meant(arguments: &[std::ffi::OsString]) -> bool {
     arguments.get(1).is_some_and(|verb| verb == OsStr::new("hook"))
 }

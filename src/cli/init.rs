@@ -13,10 +13,10 @@ use crate::project;
 
 /// Write a commented handover.toml for this project
 #[derive(Args)]
-pub struct Init {}
+pub(super) struct Init {}
 
 impl Init {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let exists = |path: &Path| {
             Error::failed(format!("`{}` already exists and was not changed", path.display()))
                 .hint("edit it, or move it away and run `agent-handover init` again")

@@ -28,7 +28,7 @@ impl From<Where> for Scope {
 
 /// Connect coding agents: add hooks, a skill and instructions to their files
 #[derive(Args)]
-pub struct Install {
+pub(super) struct Install {
     #[arg(required = true, value_name = "AGENT", help = names())]
     agents: Vec<String>,
     /// Which files to change
@@ -41,7 +41,7 @@ pub struct Install {
 
 /// Remove what `install` added to the files of coding agents
 #[derive(Args)]
-pub struct Uninstall {
+pub(super) struct Uninstall {
     /// As for `install`
     #[arg(required = true, value_name = "AGENT")]
     agents: Vec<String>,
@@ -60,7 +60,7 @@ fn names() -> String {
 }
 
 impl Install {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let scope = Scope::from(self.scope);
         let (places, mut installer) = open(context, self.dry_run)?;
         let program = Program::this()?;
@@ -88,7 +88,7 @@ impl Install {
 }
 
 impl Uninstall {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let scope = Scope::from(self.scope);
         let (places, mut installer) = open(context, self.dry_run)?;
         let agents = chosen(&self.agents, |_| true)?;

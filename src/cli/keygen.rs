@@ -15,7 +15,7 @@ const MAX_KEY: u64 = 64 << 10;
 
 /// Make an ed25519 key to sign handoffs with, and print its public half
 #[derive(Args)]
-pub struct Keygen {
+pub(super) struct Keygen {
     /// The file for the new key, readable only by you
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
@@ -25,7 +25,7 @@ pub struct Keygen {
 }
 
 impl Keygen {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         if let Some(stop) = context.project(None, None)?.brake().pressed() {
             return Err(stop.error());
         }
@@ -53,7 +53,7 @@ impl Keygen {
 }
 
 /// Reads a small text file: a key or a bundle.
-pub fn read_small(context: &Context<'_>, path: &Path, max: u64) -> Result<String> {
+pub(super) fn read_small(context: &Context<'_>, path: &Path, max: u64) -> Result<String> {
     let path = context.cwd.join(path);
     let bytes = fs::read_at_most(fs::open(&path)?, max).map_err(|cause| Error::io("read", &path, cause))?;
     let is_too_large = u64::try_from(bytes.len()).is_ok_and(|size| size > max);
@@ -63,7 +63,7 @@ pub fn read_small(context: &Context<'_>, path: &Path, max: u64) -> Result<String
     }
 }
 
-pub fn read_secret(context: &Context<'_>, path: &Path) -> Result<SecretKey> {
+pub(super) fn read_secret(context: &Context<'_>, path: &Path) -> Result<SecretKey> {
     let pem = read_small(context, path, MAX_KEY)?;
     if fs::is_readable_by_others(&context.cwd.join(path)) {
         context.ui.warn(&format!("others can read the key `{}`: `chmod 600` it", path.display()));

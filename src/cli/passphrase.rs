@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 const MAX_LENGTH: u64 = 64 << 10;
 
 #[derive(Args)]
-pub struct Passphrase {
+pub(super) struct Passphrase {
     /// Read the passphrase from this file, which has one line
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
@@ -22,12 +22,12 @@ pub struct Passphrase {
 
 impl Passphrase {
     /// Whether a flag gives a passphrase. The environment does not count.
-    pub fn is_given(&self) -> bool {
+    pub(super) fn is_given(&self) -> bool {
         self.passphrase_file.is_some() || self.passphrase.is_some()
     }
 
     /// The passphrase from the file, the flag, the environment or a person, in this order. A person types a new one twice.
-    pub fn get(&self, context: &Context<'_>, is_new: bool) -> Result<String> {
+    pub(super) fn get(&self, context: &Context<'_>, is_new: bool) -> Result<String> {
         let passphrase = if let Some(file) = &self.passphrase_file {
             self.of_file(context, file)?
         } else if let Some(passphrase) = &self.passphrase {

@@ -13,14 +13,14 @@ use crate::project::{self, Project};
 
 /// Stop all handovers in this project until `unpause`
 #[derive(Args)]
-pub struct Pause {
+pub(super) struct Pause {
     /// A reason, shown to everybody who is stopped
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<String>,
 }
 
 impl Pause {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         // Pausing must work even if the config cannot be read.
         let PauseFile { path, anchor } = match context.project(None, None) {
             Ok(project) => project.pause_files[0].clone(),
@@ -49,10 +49,10 @@ impl Pause {
 
 /// Remove this project's PAUSE file
 #[derive(Args)]
-pub struct Unpause {}
+pub(super) struct Unpause {}
 
 impl Unpause {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(None, None).ok();
         let (files, brake) = match &project {
             Some(project) => (project.pause_files.clone(), project.brake()),

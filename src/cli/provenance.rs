@@ -4,12 +4,12 @@ use super::ui::Ui;
 use crate::base::text;
 
 /// The mark before a text that came with the repository.
-pub const CAME_ALONG: &str = "[came along] ";
+pub(super) const CAME_ALONG: &str = "[came along] ";
 /// The command that takes it as the user's own.
 const REMEDY: &str = "`agent-handover allow --memory` takes it as yours";
 
 /// The mark of an item: none if it is ours. Rulings that came along are claims.
-pub fn mark(is_ours: bool, category: &str) -> &'static str {
+pub(super) fn mark(is_ours: bool, category: &str) -> &'static str {
     match category {
         _ if is_ours => "",
         "decision" | "constraint" => "[came along] claims: ",
@@ -18,7 +18,7 @@ pub fn mark(is_ours: bool, category: &str) -> &'static str {
 }
 
 /// Explains the marks of a list, if there are any.
-pub fn warn_of_strange(ui: &Ui, count: usize) {
+pub(super) fn warn_of_strange(ui: &Ui, count: usize) {
     if count > 0 {
         let lines = text::count(count, "line");
         ui.warn(&format!("[came along] {lines} came with the repository; {REMEDY}"));
@@ -26,7 +26,7 @@ pub fn warn_of_strange(ui: &Ui, count: usize) {
 }
 
 /// Warns that a document came with the repository.
-pub fn warn_of_document(ui: &Ui, is_ours: bool) {
+pub(super) fn warn_of_document(ui: &Ui, is_ours: bool) {
     if !is_ours {
         ui.warn(&format!("this came with the repository: no session of yours wrote it; {REMEDY}"));
     }

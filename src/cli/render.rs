@@ -9,7 +9,7 @@ use super::ui::Ui;
 use crate::base::text;
 use crate::error::{Error, Listing};
 
-pub fn error(ui: &Ui, error: &Error, cwd: &Path) {
+pub(super) fn error(ui: &Ui, error: &Error, cwd: &Path) {
     if let Some(listing) = error.problems() {
         snippets(ui, listing, cwd);
     } else {
@@ -41,11 +41,11 @@ fn snippets(ui: &Ui, listing: &Listing, cwd: &Path) {
 }
 
 /// The document that `--json` prints when a command fails.
-pub fn json(error: &Error) -> Value {
+pub(super) fn json(error: &Error) -> Value {
     json!({ "schema": "agent-handover/error/1", "error": parts(error) })
 }
 
-pub fn parts(error: &Error) -> Value {
+pub(super) fn parts(error: &Error) -> Value {
     let problems = error.problems().map(|listing| {
         let problems: Vec<Value> = listing
             .problems

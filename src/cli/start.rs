@@ -13,14 +13,14 @@ use crate::project::{Options, Project};
 use crate::steps;
 
 /// What every command receives.
-pub struct Context<'a> {
+pub(super) struct Context<'a> {
     pub cwd: PathBuf,
     pub config: Option<PathBuf>,
     pub ui: &'a mut Ui,
 }
 
 impl Context<'_> {
-    pub fn project(&self, checkpoint: Option<&Path>, tag: Option<&str>) -> Result<Project> {
+    pub(super) fn project(&self, checkpoint: Option<&Path>, tag: Option<&str>) -> Result<Project> {
         let options = Options {
             config: self.config.clone(),
             checkpoint: checkpoint.map(Path::to_path_buf),

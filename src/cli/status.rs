@@ -19,7 +19,7 @@ use crate::publish::Ledger;
 
 /// Show how far the current or last handover is, step by step
 #[derive(Args)]
-pub struct Status {
+pub(super) struct Status {
     /// Use this checkpoint database
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
@@ -42,7 +42,7 @@ struct Picture {
 }
 
 impl Status {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(self.checkpoint.as_deref(), None)?;
         let picture = look(&project)?;
         if self.json {

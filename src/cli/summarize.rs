@@ -16,7 +16,7 @@ use crate::transcript::{self, Source, Transcript};
 /// Print a handoff made from an agent's transcript and from git; stores nothing without `--save`
 #[derive(Args)]
 #[command(visible_alias = "summarize-session")]
-pub struct Summarize {
+pub(super) struct Summarize {
     /// The transcript [default: the newest of this project]
     #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
     transcript: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub struct Summarize {
 }
 
 impl Summarize {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(None, None)?;
         let path = match &self.transcript {
             Some(path) => context.cwd.join(path),

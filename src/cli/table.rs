@@ -3,7 +3,7 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The longest text of a cell.
-pub const LONGEST_CELL: usize = 400;
+pub(super) const LONGEST_CELL: usize = 400;
 const GAP: &str = "  ";
 /// The least width of a column that is cut.
 const NARROWEST: usize = 8;
@@ -12,28 +12,28 @@ const NARROWEST: usize = 8;
 const ROOMY: usize = 24;
 
 /// A table. The last column takes the remaining width; the others are as wide as their contents.
-pub struct Table {
+pub(super) struct Table {
     rows: Vec<Vec<String>>,
     /// The heads of columns that are dropped if not all fit, in this order.
     dispensable: Vec<&'static str>,
 }
 
 impl Table {
-    pub fn new(heads: &[&str]) -> Table {
+    pub(super) fn new(heads: &[&str]) -> Table {
         Table { rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()], dispensable: Vec::new() }
     }
 
-    pub fn dispensable(mut self, heads: &[&'static str]) -> Table {
+    pub(super) fn dispensable(mut self, heads: &[&'static str]) -> Table {
         self.dispensable = heads.to_vec();
         self
     }
 
-    pub fn push(&mut self, row: Vec<String>) {
+    pub(super) fn push(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }
 
     /// The lines of the table, none wider than `width` if one is given.
-    pub fn lines(&self, width: Option<usize>) -> Vec<String> {
+    pub(super) fn lines(&self, width: Option<usize>) -> Vec<String> {
         let columns = self.rows.first().map_or(0, Vec::len);
         let widest = |column: usize| self.rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
         let mut shown: Vec<usize> = (0..columns).collect();
@@ -96,7 +96,7 @@ fn line(row: &[String], widths: &[usize]) -> String {
 }
 
 /// The text cut to a width on the terminal, with a sign if something is missing.
-pub fn cut(text: &str, width: usize) -> String {
+pub(super) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

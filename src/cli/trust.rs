@@ -13,7 +13,7 @@ use crate::error::{Category, Error, Result};
 
 /// Manage the keys whose signatures on handoffs count
 #[derive(Args)]
-pub struct Trust {
+pub(super) struct Trust {
     /// Print one JSON document
     #[arg(long, global = true)]
     pub json: bool,
@@ -43,7 +43,7 @@ enum TrustVerb {
 }
 
 impl Trust {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let list = TrustList::open()?;
         let changes = !matches!(self.verb, TrustVerb::List);
         if changes && let Some(stop) = context.project(None, None)?.brake().pressed() {

@@ -11,14 +11,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::base::{env, text};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Color {
+pub(super) enum Color {
     #[default]
     Auto,
     Always,
     Never,
 }
 
-pub struct Ui {
+pub(super) struct Ui {
     color: anstream::ColorChoice,
     quiet: bool,
     /// Whether stderr is a terminal that can rewrite a line.
@@ -38,7 +38,7 @@ const DIM: Style = Style::new().dimmed();
 const CLEAR: &str = "\r\x1b[K";
 
 impl Ui {
-    pub fn new(color: Color, quiet: bool) -> Ui {
+    pub(super) fn new(color: Color, quiet: bool) -> Ui {
         let color = match color {
             // Decided once, for stderr, because only progress and errors have colour.
             Color::Auto => anstream::AutoStream::choice(&io::stderr()),
@@ -49,12 +49,12 @@ impl Ui {
         Ui { color, quiet, live, unfinished: Cell::new(false), failed: None }
     }
 
-    pub fn is_colored(&self) -> bool {
+    pub(super) fn is_colored(&self) -> bool {
         !matches!(self.color, anstream::ColorChoice::Never)
     }
 
     /// The width of the terminal on stdout, or `COLUMNS`. `None` if both are unknown.
-    pub fn width(&self) -> Option<usize> {
+    pub(super) fn width(&self) -> Option<usize> {
         if io::stdout().is_terminal() {
             let size = dialoguer::console::Term::stdout().size_checked();
             return size.map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0);
@@ -63,12 +63,12 @@ impl Ui {
     }
 
     /// Whether a person can be asked. stdout need not be a terminal, because it gets only the answer.
-    pub fn can_ask(&self) -> bool {
+    pub(super) fn can_ask(&self) -> bool {
         io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
     /// Prints a line of the answer. A closed pipe is not an error.
-    pub fn answer(&mut self, line: &str) {
+    pub(super) fn answer(&mut self, line: &str) {
         let written = writeln!(io::stdout().lock(), "{}", text::for_terminal(line));
         self.note_failure(written);
     }
@@ -82,56 +82,56 @@ impl Ui {
     }
 
     /// Prints a text that somebody may keep, such as a key, a bundle or a document: unchanged, except on a terminal.
-    pub fn answer_text(&mut self, whole: &str) {
+    pub(super) fn answer_text(&mut self, whole: &str) {
         let shown = if io::stdout().is_terminal() { text::for_terminal(whole) } else { whole.to_owned() };
         let written = io::stdout().lock().write_all(shown.as_bytes());
         self.note_failure(written);
     }
 
     /// Prints a text that is read, perhaps by a model. Hidden characters and chat markup in it become harmless.
-    pub fn answer_prose(&mut self, whole: &str) {
+    pub(super) fn answer_prose(&mut self, whole: &str) {
         let written = io::stdout().lock().write_all(text::for_model(whole).as_bytes());
         self.note_failure(written);
     }
 
-    pub fn answer_json(&mut self, document: &serde_json::Value) {
+    pub(super) fn answer_json(&mut self, document: &serde_json::Value) {
         let written = writeln!(io::stdout().lock(), "{}", text::for_json(&document.to_string()));
         self.note_failure(written);
     }
 
-    pub fn write_error(&mut self) -> Option<io::Error> {
+    pub(super) fn write_error(&mut self) -> Option<io::Error> {
         self.failed.take()
     }
 
     /// Prints a line about what happens, unless `--quiet` is set.
-    pub fn tell(&self, line: &str) {
+    pub(super) fn tell(&self, line: &str) {
         if !self.quiet {
             self.stderr(&text::for_terminal(line));
         }
     }
 
-    pub fn warn(&self, line: &str) {
+    pub(super) fn warn(&self, line: &str) {
         self.stderr(&format!("{HINT}note:{HINT:#} {}", text::for_terminal(line)));
     }
 
-    pub fn error(&self, line: &str) {
+    pub(super) fn error(&self, line: &str) {
         self.stderr(&format!("{BAD}error:{BAD:#} {}", text::for_terminal(line)));
     }
 
-    pub fn cause(&self, line: &str) {
+    pub(super) fn cause(&self, line: &str) {
         self.stderr(&format!("  caused by: {}", text::for_terminal(line)));
     }
 
-    pub fn hint(&self, line: &str) {
+    pub(super) fn hint(&self, line: &str) {
         self.stderr(&format!("{HINT}hint:{HINT:#} {}", text::for_terminal(line)));
     }
 
     /// Prints text with our own escape sequences.
-    pub fn styled(&self, styled: &str) {
+    pub(super) fn styled(&self, styled: &str) {
         self.stderr(styled);
     }
 
-    pub fn tell_step(&self, mark: StepMark, name: &str, rest: &str) {
+    pub(super) fn tell_step(&self, mark: StepMark, name: &str, rest: &str) {
         if !self.quiet {
             let (style, sign) = match mark {
                 StepMark::Done => (GOOD, "✓"),
@@ -147,7 +147,7 @@ impl Ui {
     }
 
     /// Shows what is going on, on a terminal only. The next line replaces it.
-    pub fn tell_live(&self, line: &str) {
+    pub(super) fn tell_live(&self, line: &str) {
         if self.live {
             let _ = write!(io::stderr(), "{CLEAR}… {}", text::one_line(line, 70));
             self.unfinished.set(true);
@@ -155,7 +155,7 @@ impl Ui {
     }
 
     /// Shows a bar for long work, on a terminal only.
-    pub fn progress(&self, what: &'static str) -> Progress {
+    pub(super) fn progress(&self, what: &'static str) -> Progress {
         let target = if self.live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(0), target).with_message(what);
         if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {pos} of {len}") {
@@ -173,21 +173,21 @@ impl Ui {
 }
 
 /// The progress of long work.
-pub struct Progress(ProgressBar);
+pub(super) struct Progress(ProgressBar);
 
 impl Progress {
-    pub fn show(&self, done: usize, total: usize) {
+    pub(super) fn show(&self, done: usize, total: usize) {
         self.0.set_length(total as u64);
         self.0.set_position(done as u64);
     }
 
-    pub fn end(&self) {
+    pub(super) fn end(&self) {
         self.0.finish_and_clear();
     }
 }
 
 /// Prints one line per decision to stderr if the environment asks for it. This is for developers.
-pub fn trace() {
+pub(super) fn trace() {
     let Some(level) = env::get_text(env::LOG) else { return };
     if let Ok(level) = level.parse::<tracing::Level>() {
         let _ = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).try_init();
@@ -195,7 +195,7 @@ pub fn trace() {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub enum StepMark {
+pub(super) enum StepMark {
     Done,
     Skipped,
     Failed,

@@ -16,7 +16,7 @@ enum Format {
 
 /// Print what a new session should know: goal, next action, open loops, decisions, what changed since
 #[derive(Args)]
-pub struct Warmup {
+pub(super) struct Warmup {
     /// At most this many bytes [default: `[warmup] budget`, 9000]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(200..=1_000_000))]
     budget: Option<u64>,
@@ -29,11 +29,11 @@ pub struct Warmup {
 }
 
 impl Warmup {
-    pub fn json(&self) -> bool {
+    pub(super) fn json(&self) -> bool {
         self.format == Format::Json
     }
 
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let agent = self.agent.as_deref().map(agents::find).transpose()?;
         let project = context.project(None, None)?;
         let budget = self.budget.unwrap_or(project.config.warmup_budget);

@@ -23,7 +23,7 @@ pub struct Category {
 }
 
 /// A category that needs no config.
-pub struct BuiltIn {
+pub(crate) struct BuiltIn {
     pub name: &'static str,
     pub title: &'static str,
     /// The names that a capture may use for it.
@@ -33,7 +33,7 @@ pub struct BuiltIn {
 }
 
 /// The built-in categories, in the order of the current state. Modes and numbers are glee's; `known_issue` is ours.
-pub const BUILT_IN: &[BuiltIn] = &[
+pub(crate) const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "overview", title: "Overview", keys: &["overview"], mode: Mode::Clear, keep: 1 },
     BuiltIn { name: "goal", title: "Goal", keys: &["goal", "current_goal", "objective"], mode: Mode::Clear, keep: 1 },
     BuiltIn {
@@ -107,21 +107,21 @@ fn plain(name: &str) -> Category {
     Category { name: name.to_owned(), mode, keep }
 }
 
-pub fn built_in(name: &str) -> Option<&'static BuiltIn> {
+pub(crate) fn built_in(name: &str) -> Option<&'static BuiltIn> {
     BUILT_IN.iter().find(|known| known.name == name)
 }
 
 /// The rule for names, as messages say it.
-pub const NAME_RULE: &str = "lower-case letters, digits, `_` and `-`, at most 40";
+pub(crate) const NAME_RULE: &str = "lower-case letters, digits, `_` and `-`, at most 40";
 
 /// Whether this can be a name. Names are used in markers, JSON keys and command lines.
-pub fn is_name(word: &str) -> bool {
+pub(crate) fn is_name(word: &str) -> bool {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     (1..=40).contains(&word.len()) && word.starts_with(|c: char| c.is_ascii_lowercase()) && word.chars().all(allowed)
 }
 
 /// `[category.NAME]`, each with `mode` and `keep`.
-pub fn read(table: &mut Reader<'_>) -> Categories {
+pub(crate) fn read(table: &mut Reader<'_>) -> Categories {
     let mut categories = Vec::new();
     for (name, span, mut reader) in table.named_tables() {
         if built_in(&name).is_none() && !is_name(&name) {

@@ -245,7 +245,7 @@ fn check_step_name(name: &str) -> Result<(), &'static str> {
 }
 
 /// Any text can be a tag, as long as it is one line and not endless.
-pub fn check_tag(tag: &str) -> Result<(), &'static str> {
+pub(crate) fn check_tag(tag: &str) -> Result<(), &'static str> {
     if tag.trim().is_empty() {
         return Err("must not be empty");
     }

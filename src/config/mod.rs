@@ -9,19 +9,20 @@
 //! | `category.rs` | the categories of the current state |
 //! | `template.rs` | `{{ … }}` in values |
 
-pub mod category;
+pub(crate) mod category;
 mod file;
 mod load;
 mod python;
 mod reader;
-pub mod template;
+pub(crate) mod template;
 mod values;
 
-pub use file::ConfigFile;
-pub use load::{KindReader, Vocabulary, check_tag};
-pub use reader::Reader;
-pub use values::{Config, Origin, Secrets};
+pub(crate) use file::ConfigFile;
+pub(crate) use load::{KindReader, Vocabulary, check_tag};
+pub(crate) use reader::Reader;
+pub use values::Config;
+pub(crate) use values::{Origin, Secrets};
 
-pub const FILE_NAME: &str = "handover.toml";
+pub(crate) const FILE_NAME: &str = "handover.toml";
 /// The commented file that `init` writes; it names every key.
-pub const EXAMPLE: &str = include_str!("../../handover.toml.example");
+pub(crate) const EXAMPLE: &str = include_str!("../../handover.toml.example");

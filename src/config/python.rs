@@ -10,7 +10,7 @@ use crate::base::fs::Anchor;
 const CHECKPOINT: &str = ".agent-handover/checkpoint.json";
 
 /// What shows that a file is that tool's: it has no `[[step]]`, and something that only that tool has.
-pub fn evidence(root: &DeTable<'_>, has_checkpoint: bool) -> Option<&'static str> {
+pub(super) fn evidence(root: &DeTable<'_>, has_checkpoint: bool) -> Option<&'static str> {
     if root.get("step").is_some() {
         return None;
     }
@@ -28,6 +28,6 @@ pub fn evidence(root: &DeTable<'_>, has_checkpoint: bool) -> Option<&'static str
 }
 
 /// Whether that tool left its checkpoint in this project.
-pub fn has_checkpoint(root: &Path) -> bool {
+pub(super) fn has_checkpoint(root: &Path) -> bool {
     Anchor::new(root).is_regular(Path::new(CHECKPOINT))
 }

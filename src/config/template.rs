@@ -39,12 +39,12 @@ pub const NAMES: &[&str] = &[
     "todos",
 ];
 
-pub type Values = BTreeMap<String, Value>;
+pub(crate) type Values = BTreeMap<String, Value>;
 
 /// More instructions than any sane template needs; a loop without end stops here.
 const FUEL: u64 = 100_000;
 
-pub struct Wrong {
+pub(crate) struct Wrong {
     pub message: String,
     /// Bytes of the template.
     pub range: Option<Range<usize>>,
@@ -68,7 +68,7 @@ fn is_plain(template: &str) -> bool {
     !["{{", "{%", "{#"].iter().any(|opening| template.contains(opening))
 }
 
-pub fn check(template: &str) -> Result<(), Wrong> {
+pub(crate) fn check(template: &str) -> Result<(), Wrong> {
     if is_plain(template) {
         return Ok(());
     }
@@ -98,14 +98,14 @@ pub fn check(template: &str) -> Result<(), Wrong> {
 }
 
 /// Whether this text would be a template with one of our names in it.
-pub fn mentions_a_name(template: &str) -> bool {
+pub(crate) fn mentions_a_name(template: &str) -> bool {
     !is_plain(template)
         && environment().template_from_str(template).is_ok_and(|compiled| {
             compiled.undeclared_variables(false).iter().any(|name| NAMES.contains(&name.as_str()))
         })
 }
 
-pub fn render(template: &str, values: &Values) -> Result<String> {
+pub(crate) fn render(template: &str, values: &Values) -> Result<String> {
     if is_plain(template) {
         return Ok(template.to_owned());
     }

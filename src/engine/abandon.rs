@@ -16,7 +16,7 @@ use crate::project::{self, Project};
 use crate::steps;
 
 /// Abandons the run whose id starts with `id`, or the oldest unfinished run. Its record and inputs stay.
-pub fn abandon(project: &Project, store: &mut Store, id: Option<&str>) -> Result<Vec<Run>> {
+pub(crate) fn abandon(project: &Project, store: &mut Store, id: Option<&str>) -> Result<Vec<Run>> {
     let unfinished = store.unfinished(DEATHS_TO_PARK)?;
     let chosen: Vec<Run> = match id {
         None => unfinished.into_iter().take(1).collect(),

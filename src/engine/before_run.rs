@@ -17,7 +17,7 @@ use crate::steps::Provided;
 
 /// Hides the project's own directories from `git status`, unless they are published on the branch that is checked out
 /// and so belong to it. Returns a sentence for the user, if there is something to report.
-pub fn keep_out_of_git(root: &Path, plan: &Plan) -> Option<String> {
+pub(crate) fn keep_out_of_git(root: &Path, plan: &Plan) -> Option<String> {
     let added = || -> Result<Vec<String>> {
         if git::top_level(root).is_none() || plan.destination.is_on_checked_out_branch(root)? {
             return Ok(Vec::new());

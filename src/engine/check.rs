@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::project::Project;
 
 /// The answer of `check`.
-pub struct Checked {
+pub(crate) struct Checked {
     /// The exit code: 0 none on record, 1 interrupted, 2 completed, 4 running.
     pub code: u8,
     pub state: &'static str,
@@ -18,7 +18,7 @@ pub struct Checked {
 }
 
 /// Asks the checkpoint. Writes nothing and waits for nobody.
-pub fn check(project: &Project) -> Result<Checked> {
+pub(crate) fn check(project: &Project) -> Result<Checked> {
     let Some(store) = Store::read(&project.checkpoint_file())? else { return of_python(project) };
     if let Some(run) = store.oldest_unfinished()? {
         if let Some(owner) = lock::holder(&project.lock()) {

@@ -18,7 +18,7 @@ use crate::publish::Destination;
 use crate::steps::{self, DeferredStep};
 
 /// What a command was given, checked by the command and without secrets.
-pub struct Deferral<'a> {
+pub(crate) struct Deferral<'a> {
     pub step: DeferredStep,
     pub agent: Option<String>,
     pub tag: String,
@@ -30,7 +30,7 @@ pub struct Deferral<'a> {
 
 /// Records what a command was given while everything is paused. Returns the error with which the command ends: that it is
 /// paused and that the words are recorded, or why they are not.
-pub fn defer(project: &Project, pause: &Pause, deferral: Deferral<'_>) -> Error {
+pub(crate) fn defer(project: &Project, pause: &Pause, deferral: Deferral<'_>) -> Error {
     match record(project, deferral) {
         Ok(recorded) => {
             Error::new(Category::Paused, pause.to_string()).follow(&format!("; {} is recorded and waits", recorded.id))
@@ -78,20 +78,20 @@ fn plan(project: &Project, deferral: &Deferral<'_>) -> Result<Plan> {
 }
 
 /// A run as a person knows it: `handover 01K…`, or `memory add 01K…` for what a command was given.
-pub fn title(store: &Store, run: &Run) -> Result<String> {
+pub(crate) fn title(store: &Store, run: &Run) -> Result<String> {
     let command = deferred_command(store, run)?;
     Ok(format!("{} {}", command.as_deref().unwrap_or("handover"), run.id))
 }
 
 /// The command whose words a run carries out; `None` for a handover.
-pub fn deferred_command(store: &Store, run: &Run) -> Result<Option<String>> {
+pub(crate) fn deferred_command(store: &Store, run: &Run) -> Result<Option<String>> {
     let step = store.steps(run.seq)?.into_iter().next();
     Ok(step.filter(|step| steps::is_deferred(&step.kind)).map(|step| step.name))
 }
 
 /// The recorded steps of commands that are not done yet, in their order, as kind and parameters. `None` if handovers wait,
 /// too: what these will write is not known.
-pub fn waiting_commands(project: &Project) -> Result<Option<Vec<(String, serde_json::Value)>>> {
+pub(crate) fn waiting_commands(project: &Project) -> Result<Option<Vec<(String, serde_json::Value)>>> {
     let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(Some(Vec::new())) };
     let mut waiting = Vec::new();
     for run in store.unfinished(DEATHS_TO_PARK)? {

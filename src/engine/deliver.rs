@@ -17,13 +17,13 @@ use crate::steps::Provided;
 
 /// Whether the files here go to the branch, or the branch comes into the files here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub(crate) enum Direction {
     Push,
     Pull,
 }
 
 /// Delivers once, waiting up to `wait` for a handover that is going on. A push first finishes the runs that wait for it.
-pub fn deliver(
+pub(crate) fn deliver(
     project: &Project,
     direction: Direction,
     wait: Duration,

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What the child carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChildTask<'r> {
+pub(crate) enum ChildTask<'r> {
     /// The run with this id, and whatever else is unfinished, for somebody who typed `run --detach`.
     Run(&'r str),
     /// What may run although nobody asked, for a hook. Runs that need consent are left.
@@ -45,7 +45,7 @@ impl ChildTask<'_> {
 
 /// Why no child was started. The run is recorded and waits.
 #[derive(Debug)]
-pub enum NotDetached {
+pub(crate) enum NotDetached {
     Stopped(Stop),
     /// Another process holds the lock, and takes the run.
     Busy(Option<Owner>),
@@ -53,7 +53,7 @@ pub enum NotDetached {
 }
 
 impl NotDetached {
-    pub fn error(self) -> Error {
+    pub(crate) fn error(self) -> Error {
         match self {
             NotDetached::Stopped(stop) => stop.error(),
             NotDetached::Busy(owner) => busy(owner.as_ref(), ""),
@@ -116,7 +116,11 @@ pub(super) fn detach(
 }
 
 /// The child part: takes over the lock, which is standard input, and carries out its task.
-pub fn carry_out_inherited(project: &Project, task: ChildTask<'_>, listener: &mut Listener<'_>) -> Result<Drained> {
+pub(crate) fn carry_out_inherited(
+    project: &Project,
+    task: ChildTask<'_>,
+    listener: &mut Listener<'_>,
+) -> Result<Drained> {
     let mut lock = Lock::inherited(&project.lock())?;
     // The parent waits for this signature.
     lock.sign(match task {

@@ -8,7 +8,7 @@ use crate::checkpoint::StepState;
 
 /// Something that happened during a handover.
 #[derive(Clone, Debug)]
-pub enum Event {
+pub(crate) enum Event {
     /// A database that could not be used was moved to this path.
     MovedAside {
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum Event {
 
 /// How a step ended.
 #[derive(Clone, Debug)]
-pub struct StepEnd {
+pub(crate) struct StepEnd {
     pub state: StepState,
     pub duration: Duration,
     /// One line: what was done, or why nothing was.
@@ -66,4 +66,4 @@ pub struct StepEnd {
 }
 
 /// Receives the events of a handover.
-pub type Listener<'a> = dyn FnMut(Event) + 'a;
+pub(crate) type Listener<'a> = dyn FnMut(Event) + 'a;

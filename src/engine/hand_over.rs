@@ -25,7 +25,7 @@ use crate::steps::Provided;
 
 /// What to hand over.
 #[derive(Clone, Copy, Debug)]
-pub enum Task<'r> {
+pub(crate) enum Task<'r> {
     /// Record this session, and finish what is unfinished.
     Record(&'r Request),
     /// Abandon everything unfinished, then record this session. A damaged database is moved aside.
@@ -36,7 +36,7 @@ pub enum Task<'r> {
 
 /// Who runs the queue once the session is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HowToRun {
+pub(crate) struct HowToRun {
     /// How long to wait for another process that runs handovers.
     pub wait: Duration,
     /// Let a child run the queue, and return as soon as it has the lock.
@@ -45,7 +45,7 @@ pub struct HowToRun {
 
 /// What came of a handover.
 #[derive(Debug)]
-pub enum HandedOver {
+pub(crate) enum HandedOver {
     /// There was nothing to resume, because no handover is on record.
     NothingOnRecord,
     /// Another process has handed over the same part of the session. Nothing was recorded.
@@ -61,7 +61,7 @@ pub enum HandedOver {
 }
 
 /// Hands over. Progress is reported to `listener` as it becomes durable.
-pub fn hand_over(
+pub(crate) fn hand_over(
     project: &Project,
     task: Task<'_>,
     how: HowToRun,
@@ -72,7 +72,7 @@ pub fn hand_over(
 
 /// Like [`hand_over`], for a program that provides functions or a backend of its own. A child has neither, so such a
 /// handover is not detached.
-pub fn hand_over_with(
+pub(crate) fn hand_over_with(
     project: &Project,
     task: Task<'_>,
     how: HowToRun,
@@ -174,7 +174,7 @@ fn resume(
 
 /// Lets a child finish the runs that are due, and waits for it no longer than `limit`: a push may hang. Returns how many
 /// are finished by then.
-pub fn finish_due(project: &Project, store: &Store, runs: &[Run], limit: Duration) -> Result<usize> {
+pub(crate) fn finish_due(project: &Project, store: &Store, runs: &[Run], limit: Duration) -> Result<usize> {
     let Some(first) = runs.first() else { return Ok(0) };
     let start = Instant::now();
     if let Some(lock) = Lock::try_take(&project.lock())? {

@@ -12,7 +12,7 @@ use crate::transcript::Source;
 /// The fields of a [`Session`] that have no column of their own in the checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Inputs {
+pub(super) struct Inputs {
     note: String,
     state: String,
     /// The handoff's document, checked; empty if the session wrote none.
@@ -27,7 +27,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// The part of a session that goes into the column `inputs`. The other fields are columns of the run.
-    pub fn of(session: &Session) -> Inputs {
+    pub(super) fn of(session: &Session) -> Inputs {
         // No `..`: the compiler asks about every field that is added.
         let Session {
             run: _,
@@ -48,7 +48,7 @@ impl Inputs {
     }
 
     /// The session again, from the columns of its run and from these inputs.
-    pub fn session(self, run: &Run) -> Result<Session> {
+    pub(super) fn session(self, run: &Run) -> Result<Session> {
         let at = clock::parse_stamp(&run.recorded_at)
             .ok_or_else(|| Error::bad_data(format!("`{}` is not a time", run.recorded_at)))?;
         let Inputs { note, state, handoff, host, user, branch, base, transcript } = self;
@@ -69,11 +69,11 @@ impl Inputs {
         })
     }
 
-    pub fn to_json(&self) -> Result<String> {
+    pub(super) fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|cause| Error::bug("inputs cannot be written").cause(cause))
     }
 
-    pub fn from_json(text: &str) -> Result<Inputs> {
+    pub(super) fn from_json(text: &str) -> Result<Inputs> {
         serde_json::from_str(text).map_err(|cause| Error::bad_data("the recorded inputs cannot be read").cause(cause))
     }
 }

@@ -42,17 +42,19 @@ mod resume;
 mod runner;
 mod walk;
 
-pub use abandon::abandon;
-pub use before_run::keep_out_of_git;
-pub use check::{Checked, check};
-pub use defer::{Deferral, defer, deferred_command, title, waiting_commands};
-pub use deliver::{Direction, deliver};
-pub use detach::{ChildTask, NotDetached, carry_out_inherited};
-pub use event::{Event, Listener};
-pub use hand_over::{HandedOver, HowToRun, Task, finish_due, hand_over, hand_over_with};
-pub use plan::{Plan, PlannedStep};
-pub use preview::{preview, summarize};
-pub use provenance::{Adopted, Provenance, adopt_after_upgrade, adopt_all};
-pub use queue::{Drained, RunFailure, RunRelation, between_runs, busy, drain_unattended, due};
-pub use record::{Attendance, HandOverError, RecordOutcome, Recorded, Request, is_on_record, record, secret_policy};
-pub use resume::DEATHS_TO_PARK;
+pub(crate) use abandon::abandon;
+pub(crate) use before_run::keep_out_of_git;
+pub(crate) use check::{Checked, check};
+pub(crate) use defer::{Deferral, defer, deferred_command, title, waiting_commands};
+pub(crate) use deliver::{Direction, deliver};
+pub(crate) use detach::{ChildTask, NotDetached, carry_out_inherited};
+pub(crate) use event::{Event, Listener};
+pub(crate) use hand_over::{HandedOver, HowToRun, Task, finish_due, hand_over, hand_over_with};
+pub(crate) use plan::{Plan, PlannedStep};
+pub(crate) use preview::{preview, summarize};
+pub(crate) use provenance::{Adopted, Provenance, adopt_after_upgrade, adopt_all};
+pub(crate) use queue::{Drained, RunFailure, RunRelation, between_runs, busy, drain_unattended, due};
+pub(crate) use record::{
+    Attendance, HandOverError, RecordOutcome, Recorded, Request, is_on_record, record, secret_policy,
+};
+pub(crate) use resume::DEATHS_TO_PARK;

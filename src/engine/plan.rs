@@ -13,7 +13,7 @@ use crate::steps::{self, DeferredStep, Kind, Promise};
 /// Everything that a resume needs besides the inputs. Paths stay as the config writes them, so that a project can be moved
 /// between record and resume.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Plan {
+pub(crate) struct Plan {
     pub memory_dir: String,
     pub history_dir: String,
     pub destination: Destination,
@@ -31,7 +31,7 @@ fn yes() -> bool {
 
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlannedStep {
+pub(crate) struct PlannedStep {
     pub name: String,
     pub kind: String,
     pub continue_on_failure: bool,
@@ -41,32 +41,32 @@ pub struct PlannedStep {
 
 impl PlannedStep {
     /// A step that collects facts about the session.
-    pub fn collect() -> PlannedStep {
+    pub(crate) fn collect() -> PlannedStep {
         PlannedStep::plain("facts", "collect")
     }
 
     /// A step that appends the note to layer 1.
-    pub fn note() -> PlannedStep {
+    pub(crate) fn note() -> PlannedStep {
         PlannedStep::plain("note", "note")
     }
 
     /// A step that replaces the current state in layer 2.
-    pub fn state() -> PlannedStep {
+    pub(crate) fn state() -> PlannedStep {
         PlannedStep::plain("state", "state")
     }
 
     /// A step that archives the handoff of the session.
-    pub fn history() -> PlannedStep {
+    pub(crate) fn history() -> PlannedStep {
         PlannedStep::plain("history", "history")
     }
 
     /// A step that publishes through the backend.
-    pub fn publish() -> PlannedStep {
+    pub(crate) fn publish() -> PlannedStep {
         PlannedStep::plain("publish", "publish")
     }
 
     /// A step that calls a function of the program.
-    pub fn function(name: &str) -> PlannedStep {
+    pub(crate) fn function(name: &str) -> PlannedStep {
         PlannedStep::plain(name, "function")
     }
 
@@ -91,19 +91,19 @@ impl PlannedStep {
     }
 
     /// Whether the step does anything beyond the project's own files. A kind that this version does not know may do anything.
-    pub fn reaches_out(&self) -> bool {
+    pub(crate) fn reaches_out(&self) -> bool {
         steps::kind(&self.kind).map_or(true, |kind| kind.promise == Promise::AtLeastOnce)
     }
 }
 
 impl Plan {
     /// Whether a step of this plan delivers through the backend.
-    pub fn delivers(&self) -> bool {
+    pub(crate) fn delivers(&self) -> bool {
         self.steps.iter().any(|step| step.is_of(|kind| kind.delivers))
     }
 
     /// The plan that the config describes.
-    pub fn of(config: &Config) -> Plan {
+    pub(crate) fn of(config: &Config) -> Plan {
         let steps = match &config.steps {
             Some(steps) => steps
                 .iter()
@@ -135,7 +135,7 @@ impl Plan {
 
     /// The plan of a run that a hook asks for. Without consent to the config, only steps that stay in the project's own files
     /// are left, and nothing is published. The session said nothing itself, so facts about it are always collected.
-    pub fn for_hook(config: &Config) -> Plan {
+    pub(crate) fn for_hook(config: &Config) -> Plan {
         let mut plan = Plan::of(config);
         if config.is_python() {
             plan.steps = built_in();
@@ -155,7 +155,7 @@ impl Plan {
     /// Whether a run with this plan may be carried out although nobody asked for it: everything in it that goes beyond the
     /// project's own files is also in a config that the user consented to. A recorded plan may have come with somebody
     /// else's repository.
-    pub fn may_run_unattended(&self, config: &Config) -> bool {
+    pub(crate) fn may_run_unattended(&self, config: &Config) -> bool {
         let is_allowed = config.source().is_some_and(|(file, text)| consent::is_allowed(file, text));
         let allowed = is_allowed.then(|| Plan::of(config));
         let knows = |step: &PlannedStep| allowed.as_ref().is_some_and(|plan| plan.steps.contains(step));
@@ -169,11 +169,11 @@ impl Plan {
             && (is_place(&self.memory_dir) && is_place(&self.history_dir) || places_known)
     }
 
-    pub fn to_json(&self) -> Result<String> {
+    pub(crate) fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|cause| Error::bug("a plan cannot be written").cause(cause))
     }
 
-    pub fn from_json(text: &str) -> Result<Plan> {
+    pub(crate) fn from_json(text: &str) -> Result<Plan> {
         serde_json::from_str(text).map_err(|cause| {
             Error::bad_data("the recorded plan cannot be read")
                 .cause(cause)

@@ -9,7 +9,7 @@ use crate::project::{self, Project};
 use crate::steps::{self, Context, Intent, Provided};
 
 /// What one step would do.
-pub struct Preview {
+pub(crate) struct Preview {
     pub step: String,
     /// What it would do, or why it would do nothing.
     pub what: String,
@@ -20,7 +20,7 @@ pub struct Preview {
 }
 
 /// What each step would do. Fails where the run would fail before its first step.
-pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
+pub(crate) fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
     let base = Store::read(&project.checkpoint_file())?.map(|store| store.last_head()).transpose()?.flatten();
     let Prepared { plan, session, .. } = prepare(project, request, base)?;
     let memory = project::place(&project.root, &plan.memory_dir)?;
@@ -71,7 +71,7 @@ pub fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
 
 /// The handoff that a run with this request would derive from what is known, and what could not be found out. `None` if
 /// nothing is known. Nothing is recorded.
-pub fn summarize(project: &Project, request: &Request) -> Result<(Option<Handoff>, Vec<String>)> {
+pub(crate) fn summarize(project: &Project, request: &Request) -> Result<(Option<Handoff>, Vec<String>)> {
     let base = Store::read(&project.checkpoint_file())?.map(|store| store.last_head()).transpose()?.flatten();
     let Prepared { session, warnings, .. } = prepare(project, request, base)?;
     let mut values = facts::recorded(&session);

@@ -21,7 +21,7 @@ use crate::project::{self, Project};
 use crate::publish::Destination;
 
 /// Answers for every piece of a project's memory and history whether it is ours.
-pub struct Provenance {
+pub(crate) struct Provenance {
     record: OwnRecord,
     memory: Whereabouts,
     history: Whereabouts,
@@ -35,13 +35,13 @@ struct Whereabouts {
 }
 
 impl Provenance {
-    pub fn of(project: &Project) -> Provenance {
+    pub(crate) fn of(project: &Project) -> Provenance {
         let directory = |text: &str| project::place(&project.root, text).unwrap_or_else(|_| project.root.join(text));
         let (memory, history) = (directory(&project.config.memory_dir), directory(&project.config.history_dir));
         Provenance::at(&project.root, &memory, &history)
     }
 
-    pub fn at(root: &Path, memory: &Path, history: &Path) -> Provenance {
+    pub(crate) fn at(root: &Path, memory: &Path, history: &Path) -> Provenance {
         let is_old = registry::is_remembered_by_0_1_0(root, history);
         let whereabouts = |directory: &Path| Whereabouts {
             directory: directory.to_path_buf(),
@@ -51,35 +51,35 @@ impl Provenance {
         Provenance { record: OwnRecord::open(), memory: whereabouts(memory), history: whereabouts(history) }
     }
 
-    pub fn owns_item(&self, item: &Item) -> bool {
+    pub(crate) fn owns_item(&self, item: &Item) -> bool {
         self.owns(&self.memory, &memory_keys::of_item(item), ids::is_run_id(&item.run))
     }
 
-    pub fn owns_note(&self, note: &ListedNote) -> bool {
+    pub(crate) fn owns_note(&self, note: &ListedNote) -> bool {
         self.owns(&self.memory, &memory_keys::of_note(note), ids::is_run_id(&note.run))
     }
 
     /// Whether the free text of the current state is ours. A blank one is.
-    pub fn owns_text(&self, state: &CurrentState) -> bool {
+    pub(crate) fn owns_text(&self, state: &CurrentState) -> bool {
         memory_keys::of_state_text(state).is_none_or(|key| self.owns(&self.memory, &key, false))
     }
 
     /// Whether a handoff with this key is ours.
-    pub fn owns_handoff(&self, key: &OwnKey) -> bool {
+    pub(crate) fn owns_handoff(&self, key: &OwnKey) -> bool {
         self.owns(&self.history, key, false)
     }
 
     /// Whether the handoff of an entry is ours and says what the entry says.
-    pub fn owns_entry(&self, history: &History, entry: &SessionEntry) -> bool {
+    pub(crate) fn owns_entry(&self, history: &History, entry: &SessionEntry) -> bool {
         self.history.is_created_here || history.key_of(entry).is_some_and(|key| self.owns_handoff(&key))
     }
 
-    pub fn owns_decision(&self, line: &str) -> bool {
+    pub(crate) fn owns_decision(&self, line: &str) -> bool {
         self.owns(&self.history, &history_keys::of_decision(line), false)
     }
 
     /// Whether RESUME_PROMPT.txt is ours, with every ruling in it.
-    pub fn owns_prompt(&self, history: &History) -> bool {
+    pub(crate) fn owns_prompt(&self, history: &History) -> bool {
         let standing = history.standing().unwrap_or_default();
         self.history.is_created_here
             || self.history.is_of_0_1_0
@@ -96,13 +96,13 @@ impl Provenance {
 }
 
 /// How much the user adopted.
-pub struct Adopted {
+pub(crate) struct Adopted {
     pub items: usize,
     pub handoffs: usize,
 }
 
 /// Adopts everything that is in memory and history now.
-pub fn adopt_all(root: &Path, memory: &Path, history: &Path) -> Result<Adopted> {
+pub(crate) fn adopt_all(root: &Path, memory: &Path, history: &Path) -> Result<Adopted> {
     let pieces = Memory::at(root, memory.to_path_buf()).pieces()?;
     let items = pieces.iter().filter(|piece| piece.is_statement).count();
     let (keys, handoffs) = History::at(root, history.to_path_buf()).own_keys()?;
@@ -112,7 +112,7 @@ pub fn adopt_all(root: &Path, memory: &Path, history: &Path) -> Result<Adopted> 
 }
 
 /// Adopts what 0.1.0 left, once, before anything is written beside it.
-pub fn adopt_after_upgrade(root: &Path, memory: &Path, history: &Path) -> Result<()> {
+pub(crate) fn adopt_after_upgrade(root: &Path, memory: &Path, history: &Path) -> Result<()> {
     let is_due = !own_record::was_adopted(history) && own_record::is_possible();
     if is_due && registry::is_remembered_by_0_1_0(root, history) {
         adopt_all(root, memory, history)?;
@@ -121,7 +121,7 @@ pub fn adopt_after_upgrade(root: &Path, memory: &Path, history: &Path) -> Result
 }
 
 /// Whether what comes from this destination is this user's: the config that names it is allowed.
-pub fn is_trusted(project: &Project, destination: &Destination) -> bool {
+pub(super) fn is_trusted(project: &Project, destination: &Destination) -> bool {
     let named = Plan::of(&project.config).destination;
     let is_named = (&named.branch, &named.remote, &named.repo_dir)
         == (&destination.branch, &destination.remote, &destination.repo_dir);

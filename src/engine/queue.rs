@@ -19,7 +19,7 @@ const KEPT_LOGS: usize = 100;
 
 /// What the queue is run for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Goal {
+pub(super) enum Goal {
     /// This run; whatever else is unfinished is run along with it.
     Run(i64),
     /// Everything unfinished, because somebody asked for it.
@@ -39,7 +39,7 @@ impl Goal {
 
 /// How running the queue ended.
 #[derive(Debug)]
-pub enum Drained {
+pub(crate) enum Drained {
     /// Every run was tried; these failed. `executed` names the steps that were done for the goal.
     Tried { executed: Vec<String>, failures: Vec<RunFailure> },
     /// Another process holds the lock, and takes what is recorded.
@@ -50,7 +50,7 @@ pub enum Drained {
 
 /// A run that stays unfinished.
 #[derive(Debug)]
-pub struct RunFailure {
+pub(crate) struct RunFailure {
     pub run: String,
     pub relation: RunRelation,
     pub error: Error,
@@ -58,7 +58,7 @@ pub struct RunFailure {
 
 /// How a run relates to the one that the queue is run for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunRelation {
+pub(crate) enum RunRelation {
     Older,
     /// The run itself; every run, if the queue is run for none in particular.
     Own,
@@ -67,7 +67,7 @@ pub enum RunRelation {
 }
 
 /// What came of waiting for the lock.
-pub enum LockAttempt {
+pub(super) enum LockAttempt {
     Taken(Lock),
     Busy(Option<Owner>),
     Stopped(Stop),
@@ -77,7 +77,7 @@ pub enum LockAttempt {
 
 #[cfg(test)]
 /// Runs what is unfinished, oldest first. Waits up to `wait` for another process that holds the lock.
-pub fn drain(
+pub(super) fn drain(
     project: &Project,
     store: &mut Store,
     goal: Goal,
@@ -88,7 +88,7 @@ pub fn drain(
 }
 
 /// Like [`drain`], with what this process provides to the steps.
-pub fn drain_with(
+pub(super) fn drain_with(
     project: &Project,
     store: &mut Store,
     goal: Goal,
@@ -106,7 +106,7 @@ pub fn drain_with(
 }
 
 /// Like [`drain`], for a caller that already holds the lock.
-pub fn drain_locked(
+pub(super) fn drain_locked(
     project: &Project,
     store: &mut Store,
     goal: Goal,
@@ -118,7 +118,7 @@ pub fn drain_locked(
 }
 
 /// The unfinished runs that may be carried out although nobody asked for it, and those that need consent.
-pub fn due(project: &Project, store: &Store) -> Result<(Vec<Run>, Vec<Run>)> {
+pub(crate) fn due(project: &Project, store: &Store) -> Result<(Vec<Run>, Vec<Run>)> {
     let may_run = |run: &Run| {
         let plan = store.plan_and_inputs(run.seq).and_then(|(plan, _)| Plan::from_json(&plan));
         plan.is_ok_and(|plan| plan.may_run_unattended(&project.config))
@@ -127,7 +127,7 @@ pub fn due(project: &Project, store: &Store) -> Result<(Vec<Run>, Vec<Run>)> {
 }
 
 /// Like [`drain_locked`], for a hook: runs that need consent are left for a person.
-pub fn drain_unattended(
+pub(crate) fn drain_unattended(
     project: &Project,
     store: &mut Store,
     lock: Lock,
@@ -141,7 +141,7 @@ pub fn drain_unattended(
 /// Does something that must not happen during a handover, and waits up to `wait` for one that is going on. A process that
 /// records a run meanwhile finds the lock held and relies on its owner, so such runs are carried out afterwards. Runs that
 /// were unfinished before are left alone.
-pub fn between_runs<T>(
+pub(crate) fn between_runs<T>(
     project: &Project,
     wait: Duration,
     listener: &mut Listener<'_>,
@@ -151,7 +151,7 @@ pub fn between_runs<T>(
 }
 
 /// Like [`between_runs`], with what this process provides to the steps.
-pub fn between_runs_with<T>(
+pub(super) fn between_runs_with<T>(
     project: &Project,
     wait: Duration,
     provided: &Provided<'_>,
@@ -304,7 +304,7 @@ fn waits_for_delivery(store: &Store, seq: i64, delivered: &[i64]) -> Result<bool
 }
 
 /// Waits until the lock is free, another process has finished the run `own`, the brake is pressed, or the time is up.
-pub fn wait_for_lock(
+pub(super) fn wait_for_lock(
     project: &Project,
     own: Option<(&Store, i64)>,
     wait: Duration,
@@ -368,6 +368,6 @@ fn forget_old_logs(project: &Project, store: &Store) -> Result<()> {
 }
 
 /// The error for a lock that another process holds.
-pub fn busy(owner: Option<&Owner>, hint: &str) -> Error {
+pub(crate) fn busy(owner: Option<&Owner>, hint: &str) -> Error {
     Error::new(Category::Busy, lock::describe(owner)).hint(hint)
 }

@@ -24,7 +24,7 @@ const PIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What a session says at its end.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub(crate) struct Request {
     pub note: Option<String>,
     pub state: Option<String>,
     /// A handoff document. Fields that a program can find out by itself may be missing.
@@ -49,7 +49,7 @@ pub struct Request {
 
 /// Who asked for a handover, and whether anybody can answer a question about it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Attendance {
+pub(crate) enum Attendance {
     /// Somebody typed the command and waits for it. A secret is refused, because they can take it out.
     #[default]
     Attended,
@@ -62,7 +62,7 @@ pub enum Attendance {
 
 /// A run that was recorded.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub(crate) struct Recorded {
     pub seq: i64,
     pub id: String,
     /// Secrets that were found in the texts, one sentence each.
@@ -71,7 +71,7 @@ pub struct Recorded {
 
 /// What came of recording a run.
 #[derive(Clone, Debug)]
-pub enum RecordOutcome {
+pub(crate) enum RecordOutcome {
     Recorded(Recorded),
     /// Another process has handed over the same part of the session. Nothing was recorded.
     AlreadyHandedOver,
@@ -107,7 +107,7 @@ impl From<HandOverError> for Error {
 }
 
 /// What to do with secrets: what the config says, except that nobody is refused who cannot react to it.
-pub fn secret_policy<'a>(config: &Config, attendance: Attendance, allowed: &'a [String]) -> Policy<'a> {
+pub(crate) fn secret_policy<'a>(config: &Config, attendance: Attendance, allowed: &'a [String]) -> Policy<'a> {
     let on_secret = match (config.secrets, attendance) {
         (Secrets::Block, Attendance::Attended) => OnSecret::Refuse,
         (Secrets::Block, Attendance::Detached | Attendance::Hook) | (Secrets::Redact, _) => OnSecret::Redact,
@@ -163,14 +163,14 @@ pub(super) fn memory_dir(project: &Project, plan: &Plan) -> Result<String> {
 }
 
 /// Records a run. No lock is needed, and from here on nothing can be lost.
-pub fn record(project: &Project, store: &mut Store, request: &Request) -> Result<RecordOutcome, HandOverError> {
+pub(crate) fn record(project: &Project, store: &mut Store, request: &Request) -> Result<RecordOutcome, HandOverError> {
     let prepared = prepare(project, request, store.last_head()?)?;
     write(store, prepared, OnUnfinished::Keep)
 }
 
 /// Whether an unfinished run has this plan and says the same: a program that was killed and started again asks for it once
 /// more.
-pub fn is_on_record(store: &Store, plan: &Plan, note: &str, state: &str) -> Result<bool> {
+pub(crate) fn is_on_record(store: &Store, plan: &Plan, note: &str, state: &str) -> Result<bool> {
     for run in store.unfinished(DEATHS_TO_PARK)? {
         let (recorded, inputs) = store.plan_and_inputs(run.seq)?;
         let session = Inputs::from_json(&inputs)?.session(&run)?;

@@ -4,11 +4,11 @@ use crate::checkpoint::StepState;
 use crate::steps::{OnInterrupt, Promise};
 
 /// A step during which the process died this often is parked: it runs again only if somebody asks for it.
-pub const DEATHS_TO_PARK: u32 = 5;
+pub(crate) const DEATHS_TO_PARK: u32 = 5;
 
 /// How a step was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub(super) struct Found {
     pub state: StepState,
     /// The process died during the last attempt, because the end of that attempt is not recorded.
     pub died: bool,
@@ -23,7 +23,7 @@ pub struct Found {
 
 /// What to do with a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub(super) enum Action {
     /// Nothing: go on with the next step.
     Settled,
     Run,
@@ -38,7 +38,7 @@ pub enum Action {
 }
 
 /// Decides what to do with a step. The table in the tests lists every case.
-pub fn decide(found: Found) -> Action {
+pub(super) fn decide(found: Found) -> Action {
     match found.state {
         StepState::Done | StepState::Skipped => Action::Settled,
         StepState::Pending => Action::Run,

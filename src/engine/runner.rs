@@ -17,7 +17,7 @@ use crate::project::{self, Project};
 use crate::steps::Provided;
 
 /// How a run ended for now.
-pub enum RunEnd {
+pub(super) enum RunEnd {
     Completed,
     /// The run stays unfinished; newer runs are not held back.
     Failed(Error),
@@ -26,7 +26,7 @@ pub enum RunEnd {
 }
 
 /// Everything that carrying out a run needs.
-pub struct Runner<'a, 'e> {
+pub(super) struct Runner<'a, 'e> {
     pub project: &'a Project,
     pub store: &'a mut Store,
     pub brake: &'a Brake,
@@ -39,7 +39,7 @@ pub struct Runner<'a, 'e> {
 impl Runner<'_, '_> {
     /// Runs the steps of this run that are left, and adds their names to `executed`. `Err` means that the checkpoint could
     /// not be read or written; every other failure is a [`RunEnd`].
-    pub fn carry_out(&mut self, run: &Run, asked: bool, executed: &mut Vec<String>) -> Result<RunEnd> {
+    pub(super) fn carry_out(&mut self, run: &Run, asked: bool, executed: &mut Vec<String>) -> Result<RunEnd> {
         let (plan, inputs) = self.store.plan_and_inputs(run.seq)?;
         let found = self.store.steps(run.seq)?;
         let resumed = found.iter().any(|step| step.state != StepState::Pending);

@@ -65,7 +65,7 @@ enum Attempt {
 }
 
 impl Walk<'_, '_, '_> {
-    pub fn run_steps(&mut self, found: &[RecordedStep]) -> Result<RunEnd> {
+    pub(super) fn run_steps(&mut self, found: &[RecordedStep]) -> Result<RunEnd> {
         for (step, found) in self.plan.steps.iter().zip(found) {
             let onward = match steps::kind(&step.kind) {
                 Ok(kind) => self.run_step(StepTask { step, kind, found })?,

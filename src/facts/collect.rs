@@ -7,14 +7,14 @@ use crate::config::template::Values;
 use crate::error::Result;
 
 /// A session and its project.
-pub struct Scene<'a> {
+pub(crate) struct Scene<'a> {
     pub session: &'a Session,
     pub root: &'a Path,
 }
 
 /// Facts about a session.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub(crate) struct Facts {
     /// Values by name, for templates.
     pub values: Values,
     /// One line for a person.
@@ -26,13 +26,13 @@ pub struct Facts {
 }
 
 /// One source of facts. If two collectors use the same name, the later one wins.
-pub struct Collector {
+pub(crate) struct Collector {
     pub name: &'static str,
     pub collect: fn(&Scene<'_>) -> Result<Facts>,
 }
 
 /// Asks every collector.
-pub fn collect(scene: &Scene<'_>) -> Result<Facts> {
+pub(crate) fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let mut all = Facts::default();
     let mut details = Vec::new();
     for collector in super::COLLECTORS {

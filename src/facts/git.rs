@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::git::{self, Change, Commit, Git};
 use crate::guard::secrets;
 
-pub const COLLECTOR: Collector = Collector { name: "git", collect };
+pub(super) const COLLECTOR: Collector = Collector { name: "git", collect };
 
 /// The most commits to keep; more would make the note unreadable.
 const MAX_COMMITS: usize = 100;

@@ -3,7 +3,7 @@
 use super::{Collector, Facts, Scene};
 use crate::error::Result;
 
-pub const COLLECTOR: Collector = Collector { name: "inputs", collect };
+pub(super) const COLLECTOR: Collector = Collector { name: "inputs", collect };
 
 fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let session = scene.session;

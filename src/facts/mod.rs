@@ -14,8 +14,8 @@ mod inputs;
 mod session;
 mod transcript;
 
-pub use collect::{Collector, Facts, Scene, collect};
-pub use session::{Session, recorded};
+pub(crate) use collect::{Collector, Facts, Scene, collect};
+pub(crate) use session::{Session, recorded};
 
 /// Every source of facts, in order. A later one may replace a value of an earlier one.
-pub const COLLECTORS: &[Collector] = &[inputs::COLLECTOR, transcript::COLLECTOR, git::COLLECTOR];
+pub(crate) const COLLECTORS: &[Collector] = &[inputs::COLLECTOR, transcript::COLLECTOR, git::COLLECTOR];

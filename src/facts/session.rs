@@ -28,7 +28,7 @@ pub struct Session {
 }
 
 /// The facts that the record itself holds; nothing needs to be collected for them.
-pub fn recorded(session: &Session) -> Values {
+pub(crate) fn recorded(session: &Session) -> Values {
     let texts = [
         ("note", session.note.clone()),
         ("state", session.state.clone()),

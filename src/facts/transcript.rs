@@ -11,7 +11,7 @@ use crate::base::text::kept_line;
 use crate::error::Result;
 use crate::transcript::{Command, Outcome, Todo, TodoStatus, Transcript};
 
-pub const COLLECTOR: Collector = Collector { name: "transcript", collect };
+pub(super) const COLLECTOR: Collector = Collector { name: "transcript", collect };
 
 /// The most commands to keep with the run.
 const MAX_COMMANDS: usize = 50;

@@ -43,7 +43,7 @@ pub(super) const REPOSITORY_VARIABLES: &[&str] = &[
 
 /// git in one directory, with the settings that every run of it gets.
 #[derive(Clone)]
-pub struct Git {
+pub(crate) struct Git {
     directory: PathBuf,
     timeout: Duration,
     config: Vec<String>,
@@ -54,7 +54,7 @@ pub struct Git {
 }
 
 impl Git {
-    pub fn at(directory: &Path) -> Git {
+    pub(crate) fn at(directory: &Path) -> Git {
         // A file-system monitor is either a program of the user's, or git's own daemon, which would stay behind.
         let config = vec!["core.fsmonitor=false".to_owned()];
         Git {
@@ -75,27 +75,27 @@ impl Git {
     }
 
     #[must_use]
-    pub fn with_env(mut self, name: &str, value: impl Into<OsString>) -> Git {
+    pub(crate) fn with_env(mut self, name: &str, value: impl Into<OsString>) -> Git {
         self.env.push((name.to_owned(), value.into()));
         self
     }
 
     /// Ends git as soon as `is_over` answers `true`.
     #[must_use]
-    pub fn until(mut self, is_over: Rc<dyn Fn() -> bool>) -> Git {
+    pub(crate) fn until(mut self, is_over: Rc<dyn Fn() -> bool>) -> Git {
         self.is_over = is_over;
         self
     }
 
     /// Ends git after `timeout`.
     #[must_use]
-    pub fn within(self, timeout: Duration) -> Git {
+    pub(crate) fn within(self, timeout: Duration) -> Git {
         Git { timeout, ..self }
     }
 
     /// The settings for writing: none of the user's hooks, filters and housekeeping runs, and what git writes is durable.
     #[must_use]
-    pub fn writing(self) -> Git {
+    pub(crate) fn writing(self) -> Git {
         let git = Git { purpose: Purpose::Publishing, ..self };
         git.with_config(&[
             "core.hooksPath=/dev/null",
@@ -132,7 +132,7 @@ impl Git {
     }
 
     /// Runs git and returns its answer, whether it succeeded or not.
-    pub fn ask<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Result<Captured> {
+    pub(crate) fn ask<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Result<Captured> {
         self.ask_with_input(arguments, None, MAX_ANSWER)
     }
 
@@ -200,7 +200,7 @@ impl Git {
     }
 
     /// The answer of a git that must succeed, without the last newline. An answer that is too long is cut.
-    pub fn read(&self, arguments: &[&str]) -> Result<Vec<u8>> {
+    pub(crate) fn read(&self, arguments: &[&str]) -> Result<Vec<u8>> {
         let mut answer = self.ask(arguments)?;
         if !answer.succeeded {
             let said = String::from_utf8_lossy(&answer.stderr);

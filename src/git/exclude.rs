@@ -12,7 +12,7 @@ const COMMENT: &str = "# agent-handover: session memory, kept out of git status\
 /// Registers those of `directories` that are in the work tree around `root` and contain nothing that git tracks. Returns
 /// the patterns that were added. Starts one git process if there is nothing to do. A link in the place of the file or of
 /// its directory is refused: the repository could lead us to any file of the user.
-pub fn keep_out(root: &Path, directories: &[PathBuf]) -> Result<Vec<String>> {
+pub(crate) fn keep_out(root: &Path, directories: &[PathBuf]) -> Result<Vec<String>> {
     let git = Git::at(root);
     // git knows where the file is, even in a linked work tree or a submodule.
     let answer =

@@ -6,17 +6,17 @@
 use crate::base::process::NoAnswer;
 use crate::error::Error;
 
-pub type Result<T, E = Failure> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// A git that failed: the kind of failure, and git's own words.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub(crate) struct Failure {
     pub kind: FailureKind,
     error: Error,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailureKind {
+pub(crate) enum FailureKind {
     /// git knows no name and address to put on a commit.
     NoIdentity,
     /// git could not be started.
@@ -151,12 +151,12 @@ impl Failure {
     }
 
     /// The failure as an error to report, without its kind. There is no `From`, so that `?` cannot lose the kind.
-    pub fn into_error(self) -> Error {
+    pub(crate) fn into_error(self) -> Error {
         self.error
     }
 
     /// The message and git's words on one line.
-    pub fn one_line(&self) -> String {
+    pub(crate) fn one_line(&self) -> String {
         self.error.one_line()
     }
 }
@@ -192,7 +192,7 @@ pub(super) fn is_missing_branch(said: &str) -> bool {
 #[cfg(test)]
 impl Failure {
     /// What a git that says this makes.
-    pub fn for_test(said: &str) -> Failure {
+    pub(crate) fn for_test(said: &str) -> Failure {
         Failure::of_git("`git push` failed", said)
     }
 }

@@ -98,7 +98,7 @@ pub(super) struct Filter {
 
 impl Filter {
     /// Whether files with this filter would be compared without being converted.
-    pub fn is_off(&self) -> bool {
+    pub(super) fn is_off(&self) -> bool {
         self.clean.is_empty() && self.process.is_empty()
     }
 }

@@ -20,7 +20,7 @@ const COMMIT_FORMAT: &str = "--format=%x01%(trailers:key=Handover-Run,valueonly,
 
 /// Where a branch is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tip {
+pub(crate) struct Tip {
     pub commit: String,
     pub tree: String,
     /// The work tree in which it is checked out.
@@ -29,7 +29,7 @@ pub struct Tip {
 
 impl Git {
     /// Where a local branch is. `None` if there is no such branch.
-    pub fn tip(&self, branch: &str) -> Result<Option<Tip>> {
+    pub(crate) fn tip(&self, branch: &str) -> Result<Option<Tip>> {
         let name = format!("refs/heads/{branch}");
         let format = "--format=%(refname)%00%(objectname)%00%(tree)%00%(worktreepath)";
         let answer = self.must(&["for-each-ref", format, &name], None, 1 << 20)?;
@@ -48,34 +48,34 @@ impl Git {
     }
 
     /// Fills the index with a tree. Entries that stay the same keep what they know of the file on disk.
-    pub fn read_tree(&self, tree: &str) -> Result<()> {
+    pub(crate) fn read_tree(&self, tree: &str) -> Result<()> {
         self.must(&["read-tree", "-m", tree], None, 1_000).map(drop)
     }
 
     /// Fills an empty index with the merge of two commits over their base.
-    pub fn read_merge(&self, base: &str, ours: &str, theirs: &str) -> Result<()> {
+    pub(crate) fn read_merge(&self, base: &str, ours: &str, theirs: &str) -> Result<()> {
         self.must(&["read-tree", "-i", "-m", "--aggressive", base, ours, theirs], None, 1_000).map(drop)
     }
 
     /// Updates the index entries of these paths from the files on disk, ignored or not.
-    pub fn add(&self, paths: &[PathBuf]) -> Result<()> {
+    pub(crate) fn add(&self, paths: &[PathBuf]) -> Result<()> {
         let mut arguments: Vec<&OsStr> = ["add", "--all", "--force", "--sparse", "--"].map(OsStr::new).to_vec();
         arguments.extend(paths.iter().map(|path| path.as_os_str()));
         self.must(&arguments, None, 1 << 20).map(drop)
     }
 
     /// Writes the index as a tree.
-    pub fn write_tree(&self) -> Result<String> {
+    pub(crate) fn write_tree(&self) -> Result<String> {
         self.id(&["write-tree"], None)
     }
 
     /// The tree of a commit.
-    pub fn tree_of(&self, commit: &str) -> Result<String> {
+    pub(crate) fn tree_of(&self, commit: &str) -> Result<String> {
         self.id(&["rev-parse", "--verify", "--quiet", &format!("{commit}^{{tree}}")], None)
     }
 
     /// Writes a commit. No branch moves.
-    pub fn commit_tree(&self, tree: &str, parents: &[&str], message: &str, sign: bool) -> Result<String> {
+    pub(crate) fn commit_tree(&self, tree: &str, parents: &[&str], message: &str, sign: bool) -> Result<String> {
         let mut arguments = vec!["commit-tree"];
         arguments.push(if sign { "-S" } else { "--no-gpg-sign" });
         for parent in parents {
@@ -86,7 +86,7 @@ impl Git {
     }
 
     /// Moves a ref from `old`, or makes it where `old` is `None`. `false` if somebody else was faster.
-    pub fn move_ref(&self, name: &str, new: &str, old: Option<&str>) -> Result<bool> {
+    pub(crate) fn move_ref(&self, name: &str, new: &str, old: Option<&str>) -> Result<bool> {
         let none = "0".repeat(new.len());
         let arguments = ["update-ref", "-m", "agent-handover", name, new, old.unwrap_or(&none)];
         let answer = self.ask(&arguments)?;
@@ -98,7 +98,7 @@ impl Git {
     }
 
     /// The files that differ between two trees. Without an old tree, all files of the new one.
-    pub fn differences(&self, old: Option<&str>, new: &str) -> Result<Vec<Difference>> {
+    pub(crate) fn differences(&self, old: Option<&str>, new: &str) -> Result<Vec<Difference>> {
         match old {
             Some(old) => {
                 let arguments = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", old, new, "--"];
@@ -109,7 +109,7 @@ impl Git {
     }
 
     /// The contents of these objects, in their order. `None` for an object that is not a file.
-    pub fn blobs(&self, ids: &[&str]) -> Result<Vec<Option<Vec<u8>>>> {
+    pub(crate) fn blobs(&self, ids: &[&str]) -> Result<Vec<Option<Vec<u8>>>> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -136,7 +136,7 @@ impl Git {
     }
 
     /// The objects that a push of `commit` would send to a repository that has `there`, each file with its path.
-    pub fn objects_to_send(&self, commit: &str, there: Option<&str>) -> Result<Vec<(String, PathBuf)>> {
+    pub(crate) fn objects_to_send(&self, commit: &str, there: Option<&str>) -> Result<Vec<(String, PathBuf)>> {
         let mut arguments = vec!["rev-list", "--objects", commit];
         if let Some(there) = there {
             arguments.extend(["--not", there]);
@@ -151,14 +151,14 @@ impl Git {
     }
 
     /// The paths of all files of a tree.
-    pub fn paths_of(&self, tree: &str) -> Result<Vec<PathBuf>> {
+    pub(crate) fn paths_of(&self, tree: &str) -> Result<Vec<PathBuf>> {
         let answer = self.must(&["ls-tree", "-r", "--name-only", "-z", "--full-tree", tree], None, MAX_BLOBS)?;
         let names = answer.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
     }
 
     /// Whether a handover made every root commit of a commit's history.
-    pub fn is_begun_by_us(&self, commit: &str) -> Result<bool> {
+    pub(crate) fn is_begun_by_us(&self, commit: &str) -> Result<bool> {
         let arguments = ["log", "--no-show-signature", "--no-color", "--max-parents=0", RUN_FORMAT, commit, "--"];
         let answer = self.must(&arguments, None, 16 << 20)?;
         let text = String::from_utf8_lossy(&answer).into_owned();
@@ -166,7 +166,7 @@ impl Git {
     }
 
     /// The commits that `new` has and `old` has not: for each, whether a handover made it, and which files it changed.
-    pub fn commits_between(&self, old: Option<&str>, new: &str) -> Result<Vec<(bool, Vec<PathBuf>)>> {
+    pub(crate) fn commits_between(&self, old: Option<&str>, new: &str) -> Result<Vec<(bool, Vec<PathBuf>)>> {
         let range = old.map_or_else(|| new.to_owned(), |old| format!("{old}..{new}"));
         let fixed = ["log", "--no-show-signature", "--no-color", "-z", "--name-only", "--no-renames", "--no-ext-diff"];
         let arguments = [&fixed[..], &["--diff-merges=first-parent", COMMIT_FORMAT, &range, "--"]].concat();
@@ -184,7 +184,7 @@ impl Git {
     }
 
     /// When the last commit that changed a file was made, looking back from `commit`.
-    pub fn time_of(&self, commit: &str, path: &Path) -> Result<Option<SystemTime>> {
+    pub(crate) fn time_of(&self, commit: &str, path: &Path) -> Result<Option<SystemTime>> {
         let arguments: [&OsStr; 6] = ["log", "-1", "--no-show-signature", "--format=%ct", commit, "--"].map(OsStr::new);
         let answer = self.must(&[&arguments[..], &[path.as_os_str()]].concat(), None, 1_000)?;
         let seconds = String::from_utf8_lossy(&answer).trim().parse::<u64>().ok();
@@ -192,14 +192,14 @@ impl Git {
     }
 
     /// Sets the index entries of these paths, and no others, to those of a commit.
-    pub fn reset_paths(&self, commit: &str, paths: &[PathBuf]) -> Result<()> {
+    pub(crate) fn reset_paths(&self, commit: &str, paths: &[PathBuf]) -> Result<()> {
         let mut arguments: Vec<&OsStr> = ["reset", "--quiet", commit, "--"].map(OsStr::new).to_vec();
         arguments.extend(paths.iter().map(|path| path.as_os_str()));
         self.must(&arguments, None, 1 << 20).map(drop)
     }
 
     /// Whether the index entries of these paths equal those of a commit.
-    pub fn index_is_at(&self, commit: &str, paths: &[PathBuf]) -> Result<bool> {
+    pub(crate) fn index_is_at(&self, commit: &str, paths: &[PathBuf]) -> Result<bool> {
         let mut arguments: Vec<&OsStr> =
             ["diff-index", "--cached", "--quiet", "--no-ext-diff", commit, "--"].map(OsStr::new).to_vec();
         arguments.extend(paths.iter().map(|path| path.as_os_str()));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Commit {
+pub(crate) struct Commit {
     pub id: String,
     pub author: String,
     pub date: String,
@@ -16,7 +16,7 @@ pub struct Commit {
 
 /// A file that changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub(crate) struct Change {
     /// git's letter: M, A, D, R, C, T, U, or `?` for an untracked file.
     pub status: char,
     pub path: String,
@@ -27,7 +27,7 @@ pub struct Change {
 
 /// A file that differs between two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub(crate) struct Difference {
     pub path: PathBuf,
     /// The object in the old tree. `None` if there is none, or if it is not a regular file.
     pub old: Option<String>,
@@ -36,12 +36,12 @@ pub struct Difference {
 }
 
 /// Whether this is a full object id and nothing else, so that it can never be read as an option or an expression.
-pub fn is_object_id(text: &str) -> bool {
+pub(crate) fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && is_hexadecimal(text)
 }
 
 /// Whether this is a full object id, or a part long enough to mean one object.
-pub fn is_part_of_id(text: &str) -> bool {
+pub(crate) fn is_part_of_id(text: &str) -> bool {
     (7..=64).contains(&text.len()) && is_hexadecimal(text)
 }
 

@@ -4,7 +4,7 @@ use super::parse::{self, Change, Commit, is_object_id};
 use super::{Git, Result};
 
 /// The commit that is checked out.
-pub struct Head {
+pub(crate) struct Head {
     pub commit: String,
     /// Empty if HEAD is detached.
     pub branch: String,
@@ -12,7 +12,7 @@ pub struct Head {
 
 impl Git {
     /// The commit and the branch that are checked out, in one process. `None` before the first commit.
-    pub fn head(&self) -> Result<Option<Head>> {
+    pub(crate) fn head(&self) -> Result<Option<Head>> {
         let answer = self.ask(&["rev-parse", "--quiet", "HEAD^{commit}", "--symbolic-full-name", "HEAD"])?;
         let text = String::from_utf8_lossy(&answer.stdout).into_owned();
         let mut lines = text.lines();
@@ -22,21 +22,21 @@ impl Git {
     }
 
     /// The branch that is checked out, also before its first commit. `None` if HEAD is detached.
-    pub fn branch(&self) -> Result<Option<String>> {
+    pub(crate) fn branch(&self) -> Result<Option<String>> {
         let answer = self.ask(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
         let name = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
         Ok((answer.succeeded && !name.is_empty()).then_some(name))
     }
 
     /// The best common ancestor. `None` if there is none, or if git no longer knows one of the two.
-    pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>> {
+    pub(crate) fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>> {
         let answer = self.ask(&["merge-base", one, other])?;
         let commit = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
         Ok((answer.succeeded && is_object_id(&commit)).then_some(commit))
     }
 
     /// Whether `new` contains `old`. A commit that is not known here is nobody's ancestor.
-    pub fn is_ancestor(&self, old: &str, new: &str) -> Result<bool> {
+    pub(crate) fn is_ancestor(&self, old: &str, new: &str) -> Result<bool> {
         if old == new {
             return Ok(true);
         }
@@ -44,7 +44,7 @@ impl Git {
     }
 
     /// Commits after `base` up to `head`, newest first, at most `max`.
-    pub fn log(&self, base: &str, head: &str, max: usize) -> Result<Vec<Commit>> {
+    pub(crate) fn log(&self, base: &str, head: &str, max: usize) -> Result<Vec<Commit>> {
         let (range, count) = (format!("{base}..{head}"), format!("--max-count={max}"));
         // `log` reads the user's config. These options switch off what would start another program or change the format.
         let fixed =
@@ -54,38 +54,38 @@ impl Git {
     }
 
     /// Files that differ between two commits.
-    pub fn changes(&self, base: &str, head: &str) -> Result<Vec<Change>> {
+    pub(crate) fn changes(&self, base: &str, head: &str) -> Result<Vec<Change>> {
         let answer =
             self.read(&["diff-tree", "-r", "-z", "-M", "-l1000", "--no-ext-diff", "--name-status", base, head, "--"])?;
         Ok(parse::name_status(&answer))
     }
 
     /// Files that differ from the last commit, staged or not, and untracked files.
-    pub fn dirty(&self) -> Result<Vec<Change>> {
+    pub(crate) fn dirty(&self) -> Result<Vec<Change>> {
         let arguments = ["status", "--porcelain=v2", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"];
         let answer = self.read(&arguments)?;
         Ok(parse::status(&self.without_unfiltered(answer)?))
     }
 
     /// Fails where this is not a repository that git can use.
-    pub fn check_repository(&self) -> Result<()> {
+    pub(crate) fn check_repository(&self) -> Result<()> {
         self.read(&["rev-parse", "--git-dir"]).map(drop)
     }
 
     /// The address that a push to this remote goes to.
-    pub fn push_address(&self, remote: &str) -> Result<String> {
+    pub(crate) fn push_address(&self, remote: &str) -> Result<String> {
         let address = self.read(&["remote", "get-url", "--push", remote])?;
         Ok(String::from_utf8_lossy(&address).into_owned())
     }
 
     /// The names of the remotes.
-    pub fn remotes(&self) -> Result<Vec<String>> {
+    pub(crate) fn remotes(&self) -> Result<Vec<String>> {
         let answer = self.read(&["remote"])?;
         Ok(String::from_utf8_lossy(&answer).lines().map(str::to_owned).collect())
     }
 
     /// Whether the user's config asks for signed commits.
-    pub fn signs(&self) -> Result<bool> {
+    pub(crate) fn signs(&self) -> Result<bool> {
         let answer = self.ask(&["config", "--type=bool", "--get", "commit.gpgsign"])?;
         Ok(answer.succeeded && answer.stdout.starts_with(b"true"))
     }

@@ -5,7 +5,7 @@ use super::{Git, Result, is_object_id};
 
 impl Git {
     /// The commit that the branch is at on the remote. `None` if the remote has no such branch.
-    pub fn remote_tip(&self, remote: &str, branch: &str) -> Result<Option<String>> {
+    pub(crate) fn remote_tip(&self, remote: &str, branch: &str) -> Result<Option<String>> {
         let name = format!("refs/heads/{branch}");
         let answer = self.must(&["ls-remote", "--refs", "--", remote, &name], None, 1 << 20)?;
         let text = String::from_utf8_lossy(&answer).into_owned();
@@ -17,7 +17,7 @@ impl Git {
     }
 
     /// Fetches a branch into a ref of ours and returns its commit. `None` if the remote has no such branch.
-    pub fn fetch(&self, remote: &str, branch: &str, into: &str) -> Result<Option<String>> {
+    pub(crate) fn fetch(&self, remote: &str, branch: &str, into: &str) -> Result<Option<String>> {
         let refspec = format!("+refs/heads/{branch}:{into}");
         let arguments = [
             "fetch",
@@ -43,7 +43,7 @@ impl Git {
 
     /// Pushes a commit to a branch, forward only. Returns the start of the id that the branch had before, or `None` if the
     /// branch is new.
-    pub fn push(&self, remote: &str, commit: &str, branch: &str) -> Result<Option<String>> {
+    pub(crate) fn push(&self, remote: &str, commit: &str, branch: &str) -> Result<Option<String>> {
         let refspec = format!("{commit}:refs/heads/{branch}");
         let answer =
             self.ask_with_input(&["push", "--porcelain", "--no-verify", "--", remote, &refspec], None, 1 << 20)?;

@@ -8,12 +8,12 @@ use crate::base::fs;
 const MAX_POINTER: u64 = 64 << 10;
 
 /// The top of the work tree around `start`.
-pub fn top_level(start: &Path) -> Option<&Path> {
+pub(crate) fn top_level(start: &Path) -> Option<&Path> {
     start.ancestors().find(|directory| fs::exists(&directory.join(".git")))
 }
 
 /// The git directory of the work tree at `top`, and the one it shares with the other work trees of its repository.
-pub fn directories(top: &Path) -> Option<(PathBuf, PathBuf)> {
+pub(crate) fn directories(top: &Path) -> Option<(PathBuf, PathBuf)> {
     let link = top.join(".git");
     let read = |path: &Path| String::from_utf8(fs::read_within(path, MAX_POINTER).ok()?).ok();
     let private = if fs::is_directory(&link) { link } else { top.join(read(&link)?.strip_prefix("gitdir:")?.trim()) };

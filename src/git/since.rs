@@ -4,7 +4,7 @@ use super::{Change, Commit, Git, Result, is_object_id, is_part_of_id, parse};
 
 /// How a commit relates to HEAD's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
+pub(crate) enum Relation {
     /// The commit is part of it.
     Ancestor,
     /// The commit exists outside it: on another branch, or history was rewritten.
@@ -15,7 +15,7 @@ pub enum Relation {
 
 impl Git {
     /// How each of these commits, given by full or partial id, relates to `head`. Two processes, for any number of commits.
-    pub fn relations(&self, commits: &[String], head: &str) -> Result<Vec<(String, Relation)>> {
+    pub(crate) fn relations(&self, commits: &[String], head: &str) -> Result<Vec<(String, Relation)>> {
         let commits: Vec<&String> = commits.iter().filter(|commit| is_part_of_id(commit)).collect();
         if commits.is_empty() {
             return Ok(Vec::new());
@@ -44,7 +44,7 @@ impl Git {
 
     /// The commits that `head` has and `base` has not, newest first, at most `max`, and the files that `head` changed since
     /// its history left that of `base`.
-    pub fn since(&self, base: &str, head: &str, max: usize) -> Result<(Vec<Commit>, Vec<Change>)> {
+    pub(crate) fn since(&self, base: &str, head: &str, max: usize) -> Result<(Vec<Commit>, Vec<Change>)> {
         let commits = self.log(base, head, max)?;
         let range = format!("{base}...{head}");
         let fixed = ["diff", "-z", "-M", "-l1000", "--no-ext-diff", "--no-textconv", "--no-color", "--name-status"];

@@ -17,7 +17,7 @@ fn store() -> Result<ConsentStore> {
 
 /// What must not be published of this file: everything that looks like a secret and was not acknowledged. `path` is relative
 /// to `root`.
-pub fn leaks(root: &Path, path: &Path, content: &[u8]) -> Vec<Leak> {
+pub(crate) fn leaks(root: &Path, path: &Path, content: &[u8]) -> Vec<Leak> {
     let leaks = secrets::scan_blob(path, content);
     match store() {
         Ok(store) if !leaks.is_empty() => without_acknowledged(&store, &root.join(path), content, leaks),
@@ -33,7 +33,7 @@ fn without_acknowledged(store: &ConsentStore, file: &Path, content: &[u8], mut l
 }
 
 /// Acknowledges the kinds of these findings in this content.
-pub fn record(file: &Path, content: &[u8], leaks: &[Leak]) -> Result<()> {
+pub(crate) fn record(file: &Path, content: &[u8], leaks: &[Leak]) -> Result<()> {
     record_in(&store()?, file, content, leaks)
 }
 
@@ -42,7 +42,7 @@ fn record_in(store: &ConsentStore, file: &Path, content: &[u8], leaks: &[Leak]) 
 }
 
 /// Revokes acknowledgements. `false` if there were none.
-pub fn revoke(file: &Path, content: &[u8], leaks: &[Leak]) -> Result<bool> {
+pub(crate) fn revoke(file: &Path, content: &[u8], leaks: &[Leak]) -> Result<bool> {
     revoke_in(&store()?, file, content, leaks)
 }
 

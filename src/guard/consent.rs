@@ -11,16 +11,16 @@ fn store() -> Result<ConsentStore> {
 }
 
 /// Whether the user has allowed this config with this content. If that cannot be looked up, it is not allowed.
-pub fn is_allowed(config: &Path, content: &str) -> bool {
+pub(crate) fn is_allowed(config: &Path, content: &str) -> bool {
     store().is_ok_and(|store| store.is_set(config, &[content.as_bytes()]))
 }
 
-pub fn allow(config: &Path, content: &str) -> Result<()> {
+pub(crate) fn allow(config: &Path, content: &str) -> Result<()> {
     store()?.set(config, &[content.as_bytes()])
 }
 
 /// Revokes the consent. `false` if there was none.
-pub fn revoke(config: &Path, content: &str) -> Result<bool> {
+pub(crate) fn revoke(config: &Path, content: &str) -> Result<bool> {
     store()?.clear(config, &[content.as_bytes()])
 }
 

@@ -13,19 +13,19 @@ use crate::base::{env, text};
 use crate::error::{Error, Result};
 
 /// The consents of one sort.
-pub struct ConsentStore {
+pub(super) struct ConsentStore {
     directory: PathBuf,
 }
 
 impl ConsentStore {
-    pub fn of(sort: &str) -> Result<ConsentStore> {
+    pub(super) fn of(sort: &str) -> Result<ConsentStore> {
         env::user_state()
             .map(|state| ConsentStore { directory: state.join(sort) })
             .ok_or_else(|| Error::failed("there is no home directory to keep your consent in").hint("set HOME"))
     }
 
     #[cfg(test)]
-    pub fn at(directory: PathBuf) -> ConsentStore {
+    pub(super) fn at(directory: PathBuf) -> ConsentStore {
         ConsentStore { directory }
     }
 
@@ -43,14 +43,14 @@ impl ConsentStore {
     }
 
     /// Whether there is such a consent. If that cannot be looked up, there is none.
-    pub fn is_set(&self, file: &Path, parts: &[&[u8]]) -> bool {
+    pub(super) fn is_set(&self, file: &Path, parts: &[&[u8]]) -> bool {
         let mark = self.path(file, parts).ok().and_then(|mark| Some((self.anchor().about(&mark).ok()??, mark)));
         mark.is_some_and(|(about, mark)| {
             about.kind == FileKind::Regular && fs::refuse_owner(about.owner, &mark, "consent").is_ok()
         })
     }
 
-    pub fn set(&self, file: &Path, parts: &[&[u8]]) -> Result<()> {
+    pub(super) fn set(&self, file: &Path, parts: &[&[u8]]) -> Result<()> {
         let anchor = self.anchor();
         anchor.create_private_directories(&self.directory)?;
         // Only the name counts. The text is for a person who looks into the directory.
@@ -59,7 +59,7 @@ impl ConsentStore {
     }
 
     /// Removes a consent. `false` if there was none.
-    pub fn clear(&self, file: &Path, parts: &[&[u8]]) -> Result<bool> {
+    pub(super) fn clear(&self, file: &Path, parts: &[&[u8]]) -> Result<bool> {
         let mark = self.path(file, parts)?;
         if !self.anchor().is_regular(&mark) {
             return Ok(false);

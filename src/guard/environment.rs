@@ -17,7 +17,7 @@ const PLACES: &[&str] = &["_SOCK", "_FILE", "_PATH", "_DIR", "_HOME", "_URL_BASE
 const SHORTEST: usize = 8;
 
 /// Replaces the values of secret variables.
-pub struct Redactor {
+pub(crate) struct Redactor {
     /// A value that is part of another is replaced in a later pass. In the same pass it could be found first, and the rest of
     /// the longer value would stay.
     passes: Vec<Pass>,
@@ -30,7 +30,7 @@ struct Pass {
 
 impl Redactor {
     /// A redactor for these variables. `None` if none of them is secret.
-    pub fn for_environment(variables: impl Iterator<Item = (String, String)>) -> Option<Redactor> {
+    pub(crate) fn for_environment(variables: impl Iterator<Item = (String, String)>) -> Option<Redactor> {
         let mut secrets: Vec<(String, String)> = variables.filter(|(name, value)| is_secret(name, value)).collect();
         secrets.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.cmp(b)));
         secrets.dedup_by(|a, b| a.1 == b.1);
@@ -55,13 +55,13 @@ impl Redactor {
     }
 
     #[cfg(test)]
-    pub fn redact(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         let first = text.to_owned();
         self.passes.iter().fold(first, |text, pass| pass.search.replace_all(&text, &pass.replacements))
     }
 
     /// Redacts a file of any size. A file without secrets is not rewritten.
-    pub fn redact_file(&self, anchor: &Anchor, path: &Path) -> Result<()> {
+    pub(crate) fn redact_file(&self, anchor: &Anchor, path: &Path) -> Result<()> {
         for pass in &self.passes {
             match pass.search.stream_find_iter(anchor.open(path)?).next() {
                 None => {}

@@ -10,13 +10,13 @@
 //! | `environment` | secrets of the environment, kept out of logs |
 //! | `secrets/` | what looks like a credential |
 
-pub mod acknowledge;
-pub mod consent;
+pub(crate) mod acknowledge;
+pub(crate) mod consent;
 mod consent_store;
 mod environment;
-pub mod own_record;
+pub(crate) mod own_record;
 mod pause;
-pub mod secrets;
+pub(crate) mod secrets;
 
-pub use environment::Redactor;
-pub use pause::{Brake, Pause, PauseFile, Stop};
+pub(crate) use environment::Redactor;
+pub(crate) use pause::{Brake, Pause, PauseFile, Stop};

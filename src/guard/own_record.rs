@@ -25,20 +25,20 @@ const UNDATED: &str = "undated";
 
 /// What identifies a piece of memory or history in the record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OwnKey {
+pub(crate) struct OwnKey {
     month: String,
     line: String,
 }
 
 impl OwnKey {
     /// The key of everything that a run wrote; `None` if this is not the id of a run.
-    pub fn of_run(id: &str) -> Option<OwnKey> {
+    pub(crate) fn of_run(id: &str) -> Option<OwnKey> {
         let month = ids::time_of_run_id(id)?.format("%Y-%m").to_string();
         Some(OwnKey { month, line: id.to_owned() })
     }
 
     /// The key of a text that carries no run id. `sort` names what the text is, `when` begins with its date if it has one.
-    pub fn of_text(sort: &'static str, when: &str, content: &[u8]) -> OwnKey {
+    pub(crate) fn of_text(sort: &'static str, when: &str, content: &[u8]) -> OwnKey {
         let is_month = |text: &&str| {
             let digit = |(at, byte): (usize, u8)| if at == 4 { byte == b'-' } else { byte.is_ascii_digit() };
             text.bytes().enumerate().all(digit)
@@ -49,7 +49,7 @@ impl OwnKey {
 }
 
 /// The record as it is on disk. Each file is read at most once, and only if a key asks for it.
-pub struct OwnRecord {
+pub(crate) struct OwnRecord {
     /// `None` without a home directory: nothing is known then.
     state: Option<PathBuf>,
     months: RefCell<HashMap<String, HashSet<String>>>,
@@ -57,7 +57,7 @@ pub struct OwnRecord {
 }
 
 impl OwnRecord {
-    pub fn open() -> OwnRecord {
+    pub(crate) fn open() -> OwnRecord {
         OwnRecord::at(place())
     }
 
@@ -66,7 +66,7 @@ impl OwnRecord {
     }
 
     /// Whether a run of this user wrote what the key stands for, or an allowed pull brought it.
-    pub fn has(&self, key: &OwnKey) -> bool {
+    pub(crate) fn has(&self, key: &OwnKey) -> bool {
         let Some(state) = &self.state else { return false };
         let mut months = self.months.borrow_mut();
         let lines = months.entry(key.month.clone()).or_insert_with(|| read_lines(&state.join("runs").join(&key.month)));
@@ -74,7 +74,7 @@ impl OwnRecord {
     }
 
     /// Whether the user adopted it with what was in this directory.
-    pub fn is_adopted(&self, directory: &Path, key: &OwnKey) -> bool {
+    pub(crate) fn is_adopted(&self, directory: &Path, key: &OwnKey) -> bool {
         let Some(state) = &self.state else { return false };
         let mut adopted = self.adopted.borrow_mut();
         let lines = adopted.entry(directory.to_path_buf()).or_insert_with(|| {
@@ -86,12 +86,12 @@ impl OwnRecord {
 }
 
 /// Whether there is a place for the record. Without one everything counts as having come along.
-pub fn is_possible() -> bool {
+pub(crate) fn is_possible() -> bool {
     env::user_state().is_some()
 }
 
 /// Adds keys to the record, durably. Keys that it has already cost no write.
-pub fn remember(keys: impl IntoIterator<Item = OwnKey>) -> Result<()> {
+pub(crate) fn remember(keys: impl IntoIterator<Item = OwnKey>) -> Result<()> {
     match place() {
         Some(state) => remember_in(&state, keys),
         None => Ok(()),
@@ -120,12 +120,12 @@ fn remember_in(state: &Path, keys: impl IntoIterator<Item = OwnKey>) -> Result<(
 }
 
 /// Whether the user, or an upgrade, has ever adopted this directory. Taking it back does not make this false.
-pub fn was_adopted(directory: &Path) -> bool {
+pub(crate) fn was_adopted(directory: &Path) -> bool {
     place().and_then(|state| adopted_file(&state, directory)).is_some_and(|file| fs::is_file(&file))
 }
 
 /// Adopts what is in this directory now. Replaces what was adopted before.
-pub fn adopt(directory: &Path, keys: impl IntoIterator<Item = OwnKey>) -> Result<()> {
+pub(crate) fn adopt(directory: &Path, keys: impl IntoIterator<Item = OwnKey>) -> Result<()> {
     let Some(state) = place() else {
         return Err(Error::failed("there is no home directory to keep this in").hint("set HOME"));
     };
@@ -137,7 +137,7 @@ pub fn adopt(directory: &Path, keys: impl IntoIterator<Item = OwnKey>) -> Result
 }
 
 /// Takes an adoption back. `false` if nothing was adopted.
-pub fn revoke_adoption(directory: &Path) -> Result<bool> {
+pub(crate) fn revoke_adoption(directory: &Path) -> Result<bool> {
     let Some(file) = place().and_then(|state| adopted_file(&state, directory)) else { return Ok(false) };
     if read_lines(&file).is_empty() {
         return Ok(false);
@@ -148,21 +148,21 @@ pub fn revoke_adoption(directory: &Path) -> Result<bool> {
 
 /// Marks a directory that a run of ours makes from nothing, so that text without a run id in it is ours. A failure is
 /// ignored: such text then counts as having come along.
-pub fn mark_created(directory: &Path) {
+pub(crate) fn mark_created(directory: &Path) {
     if let Some(store) = created().filter(|store| !store.is_set(directory, &[])) {
         let _ = store.set(directory, &[]);
     }
 }
 
 /// Takes the mark of [`mark_created`] back, because others write into the directory, too.
-pub fn unmark_created(directory: &Path) {
+pub(crate) fn unmark_created(directory: &Path) {
     if let Some(store) = created() {
         let _ = store.clear(directory, &[]);
     }
 }
 
 /// Whether a run of ours made this directory and nobody else writes into it.
-pub fn is_created(directory: &Path) -> bool {
+pub(crate) fn is_created(directory: &Path) -> bool {
     created().is_some_and(|store| store.is_set(directory, &[]))
 }
 

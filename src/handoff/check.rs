@@ -5,7 +5,7 @@ use super::value::{Value, repr};
 use super::{Handoff, first_action};
 
 /// The required fields, in the order in which they are written and checked.
-pub const REQUIRED: [&str; 17] = [
+pub(crate) const REQUIRED: [&str; 17] = [
     "session_id",
     "session_date",
     "generated_at",
@@ -25,12 +25,12 @@ pub const REQUIRED: [&str; 17] = [
     "validation",
 ];
 /// The required fields that hold a list.
-pub const LIST_FIELDS: [&str; 6] =
+pub(crate) const LIST_FIELDS: [&str; 6] =
     ["active_context_files", "completed_tasks", "known_issues", "next_todo_items", "search_tags", "validation"];
 /// The lists that need at least one item.
 const NOT_EMPTY: [&str; 3] = ["next_todo_items", "search_tags", "validation"];
 /// The required headings of the body.
-pub const SECTIONS: [&str; 8] = [
+pub(crate) const SECTIONS: [&str; 8] = [
     "# Resume Prompt",
     "# What We Did",
     "# Current State",
@@ -43,7 +43,7 @@ pub const SECTIONS: [&str; 8] = [
 const RESULTS: [&str; 3] = ["passed", "failed", "not_run"];
 
 /// Every problem of a handoff, in Session Glue's order.
-pub fn check(handoff: &Handoff) -> Vec<HandoffProblem> {
+pub(crate) fn check(handoff: &Handoff) -> Vec<HandoffProblem> {
     let mut problems = Problems { handoff, found: Vec::new() };
     for field in REQUIRED {
         problems.check_presence(field);

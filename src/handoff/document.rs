@@ -9,13 +9,13 @@ const MAX_FRONTMATTER: usize = 1 << 20;
 
 /// A handoff document: its fields in order, unknown ones included, and its body byte for byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Handoff {
+pub(crate) struct Handoff {
     pub fields: Vec<Field>,
     pub body: String,
 }
 
 impl Handoff {
-    pub fn parse(text: &str) -> Result<Handoff, SyntaxError> {
+    pub(crate) fn parse(text: &str) -> Result<Handoff, SyntaxError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut lines = text.split_inclusive('\n');
         let first = lines.next().unwrap_or_default();
@@ -40,22 +40,22 @@ impl Handoff {
         Err(SyntaxError::at(1, "unterminated frontmatter (missing closing '---')"))
     }
 
-    pub fn get(&self, key: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         self.fields.iter().find(|field| field.key == key).map(|field| &field.value)
     }
 
     /// The text of a scalar field; empty if the field is missing or not a scalar.
-    pub fn text(&self, key: &str) -> &str {
+    pub(crate) fn text(&self, key: &str) -> &str {
         self.get(key).and_then(Value::text).unwrap_or_default()
     }
 
     /// The text items of a list field.
-    pub fn texts(&self, key: &str) -> Vec<&str> {
+    pub(crate) fn texts(&self, key: &str) -> Vec<&str> {
         self.get(key).and_then(Value::list).unwrap_or_default().iter().filter_map(Value::text).collect()
     }
 
     /// The part of the body under one of the required headings, up to the next required heading.
-    pub fn section(&self, heading: &str) -> &str {
+    pub(crate) fn section(&self, heading: &str) -> &str {
         let (mut at, mut start) = (0, None);
         for line in self.body.split_inclusive('\n') {
             let is_heading = |heading: &str| line.trim_end() == heading;
@@ -70,11 +70,11 @@ impl Handoff {
     }
 
     /// The line of a field, counted from 1; 1 if there is no such field.
-    pub fn line(&self, key: &str) -> usize {
+    pub(crate) fn line(&self, key: &str) -> usize {
         self.fields.iter().find(|field| field.key == key).map_or(1, |field| field.line)
     }
 
-    pub fn set(&mut self, key: &str, value: Value) {
+    pub(crate) fn set(&mut self, key: &str, value: Value) {
         match self.fields.iter_mut().find(|field| field.key == key) {
             Some(field) => field.value = value,
             None => self.fields.push(Field { key: key.to_owned(), value, line: 1 }),
@@ -82,7 +82,7 @@ impl Handoff {
     }
 
     /// The document as it is archived. Its frontmatter is both valid YAML and Session Glue's subset.
-    pub fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let fields = subset::write(self.fields.iter().map(|field| (field.key.as_str(), &field.value)));
         format!("---\n{fields}---\n{}", self.body)
     }

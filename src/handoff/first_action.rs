@@ -119,7 +119,7 @@ const EMPTY: &[&str] =
 ///
 /// Only the first clause counts, and only if it names no work: "add a button to start a new session" is work, "start a
 /// new session" is not.
-pub fn resume_mechanic(item: &str) -> Option<String> {
+pub(crate) fn resume_mechanic(item: &str) -> Option<String> {
     let text = item.to_lowercase().replace(['`', '"', '\'', '*'], "");
     let clause = text.split([';', '!', '?', '\n']).next().unwrap_or_default();
     let clause = clause.split(". ").next().unwrap_or_default().trim_end_matches('.');

@@ -23,12 +23,12 @@ pub(super) fn read_fields(text: &str) -> Result<Vec<Field>, SyntaxError> {
 }
 
 /// Reads fields in the subset, and as YAML if that fails: for files that Session Glue writes as well.
-pub fn read_subset_first(text: &str) -> Result<Vec<Field>, SyntaxError> {
+pub(crate) fn read_subset_first(text: &str) -> Result<Vec<Field>, SyntaxError> {
     subset::read(text).or_else(|error| yaml::read(text).map_err(|_| error))
 }
 
 /// Writes fields so that Session Glue and every YAML library read them alike.
-pub fn write_fields<'a>(fields: impl IntoIterator<Item = (&'a str, &'a Value)>) -> String {
+pub(crate) fn write_fields<'a>(fields: impl IntoIterator<Item = (&'a str, &'a Value)>) -> String {
     subset::write(fields)
 }
 

@@ -20,13 +20,13 @@ mod subset;
 mod value;
 mod yaml;
 
-pub use check::{LIST_FIELDS, REQUIRED, SECTIONS, check};
-pub use document::Handoff;
-pub use first_action::resume_mechanic;
-pub use frontmatter::{read_subset_first, write_fields};
-pub use problem::{HandoffProblem, HandoffProblemKind};
-pub use subset::{one_line, unquote_ours};
-pub use value::{SyntaxError, Value, repr};
+pub(crate) use check::{LIST_FIELDS, REQUIRED, SECTIONS, check};
+pub(crate) use document::Handoff;
+pub(crate) use first_action::resume_mechanic;
+pub(crate) use frontmatter::{read_subset_first, write_fields};
+pub(crate) use problem::{HandoffProblem, HandoffProblemKind};
+pub(crate) use subset::{one_line, unquote_ours};
+pub(crate) use value::{SyntaxError, Value, repr};
 
 #[cfg(test)]
 mod tests;

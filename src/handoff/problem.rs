@@ -4,14 +4,14 @@ use std::fmt;
 
 /// One thing that is wrong with a handoff.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HandoffProblem {
+pub(crate) struct HandoffProblem {
     pub kind: HandoffProblemKind,
     /// Counted from 1, in the document.
     pub line: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HandoffProblemKind {
+pub(crate) enum HandoffProblemKind {
     MissingField(&'static str),
     EmptyField(&'static str),
     FieldIsNotAList(&'static str),
@@ -47,7 +47,7 @@ pub enum HandoffProblemKind {
 
 impl HandoffProblem {
     /// Whether only the first action is wrong. An imported handoff may have such a problem: its author chose the action.
-    pub fn is_about_first_action(&self) -> bool {
+    pub(crate) fn is_about_first_action(&self) -> bool {
         use HandoffProblemKind::{EmptyItem, ItemIsNotAScalar, ResumeMechanic};
         match self.kind {
             ResumeMechanic { .. } => true,

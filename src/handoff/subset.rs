@@ -6,7 +6,7 @@ use super::value::{Field, SyntaxError, Value, repr};
 const MULTI_LINE: &str = "multi-line YAML values are not supported — keep each value on one line";
 
 /// Reads a mapping in the subset.
-pub fn read(text: &str) -> Result<Vec<Field>, SyntaxError> {
+pub(super) fn read(text: &str) -> Result<Vec<Field>, SyntaxError> {
     let lines = split_lines(text);
     let mut fields: Vec<Field> = Vec::new();
     let mut at = 0;
@@ -159,7 +159,7 @@ fn pair(text: &str) -> Option<(String, Value)> {
 }
 
 /// Whether `write` could have written every line. YAML then reads the same, and need not be asked.
-pub fn is_as_we_write(text: &str) -> bool {
+pub(super) fn is_as_we_write(text: &str) -> bool {
     text.lines().all(|line| {
         let rest = line.strip_prefix("  - ").or_else(|| line.strip_prefix("    ")).unwrap_or(line);
         let is_item = rest.len() < line.len();
@@ -176,7 +176,7 @@ pub fn is_as_we_write(text: &str) -> bool {
 }
 
 /// The content of a text in double quotes that `write` could have written; `None` for any other text.
-pub fn unquote_ours(text: &str) -> Option<String> {
+pub(crate) fn unquote_ours(text: &str) -> Option<String> {
     let inner = text.get(1..text.len().checked_sub(1)?).filter(|_| is_quoted(text))?;
     Some(if inner.contains('\\') { unquote(text) } else { inner.to_owned() })
 }
@@ -199,7 +199,7 @@ fn is_quoted(text: &str) -> bool {
 }
 
 /// Writes fields. The subset, YAML 1.2 and this program read the same values back.
-pub fn write<'a>(fields: impl IntoIterator<Item = (&'a str, &'a Value)>) -> String {
+pub(super) fn write<'a>(fields: impl IntoIterator<Item = (&'a str, &'a Value)>) -> String {
     let mut text = String::new();
     for (key, value) in fields {
         write_field(&mut text, key, value);
@@ -271,7 +271,7 @@ fn quote(key: &str, value: &str) -> String {
 }
 
 /// The value on one line: characters that YAML does not allow in a line become spaces.
-pub fn one_line(value: &str) -> String {
+pub(crate) fn one_line(value: &str) -> String {
     let is_odd = |c: char| {
         c.is_control() && c != '\t' || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
     };

@@ -2,28 +2,28 @@
 
 /// The value of a field. Scalars are text as it was written; none becomes a number, a date or a boolean.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub(crate) enum Value {
     Text(String),
     List(Vec<Value>),
     Map(Vec<(String, Value)>),
 }
 
 impl Value {
-    pub fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Value::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    pub fn list(&self) -> Option<&[Value]> {
+    pub(crate) fn list(&self) -> Option<&[Value]> {
         match self {
             Value::List(items) => Some(items),
             _ => None,
         }
     }
 
-    pub fn get(&self, key: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         match self {
             Value::Map(pairs) => pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value),
             _ => None,
@@ -31,7 +31,7 @@ impl Value {
     }
 
     /// The name of the type in Python, which Session Glue's messages use.
-    pub fn type_name(&self) -> &'static str {
+    pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Value::Text(_) => "str",
             Value::List(_) => "list",
@@ -48,7 +48,7 @@ impl From<&str> for Value {
 
 /// One field of a frontmatter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
+pub(crate) struct Field {
     pub key: String,
     pub value: Value,
     /// Counted from 1, in the text that was read.
@@ -57,19 +57,19 @@ pub struct Field {
 
 /// Why a text cannot be read as fields, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SyntaxError {
+pub(crate) struct SyntaxError {
     pub line: usize,
     pub message: String,
 }
 
 impl SyntaxError {
-    pub fn at(line: usize, message: impl Into<String>) -> SyntaxError {
+    pub(crate) fn at(line: usize, message: impl Into<String>) -> SyntaxError {
         SyntaxError { line, message: message.into() }
     }
 }
 
 /// A text as Python's `repr` shows it, for Session Glue's messages.
-pub fn repr(text: &str) -> String {
+pub(crate) fn repr(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut shown = String::from(quote);
     for c in text.chars() {

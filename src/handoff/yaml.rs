@@ -8,7 +8,7 @@ const MAX_DEPTH: usize = 8;
 const MAX_NODES: usize = 100_000;
 
 /// Reads a mapping.
-pub fn read(text: &str) -> Result<Vec<Field>, SyntaxError> {
+pub(super) fn read(text: &str) -> Result<Vec<Field>, SyntaxError> {
     let mut reader = YamlReader { parser: Parser::new_from_str(text), nodes: 0 };
     loop {
         match reader.next()? {

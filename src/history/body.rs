@@ -3,7 +3,7 @@
 use crate::handoff::SECTIONS;
 
 /// The content of the sections.
-pub struct Sections<'a> {
+pub(crate) struct Sections<'a> {
     pub goal: &'a str,
     pub summary: &'a str,
     pub done: &'a [String],
@@ -17,10 +17,10 @@ pub struct Sections<'a> {
 }
 
 /// The content of an empty section.
-pub const NOTHING: &str = "(nothing recorded)";
+pub(crate) const NOTHING: &str = "(nothing recorded)";
 
 /// The body of a handoff.
-pub fn body(sections: &Sections<'_>) -> String {
+pub(crate) fn body(sections: &Sections<'_>) -> String {
     let none = || NOTHING.to_owned();
     let list = |items: &[String]| -> String {
         if items.is_empty() {

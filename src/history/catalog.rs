@@ -19,7 +19,7 @@ const SHOWN: usize = 10;
 const BLOCK: usize = 16;
 
 /// An archive that was found by its id.
-pub struct FoundArchive {
+pub(crate) struct FoundArchive {
     pub path: PathBuf,
     pub text: String,
     pub handoff: Handoff,
@@ -34,7 +34,7 @@ impl FoundArchive {
 }
 
 /// Every session of a history.
-pub struct Catalog {
+pub(crate) struct Catalog {
     /// Newest first: sorted by time, then by arrival.
     pub entries: Vec<SessionEntry>,
     /// Errors about links and special files in the place of the index or of an archive.
@@ -43,12 +43,12 @@ pub struct Catalog {
 
 impl History {
     /// Every session, newest first.
-    pub fn entries(&self) -> Result<Vec<SessionEntry>> {
+    pub(crate) fn entries(&self) -> Result<Vec<SessionEntry>> {
         Ok(self.catalog()?.entries)
     }
 
     /// Every session that can be read, and what cannot be read because of what it is.
-    pub fn catalog(&self) -> Result<Catalog> {
+    pub(crate) fn catalog(&self) -> Result<Catalog> {
         let ArchiveNames { names, mut refused } = self.archive_names()?;
         let mut entries = self.whole_index(&mut refused).sessions;
         let there: HashSet<&str> = names.iter().map(String::as_str).collect();
@@ -81,7 +81,7 @@ impl History {
     }
 
     /// The newest session. Reads all of them only if the index does not help.
-    pub fn latest(&self) -> Result<Option<SessionEntry>> {
+    pub(crate) fn latest(&self) -> Result<Option<SessionEntry>> {
         match self.latest_of_index() {
             Some(entry) => Ok(Some(entry)),
             None => Ok(self.entries()?.into_iter().next()),
@@ -103,7 +103,7 @@ impl History {
     }
 
     /// The archive with this id, or the only one whose id begins with it; `latest` is the newest.
-    pub fn find(&self, id: &str) -> Result<FoundArchive> {
+    pub(crate) fn find(&self, id: &str) -> Result<FoundArchive> {
         let none_yet = || {
             Error::failed(format!("there is no handoff in {}", self.directory.display()))
                 .hint("`agent-handover history create` or `import` makes one")
@@ -171,7 +171,7 @@ impl History {
     }
 
     /// The entries whose goal, next actions, tags or body contain this text in any case; at most `limit`.
-    pub fn with_text(&self, entries: Vec<SessionEntry>, query: &str, limit: usize) -> Vec<SessionEntry> {
+    pub(crate) fn with_text(&self, entries: Vec<SessionEntry>, query: &str, limit: usize) -> Vec<SessionEntry> {
         let (needle, history) = (query.to_lowercase(), self.holding_archives());
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let mut found = Vec::new();

@@ -11,7 +11,7 @@ use crate::handoff::{Handoff, Value, repr};
 
 /// An archived handoff.
 #[derive(Debug)]
-pub struct Written {
+pub(crate) struct Written {
     pub id: String,
     pub archive: PathBuf,
     /// The same handoff was archived before, byte for byte.
@@ -20,7 +20,7 @@ pub struct Written {
 
 /// What to do if the id belongs to another handoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IfTaken {
+pub(crate) enum IfTaken {
     Refuse,
     /// Archive it under a new id that supersedes the old one.
     Supersede,
@@ -28,7 +28,7 @@ pub enum IfTaken {
 
 impl History {
     /// Archives a handoff that was checked, and brings the derived files up to date.
-    pub fn create(&self, handoff: &Handoff, if_taken: IfTaken) -> Result<Written> {
+    pub(crate) fn create(&self, handoff: &Handoff, if_taken: IfTaken) -> Result<Written> {
         let _lock = self.lock_for_writing()?;
         let written = self.archive(handoff, if_taken)?;
         if written.before || !self.append_to_derived(&written)? {
@@ -38,7 +38,7 @@ impl History {
     }
 
     /// Refuses a handoff that [`History::create`] would refuse because its id belongs to another one. Writes nothing.
-    pub fn refuse_taken(&self, handoff: &Handoff) -> Result<()> {
+    pub(crate) fn refuse_taken(&self, handoff: &Handoff) -> Result<()> {
         let mut handoff = handoff.clone();
         origin::remove(&mut handoff);
         let id = handoff.text("session_id").to_owned();

@@ -9,7 +9,7 @@ const HEADER: &str =
 const SHOWN: usize = 20;
 
 /// The lines of a handoff for the log.
-pub fn lines(handoff: &Handoff) -> Vec<String> {
+pub(super) fn lines(handoff: &Handoff) -> Vec<String> {
     let (date, id) = (one_line(handoff.text("session_date")), one_line(handoff.text("session_id")));
     // Only the operator of this machine makes a decision stand. An imported one is marked.
     let text = |decision: &str| match Origin::of(handoff) {
@@ -20,7 +20,7 @@ pub fn lines(handoff: &Handoff) -> Vec<String> {
 }
 
 /// Appends the lines that the log does not have yet.
-pub fn append(log: &str, lines: &[String]) -> String {
+pub(super) fn append(log: &str, lines: &[String]) -> String {
     let known: std::collections::HashSet<&str> = log.lines().collect();
     let new: Vec<&String> = lines.iter().filter(|line| !known.contains(line.as_str())).collect();
     if new.is_empty() {
@@ -38,7 +38,7 @@ pub fn append(log: &str, lines: &[String]) -> String {
 }
 
 /// The newest standing decisions, oldest first, after a line with the number of the others.
-pub fn standing(log: &str) -> Vec<String> {
+pub(super) fn standing(log: &str) -> Vec<String> {
     let all: Vec<&str> = log.lines().filter(|line| line.contains("[standing]")).collect();
     let older = all.len().saturating_sub(SHOWN);
     let mut shown: Vec<String> = all[older..].iter().map(|line| (*line).to_owned()).collect();
@@ -49,6 +49,6 @@ pub fn standing(log: &str) -> Vec<String> {
 }
 
 /// The number of decisions in the log.
-pub fn count(log: &str) -> usize {
+pub(super) fn count(log: &str) -> usize {
     log.lines().filter(|line| line.starts_with("- [")).count()
 }

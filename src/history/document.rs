@@ -4,13 +4,13 @@ use crate::error::{Category, Error, Result};
 use crate::handoff::{Handoff, HandoffProblem};
 
 /// Reads a text as a handoff.
-pub fn parse(text: &str) -> Result<Handoff> {
+pub(crate) fn parse(text: &str) -> Result<Handoff> {
     Handoff::parse(text)
         .map_err(|error| Error::bad_data(format!("invalid handoff: line {}: {}", error.line, error.message)))
 }
 
 /// All problems of a handoff as one error.
-pub fn refuse(problems: &[HandoffProblem]) -> Error {
+pub(crate) fn refuse(problems: &[HandoffProblem]) -> Error {
     let mut error = Error::new(Category::NotGood, "handoff failed validation:");
     for problem in problems {
         error = error.follow(&format!("\n  - {problem}"));

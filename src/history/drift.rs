@@ -6,7 +6,7 @@ use crate::base::text;
 use crate::git::{self, Git};
 
 /// Messages about a branch or commit that is not the recorded one, in Session Glue's words.
-pub fn drift(root: &Path, branch: &str, commit: &str) -> Vec<String> {
+pub(crate) fn drift(root: &Path, branch: &str, commit: &str) -> Vec<String> {
     let head = git::top_level(root).and_then(|_| Git::at(root).head().ok().flatten());
     let Some(head) = head else { return vec!["--git: git unavailable or not a repository".to_owned()] };
     let is_unknown = |value: &str| matches!(value.trim(), "" | "unknown" | "(unknown)" | "none");

@@ -6,7 +6,7 @@ use crate::base::text;
 use crate::handoff::{Handoff, Value, one_line};
 
 /// What the machine knows about a session.
-pub struct Machine {
+pub(crate) struct Machine {
     pub now: DateTime<FixedOffset>,
     pub root: String,
     pub branch: String,
@@ -15,7 +15,7 @@ pub struct Machine {
 }
 
 /// Fills in missing fields; `unknown` stands for values that the machine does not have either.
-pub fn fill_in(handoff: &mut Handoff, machine: &Machine) {
+pub(crate) fn fill_in(handoff: &mut Handoff, machine: &Machine) {
     let known = |value: &str| Value::Text(if value.is_empty() { "unknown".to_owned() } else { value.to_owned() });
     let id = new_id(&machine.now, handoff.text("primary_goal"));
     let values = [
@@ -43,7 +43,7 @@ pub fn fill_in(handoff: &mut Handoff, machine: &Machine) {
 }
 
 /// A session id by Session Glue's convention: `YYYY-MM-DD-HHMM-short-slug`.
-pub fn new_id(now: &DateTime<FixedOffset>, goal: &str) -> String {
+pub(crate) fn new_id(now: &DateTime<FixedOffset>, goal: &str) -> String {
     let words: Vec<String> = one_line(goal)
         .to_lowercase()
         .split(|c: char| !c.is_ascii_alphanumeric())

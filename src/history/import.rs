@@ -19,7 +19,7 @@ const BATCH: usize = 4_000;
 /// What to do with a handoff whose id has another content here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OnConflict {
+pub(crate) enum OnConflict {
     Fail,
     Skip,
     Replace,
@@ -27,7 +27,7 @@ pub enum OnConflict {
 
 /// What an import does with a handoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Landing {
+pub(crate) enum Landing {
     Imported,
     /// The id has another content here, which stays.
     Skipped,
@@ -37,7 +37,7 @@ pub enum Landing {
 }
 
 impl Landing {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Landing::Imported => "imported",
             Landing::Skipped => "skipped",
@@ -49,7 +49,7 @@ impl Landing {
 
 impl History {
     /// What an import would do with each handoff. Writes nothing; an error means that none can be imported.
-    pub fn plan_import(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>> {
+    pub(crate) fn plan_import(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>> {
         let mut earlier: HashMap<&str, &Handoff> = HashMap::new();
         let mut landings = Vec::new();
         for handoff in handoffs {
@@ -97,7 +97,7 @@ impl History {
 
     /// Archives the handoffs and brings the derived files up to date. After a kill the history is whole, and the same import
     /// completes it.
-    pub fn import(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>> {
+    pub(crate) fn import(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>> {
         self.plan_import(handoffs, on_conflict)?;
         let mut landings = Vec::new();
         for batch in handoffs.chunks(BATCH) {

@@ -30,14 +30,14 @@ const ORIGIN: &str = "origin";
 
 /// The entry of one session. Keys of other tools are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionEntry(Vec<(EntryKey, Value)>);
+pub(crate) struct SessionEntry(Vec<(EntryKey, Value)>);
 
 /// The key of an entry; nearly always one of `KEYS`.
 type EntryKey = Cow<'static, str>;
 
 impl SessionEntry {
     /// The entry of a handoff that is archived in this file.
-    pub fn of(handoff: &Handoff, file: &str) -> SessionEntry {
+    pub(crate) fn of(handoff: &Handoff, file: &str) -> SessionEntry {
         let value = |key: &str| match key {
             "file" => file.to_owned(),
             "search_tags" => handoff.texts("search_tags").join(", "),
@@ -53,19 +53,19 @@ impl SessionEntry {
     }
 
     /// Who vouches for an imported handoff; empty for one that was written here.
-    pub fn origin(&self) -> &str {
+    pub(crate) fn origin(&self) -> &str {
         self.get(ORIGIN)
     }
 
-    pub fn time(&self) -> Option<DateTime<FixedOffset>> {
+    pub(crate) fn time(&self) -> Option<DateTime<FixedOffset>> {
         time_of(self.get("generated_at")).or_else(|| time_of(self.get("session_date")))
     }
 
-    pub fn get(&self, key: &str) -> &str {
+    pub(crate) fn get(&self, key: &str) -> &str {
         self.0.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.text()).unwrap_or_default()
     }
 
-    pub fn set(&mut self, key: &str, value: &str) {
+    pub(crate) fn set(&mut self, key: &str, value: &str) {
         match self.0.iter_mut().find(|(name, _)| name == key) {
             Some((_, old)) => *old = Value::from(value),
             None => self.0.push((EntryKey::Owned(key.to_owned()), Value::from(value))),
@@ -81,7 +81,7 @@ impl SessionEntry {
     }
 
     /// A sort key: newest last. Entries without a readable time come first.
-    pub fn age(&self) -> (bool, i64) {
+    pub(crate) fn age(&self) -> (bool, i64) {
         let time = self.time();
         (time.is_some(), time.map_or(0, |time| time.timestamp_millis()))
     }
@@ -112,7 +112,7 @@ fn entries_as_we_write(text: &str) -> Option<Vec<SessionEntry>> {
 
 /// The content of INDEX.yaml.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Index {
+pub(crate) struct Index {
     pub latest_session: String,
     pub latest_file: String,
     pub first_next_action: String,
@@ -122,7 +122,7 @@ pub struct Index {
 }
 
 impl Index {
-    pub fn parse(text: &str) -> Result<Index, SyntaxError> {
+    pub(crate) fn parse(text: &str) -> Result<Index, SyntaxError> {
         // Entries that we wrote ourselves are read at a tenth of the cost of the general reader.
         if let Some((head, sessions)) = text.split_once("\nsessions:\n")
             && let Some(sessions) = entries_as_we_write(sessions)
@@ -162,22 +162,22 @@ impl Index {
     }
 
     /// The newest entry by time; of several with the same time, the last one.
-    pub fn newest(&self) -> Option<&SessionEntry> {
+    pub(crate) fn newest(&self) -> Option<&SessionEntry> {
         self.sessions.iter().enumerate().max_by_key(|(place, entry)| (entry.age(), *place)).map(|(_, entry)| entry)
     }
 
     /// The entry of the session that the head names.
-    pub fn latest(&self) -> Option<&SessionEntry> {
+    pub(crate) fn latest(&self) -> Option<&SessionEntry> {
         self.sessions.iter().find(|entry| entry.get("session_id") == self.latest_session)
     }
 
     /// A value of the head.
-    pub fn top(&self, key: &str) -> &str {
+    pub(crate) fn top(&self, key: &str) -> &str {
         self.rest.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.text()).unwrap_or_default()
     }
 
     /// Makes this session the latest in the head.
-    pub fn set_latest(&mut self, handoff: &Handoff, entry: &SessionEntry) {
+    pub(crate) fn set_latest(&mut self, handoff: &Handoff, entry: &SessionEntry) {
         let is_done = entry.get("status") == "DONE";
         self.latest_session = entry.get("session_id").to_owned();
         self.latest_file = entry.get("file").to_owned();
@@ -198,7 +198,7 @@ impl Index {
     /// Appends an entry to the text of an index that we wrote last, with `count` entries, without reading these.
     ///
     /// `newest` is the handoff of the entry if it is the newest. Returns `None` if the text is not such an index.
-    pub fn append(text: &str, count: usize, entry: &SessionEntry, newest: Option<&Handoff>) -> Option<String> {
+    pub(crate) fn append(text: &str, count: usize, entry: &SessionEntry, newest: Option<&Handoff>) -> Option<String> {
         let first = format!("# sessions: {count}\n");
         let rest = text.strip_prefix(&first)?;
         let start = rest.find("\nsessions:\n").map(|at| at + 1)?;
@@ -216,7 +216,7 @@ impl Index {
 
     /// The text of the index, with Session Glue's order of keys. A comment in the first line has the number of entries, so
     /// that it can be read without them.
-    pub fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let sessions = Value::List(self.sessions.iter().map(SessionEntry::as_value).collect());
         let mut text = self.render_head(self.sessions.len());
         text.push_str(&write_fields([("sessions", &sessions)]));
@@ -243,7 +243,7 @@ impl Index {
 }
 
 /// The instant in a field such as `generated_at`: a time, or the beginning of a date.
-pub fn time_of(text: &str) -> Option<DateTime<FixedOffset>> {
+pub(crate) fn time_of(text: &str) -> Option<DateTime<FixedOffset>> {
     DateTime::parse_from_rfc3339(text).ok().or_else(|| {
         let date = chrono::NaiveDate::parse_from_str(text.get(..10)?, "%Y-%m-%d").ok()?;
         Some(date.and_hms_opt(0, 0, 0)?.and_utc().fixed_offset())

@@ -8,13 +8,13 @@ use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, Value, repr};
 
 /// The statuses of a session that ended.
-pub const CLOSED: [&str; 3] = ["DONE", "BLOCKED", "ABANDONED"];
+pub(crate) const CLOSED: [&str; 3] = ["DONE", "BLOCKED", "ABANDONED"];
 
 /// Session ids and their statuses, in the order in which the sessions were closed.
 pub(super) type Lifecycle = Vec<(String, String)>;
 
 /// Whether a session with this status leaves nothing to do.
-pub fn is_over(status: &str) -> bool {
+pub(crate) fn is_over(status: &str) -> bool {
     matches!(status.to_ascii_uppercase().as_str(), "DONE" | "ABANDONED")
 }
 
@@ -24,7 +24,7 @@ impl History {
     }
 
     /// The id of the session that [`History::close`] would close. Writes nothing.
-    pub fn session_to_close(&self, id: Option<&str>) -> Result<String> {
+    pub(crate) fn session_to_close(&self, id: Option<&str>) -> Result<String> {
         if !self.exists()? {
             return Err(self.nothing_to_close());
         }
@@ -46,7 +46,7 @@ impl History {
     }
 
     /// Closes a session, by default the latest. Returns its id.
-    pub fn close(&self, id: Option<&str>, status: &str) -> Result<String> {
+    pub(crate) fn close(&self, id: Option<&str>, status: &str) -> Result<String> {
         if self.anchor.about(&self.index_path())?.is_none() && !self.anchor.is_directory(&self.sessions()) {
             return Err(self.nothing_to_close());
         }
@@ -75,7 +75,7 @@ impl History {
     }
 
     /// The status of a session now. Its archive may hold an older one.
-    pub fn status_of(&self, handoff: &Handoff) -> Result<String> {
+    pub(crate) fn status_of(&self, handoff: &Handoff) -> Result<String> {
         let id = handoff.text("session_id");
         if let Some((_, status)) = self.lifecycle()?.into_iter().find(|(closed, _)| closed == id) {
             return Ok(status);

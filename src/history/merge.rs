@@ -13,13 +13,13 @@ use crate::guard::Brake;
 use crate::handoff::{Handoff, Value};
 
 /// The files that each machine derives from the archives.
-pub const DERIVED: [&str; 3] = ["LATEST.md", "INDEX.yaml", "RESUME_PROMPT.txt"];
+pub(crate) const DERIVED: [&str; 3] = ["LATEST.md", "INDEX.yaml", "RESUME_PROMPT.txt"];
 
 impl History {
     /// Merges the files that other machines changed into the files here.
     ///
     /// Returns messages about conflicts; both sides of each are kept.
-    pub fn absorb(&self, theirs: &[Theirs], brake: &Brake) -> Result<Vec<String>> {
+    pub(crate) fn absorb(&self, theirs: &[Theirs], brake: &Brake) -> Result<Vec<String>> {
         if theirs.is_empty() {
             return Ok(Vec::new());
         }

@@ -8,7 +8,7 @@ use crate::handoff::Handoff;
 
 /// A handoff with the status that its session has now.
 #[derive(Debug)]
-pub struct OpenHandoff {
+pub(crate) struct OpenHandoff {
     pub handoff: Handoff,
     /// What identifies its document in the user's own record.
     pub key: OwnKey,
@@ -22,7 +22,7 @@ impl History {
     /// over. Does not read all of a long index.
     ///
     /// A file that cannot be read is reported in `problems`; the answer comes from the others.
-    pub fn newest_open(&self, problems: &mut Vec<Error>) -> Option<OpenHandoff> {
+    pub(crate) fn newest_open(&self, problems: &mut Vec<Error>) -> Option<OpenHandoff> {
         let ends = index_ends::read(self).map_err(|error| problems.push(error.into()));
         let (start, end) = ends.ok().flatten().unwrap_or_default();
         let entries = index_ends::entries(&end);
@@ -71,7 +71,7 @@ impl History {
     }
 
     /// The newest decisions marked as standing.
-    pub fn standing(&self) -> Result<Vec<String>> {
+    pub(crate) fn standing(&self) -> Result<Vec<String>> {
         Ok(decisions::standing(&self.decisions_log()?))
     }
 }

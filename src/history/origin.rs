@@ -12,7 +12,7 @@ const FIELDS: [&str; 5] = [SEAL, SIGNER, KEY, SOURCE, EXPORTED_AT];
 
 /// Where an imported handoff came from, and who vouches for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+pub(crate) struct Origin {
     /// The fingerprint of the trusted key that signed it; empty if it is unsigned.
     pub key: String,
     /// The name under which that key is trusted; may be empty.
@@ -25,18 +25,18 @@ pub struct Origin {
 
 impl Origin {
     /// The origin of a handoff; `None` if it was written here.
-    pub fn of(handoff: &Handoff) -> Option<Origin> {
+    pub(crate) fn of(handoff: &Handoff) -> Option<Origin> {
         handoff.get(SEAL)?;
         let text = |key: &str| handoff.text(key).to_owned();
         Some(Origin { key: text(KEY), signer: text(SIGNER), source: text(SOURCE), exported_at: text(EXPORTED_AT) })
     }
 
-    pub fn is_signed(&self) -> bool {
+    pub(crate) fn is_signed(&self) -> bool {
         !self.key.is_empty()
     }
 
     /// Writes the origin into a handoff, in place of any that it states itself.
-    pub fn write_to(&self, handoff: &mut Handoff) {
+    pub(crate) fn write_to(&self, handoff: &mut Handoff) {
         remove(handoff);
         let seal = if self.is_signed() { "signed" } else { "unsigned" };
         for (key, value) in [
@@ -53,7 +53,7 @@ impl Origin {
     }
 
     /// Who vouches for it, in a few words.
-    pub fn voucher(&self) -> String {
+    pub(crate) fn voucher(&self) -> String {
         let key = text::cut(&self.key, 16);
         match (self.is_signed(), self.signer.is_empty()) {
             (false, _) => "unsigned, nobody vouches for it".to_owned(),
@@ -63,13 +63,13 @@ impl Origin {
     }
 
     /// One sentence for whoever reads the handoff.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         format!("text from outside: {}, {}", text::one_line(&self.source, 120), self.voucher())
     }
 }
 
 /// Removes the origin: the handoff is then as its author wrote it.
-pub fn remove(handoff: &mut Handoff) {
+pub(crate) fn remove(handoff: &mut Handoff) {
     handoff.fields.retain(|field| !FIELDS.contains(&field.key.as_str()));
 }
 

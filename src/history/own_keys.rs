@@ -9,12 +9,12 @@ use crate::guard::own_record::{self, OwnKey};
 use crate::handoff::Handoff;
 
 /// The key of an archived document.
-pub fn of_document(text: &str, handoff: &Handoff) -> OwnKey {
+pub(crate) fn of_document(text: &str, handoff: &Handoff) -> OwnKey {
     OwnKey::of_text("handoff", handoff.text("generated_at"), text.as_bytes())
 }
 
 /// The key of a line of DECISIONS.md, `- [date][session] text`.
-pub fn of_decision(line: &str) -> OwnKey {
+pub(crate) fn of_decision(line: &str) -> OwnKey {
     OwnKey::of_text("decision", line.strip_prefix("- [").unwrap_or_default(), line.as_bytes())
 }
 
@@ -35,7 +35,7 @@ pub(super) fn remember<'a>(handoffs: impl IntoIterator<Item = (&'a str, &'a Hand
 
 /// The keys in a file of a history that came from elsewhere, and whether the file is a handoff. `path` is relative to the
 /// history directory. Derived files have none: they are derived again.
-pub fn of_file(path: &Path, file: &[u8]) -> (Vec<OwnKey>, bool) {
+pub(crate) fn of_file(path: &Path, file: &[u8]) -> (Vec<OwnKey>, bool) {
     let text = String::from_utf8_lossy(file);
     if path == Path::new("DECISIONS.md") {
         return (log_lines(&text).map(of_decision).collect(), false);
@@ -53,7 +53,7 @@ fn log_lines(log: &str) -> impl Iterator<Item = &str> {
 
 impl History {
     /// The keys of every archive and decision, and the number of archives. An archive that cannot be read is left out.
-    pub fn own_keys(&self) -> Result<(Vec<OwnKey>, usize)> {
+    pub(crate) fn own_keys(&self) -> Result<(Vec<OwnKey>, usize)> {
         let held = self.holding_archives();
         let names = self.archive_names()?.names;
         let (mut keys, mut count) = (Vec::new(), 0);
@@ -67,7 +67,7 @@ impl History {
     }
 
     /// The key of the archive of an entry; `None` if it cannot be read or the entry says something else than the archive.
-    pub fn key_of(&self, entry: &SessionEntry) -> Option<OwnKey> {
+    pub(crate) fn key_of(&self, entry: &SessionEntry) -> Option<OwnKey> {
         let text = self.read_archive_text(&self.inside(entry.get("file")).ok()?).ok()?;
         let handoff = Handoff::parse(&text).ok()?;
         let archived = SessionEntry::of(&handoff, "");
@@ -79,7 +79,7 @@ impl History {
     }
 
     /// The key of LATEST.md, if RESUME_PROMPT.txt is what we derive from it and from these standing decisions.
-    pub fn key_of_prompt(&self, standing: &[String]) -> Option<OwnKey> {
+    pub(crate) fn key_of_prompt(&self, standing: &[String]) -> Option<OwnKey> {
         let text = self.read_archive_text(&self.latest_path()).ok()?;
         let handoff = Handoff::parse(&text).ok()?;
         let derived = prompt::render(&handoff, &self.status_of(&handoff).ok()?, standing);

@@ -4,7 +4,7 @@ use super::Origin;
 use crate::handoff::{Handoff, one_line};
 
 /// The prompt for this handoff. `standing` are the standing decisions.
-pub fn render(handoff: &Handoff, status: &str, standing: &[String]) -> String {
+pub(super) fn render(handoff: &Handoff, status: &str, standing: &[String]) -> String {
     let or = |text: &str, otherwise: &str| if text.is_empty() { otherwise.to_owned() } else { one_line(text) };
     let root = or(handoff.text("project_root"), "(unknown)");
     let first = handoff.texts("next_todo_items").first().copied().unwrap_or_default();

@@ -8,14 +8,14 @@ use crate::base::{env, text};
 
 /// A history of this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownArchive {
+pub(crate) struct KnownArchive {
     pub root: PathBuf,
     /// The directory of the history.
     pub directory: PathBuf,
 }
 
 /// Remembers a history that exists. A failure is ignored: the history is then only missing from the list.
-pub fn remember(root: &Path, directory: &Path) {
+pub(crate) fn remember(root: &Path, directory: &Path) {
     // Tests of the library itself have no home of their own.
     if cfg!(test) {
         return;
@@ -45,7 +45,7 @@ fn remember_in(registry: &Path, root: &Path, directory: &Path) -> crate::error::
 }
 
 /// Whether 0.1.0 remembered this history, before there was a record of what is ours.
-pub fn is_remembered_by_0_1_0(root: &Path, directory: &Path) -> bool {
+pub(crate) fn is_remembered_by_0_1_0(root: &Path, directory: &Path) -> bool {
     let real = |path: &Path| fs::resolve(path).ok()?.to_str().map(str::to_owned);
     let (Some(data), Some(root), Some(directory)) = (env::data_directory(), real(root), real(directory)) else {
         return false;
@@ -60,7 +60,7 @@ fn is_of_0_1_0(registry: &Path, root: &str, directory: &str) -> bool {
 }
 
 /// Every remembered history that still exists, by path.
-pub fn known() -> Vec<KnownArchive> {
+pub(crate) fn known() -> Vec<KnownArchive> {
     env::data_directory().map(|data| known_in(&data.join("projects"))).unwrap_or_default()
 }
 

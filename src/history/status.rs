@@ -7,7 +7,7 @@ use crate::error::Result;
 
 /// Where a history stands.
 #[derive(Debug, Default)]
-pub struct HistoryStatus {
+pub(crate) struct HistoryStatus {
     pub latest_session: String,
     pub latest_file: String,
     pub current_branch: String,
@@ -23,7 +23,7 @@ pub struct HistoryStatus {
 
 impl History {
     /// Where the history stands. Reads only the ends of a long index.
-    pub fn status(&self) -> Result<HistoryStatus> {
+    pub(crate) fn status(&self) -> Result<HistoryStatus> {
         let mut status = HistoryStatus::default();
         let mut problems = Vec::new();
         let ends = readable("INDEX.yaml", index_ends::read(self), &mut problems)?;

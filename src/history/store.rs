@@ -11,14 +11,14 @@ use crate::guard::own_record::{self, OwnKey};
 use crate::handoff::{Handoff, repr};
 
 /// The name of the directory, unless the config has another.
-pub const DIRECTORY: &str = ".agent-history";
+pub(crate) const DIRECTORY: &str = ".agent-history";
 /// The largest archive. The next agent reads a handoff as a whole.
 pub(super) const MAX_ARCHIVE: u64 = 4 << 20;
 /// The largest file beside the archives: an index of a few hundred thousand sessions.
 const MAX_OWN_FILE: u64 = 256 << 20;
 
 /// The history of a project.
-pub struct History {
+pub(crate) struct History {
     pub directory: PathBuf,
     /// Every file of the history is reached through it: somebody else may have made them.
     pub(super) anchor: Anchor,
@@ -33,12 +33,12 @@ pub(super) struct ArchiveNames {
 
 impl History {
     /// The history in this directory of the project at `root`, or outside of it.
-    pub fn at(root: &Path, directory: PathBuf) -> History {
+    pub(crate) fn at(root: &Path, directory: PathBuf) -> History {
         History { anchor: Anchor::around(root, &directory), directory }
     }
 
     /// Whether there is a history. An error if a link or a special file is in its place.
-    pub fn exists(&self) -> Result<bool> {
+    pub(crate) fn exists(&self) -> Result<bool> {
         // Opening it finds out whether it is a directory.
         match self.anchor.about(&self.directory)? {
             None => Ok(false),
@@ -51,15 +51,15 @@ impl History {
         self.directory.join("sessions")
     }
 
-    pub fn latest_path(&self) -> PathBuf {
+    pub(crate) fn latest_path(&self) -> PathBuf {
         self.directory.join("LATEST.md")
     }
 
-    pub fn prompt_path(&self) -> PathBuf {
+    pub(crate) fn prompt_path(&self) -> PathBuf {
         self.directory.join("RESUME_PROMPT.txt")
     }
 
-    pub fn index_path(&self) -> PathBuf {
+    pub(crate) fn index_path(&self) -> PathBuf {
         self.directory.join("INDEX.yaml")
     }
 
@@ -130,12 +130,12 @@ impl History {
     }
 
     /// The text of LATEST.md; `None` if there is none.
-    pub fn latest_text(&self) -> Result<Option<String>> {
+    pub(crate) fn latest_text(&self) -> Result<Option<String>> {
         Ok(self.read_own(&self.latest_path())?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// The text of RESUME_PROMPT.txt; `None` if there is none.
-    pub fn prompt_text(&self) -> Result<Option<String>> {
+    pub(crate) fn prompt_text(&self) -> Result<Option<String>> {
         Ok(self.read_own(&self.prompt_path())?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
@@ -165,7 +165,7 @@ impl History {
     }
 
     /// The index as it is on disk.
-    pub fn index(&self) -> Result<Index> {
+    pub(crate) fn index(&self) -> Result<Index> {
         let path = self.index_path();
         let bytes = self.read_own(&path)?.ok_or_else(|| {
             Error::failed(format!("no INDEX.yaml at {}", path.display()))

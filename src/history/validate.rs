@@ -25,7 +25,7 @@ pub(super) struct IndexHead<'a> {
 
 impl History {
     /// Every problem; with `sessions`, also those inside each archive.
-    pub fn validate(&self, sessions: bool) -> Result<Vec<String>> {
+    pub(crate) fn validate(&self, sessions: bool) -> Result<Vec<String>> {
         let mut problems = Vec::new();
         if !self.exists()? {
             return Ok(vec![format!("no {} directory at {}", DIRECTORY, self.directory.display())]);

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::project::Project;
 
 /// Carries out what is due, then sweeps the sessions on disk: nobody waits for this process, so it may look at all of them.
-pub fn carry_out_due(project: &Project, listener: &mut Listener<'_>) -> Result<Drained> {
+pub(crate) fn carry_out_due(project: &Project, listener: &mut Listener<'_>) -> Result<Drained> {
     let drained = engine::carry_out_inherited(project, ChildTask::Due, listener)?;
     if project.brake().pressed().is_some() {
         return Ok(drained);

@@ -15,7 +15,7 @@ const NAME: &str = "hook.log";
 
 /// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub(crate) struct Entry {
     pub at: String,
     pub agent: String,
     pub event: String,
@@ -25,7 +25,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub fn of(call: &Call, took: Duration, what: &str) -> Entry {
+    pub(crate) fn of(call: &Call, took: Duration, what: &str) -> Entry {
         let word = |text: &str| text.split_whitespace().collect::<Vec<_>>().join("_");
         Entry {
             at: clock::stamp(&clock::now()),
@@ -87,7 +87,7 @@ fn is_usable(project: &Project) -> bool {
 /// Records a call: in the project's state if it has one and can be written, else in the user's own state. A log that
 /// cannot be written is no reason to fail. Returns a sentence about a link or a special file in the place of the project's
 /// log.
-pub fn tell(project: Option<&Project>, entry: &Entry) -> Option<String> {
+pub(crate) fn tell(project: Option<&Project>, entry: &Entry) -> Option<String> {
     let project = project.filter(|project| is_usable(project));
     let refused = match project.map(|project| LogPlace::of_project(project).append(entry)) {
         Some(Ok(())) => return None,
@@ -101,7 +101,7 @@ pub fn tell(project: Option<&Project>, entry: &Entry) -> Option<String> {
 }
 
 /// The calls recorded in this project and in the user's own state, the oldest first.
-pub fn entries(project: &Project) -> Vec<Entry> {
+pub(crate) fn entries(project: &Project) -> Vec<Entry> {
     let mut found = Vec::new();
     for place in [Some(LogPlace::of_project(project)), LogPlace::of_user()].into_iter().flatten() {
         for name in [format!("{NAME}.1"), NAME.to_owned()] {

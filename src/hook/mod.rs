@@ -25,7 +25,7 @@
 mod carry_out;
 mod context;
 mod end;
-pub mod log;
+pub(crate) mod log;
 mod pending;
 mod receive;
 mod respond;
@@ -33,6 +33,6 @@ mod session;
 mod start;
 mod sweep;
 
-pub use carry_out::carry_out_due;
-pub use receive::receive;
-pub use respond::{respond, simulate};
+pub(crate) use carry_out::carry_out_due;
+pub(crate) use receive::receive;
+pub(crate) use respond::{respond, simulate};

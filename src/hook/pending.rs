@@ -14,14 +14,14 @@ use crate::transcript::{self, Source};
 const LOOK: u64 = 8 << 20;
 
 /// What a session has left to hand over.
-pub enum Pending {
+pub(super) enum Pending {
     /// Nothing was asked since the last handover. The transcript has this length.
     Nothing(u64),
     Something(Box<Request>),
 }
 
 /// The part of this session that is left to hand over. `at` is when the session ended, if that is not now.
-pub fn left(session: &AgentSession, at: Option<DateTime<FixedOffset>>) -> Result<Pending> {
+pub(super) fn left(session: &AgentSession, at: Option<DateTime<FixedOffset>>) -> Result<Pending> {
     let mut handed = HandedPart {
         agent: session.agent.clone(),
         id: session.id.clone(),
@@ -72,7 +72,7 @@ fn told(session: &AgentSession) -> String {
 }
 
 /// A session that no hook has seen, known by its transcript.
-pub fn unseen(agent: &str, id: &str, transcript: &str) -> AgentSession {
+pub(super) fn unseen(agent: &str, id: &str, transcript: &str) -> AgentSession {
     AgentSession {
         agent: agent.to_owned(),
         id: id.to_owned(),

@@ -12,7 +12,7 @@ const SILENCE: Duration = Duration::from_secs(2);
 const USEFUL: usize = 1 << 20;
 
 /// Everything that comes on standard input. From a writer that never closes it, everything until it pauses.
-pub fn receive(input: impl Read + Send + 'static) -> Given {
+pub(crate) fn receive(input: impl Read + Send + 'static) -> Given {
     let (sender, receiver) = mpsc::channel();
     let (piece, pieces) = mpsc::channel();
     // If this thread hangs it is left behind: the process ends soon.

@@ -17,7 +17,7 @@ use crate::transcript::{self, WARMUP_MARKER};
 
 /// The answer to a call.
 #[derive(Debug)]
-pub struct Reply {
+pub(crate) struct Reply {
     /// For the agent, to the byte.
     pub stdout: String,
     /// For a person who looks: what was done, and what went wrong.
@@ -36,7 +36,7 @@ pub(super) struct Done {
 }
 
 impl Done {
-    pub fn nothing(why: &str) -> Done {
+    pub(super) fn nothing(why: &str) -> Done {
         Done { told: vec![why.to_owned()], ..Done::default() }
     }
 
@@ -46,7 +46,7 @@ impl Done {
 }
 
 /// Does what a call asks for. It never fails; problems are part of the reply.
-pub fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) -> Reply {
+pub(crate) fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) -> Reply {
     let start = Instant::now();
     let call = agents::recognise(&given.bytes, agent, &|name| env::get_text(name));
     let silent = |what: &str| Reply {
@@ -92,7 +92,7 @@ fn unusable(error: &Error) -> String {
 }
 
 /// The answer that a call would get. Nothing is changed.
-pub fn simulate(project: &Project, call: &Call) -> String {
+pub(crate) fn simulate(project: &Project, call: &Call) -> String {
     let context = match call.event {
         Event::SessionStart | Event::BeforeCompaction => Some(context(project, call).text),
         _ => None,

@@ -9,14 +9,14 @@ use crate::checkpoint::{AgentSession, SessionSighting};
 use crate::transcript;
 
 /// A session whose process is unknown counts as over after this time without a change.
-pub const QUIET: Duration = Duration::from_secs(10 * 60);
+pub(super) const QUIET: Duration = Duration::from_secs(10 * 60);
 /// Programs that may run between an agent and this process.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "nu", "agent-handover"];
 /// How many bytes are kept of a text that the agent passed to its hook.
 const MAX_TEXT: usize = 2_000;
 
 /// The process of the agent that called us; empty if nobody knows, or if it has many sessions.
-pub fn process(agent: &str) -> String {
+pub(super) fn process(agent: &str) -> String {
     let Some(agent) = agents::by_name(agent).filter(|agent| agent.processes.one_session_each) else {
         return String::new();
     };
@@ -28,18 +28,18 @@ pub fn process(agent: &str) -> String {
 }
 
 /// The transcript of a call, if its format can be read.
-pub fn transcript(call: &Call) -> Option<&Path> {
+pub(super) fn transcript(call: &Call) -> Option<&Path> {
     let is_named = |path: &&Path| path.to_str().is_some() && transcript::is_readable(call.agent.name);
     call.transcript_path.as_deref().filter(is_named)
 }
 
 /// The length of a regular file; 0 for anything else.
-pub fn size(path: &Path) -> u64 {
+pub(super) fn size(path: &Path) -> u64 {
     fs::length(path).unwrap_or(0)
 }
 
 /// What is recorded of every call.
-pub fn seen(call: &Call, session: &str) -> SessionSighting {
+pub(super) fn seen(call: &Call, session: &str) -> SessionSighting {
     let path = transcript(call);
     let kept = |text: &Option<String>| {
         // The transcript has the whole text.
@@ -61,7 +61,7 @@ pub fn seen(call: &Call, session: &str) -> SessionSighting {
 
 /// Whether a session is over, for a call from `process`: its process has ended, or has begun another session. If its process
 /// is unknown, the session is over when it has not changed for a while.
-pub fn is_over(session: &AgentSession, process: &str, last_change: Option<SystemTime>) -> bool {
+pub(super) fn is_over(session: &AgentSession, process: &str, last_change: Option<SystemTime>) -> bool {
     let is_alive = Some(session.process.as_str()).filter(|text| !text.is_empty()).and_then(process::is_alive);
     let is_reused = agents::by_name(&session.agent).is_some_and(|agent| agent.processes.reused_by_next_session);
     match is_alive {
@@ -80,6 +80,6 @@ fn is_quiet(session: &AgentSession, last_change: Option<SystemTime>) -> bool {
 }
 
 /// Whether a change is long enough ago for its session to be over.
-pub fn has_passed(changed: SystemTime) -> bool {
+pub(super) fn has_passed(changed: SystemTime) -> bool {
     SystemTime::now().duration_since(changed).is_ok_and(|passed| passed >= QUIET)
 }

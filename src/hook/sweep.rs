@@ -30,7 +30,7 @@ const FEW: usize = 1_000;
 const LONG_AGO: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// The session that starts, and so looks for others.
-pub struct Caller<'a> {
+pub(super) struct Caller<'a> {
     pub agent: &'a str,
     pub session: &'a str,
     pub process: &'a str,
@@ -43,7 +43,7 @@ impl Caller<'_> {
 }
 
 /// What came of a sweep.
-pub struct Swept {
+pub(super) struct Swept {
     pub told: Vec<String>,
     /// Every session on disk was looked at.
     pub is_whole: bool,
@@ -51,7 +51,7 @@ pub struct Swept {
 
 /// Records a handover for each session on disk that no hook has seen, however many files there are. For a process that
 /// nobody waits for.
-pub fn sweep_disk(project: &Project, store: &mut Store) -> Result<Vec<String>> {
+pub(super) fn sweep_disk(project: &Project, store: &mut Store) -> Result<Vec<String>> {
     let nobody = Caller { agent: "", session: "", process: "" };
     let open = store.open_sessions()?;
     let (_, unseen) = never_seen(project, store, &nobody, &open, usize::MAX)?;
@@ -61,7 +61,7 @@ pub fn sweep_disk(project: &Project, store: &mut Store) -> Result<Vec<String>> {
 }
 
 /// Records a handover for each session that is over and has something left.
-pub fn sweep(project: &Project, store: &mut Store, caller: &Caller<'_>) -> Result<Swept> {
+pub(super) fn sweep(project: &Project, store: &mut Store, caller: &Caller<'_>) -> Result<Swept> {
     let open = store.open_sessions()?;
     let mut over: Vec<AgentSession> = Vec::new();
     for session in open.iter().filter(|session| !caller.is(&session.agent, &session.id)) {

@@ -8,6 +8,8 @@
 //! | `backend` | [`Backend`]: where a calling program publishes |
 //! | `check` | [`Check`]: whether a handover was interrupted |
 
+#![warn(missing_docs)]
+
 mod backend;
 mod check;
 mod handover;

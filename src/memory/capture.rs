@@ -11,12 +11,12 @@ use crate::git;
 use crate::guard::secrets;
 
 /// The largest item in bytes. Nobody reads more.
-pub const MAX_ITEM: usize = 64 << 10;
+pub(crate) const MAX_ITEM: usize = 64 << 10;
 /// Keys of glee that hold nothing to keep.
 const IGNORED: [&str; 3] = ["source", "session_id", "timestamp"];
 
 /// Reads the object as edits, and the commit at which the session began. Fails on the first thing that cannot be kept.
-pub fn parse(data: &str, categories: &Categories) -> Result<(Edits, Option<String>)> {
+pub(crate) fn parse(data: &str, categories: &Categories) -> Result<(Edits, Option<String>)> {
     let document: Value = serde_json::from_str(data.trim_start_matches('\u{feff}')).map_err(|cause| {
         Error::bad_data("the capture is not JSON")
             .cause(cause)
@@ -94,12 +94,12 @@ fn texts(key: &str, value: Value) -> Result<Vec<String>> {
 }
 
 /// A word of the user in a form that a message may repeat: short, and without secrets.
-pub fn shown(word: &str) -> String {
+pub(crate) fn shown(word: &str) -> String {
     text::one_line(&secrets::clean(word), 40)
 }
 
 /// Refuses an item that is too large; the error reads after "the item".
-pub fn check(item: &str) -> Result<(), &'static str> {
+pub(crate) fn check(item: &str) -> Result<(), &'static str> {
     if item.len() > MAX_ITEM { Err("is larger than 64 KiB") } else { Ok(()) }
 }
 

@@ -10,7 +10,7 @@ use super::state::{Item, indent, read_bullet};
 
 /// How an item entered or left the current state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ChangeVerb {
+pub(crate) enum ChangeVerb {
     Added,
     /// Closed, because it is done.
     Done,
@@ -33,14 +33,14 @@ const VERBS: [(ChangeVerb, &str); 6] = [
 ];
 
 impl ChangeVerb {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         VERBS.iter().find(|(verb, _)| *verb == self).map_or("", |(_, name)| name)
     }
 }
 
 /// One change of the current state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct StateChange {
+pub(crate) struct StateChange {
     pub verb: ChangeVerb,
     pub category: String,
     pub id: String,
@@ -54,7 +54,7 @@ impl StateChange {
 }
 
 /// The content of a note that records these changes.
-pub fn write(changes: &[StateChange]) -> Vec<u8> {
+pub(super) fn write(changes: &[StateChange]) -> Vec<u8> {
     let line = |change: &StateChange| {
         format!("- {} {} {}: {}", change.verb.name(), change.category, change.id, indent(&change.text))
     };
@@ -63,12 +63,12 @@ pub fn write(changes: &[StateChange]) -> Vec<u8> {
 
 #[cfg(test)]
 /// The changes that a note records; none for an ordinary note.
-pub fn changes(note: &super::note::Note) -> Vec<StateChange> {
+pub(crate) fn changes(note: &super::note::Note) -> Vec<StateChange> {
     if note.changes.is_empty() { Vec::new() } else { parse(&note.content) }
 }
 
 /// The changes in the content of a note.
-pub fn parse(content: &[u8]) -> Vec<StateChange> {
+pub(super) fn parse(content: &[u8]) -> Vec<StateChange> {
     let lines: Vec<&[u8]> = content.split_inclusive(|byte| *byte == b'\n').collect();
     let mut changes = Vec::new();
     let mut at = 0;

@@ -17,7 +17,7 @@ use crate::guard::{Brake, Stop};
 
 /// The notes to compact.
 #[derive(Clone, Debug)]
-pub struct Selection {
+pub(crate) struct Selection {
     /// Only this month.
     pub month: Option<Month>,
     /// Only months that ended before this day, which is today or earlier.
@@ -31,7 +31,7 @@ pub struct Selection {
 
 /// One month and tag that was moved.
 #[derive(Clone, Debug)]
-pub struct Rolled {
+pub(crate) struct Rolled {
     pub month: Month,
     pub tag: String,
     pub archive: PathBuf,
@@ -43,7 +43,7 @@ pub struct Rolled {
 
 /// The result of a compaction.
 #[derive(Debug, Default)]
-pub struct Compaction {
+pub(crate) struct Compaction {
     pub rolled: Vec<Rolled>,
     /// Set if PAUSE ended it early.
     pub stopped: Option<Stop>,
@@ -53,7 +53,7 @@ pub struct Compaction {
 
 impl Compaction {
     /// The skipped files as one error. Everything else was compacted.
-    pub fn trouble(&self) -> Option<Error> {
+    pub(crate) fn trouble(&self) -> Option<Error> {
         let (first, more) = self.unreadable.split_first()?;
         let hint = "everything else is compacted; move away what is named here";
         let error = Error::failed(first.one_line()).hint(hint);
@@ -76,7 +76,7 @@ struct MonthNotes {
 }
 
 /// The day before which a month must have ended to be finished: today, or `older_than` ago.
-pub fn ended_before(now: &DateTime<FixedOffset>, older_than: Option<Duration>) -> NaiveDate {
+pub(crate) fn ended_before(now: &DateTime<FixedOffset>, older_than: Option<Duration>) -> NaiveDate {
     let ago = older_than.and_then(|ago| chrono::Duration::from_std(ago).ok()).unwrap_or_default();
     now.checked_sub_signed(ago).map_or(NaiveDate::MIN, |then| then.date_naive())
 }
@@ -91,13 +91,13 @@ struct DayFile<'s> {
 
 impl Memory {
     /// Whether there are notes to compact. Looks at names only.
-    pub fn has_notes(&self, selection: &Selection) -> Result<bool> {
+    pub(crate) fn has_notes(&self, selection: &Selection) -> Result<bool> {
         let found = self.sources(selection)?;
         Ok(!found.sources.is_empty() || !found.unreadable.is_empty())
     }
 
     /// Compacts the selected notes. `progress` receives how many day files are done, and of how many.
-    pub fn compact(
+    pub(crate) fn compact(
         &self,
         selection: &Selection,
         brake: &Brake,
@@ -238,7 +238,7 @@ pub(super) fn is_tag(found: &str, wanted: Option<&str>) -> bool {
 }
 
 /// `<tag>-YYYY-MM-DD.md`
-pub fn split_name(name: &str) -> Option<(&str, NaiveDate)> {
+pub(crate) fn split_name(name: &str) -> Option<(&str, NaiveDate)> {
     let stem = name.strip_suffix(".md")?;
     let at = stem.len().checked_sub(11)?;
     let (tag, date) = (stem.get(..at)?, stem.get(at..)?.strip_prefix('-')?);

@@ -8,7 +8,7 @@ use crate::base::fs::Anchor;
 use crate::error::{Error, Result};
 
 /// A note, or a foreign text between notes.
-pub struct ListedNote {
+pub(crate) struct ListedNote {
     /// Empty for a foreign text.
     pub run: String,
     pub step: String,
@@ -23,7 +23,12 @@ pub struct ListedNote {
 /// Calls `visit` for every note of a layer, oldest month first. Only one file is in memory at a time.
 ///
 /// Returns errors about files that cannot be read.
-pub fn notes(memory: &Memory, layer: u8, tag: Option<&str>, visit: &mut dyn FnMut(ListedNote)) -> Result<Vec<Error>> {
+pub(crate) fn notes(
+    memory: &Memory,
+    layer: u8,
+    tag: Option<&str>,
+    visit: &mut dyn FnMut(ListedNote),
+) -> Result<Vec<Error>> {
     let is_wanted = |found: &str| compact::is_tag(found, tag);
     if layer == 3 {
         return archived_notes(memory, &is_wanted, visit);
@@ -92,13 +97,13 @@ fn listed(entry: &ArchiveEntry<'_>, tag: &str) -> ListedNote {
 }
 
 /// `YYYY-MM-<tag>-archive.md`
-pub fn archive_name(name: &str) -> Option<(Month, &str)> {
+pub(crate) fn archive_name(name: &str) -> Option<(Month, &str)> {
     let stem = name.strip_suffix("-archive.md")?;
     Some((Month::parse(stem.get(..7)?)?, stem.get(7..)?.strip_prefix('-')?))
 }
 
 /// How much a memory holds.
-pub struct Measure {
+pub(crate) struct Measure {
     pub state_bytes: usize,
     pub note_files: usize,
     pub note_months: usize,
@@ -107,7 +112,7 @@ pub struct Measure {
     pub unreadable: Vec<Error>,
 }
 
-pub fn measure(memory: &Memory) -> Result<Measure> {
+pub(crate) fn measure(memory: &Memory) -> Result<Measure> {
     let (months, unreadable) = months(memory)?;
     let is_note = |name: &&String| compact::split_name(name).is_some();
     let note_files = months.iter().map(|(_, names)| names.iter().filter(is_note).count()).sum();

@@ -7,7 +7,7 @@ use super::state::{CurrentState, Item};
 use crate::error::{Error, Result};
 
 /// The category and the item with this id, or the only item whose id begins with it.
-pub fn find<'s>(state: &'s CurrentState, id: &str) -> Result<(&'s str, &'s Item)> {
+pub(crate) fn find<'s>(state: &'s CurrentState, id: &str) -> Result<(&'s str, &'s Item)> {
     let (shown, id) = (capture::shown(id), id.to_lowercase());
     let mut matching: Vec<_> = state.items().filter(|(_, item)| !id.is_empty() && item.id.starts_with(&id)).collect();
     // A merge by line can leave a section twice, with the same items.

@@ -9,17 +9,17 @@ const OPEN: &str = "<!-- ";
 const END: &str = " -->";
 
 /// The header line of a memory file. The Python tool writes the same.
-pub fn header(layer: &str, date: NaiveDate) -> String {
+pub(crate) fn header(layer: &str, date: NaiveDate) -> String {
     format!("<!-- agent-handover | {layer} | {date} -->\n")
 }
 
 /// A time in the form that markers have. Such times sort as text.
-pub fn marker_time(at: &DateTime<FixedOffset>) -> String {
+pub(crate) fn marker_time(at: &DateTime<FixedOffset>) -> String {
     at.to_utc().format("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// A marker line, without its newline. Attributes with an empty value are left out.
-pub fn line(name: &str, attributes: &[(&str, &str)]) -> String {
+pub(super) fn line(name: &str, attributes: &[(&str, &str)]) -> String {
     let mut line = format!("{OPEN}{name}");
     for (key, value) in attributes.iter().filter(|(_, value)| !value.is_empty()) {
         let _ = write!(line, " {key}={}", encode(value));
@@ -29,10 +29,10 @@ pub fn line(name: &str, attributes: &[(&str, &str)]) -> String {
 }
 
 /// The attributes of a marker.
-pub struct Attributes<'a>(&'a str);
+pub(super) struct Attributes<'a>(&'a str);
 
 /// The attributes of this line if it is a marker of this name.
-pub fn read<'a>(line: &'a [u8], name: &str) -> Option<Attributes<'a>> {
+pub(super) fn read<'a>(line: &'a [u8], name: &str) -> Option<Attributes<'a>> {
     // This runs for every line of every file, and most lines are not comments.
     let rest = line.strip_prefix(OPEN.as_bytes())?.strip_prefix(name.as_bytes())?;
     let rest = std::str::from_utf8(rest.trim_ascii_end()).ok()?.strip_suffix(END)?;
@@ -40,15 +40,15 @@ pub fn read<'a>(line: &'a [u8], name: &str) -> Option<Attributes<'a>> {
 }
 
 impl<'a> Attributes<'a> {
-    pub fn get(&self, key: &str) -> Option<String> {
+    pub(super) fn get(&self, key: &str) -> Option<String> {
         self.borrowed(key).map(Cow::into_owned)
     }
 
-    pub fn borrowed(&self, key: &str) -> Option<Cow<'a, str>> {
+    pub(super) fn borrowed(&self, key: &str) -> Option<Cow<'a, str>> {
         self.raw(key).map(|raw| if raw.contains('%') { Cow::Owned(decode(raw)) } else { Cow::Borrowed(raw) })
     }
 
-    pub fn has(&self, key: &str) -> bool {
+    pub(super) fn has(&self, key: &str) -> bool {
         self.raw(key).is_some()
     }
 
@@ -57,14 +57,14 @@ impl<'a> Attributes<'a> {
     }
 
     /// The value of an attribute; empty if it is missing.
-    pub fn text(&self, key: &str) -> String {
+    pub(super) fn text(&self, key: &str) -> String {
         self.get(key).unwrap_or_default()
     }
 }
 
 /// Escapes lines that would be read as one of these markers, by a leading backslash. Lines that are escaped already get
 /// one more, so that [`unescape`] restores the text exactly.
-pub fn escape<'t>(text: &'t [u8], markers: &[&str]) -> Cow<'t, [u8]> {
+pub(super) fn escape<'t>(text: &'t [u8], markers: &[&str]) -> Cow<'t, [u8]> {
     // Few texts contain a comment at all.
     if memchr::memchr(b'<', text).is_none() {
         return Cow::Borrowed(text);
@@ -82,7 +82,7 @@ pub fn escape<'t>(text: &'t [u8], markers: &[&str]) -> Cow<'t, [u8]> {
     Cow::Owned(escaped)
 }
 
-pub fn unescape<'t>(text: &'t [u8], markers: &[&str]) -> Cow<'t, [u8]> {
+pub(super) fn unescape<'t>(text: &'t [u8], markers: &[&str]) -> Cow<'t, [u8]> {
     if memchr::memchr(b'<', text).is_none() {
         return Cow::Borrowed(text);
     }

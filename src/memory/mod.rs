@@ -18,28 +18,28 @@
 //! | `merge` | changes from other machines, merged by note, item and entry |
 //! | `marker` | the comment lines that structure every file |
 
-pub mod archive;
-pub mod capture;
+pub(crate) mod archive;
+pub(crate) mod capture;
 mod change;
-pub mod compact;
-pub mod listing;
+pub(crate) mod compact;
+pub(crate) mod listing;
 mod lookup;
 mod marker;
 mod merge;
 mod month;
-pub mod note;
-pub mod own_keys;
+pub(crate) mod note;
+pub(crate) mod own_keys;
 mod repeat;
 mod rollup;
-pub mod state;
+pub(crate) mod state;
 mod store;
 mod update;
 
 #[cfg(test)]
-pub use change::changes;
-pub use change::{ChangeVerb, StateChange};
-pub use lookup::find;
-pub use marker::{header, marker_time};
-pub use month::Month;
-pub use store::Memory;
-pub use update::{Author, Edits};
+pub(crate) use change::changes;
+pub(crate) use change::{ChangeVerb, StateChange};
+pub(crate) use lookup::find;
+pub(crate) use marker::{header, marker_time};
+pub(crate) use month::Month;
+pub(crate) use store::Memory;
+pub(crate) use update::{Author, Edits};

@@ -4,28 +4,28 @@ use chrono::{Datelike, NaiveDate};
 
 /// A calendar month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Month {
+pub(crate) struct Month {
     first: NaiveDate,
 }
 
 impl Month {
     /// `YYYY-MM`
-    pub fn parse(text: &str) -> Option<Month> {
+    pub(crate) fn parse(text: &str) -> Option<Month> {
         let is_shaped = text.len() == 7 && text.as_bytes()[4] == b'-';
         let first: NaiveDate = is_shaped.then(|| format!("{text}-01").parse().ok())??;
         (first.format("%Y-%m").to_string() == text).then_some(Month { first })
     }
 
-    pub fn of(date: NaiveDate) -> Month {
+    pub(crate) fn of(date: NaiveDate) -> Month {
         Month { first: date.with_day(1).unwrap_or(date) }
     }
 
     /// The first day after the month.
-    pub fn end(self) -> NaiveDate {
+    pub(crate) fn end(self) -> NaiveDate {
         self.first + chrono::Months::new(1)
     }
 
-    pub fn last_day(self) -> NaiveDate {
+    pub(crate) fn last_day(self) -> NaiveDate {
         self.end().pred_opt().unwrap_or(self.first)
     }
 }

@@ -45,7 +45,7 @@ pub enum Piece {
 }
 
 /// Replaces the block with the key of this note, or appends the note to the file.
-pub fn replace_or_append(file: &[u8], note: &Note) -> Vec<u8> {
+pub(crate) fn replace_or_append(file: &[u8], note: &Note) -> Vec<u8> {
     let block = write(note);
     let existing = parse(file).into_iter().find_map(|piece| match piece {
         Piece::Note { note: found, range } if found.run == note.run && found.step == note.step => Some(range),
@@ -69,7 +69,7 @@ pub fn replace_or_append(file: &[u8], note: &Note) -> Vec<u8> {
     new
 }
 
-pub fn write(note: &Note) -> Vec<u8> {
+pub(crate) fn write(note: &Note) -> Vec<u8> {
     let attributes = [
         ("run", note.run.as_str()),
         ("step", &note.step),

@@ -13,28 +13,28 @@ use crate::error::Result;
 use crate::guard::own_record::OwnKey;
 
 /// One piece of a memory file.
-pub struct MemoryPiece {
+pub(crate) struct MemoryPiece {
     pub key: OwnKey,
     /// Somebody said it. `false` for our own record of how the current state changed.
     pub is_statement: bool,
 }
 
-pub fn of_item(item: &Item) -> OwnKey {
+pub(crate) fn of_item(item: &Item) -> OwnKey {
     OwnKey::of_run(&item.run).unwrap_or_else(|| OwnKey::of_text("item", "", item.text.as_bytes()))
 }
 
-pub fn of_note(note: &ListedNote) -> OwnKey {
+pub(crate) fn of_note(note: &ListedNote) -> OwnKey {
     of_entry(&note.run, &note.at, note.text.as_bytes())
 }
 
 /// The key of a free text of the current state that was written on this day.
-pub fn of_text(date: Option<NaiveDate>, text: &[u8]) -> OwnKey {
+pub(crate) fn of_text(date: Option<NaiveDate>, text: &[u8]) -> OwnKey {
     let date = date.map(|date| date.to_string()).unwrap_or_default();
     OwnKey::of_text("text", &date, readable(text).as_bytes())
 }
 
 /// The key of the free text; `None` if it is blank.
-pub fn of_state_text(state: &CurrentState) -> Option<OwnKey> {
+pub(crate) fn of_state_text(state: &CurrentState) -> Option<OwnKey> {
     let text = state.text();
     (!text.trim_ascii().is_empty()).then(|| of_text(state.date(), &text))
 }
@@ -44,7 +44,7 @@ fn of_entry(run: &str, at: &str, content: &[u8]) -> OwnKey {
 }
 
 /// The pieces of a file; `path` is relative to the memory directory.
-pub fn pieces(path: &Path, file: &[u8]) -> Vec<MemoryPiece> {
+pub(crate) fn pieces(path: &Path, file: &[u8]) -> Vec<MemoryPiece> {
     if archive_of(path).is_some() {
         return archive::parse(file).iter().map(of_archive_entry).collect();
     }
@@ -68,7 +68,7 @@ fn of_archive_entry(entry: &ArchiveEntry<'_>) -> MemoryPiece {
 
 impl Memory {
     /// The pieces of every layer. A file that cannot be read is left out: its text then counts as having come along.
-    pub fn pieces(&self) -> Result<Vec<MemoryPiece>> {
+    pub(crate) fn pieces(&self) -> Result<Vec<MemoryPiece>> {
         let state = self.state_path();
         let mut all = match self.anchor.read_if_exists(&state)? {
             Some(file) => pieces(Path::new("layer2/current-state.md"), &file),

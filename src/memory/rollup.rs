@@ -20,7 +20,7 @@ const ENDINGS: [&str; 48] = [
 ];
 
 /// The summary of these entries, as Markdown.
-pub fn write(month: &str, tag: &str, entries: &[ArchiveEntry<'_>]) -> String {
+pub(super) fn write(month: &str, tag: &str, entries: &[ArchiveEntry<'_>]) -> String {
     let summary = MonthSummary::of(entries);
     let texts = entries.iter().filter(|entry| entry.is_text).count();
     let mut page = format!("# {month}, {}\n\n", text::kept_line(tag, 200));

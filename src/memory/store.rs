@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::guard::own_record;
 
 /// The memory directory of a project.
-pub struct Memory {
+pub(crate) struct Memory {
     pub(super) directory: PathBuf,
     /// Every file of the memory is reached through it: somebody else may have made them.
     pub(super) anchor: Anchor,
@@ -22,17 +22,17 @@ pub struct Memory {
 
 impl Memory {
     /// The memory in this directory of the project at `root`, or outside of it.
-    pub fn at(root: &Path, directory: PathBuf) -> Memory {
+    pub(crate) fn at(root: &Path, directory: PathBuf) -> Memory {
         Memory { anchor: Anchor::around(root, &directory), directory }
     }
 
     /// `layer1/YYYY-MM/<tag>-YYYY-MM-DD.md`
-    pub fn note_path(&self, tag: &str, date: NaiveDate) -> PathBuf {
+    pub(crate) fn note_path(&self, tag: &str, date: NaiveDate) -> PathBuf {
         let month = date.format("%Y-%m").to_string();
         self.directory.join("layer1").join(month).join(format!("{}-{date}.md", text::safe_file_name(tag)))
     }
 
-    pub fn state_path(&self) -> PathBuf {
+    pub(crate) fn state_path(&self) -> PathBuf {
         self.directory.join("layer2").join("current-state.md")
     }
 
@@ -42,7 +42,7 @@ impl Memory {
     }
 
     /// The current state; an error if its file has more than `limit` bytes.
-    pub fn state_within(&self, limit: u64) -> Result<CurrentState> {
+    pub(crate) fn state_within(&self, limit: u64) -> Result<CurrentState> {
         match self.anchor.read_within(&self.state_path(), limit) {
             Ok(file) => Ok(CurrentState::parse(&file)),
             Err(error) if error.is_absent() => Ok(CurrentState::parse(b"")),
@@ -50,13 +50,13 @@ impl Memory {
         }
     }
 
-    pub fn state(&self) -> Result<CurrentState> {
+    pub(crate) fn state(&self) -> Result<CurrentState> {
         self.state_within(Anchor::LIMIT)
     }
 
     /// Adds a note to the file of its day, or replaces the block with the same key, so that writing it twice equals
     /// writing it once. Returns the file that holds the note.
-    pub fn write_note(&self, tag: &str, date: NaiveDate, note: &Note) -> Result<PathBuf> {
+    pub(crate) fn write_note(&self, tag: &str, date: NaiveDate, note: &Note) -> Result<PathBuf> {
         let path = self.note_path(tag, date);
         // An interrupted run may resume after its month was compacted.
         if self.is_archived(tag, date, note)? {
@@ -77,7 +77,7 @@ impl Memory {
 
     /// Whether a note of that day has exactly this text. The free text of the current state is mostly the note of the
     /// session that wrote it.
-    pub fn is_noted(&self, tag: &str, date: Option<NaiveDate>, text: &str) -> Result<bool> {
+    pub(crate) fn is_noted(&self, tag: &str, date: Option<NaiveDate>, text: &str) -> Result<bool> {
         let Some(date) = date else { return Ok(false) };
         let file = self.anchor.read_if_exists(&self.note_path(tag, date))?.unwrap_or_default();
         let text = state::tidy(text);
@@ -105,7 +105,7 @@ impl Memory {
     }
 
     /// Removes temporaries that killed writers left anywhere in the memory.
-    pub fn sweep(&self) -> Result<()> {
+    pub(crate) fn sweep(&self) -> Result<()> {
         if self.anchor.about(&self.directory)?.is_none() {
             return Ok(());
         }

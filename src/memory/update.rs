@@ -14,7 +14,7 @@ use crate::config::category::Categories;
 use crate::error::Result;
 
 /// Who changes the current state and when, and the tag of the notes in which the change is recorded.
-pub struct Author<'a> {
+pub(crate) struct Author<'a> {
     pub run: &'a str,
     pub step: &'a str,
     pub at: DateTime<FixedOffset>,
@@ -27,7 +27,7 @@ pub struct Author<'a> {
 
 /// Changes to the current state. All of them are made, or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Edits {
+pub(crate) struct Edits {
     /// The new free text.
     pub text: Option<String>,
     /// Categories to empty.
@@ -44,7 +44,7 @@ pub struct Edits {
 
 impl Edits {
     /// Records items in a category. An empty list is not an edit.
-    pub fn record(&mut self, category: &str, texts: Vec<String>) {
+    pub(crate) fn record(&mut self, category: &str, texts: Vec<String>) {
         if !texts.is_empty() {
             self.record.push((category.to_owned(), texts));
         }
@@ -64,18 +64,33 @@ enum Stated {
 
 impl Memory {
     /// Applies edits that are stated now. They count as the newest, whatever the clocks say.
-    pub fn update_now(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) -> Result<Vec<StateChange>> {
+    pub(crate) fn update_now(
+        &self,
+        author: &Author<'_>,
+        categories: &Categories,
+        edits: &Edits,
+    ) -> Result<Vec<StateChange>> {
         self.change_state(author, categories, edits, Stated::Now)
     }
 
     /// Applies edits that a session stated when it ended, possibly before other changes.
-    pub fn update(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) -> Result<Vec<StateChange>> {
+    pub(crate) fn update(
+        &self,
+        author: &Author<'_>,
+        categories: &Categories,
+        edits: &Edits,
+    ) -> Result<Vec<StateChange>> {
         self.change_state(author, categories, edits, Stated::AtItsTime)
     }
 
     /// Applies edits that were stated at the author's time, unless the same run and step applied them already. What was
     /// stated since then wins: an item that was deleted later does not come back.
-    pub fn update_once(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) -> Result<Vec<StateChange>> {
+    pub(crate) fn update_once(
+        &self,
+        author: &Author<'_>,
+        categories: &Categories,
+        edits: &Edits,
+    ) -> Result<Vec<StateChange>> {
         self.change_state(author, categories, edits, Stated::Once)
     }
 

@@ -48,7 +48,7 @@ pub trait Backend: Sync {
 }
 
 /// The backend of this name.
-pub fn backend(name: &str) -> Result<&'static dyn Backend> {
+pub(crate) fn backend(name: &str) -> Result<&'static dyn Backend> {
     BACKENDS.iter().copied().find(|backend| backend.name() == name).ok_or_else(|| {
         let names: Vec<String> = BACKENDS.iter().map(|backend| format!("'{}'", backend.name())).collect();
         Error::bad_data(format!("unknown backend type: '{name}' (expected {})", names.join(" or ")))
@@ -56,7 +56,7 @@ pub fn backend(name: &str) -> Result<&'static dyn Backend> {
 }
 
 /// The backend of this destination, for a command that makes sense only if the backend is remote.
-pub fn remote_backend(destination: &Destination) -> Result<&'static dyn Backend> {
+pub(crate) fn remote_backend(destination: &Destination) -> Result<&'static dyn Backend> {
     let backend = backend(&destination.backend)?;
     if backend.is_remote() { Ok(backend) } else { Err(nowhere_to_deliver(backend)) }
 }

@@ -17,10 +17,10 @@ mod git;
 mod null;
 mod unreachable;
 
-pub use backend::{Backend, backend, remote_backend};
-pub use delivery::{Delivered, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
-pub use destination::Destination;
-pub use git::Ledger;
-pub use unreachable::UnreachableRemotes;
+pub(crate) use backend::{Backend, backend, remote_backend};
+pub(crate) use delivery::{Delivered, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
+pub(crate) use destination::Destination;
+pub(crate) use git::Ledger;
+pub(crate) use unreachable::UnreachableRemotes;
 
-pub const BACKENDS: &[&dyn Backend] = &[&git::GitBackend, &null::NullBackend];
+pub(crate) const BACKENDS: &[&dyn Backend] = &[&git::GitBackend, &null::NullBackend];

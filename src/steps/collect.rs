@@ -6,7 +6,7 @@ use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::Result;
 use crate::facts::{self, Scene};
 
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "collect",
     promise: Promise::Repeat,
     newest_wins: false,

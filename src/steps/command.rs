@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::guard::{Redactor, secrets};
 use crate::project;
 
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "command",
     promise: Promise::AtLeastOnce,
     newest_wins: false,
@@ -233,7 +233,7 @@ fn before_resume(context: &Context<'_>) -> Result<()> {
 }
 
 /// Removes the log of an attempt whose end was not recorded.
-pub fn remove_logs(anchor: &Anchor, logs: &Path, step: &str, attempt: u32) -> Result<()> {
+pub(crate) fn remove_logs(anchor: &Anchor, logs: &Path, step: &str, attempt: u32) -> Result<()> {
     anchor.sweep_temporaries(logs, fs::Depth::Directory)?;
     let log = logs.join(format!("{step}-{attempt}.log"));
     if anchor.about(&log)?.is_some() {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::memory::compact::{Selection, ended_before};
 
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "compact",
     promise: Promise::Repeat,
     newest_wins: false,

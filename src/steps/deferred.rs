@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 
 /// A step for a run of its own.
 #[derive(Clone, Debug)]
-pub struct DeferredStep {
+pub(crate) struct DeferredStep {
     /// The command as a person knows it, such as `memory add`. It is the name of the step.
     pub command: String,
     pub(super) kind: &'static str,
@@ -23,11 +23,11 @@ impl DeferredStep {
         Ok(DeferredStep { command: command.to_owned(), kind, params })
     }
 
-    pub fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         self.kind
     }
 
-    pub fn params(&self) -> &Value {
+    pub(crate) fn params(&self) -> &Value {
         &self.params
     }
 }

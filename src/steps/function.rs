@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::{Error, Result};
 
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "function",
     promise: Promise::AtLeastOnce,
     newest_wins: false,

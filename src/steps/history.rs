@@ -12,7 +12,7 @@ use crate::facts::Session;
 use crate::handoff::{self, Handoff, Value};
 use crate::history::{self, History, IfTaken, Machine, Sections, registry};
 
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "history",
     promise: Promise::Repeat,
     newest_wins: false,
@@ -60,7 +60,7 @@ fn act(context: &Context<'_>, intent: &Json) -> Result<Outcome, Failure> {
 }
 
 /// A handoff for a session that wrote none; `None` if nothing is known about it.
-pub fn derive(session: &Session, values: &Values, root: &Path) -> Option<Handoff> {
+pub(crate) fn derive(session: &Session, values: &Values, root: &Path) -> Option<Handoff> {
     let known = Known::of(values);
     let said = [&session.state, &session.note].into_iter().find(|text| !text.trim().is_empty());
     if said.is_none() && !known.has_anything() {

@@ -8,7 +8,7 @@ use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::Result;
 use crate::history::History;
 
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "history-close",
     promise: Promise::Repeat,
     newest_wins: false,
@@ -33,7 +33,7 @@ struct Given {
 }
 
 /// The step that closes a session.
-pub fn history_close(session: Option<&str>, status: &str) -> Result<DeferredStep> {
+pub(crate) fn history_close(session: Option<&str>, status: &str) -> Result<DeferredStep> {
     let given = Given { session: session.map(str::to_owned), status: status.to_owned() };
     DeferredStep::new("history close", KIND.name, &given)
 }

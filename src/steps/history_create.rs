@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::handoff::Handoff;
 use crate::history::{self, History, IfTaken, registry};
 
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "history-create",
     promise: Promise::Repeat,
     newest_wins: false,
@@ -32,12 +32,12 @@ struct Given {
 }
 
 /// The step that archives this handoff, which was checked.
-pub fn history_create(handoff: &Handoff) -> Result<DeferredStep> {
+pub(crate) fn history_create(handoff: &Handoff) -> Result<DeferredStep> {
     DeferredStep::new("history create", KIND.name, &Given { document: handoff.render() })
 }
 
 /// The handoff that a recorded step archives; `None` if the step is of another kind.
-pub fn handoff_to_create(kind: &str, params: &Value) -> Option<Handoff> {
+pub(crate) fn handoff_to_create(kind: &str, params: &Value) -> Option<Handoff> {
     let given: Given = read(params).ok().filter(|_| kind == KIND.name)?;
     Handoff::parse(&given.document).ok()
 }

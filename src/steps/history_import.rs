@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::handoff::Handoff;
 use crate::history::{self, History, Landing, OnConflict, registry};
 
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "history-import",
     promise: Promise::Repeat,
     newest_wins: false,
@@ -35,7 +35,7 @@ struct Given {
 }
 
 /// The step that imports these handoffs.
-pub fn history_import(handoffs: &[Handoff], on_conflict: OnConflict) -> Result<DeferredStep> {
+pub(crate) fn history_import(handoffs: &[Handoff], on_conflict: OnConflict) -> Result<DeferredStep> {
     let documents = handoffs.iter().map(Handoff::render).collect();
     DeferredStep::new("history import", KIND.name, &Given { documents, on_conflict })
 }

@@ -9,7 +9,7 @@ use crate::base::text;
 use crate::error::Result;
 use crate::memory::{Author, Edits, Memory};
 
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "memory-edit",
     promise: Promise::Repeat,
     newest_wins: false,
@@ -28,7 +28,7 @@ pub const KIND: Kind = Kind {
 
 /// What a `memory` command was given, checked and without secrets.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct MemoryEdit {
+pub(crate) struct MemoryEdit {
     /// The step that layer 1 names for the change.
     pub step: String,
     pub edits: Edits,
@@ -38,7 +38,7 @@ pub struct MemoryEdit {
 
 impl MemoryEdit {
     /// The step of `memory VERB`.
-    pub fn deferred(&self, verb: &str) -> Result<DeferredStep> {
+    pub(crate) fn deferred(&self, verb: &str) -> Result<DeferredStep> {
         DeferredStep::new(&format!("memory {verb}"), KIND.name, self)
     }
 }

@@ -31,16 +31,16 @@ mod provided;
 mod publish;
 mod state;
 
-pub use command::remove_logs;
-pub use context::Context;
-pub use deferred::DeferredStep;
-pub use history::derive as derive_handoff;
-pub use history_close::history_close;
-pub use history_create::{handoff_to_create, history_create};
-pub use history_import::history_import;
-pub use kind::{Failure, Intent, Kind, OnInterrupt, Outcome, Promise};
-pub use memory_edit::MemoryEdit;
-pub use provided::{Provided, StepFunction};
+pub(crate) use command::remove_logs;
+pub(crate) use context::Context;
+pub(crate) use deferred::DeferredStep;
+pub(crate) use history::derive as derive_handoff;
+pub(crate) use history_close::history_close;
+pub(crate) use history_create::{handoff_to_create, history_create};
+pub(crate) use history_import::history_import;
+pub(crate) use kind::{Failure, Intent, Kind, OnInterrupt, Outcome, Promise};
+pub(crate) use memory_edit::MemoryEdit;
+pub(crate) use provided::{Provided, StepFunction};
 
 use crate::config::{KindReader, Vocabulary};
 use crate::error::{Error, Result};
@@ -58,7 +58,7 @@ pub const DEFERRED_KINDS: &[Kind] =
 const FUNCTION: &[Kind] = &[function::KIND];
 
 /// The kind of this name, which a recorded step has.
-pub fn kind(name: &str) -> Result<&'static Kind> {
+pub(crate) fn kind(name: &str) -> Result<&'static Kind> {
     KINDS.iter().chain(DEFERRED_KINDS).chain(FUNCTION).find(|kind| kind.name == name).ok_or_else(|| {
         Error::bad_data(format!("this agent-handover has no step kind `{name}`"))
             .hint("the run was recorded by another version: update, or abandon it with `agent-handover run --abandon`")
@@ -66,12 +66,12 @@ pub fn kind(name: &str) -> Result<&'static Kind> {
 }
 
 /// Whether steps of this kind deliver; a kind that this version does not know does not.
-pub fn delivers(name: &str) -> bool {
+pub(crate) fn delivers(name: &str) -> bool {
     kind(name).is_ok_and(|kind| kind.delivers)
 }
 
 /// Whether steps of this kind are commands that were given while paused.
-pub fn is_deferred(name: &str) -> bool {
+pub(crate) fn is_deferred(name: &str) -> bool {
     DEFERRED_KINDS.iter().any(|kind| kind.name == name)
 }
 

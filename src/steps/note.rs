@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::memory::note::Note;
 use crate::memory::{self, Memory};
 
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "note",
     promise: Promise::Repeat,
     newest_wins: false,

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::publish::{self, Backend, UnreachableRemotes};
 
 /// A function of a program that uses this crate. It may run more than once.
-pub type StepFunction = dyn Fn() -> std::result::Result<(), Box<dyn std::error::Error>>;
+pub(crate) type StepFunction = dyn Fn() -> std::result::Result<(), Box<dyn std::error::Error>>;
 
 #[derive(Default)]
 pub struct Provided<'p> {

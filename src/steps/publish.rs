@@ -6,7 +6,7 @@ use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::{Error, Result};
 use crate::publish::{DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
 
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "publish",
     // A backend looks at what the remote has before it delivers.
     promise: Promise::Repeat,

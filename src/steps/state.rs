@@ -9,7 +9,7 @@ use crate::guard::own_record;
 use crate::handoff::Handoff;
 use crate::memory::{Author, ChangeVerb, Edits, Memory, own_keys};
 
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "state",
     promise: Promise::Repeat,
     newest_wins: true,

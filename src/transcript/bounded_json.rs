@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 /// The longest text. Requests and patches fit.
-pub const MAX_TEXT: usize = 64 << 10;
+pub(super) const MAX_TEXT: usize = 64 << 10;
 /// The longest key. Some keys are paths.
 const MAX_KEY: usize = 4096;
 /// The most values of one record. Each costs some hundred bytes, so this bounds the cost of a line full of brackets.
@@ -21,7 +21,7 @@ struct Budget {
 }
 
 /// Parses one record. `None` if it is not a JSON object or is nested too deeply.
-pub fn parse(line: &[u8]) -> Option<Value> {
+pub(super) fn parse(line: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(line);
     let budget = Budget { values: Cell::new(MAX_VALUES), bytes: Cell::new(MAX_TEXTS) };
     // Reading recurses, and the parser limits its depth. Skipping does not recurse.

@@ -9,7 +9,7 @@ use super::draft::{Draft, Ended};
 use super::{Todo, TodoStatus, TranscriptFormat, human_text};
 use crate::base::{env, fs};
 
-pub const FORMAT: TranscriptFormat =
+pub(super) const FORMAT: TranscriptFormat =
     TranscriptFormat { name: "claude-code", place: (env::CLAUDE_CONFIG_DIR, ".claude"), is_one, take, candidates, id };
 
 /// Longer directory names are cut there and a hash is added.

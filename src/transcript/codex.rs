@@ -11,7 +11,7 @@ use super::draft::{Draft, Ended};
 use super::{Todo, TodoStatus, TranscriptFormat, human_text};
 use crate::base::{env, fs};
 
-pub const FORMAT: TranscriptFormat =
+pub(super) const FORMAT: TranscriptFormat =
     TranscriptFormat { name: "codex", place: (env::CODEX_HOME, ".codex"), is_one, take, candidates, id };
 
 /// In how many directories, one per day, sessions are looked up, starting with the newest.

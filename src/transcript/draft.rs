@@ -25,7 +25,7 @@ const MAX_RAW: usize = 16 << 10;
 /// Separates texts that are scanned together. No text contains it, because it is not printable.
 const BETWEEN: char = '\u{1e}';
 
-pub struct Draft {
+pub(super) struct Draft {
     pub found: Transcript,
     /// Whether to take only what describes the session: id, directory, branch.
     pub about_only: bool,
@@ -56,7 +56,7 @@ enum OpenCall {
 }
 
 /// How a call ended.
-pub enum Ended<'a> {
+pub(super) enum Ended<'a> {
     /// The exit code and the output. The code is 0 for a tool that is not a command and succeeded.
     Code(i64, &'a str),
     Failed,
@@ -67,7 +67,7 @@ pub enum Ended<'a> {
 }
 
 impl Draft {
-    pub fn of(agent: &'static str) -> Draft {
+    pub(super) fn of(agent: &'static str) -> Draft {
         Draft {
             found: Transcript { agent, ..Transcript::default() },
             about_only: false,
@@ -88,37 +88,37 @@ impl Draft {
     }
 
     /// Keeps the first value that is not empty.
-    pub fn cwd(&mut self, cwd: &str) {
+    pub(super) fn cwd(&mut self, cwd: &str) {
         if self.found.cwd.is_empty() {
             self.found.cwd = text::cut(cwd, 4096).to_owned();
         }
     }
 
     /// Keeps the last value that is not empty.
-    pub fn branch(&mut self, branch: &str) {
+    pub(super) fn branch(&mut self, branch: &str) {
         keep_last(&mut self.found.branch, branch);
     }
 
-    pub fn model(&mut self, model: &str) {
+    pub(super) fn model(&mut self, model: &str) {
         keep_last(&mut self.found.model, model);
     }
 
     /// Keeps the last title; a person's title wins over a program's.
-    pub fn title(&mut self, title: &str, is_custom: bool) {
+    pub(super) fn title(&mut self, title: &str, is_custom: bool) {
         if is_custom || !self.has_custom_title {
             keep_last(&mut self.found.title, title);
             self.has_custom_title |= is_custom;
         }
     }
 
-    pub fn at(&mut self, stamp: &str) {
+    pub(super) fn at(&mut self, stamp: &str) {
         if let Ok(at) = DateTime::parse_from_rfc3339(stamp) {
             self.found.started.get_or_insert(at);
             self.found.ended = Some(at);
         }
     }
 
-    pub fn asked(&mut self, request: &str) {
+    pub(super) fn asked(&mut self, request: &str) {
         let Some(said) = human_text::of_person(request).filter(|_| !self.about_only) else { return };
         let said = raw(&said);
         if said == self.found.last_request {
@@ -135,7 +135,7 @@ impl Draft {
         self.found.requests += 1;
     }
 
-    pub fn called_command(&mut self, id: &str, command: &str) {
+    pub(super) fn called_command(&mut self, id: &str, command: &str) {
         if command.trim().is_empty() || !self.is_new(id) {
             return;
         }
@@ -149,7 +149,7 @@ impl Draft {
         self.open(id, OpenCall::Command(number));
     }
 
-    pub fn called_edit(&mut self, id: &str, paths: impl IntoIterator<Item = String>) {
+    pub(super) fn called_edit(&mut self, id: &str, paths: impl IntoIterator<Item = String>) {
         let paths: Vec<String> = paths
             .into_iter()
             .filter(|path| !path.trim().is_empty() && path.len() <= 1024)
@@ -160,7 +160,7 @@ impl Draft {
         }
     }
 
-    pub fn called_new_task(&mut self, id: &str, subject: &str) {
+    pub(super) fn called_new_task(&mut self, id: &str, subject: &str) {
         if self.is_new(id) {
             self.open(id, OpenCall::NewTask(raw(subject)));
         }
@@ -182,7 +182,7 @@ impl Draft {
     }
 
     /// Records the result of a call. `task` is the number of a new task.
-    pub fn returned(&mut self, id: &str, ended: &Ended<'_>, task: Option<&str>) {
+    pub(super) fn returned(&mut self, id: &str, ended: &Ended<'_>, task: Option<&str>) {
         if self.about_only || matches!(ended, Ended::Unknown) {
             return;
         }
@@ -224,7 +224,7 @@ impl Draft {
         }
     }
 
-    pub fn edited(&mut self, path: String) {
+    pub(super) fn edited(&mut self, path: String) {
         if self.about_only || path.len() > 1024 || self.edited.contains(&path) {
             return;
         }
@@ -237,7 +237,7 @@ impl Draft {
     }
 
     /// Replaces the whole list, for agents that write all of it each time.
-    pub fn todos(&mut self, todos: impl Iterator<Item = Todo>) {
+    pub(super) fn todos(&mut self, todos: impl Iterator<Item = Todo>) {
         if !self.about_only {
             let todos = todos.take(MAX_TODOS).map(|todo| Todo { text: raw(&todo.text), ..todo });
             self.tasks = todos.map(|todo| (String::new(), todo)).collect();
@@ -245,7 +245,7 @@ impl Draft {
     }
 
     /// Changes one task, for agents that write only changes. Without a status the task is removed.
-    pub fn task_changed(&mut self, number: &str, status: Option<TodoStatus>, subject: Option<&str>) {
+    pub(super) fn task_changed(&mut self, number: &str, status: Option<TodoStatus>, subject: Option<&str>) {
         if self.about_only {
             return;
         }
@@ -262,20 +262,20 @@ impl Draft {
         }
     }
 
-    pub fn unreadable(&mut self) {
+    pub(super) fn unreadable(&mut self) {
         self.unreadable += 1;
     }
 
-    pub fn too_long(&mut self) {
+    pub(super) fn too_long(&mut self) {
         self.too_long += 1;
     }
 
-    pub fn passed_over(&mut self, bytes: u64) {
+    pub(super) fn passed_over(&mut self, bytes: u64) {
         self.passed_over += bytes;
     }
 
     /// The finished transcript, fit to be kept: printable, short, without secrets.
-    pub fn finish(mut self) -> Transcript {
+    pub(super) fn finish(mut self) -> Transcript {
         let mut found = std::mem::take(&mut self.found);
         found.commands = self.commands.into_iter().map(|(_, command)| command).collect();
         found.tests = self.tests.into_iter().map(|(_, test)| test).collect();

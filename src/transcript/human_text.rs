@@ -51,7 +51,7 @@ const PROGRAM_TEXTS: &[&str] = &[
 ];
 
 /// The part of a text that a person wrote. `None` if there is none.
-pub fn of_person(text: &str) -> Option<String> {
+pub(super) fn of_person(text: &str) -> Option<String> {
     let text = without_private(before_warmup(text));
     let text = without(&text, WRAPPERS, Place::LineStart);
     let text = text.trim();
@@ -68,13 +68,13 @@ pub fn keepable(text: &str, max: usize) -> Option<String> {
 
 /// Like [`of_person`], for a text in parts. Each part may come from a program, and a private passage may begin in one part
 /// and end in another.
-pub fn of_person_in_parts<'a>(parts: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn of_person_in_parts<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     let together = without_private(&parts.collect::<Vec<_>>().join("\u{1e}"));
     together.split('\u{1e}').filter_map(of_person).collect::<Vec<_>>().join("\n")
 }
 
 /// The text without `<private>…</private>`. If a tag is not closed, everything after it is removed.
-pub fn without_private(text: &str) -> String {
+pub(super) fn without_private(text: &str) -> String {
     without(text, &["private"], Place::Anywhere)
 }
 

@@ -3,17 +3,17 @@
 use std::io::{self, BufRead};
 
 /// The longest line that is read: room for a picture or a whole source file. Longer ones are skipped.
-pub const MAX_LINE: usize = 8 << 20;
+pub(super) const MAX_LINE: usize = 8 << 20;
 /// A buffer that grew larger than this for one line is dropped before the next.
 const KEPT: usize = 256 << 10;
 
-pub struct Lines<R> {
+pub(super) struct Lines<R> {
     reader: R,
     buffer: Vec<u8>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub(super) enum Line<'a> {
     Whole(&'a [u8]),
     /// The last line, without a line break. It may still be being written.
     Unended(&'a [u8]),
@@ -21,11 +21,11 @@ pub enum Line<'a> {
 }
 
 impl<R: BufRead> Lines<R> {
-    pub fn of(reader: R) -> Lines<R> {
+    pub(super) fn of(reader: R) -> Lines<R> {
         Lines { reader, buffer: Vec::new() }
     }
 
-    pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         if self.buffer.capacity() > KEPT {
             self.buffer = Vec::new();
         }

@@ -158,7 +158,7 @@ fn part_is_test(part: &str) -> bool {
 }
 
 /// The identity of a test: its program and arguments without options and redirections. `None` if the command is not a test.
-pub fn test_name(command: &str) -> Option<String> {
+pub(super) fn test_name(command: &str) -> Option<String> {
     let parts = parts(command);
     let (part, _) = parts.iter().rfind(|(part, _)| part_is_test(part))?;
     let (program, arguments) = program(part)?;
@@ -176,7 +176,7 @@ fn is_own_exit_code(command: &str) -> bool {
 }
 
 /// The outcome of a command with this exit code and output.
-pub fn judge(command: &str, code: i64, output: &str) -> Outcome {
+pub(super) fn judge(command: &str, code: i64, output: &str) -> Outcome {
     match code {
         0 if test_name(command).is_none() || is_own_exit_code(command) => Outcome::Passed,
         0 => by_output(output),

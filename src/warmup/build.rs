@@ -18,7 +18,7 @@ const SHORT_BUDGET: u64 = 2_000;
 
 /// How much a session needs to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub(crate) enum Extent {
     /// Everything: the session is new.
     Whole,
     /// The most important: the client has just compacted the session.
@@ -28,7 +28,7 @@ pub enum Extent {
 }
 
 /// The warmup that a caller wants.
-pub struct Ask<'a> {
+pub(crate) struct Ask<'a> {
     /// The largest size, in bytes.
     pub budget: u64,
     pub extent: Extent,
@@ -38,7 +38,7 @@ pub struct Ask<'a> {
 
 /// The finished text, and what it is made of.
 #[derive(Debug)]
-pub struct Warmup {
+pub(crate) struct Warmup {
     pub text: String,
     pub sections: Vec<ShownSection>,
     pub notices: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Warmup {
 }
 
 impl Warmup {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         json!({
             "schema": "agent-handover/warmup/1",
             "text": self.text,
@@ -64,7 +64,7 @@ impl Warmup {
 }
 
 /// Builds the warmup of a project. It changes nothing and never fails: the text reports what could not be read.
-pub fn build(project: &Project, ask: &Ask<'_>) -> Warmup {
+pub(crate) fn build(project: &Project, ask: &Ask<'_>) -> Warmup {
     let sources = Sources::read(project);
     if sources.is_empty() && sources.notices.is_empty() && ask.session.is_none() {
         let line = "agent-handover has no earlier session of this project on record; this one will be, when it ends.";

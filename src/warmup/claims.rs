@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
-pub const UNVERIFIED: &str = " (unverified)";
+pub(super) const UNVERIFIED: &str = " (unverified)";
 
 /// Words by which people say that all is well.
 const WORDS: &str = r"(?ix-u) \b (
@@ -16,7 +16,7 @@ const WORDS: &str = r"(?ix-u) \b (
     | builds?\s+(clean|cleanly|fine|passes|succeeds)
 ) \b";
 
-pub fn is_claim(text: &str) -> bool {
+pub(super) fn is_claim(text: &str) -> bool {
     static CLAIM: OnceLock<Option<Regex>> = OnceLock::new();
     let claim = CLAIM.get_or_init(|| Regex::new(WORDS).ok());
     claim.as_ref().is_some_and(|claim| claim.is_match(text))

@@ -8,7 +8,7 @@ use crate::memory::state;
 
 impl Writer<'_> {
     /// The goals of the state and of the last session, the newest first. They may differ.
-    pub fn goal(&mut self) -> Section {
+    pub(super) fn goal(&mut self) -> Section {
         let whose = &self.sources.whose;
         let mut goals: Vec<(String, Labelled)> = Vec::new();
         for item in self.sources.items("goal") {
@@ -32,21 +32,21 @@ impl Writer<'_> {
         self.section("Goal", items, "memory list --category goal", 2)
     }
 
-    pub fn next_action(&mut self) -> Section {
+    pub(super) fn next_action(&mut self) -> Section {
         let of_handoff = if self.is_open() { self.of_handoff("next_todo_items") } else { Vec::new() };
         let all = ours_first(of_handoff.into_iter().chain(self.of_category("open_loop")).collect());
         let items = all.first().and_then(|first| self.once(first, LEADING)).into_iter().collect();
         self.section("First next action", items, "history show latest", 1)
     }
 
-    pub fn open_loops(&mut self) -> Section {
+    pub(super) fn open_loops(&mut self) -> Section {
         let mut loops = if self.is_open() { self.of_handoff("next_todo_items") } else { Vec::new() };
         loops.extend(self.of_category("open_loop"));
         let items = self.once_each(loops);
         self.section("Open loops", items, "memory list --category open_loop", 3)
     }
 
-    pub fn rulings(&mut self) -> Section {
+    pub(super) fn rulings(&mut self) -> Section {
         let mut rulings = self.of_category("constraint");
         rulings.extend(self.sources.standing.iter().rev().map(|line| {
             let is_strange = self.sources.whose.is_ruling_strange(line);
@@ -56,7 +56,7 @@ impl Writer<'_> {
         self.section("Constraints and standing rulings", items, "memory list --category constraint", 4)
     }
 
-    pub fn decisions(&mut self) -> Section {
+    pub(super) fn decisions(&mut self) -> Section {
         let mut decisions = self.of_category("decision");
         // The file has the oldest first.
         decisions.reverse();
@@ -68,7 +68,7 @@ impl Writer<'_> {
     }
 
     /// Sessions before the last one, because the last one may only have asked a question.
-    pub fn earlier(&mut self) -> Section {
+    pub(super) fn earlier(&mut self) -> Section {
         let entries = self.sources.open.as_ref().map(|open| open.earlier.as_slice()).unwrap_or_default();
         let line = |entry: &history::SessionEntry| {
             let day = item(entry.get("session_date"), 10);
@@ -85,7 +85,7 @@ impl Writer<'_> {
     }
 
     /// The free text of the current state, written by people or the Python tool.
-    pub fn state_text(&mut self) -> Section {
+    pub(super) fn state_text(&mut self) -> Section {
         let text = String::from_utf8_lossy(&self.sources.state.text()).into_owned();
         let lines = text.lines().filter(|line| !line.trim().is_empty()).take(200);
         let is_strange = self.sources.whose.is_text_strange;
@@ -96,7 +96,7 @@ impl Writer<'_> {
         Section { title: "Current state, as written", items, more: format!("cat {}", item(&path, 200)), least: 3 }
     }
 
-    pub fn done(&mut self) -> Section {
+    pub(super) fn done(&mut self) -> Section {
         let is_strange = self.sources.whose.is_handoff_strange;
         let passed = self.sources.validation().into_iter().filter_map(passed);
         let mut done: Vec<Labelled> = passed.map(|labelled| labelled.came_along(is_strange)).collect();
@@ -106,7 +106,7 @@ impl Writer<'_> {
         self.section("Done lately", items, "memory list --category recent_change", 2)
     }
 
-    pub fn other_memory(&mut self) -> Section {
+    pub(super) fn other_memory(&mut self) -> Section {
         let shown = ["goal", "constraint", "decision", "open_loop", "known_issue", "recent_change", "session_summary"];
         let mut others = self.of_category("overview");
         let summaries = self.of_category("session_summary");

@@ -26,6 +26,6 @@ mod since;
 mod sources;
 mod writer;
 
-pub use build::{Ask, Extent, Warmup, build};
-pub use page::tokens;
-pub use sources::needs_consent;
+pub(crate) use build::{Ask, Extent, Warmup, build};
+pub(crate) use page::tokens;
+pub(crate) use sources::needs_consent;

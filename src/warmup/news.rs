@@ -14,7 +14,7 @@ use crate::history;
 const LISTED: usize = 30;
 
 impl Writer<'_> {
-    pub fn changed(&mut self) -> Section {
+    pub(super) fn changed(&mut self) -> Section {
         let mut lines = vec![self.summary()];
         lines.extend(self.since.notices.iter().map(|notice| item(notice, 200)));
         let (root, files) = (&self.project.root, self.sources.context_files());
@@ -66,7 +66,7 @@ impl Writer<'_> {
         parts.join("; ")
     }
 
-    pub fn failed(&mut self) -> Section {
+    pub(super) fn failed(&mut self) -> Section {
         let attempts = self.sources.section("# Failed Attempts / Dead Ends");
         let is_strange = self.sources.whose.is_handoff_strange;
         let of_handoff = |line: String| Labelled::ours(line, String::new()).came_along(is_strange);

@@ -5,7 +5,7 @@ use super::writer::{LEADING, LONG};
 use crate::transcript::{Outcome, TodoStatus, Transcript};
 
 /// The section for a session that has lost its own beginning.
-pub fn own_session(session: &Transcript) -> Section {
+pub(super) fn own_session(session: &Transcript) -> Section {
     let mut items = Vec::new();
     if !session.first_request.is_empty() {
         items.push(format!("asked first: {} (derived)", item(&session.first_request, LEADING)));

@@ -13,7 +13,7 @@ const FOR_NEWS: usize = 4;
 
 /// A list of items under a heading.
 #[derive(Clone, Debug, Default)]
-pub struct Section {
+pub(super) struct Section {
     pub title: &'static str,
     pub items: Vec<String>,
     /// The command that shows the items for which there was no room.
@@ -24,20 +24,20 @@ pub struct Section {
 
 /// The part of a section that is on the page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ShownSection {
+pub(crate) struct ShownSection {
     pub title: &'static str,
     pub items: Vec<String>,
     pub omitted: usize,
 }
 
 #[derive(Debug)]
-pub struct Page {
+pub(super) struct Page {
     pub text: String,
     pub sections: Vec<ShownSection>,
 }
 
 /// The approximate size in tokens: four ASCII characters are one token, any other character is one.
-pub fn tokens(text: &str) -> usize {
+pub(crate) fn tokens(text: &str) -> usize {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let others = text.chars().filter(|c| !c.is_ascii()).count();
     ascii.div_ceil(4) + others
@@ -70,7 +70,7 @@ impl Room {
 
 /// Lays out `lead`, `lasting`, `news` and `end`, in this order. The lasting part does not depend on the news, so that it
 /// stays the same, to the byte, while its sections do.
-pub fn lay_out(lead: &str, lasting: &[Section], news: &[Section], end: &str, budget: u64) -> Page {
+pub(super) fn lay_out(lead: &str, lasting: &[Section], news: &[Section], end: &str, budget: u64) -> Page {
     let budget = usize::try_from(budget).unwrap_or(usize::MAX);
     let whole = Room { bytes: budget, tokens: MOST_TOKENS };
     // A small page has better use for its room than pointers to other commands.
@@ -150,7 +150,7 @@ fn not_shown<'a>(sections: impl Iterator<Item = &'a Section>, shown: &[ShownSect
 }
 
 /// A stored text as one item of at most `max` bytes: on one line, and harmless for a model.
-pub fn item(stored: &str, max: usize) -> String {
+pub(super) fn item(stored: &str, max: usize) -> String {
     let line = text::one_line(text::cut(stored, 64 << 10), usize::MAX);
     let plain = text::for_model(line.trim_start_matches(['#', '-', '*', '>', ' ']));
     if plain.len() <= max {

@@ -14,7 +14,7 @@ const MAX_RELATIONS: usize = 60;
 
 /// The answers of git.
 #[derive(Default)]
-pub struct Since {
+pub(super) struct Since {
     pub head: Option<Head>,
     /// The commit of the last handover, if git was asked about it.
     pub base: Option<(String, Relation)>,
@@ -28,7 +28,7 @@ pub struct Since {
 
 impl Since {
     /// Asks git. This starts at most six processes, and two if nothing was committed since.
-    pub fn ask(root: &Path, base: Option<String>, commits: BTreeSet<String>) -> Since {
+    pub(super) fn ask(root: &Path, base: Option<String>, commits: BTreeSet<String>) -> Since {
         let mut since = Since::default();
         if git::top_level(root).is_none() {
             return since;
@@ -83,7 +83,7 @@ impl Since {
     }
 
     /// The label of an item that was recorded at this commit.
-    pub fn label(&self, commit: &str) -> String {
+    pub(super) fn label(&self, commit: &str) -> String {
         match self.relations.iter().find(|(known, _)| known == commit).map(|(_, relation)| *relation) {
             Some(Relation::Aside) => format!(" (from commit {}, which is not in this branch)", short(commit)),
             Some(Relation::Unknown) => format!(" (from commit {}, which is not known here)", short(commit)),
@@ -92,12 +92,12 @@ impl Since {
     }
 
     /// Whether a file has changed since the base.
-    pub fn has_changed(&self, path: &str) -> bool {
+    pub(super) fn has_changed(&self, path: &str) -> bool {
         let is_it = |change: &Change| change.path == path || change.from.as_deref() == Some(path);
         self.changes.iter().chain(&self.dirty).any(is_it)
     }
 
-    pub fn commit_count(&self) -> String {
+    pub(super) fn commit_count(&self) -> String {
         match self.commits.len() {
             more if more > MAX_COMMITS => format!("more than {MAX_COMMITS} commits"),
             count => crate::base::text::count(count, "commit"),
@@ -109,6 +109,6 @@ fn relation_of(relations: &[(String, Relation)], commit: &str) -> Relation {
     relations.iter().find(|(known, _)| known == commit).map_or(Relation::Unknown, |(_, relation)| *relation)
 }
 
-pub fn short(commit: &str) -> &str {
+pub(super) fn short(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }

@@ -16,13 +16,13 @@ use crate::memory::state::{CurrentState, Item};
 use crate::project::{self, Project};
 
 /// How many sessions before the last one are listed.
-pub const EARLIER: usize = 5;
+pub(super) const EARLIER: usize = 5;
 /// A larger current state is refused rather than read.
 const MAX_STATE: u64 = 4 << 20;
 
 /// Everything on record that a warmup uses.
 #[derive(Default)]
-pub struct Sources {
+pub(super) struct Sources {
     pub state: CurrentState,
     pub open: Option<OpenHandoff>,
     /// Decisions that are in force until somebody revokes them.
@@ -40,7 +40,7 @@ pub struct Sources {
 
 /// What of the sources came with the repository instead of from this user's own runs.
 #[derive(Default)]
-pub struct Whose {
+pub(super) struct Whose {
     /// The ids of items that came along.
     items: HashSet<String>,
     pub is_text_strange: bool,
@@ -54,19 +54,19 @@ pub struct Whose {
 }
 
 impl Whose {
-    pub fn is_item_strange(&self, item: &Item) -> bool {
+    pub(super) fn is_item_strange(&self, item: &Item) -> bool {
         self.items.contains(&item.id)
     }
 
-    pub fn is_ruling_strange(&self, line: &str) -> bool {
+    pub(super) fn is_ruling_strange(&self, line: &str) -> bool {
         self.standing.contains(line)
     }
 
-    pub fn is_entry_strange(&self, entry: &SessionEntry) -> bool {
+    pub(super) fn is_entry_strange(&self, entry: &SessionEntry) -> bool {
         self.earlier.contains(entry.get("session_id"))
     }
 
-    pub fn is_any_strange(&self) -> bool {
+    pub(super) fn is_any_strange(&self) -> bool {
         self.is_text_strange
             || self.is_handoff_strange
             || [&self.items, &self.standing, &self.earlier].iter().any(|ids| !ids.is_empty())
@@ -75,7 +75,7 @@ impl Whose {
 
 impl Sources {
     /// Reads everything and changes nothing. Whatever cannot be read becomes a notice.
-    pub fn read(project: &Project) -> Sources {
+    pub(super) fn read(project: &Project) -> Sources {
         let mut sources = Sources::default();
         let mut problems: Vec<Error> = Vec::new();
         let places = project.unattended_places();
@@ -176,29 +176,29 @@ impl Sources {
     }
 
     /// Whether no earlier session is on record.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.open.is_none()
             && self.standing.is_empty()
             && self.state.items().next().is_none()
             && self.state.text().trim_ascii().is_empty()
     }
 
-    pub fn items<'a>(&'a self, category: &'a str) -> impl Iterator<Item = &'a Item> {
+    pub(super) fn items<'a>(&'a self, category: &'a str) -> impl Iterator<Item = &'a Item> {
         self.state.items().filter(move |(of, _)| *of == category).map(|(_, item)| item)
     }
 
-    pub fn handoff(&self) -> Option<&Handoff> {
+    pub(super) fn handoff(&self) -> Option<&Handoff> {
         self.open.as_ref().map(|open| &open.handoff)
     }
 
     /// Every commit at which an item or the handoff was recorded.
-    pub fn commits(&self) -> BTreeSet<String> {
+    pub(super) fn commits(&self) -> BTreeSet<String> {
         let of_handoff = self.handoff().map(|handoff| handoff.text("head_commit").to_owned());
         self.state.items().map(|(_, item)| item.commit.clone()).chain(of_handoff).collect()
     }
 
     /// The lines of a section of the handoff's body, without placeholders such as "none".
-    pub fn section(&self, heading: &str) -> Vec<String> {
+    pub(super) fn section(&self, heading: &str) -> Vec<String> {
         let Some(handoff) = self.handoff() else { return Vec::new() };
         let lines = handoff.body.lines().skip_while(|line| line.trim_end() != heading).skip(1);
         let lines = lines.take_while(|line| !line.starts_with("# "));
@@ -211,7 +211,7 @@ impl Sources {
     }
 
     /// The validation commands of the handoff, each with its result.
-    pub fn validation(&self) -> Vec<(String, String)> {
+    pub(super) fn validation(&self) -> Vec<(String, String)> {
         let list =
             self.handoff().and_then(|handoff| handoff.get("validation")).and_then(Value::list).unwrap_or_default();
         let field = |check: &Value, key: &str| check.get(key).and_then(Value::text).unwrap_or_default().to_owned();
@@ -220,7 +220,7 @@ impl Sources {
     }
 
     /// The files that the handoff asks the next session to read.
-    pub fn context_files(&self) -> Vec<String> {
+    pub(super) fn context_files(&self) -> Vec<String> {
         let list = self.handoff().and_then(|handoff| handoff.get("active_context_files")).and_then(Value::list);
         let path = |file: &Value| file.get("path").and_then(Value::text).or(file.text()).map(str::to_owned);
         list.unwrap_or_default().iter().filter_map(path).filter(|path| !path.trim().is_empty()).collect()
@@ -233,7 +233,7 @@ fn state(project: &Project) -> Result<CurrentState> {
 }
 
 /// Whether the config asks for more than a hook does without consent.
-pub fn needs_consent(project: &Project) -> bool {
+pub(crate) fn needs_consent(project: &Project) -> bool {
     if project.config.source().is_none() || project.is_allowed() {
         return false;
     }
@@ -242,7 +242,7 @@ pub fn needs_consent(project: &Project) -> bool {
 }
 
 /// Whether a path of the project no longer exists. A path that leads out of the project never counts.
-pub fn is_gone(root: &Path, path: &str) -> bool {
+pub(super) fn is_gone(root: &Path, path: &str) -> bool {
     let inside = fs::tidy(Path::new(path)).filter(|path| path.is_relative());
     inside.is_some_and(|path| matches!(Anchor::new(root).about(&path), Ok(None)))
 }

@@ -12,20 +12,20 @@ use crate::memory::state;
 use crate::project::Project;
 
 /// The longest item, in bytes.
-pub const LONG: usize = 320;
+pub(super) const LONG: usize = 320;
 /// The longest item in sections that must fit into the first two thousand bytes together.
-pub const LEADING: usize = 280;
+pub(super) const LEADING: usize = 280;
 /// The label of imported text, which nobody here wrote.
-pub const OUTSIDE: &str = " (text from outside)";
+pub(super) const OUTSIDE: &str = " (text from outside)";
 
 /// The mark before everything that came with the repository. The first lines of the page explain it.
-pub const CAME_ALONG: &str = "[came along] ";
+pub(super) const CAME_ALONG: &str = "[came along] ";
 /// The same before rulings and decisions, which bind nobody here.
-pub const CLAIMED: &str = "[came along] claims: ";
+pub(super) const CLAIMED: &str = "[came along] claims: ";
 
 /// A text as it is shown: with a mark before it if it came with the repository, and a label after it that names where it
 /// comes from and what speaks against it.
-pub struct Labelled {
+pub(super) struct Labelled {
     pub mark: &'static str,
     pub text: String,
     pub label: String,
@@ -33,28 +33,28 @@ pub struct Labelled {
 
 impl Labelled {
     /// A text of our own.
-    pub fn ours(text: String, label: String) -> Labelled {
+    pub(super) fn ours(text: String, label: String) -> Labelled {
         Labelled { mark: "", text, label }
     }
 
-    pub fn came_along(self, is_strange: bool) -> Labelled {
+    pub(super) fn came_along(self, is_strange: bool) -> Labelled {
         Labelled { mark: if is_strange { CAME_ALONG } else { "" }, ..self }
     }
 
     /// The same for a ruling: one that came along is only a claim.
-    pub fn into_ruling(self) -> Labelled {
+    pub(super) fn into_ruling(self) -> Labelled {
         Labelled { mark: if self.mark.is_empty() { "" } else { CLAIMED }, ..self }
     }
 }
 
 /// Ours before what came along, each in its order, so that nobody's dates or number push ours off the page.
-pub fn ours_first(mut texts: Vec<Labelled>) -> Vec<Labelled> {
+pub(super) fn ours_first(mut texts: Vec<Labelled>) -> Vec<Labelled> {
     texts.sort_by_key(|labelled| !labelled.mark.is_empty());
     texts
 }
 
 /// Writes the sections of one warmup.
-pub struct Writer<'a> {
+pub(super) struct Writer<'a> {
     pub project: &'a Project,
     pub sources: &'a Sources,
     pub since: &'a Since,
@@ -64,12 +64,12 @@ pub struct Writer<'a> {
 
 impl Writer<'_> {
     /// A section whose missing items a command of ours shows.
-    pub fn section(&self, title: &'static str, items: Vec<String>, more: &str, least: usize) -> Section {
+    pub(super) fn section(&self, title: &'static str, items: Vec<String>, more: &str, least: usize) -> Section {
         Section { title, items, more: format!("agent-handover {more}"), least }
     }
 
     /// The text as an item with its label, unless it is on the page already.
-    pub fn once(&mut self, stored: &Labelled, max: usize) -> Option<String> {
+    pub(super) fn once(&mut self, stored: &Labelled, max: usize) -> Option<String> {
         let Labelled { mark, text, label } = stored;
         let item = item(text, max);
         let key = item.trim_end_matches(" (derived)").to_lowercase();
@@ -77,12 +77,12 @@ impl Writer<'_> {
     }
 
     /// Like [`Writer::once`], for a list: ours first.
-    pub fn once_each(&mut self, stored: Vec<Labelled>) -> Vec<String> {
+    pub(super) fn once_each(&mut self, stored: Vec<Labelled>) -> Vec<String> {
         ours_first(stored).iter().filter_map(|labelled| self.once(labelled, LONG)).collect()
     }
 
     /// The items of a category of the current state, in the order of the file, with their labels.
-    pub fn of_category(&self, category: &str) -> Vec<Labelled> {
+    pub(super) fn of_category(&self, category: &str) -> Vec<Labelled> {
         let label = |item: &state::Item| format!("{}{}", self.doubt(&item.text), self.since.label(&item.commit));
         let labelled = |item: &state::Item| {
             let is_strange = self.sources.whose.is_item_strange(item);
@@ -92,7 +92,7 @@ impl Writer<'_> {
     }
 
     /// The items of a list in the newest open handoff, with their labels.
-    pub fn of_handoff(&self, field: &str) -> Vec<Labelled> {
+    pub(super) fn of_handoff(&self, field: &str) -> Vec<Labelled> {
         let Some(open) = &self.sources.open else { return Vec::new() };
         let label = format!("{}{}", outside(&open.handoff), self.since.label(open.handoff.text("head_commit")));
         let texts = open.handoff.texts(field).into_iter();
@@ -102,7 +102,7 @@ impl Writer<'_> {
     }
 
     /// The mark for a claim that no recorded command supports.
-    pub fn doubt(&self, text: &str) -> &'static str {
+    pub(super) fn doubt(&self, text: &str) -> &'static str {
         if !claims::is_claim(text) || text.ends_with("derived)") {
             return "";
         }
@@ -116,12 +116,12 @@ impl Writer<'_> {
     }
 
     /// Whether the last session has left work to do.
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.sources.open.as_ref().is_some_and(|open| !history::is_over(&open.status))
     }
 }
 
 /// The label of a handoff that was imported.
-pub fn outside(handoff: &Handoff) -> &'static str {
+pub(super) fn outside(handoff: &Handoff) -> &'static str {
     if history::Origin::of(handoff).is_some() { OUTSIDE } else { "" }
 }

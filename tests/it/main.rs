@@ -1,5 +1,6 @@
 //! The program as its users meet it: one binary, many small worlds.
 
+#![allow(unreachable_pub)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, clippy::print_stderr)]
 
 mod architecture;

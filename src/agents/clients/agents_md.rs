@@ -8,7 +8,7 @@ use crate::agents::install::{AgentFile, Program, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
 
-pub const AGENT: Agent = Agent {
+pub(super) const AGENT: Agent = Agent {
     name: "agents-md",
     title: "AGENTS.md",
     programs: &[],

@@ -11,7 +11,7 @@ use crate::agents::install::{AgentFile, Program, seal, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
 
-pub const AGENT: Agent = Agent {
+pub(super) const AGENT: Agent = Agent {
     name: "cline",
     title: "Cline",
     programs: &["cline"],

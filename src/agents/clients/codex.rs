@@ -12,7 +12,7 @@ use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::{env, fs};
 use crate::error::Result;
 
-pub const AGENT: Agent = Agent {
+pub(super) const AGENT: Agent = Agent {
     name: "codex",
     title: "Codex",
     programs: &["codex"],

@@ -10,7 +10,7 @@ use crate::agents::payload::Payload;
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
 
-pub const AGENT: Agent = Agent {
+pub(super) const AGENT: Agent = Agent {
     name: "copilot",
     title: "GitHub Copilot CLI",
     programs: &["copilot"],

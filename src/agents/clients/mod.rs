@@ -25,7 +25,7 @@ pub const AGENTS: &[&Agent] = &[
 ];
 
 /// The entry that stands for every agent without a file of its own.
-pub const ANY_OTHER: &Agent = &agents_md::AGENT;
+pub(super) const ANY_OTHER: &Agent = &agents_md::AGENT;
 
 /// For agents without obstacles or clicks.
 fn nothing(_: &Places, _: Scope) -> Vec<String> {

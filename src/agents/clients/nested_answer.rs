@@ -7,7 +7,7 @@ use crate::agents::Event;
 /// The nested answer; empty for an event that takes no context, or without a context.
 ///
 /// The context must be nested: these agents silently ignore an `additionalContext` at the top level.
-pub fn nested_answer(event: &Event, context: Option<&str>) -> String {
+pub(super) fn nested_answer(event: &Event, context: Option<&str>) -> String {
     let name = match event {
         Event::SessionStart => "SessionStart",
         Event::PromptSubmitted => "UserPromptSubmit",

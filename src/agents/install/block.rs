@@ -12,7 +12,7 @@ const END: &str = "<!-- agent-handover:end -->";
 const PYTHON: &str = "end_of_session.py";
 
 /// The text with this content in our block, which is replaced in place or added at the end.
-pub fn with(text: &str, content: &str) -> String {
+pub(super) fn with(text: &str, content: &str) -> String {
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let block = format!("{}\n{}\n{END}\n", BEGINS[0], content.trim_end()).replace('\n', newline);
     let mut blocks = blocks(text).into_iter();
@@ -38,7 +38,7 @@ pub fn with(text: &str, content: &str) -> String {
 }
 
 /// The text without our blocks. A block of the Python tool stays.
-pub fn without(text: &str) -> String {
+pub(super) fn without(text: &str) -> String {
     let (mut new, mut from) = (String::new(), 0);
     for block in blocks(text).into_iter().filter(|block| !text[block.clone()].contains(PYTHON)) {
         new.push_str(&text[from..before(text, &block).max(from)]);
@@ -55,17 +55,17 @@ pub fn without(text: &str) -> String {
 }
 
 /// Whether the text has a block of ours.
-pub fn is_in(text: &str) -> bool {
+pub(super) fn is_in(text: &str) -> bool {
     blocks(text).into_iter().any(|block| !text[block].contains(PYTHON))
 }
 
 /// Whether the text has a block of the Python tool, which an install replaces.
-pub fn is_python(text: &str) -> bool {
+pub(super) fn is_python(text: &str) -> bool {
     blocks(text).into_iter().any(|block| text[block].contains(PYTHON))
 }
 
 /// Whether a marker has lost its partner, which its user should look at.
-pub fn has_stray(text: &str) -> bool {
+pub(super) fn has_stray(text: &str) -> bool {
     let blocks = blocks(text);
     let inside = |at: usize| blocks.iter().any(|block| block.contains(&at));
     lines(text)

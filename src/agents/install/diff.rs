@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// A unified diff. `/dev/null` stands for a missing file. Without a difference the diff is empty.
-pub fn unified(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
+pub(super) fn unified(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
     let name = path.display().to_string();
     let side = |text: Option<&str>| if text.is_some() { name.clone() } else { "/dev/null".to_owned() };
     let (old, new) = (side(before), side(after));

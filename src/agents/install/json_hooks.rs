@@ -13,7 +13,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Why a settings file cannot be edited, and the bytes at fault, if known.
 #[derive(Debug)]
-pub struct SyntaxProblem {
+pub(crate) struct SyntaxProblem {
     pub message: String,
     pub at: Option<std::ops::Range<usize>>,
 }
@@ -21,7 +21,7 @@ pub struct SyntaxProblem {
 type Result<T> = std::result::Result<T, SyntaxProblem>;
 
 /// The text with our hooks in it.
-pub fn with(text: &str, hooks: &Hooks) -> Result<String> {
+pub(crate) fn with(text: &str, hooks: &Hooks) -> Result<String> {
     edit(text, |root| {
         let Some(top) = root.object_value_or_create() else { return Err(wrong("the whole file", "an object")) };
         if let Some((key, value)) = &hooks.top
@@ -51,7 +51,7 @@ pub fn with(text: &str, hooks: &Hooks) -> Result<String> {
 }
 
 /// The text without our hooks, and without lists and groups that held nothing else.
-pub fn without(text: &str, hooks: &Hooks) -> Result<String> {
+pub(crate) fn without(text: &str, hooks: &Hooks) -> Result<String> {
     edit(text, |root| {
         let Some(top) = root.object_value() else { return Ok(()) };
         let Some(all) = object(&top, HOOKS)? else { return Ok(()) };
@@ -81,7 +81,7 @@ pub fn without(text: &str, hooks: &Hooks) -> Result<String> {
 }
 
 /// Whether the text has nothing that somebody else could have written.
-pub fn is_bare(text: &str, hooks: &Hooks) -> bool {
+pub(crate) fn is_bare(text: &str, hooks: &Hooks) -> bool {
     let Ok(root) = parse(text) else { return false };
     let Some(top) = root.object_value() else { return text.trim().is_empty() };
     let is_ours = |name: Option<String>| hooks.top.as_ref().is_some_and(|(key, _)| name.as_deref() == Some(key));
@@ -91,7 +91,7 @@ pub fn is_bare(text: &str, hooks: &Hooks) -> bool {
 }
 
 /// Our hooks in the text, and the programs that they start.
-pub fn look(text: &str, hooks: &Hooks) -> OurPart {
+pub(crate) fn look(text: &str, hooks: &Hooks) -> OurPart {
     let mut seen = OurPart::default();
     let Some(all) = parse(text).ok().and_then(|root| root.object_value()?.object_value(HOOKS)) else { return seen };
     for event in all.properties() {
@@ -109,7 +109,7 @@ pub fn look(text: &str, hooks: &Hooks) -> OurPart {
 }
 
 /// The value at this path of keys, as JSON.
-pub fn value(text: &str, keys: &[&str]) -> Option<String> {
+pub(crate) fn value(text: &str, keys: &[&str]) -> Option<String> {
     let mut object = parse(text).ok()?.object_value()?;
     let (last, way) = keys.split_last()?;
     for key in way {
@@ -119,7 +119,7 @@ pub fn value(text: &str, keys: &[&str]) -> Option<String> {
 }
 
 /// The names of the top-level keys.
-pub fn keys(text: &str) -> Vec<String> {
+pub(crate) fn keys(text: &str) -> Vec<String> {
     let top = parse(text).ok().and_then(|root| root.object_value());
     top.map(|top| top.properties().iter().filter_map(|p| p.decoded_name()).collect()).unwrap_or_default()
 }
@@ -158,7 +158,7 @@ fn parse(text: &str) -> Result<CstRootNode> {
 }
 
 /// The place of a problem. Parsers report `0..0` if they do not know it.
-pub fn place(range: std::ops::Range<usize>) -> Option<std::ops::Range<usize>> {
+pub(crate) fn place(range: std::ops::Range<usize>) -> Option<std::ops::Range<usize>> {
     (range != (0..0)).then_some(range)
 }
 

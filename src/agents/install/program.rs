@@ -58,7 +58,7 @@ impl Program {
 }
 
 /// The text as one word of a POSIX shell.
-pub fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -68,7 +68,7 @@ pub fn quoted(word: &str) -> String {
 }
 
 /// The program of our line: any path to `agent-handover`, then `hook`. A line that does more is the user's.
-pub fn own(line: &str, arguments: &[String]) -> Option<String> {
+pub(crate) fn own(line: &str, arguments: &[String]) -> Option<String> {
     let mut words = match arguments {
         [] => words(line)?,
         _ => vec![line.to_owned()],
@@ -118,7 +118,7 @@ fn words(line: &str) -> Option<Vec<String>> {
 }
 
 /// The file that this PATH finds for a program. Relative entries are ignored, because they depend on the current directory.
-pub fn find(path: &OsStr, name: &str) -> Option<PathBuf> {
+pub(crate) fn find(path: &OsStr, name: &str) -> Option<PathBuf> {
     let is_program = |file: &PathBuf| fs::is_executable(file);
     std::env::split_paths(path).filter(|directory| directory.is_absolute()).map(|d| d.join(name)).find(is_program)
 }

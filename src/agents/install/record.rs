@@ -12,7 +12,7 @@ const SCHEMA: &str = "agent-handover/installs/1";
 
 /// Every file and directory that installs changed or created.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct InstallRecord {
+pub(super) struct InstallRecord {
     schema: String,
     files: Vec<InstalledFile>,
     /// Directories that we created. They are removed once they are empty.
@@ -40,7 +40,7 @@ struct Undo {
 
 impl InstallRecord {
     /// The record of this user. One that cannot be parsed counts as empty; then less can be restored to the byte.
-    pub fn load() -> Result<InstallRecord> {
+    pub(super) fn load() -> Result<InstallRecord> {
         let file = directory()?.join("installs.json");
         let bytes = fs::read_if_exists(&file)?.unwrap_or_default();
         let known = serde_json::from_slice::<InstallRecord>(&bytes).ok().filter(|record| record.schema == SCHEMA);
@@ -51,7 +51,7 @@ impl InstallRecord {
     }
 
     /// The text before our install, if the file is as we left it. `Some(None)` if there was no file.
-    pub fn before(&self, path: &Path, now: &str) -> Option<Option<String>> {
+    pub(super) fn before(&self, path: &Path, now: &str) -> Option<Option<String>> {
         let digest = digest(now);
         let entry = self.files.iter().find(|entry| entry.path == path && entry.after == digest)?;
         match &entry.was {
@@ -64,25 +64,25 @@ impl InstallRecord {
     }
 
     /// Whether we created the file, whatever it contains now.
-    pub fn is_made_by_us(&self, path: &Path) -> bool {
+    pub(super) fn is_made_by_us(&self, path: &Path) -> bool {
         self.files.iter().any(|entry| entry.path == path && entry.was.is_none())
     }
 
     /// Remembers the next text of a file and its original one. The entry for its present text stays, in case we are killed before
     /// the file is written.
-    pub fn remember(&mut self, path: &Path, was: Option<&str>, now: Option<&str>, after: &str) {
+    pub(super) fn remember(&mut self, path: &Path, was: Option<&str>, now: Option<&str>, after: &str) {
         let kept = now.map(digest);
         self.files.retain(|entry| entry.path != path || Some(&entry.after) == kept.as_ref());
         let was = was.map(|was| undo(was, after));
         self.files.push(InstalledFile { path: path.to_path_buf(), after: digest(after), was });
     }
 
-    pub fn forget(&mut self, path: &Path) {
+    pub(super) fn forget(&mut self, path: &Path) {
         self.files.retain(|entry| entry.path != path);
     }
 
     /// Remembers which directories on the way are missing, then creates them.
-    pub fn make_directory(&mut self, path: &Path) -> Result<()> {
+    pub(super) fn make_directory(&mut self, path: &Path) -> Result<()> {
         if fs::is_directory(path) {
             return Ok(());
         }
@@ -100,7 +100,7 @@ impl InstallRecord {
     }
 
     /// Removes directories above `path` that we created and that are empty now.
-    pub fn tidy(&mut self, path: &Path) -> Result<()> {
+    pub(super) fn tidy(&mut self, path: &Path) -> Result<()> {
         for level in path.ancestors().skip(1) {
             let is_ours = self.directories.iter().any(|known| known == level);
             if !is_ours || fs::exists(level) && !fs::names(level)?.is_empty() {
@@ -115,7 +115,7 @@ impl InstallRecord {
     }
 
     /// Saves the record, before the files that it describes are written. An empty record is removed.
-    pub fn save(&mut self) -> Result<()> {
+    pub(super) fn save(&mut self) -> Result<()> {
         let file = self.file.clone();
         let Some(directory) = file.parent() else { return Ok(()) };
         let is_own = |path: &PathBuf| directory.starts_with(path);
@@ -132,7 +132,7 @@ impl InstallRecord {
     }
 
     /// Removes temporary files of a killed install. The caller must hold the lock.
-    pub fn sweep(&self) -> Result<()> {
+    pub(super) fn sweep(&self) -> Result<()> {
         match self.file.parent() {
             Some(directory) => fs::sweep_temporaries(directory, fs::Depth::Directory),
             None => Ok(()),

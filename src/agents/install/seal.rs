@@ -6,7 +6,7 @@ use crate::base::text;
 const MARK: &str = "agent-handover:seal ";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SealState {
+pub(crate) enum SealState {
     /// The file is as some version of this program wrote it.
     Whole,
     /// This program wrote the file, and somebody has edited it since.
@@ -17,12 +17,12 @@ pub enum SealState {
 
 /// The text with its seal. `begin` and `end` make the line a comment in the language of the file, such as `<!-- ` and
 /// ` -->`. The text must end in a line break.
-pub fn sealed(text: &str, begin: &str, end: &str) -> String {
+pub(crate) fn sealed(text: &str, begin: &str, end: &str) -> String {
     format!("{text}{begin}{MARK}{}{end}\n", digest(text))
 }
 
 /// The state of the seal in this text.
-pub fn look(text: &str) -> SealState {
+pub(crate) fn look(text: &str) -> SealState {
     // Git may have changed the line ends of a file in a project.
     let text = text.replace("\r\n", "\n");
     let Some(at) = text.rfind(MARK) else { return SealState::None };

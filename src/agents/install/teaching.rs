@@ -5,11 +5,11 @@ use std::path::Path;
 use super::agent_file::{AgentFile, WholeFile};
 use super::seal;
 
-pub const INSTRUCTIONS: &str = include_str!("instructions.md");
+pub(crate) const INSTRUCTIONS: &str = include_str!("instructions.md");
 const SKILL: &str = include_str!("skill.md");
 
 /// The skill, as a file in this directory of skills.
-pub fn skill(skills: &Path) -> AgentFile {
+pub(crate) fn skill(skills: &Path) -> AgentFile {
     AgentFile::whole(
         skills.join("handover/SKILL.md"),
         WholeFile::Skill,
@@ -18,7 +18,7 @@ pub fn skill(skills: &Path) -> AgentFile {
 }
 
 /// The instructions, as a block in this file.
-pub fn instructions(path: &Path) -> AgentFile {
+pub(crate) fn instructions(path: &Path) -> AgentFile {
     AgentFile::block(path.to_path_buf(), INSTRUCTIONS.to_owned())
 }
 

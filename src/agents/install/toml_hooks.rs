@@ -13,13 +13,13 @@ const STATE: &str = "state";
 type Result<T> = std::result::Result<T, SyntaxProblem>;
 
 /// Whether the user keeps hooks in this file.
-pub fn has_hooks(text: &str) -> bool {
+pub(crate) fn has_hooks(text: &str) -> bool {
     let Ok(document) = text.parse::<DocumentMut>() else { return false };
     document.get(HOOKS).and_then(Item::as_table_like).is_some_and(|hooks| hooks.iter().any(|(key, _)| key != STATE))
 }
 
 /// Whether the user trusts any hook that `file` defines.
-pub fn trusts(config: &str, file: &str) -> bool {
+pub(crate) fn trusts(config: &str, file: &str) -> bool {
     let Ok(document) = config.parse::<DocumentMut>() else { return false };
     let state = document.get(HOOKS).and_then(|hooks| hooks.get(STATE)).and_then(Item::as_table_like);
     let prefix = format!("{file}:");
@@ -27,7 +27,7 @@ pub fn trusts(config: &str, file: &str) -> bool {
 }
 
 /// The text with our hooks. Existing ones are updated in place; missing ones are added at the end, so that no other hook moves.
-pub fn with(text: &str, hooks: &Hooks) -> Result<String> {
+pub(crate) fn with(text: &str, hooks: &Hooks) -> Result<String> {
     let document = Document::parse(text).map_err(|cause| problem(&cause))?;
     let mut replaced = Vec::new();
     let mut added = String::new();
@@ -80,7 +80,7 @@ fn section(event: &str, handler: &serde_json::Value) -> String {
 }
 
 /// The text without our hooks.
-pub fn without(text: &str) -> Result<String> {
+pub(crate) fn without(text: &str) -> Result<String> {
     let newline = newline(text);
     let mut document = text.replace("\r\n", "\n").parse::<DocumentMut>().map_err(|cause| problem(&cause))?;
     let before = document.to_string();
@@ -119,7 +119,7 @@ fn remove_ours(all: &mut dyn TableLike) {
 }
 
 /// Our hooks in the text, and the programs that they start.
-pub fn look(text: &str) -> OurPart {
+pub(crate) fn look(text: &str) -> OurPart {
     let mut seen = OurPart::default();
     let Ok(document) = text.parse::<DocumentMut>() else { return seen };
     let all = document.get(HOOKS).and_then(Item::as_table_like);

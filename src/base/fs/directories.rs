@@ -9,12 +9,12 @@ use crate::base::{fault, signals};
 use crate::error::{Category, Error, Result};
 
 /// Creates a directory and the missing ones above it. Each is synced before the next is created in it.
-pub fn create_directories(path: &Path) -> Result<()> {
+pub(crate) fn create_directories(path: &Path) -> Result<()> {
     create_levels(path, 0o777)
 }
 
 /// Like [`create_directories`]; only this user can read the last directory.
-pub fn create_private_directories(path: &Path) -> Result<()> {
+pub(crate) fn create_private_directories(path: &Path) -> Result<()> {
     create_levels(path, 0o700)
 }
 
@@ -62,7 +62,7 @@ pub struct DirectoryLock(#[allow(dead_code, reason = "held, not read")] File);
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// Locks a directory, waiting up to [`LOCK_WAIT`] for another process.
-pub fn lock_directory(path: &Path) -> Result<DirectoryLock> {
+pub(crate) fn lock_directory(path: &Path) -> Result<DirectoryLock> {
     lock_opened(File::open(path).map_err(|cause| Error::io("open", path, cause))?, path)
 }
 

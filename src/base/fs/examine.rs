@@ -8,60 +8,60 @@ use std::time::SystemTime;
 use super::plain_read::is_absent;
 
 /// Whether a file or directory is at the path. A dangling link does not count.
-pub fn exists(path: &Path) -> bool {
+pub(crate) fn exists(path: &Path) -> bool {
     path.exists()
 }
 
 /// Whether the name is taken, by a dangling link, too.
-pub fn is_taken(path: &Path) -> bool {
+pub(crate) fn is_taken(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
 /// Whether the name is taken, or nobody can say. For a brake: a brake that cannot be examined must stop.
-pub fn may_be_taken(path: &Path) -> bool {
+pub(crate) fn may_be_taken(path: &Path) -> bool {
     !path.symlink_metadata().is_err_and(|cause| is_absent(&cause))
 }
 
-pub fn is_file(path: &Path) -> bool {
+pub(crate) fn is_file(path: &Path) -> bool {
     path.is_file()
 }
 
-pub fn is_directory(path: &Path) -> bool {
+pub(crate) fn is_directory(path: &Path) -> bool {
     path.is_dir()
 }
 
 /// Whether this is a named pipe, whose reader may wait for ever.
-pub fn is_pipe(path: &Path) -> bool {
+pub(crate) fn is_pipe(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| about.file_type().is_fifo())
 }
 
 /// Whether this is a file that somebody may execute.
-pub fn is_executable(path: &Path) -> bool {
+pub(crate) fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
 /// The length of a regular file; `None` for anything else.
-pub fn length(path: &Path) -> Option<u64> {
+pub(crate) fn length(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|about| about.len())
 }
 
 /// The length of a regular file and when it was last changed; `None` for anything else.
-pub fn length_and_change(path: &Path) -> Option<(u64, SystemTime)> {
+pub(crate) fn length_and_change(path: &Path) -> Option<(u64, SystemTime)> {
     let about = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     Some((about.len(), about.modified().ok()?))
 }
 
 /// When a file was last changed.
-pub fn modified(path: &Path) -> Option<SystemTime> {
+pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|about| about.modified()).ok()
 }
 
 /// The path without links; as it is if that cannot be found out.
-pub fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// The path without links, if something is there.
-pub fn real_if_exists(path: &Path) -> Option<PathBuf> {
+pub(crate) fn real_if_exists(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok()
 }

@@ -11,7 +11,7 @@ pub(super) const NO_WAIT: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed(
 pub(super) const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 /// `path` with `.` and `..` resolved by name alone; `None` if it climbs above its start.
-pub fn tidy(path: &Path) -> Option<PathBuf> {
+pub(crate) fn tidy(path: &Path) -> Option<PathBuf> {
     let mut tidy = PathBuf::new();
     for part in path.components() {
         match part {
@@ -28,7 +28,7 @@ pub fn tidy(path: &Path) -> Option<PathBuf> {
 }
 
 /// Where `path` really is: its longest existing part with links followed, the rest appended.
-pub fn resolve(path: &Path) -> Result<PathBuf> {
+pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
     let mut existing = path;
     let mut rest = Vec::new();
     loop {

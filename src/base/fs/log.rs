@@ -12,7 +12,7 @@ use super::plain_read::refuse_what_is_no_file;
 use crate::error::{Error, Result};
 
 /// Opens a file for appending. A new one is readable only by this user.
-pub fn open_private(path: &Path) -> Result<File> {
+pub(super) fn open_private(path: &Path) -> Result<File> {
     refuse_what_is_no_file(path)?;
     OpenOptions::new()
         .create(true)
@@ -25,7 +25,7 @@ pub fn open_private(path: &Path) -> Result<File> {
 }
 
 /// Appends lines to a private file, durably. A line that a power cut tore is ended first.
-pub fn append_durably(path: &Path, lines: &[String]) -> Result<()> {
+pub(crate) fn append_durably(path: &Path, lines: &[String]) -> Result<()> {
     let is_new = !path.exists();
     let failed = |cause: io::Error| Error::io("write", path, cause);
     let mut file = open_private(path)?;

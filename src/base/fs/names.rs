@@ -8,12 +8,12 @@ use super::plain_read::is_absent;
 use crate::error::{Error, Result};
 
 /// The names in a directory, sorted; none if the directory does not exist.
-pub fn names(directory: &Path) -> Result<Vec<String>> {
+pub(crate) fn names(directory: &Path) -> Result<Vec<String>> {
     names_beginning(directory, "")
 }
 
 /// The names in a directory that begin with `prefix`, sorted; none if the directory does not exist.
-pub fn names_beginning(directory: &Path, prefix: &str) -> Result<Vec<String>> {
+pub(super) fn names_beginning(directory: &Path, prefix: &str) -> Result<Vec<String>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(cause) if is_absent(&cause) => return Ok(Vec::new()),
@@ -29,7 +29,7 @@ pub fn names_beginning(directory: &Path, prefix: &str) -> Result<Vec<String>> {
 }
 
 /// The names in a directory, in any order; `None` if there are more than `limit`. A huge directory is not read to its end.
-pub fn names_at_most(directory: &Path, limit: usize) -> Option<Vec<String>> {
+pub(crate) fn names_at_most(directory: &Path, limit: usize) -> Option<Vec<String>> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(limit.saturating_add(1));
     let names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     (names.len() <= limit).then_some(names)

@@ -7,14 +7,14 @@ use std::path::Path;
 use crate::error::{Error, Result};
 
 /// Refuses a file that belongs to somebody else than this user or root: its owner could make us do anything.
-pub fn refuse_foreign_owner(path: &Path, what: &str) -> Result<()> {
+pub(crate) fn refuse_foreign_owner(path: &Path, what: &str) -> Result<()> {
     let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
     let owners = [Some(about.uid()), fs::metadata(path).ok().map(|about| about.uid())];
     owners.into_iter().flatten().try_for_each(|owner| refuse_owner(owner, path, what))
 }
 
 /// Like [`refuse_foreign_owner`], for a file that was examined already.
-pub fn refuse_owner(owner: u32, path: &Path, what: &str) -> Result<()> {
+pub(crate) fn refuse_owner(owner: u32, path: &Path, what: &str) -> Result<()> {
     if owner == 0 || owner == rustix::process::geteuid().as_raw() {
         return Ok(());
     }
@@ -23,6 +23,6 @@ pub fn refuse_owner(owner: u32, path: &Path, what: &str) -> Result<()> {
 }
 
 /// Whether anybody but its owner may read a file.
-pub fn is_readable_by_others(path: &Path) -> bool {
+pub(crate) fn is_readable_by_others(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| about.is_file() && about.mode() & 0o044 != 0)
 }

@@ -10,13 +10,13 @@ use super::links::NO_WAIT;
 use crate::error::{Category, Error, Result};
 
 /// The content of a regular file of at most `limit` bytes. Follows links, and never waits for the other end of a pipe.
-pub fn read_within(path: &Path, limit: u64) -> Result<Vec<u8>> {
+pub(crate) fn read_within(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let real = super::resolve(path)?;
     Ok(Anchor::beside(&real).read_within(&real, limit)?)
 }
 
 /// Like [`read`]; `None` if nothing is at the path.
-pub fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>> {
+pub(crate) fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>> {
     refuse_what_is_no_file(path)?;
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -26,7 +26,7 @@ pub fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>> {
 }
 
 /// Refuses a pipe, a device or a directory in the place of a file: opening a pipe could block for ever.
-pub fn refuse_what_is_no_file(path: &Path) -> Result<()> {
+pub(super) fn refuse_what_is_no_file(path: &Path) -> Result<()> {
     match fs::metadata(path) {
         Ok(about) if !about.is_file() => Err(not_a_file(path)),
         _ => Ok(()),
@@ -38,20 +38,20 @@ fn not_a_file(path: &Path) -> Error {
 }
 
 /// Reads at most `max + 1` bytes. A caller that gets more than `max` knows that the source is too long.
-pub fn read_at_most(source: impl Read, max: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_at_most(source: impl Read, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(max + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// Opens a file that a person named for reading. Follows links.
-pub fn open(path: &Path) -> Result<File> {
+pub(crate) fn open(path: &Path) -> Result<File> {
     File::open(path).map_err(|cause| Error::io("read", path, cause))
 }
 
 /// Opens a regular file that a person named; `None` if nothing is at the path. Follows links, and refuses anything else,
 /// because reading it could block.
-pub fn open_if_exists(path: &Path) -> Result<Option<File>> {
+pub(crate) fn open_if_exists(path: &Path) -> Result<Option<File>> {
     let failed = |cause: io::Error| Error::io("read", path, cause);
     let file = match OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path) {
         Ok(file) => file,
@@ -62,7 +62,7 @@ pub fn open_if_exists(path: &Path) -> Result<Option<File>> {
 }
 
 /// Whether an error means that nothing is there, rather than that we cannot know.
-pub fn is_absent(cause: &io::Error) -> bool {
+pub(crate) fn is_absent(cause: &io::Error) -> bool {
     matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 

@@ -23,21 +23,21 @@ pub(super) fn is_temporary(name: &[u8]) -> bool {
 }
 
 /// Removes a file or a link; what the link points at stays.
-pub fn remove_file(path: &Path) -> Result<()> {
+pub(crate) fn remove_file(path: &Path) -> Result<()> {
     fs::remove_file(path).map_err(|cause| Error::io("remove", path, cause))?;
     sync_directory(parent(path))?;
     fault::at("fs.removed");
     Ok(())
 }
 
-pub fn remove_empty_directory(path: &Path) -> Result<()> {
+pub(crate) fn remove_empty_directory(path: &Path) -> Result<()> {
     fs::remove_dir(path).map_err(|cause| Error::io("remove", path, cause))?;
     sync_directory(parent(path))
 }
 
 /// Removes the temporary files that a killed process left in `directory`. Call it only where nobody else writes: the
 /// temporary files of a living writer look the same.
-pub fn sweep_temporaries(directory: &Path, depth: Depth) -> Result<()> {
+pub(crate) fn sweep_temporaries(directory: &Path, depth: Depth) -> Result<()> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(cause) if is_absent(&cause) => return Ok(()),

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 pub(super) const TEMPORARY_PREFIX: &str = ".agent-handover-";
 pub(super) const TEMPORARY_SUFFIX: &str = ".tmp";
 /// Matches every temporary file of ours.
-pub const TEMPORARY_GLOB: &str = ".agent-handover-*.tmp";
+pub(crate) const TEMPORARY_GLOB: &str = ".agent-handover-*.tmp";
 
 /// Whether a function that creates a file did so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Created {
 
 /// Replaces or creates a file: temporary sibling, fsync, rename, fsync of the directory. A reader, and the next boot,
 /// see the old content or the new one, never a part.
-pub fn replace(path: &Path, content: &[u8]) -> Result<()> {
+pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<()> {
     persist(write_temporary(path, content)?, path)
 }
 
@@ -39,7 +39,7 @@ fn persist(temporary: tempfile::NamedTempFile, path: &Path) -> Result<()> {
 }
 
 /// Like [`replace`], for a file that can be executed.
-pub fn replace_executable(path: &Path, content: &[u8]) -> Result<()> {
+pub(crate) fn replace_executable(path: &Path, content: &[u8]) -> Result<()> {
     let temporary = write_temporary(path, content)?;
     let failed = |cause: io::Error| Error::io("write", path, cause);
     let mode = temporary.as_file().metadata().map_err(failed)?.permissions().mode();
@@ -50,7 +50,7 @@ pub fn replace_executable(path: &Path, content: &[u8]) -> Result<()> {
 }
 
 /// Writes a file that only this user can read, whole. Replaces an existing file only with `over_existing`, and never a link.
-pub fn write_private(path: &Path, content: &[u8], over_existing: bool) -> Result<Created> {
+pub(crate) fn write_private(path: &Path, content: &[u8], over_existing: bool) -> Result<Created> {
     match fs::symlink_metadata(path) {
         Ok(_) if !over_existing => return Ok(Created::Before),
         Ok(about) if !about.is_file() => {
@@ -103,7 +103,7 @@ fn fill_temporary(
 }
 
 /// Writes a small file in place. For files in which every writer writes the same bytes: a kill leaves no temporary behind.
-pub fn write_marker(path: &Path, content: &[u8]) -> Result<()> {
+pub(crate) fn write_marker(path: &Path, content: &[u8]) -> Result<()> {
     refuse_what_is_no_file(path)?;
     let failed = |cause: io::Error| Error::io("write", path, cause);
     let mut options = OpenOptions::new();

@@ -11,7 +11,7 @@ use super::hidden::{Hidden, is_control, is_hidden};
 use super::markup;
 
 /// Text for a terminal: no control characters except newline and tab, and no invisible characters.
-pub fn for_terminal(text: &str) -> String {
+pub(crate) fn for_terminal(text: &str) -> String {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
         return text.to_owned();
     }
@@ -31,7 +31,7 @@ pub fn for_terminal(text: &str) -> String {
 }
 
 /// Text for a model: as for a terminal, and nothing in it reads as markup of a chat or as a file to open.
-pub fn for_model(text: &str) -> String {
+pub(crate) fn for_model(text: &str) -> String {
     let plain = for_terminal(text);
     let mut broken = String::with_capacity(plain.len());
     let mut written = 0;
@@ -46,7 +46,7 @@ pub fn for_model(text: &str) -> String {
 }
 
 /// A JSON document whose values stay what they are: hidden characters and the first character of markup become `\u` escapes.
-pub fn for_json(document: &str) -> String {
+pub(crate) fn for_json(document: &str) -> String {
     use std::fmt::Write;
     let openings = markup::openings(document);
     let mut openings = openings.iter().peekable();
@@ -64,7 +64,7 @@ pub fn for_json(document: &str) -> String {
 }
 
 /// A source text for a terminal in which every byte keeps its place: what must not be shown becomes spaces.
-pub fn blotted(text: &str) -> String {
+pub(crate) fn blotted(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut before = None;
     let mut rest = text.chars().peekable();

@@ -2,7 +2,7 @@
 
 /// What becomes of a character between its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hidden {
+pub(super) enum Hidden {
     /// It is shown.
     No,
     /// It separates lines where no line may be forged: a space is shown.
@@ -13,7 +13,7 @@ pub enum Hidden {
 
 impl Hidden {
     /// `before` is the character that was shown last, `after` the one that comes next in the text.
-    pub fn of(c: char, before: Option<char>, after: Option<char>) -> Hidden {
+    pub(super) fn of(c: char, before: Option<char>, after: Option<char>) -> Hidden {
         let is_before = |is: fn(char) -> bool| before.is_some_and(is);
         let is_after = |is: fn(char) -> bool| after.is_some_and(is);
         let belongs = match c {
@@ -35,13 +35,13 @@ impl Hidden {
 }
 
 /// C0 and C1, newline and tab among them.
-pub fn is_control(c: char) -> bool {
+pub(super) fn is_control(c: char) -> bool {
     c.is_control()
 }
 
 /// Invisible by itself: Unicode's default ignorable characters, bidirectional controls, line separators, and blanks that are
 /// not spaces. Some belong to visible text between the right neighbours; `Hidden::of` decides that.
-pub fn is_hidden(c: char) -> bool {
+pub(super) fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'

@@ -126,7 +126,7 @@ const BRACKETS: &[&str] = &[
 ];
 
 /// The bytes at which markup begins: each is a `<`, a `[` or an `@`.
-pub fn openings(text: &str) -> Vec<usize> {
+pub(super) fn openings(text: &str) -> Vec<usize> {
     let is_opening = |at: &usize| {
         let rest = &text[at + 1..];
         match text.as_bytes()[*at] {

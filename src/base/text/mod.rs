@@ -15,7 +15,8 @@ mod hidden;
 mod markup;
 mod words;
 
-pub use gate::{blotted, for_json, for_model, for_terminal};
-pub use words::{
-    count, cut, digest, hex, kept_line, model_line, nearest, of_bytes, one_line, safe_file_name, without_controls,
+pub(crate) use gate::{blotted, for_json, for_model, for_terminal};
+pub use words::digest;
+pub(crate) use words::{
+    count, cut, hex, kept_line, model_line, nearest, of_bytes, one_line, safe_file_name, without_controls,
 };

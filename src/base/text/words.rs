@@ -5,24 +5,24 @@ use sha2::{Digest, Sha256};
 use super::{for_model, for_terminal};
 
 /// Text for a message: one line as a terminal may show it, at most `max` characters.
-pub fn one_line(text: &str, max: usize) -> String {
+pub(crate) fn one_line(text: &str, max: usize) -> String {
     // A cut can leave half of a sequence behind, which then is not shown either.
     for_terminal(&shortened(&joined(&for_terminal(&joined(text))), max))
 }
 
 /// The same for a model: markup and `@path` are broken up.
-pub fn model_line(text: &str, max: usize) -> String {
+pub(crate) fn model_line(text: &str, max: usize) -> String {
     for_terminal(&shortened(&for_model(&joined(&for_terminal(&joined(text)))), max))
 }
 
 /// Text for storage on one line, at most `max` characters: only control characters are removed, all else stays as it was
 /// written.
-pub fn kept_line(text: &str, max: usize) -> String {
+pub(crate) fn kept_line(text: &str, max: usize) -> String {
     shortened(&without_controls(&joined(text)), max)
 }
 
 /// Text for storage without control characters, except newline and tab.
-pub fn without_controls(text: &str) -> String {
+pub(crate) fn without_controls(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
@@ -42,7 +42,7 @@ pub fn digest(data: &[u8], bytes: usize) -> String {
     hex(&Sha256::digest(data)[..bytes.min(32)])
 }
 
-pub fn hex(data: &[u8]) -> String {
+pub(crate) fn hex(data: &[u8]) -> String {
     use std::fmt::Write;
     data.iter().fold(String::new(), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
@@ -52,7 +52,7 @@ pub fn hex(data: &[u8]) -> String {
 
 /// Any text as part of a file name. Plain text stays as it is. Anything else gets a digest after a `~`, which plain text
 /// cannot contain, so two different texts never share a name.
-pub fn safe_file_name(text: &str) -> String {
+pub(crate) fn safe_file_name(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if text.len() <= 64 && !text.is_empty() && text.chars().all(plain) && !text.starts_with('.') {
         return text.to_owned();
@@ -62,7 +62,7 @@ pub fn safe_file_name(text: &str) -> String {
 }
 
 /// Bytes as text. A byte that is not UTF-8 is written as `\xe9`.
-pub fn of_bytes(bytes: &[u8]) -> String {
+pub(crate) fn of_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
@@ -72,7 +72,7 @@ pub fn of_bytes(bytes: &[u8]) -> String {
 }
 
 /// The candidate a person most likely meant, if any is close.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
@@ -82,12 +82,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// "1 item", "2 items".
-pub fn count(number: usize, what: &str) -> String {
+pub(crate) fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Cuts at a character boundary at or before `max` bytes.
-pub fn cut(text: &str, max: usize) -> &str {
+pub(crate) fn cut(text: &str, max: usize) -> &str {
     let end = (0..=max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }

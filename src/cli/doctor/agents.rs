@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::hook::log::Entry;
 
 /// Each agent with what was found out about it. `calls` are the hook calls of this project.
-pub fn about_agents(root: &Path, calls: &[Entry]) -> Result<Vec<(AgentState, Vec<Diagnosis>)>> {
+pub(super) fn about_agents(root: &Path, calls: &[Entry]) -> Result<Vec<(AgentState, Vec<Diagnosis>)>> {
     let places = Places::here(root)?;
     let program = Program::this()?;
     let each = AGENTS.iter().map(|agent| {
@@ -100,7 +100,7 @@ fn about_wiring(name: &str, wiring: &Wiring, install: &str) -> Vec<Diagnosis> {
 }
 
 /// The last call of each event.
-pub fn last_calls(agent: &Agent, calls: &[Entry]) -> Vec<Entry> {
+pub(super) fn last_calls(agent: &Agent, calls: &[Entry]) -> Vec<Entry> {
     let mut last: Vec<Entry> = Vec::new();
     for call in calls.iter().filter(|call| call.agent == agent.name) {
         match last.iter_mut().find(|known| known.event == call.event) {

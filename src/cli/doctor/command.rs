@@ -15,7 +15,7 @@ use crate::hook::{self, log::Entry};
 
 /// Check the agents, the config, the database and git of this project; exits with 5 if something is broken
 #[derive(Args)]
-pub struct Doctor {
+pub(crate) struct Doctor {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -25,7 +25,7 @@ pub struct Doctor {
 }
 
 impl Doctor {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(crate) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         if let Some(name) = &self.simulate {
             return simulate(context, crate::agents::find(name)?, self.json);
         }

@@ -2,7 +2,7 @@
 
 /// How well something works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Health {
+pub(super) enum Health {
     Good,
     /// It works, but the user should know something.
     Remark,
@@ -10,7 +10,7 @@ pub enum Health {
 }
 
 impl Health {
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Health::Good => "good",
             Health::Remark => "remark",
@@ -21,7 +21,7 @@ impl Health {
 
 /// One thing that was examined.
 #[derive(Clone, Debug)]
-pub struct Diagnosis {
+pub(super) struct Diagnosis {
     pub about: String,
     pub health: Health,
     pub says: String,
@@ -29,6 +29,6 @@ pub struct Diagnosis {
     pub remedy: Option<String>,
 }
 
-pub fn diagnosis(about: &str, health: Health, says: impl Into<String>, remedy: Option<&str>) -> Diagnosis {
+pub(super) fn diagnosis(about: &str, health: Health, says: impl Into<String>, remedy: Option<&str>) -> Diagnosis {
     Diagnosis { about: about.to_owned(), health, says: says.into(), remedy: remedy.map(str::to_owned) }
 }

@@ -14,4 +14,4 @@ mod diagnosis;
 mod project;
 mod simulate;
 
-pub use command::Doctor;
+pub(super) use command::Doctor;

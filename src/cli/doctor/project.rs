@@ -16,7 +16,7 @@ use crate::steps;
 use crate::warmup;
 
 /// The program itself.
-pub fn program() -> Diagnosis {
+pub(super) fn program() -> Diagnosis {
     let version = env!("CARGO_PKG_VERSION");
     match Program::this() {
         Err(error) => diagnosis("program", Health::Broken, error.one_line(), error.hints().first().map(String::as_str)),
@@ -31,7 +31,7 @@ pub fn program() -> Diagnosis {
 }
 
 /// Everything about a project whose config can be read.
-pub fn about_project(project: &Project) -> Vec<Diagnosis> {
+pub(super) fn about_project(project: &Project) -> Vec<Diagnosis> {
     let mut findings = vec![about_config(project), plan(project)];
     findings.extend(database(project));
     findings.push(match lock::holder(&project.lock()) {
@@ -125,7 +125,7 @@ fn database(project: &Project) -> Vec<Diagnosis> {
 }
 
 /// Git, without which handovers have no git facts.
-pub fn about_git(root: &Path) -> Diagnosis {
+pub(super) fn about_git(root: &Path) -> Diagnosis {
     let answer = Git::at(root).ask(&["--version"]);
     match answer.map(|answer| String::from_utf8_lossy(&answer.stdout).trim().to_owned()) {
         Err(error) => diagnosis(

@@ -9,7 +9,7 @@ use crate::project::Project;
 use crate::warmup;
 
 /// One payload of each event, with the answer that the agent would receive. Nothing is changed.
-pub fn simulate(project: &Project, agent: &'static Agent) -> Vec<Value> {
+pub(super) fn simulate(project: &Project, agent: &'static Agent) -> Vec<Value> {
     let mut answers = Vec::new();
     let mut simulated: Vec<&Event> = Vec::new();
     let generic = [("SessionStart", Event::SessionStart)];

@@ -8,7 +8,7 @@ use crate::handoff::Handoff;
 use crate::history::Origin;
 
 /// Prints lines, or the document with its schema if JSON is wanted.
-pub fn answer(context: &mut Context<'_>, as_json: bool, verb: &str, lines: &[&str], mut document: Json) {
+pub(super) fn answer(context: &mut Context<'_>, as_json: bool, verb: &str, lines: &[&str], mut document: Json) {
     if as_json {
         document["schema"] = format!("agent-handover/history-{verb}/1").into();
         context.ui.answer_json(&document);
@@ -20,18 +20,18 @@ pub fn answer(context: &mut Context<'_>, as_json: bool, verb: &str, lines: &[&st
 }
 
 /// Prints a whole text: byte for byte, except on a terminal.
-pub fn answer_text(context: &mut Context<'_>, as_json: bool, verb: &str, key: &str, text: &str) {
+pub(super) fn answer_text(context: &mut Context<'_>, as_json: bool, verb: &str, key: &str, text: &str) {
     if as_json { answer(context, true, verb, &[], json!({ key: text })) } else { context.ui.answer_prose(text) }
 }
 
 /// Warns that a handoff is imported, and who vouches for it.
-pub fn warn_of_origin(context: &Context<'_>, handoff: &Handoff) {
+pub(super) fn warn_of_origin(context: &Context<'_>, handoff: &Handoff) {
     if let Some(origin) = Origin::of(handoff) {
         context.ui.warn(&origin.line());
     }
 }
 
-pub fn origin_json(handoff: &Handoff) -> Json {
+pub(super) fn origin_json(handoff: &Handoff) -> Json {
     Origin::of(handoff).map_or(Json::Null, |origin| {
         json!({
             "signed": origin.is_signed(),

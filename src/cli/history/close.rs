@@ -8,7 +8,7 @@ use crate::engine;
 use crate::error::Result;
 use crate::steps;
 
-pub fn close(
+pub(super) fn close(
     context: &mut Context<'_>,
     place: &HistoryPlace,
     session: Option<&str>,

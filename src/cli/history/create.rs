@@ -22,7 +22,7 @@ const MAX_INPUT: u64 = 4 << 20;
 
 /// Archive a handoff from a document or from flags
 #[derive(Args)]
-pub struct Create {
+pub(super) struct Create {
     /// The document; `-` is standard input
     #[arg(long, short, value_name = "FILE", allow_hyphen_values = true)]
     input: Option<PathBuf>,
@@ -68,7 +68,7 @@ pub struct Create {
 }
 
 impl Create {
-    pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         let (raw, mut handoff) = self.read(context)?;
         history::fill_in(&mut handoff, &machine(place, self.tool.as_deref()));
         let (flagged, problems): (Vec<_>, Vec<_>) = handoff::check(&handoff).into_iter().partition(|problem| {
@@ -268,7 +268,7 @@ fn advice(place: &HistoryPlace, handoff: &Handoff) -> Vec<String> {
 }
 
 /// Keeps the history out of `git status`. Returns a line to report, the first time only.
-pub fn register(place: &HistoryPlace) -> Vec<String> {
+pub(super) fn register(place: &HistoryPlace) -> Vec<String> {
     if git::top_level(&place.root).is_none() {
         return Vec::new();
     }
@@ -280,7 +280,7 @@ pub fn register(place: &HistoryPlace) -> Vec<String> {
 }
 
 /// Warnings about secrets and personal paths. They do not block, because the archive stays on this machine.
-pub fn leaks(place: &HistoryPlace, raw: &str) -> Vec<String> {
+pub(super) fn leaks(place: &HistoryPlace, raw: &str) -> Vec<String> {
     let mut kinds: Vec<&str> = secrets::find(raw).into_iter().map(|finding| secrets::label(finding.kind)).collect();
     kinds.sort_unstable();
     kinds.dedup();

@@ -20,7 +20,7 @@ use crate::history::{FoundArchive, Origin, origin};
 
 /// Write handoffs as a prompt, or as a bundle that other machines and tools import
 #[derive(Args)]
-pub struct Export {
+pub(super) struct Export {
     /// A session id, a unique beginning of one, or `latest`, which is the default
     #[arg(long)]
     id: Option<String>,
@@ -66,7 +66,7 @@ enum ExportFormat {
 }
 
 impl Export {
-    pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         let output = self.output.as_ref().filter(|path| path.as_os_str() != "-").map(|path| context.cwd.join(path));
         self.refuse_what_would_be_ignored(output.is_some(), as_json)?;
         if let Some(path) = &output {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::history::{Catalog, History, SessionEntry};
 
 #[derive(Args, Default)]
-pub struct Filters {
+pub(super) struct Filters {
     /// Only handoffs of this agent
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
@@ -43,24 +43,24 @@ pub struct Filters {
 }
 
 impl Filters {
-    pub fn is_any_given(&self) -> bool {
+    pub(super) fn is_any_given(&self) -> bool {
         let texts =
             [&self.tool, &self.project, &self.query, &self.since, &self.until, &self.status, &self.branch, &self.tag];
         texts.into_iter().any(|text| given(text).is_some()) || self.limit.is_some()
     }
 
     /// The matching handoffs of a history, newest first.
-    pub fn of(&self, context: &Context<'_>, history: &History, id: Option<&str>) -> Result<Vec<SessionEntry>> {
+    pub(super) fn of(&self, context: &Context<'_>, history: &History, id: Option<&str>) -> Result<Vec<SessionEntry>> {
         self.parse(&context.cwd)?.of(context, history, id)
     }
 
     /// How many handoffs are wanted at most.
-    pub fn max(&self) -> usize {
+    pub(super) fn max(&self) -> usize {
         self.limit.filter(|limit| *limit > 0).unwrap_or(usize::MAX)
     }
 
     /// The filters with their values understood. Fails if a flag is wrong, before any history is read.
-    pub fn parse(&self, cwd: &Path) -> Result<ParsedFilters<'_>> {
+    pub(super) fn parse(&self, cwd: &Path) -> Result<ParsedFilters<'_>> {
         let now = clock::now();
         let since = given(&self.since).map(|text| moment("--since", text, &now, Edge::Start)).transpose()?;
         let until = given(&self.until).map(|text| moment("--until", text, &now, Edge::End)).transpose()?;
@@ -93,7 +93,7 @@ fn given(text: &Option<String>) -> Option<&str> {
 }
 
 /// The filters with their values understood.
-pub struct ParsedFilters<'a> {
+pub(super) struct ParsedFilters<'a> {
     tool: Option<&'a str>,
     project: Option<(&'a str, PathBuf)>,
     status: Option<&'a str>,
@@ -108,7 +108,7 @@ pub struct ParsedFilters<'a> {
 impl ParsedFilters<'_> {
     /// The matching handoffs of a history, newest first. `id` is a prefix of the session id.
     /// Warns about what is not listed because it is a link or a special file.
-    pub fn of(&self, context: &Context<'_>, history: &History, id: Option<&str>) -> Result<Vec<SessionEntry>> {
+    pub(super) fn of(&self, context: &Context<'_>, history: &History, id: Option<&str>) -> Result<Vec<SessionEntry>> {
         let Catalog { mut entries, refused } = history.catalog()?;
         for error in &refused {
             context.ui.warn(&error.one_line());

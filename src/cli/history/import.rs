@@ -24,7 +24,7 @@ const MAX_DEFERRED: usize = 32 << 20;
 
 /// Import handoffs that this or another tool exported
 #[derive(Args)]
-pub struct Import {
+pub(super) struct Import {
     /// The file: one bundle, or one for each line, encrypted or not, or session-handoff's handoffs.json; `-` is standard input
     #[arg(long, short, value_name = "FILE", allow_hyphen_values = true)]
     input: PathBuf,
@@ -62,7 +62,7 @@ struct ImportCandidate {
 }
 
 impl Import {
-    pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         let paused = brake(&place.root).paused().filter(|_| !self.dry_run);
         let source = self.read(context)?;
         let mut asked = false;

@@ -10,7 +10,7 @@ use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
 use crate::history;
 
-pub fn validate(
+pub(super) fn validate(
     context: &mut Context<'_>,
     place: &HistoryPlace,
     sessions: bool,
@@ -43,7 +43,7 @@ pub fn validate(
         .hint("the next `agent-handover history create` or `close` rebuilds what is derived from the archives"))
 }
 
-pub fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool, as_json: bool) -> Result<u8> {
+pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool, as_json: bool) -> Result<u8> {
     if !place.history.exists()? {
         return Err(absent(place));
     }

@@ -16,7 +16,7 @@ use crate::history::{SessionEntry, registry};
 
 /// List the handoffs, newest first
 #[derive(Args)]
-pub struct List {
+pub(super) struct List {
     #[command(flatten)]
     filters: Filters,
     /// Only handoffs whose id begins with this
@@ -38,7 +38,7 @@ struct Row {
 }
 
 impl List {
-    pub fn execute(mut self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
+    pub(super) fn execute(mut self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         if self.latest && self.filters.limit.is_some() {
             return Err(Error::usage("--latest cannot be combined with --limit"));
         }

@@ -35,7 +35,7 @@ use place::{HistoryPlace, brake, machine};
 
 /// Write, find and print the handoffs in .agent-history
 #[derive(Args)]
-pub struct HistoryCommand {
+pub(super) struct HistoryCommand {
     /// The project [default: found from the current directory]
     #[arg(long, value_name = "DIR", global = true)]
     repo_root: Option<PathBuf>,
@@ -89,7 +89,7 @@ enum HistoryVerb {
 }
 
 impl HistoryCommand {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let place = HistoryPlace::open(context, self.repo_root.as_deref())?;
         match self.verb {
             HistoryVerb::Create(create) => create.execute(context, &place, self.json),

@@ -14,7 +14,7 @@ use crate::project::{self, Options, Project};
 use crate::steps::{self, DeferredStep};
 
 /// The project whose history a command uses.
-pub struct HistoryPlace {
+pub(super) struct HistoryPlace {
     pub root: PathBuf,
     /// The project, unless `--repo-root` names a directory: that one is used as given, without a config.
     project: Option<Project>,
@@ -25,7 +25,7 @@ pub struct HistoryPlace {
 
 impl HistoryPlace {
     /// The project in the current directory, or the one that `--repo-root` names.
-    pub fn open(context: &Context<'_>, repo_root: Option<&Path>) -> Result<HistoryPlace> {
+    pub(super) fn open(context: &Context<'_>, repo_root: Option<&Path>) -> Result<HistoryPlace> {
         if let Some(root) = repo_root {
             let root = context.cwd.join(root);
             if !fs::is_directory(&root) {
@@ -49,7 +49,7 @@ impl HistoryPlace {
     }
 
     /// The history of another project of this user.
-    pub fn of_known(known: &registry::KnownArchive) -> HistoryPlace {
+    pub(super) fn of_known(known: &registry::KnownArchive) -> HistoryPlace {
         HistoryPlace {
             root: known.root.clone(),
             project: None,
@@ -60,17 +60,17 @@ impl HistoryPlace {
     }
 
     /// Whether this handoff is ours.
-    pub fn owns(&self, found: &FoundArchive) -> bool {
+    pub(super) fn owns(&self, found: &FoundArchive) -> bool {
         self.provenance().owns_handoff(&own_keys::of_document(&found.text, &found.handoff))
     }
 
     /// Whose handoffs and decisions these are.
-    pub fn provenance(&self) -> Provenance {
+    pub(super) fn provenance(&self) -> Provenance {
         Provenance::at(&self.root, &self.memory, &self.history.directory)
     }
 
     /// The project whose state directory keeps what is said while paused.
-    pub fn project(&self) -> Result<Project> {
+    pub(super) fn project(&self) -> Result<Project> {
         match &self.project {
             Some(project) => Ok(project.clone()),
             None => Project::open(&self.root, &Options::default(), &steps::vocabulary()),
@@ -78,7 +78,7 @@ impl HistoryPlace {
     }
 
     /// Records what a command was given, to be carried out later. Returns the error with which the command ends.
-    pub fn defer(&self, pause: &Pause, step: DeferredStep, tool: Option<&str>, no_exclude: bool) -> Error {
+    pub(super) fn defer(&self, pause: &Pause, step: DeferredStep, tool: Option<&str>, no_exclude: bool) -> Error {
         let project = match self.project() {
             Ok(project) => project,
             Err(error) => return error.hint(format!("{pause}; nothing was recorded, because of the error above")),
@@ -95,7 +95,7 @@ impl HistoryPlace {
 }
 
 /// What this machine knows about the session. `tool` is the name of the agent.
-pub fn machine(place: &HistoryPlace, tool: Option<&str>) -> Machine {
+pub(super) fn machine(place: &HistoryPlace, tool: Option<&str>) -> Machine {
     let head = git::top_level(&place.root).and_then(|_| Git::at(&place.root).head().ok().flatten());
     let agent = tool.map(str::to_owned).or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
     let (commit, branch) = head.map(|head| (head.commit, head.branch)).unwrap_or_default();
@@ -104,13 +104,13 @@ pub fn machine(place: &HistoryPlace, tool: Option<&str>) -> Machine {
 
 /// The brake of the project that is written to, which may not be the one in the current directory. If its config cannot be
 /// read, the PAUSE files that always count.
-pub fn brake(root: &Path) -> Brake {
+pub(super) fn brake(root: &Path) -> Brake {
     Project::open(root, &Options::default(), &steps::vocabulary())
         .map_or_else(|_| project::plain_brake(root), |project| project.brake())
 }
 
 /// The error for a project without a history.
-pub fn absent(place: &HistoryPlace) -> Error {
+pub(super) fn absent(place: &HistoryPlace) -> Error {
     Error::failed(format!("no .agent-history/ found at {}", place.root.display()))
         .hint("`agent-handover history create` makes one")
 }

@@ -15,7 +15,7 @@ const BUDGET: usize = 9_000;
 
 /// Print a handoff as a prompt for another tool
 #[derive(Args)]
-pub struct Render {
+pub(super) struct Render {
     /// A session id, a unique beginning of one, or `latest`
     #[arg(long, default_value = "latest")]
     id: String,
@@ -25,7 +25,7 @@ pub struct Render {
 
 /// How a prompt is written.
 #[derive(Args)]
-pub struct Form {
+pub(super) struct Form {
     /// The tool that continues the work: generic, claude-code, codex, cursor, gemini, copilot, opencode, aider, or any other name
     #[arg(long, value_name = "TOOL")]
     target: Option<String>,
@@ -45,12 +45,12 @@ enum Layout {
 }
 
 impl Form {
-    pub fn is_any_given(&self) -> bool {
+    pub(super) fn is_any_given(&self) -> bool {
         self.target.is_some() || self.layout.is_some() || self.budget.is_some()
     }
 
     /// The prompt for a handoff. One that came with the repository says so in our own layout.
-    pub fn write(&self, place: &HistoryPlace, found: &FoundArchive, is_ours: bool) -> Result<String> {
+    pub(super) fn write(&self, place: &HistoryPlace, found: &FoundArchive, is_ours: bool) -> Result<String> {
         if found.handoff.fields.is_empty() {
             history::parse(&found.text).map_err(|error| error.lead(&format!("`{}`: ", found.path.display())))?;
         }
@@ -75,7 +75,7 @@ impl Form {
 }
 
 impl Render {
-    pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         let found = place.history.find(&self.id)?;
         let is_ours = place.owns(&found);
         let text = self.form.write(place, &found, is_ours)?;

@@ -13,7 +13,7 @@ use crate::history::SessionEntry;
 
 /// Pick a handoff from a list and print its id
 #[derive(Args)]
-pub struct Select {
+pub(super) struct Select {
     #[command(flatten)]
     filters: Filters,
     /// Only handoffs whose id begins with this
@@ -25,7 +25,7 @@ pub struct Select {
 }
 
 impl Select {
-    pub fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         if !self.print_id && !context.ui.can_ask() {
             return Err(Error::usage("`history select` asks a person, and there is no terminal to ask on")
                 .hint("`--print-id` prints the newest that matches; `history list --json` has all"));

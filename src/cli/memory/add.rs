@@ -15,7 +15,7 @@ use crate::memory::{ChangeVerb, Edits, capture};
 
 /// Add one item to a category
 #[derive(Args)]
-pub struct Add {
+pub(super) struct Add {
     /// goal, constraint, decision, open_loop, known_issue, recent_change, session_summary, overview, or one of your own
     category: String,
     /// The item; `-` reads it from standard input
@@ -29,7 +29,7 @@ pub struct Add {
 }
 
 impl Add {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let open = OpenMemory::open(context, self.options.tag.as_deref())?;
         let category = category::resolve(&open.project.config.categories, &open.memory.state()?, &self.category)
             .map_err(CategoryProblem::usage)?;

@@ -14,7 +14,7 @@ use crate::memory::{ChangeVerb, Edits, StateChange, capture};
 
 /// Record goal, decisions and more of a session from one JSON object: all of it, or nothing
 #[derive(Args)]
-pub struct Capture {
+pub(super) struct Capture {
     /// The object [default: standard input]
     #[arg(long, visible_alias = "json", value_name = "JSON", allow_hyphen_values = true, conflicts_with = "file")]
     data: Option<String>,
@@ -29,7 +29,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let open = OpenMemory::open(context, self.options.tag.as_deref())?;
         let categories = &open.project.config.categories;
         // `--clear` alone needs no object, so it does not read standard input.

@@ -7,7 +7,7 @@ use crate::memory::capture;
 use crate::memory::state::CurrentState;
 
 /// Why a word does not name a category.
-pub enum CategoryProblem {
+pub(super) enum CategoryProblem {
     /// `word` cannot be the name of a category.
     NotAName { word: String },
     /// There is no category `name`, but a similar one. A new category is not made by mistake.
@@ -15,14 +15,14 @@ pub enum CategoryProblem {
 }
 
 impl CategoryProblem {
-    pub fn message(&self) -> String {
+    pub(super) fn message(&self) -> String {
         match self {
             CategoryProblem::NotAName { word } => format!("`{word}` cannot be a category"),
             CategoryProblem::Misspelt { name, .. } => format!("there is no category `{name}`"),
         }
     }
 
-    pub fn hint(&self) -> String {
+    pub(super) fn hint(&self) -> String {
         match self {
             CategoryProblem::NotAName { .. } => format!("a name is {}", category::NAME_RULE),
             CategoryProblem::Misspelt { name, similar } => {
@@ -32,13 +32,13 @@ impl CategoryProblem {
     }
 
     /// The problem as an error about the command line.
-    pub fn usage(self) -> Error {
+    pub(super) fn usage(self) -> Error {
         Error::usage(self.message()).hint(self.hint())
     }
 }
 
 /// The name of the category that a word means: a built-in one, one of the config, one in the file, or a new one.
-pub fn resolve(categories: &Categories, state: &CurrentState, word: &str) -> Result<String, CategoryProblem> {
+pub(super) fn resolve(categories: &Categories, state: &CurrentState, word: &str) -> Result<String, CategoryProblem> {
     let known = || category::BUILT_IN.iter().map(|known| known.name).chain(categories.extra());
     let Some(name) = categories.named(word) else {
         return Err(CategoryProblem::NotAName { word: capture::shown(word) });

@@ -11,7 +11,7 @@ use crate::memory::{self, ChangeVerb, Edits};
 
 /// Close an open loop or a known issue; layer 1 records it
 #[derive(Args)]
-pub struct Done {
+pub(super) struct Done {
     /// The id of the item, or a unique beginning of it
     id: String,
     #[command(flatten)]
@@ -23,7 +23,7 @@ pub struct Done {
 
 /// Remove an item from the current state; layer 1 records it
 #[derive(Args)]
-pub struct Delete {
+pub(super) struct Delete {
     /// The id of the item, or a unique beginning of it
     id: String,
     #[command(flatten)]
@@ -34,13 +34,13 @@ pub struct Delete {
 }
 
 impl Done {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         close(context, &self.id, &self.options, ChangeVerb::Done, self.json)
     }
 }
 
 impl Delete {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         close(context, &self.id, &self.options, ChangeVerb::Deleted, self.json)
     }
 }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 const MAX_INPUT: u64 = 4 << 20;
 
 /// Reads a file, or standard input without one or for `-`. `what` names the text in errors.
-pub fn read(context: &Context<'_>, file: Option<&Path>, what: &str) -> Result<String> {
+pub(super) fn read(context: &Context<'_>, file: Option<&Path>, what: &str) -> Result<String> {
     let source: Box<dyn Read> = match file.filter(|file| file.as_os_str() != "-") {
         Some(file) => Box::new(fs::open(&context.cwd.join(file))?),
         None if std::io::stdin().is_terminal() => {

@@ -5,11 +5,11 @@ use serde_json::{Value as Json, json};
 use crate::memory::StateChange;
 use crate::memory::state::Item;
 
-pub fn change(change: &StateChange) -> Json {
+pub(super) fn change(change: &StateChange) -> Json {
     json!({ "id": change.id, "category": change.category, "text": change.text })
 }
 
-pub fn item(category: &str, item: &Item, is_ours: bool) -> Json {
+pub(super) fn item(category: &str, item: &Item, is_ours: bool) -> Json {
     json!({
         "id": item.id,
         "category": category,

@@ -20,7 +20,7 @@ use crate::memory::state::{self, Item};
 
 /// List the items of the current state, or the notes of layer 1 or 3
 #[derive(Args)]
-pub struct List {
+pub(super) struct List {
     /// Only this category
     #[arg(long, value_name = "CATEGORY")]
     category: Option<String>,
@@ -66,7 +66,7 @@ impl Since {
 }
 
 impl List {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let open = OpenMemory::open(context, None)?;
         if self.layer == 2 { self.items(context, &open) } else { self.notes(context, &open) }
     }

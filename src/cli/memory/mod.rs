@@ -29,7 +29,7 @@ use crate::error::Result;
 
 /// Write and read the memory: goal, constraints, decisions, open loops and notes
 #[derive(Args)]
-pub struct MemoryCommand {
+pub(super) struct MemoryCommand {
     #[command(subcommand)]
     verb: MemoryVerb,
 }
@@ -46,7 +46,7 @@ enum MemoryVerb {
 }
 
 impl MemoryCommand {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         match self.verb {
             MemoryVerb::Capture(command) => command.execute(context),
             MemoryVerb::Add(command) => command.execute(context),
@@ -58,7 +58,7 @@ impl MemoryCommand {
         }
     }
 
-    pub fn json(&self) -> bool {
+    pub(super) fn json(&self) -> bool {
         match &self.verb {
             MemoryVerb::Capture(_) => true,
             MemoryVerb::Add(command) => command.json,

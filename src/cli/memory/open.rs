@@ -20,7 +20,7 @@ const GIT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Who says it.
 #[derive(Args)]
-pub struct WriteOptions {
+pub(super) struct WriteOptions {
     /// The agent that ran the session
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
@@ -33,14 +33,14 @@ pub struct WriteOptions {
 }
 
 /// The memory of a project.
-pub struct OpenMemory {
+pub(super) struct OpenMemory {
     pub project: Project,
     pub memory: Memory,
 }
 
 impl OpenMemory {
     /// Opens the memory of the project in the current directory. `tag` replaces the tag of the config.
-    pub fn open(context: &Context<'_>, tag: Option<&str>) -> Result<OpenMemory> {
+    pub(super) fn open(context: &Context<'_>, tag: Option<&str>) -> Result<OpenMemory> {
         let project = context.project(None, tag)?;
         let memory = Memory::at(&project.root, project::place(&project.root, &project.config.memory_dir)?);
         Ok(OpenMemory { project, memory })
@@ -49,7 +49,7 @@ impl OpenMemory {
     /// Changes the current state, and keeps secrets out. While everything is paused, the edits are recorded to be made later.
     ///
     /// `base` is the commit at which the session began; without one, it is the commit that is checked out.
-    pub fn update(
+    pub(super) fn update(
         &self,
         context: &mut Context<'_>,
         step: &str,

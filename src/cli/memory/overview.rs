@@ -18,14 +18,14 @@ const STALE_DAYS: i64 = 7;
 
 /// Print the overview of the project, and count what is remembered
 #[derive(Args)]
-pub struct Overview {
+pub(super) struct Overview {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
 
 impl Overview {
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let open = OpenMemory::open(context, None)?;
         let state = open.memory.state()?;
         let overview = state.items().find(|(name, _)| *name == "overview").map(|(_, item)| item);

@@ -18,7 +18,7 @@ const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
 /// Hand the session over: finish interrupted handovers, then run every step
 #[derive(Args, Default)]
-pub struct Run {
+pub(crate) struct Run {
     /// What this session did
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "note_file")]
     pub(super) note: Option<OsString>,
@@ -85,11 +85,11 @@ fn parse_wait(text: &str) -> Result<Duration, String> {
 
 impl Run {
     /// A `run` of a transcript, as `summarize --save` asks for it.
-    pub fn of_transcript(transcript: PathBuf, summary: Option<OsString>, agent: &str) -> Run {
+    pub(crate) fn of_transcript(transcript: PathBuf, summary: Option<OsString>, agent: &str) -> Run {
         Run { transcript: Some(transcript), note: summary, agent: Some(agent.to_owned()), ..Run::default() }
     }
 
-    pub fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(crate) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         if let Some(run) = &self.inherited {
             return child::carry_out(context, self.checkpoint.as_deref(), run.as_deref());
         }

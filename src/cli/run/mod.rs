@@ -14,5 +14,5 @@ mod render;
 mod request;
 mod resume;
 
-pub use command::Run;
+pub(super) use command::Run;
 pub(super) use render::{finished, warn_of};

@@ -14,7 +14,7 @@ use crate::guard::Stop;
 const SCHEMA: &str = "agent-handover/run/1";
 
 /// The last line of `--json`, also when the command failed.
-pub fn finished(exit_code: u8, error: Option<&Error>) -> Value {
+pub(crate) fn finished(exit_code: u8, error: Option<&Error>) -> Value {
     let error = error.map(render::parts);
     json!({ "schema": SCHEMA, "event": "finished", "exit_code": exit_code, "error": error })
 }
@@ -26,7 +26,7 @@ pub(super) struct Reporter<'a> {
 }
 
 impl Reporter<'_> {
-    pub fn event(&mut self, event: &Event) {
+    pub(super) fn event(&mut self, event: &Event) {
         match event {
             Event::MovedAside { path } => {
                 self.ui.warn(&format!("the damaged database was moved to `{}`", path.display()));
@@ -52,7 +52,7 @@ impl Reporter<'_> {
         }
     }
 
-    pub fn result(mut self, handed_over: HandedOver) -> Result<u8> {
+    pub(super) fn result(mut self, handed_over: HandedOver) -> Result<u8> {
         match handed_over {
             HandedOver::NothingOnRecord => {
                 self.ui.tell("nothing to resume: no handover is on record here");
@@ -97,7 +97,7 @@ impl Reporter<'_> {
     }
 
     /// The result of running the queue. `recorded` is the run that this command recorded, if it did.
-    pub fn drained(mut self, drained: Drained, recorded: Option<&str>) -> Result<u8> {
+    pub(super) fn drained(mut self, drained: Drained, recorded: Option<&str>) -> Result<u8> {
         match drained {
             Drained::Tried { executed, failures } => self.tried(&executed, failures),
             Drained::Busy(owner) => {
@@ -169,7 +169,7 @@ pub(super) fn show(ui: &Ui, event: &Event) {
 }
 
 /// Reports what a person should look at, for a command that runs handovers only incidentally.
-pub fn warn_of(ui: &Ui, event: &Event) {
+pub(crate) fn warn_of(ui: &Ui, event: &Event) {
     if let Event::Notice { text } = event {
         ui.warn(text);
     }

@@ -15,7 +15,7 @@ pub struct Finding {
 }
 
 /// Every kind of secret, each once.
-pub fn kinds() -> Vec<&'static str> {
+pub(crate) fn kinds() -> Vec<&'static str> {
     let mut kinds: Vec<&str> = RULES.iter().map(|rule| rule.kind).collect();
     kinds.dedup();
     kinds
@@ -34,7 +34,7 @@ pub fn find(text: impl AsRef<[u8]>) -> Vec<Finding> {
 }
 
 /// The text with each finding replaced by its kind.
-pub fn redact(text: &str, findings: &[Finding]) -> String {
+pub(crate) fn redact(text: &str, findings: &[Finding]) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut at = 0;
     for finding in findings {
@@ -49,6 +49,6 @@ pub fn redact(text: &str, findings: &[Finding]) -> String {
 }
 
 /// The text with everything that looks like a secret replaced by its kind.
-pub fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     redact(text, &find(text))
 }

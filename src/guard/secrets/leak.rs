@@ -12,7 +12,7 @@ pub(super) const MAX_LISTED: usize = 20;
 
 /// Something that looks like a secret in a file that is about to be published. It never holds the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Leak {
+pub(crate) struct Leak {
     pub path: PathBuf,
     /// `None` if it is in the path itself.
     pub line: Option<usize>,
@@ -24,7 +24,7 @@ pub struct Leak {
 
 impl Leak {
     /// One line, such as `memory/layer1/x.md:12: AWS access key (sha256 1a2b3c4d)`.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let path = self.shown_path();
         match self.line {
             Some(line) => format!("{path}:{line}: {} (sha256 {})", self.name, self.digest),
@@ -38,7 +38,7 @@ impl Leak {
 }
 
 /// Scans the content of a file and its path.
-pub fn scan_blob(path: &Path, content: &[u8]) -> Vec<Leak> {
+pub(crate) fn scan_blob(path: &Path, content: &[u8]) -> Vec<Leak> {
     let leak = |finding: &Finding, line: Option<usize>, bytes: &[u8]| Leak {
         path: path.to_path_buf(),
         line,
@@ -53,7 +53,7 @@ pub fn scan_blob(path: &Path, content: &[u8]) -> Vec<Leak> {
 }
 
 /// The error that refuses to publish these.
-pub fn refuse(leaks: &[Leak]) -> Error {
+pub(crate) fn refuse(leaks: &[Leak]) -> Error {
     let count = match leaks.len() {
         1 => "something that looks like a secret".to_owned(),
         count => format!("{count} things that look like secrets"),

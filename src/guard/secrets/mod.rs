@@ -22,7 +22,8 @@ mod session_glue;
 #[cfg(test)]
 mod tests;
 
-pub use finding::{Finding, clean, find, kinds, redact};
-pub use leak::{Leak, refuse, scan_blob};
-pub use policy::{OnSecret, Policy};
-pub use session_glue::{label, personal_path};
+pub use finding::find;
+pub(crate) use finding::{Finding, clean, kinds, redact};
+pub(crate) use leak::{Leak, refuse, scan_blob};
+pub(crate) use policy::{OnSecret, Policy};
+pub(crate) use session_glue::{label, personal_path};

@@ -10,7 +10,7 @@ const LONG_RUN: usize = 40;
 
 /// The key that the line at `marker` begins or ends. If the other end is missing, the key reaches as far as lines look like
 /// its inside, but not into the first `known` bytes. `None` if the text only mentions the line.
-pub fn key_around(text: &[u8], marker: Range<usize>, known: usize) -> Option<Range<usize>> {
+pub(super) fn key_around(text: &[u8], marker: Range<usize>, known: usize) -> Option<Range<usize>> {
     if text[marker.clone()].starts_with(b"-----BEGIN") {
         let end = marker.end + inside(&text[marker.end..text.len().min(marker.end + MAX_KEY)]);
         let is_followed = matches!(text[marker.end..], [] | [b'\n' | b'\r' | b'\\', ..]);

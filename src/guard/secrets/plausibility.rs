@@ -1,7 +1,7 @@
 //! Decides whether a match is a secret, or a word, an example, an id or a digest of the same shape.
 
 /// A match that has the shape of a secret.
-pub struct Candidate<'a> {
+pub(super) struct Candidate<'a> {
     /// The whole text.
     pub text: &'a [u8],
     /// The position of the keyword.
@@ -49,35 +49,35 @@ const OTHER_NAMES: &str = " hash hashed digest sha sha1 sha256 sha512 checksum f
     xsrf page cursor continuation cancellation color ";
 
 /// Always: the shape alone is proof.
-pub fn is_certain(_: &Candidate<'_>) -> bool {
+pub(super) fn is_certain(_: &Candidate<'_>) -> bool {
     true
 }
 
 /// Neither a word, nor one letter repeated, nor a placeholder.
-pub fn is_varied(candidate: &Candidate<'_>) -> bool {
+pub(super) fn is_varied(candidate: &Candidate<'_>) -> bool {
     entropy(candidate.secret) >= 3.0 && !is_placeholder(candidate.secret)
 }
 
 /// Like [`is_varied`], with lowercase, uppercase and a digit.
-pub fn is_mixed(candidate: &Candidate<'_>) -> bool {
+pub(super) fn is_mixed(candidate: &Candidate<'_>) -> bool {
     let has = |class: fn(&u8) -> bool| candidate.secret.iter().any(class);
     is_varied(candidate) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_digit)
 }
 
 /// With a digit, so not a word; and not a placeholder.
-pub fn has_number(candidate: &Candidate<'_>) -> bool {
+pub(super) fn has_number(candidate: &Candidate<'_>) -> bool {
     candidate.secret.iter().any(u8::is_ascii_digit)
         && entropy(candidate.secret) >= 2.5
         && !is_placeholder(candidate.secret)
 }
 
 /// Random, rather than words and numbers joined by dashes.
-pub fn is_random(candidate: &Candidate<'_>) -> bool {
+pub(super) fn is_random(candidate: &Candidate<'_>) -> bool {
     is_varied(candidate) && !is_id(candidate.secret) && looks_random(candidate.secret, 12)
 }
 
 /// A password, however weak, but not the word "password" or the like.
-pub fn is_password(candidate: &Candidate<'_>) -> bool {
+pub(super) fn is_password(candidate: &Candidate<'_>) -> bool {
     let lower = candidate.secret.to_ascii_lowercase();
     let is_small: fn(&u8) -> bool = u8::is_ascii_lowercase;
     let words: [&[u8]; 12] = [
@@ -99,7 +99,7 @@ pub fn is_password(candidate: &Candidate<'_>) -> bool {
 }
 
 /// Base64 of a name, a colon and a password.
-pub fn is_basic_credential(candidate: &Candidate<'_>) -> bool {
+pub(super) fn is_basic_credential(candidate: &Candidate<'_>) -> bool {
     let mut bits = 0u32;
     let mut count = 0;
     let mut plain = Vec::new();
@@ -124,7 +124,7 @@ pub fn is_basic_credential(candidate: &Candidate<'_>) -> bool {
 }
 
 /// A secret that was assigned to a name such as `api_key`.
-pub fn is_assigned_secret(candidate: &Candidate<'_>) -> bool {
+pub(super) fn is_assigned_secret(candidate: &Candidate<'_>) -> bool {
     let value = candidate.secret;
     let name = words_of(name_of(candidate));
     if name.iter().any(|word| is_other_name(word)) || is_placeholder(value) || is_code(value) || is_id(value) {
@@ -243,7 +243,7 @@ fn contains(text: &[u8], part: &[u8]) -> bool {
 }
 
 /// The Shannon entropy, in bits per byte.
-pub fn entropy(bytes: &[u8]) -> f64 {
+pub(super) fn entropy(bytes: &[u8]) -> f64 {
     let mut counts = [0u32; 256];
     for byte in bytes {
         counts[usize::from(*byte)] += 1;

@@ -6,7 +6,7 @@ use crate::error::{Category, Error, Result};
 
 /// What to do with a text in which a secret is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnSecret {
+pub(crate) enum OnSecret {
     /// Record nothing, and name what was found.
     Refuse,
     /// Replace each secret by its kind, and say so.
@@ -17,7 +17,7 @@ pub enum OnSecret {
 
 /// What to do with secrets, and which kinds are not treated as secrets this time.
 #[derive(Clone, Copy, Debug)]
-pub struct Policy<'a> {
+pub(crate) struct Policy<'a> {
     pub on_secret: OnSecret,
     /// Kinds that the user allowed for this one call.
     pub allowed: &'a [String],
@@ -25,7 +25,10 @@ pub struct Policy<'a> {
 
 impl Policy<'_> {
     /// Applies the policy to named texts. Returns one warning for each secret that was redacted or recorded.
-    pub fn keep_out<'t>(&self, fields: impl IntoIterator<Item = (&'t str, &'t mut String)>) -> Result<Vec<String>> {
+    pub(crate) fn keep_out<'t>(
+        &self,
+        fields: impl IntoIterator<Item = (&'t str, &'t mut String)>,
+    ) -> Result<Vec<String>> {
         let mut told = Vec::new();
         let mut kinds: Vec<&str> = Vec::new();
         for (name, text) in fields {

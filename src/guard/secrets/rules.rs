@@ -9,7 +9,7 @@ use super::plausibility::{
 };
 
 /// One kind of secret.
-pub struct Rule {
+pub(super) struct Rule {
     /// The name on the command line and in redacted text.
     pub kind: &'static str,
     /// The name in messages.
@@ -30,7 +30,7 @@ pub struct Rule {
 
 /// Where a match begins, relative to its keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
+pub(super) enum Start {
     /// At the keyword, which begins a word.
     Word,
     /// At the keyword, whatever is before it.
@@ -70,7 +70,7 @@ const D10: &str = "7318402956";
 const UUID: &str = "5e1c9a07-3b64-4f28-9d70-c2a8e6b4f019";
 
 #[rustfmt::skip]
-pub const RULES: &[Rule] = &[
+pub(super) const RULES: &[Rule] = &[
     // ---- keys
     Rule { kind: "private-key", name: "private key", start: Start::PemLine, keywords: &["-----BEGIN ", "-----END "], is_real: is_certain,
         pattern: r"-----(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----",

@@ -23,13 +23,13 @@ const TRIES: u32 = 16;
 const BOUND: usize = 128;
 
 /// A rule and the place where it matched.
-pub struct Match {
+pub(super) struct Match {
     pub rule: &'static Rule,
     pub range: Range<usize>,
 }
 
 /// Everything that looks like a secret, in the order of the text and without overlaps.
-pub fn scan(text: &[u8]) -> Vec<Match> {
+pub(super) fn scan(text: &[u8]) -> Vec<Match> {
     static KEYWORDS: OnceLock<Keywords> = OnceLock::new();
     let keywords = KEYWORDS.get_or_init(Keywords::of_all_rules);
     let mut pass = Pass { text, word_end: 0, rules: vec![Progress::default(); RULES.len()], found: Vec::new() };
@@ -102,7 +102,7 @@ fn pattern(number: usize) -> Option<&'static Regex> {
     PATTERNS[number].get_or_init(|| compile(&RULES[number])).as_ref()
 }
 
-pub fn compile(rule: &Rule) -> Option<Regex> {
+pub(super) fn compile(rule: &Rule) -> Option<Regex> {
     let anchored = match rule.start {
         Start::Before(_) => rule.pattern.to_owned(),
         _ => format!(r"\A(?:{})", rule.pattern),

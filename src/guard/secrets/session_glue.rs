@@ -3,7 +3,7 @@
 use regex::bytes::RegexBuilder;
 
 /// The name that Session Glue has for a kind of secret, or else the kind.
-pub fn label(kind: &'static str) -> &'static str {
+pub(crate) fn label(kind: &'static str) -> &'static str {
     match kind {
         "openai-key" | "anthropic-key" => "OpenAI-style key (sk-)",
         "github-token" => "GitHub token (ghp_/gho_)",
@@ -16,7 +16,7 @@ pub fn label(kind: &'static str) -> &'static str {
 }
 
 /// The first path in a text that names a person's home directory.
-pub fn personal_path(text: &str) -> Option<String> {
+pub(crate) fn personal_path(text: &str) -> Option<String> {
     let pattern = r"(?:/(?:Users|home)/[A-Za-z0-9._-]+|/root/[A-Za-z0-9._-]|(?i:[a-z]:\\users\\)[A-Za-z0-9._-]+)";
     let pattern = RegexBuilder::new(pattern).unicode(false).build().ok()?;
     let found = pattern.find(text.as_bytes())?;

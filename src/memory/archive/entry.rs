@@ -15,7 +15,7 @@ const END_OF_TEXT: &[u8] = b"\n<!-- /text -->\n";
 
 /// One entry of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArchiveEntry<'a> {
+pub(crate) struct ArchiveEntry<'a> {
     /// When it was written, as far as that is known. Entries are sorted by it, and its date is their heading.
     pub time: Cow<'a, str>,
     /// Whether it is a foreign text and not a note.
@@ -53,12 +53,12 @@ impl<'a> ArchiveEntry<'a> {
     }
 
     /// The note; `None` for a foreign text.
-    pub fn note(&self) -> Option<Note> {
+    pub(crate) fn note(&self) -> Option<Note> {
         if self.is_text { None } else { note::read(&self.block) }
     }
 
     /// Whether it is a note that records changes of the current state.
-    pub fn records_changes(&self) -> bool {
+    pub(crate) fn records_changes(&self) -> bool {
         !self.is_text && note::attributes(&self.block).is_some_and(|attributes| attributes.has("changes"))
     }
 
@@ -68,7 +68,7 @@ impl<'a> ArchiveEntry<'a> {
     }
 
     /// The content without its markers, byte for byte.
-    pub fn content(&self) -> Cow<'_, [u8]> {
+    pub(crate) fn content(&self) -> Cow<'_, [u8]> {
         if !self.is_text {
             return note::content(&self.block);
         }
@@ -78,7 +78,7 @@ impl<'a> ArchiveEntry<'a> {
 }
 
 /// The entries of a layer-1 file.
-pub fn of_notes(file: &[u8], day: NaiveDate) -> Vec<ArchiveEntry<'_>> {
+pub(crate) fn of_notes(file: &[u8], day: NaiveDate) -> Vec<ArchiveEntry<'_>> {
     let mut entries: Vec<ArchiveEntry<'_>> = Vec::new();
     let header = header("layer1", day);
     let day = day.to_string();

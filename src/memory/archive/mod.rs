@@ -28,9 +28,9 @@ mod entry;
 mod read;
 mod write;
 
-pub use entry::{ArchiveEntry, of_notes};
-pub use read::parse;
-pub use write::{sort, write};
+pub(crate) use entry::{ArchiveEntry, of_notes};
+pub(crate) use read::parse;
+pub(crate) use write::{sort, write};
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use super::entry::{ArchiveEntry, MARKERS};
 use crate::memory::{marker, note};
 
 /// The entries of an archive, in the order of the file.
-pub fn parse(file: &[u8]) -> Vec<ArchiveEntry<'_>> {
+pub(crate) fn parse(file: &[u8]) -> Vec<ArchiveEntry<'_>> {
     let mut reader =
         ArchiveReader { file, entries: Vec::new(), day: String::new(), after: Cow::Borrowed(""), loose: None };
     let mut start = 0;

@@ -6,7 +6,7 @@ use super::entry::ArchiveEntry;
 use crate::memory::{Month, header, marker, rollup};
 
 /// Sorts entries and removes repetitions. Of a text that was archived and then continued, the longer version stays.
-pub fn sort(entries: &mut Vec<ArchiveEntry<'_>>) {
+pub(crate) fn sort(entries: &mut Vec<ArchiveEntry<'_>>) {
     entries.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
     entries.dedup_by(|a, b| a.sort_key() == b.sort_key());
     let outgrown: Vec<bool> = (0..entries.len()).map(|at| is_outgrown(entries, at)).collect();
@@ -32,7 +32,7 @@ fn is_outgrown(entries: &[ArchiveEntry<'_>], at: usize) -> bool {
 }
 
 /// The archive of these entries, which must be sorted.
-pub fn write(month: Month, tag: &str, entries: &[ArchiveEntry<'_>]) -> Vec<u8> {
+pub(crate) fn write(month: Month, tag: &str, entries: &[ArchiveEntry<'_>]) -> Vec<u8> {
     let mut file = header("layer3", month.last_day()).into_bytes();
     let month = month.to_string();
     file.extend(format!("{}\n", marker::line("roll-up", &[("month", &month), ("tag", tag)])).bytes());

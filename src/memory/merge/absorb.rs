@@ -23,7 +23,7 @@ impl Memory {
     ///
     /// Returns messages about conflicts; both sides of each are kept. `their_time` is when the others last wrote their
     /// current state.
-    pub fn absorb(
+    pub(crate) fn absorb(
         &self,
         author: &Author<'_>,
         categories: &Categories,

@@ -3,7 +3,7 @@
 use crate::base::text;
 
 /// Indents every line but the first, so that all of them belong to one list item. Empty lines stay empty.
-pub fn indent(text: &str) -> String {
+pub(crate) fn indent(text: &str) -> String {
     let mut indented = String::with_capacity(text.len());
     for (number, line) in text.split('\n').enumerate() {
         if number > 0 {
@@ -17,7 +17,7 @@ pub fn indent(text: &str) -> String {
 /// Reads the list item that begins in line `at`, after the `mark` bytes of its bullet.
 ///
 /// Returns its text and the number of the line after it.
-pub fn read_bullet(lines: &[&[u8]], at: usize, mark: usize) -> (String, usize) {
+pub(crate) fn read_bullet(lines: &[&[u8]], at: usize, mark: usize) -> (String, usize) {
     let content = |line: &[u8]| {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         text::of_bytes(line.strip_suffix(b"\r").unwrap_or(line))

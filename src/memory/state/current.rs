@@ -11,7 +11,7 @@ pub(super) const MARKERS: [&str; 3] = ["<!-- section ", "<!-- /section", "<!-- a
 
 /// The content of `layer2/current-state.md`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CurrentState {
+pub(crate) struct CurrentState {
     pub sections: Vec<CategorySection>,
     /// The text after the last section; the whole file if it has no sections.
     pub(super) rest: Vec<u8>,
@@ -19,12 +19,12 @@ pub struct CurrentState {
 
 impl CurrentState {
     /// Every item with its category, in the order of the file.
-    pub fn items(&self) -> impl Iterator<Item = (&str, &Item)> {
+    pub(crate) fn items(&self) -> impl Iterator<Item = (&str, &Item)> {
         self.sections.iter().flat_map(|section| section.items().map(|item| (section.category.as_str(), item)))
     }
 
     /// The free text: everything outside the sections, without the header line.
-    pub fn text(&self) -> Vec<u8> {
+    pub(crate) fn text(&self) -> Vec<u8> {
         let mut text: Vec<u8> = self.sections.iter().flat_map(|section| section.before.iter().copied()).collect();
         text.extend(&self.rest);
         let body = if header_date(&text).is_some() { after_first_line(&text) } else { &text };
@@ -32,7 +32,7 @@ impl CurrentState {
     }
 
     /// The latest time in any marker; empty if there is none.
-    pub fn newest(&self) -> &str {
+    pub(crate) fn newest(&self) -> &str {
         let times = self.sections.iter().flat_map(|section| {
             let items = section.items().map(|item| item.at.as_str());
             items.chain(section.tombstones().map(|tombstone| tombstone.at.as_str())).chain([section.cleared.as_str()])
@@ -41,7 +41,7 @@ impl CurrentState {
     }
 
     /// The date in the header line: the day on which the free text was written.
-    pub fn date(&self) -> Option<NaiveDate> {
+    pub(crate) fn date(&self) -> Option<NaiveDate> {
         header_date(self.sections.first().map_or(&self.rest, |section| &section.before))
     }
 }

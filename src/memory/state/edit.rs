@@ -21,7 +21,7 @@ pub(in crate::memory) fn replaced_text(old: &[u8]) -> Option<StateChange> {
 
 impl CurrentState {
     /// Replaces the free text and nothing else. Reports the old text unless it was blank or the same.
-    pub fn set_text(&mut self, date: NaiveDate, new: &[u8]) -> Option<StateChange> {
+    pub(crate) fn set_text(&mut self, date: NaiveDate, new: &[u8]) -> Option<StateChange> {
         let old = self.text();
         let mut text = header("layer2", date).into_bytes();
         text.extend_from_slice(&marker::escape(new, &MARKERS));
@@ -46,7 +46,7 @@ impl CurrentState {
     ///
     /// If the category was cleared after the time of `stamp`, the items come too late: they are reported as added and
     /// cleared, and the section does not change.
-    pub fn record(&mut self, category: &Category, texts: &[String], stamp: &Stamp) -> Vec<StateChange> {
+    pub(crate) fn record(&mut self, category: &Category, texts: &[String], stamp: &Stamp) -> Vec<StateChange> {
         let mut texts = distinct(texts);
         let name = category.name.as_str();
         if self.sections.iter().any(|section| section.category == name && section.cleared > stamp.at) {
@@ -81,12 +81,12 @@ impl CurrentState {
     }
 
     /// Adds one item, whatever the mode of its category.
-    pub fn add(&mut self, category: &Category, text: &str, stamp: &Stamp) -> Vec<StateChange> {
+    pub(crate) fn add(&mut self, category: &Category, text: &str, stamp: &Stamp) -> Vec<StateChange> {
         self.record(&Category { mode: Mode::Append, ..category.clone() }, &[text.to_owned()], stamp)
     }
 
     /// Removes every item of a category that was stated until then.
-    pub fn clear(&mut self, category: &str, stamp: &Stamp) -> Vec<StateChange> {
+    pub(crate) fn clear(&mut self, category: &str, stamp: &Stamp) -> Vec<StateChange> {
         let section = self.section_mut(category);
         section.cleared = std::mem::take(&mut section.cleared).max(stamp.at.clone());
         section.rewrite_markers();
@@ -94,7 +94,7 @@ impl CurrentState {
     }
 
     /// Removes one item and leaves a tombstone, unless the item was stated again since then.
-    pub fn remove(&mut self, id: &str, verb: ChangeVerb, stamp: &Stamp) -> Vec<StateChange> {
+    pub(crate) fn remove(&mut self, id: &str, verb: ChangeVerb, stamp: &Stamp) -> Vec<StateChange> {
         let mut changes = Vec::new();
         for section in &mut self.sections {
             let removed = section.remove(verb, |item| item.id == id && item.at <= stamp.at);
@@ -109,7 +109,7 @@ impl CurrentState {
     /// Tidies up after people and other tools: joins several sections of one category, and gives each item that was
     /// written by hand a marker with an id of its own. The marker names no run, because no run said it: it may have come
     /// with the repository.
-    pub fn adopt(&mut self, stamp: &Stamp) -> Vec<StateChange> {
+    pub(crate) fn adopt(&mut self, stamp: &Stamp) -> Vec<StateChange> {
         let mut changes = self.join_sections();
         let marked = self.items().filter(|(_, item)| !item.at.is_empty());
         let mut taken: HashSet<String> = marked.map(|(_, item)| item.id.clone()).collect();

@@ -4,7 +4,7 @@ use crate::base::text;
 
 /// One statement of a session or a person, verbatim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub(crate) struct Item {
     pub id: String,
     pub text: String,
     /// The bytes of the list item if they are not UTF-8; `text` is then a readable form of them. Empty otherwise.
@@ -19,7 +19,7 @@ pub struct Item {
 
 /// When a change was made, in which run and at which commit.
 #[derive(Clone, Debug)]
-pub struct Stamp {
+pub(crate) struct Stamp {
     pub at: String,
     pub run: String,
     pub commit: String,
@@ -27,7 +27,7 @@ pub struct Stamp {
 
 /// An item that was deleted or done. It is remembered so that another machine's copy does not bring it back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tombstone {
+pub(crate) struct Tombstone {
     pub id: String,
     pub at: String,
 }
@@ -59,7 +59,7 @@ pub(in crate::memory) fn item_id(category: &str, text: &str, salt: u32) -> Strin
 }
 
 /// Normalises an incoming item: line ends become `\n`, white space around it is removed.
-pub fn tidy(text: &str) -> String {
+pub(crate) fn tidy(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n").trim().to_owned()
 }
 

@@ -37,12 +37,12 @@ mod parse;
 mod section;
 mod write;
 
-pub use bullet::{indent, read_bullet};
-pub use current::CurrentState;
+pub(crate) use bullet::{indent, read_bullet};
+pub(crate) use current::CurrentState;
 pub(super) use edit::replaced_text;
-pub use item::{Item, Stamp, Tombstone, tidy};
+pub(crate) use item::{Item, Stamp, Tombstone, tidy};
 pub(super) use item::{item_id, readable};
-pub use section::{CategorySection, title};
+pub(crate) use section::{CategorySection, title};
 
 #[cfg(test)]
 mod tests;

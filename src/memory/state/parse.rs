@@ -11,7 +11,7 @@ use crate::config::category;
 use crate::memory::marker::{self, Attributes};
 
 impl CurrentState {
-    pub fn parse(file: &[u8]) -> CurrentState {
+    pub(crate) fn parse(file: &[u8]) -> CurrentState {
         let lines: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();
         let mut state = CurrentState::default();
         let mut at = 0;

@@ -12,7 +12,7 @@ const MAX_TOMBSTONES: usize = 200;
 
 /// One section of the file, together with the bytes that it was read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CategorySection {
+pub(crate) struct CategorySection {
     pub category: String,
     /// When it was last emptied or replaced as a whole; empty if never.
     pub cleared: String,
@@ -52,14 +52,14 @@ impl CategorySection {
         section
     }
 
-    pub fn items(&self) -> impl Iterator<Item = &Item> {
+    pub(crate) fn items(&self) -> impl Iterator<Item = &Item> {
         self.parts.iter().filter_map(|part| match part {
             SectionPart::Item(item, _) => Some(item),
             _ => None,
         })
     }
 
-    pub fn tombstones(&self) -> impl Iterator<Item = &Tombstone> {
+    pub(crate) fn tombstones(&self) -> impl Iterator<Item = &Tombstone> {
         self.parts.iter().filter_map(|part| match part {
             SectionPart::Tombstone(tombstone, _) => Some(tombstone),
             _ => None,
@@ -179,7 +179,7 @@ pub(super) fn rank(category: &str) -> (usize, &str) {
 }
 
 /// The title of a category, such as "Open loops".
-pub fn title(category: &str) -> String {
+pub(crate) fn title(category: &str) -> String {
     if let Some(known) = category::built_in(category) {
         return known.title.to_owned();
     }

@@ -9,7 +9,7 @@ use crate::memory::marker;
 pub(super) const SECTION_CLOSE: &str = "<!-- /section -->\n";
 
 impl CurrentState {
-    pub fn write(&self) -> Vec<u8> {
+    pub(crate) fn write(&self) -> Vec<u8> {
         let mut file = Vec::new();
         for section in &self.sections {
             section.write(&mut file);

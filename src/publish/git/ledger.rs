@@ -12,7 +12,7 @@ use crate::publish::DeliveredFiles;
 /// The state of one branch on one remote, as the last delivery left it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     pub branch: String,
     pub remote: String,
     /// The commit whose files were last equal to the files here.
@@ -41,7 +41,7 @@ fn path(state: &Path) -> PathBuf {
 
 impl Ledger {
     /// The ledger as the last delivery left it. A damaged one counts as none; one that is no regular file is an error.
-    pub fn read(anchor: &Anchor, state: &Path) -> Result<Ledger> {
+    pub(crate) fn read(anchor: &Anchor, state: &Path) -> Result<Ledger> {
         let bytes = anchor.read_if_exists(&path(state))?.unwrap_or_default();
         Ok(serde_json::from_slice(&bytes).unwrap_or_default())
     }

@@ -31,4 +31,4 @@ mod remote;
 mod shared_branch;
 
 pub(super) use backend::GitBackend;
-pub use ledger::Ledger;
+pub(crate) use ledger::Ledger;

@@ -8,7 +8,7 @@ use crate::project;
 use crate::publish::Destination;
 
 /// What is not there, a sentence each. Without a repository nothing else is looked at.
-pub fn missing(root: &Path, destination: &Destination) -> Vec<String> {
+pub(super) fn missing(root: &Path, destination: &Destination) -> Vec<String> {
     let place = project::place_of_others(root, &destination.repo_dir).and_then(|place| fs::resolve(&place));
     let place = match place {
         Ok(place) => place,

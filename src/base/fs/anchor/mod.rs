@@ -30,8 +30,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-pub use error::{FileError, FileKind};
-pub use read::About;
+pub(crate) use error::{FileError, FileKind};
+pub(crate) use read::About;
 
 /// A directory below which no link is followed.
 #[derive(Clone, Debug)]

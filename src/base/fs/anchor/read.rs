@@ -21,7 +21,7 @@ pub struct About {
 }
 
 /// The beginning and the end of a file.
-pub type Ends = (Vec<u8>, Vec<u8>);
+pub(super) type Ends = (Vec<u8>, Vec<u8>);
 
 impl Anchor {
     /// Opens a regular file for reading.

@@ -114,7 +114,7 @@ pub(super) struct Sibling {
 }
 
 impl Sibling {
-    pub fn failed(&self, doing: &'static str) -> impl Fn(std::io::Error) -> FileError {
+    pub(super) fn failed(&self, doing: &'static str) -> impl Fn(std::io::Error) -> FileError {
         let path = self.path.clone();
         move |cause| FileError::Io { doing, path: path.clone(), cause }
     }
