@@ -10,5 +10,4 @@ pub mod lock;
 pub mod process;
 pub mod signals;
 pub mod text;
-#[allow(clippy::disallowed_methods, reason = "TODO(merge): being moved to `base::fs::Anchor`")]
 pub mod three_way;

@@ -22,11 +22,11 @@ pub mod render;
 mod seal;
 mod trust;
 
-pub use convert::{NO_NEXT, record_of};
+pub use convert::record_of;
 pub use envelope::Envelope;
 pub use input::{Incoming, Input};
 pub use json::MAX_BYTES;
 pub use key::{PublicKey, SecretKey};
-pub use record::{HandoffRecord, check_id, write_time};
+pub use record::{HandoffRecord, write_time};
 pub use seal::{Bundle, BundleSeal, SignWith};
 pub use trust::{TrustList, Trusted};

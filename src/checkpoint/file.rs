@@ -20,6 +20,7 @@ impl CheckpointFile {
         CheckpointFile { anchor, path: path.to_path_buf() }
     }
 
+    #[cfg(test)]
     /// A file that a person named: the links above it are the person's own.
     pub fn beside(path: &Path) -> CheckpointFile {
         CheckpointFile::new(Anchor::beside(path), path)

@@ -17,7 +17,6 @@ mod compact;
 mod config;
 mod deliver;
 mod doctor;
-#[allow(clippy::disallowed_methods, reason = "TODO(merge): being moved to `base::fs::Anchor`")]
 mod history;
 mod hook;
 mod init;

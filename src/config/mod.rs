@@ -19,8 +19,8 @@ mod values;
 
 pub use file::ConfigFile;
 pub use load::{KindReader, Vocabulary, check_tag};
-pub use reader::{Placed, Problems, Reader};
-pub use values::{Backend, Config, Origin, Secrets, Step};
+pub use reader::Reader;
+pub use values::{Config, Origin, Secrets};
 
 pub const FILE_NAME: &str = "handover.toml";
 /// The commented file that `init` writes; it names every key.

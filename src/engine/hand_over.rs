@@ -49,7 +49,7 @@ pub enum HandedOver {
     /// There was nothing to resume, because no handover is on record.
     NothingOnRecord,
     /// Another process has handed over the same part of the session. Nothing was recorded.
-    AlreadyHandedOver,
+    ByAnother,
     /// This process ran the queue.
     Ran {
         /// The run that was recorded for it; `None` after a resume.
@@ -86,7 +86,7 @@ pub fn hand_over_with(
     };
     let recorded = match outcome {
         RecordOutcome::Recorded(recorded) => recorded,
-        RecordOutcome::AlreadyHandedOver => return Ok(HandedOver::AlreadyHandedOver),
+        RecordOutcome::AlreadyHandedOver => return Ok(HandedOver::ByAnother),
     };
     listener(Event::Recorded { run: recorded.id.clone(), warnings: recorded.warnings.clone() });
     if how.detach {

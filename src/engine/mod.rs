@@ -48,13 +48,11 @@ pub use check::{Checked, check};
 pub use defer::{Deferral, defer, deferred_command, title, waiting_commands};
 pub use deliver::{Direction, deliver};
 pub use detach::{ChildTask, NotDetached, carry_out_inherited};
-pub use event::{Event, Listener, StepEnd};
+pub use event::{Event, Listener};
 pub use hand_over::{HandedOver, HowToRun, Task, finish_due, hand_over, hand_over_with};
 pub use plan::{Plan, PlannedStep};
-pub use preview::{Preview, preview, summarize};
+pub use preview::{preview, summarize};
 pub use provenance::{Adopted, Provenance, adopt_after_upgrade, adopt_all};
-pub use queue::{
-    Drained, Goal, RunFailure, RunRelation, between_runs, busy, drain, drain_locked, drain_unattended, due,
-};
+pub use queue::{Drained, RunFailure, RunRelation, between_runs, busy, drain_unattended, due};
 pub use record::{Attendance, HandOverError, RecordOutcome, Recorded, Request, is_on_record, record, secret_policy};
 pub use resume::DEATHS_TO_PARK;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{Drained, Goal, RecordOutcome, Request, drain, record};
+use super::queue::{Goal, drain};
+use super::{Drained, RecordOutcome, Request, record};
 use crate::base::fault::inject::crashing_at;
 use crate::checkpoint::{RunStatus, StepState, Store};
 use crate::config::Config;

@@ -75,6 +75,7 @@ pub enum LockAttempt {
     Finished,
 }
 
+#[cfg(test)]
 /// Runs what is unfinished, oldest first. Waits up to `wait` for another process that holds the lock.
 pub fn drain(
     project: &Project,

@@ -32,11 +32,6 @@ fn without_acknowledged(store: &ConsentStore, file: &Path, content: &[u8], mut l
     leaks
 }
 
-/// Whether a finding of this kind was acknowledged. If that cannot be looked up, it was not.
-pub fn is_acknowledged(file: &Path, content: &[u8], kind: &str) -> bool {
-    store().is_ok_and(|store| store.is_set(file, &[kind.as_bytes(), content]))
-}
-
 /// Acknowledges the kinds of these findings in this content.
 pub fn record(file: &Path, content: &[u8], leaks: &[Leak]) -> Result<()> {
     record_in(&store()?, file, content, leaks)

@@ -26,7 +26,7 @@ pub use first_action::resume_mechanic;
 pub use frontmatter::{read_subset_first, write_fields};
 pub use problem::{HandoffProblem, HandoffProblemKind};
 pub use subset::{one_line, unquote_ours};
-pub use value::{Field, SyntaxError, Value, repr};
+pub use value::{SyntaxError, Value, repr};
 
 #[cfg(test)]
 mod tests;

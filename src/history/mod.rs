@@ -48,7 +48,7 @@ mod validate;
 
 pub use body::{NOTHING, Sections, body};
 pub use catalog::{Catalog, FoundArchive};
-pub use create::{IfTaken, Written};
+pub use create::IfTaken;
 pub use document::{parse, refuse};
 pub use drift::drift;
 pub use fill_in::{Machine, fill_in, new_id};
@@ -58,5 +58,4 @@ pub use lifecycle::{CLOSED, is_over};
 pub use merge::DERIVED;
 pub use open_handoff::OpenHandoff;
 pub use origin::Origin;
-pub use status::HistoryStatus;
 pub use store::{DIRECTORY, History};

@@ -41,7 +41,7 @@ pub(super) fn end(project: &Project, call: &Call) -> Result<Done> {
     drop(store);
     Ok(match engine::hand_over(project, Task::Record(&request), DETACHED, &mut |_| ())? {
         HandedOver::Detached { recorded, child } => recorded_and(recorded, child, &why),
-        HandedOver::AlreadyHandedOver => Done::nothing("another call has handed it over"),
+        HandedOver::ByAnother => Done::nothing("another call has handed it over"),
         // Only a resume or a run without a child comes to this.
         HandedOver::NothingOnRecord | HandedOver::Ran { .. } => Done::default(),
     })

@@ -35,4 +35,4 @@ mod sweep;
 
 pub use carry_out::carry_out_due;
 pub use receive::receive;
-pub use respond::{Reply, respond, simulate};
+pub use respond::{respond, simulate};

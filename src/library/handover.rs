@@ -129,7 +129,7 @@ impl<'b> Handover<'b> {
 
 fn report(handed_over: HandedOver) -> Result<Report> {
     match handed_over {
-        HandedOver::NothingOnRecord | HandedOver::AlreadyHandedOver => Ok(Report { executed: Vec::new() }),
+        HandedOver::NothingOnRecord | HandedOver::ByAnother => Ok(Report { executed: Vec::new() }),
         HandedOver::Detached { child, .. } => child.map(|_| Report { executed: Vec::new() }).map_err(|not| not.error()),
         HandedOver::Ran { drained: Drained::Tried { executed, failures }, .. } => {
             // Another process that recorded a younger run reports its failure itself.

@@ -6,7 +6,6 @@
 //! - done open_loop 77ab01c2d3: what was open
 //! ```
 
-use super::note::Note;
 use super::state::{Item, indent, read_bullet};
 
 /// How an item entered or left the current state.
@@ -62,8 +61,9 @@ pub fn write(changes: &[StateChange]) -> Vec<u8> {
     changes.iter().map(line).collect::<Vec<_>>().join("\n").into_bytes()
 }
 
+#[cfg(test)]
 /// The changes that a note records; none for an ordinary note.
-pub fn changes(note: &Note) -> Vec<StateChange> {
+pub fn changes(note: &super::note::Note) -> Vec<StateChange> {
     if note.changes.is_empty() { Vec::new() } else { parse(&note.content) }
 }
 

@@ -35,7 +35,9 @@ pub mod state;
 mod store;
 mod update;
 
-pub use change::{ChangeVerb, StateChange, changes};
+#[cfg(test)]
+pub use change::changes;
+pub use change::{ChangeVerb, StateChange};
 pub use lookup::find;
 pub use marker::{header, marker_time};
 pub use month::Month;

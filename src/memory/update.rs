@@ -49,10 +49,6 @@ impl Edits {
             self.record.push((category.to_owned(), texts));
         }
     }
-
-    pub fn is_empty(&self) -> bool {
-        *self == Edits::default()
-    }
 }
 
 /// When the edits were stated, relative to what the current state holds.

@@ -27,5 +27,5 @@ mod sources;
 mod writer;
 
 pub use build::{Ask, Extent, Warmup, build};
-pub use page::{ShownSection, tokens};
+pub use page::tokens;
 pub use sources::needs_consent;

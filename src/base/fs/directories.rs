@@ -18,13 +18,6 @@ pub fn create_private_directories(path: &Path) -> Result<()> {
     create_levels(path, 0o700)
 }
 
-/// Creates a directory for logs. Logs need not survive a power cut, so this does not wait for the disk.
-pub fn create_log_directory(path: &Path) -> Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    let created = fs::DirBuilder::new().mode(0o700).recursive(true).create(path);
-    created.map_err(|cause| Error::io("create the directory", path, cause))
-}
-
 /// Creates a directory with this mode, and the missing ones above it with the usual mode.
 pub(super) fn create_levels(path: &Path, mode: u32) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;

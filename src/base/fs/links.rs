@@ -1,6 +1,5 @@
 //! Paths and links: where a path really is, and whether a link is on the way to it.
 
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::plain_read::is_absent;
@@ -10,32 +9,6 @@ use crate::error::{Error, Result};
 pub(super) const NO_WAIT: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 /// Opening fails if the last component is a link.
 pub(super) const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-
-/// Refuses a link at `path` or at any directory between it and `base`: writing through one would change a file that the
-/// user did not name.
-pub fn refuse_symlinks(base: &Path, path: &Path) -> Result<()> {
-    let Ok(below) = path.strip_prefix(base) else {
-        return Err(Error::bug(format!("`{}` is not below `{}`", path.display(), base.display())));
-    };
-    let mut place = base.to_path_buf();
-    for part in below.components() {
-        place.push(part);
-        match fs::symlink_metadata(&place) {
-            Ok(about) if about.file_type().is_symlink() => {
-                return Err(through_symlink(&place));
-            }
-            Ok(_) => {}
-            Err(cause) if is_absent(&cause) => return Ok(()),
-            Err(cause) => return Err(Error::io("examine", &place, cause)),
-        }
-    }
-    Ok(())
-}
-
-pub(super) fn through_symlink(path: &Path) -> Error {
-    Error::failed(format!("`{}` is a symlink", path.display()))
-        .hint("replace the symlink by a real file or directory; nothing was written through it")
-}
 
 /// `path` with `.` and `..` resolved by name alone; `None` if it climbs above its start.
 pub fn tidy(path: &Path) -> Option<PathBuf> {

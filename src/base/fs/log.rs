@@ -1,7 +1,7 @@
 //! Private files that are appended to: logs, locks and records. Nobody needs logs and locks after a power cut, so they
 //! are not synced; records are.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -24,21 +24,6 @@ pub fn open_private(path: &Path) -> Result<File> {
         .map_err(|cause| Error::io("open", path, cause))
 }
 
-/// Appends a line to a log that only this user can read.
-///
-/// A log of more than `max_bytes` is first renamed to `<name>.1`, which replaces the one that was renamed before.
-pub fn append_to_log(path: &Path, line: &str, max_bytes: u64) -> Result<()> {
-    let mut file = open_private(path)?;
-    if file.metadata().is_ok_and(|about| about.len() > max_bytes) {
-        let mut rotated = path.as_os_str().to_owned();
-        rotated.push(".1");
-        fs::rename(path, rotated).map_err(|cause| Error::io("move", path, cause))?;
-        file = open_private(path)?;
-    }
-    // In one write, so that lines of several processes do not mix.
-    file.write_all(format!("{line}\n").as_bytes()).map_err(|cause| Error::io("write", path, cause))
-}
-
 /// Appends lines to a private file, durably. A line that a power cut tore is ended first.
 pub fn append_durably(path: &Path, lines: &[String]) -> Result<()> {
     let is_new = !path.exists();
@@ -53,12 +38,4 @@ pub fn append_durably(path: &Path, lines: &[String]) -> Result<()> {
     let text = format!("{torn}{}\n", lines.join("\n"));
     file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map_err(failed)?;
     if is_new { sync_directory(parent(path)) } else { Ok(()) }
-}
-
-/// Creates an empty file that only this user can read. Whatever already exists at the path stays.
-pub fn create_private_if_absent(path: &Path) -> Result<()> {
-    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-        Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => Err(Error::io("create", path, cause)),
-        _ => Ok(()),
-    }
 }

@@ -34,26 +34,15 @@ mod replace;
 mod tests;
 
 pub use anchor::{About, Anchor, FileError, FileKind};
-pub use directories::{
-    DirectoryLock, create_directories, create_log_directory, create_private_directories, lock_directory,
-};
+pub use directories::{DirectoryLock, create_directories, create_private_directories, lock_directory};
 pub use examine::{
     exists, is_directory, is_executable, is_file, is_pipe, is_taken, length, length_and_change, may_be_taken, modified,
     real, real_if_exists,
 };
-pub use links::{refuse_symlinks, resolve, tidy};
-pub use log::{append_durably, append_to_log, create_private_if_absent, open_private};
-pub use names::{count_names, names, names_at_most, names_beginning};
+pub use links::{resolve, tidy};
+pub use log::append_durably;
+pub use names::{names, names_at_most};
 pub use owner::{is_readable_by_others, refuse_foreign_owner, refuse_owner};
-pub use plain_read::{
-    Seen, is_absent, is_at_least_as_new, open, open_if_exists, read, read_at_most, read_ends, read_if_exists,
-    read_plain, read_seen, read_within, refuse_what_is_no_file,
-};
-pub use remove::{
-    Depth, remove_empty_directory, remove_empty_directory_lazily, remove_file, remove_file_lazily, remove_tree,
-    sweep_temporaries,
-};
-pub use replace::{
-    Created, TEMPORARY_GLOB, copy, create_flag, create_new, rename, replace, replace_executable, rewrite_private,
-    write_marker, write_private,
-};
+pub use plain_read::{Seen, is_absent, open, open_if_exists, read_at_most, read_if_exists, read_within};
+pub use remove::{Depth, remove_empty_directory, remove_file, sweep_temporaries};
+pub use replace::{Created, TEMPORARY_GLOB, replace, replace_executable, write_marker, write_private};

@@ -34,14 +34,3 @@ pub fn names_at_most(directory: &Path, limit: usize) -> Option<Vec<String>> {
     let names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     (names.len() <= limit).then_some(names)
 }
-
-/// The number of names in a directory that end with `suffix`; 0 if the directory does not exist.
-pub fn count_names(directory: &Path, suffix: &str) -> Result<usize> {
-    match fs::read_dir(directory) {
-        Ok(entries) => {
-            Ok(entries.flatten().filter(|entry| entry.file_name().as_bytes().ends_with(suffix.as_bytes())).count())
-        }
-        Err(cause) if is_absent(&cause) => Ok(0),
-        Err(cause) => Err(Error::io("list", directory, cause)),
-    }
-}

@@ -30,32 +30,9 @@ pub fn remove_file(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes a file without waiting for the disk: it may come back after a power cut.
-pub fn remove_file_lazily(path: &Path) -> Result<()> {
-    fs::remove_file(path).map_err(|cause| Error::io("remove", path, cause))?;
-    fault::at("fs.removed");
-    Ok(())
-}
-
 pub fn remove_empty_directory(path: &Path) -> Result<()> {
     fs::remove_dir(path).map_err(|cause| Error::io("remove", path, cause))?;
     sync_directory(parent(path))
-}
-
-/// Removes an empty directory without waiting for the disk: it may come back after a power cut.
-pub fn remove_empty_directory_lazily(path: &Path) -> Result<()> {
-    fs::remove_dir(path).map_err(|cause| Error::io("remove", path, cause))
-}
-
-/// Removes a whole directory of ours, following no link. A directory that is already gone is no error.
-pub fn remove_tree(path: &Path) -> Result<()> {
-    if !fs::symlink_metadata(path).is_ok_and(|about| about.is_dir()) {
-        return Ok(());
-    }
-    match fs::remove_dir_all(path) {
-        Err(cause) if !is_absent(&cause) => Err(Error::io("remove", path, cause)),
-        _ => Ok(()),
-    }
 }
 
 /// Removes the temporary files that a killed process left in `directory`. Call it only where nobody else writes: the

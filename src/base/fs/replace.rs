@@ -1,7 +1,7 @@
 //! Writing whole files so that they survive a power cut, and moving them.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -47,21 +47,6 @@ pub fn replace_executable(path: &Path, content: &[u8]) -> Result<()> {
     let mode = mode | (mode & 0o444) >> 2;
     temporary.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(failed)?;
     persist(temporary, path)
-}
-
-/// Creates a file with this content, whole, or reports that something is there already.
-pub fn create_new(path: &Path, content: &[u8]) -> Result<Created> {
-    let temporary = write_temporary(path, content)?;
-    match temporary.persist_noclobber(path) {
-        Ok(_) => {
-            fault::at("fs.renamed");
-            sync_directory(parent(path))?;
-            fault::at("fs.replaced");
-            Ok(Created::Now)
-        }
-        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(Created::Before),
-        Err(failed) => Err(Error::io("write", path, failed.error)),
-    }
 }
 
 /// Writes a file that only this user can read, whole. Replaces an existing file only with `over_existing`, and never a link.
@@ -126,49 +111,5 @@ pub fn write_marker(path: &Path, content: &[u8]) -> Result<()> {
     file.write_all(content).and_then(|()| file.sync_all()).map_err(failed)?;
     sync_directory(parent(path))?;
     fault::at("fs.marked");
-    Ok(())
-}
-
-/// Creates a file whose existence is its message. After a kill a part of its text may be missing.
-pub fn create_flag(path: &Path, content: &[u8]) -> Result<Created> {
-    let failed = |cause: io::Error| Error::io("write", path, cause);
-    match OpenOptions::new().write(true).create_new(true).open(path) {
-        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => return Ok(Created::Before),
-        Err(cause) => return Err(failed(cause)),
-        Ok(mut file) => file.write_all(content).and_then(|()| file.sync_all()).map_err(failed)?,
-    }
-    sync_directory(parent(path))?;
-    fault::at("fs.marked");
-    Ok(Created::Now)
-}
-
-pub fn rename(from: &Path, to: &Path) -> Result<()> {
-    fs::rename(from, to).map_err(|cause| Error::io("move", from, cause))?;
-    sync_directory(parent(to))?;
-    fault::at("fs.moved");
-    Ok(())
-}
-
-/// Copies a file that is read once and then thrown away; nothing is synced.
-pub fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::copy(from, to).map(|_| ()).map_err(|cause| Error::io("copy", from, cause))
-}
-
-/// Rewrites a log without waiting for the disk. `change` reads the old content and writes the new one.
-pub fn rewrite_private(
-    path: &Path,
-    change: impl FnOnce(&mut dyn Read, &mut dyn Write) -> io::Result<()>,
-) -> Result<()> {
-    let failed = |cause: io::Error| Error::io("rewrite", path, cause);
-    let mut old = File::open(path).map_err(failed)?;
-    let temporary = tempfile::Builder::new()
-        .prefix(TEMPORARY_PREFIX)
-        .suffix(TEMPORARY_SUFFIX)
-        .tempfile_in(parent(path))
-        .map_err(failed)?;
-    let mut new = io::BufWriter::new(temporary);
-    change(&mut old, &mut new).map_err(failed)?;
-    let temporary = new.into_inner().map_err(|unwritten| failed(unwritten.into_error()))?;
-    temporary.persist(path).map_err(|unmoved| failed(unmoved.error))?;
     Ok(())
 }

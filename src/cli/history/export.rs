@@ -10,7 +10,7 @@ use super::super::{Context, keygen};
 use super::filters::Filters;
 use super::render::Form;
 use super::{HistoryPlace, answer, brake};
-use crate::base::fs::{self, Created};
+use crate::base::fs::{self, Anchor, Created, FileKind};
 use crate::base::{clock, text};
 use crate::bundle::{Bundle, Envelope, MAX_BYTES, SecretKey, SignWith, record_of, write_time};
 use crate::config::Secrets;
@@ -219,9 +219,9 @@ impl Export {
 }
 
 fn refuse_existing(path: &Path, force: bool) -> Result<()> {
-    match path.symlink_metadata() {
-        Ok(_) if !force => Err(exists(path)),
-        Ok(about) if about.file_type().is_symlink() => {
+    match Anchor::beside(path).about(path) {
+        Ok(Some(_)) if !force => Err(exists(path)),
+        Ok(Some(about)) if about.kind == FileKind::Link => {
             Err(Error::failed(format!("`{}` is a symlink", text::for_terminal(&path.display().to_string())))
                 .hint("name the file itself; nothing was written"))
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::super::Context;
-use crate::base::{clock, env};
+use crate::base::{clock, env, fs};
 use crate::config::Secrets;
 use crate::engine::{self, Deferral, Provenance};
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ impl HistoryPlace {
     pub fn open(context: &Context<'_>, repo_root: Option<&Path>) -> Result<HistoryPlace> {
         if let Some(root) = repo_root {
             let root = context.cwd.join(root);
-            if !root.is_dir() {
+            if !fs::is_directory(&root) {
                 return Err(Error::failed(format!("repo root is not a directory: {}", root.display()))
                     .hint("name an existing directory with `--repo-root`"));
             }

@@ -58,7 +58,7 @@ impl Reporter<'_> {
                 self.ui.tell("nothing to resume: no handover is on record here");
                 self.executed(&[])
             }
-            HandedOver::AlreadyHandedOver => Err(Error::bug("a typed handover was mistaken for one that is done")),
+            HandedOver::ByAnother => Err(Error::bug("a typed handover was mistaken for one that is done")),
             HandedOver::Ran { recorded, drained } => {
                 self.drained(drained, recorded.as_ref().map(|run| run.id.as_str()))
             }

@@ -208,7 +208,7 @@ mod tests {
         let mut edits = Edits::default();
         edits.record("open_loop", vec!["said".to_owned()]);
         memory.update_now(&author, &categories, &edits).unwrap();
-        let base = fs::read(&memory.state_path()).unwrap();
+        let base = std::fs::read(memory.state_path()).unwrap();
         let with = |item: &[u8]| {
             let end = memchr::memmem::find(&base, b"<!-- /section -->").unwrap();
             [&base[..end], item, &base[end..]].concat()
@@ -220,11 +220,11 @@ mod tests {
             now: Some(with(b"- theirs \xff\n")),
         };
         memory.absorb(&author, &categories, &[theirs], None, &Brake::new(Vec::new())).unwrap();
-        let merged = fs::read(&memory.state_path()).unwrap();
+        let merged = std::fs::read(memory.state_path()).unwrap();
         for item in [&b"\n- said\n"[..], b"\n- ours \xe9\n", b"\n- theirs \xff\n"] {
             assert_eq!(memchr::memmem::find_iter(&merged, item).count(), 1, "{}", String::from_utf8_lossy(&merged));
         }
-        let notes = fs::read(&memory.note_path("t", at.date_naive())).unwrap();
+        let notes = std::fs::read(memory.note_path("t", at.date_naive())).unwrap();
         assert!(memchr::memmem::find(&notes, b": ours \\xe9\n").is_some(), "{}", String::from_utf8_lossy(&notes));
     }
 }
