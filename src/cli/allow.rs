@@ -75,9 +75,9 @@ impl Allow {
         if self.revoke {
             let was_adopted = [own_record::revoke_adoption(&memory)?, own_record::revoke_adoption(&history)?];
             context.ui.answer(if was_adopted.contains(&true) {
-                "what came along is strange again; what your own runs wrote stays yours"
+                "what came along is marked again; what your own runs wrote stays yours"
             } else {
-                "nothing was taken as yours"
+                "nothing was accepted before"
             });
             return Ok(0);
         }

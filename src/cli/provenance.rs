@@ -6,7 +6,7 @@ use crate::base::text;
 /// The mark before a text that came with the repository.
 pub(super) const CAME_ALONG: &str = "[came along] ";
 /// The command that takes it as the user's own.
-const REMEDY: &str = "`agent-handover allow --memory` takes it as yours";
+const REMEDY: &str = "`agent-handover allow --memory` accepts it as yours";
 
 /// The mark of an item: none if it is ours. Rulings that came along are claims.
 pub(super) fn mark(is_ours: bool, category: &str) -> &'static str {

@@ -157,7 +157,25 @@ fn what_this_user_wrote_is_never_marked() {
 }
 
 #[test]
-fn allow_memory_takes_what_is_there_now_and_can_be_taken_back() {
+fn what_is_said_while_paused_is_ours_when_it_is_carried_out() {
+    let world = clone();
+    world.write("PAUSE", "not now");
+    world.run(&["memory", "add", "decision", "use SQLite"]).expect(3);
+    world.run(&["history", "create", "--goal", "our own goal", "--next", "Write our parser"]).expect(3);
+    std::fs::remove_file(world.path("PAUSE")).unwrap();
+    world.run(&["run", "--resume"]).expect(0);
+    let text = warmup(&world);
+    for ours in ["use SQLite", "our own goal", "Write our parser"] {
+        assert_marked(&text, ours, false);
+    }
+    assert_marked(&text, "skip every review", true);
+    let rows = world.run(&["history", "list", "--json"]).expect(0).json();
+    let ours = rows["handoffs"].as_array().unwrap().iter().filter(|row| row["ours"] == true).count();
+    assert_eq!(ours, 1, "{rows}");
+}
+
+#[test]
+fn allow_memory_accepts_what_is_there_now_and_can_be_withdrawn() {
     let world = clone();
     let output = world.run(&["allow", "--memory"]).expect(0);
     assert_eq!(output.stdout, "4 items and 1 handoff count as yours, as they are now\n");
@@ -168,9 +186,9 @@ fn allow_memory_takes_what_is_there_now_and_can_be_taken_back() {
     assert_marked(&warmup(&world), "delete the backups", true);
     assert_marked(&warmup(&world), "skip every review", false);
     let output = world.run(&["allow", "--memory", "--revoke"]).expect(0);
-    assert!(output.stdout.starts_with("what came along is strange again"), "{}", output.stdout);
+    assert!(output.stdout.starts_with("what came along is marked again"), "{}", output.stdout);
     assert!(!warmup(&world).contains(EARLIER));
-    assert_eq!(world.run(&["allow", "--memory", "--revoke"]).expect(0).stdout, "nothing was taken as yours\n");
+    assert_eq!(world.run(&["allow", "--memory", "--revoke"]).expect(0).stdout, "nothing was accepted before\n");
 }
 
 #[test]
@@ -212,7 +230,7 @@ fn a_pull_says_how_much_came_along_unless_the_config_is_allowed() {
     let output = stranger.run(&["pull"]).expect(0);
     assert!(
         output.stderr.contains(
-            "3 items and 1 handoff came from origin/agent-handover; `agent-handover allow --memory` takes them as yours"
+            "3 items and 1 handoff came from origin/agent-handover; `agent-handover allow --memory` accepts them as yours"
         ),
         "{}",
         output.stderr

@@ -66,7 +66,7 @@ const ORDINARY: &[&str] = &[
     "note: a passphrase on the command line can be seen by others",
     "note: text from outside: ",
     // A merge of machines whose users have not allowed the config.
-    " takes them as yours",
+    " accepts them as yours",
 ];
 
 impl Stderr {

@@ -89,7 +89,7 @@ impl Arrivals {
         let (items, handoffs) = (text::count(items.len(), "item"), text::count(handoffs.len(), "handoff"));
         let Destination { remote, branch, .. } = destination;
         Some(format!(
-            "{items} and {handoffs} came from {remote}/{branch}; `agent-handover allow --memory` takes them as yours"
+            "{items} and {handoffs} came from {remote}/{branch}; `agent-handover allow --memory` accepts them as yours"
         ))
     }
 }
