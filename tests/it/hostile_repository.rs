@@ -330,32 +330,48 @@ fn collect(directory: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-/// Runs the combinations of which `is_chosen(number)` holds, and reports every failure at once.
+/// A combination: a path, what is planted there, and a command.
+type Combination = (&'static str, Planted, &'static [&'static str]);
+
+/// Runs the combinations whose number is chosen, a few at a time, and reports every failure at once.
 fn sweep(is_chosen: impl Fn(usize) -> bool) {
-    let mut number = 0;
-    let mut tried = 0;
-    let mut failures = Vec::new();
-    let template = Template::new();
+    let mut all: Vec<Combination> = Vec::new();
     for path in PATHS {
         for planted in PLANTED {
-            for arguments in COMMANDS {
-                number += 1;
-                if !is_chosen(number) {
-                    continue;
-                }
-                let what = format!("{planted:?} at {path}, `{}`", arguments.join(" "));
-                let Some(case) = Case::new(&template, path, *planted) else { continue };
-                tried += 1;
-                let run = std::panic::AssertUnwindSafe(|| case.run(&what, arguments));
-                if let Err(cause) = std::panic::catch_unwind(run) {
-                    failures.push(cause.downcast_ref::<String>().cloned().unwrap_or(what));
-                }
-            }
+            all.extend(COMMANDS.iter().map(|command| (*path, *planted, *command)));
         }
     }
+    let chosen: Vec<Combination> =
+        all.into_iter().enumerate().filter(|(number, _)| is_chosen(number + 1)).map(|(_, chosen)| chosen).collect();
+    // The commands wait for the disk more than they compute.
+    let share = chosen.len().div_ceil(4).max(1);
+    let results: Vec<(usize, Vec<String>)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = chosen.chunks(share).map(|part| scope.spawn(|| try_all(part))).collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).collect()
+    });
+    let tried: usize = results.iter().map(|(tried, _)| tried).sum();
+    let failures: Vec<String> = results.into_iter().flat_map(|(_, failures)| failures).collect();
     assert!(tried > 100, "only {tried} combinations were tried");
     let shown = failures.iter().take(20).map(String::as_str).collect::<Vec<_>>().join("\n\n");
     assert!(failures.is_empty(), "{} of {tried} combinations failed:\n{shown}", failures.len());
+    eprintln!("{tried} combinations");
+}
+
+/// How many combinations this machine could try, and those that failed.
+fn try_all(combinations: &[Combination]) -> (usize, Vec<String>) {
+    let template = Template::new();
+    let mut tried = 0;
+    let mut failures = Vec::new();
+    for (path, planted, arguments) in combinations {
+        let what = format!("{planted:?} at {path}, `{}`", arguments.join(" "));
+        let Some(case) = Case::new(&template, path, *planted) else { continue };
+        tried += 1;
+        let run = std::panic::AssertUnwindSafe(|| case.run(&what, arguments));
+        if let Err(cause) = std::panic::catch_unwind(run) {
+            failures.push(cause.downcast_ref::<String>().cloned().unwrap_or(what));
+        }
+    }
+    (tried, failures)
 }
 
 #[test]
