@@ -12,8 +12,10 @@ use crate::handoff::{Handoff, repr};
 
 /// The name of the directory, unless the config has another.
 pub(crate) const DIRECTORY: &str = ".agent-history";
-/// The largest archive. The next agent reads a handoff as a whole.
+/// The largest handoff that may be imported. The next agent reads a handoff as a whole.
 pub(super) const MAX_ARCHIVE: u64 = 4 << 20;
+/// The largest archive that is read: a run may archive the largest note, which has 64 MiB, with its frontmatter.
+const MAX_READ_ARCHIVE: u64 = 80 << 20;
 /// The largest file beside the archives: an index of a few hundred thousand sessions.
 const MAX_OWN_FILE: u64 = 256 << 20;
 
@@ -140,7 +142,7 @@ impl History {
     }
 
     pub(super) fn read_archive_text(&self, path: &Path) -> Result<String, FileError> {
-        let bytes = self.anchor.read_within(path, MAX_ARCHIVE)?;
+        let bytes = self.anchor.read_within(path, MAX_READ_ARCHIVE)?;
         String::from_utf8(bytes).map_err(|_| FileError::NotText { path: path.to_path_buf() })
     }
 

@@ -771,3 +771,14 @@ fn worktrees_submodules_and_subdirectories_stay_clean_and_have_one_history() {
     }
     assert!(!world.exists("src/deep/.agent-history"));
 }
+
+#[test]
+fn the_handoff_of_a_large_note_is_listed() {
+    let world = World::new();
+    world.write("note.txt", "a line of the note\n".repeat(300_000));
+    world.run(&["run", "--note-file", "note.txt"]).expect(0);
+    world.run(&["run", "--note", "small"]).expect(0);
+    let listed = world.run(&["history", "list", "--json"]).expect(0).json();
+    assert_eq!(listed["handoffs"].as_array().unwrap().len(), 2, "{listed}");
+    world.run(&["history", "validate", "--sessions"]).expect(0);
+}
