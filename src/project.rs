@@ -106,12 +106,27 @@ impl Project {
         outside.map(|(name, ..)| name).collect()
     }
 
-    /// Which places a hook or `warmup` may use. Nobody typed a command then, so places outside the project need consent to
-    /// the config that names them.
+    /// The keys by which the config names other directories than the default ones. They may hold the user's own files.
+    fn renamed(&self) -> Vec<&'static str> {
+        let default = Config::default();
+        let places = [
+            ("memory_dir", "handover.memory_dir", self.config.memory_dir == default.memory_dir),
+            ("history_dir", "handover.history_dir", self.config.history_dir == default.history_dir),
+            ("state_dir", "handover.state_dir", self.config.state_dir == default.state_dir),
+        ];
+        let is_named = |key: &str| matches!(self.config.origin(key), Origin::File { .. });
+        places.into_iter().filter(|(_, key, is_same)| !is_same && is_named(key)).map(|(name, ..)| name).collect()
+    }
+
+    /// Which places a hook or `warmup` may use. Nobody typed a command then, so every place that is not a default one needs
+    /// consent to the config that names it: a stranger's config could name the user's own files.
     pub(crate) fn unattended_places(&self) -> UnattendedPlaces {
+        if self.is_allowed() {
+            return UnattendedPlaces { outside: Vec::new(), renamed: Vec::new() };
+        }
         let outside = self.outside();
-        let closed = if outside.is_empty() || self.is_allowed() { Vec::new() } else { outside };
-        UnattendedPlaces { closed }
+        let renamed = self.renamed().into_iter().filter(|key| !outside.contains(key)).collect();
+        UnattendedPlaces { outside, renamed }
     }
 
     /// The lock file beside the checkpoint: `lock`, or the name of the database with `.lock` if it is not the default one.
@@ -188,32 +203,41 @@ impl Project {
 /// The places that may be used although nobody typed a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UnattendedPlaces {
-    /// The keys of the others.
-    closed: Vec<&'static str>,
+    /// The keys of places outside the project, which are closed.
+    outside: Vec<&'static str>,
+    /// The keys of places inside that are not the default ones. They are closed, too.
+    renamed: Vec<&'static str>,
 }
 
 impl UnattendedPlaces {
     pub(crate) fn has_memory(&self) -> bool {
-        !self.closed.contains(&"memory_dir")
+        !self.is_closed("memory_dir")
     }
 
     pub(crate) fn has_history(&self) -> bool {
-        !self.closed.contains(&"history_dir")
+        !self.is_closed("history_dir")
     }
 
     /// Whether the checkpoint, its lock and the logs may be used.
     pub(crate) fn has_state(&self) -> bool {
-        !self.closed.contains(&"state_dir") && !self.closed.contains(&"checkpoint")
+        !self.is_closed("state_dir") && !self.is_closed("checkpoint")
+    }
+
+    fn is_closed(&self, key: &str) -> bool {
+        self.outside.iter().chain(&self.renamed).any(|closed| *closed == key)
     }
 
     /// One line about the places that are left alone; `None` if all may be used.
     pub(crate) fn notice(&self) -> Option<String> {
-        let keys: Vec<String> = self.closed.iter().map(|key| format!("`{key}`")).collect();
-        let leads = if keys.len() == 1 { "leads" } else { "lead" };
-        let keys = Some(keys.join(" and ")).filter(|keys| !keys.is_empty())?;
-        Some(format!(
-            "{keys} of this config {leads} out of the project: not read or written until `agent-handover allow`"
-        ))
+        let sentence = |keys: &[&str], one: &str, many: &str| {
+            let names: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+            let verb = if keys.len() == 1 { one } else { many };
+            (!keys.is_empty()).then(|| format!("{} of this config {verb}", names.join(" and ")))
+        };
+        let outside = sentence(&self.outside, "leads out of the project", "lead out of the project");
+        let renamed = sentence(&self.renamed, "names another directory", "name other directories");
+        let places = [outside, renamed].into_iter().flatten().collect::<Vec<_>>().join(", ");
+        (!places.is_empty()).then(|| format!("{places}: not read or written until `agent-handover allow`"))
     }
 }
 

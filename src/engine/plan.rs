@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::config::Config;
 use crate::config::category::Categories;
+use crate::config::{Config, Origin};
 use crate::error::{Error, Result};
 use crate::guard::consent;
 use crate::publish::Destination;
@@ -159,14 +159,20 @@ impl Plan {
         let is_allowed = config.source().is_some_and(|(file, text)| consent::is_allowed(file, text));
         let allowed = is_allowed.then(|| Plan::of(config));
         let knows = |step: &PlannedStep| allowed.as_ref().is_some_and(|plan| plan.steps.contains(step));
-        let is_place = |place: &str| !place.starts_with(['/', '~']);
+        // A place that the config's file names needs consent; the default ones, and those of the environment, do not.
+        let default = Config::default();
+        let is_place = |place: &str, default: &str, present: &str, key: &str| {
+            place == default || place == present && !matches!(config.origin(key), Origin::File { .. })
+        };
+        let are_places = is_place(&self.memory_dir, &default.memory_dir, &config.memory_dir, "handover.memory_dir")
+            && is_place(&self.history_dir, &default.history_dir, &config.history_dir, "handover.history_dir");
         let places_known = allowed
             .as_ref()
             .is_some_and(|plan| plan.memory_dir == self.memory_dir && plan.history_dir == self.history_dir);
         self.steps.iter().all(|step| !step.reaches_out() || knows(step))
             && (self.destination.is_local()
                 || allowed.as_ref().is_some_and(|plan| plan.destination == self.destination))
-            && (is_place(&self.memory_dir) && is_place(&self.history_dir) || places_known)
+            && (are_places || places_known)
     }
 
     pub(crate) fn to_json(&self) -> Result<String> {

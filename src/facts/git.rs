@@ -71,7 +71,7 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
 
 /// The answer; a failure becomes a notice.
 fn answer_or_notice<T>(answer: git::Result<T>, notices: &mut Vec<String>) -> Option<T> {
-    answer.map_err(|failure| notices.push(format!("git facts are incomplete: {}", failure.one_line()))).ok()
+    answer.map_err(|failure| notices.push(format!("git facts are incomplete: {}", failure.without_words()))).ok()
 }
 
 /// The commit to count from: that of the last handover, or the merge base if history was rewritten.

@@ -155,6 +155,11 @@ impl Failure {
         self.error
     }
 
+    /// The message without git's words, which may quote any file that a repository makes git read.
+    pub(crate) fn without_words(&self) -> String {
+        self.error.message().to_owned()
+    }
+
     /// The message and git's words on one line.
     pub(crate) fn one_line(&self) -> String {
         self.error.one_line()

@@ -37,7 +37,7 @@ impl Since {
         match git().head() {
             Ok(head) => since.head = head,
             Err(error) => {
-                since.notices.push(format!("git did not answer: {}", error.one_line()));
+                since.notices.push(format!("git did not answer: {}", error.without_words()));
                 return since;
             }
         }
@@ -57,7 +57,7 @@ impl Since {
             let dirty = git().dirty();
             (relations.join(), after.join(), dirty)
         });
-        let mut report = |error: git::Failure| since.notices.push(format!("git: {}", error.one_line()));
+        let mut report = |error: git::Failure| since.notices.push(format!("git: {}", error.without_words()));
         match relations {
             Ok(Ok(relations)) if !head.is_empty() => since.relations = relations,
             Ok(Err(error)) => report(error),
@@ -75,7 +75,7 @@ impl Since {
             Ok(Some(Ok((commits, changes)))) => (since.commits, since.changes) = (commits, changes),
             // If git does not know the base, its relation already says so.
             Ok(Some(Err(error))) if since.base.as_ref().is_some_and(|(_, is)| *is != Relation::Unknown) => {
-                since.notices.push(format!("git: {}", error.one_line()));
+                since.notices.push(format!("git: {}", error.without_words()));
             }
             _ => {}
         }

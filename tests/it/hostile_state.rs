@@ -308,3 +308,56 @@ fn a_pipe_that_git_would_read_is_named_before_git_starts() {
         wait_until("background runs to end", || world.run(&["check"]).code != 4);
     }
 }
+
+#[test]
+fn a_config_that_nobody_allowed_cannot_make_hooks_write_over_the_users_files() {
+    for (key, file) in [("history_dir", "docs/LATEST.md"), ("memory_dir", "docs/layer2/current-state.md")] {
+        let world = World::with_config(&format!("[handover]\n{key} = \"docs\"\n"));
+        world.git(&["init", "--quiet"]);
+        world.write(file, "the user's own words");
+        let started = hook_of(&world, "SessionStart", "s-1").stderr_ignored("it reports the place").expect(0);
+        let notice = format!("`{key}` of this config names another directory: not read or written");
+        assert!(started.stdout.contains(&notice), "{}", started.stdout);
+        assert!(!started.stdout.contains("the user's own words"), "{}", started.stdout);
+        end_with_transcript(&world, "s-1");
+        // The session is recorded, and waits for a person's word.
+        wait_until("background runs to end", || world.run(&["check"]).code != 4);
+        world.run(&["check"]).expect(1);
+        assert_eq!(world.read(file), "the user's own words");
+        assert_eq!(std::fs::read_dir(world.path("docs")).unwrap().count(), 1, "{key}: something was added");
+    }
+}
+
+/// Ends a session that has asked something, with the transcript that says so.
+fn end_with_transcript(world: &World, session: &str) {
+    use std::io::Write;
+    let transcript = world.home().join("transcript.jsonl");
+    let asked = serde_json::json!({
+        "type": "user", "sessionId": session, "cwd": world.root(), "timestamp": NOW, "uuid": "u1",
+        "message": { "role": "user", "content": "Fix the parser" },
+    });
+    std::fs::write(&transcript, format!("{asked}\n")).unwrap();
+    let payload = serde_json::json!({
+        "hook_event_name": "SessionEnd", "session_id": session, "cwd": world.root(), "reason": "exit",
+        "transcript_path": transcript,
+    });
+    let mut command = world.command(&["hook", "--agent", "claude-code"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+    output(child).stderr_ignored("it reports the place").expect(0);
+}
+
+#[test]
+fn the_words_of_git_do_not_carry_a_private_file_into_the_context() {
+    let world = World::with_git();
+    let private = private_file(&world);
+    symlink(&private, world.path(".git/packed-refs")).unwrap();
+    for event in ["SessionStart", "SessionEnd"] {
+        let output = hook_of(&world, event, "s-1").stderr_ignored("git may fail").expect(0);
+        assert!(!output.seen().contains(SECRET), "{event}: {}", output.seen());
+    }
+    wait_until("background runs to end", || world.run(&["check"]).code != 4);
+    let warmed = world.run(&["warmup"]).stderr_ignored("git may fail");
+    assert!(!warmed.seen().contains(SECRET), "{}", warmed.seen());
+    assert!(!logged(&world).contains(SECRET), "{}", logged(&world));
+}
