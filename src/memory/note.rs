@@ -107,8 +107,8 @@ pub(super) enum Span {
 
 pub(super) fn spans(file: &[u8]) -> Vec<Span> {
     let mut spans = Vec::new();
-    let mut foreign = 0;
-    let mut open: Option<usize> = None;
+    let mut outside_from = 0;
+    let mut note_from: Option<usize> = None;
     let mut start = 0;
     while start < file.len() {
         let end = memchr::memchr(b'\n', &file[start..]).map_or(file.len(), |at| start + at + 1);
@@ -117,21 +117,21 @@ pub(super) fn spans(file: &[u8]) -> Vec<Span> {
             let line = file[start..end].trim_ascii_end();
             if is_opening(line) {
                 // An opening inside a block means that the block was never closed: it is then only text.
-                open = Some(start);
+                note_from = Some(start);
             } else if line == CLOSE.as_bytes()
-                && let Some(from) = open.take()
+                && let Some(from) = note_from.take()
             {
-                if foreign < from {
-                    spans.push(Span::Foreign(foreign..from));
+                if outside_from < from {
+                    spans.push(Span::Foreign(outside_from..from));
                 }
                 spans.push(Span::Note(from..end));
-                foreign = end;
+                outside_from = end;
             }
         }
         start = end;
     }
-    if foreign < file.len() {
-        spans.push(Span::Foreign(foreign..file.len()));
+    if outside_from < file.len() {
+        spans.push(Span::Foreign(outside_from..file.len()));
     }
     spans
 }

@@ -17,7 +17,7 @@
 //! - Everything else in the file is kept byte for byte.
 //! - A list item that somebody wrote into a section by hand is an item like any other. It gets its marker with the next
 //!   change.
-//! - Items are ordered by time: the first item of a section is the oldest, whatever the clocks said.
+//! - Items are ordered by time: the first item of a section is the oldest, even if the clocks of machines differ.
 //!
 //! | file | owns |
 //! |---|---|

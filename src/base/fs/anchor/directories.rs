@@ -195,7 +195,7 @@ impl Anchor {
         is_durable: bool,
     ) -> Result<OwnedFd, FileError> {
         let failed = |cause: Errno| match kind_at(here, name) {
-            Ok(FileKind::Link) => self.link(self.shown(reached)),
+            Ok(FileKind::Link) => self.refuse_link(self.shown(reached)),
             // A file is where the directory must be.
             Ok(_) if cause == Errno::NOTDIR => self.uncreated(reached, Errno::EXIST.into()),
             _ => self.uncreated(reached, cause.into()),

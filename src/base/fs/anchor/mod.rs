@@ -14,7 +14,7 @@
 //! - no component may be a link, and no path may contain `..`;
 //! - opening never blocks, so a named pipe cannot hang a hook;
 //! - only regular files are read or written, and no more than a limit is read;
-//! - each check is made on the descriptor that is then used, so no race lies between them.
+//! - each check is made on the descriptor that is then used, so nothing can change in between.
 //!
 //! Methods take a path relative to the anchor, or one that begins with the anchor's own path.
 

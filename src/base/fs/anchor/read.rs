@@ -134,7 +134,7 @@ impl Anchor {
     pub fn require_regular(&self, path: &Path) -> Result<(), FileError> {
         match self.about(path)? {
             None | Some(About { kind: FileKind::Regular, .. }) => Ok(()),
-            Some(About { kind: FileKind::Link, .. }) => Err(self.link(self.path.join(path))),
+            Some(About { kind: FileKind::Link, .. }) => Err(self.refuse_link(self.path.join(path))),
             Some(About { kind, .. }) => {
                 Err(FileError::NotRegular { path: self.path.join(path), what: kind, real: None })
             }

@@ -14,9 +14,9 @@ use super::{Anchor, FileError, FileKind};
 
 /// What a directory on the way is opened for: only to go on from there.
 #[cfg(target_os = "linux")]
-const PASS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const PASS_THROUGH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
-const PASS: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+const PASS_THROUGH: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// A directory that can be listed, locked and synced.
 pub(super) const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
@@ -41,13 +41,13 @@ impl Anchor {
         {
             return open_without_links(&held.descriptor, rest, flags, mode).map_err(failed);
         }
-        let start = openat(CWD, &self.path, PASS, Mode::empty()).map_err(failed)?;
+        let start = openat(CWD, &self.path, PASS_THROUGH, Mode::empty()).map_err(failed)?;
         open_without_links(&start, below, flags, mode).map_err(failed)
     }
 
     /// Opens a directory only to go on from there.
     pub(super) fn open_to_pass(&self, below: &Path) -> Result<OwnedFd, FileError> {
-        self.open_below("open", below, PASS, Mode::empty())
+        self.open_below("open", below, PASS_THROUGH, Mode::empty())
     }
 
     /// Opens the directory that something is in, and says what its name is there.
@@ -72,9 +72,9 @@ impl Anchor {
         self.find_obstacle(below, flags.contains(OFlags::DIRECTORY)).unwrap_or_else(io)
     }
 
-    /// The first link on the way, or the special file at its end. Only for messages: nothing is opened on its word.
+    /// The first link on the way, or the special file at its end. Only for messages: no decision to open a file depends on it.
     fn find_obstacle(&self, below: &Path, wants_directory: bool) -> Option<FileError> {
-        let mut here = openat(CWD, &self.path, PASS, Mode::empty()).ok()?;
+        let mut here = openat(CWD, &self.path, PASS_THROUGH, Mode::empty()).ok()?;
         let mut shown = self.path.clone();
         let mut names = below.iter().peekable();
         while let Some(name) = names.next() {
@@ -82,9 +82,9 @@ impl Anchor {
             let what = kind_at(&here, name).ok()?;
             let is_last = names.peek().is_none();
             match what {
-                FileKind::Link => return Some(self.link(shown)),
+                FileKind::Link => return Some(self.refuse_link(shown)),
                 FileKind::Directory if !is_last => {
-                    here = openat(&here, name, PASS | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+                    here = openat(&here, name, PASS_THROUGH | OFlags::NOFOLLOW, Mode::empty()).ok()?;
                 }
                 FileKind::Regular => return None,
                 FileKind::Directory if wants_directory => return None,
@@ -96,7 +96,7 @@ impl Anchor {
     }
 
     /// The refusal of a link, with the place below the anchor that it leads to, if there is one.
-    pub(super) fn link(&self, path: PathBuf) -> FileError {
+    pub(super) fn refuse_link(&self, path: PathBuf) -> FileError {
         let real = path.canonicalize().ok().and_then(|real| {
             let anchor = self.path.canonicalize().ok()?;
             real.strip_prefix(anchor).ok().map(Path::to_path_buf)
@@ -151,7 +151,7 @@ pub(super) fn walk(start: &OwnedFd, below: &Path, flags: OFlags, mode: Mode) -> 
         if names.peek().is_none() {
             return openat(from, name, flags, mode);
         }
-        here = Some(openat(from, name, PASS | OFlags::NOFOLLOW, Mode::empty())?);
+        here = Some(openat(from, name, PASS_THROUGH | OFlags::NOFOLLOW, Mode::empty())?);
     }
     Err(Errno::INVAL)
 }

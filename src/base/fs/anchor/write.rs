@@ -147,7 +147,7 @@ impl Anchor {
     /// Opens a file in an open directory and refuses what is not a regular file.
     fn open_in(&self, place: &Sibling, flags: OFlags, mode: u32) -> Result<File, FileError> {
         let refused = |cause| match super::walk::kind_at(&place.directory, &place.name) {
-            Ok(FileKind::Link) => self.link(place.path.clone()),
+            Ok(FileKind::Link) => self.refuse_link(place.path.clone()),
             Ok(what) if what != FileKind::Regular => {
                 FileError::NotRegular { path: place.path.clone(), what, real: None }
             }
@@ -163,7 +163,7 @@ impl Anchor {
         let existing = match statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(about) => match FileKind::of(about.st_mode) {
                 FileKind::Regular => Some(Mode::from_raw_mode(about.st_mode)),
-                FileKind::Link => return Err(self.link(place.path.clone())),
+                FileKind::Link => return Err(self.refuse_link(place.path.clone())),
                 what => return Err(FileError::NotRegular { path: place.path.clone(), what, real: None }),
             },
             Err(Errno::NOENT) => None,
