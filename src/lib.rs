@@ -20,6 +20,7 @@
 //! | 3 | `bundle` | Handoffs that travel to another machine: signed, encrypted, imported. |
 //! | 3 | `publish` | The backends that deliver memory and history to a remote. |
 //! | 3 | `agents` | Each coding agent: its files, the payloads of its hooks, the answers it expects. |
+//! | 4 | `recap` | What a session amounts to: chosen by rules, verbatim, without a model. |
 //! | 5 | `steps` | Every kind of step that a plan can have, one file each. |
 //! | 6 | `engine` | Planning, recording, running and resuming a handover. |
 //! | 7 | `warmup` | The context that a new session starts with, cut to a budget. |
@@ -68,6 +69,9 @@ mod library;
 mod memory;
 mod project;
 mod publish;
+// Nothing uses it yet: the steps and the warmup follow.
+#[allow(dead_code, unused_imports)]
+mod recap;
 mod steps;
 mod transcript;
 mod warmup;

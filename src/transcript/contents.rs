@@ -1,8 +1,8 @@
 //! The contents of a transcript, as far as they are kept.
 
 use chrono::{DateTime, FixedOffset};
-use serde::Serialize;
 use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize};
 
 /// What a session did, as far as its transcript shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -33,8 +33,63 @@ pub struct Transcript {
     pub is_subagent: bool,
     /// Whether the session ran without a person in front of it, if known.
     pub is_headless: Option<bool>,
+    /// What people and the agent said, oldest first.
+    #[serde(skip)]
+    pub talk: Vec<Utterance>,
+    /// What was done in each turn that did anything, oldest first.
+    #[serde(skip)]
+    pub work: Vec<TurnWork>,
+    /// To-dos that vanished from the list without having been completed.
+    #[serde(skip)]
+    pub dropped_todos: Vec<String>,
     /// What was not read or not kept, one line each.
     pub notices: Vec<String>,
+}
+
+/// One thing that a person or the agent said, verbatim, without secrets and without what was marked as private.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Utterance {
+    /// The number of the turn, counted from 1 at the beginning of the session. A request begins a turn.
+    pub turn: usize,
+    pub kind: UtteranceKind,
+    pub text: String,
+    /// What it refers to: the question of an answer, the tool call of a refusal. Empty otherwise.
+    pub about: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum UtteranceKind {
+    /// A person's request, typed or queued.
+    Request,
+    /// A slash command of a person with its words: `/fix-issue 4711 login loops`.
+    SlashCommand,
+    /// A person's reason for refusing a tool call.
+    Refusal,
+    /// A person's answer to a question of the agent.
+    Answer,
+    /// A plan of the agent that a person approved.
+    ApprovedPlan,
+    /// A text of the agent.
+    AgentText,
+}
+
+impl UtteranceKind {
+    /// Whether a person said it. A person did not write an approved plan, but chose it.
+    pub fn is_of_person(self) -> bool {
+        !matches!(self, UtteranceKind::AgentText | UtteranceKind::ApprovedPlan)
+    }
+}
+
+/// What was done in one turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TurnWork {
+    pub turn: usize,
+    /// The paths that were edited, absolute where known.
+    pub edited: Vec<String>,
+    /// The commands that failed.
+    pub failed: Vec<String>,
+    /// The paths whose edits were undone by `git checkout`, `restore`, `revert` or `reset`.
+    pub reverted: Vec<String>,
 }
 
 /// A command that the agent ran.
@@ -44,7 +99,8 @@ pub struct Command {
     pub outcome: Outcome,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     Passed,
     /// The exit code, if it is the command's own.

@@ -28,7 +28,7 @@ mod sessions;
 mod source;
 mod test_outcome;
 
-pub use contents::{Command, Outcome, Todo, TodoStatus, Transcript};
+pub use contents::{Command, Outcome, Todo, TodoStatus, Transcript, TurnWork, Utterance, UtteranceKind};
 pub use format::{TranscriptFormat, is_readable};
 pub use human_text::{WARMUP_MARKER, keepable};
 pub use sessions::{SessionFile, is_subagent, sessions, sessions_of};

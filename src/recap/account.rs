@@ -1,0 +1,58 @@
+//! The account of a session.
+
+use serde::{Deserialize, Serialize};
+
+use crate::transcript::Outcome;
+
+/// Who said something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Speaker {
+    Person,
+    Agent,
+    /// This program, which saw it: a command that passed, a file that was reverted.
+    Program,
+}
+
+/// A text that knows who said it, and when in the session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Line {
+    pub who: Speaker,
+    /// The turn, counted from 1; 0 for what was not said in the talk: a note, a document.
+    pub turn: usize,
+    /// One line, verbatim, without Markdown marks.
+    pub text: String,
+}
+
+/// A command that shows how good the work is, and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Check {
+    pub command: String,
+    pub outcome: Outcome,
+}
+
+/// What a session amounts to. Lists are in the order of the session: the newest is last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Account {
+    /// What the session was for. `None` if nobody said so: an earlier goal then stays.
+    pub goal: Option<Line>,
+    /// The requests of a person that are not trivial.
+    pub asked: Vec<Line>,
+    /// What a person decided, corrected, forbade or chose.
+    pub rulings: Vec<Line>,
+    /// The last text of each turn of the agent.
+    pub conclusions: Vec<Line>,
+    /// What is to be done next, the most urgent first.
+    pub next: Vec<Line>,
+    /// What was tried and did not work.
+    pub dead_ends: Vec<Line>,
+    /// What was done, from notes.
+    pub done: Vec<Line>,
+    /// Each check once, with its last outcome.
+    pub checks: Vec<Check>,
+    /// Further sentences of the talk, chosen for the words that they add.
+    pub sentences: Vec<Line>,
+    /// Whether the session edited nothing, committed nothing, decided nothing and left nothing open. Such a session changes
+    /// neither the goal nor what is next.
+    pub is_idle: bool,
+}
