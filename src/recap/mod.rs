@@ -6,14 +6,23 @@
 //! | `account` | [`Account`], the result, and [`Line`], a text that knows who said it |
 //! | `material` | [`Material`], what the rules choose from |
 //! | `document` | the account as sections of a handoff's body, written and read |
+//! | `plain`, `inline` | text without Markdown marks: one line, or sentences |
+//! | `words` | the words of a text, and which of them are common |
+//! | `sentences` | sentences of the talk that fill free room |
 
 mod account;
 mod document;
+mod inline;
 mod material;
+mod plain;
+mod sentences;
+mod words;
 
 pub(crate) use account::{Account, Check, Line, Speaker};
 pub(crate) use document::{read_sections, write_sections};
 pub(crate) use material::{Material, recap};
+pub(crate) use plain::{beginning, plain, sentences};
+pub(crate) use sentences::choose;
 
 /// One rule: it looks at the material and adds what it chose to the account.
 pub(crate) struct Rule {
@@ -22,4 +31,4 @@ pub(crate) struct Rule {
 }
 
 /// Every rule, in order. A later rule sees what earlier ones chose.
-pub(crate) const RULES: &[Rule] = &[];
+pub(crate) const RULES: &[Rule] = &[sentences::RULE];

@@ -1,0 +1,166 @@
+//! The words of a text, for asking whether a text says anything that another one does not.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+/// A word of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Word {
+    /// The word in small letters, without its ending.
+    pub stem: String,
+    /// Whether the word says little by itself.
+    pub is_common: bool,
+}
+
+/// Longer runs of letters and digits are ids, not words.
+const MAX_WORD_BYTES: usize = 40;
+
+/// Endings, and what replaces them. The first that matches counts.
+const ENDINGS: &[(&str, &str)] = &[
+    ("ations", "ate"),
+    ("ation", "ate"),
+    ("ments", "ment"),
+    ("ities", "ity"),
+    ("ings", ""),
+    ("ing", ""),
+    ("ies", "y"),
+    ("ied", "y"),
+    ("ers", "er"),
+    ("ed", ""),
+    ("ly", ""),
+    ("es", ""),
+    ("s", ""),
+];
+
+/// English words that say little by themselves.
+const COMMON: &str = "a about after again all also am an and another any anything are as at back be because been before \
+    being best better both but by can cannot come could d did didn do does doesn doing don done down each either else even \
+    every everything few first for from get gets give go going good got great had has have he her here him his how i if in \
+    into is isn it its just know let like ll look looks make makes many may maybe me might more most much must my need needs \
+    no nor not now of off ok okay on once one only or other our out over own perfect please put quite rather re really right \
+    s same see shall she should since so some something still such sure t take than thank thanks that the their them then \
+    there these they thing things think this those through to too two under until up us use used uses using ve very via want \
+    was way we well were what when where whether which while who whole whose why will with within without won work would yes \
+    yet you your";
+
+static COMMON_SET: LazyLock<HashSet<&str>> = LazyLock::new(|| COMMON.split_whitespace().collect());
+
+/// The words of a text in order, each as often as it occurs. Identifiers are split: `parseLines` and `parse_lines` are
+/// the same two words. A script without spaces gives pairs of characters.
+pub(crate) fn words(text: &str) -> Vec<Word> {
+    let mut found = Vec::new();
+    for token in text.split(|c: char| !c.is_alphanumeric()).filter(|token| !token.is_empty()) {
+        if token.chars().any(is_ideograph) {
+            push_pairs(token, &mut found);
+        } else if token.chars().any(char::is_uppercase) {
+            push_parts(token, &mut found);
+        } else {
+            push_word(token, &mut found);
+        }
+    }
+    found
+}
+
+/// Chinese characters and Japanese syllables.
+fn is_ideograph(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+fn push_pairs(token: &str, found: &mut Vec<Word>) {
+    let mut chars = token.chars().peekable();
+    while let Some(first) = chars.next() {
+        if let Some(second) = chars.peek() {
+            found.push(Word { stem: [first, *second].iter().collect(), is_common: false });
+        }
+    }
+}
+
+/// The parts of `HTTPServerName2`: "http", "server", "name", "2".
+fn push_parts(token: &str, found: &mut Vec<Word>) {
+    let chars: Vec<char> = token.chars().collect();
+    let mut start = 0;
+    for at in 1..=chars.len() {
+        let is_end = at == chars.len() || {
+            let (before, here) = (chars[at - 1], chars[at]);
+            let ends_capitals = here.is_uppercase() && chars.get(at + 1).is_some_and(|next| next.is_lowercase());
+            here.is_numeric() != before.is_numeric() || (here.is_uppercase() && !before.is_uppercase()) || ends_capitals
+        };
+        if is_end {
+            push_word(&chars[start..at].iter().collect::<String>().to_lowercase(), found);
+            start = at;
+        }
+    }
+}
+
+fn push_word(word: &str, found: &mut Vec<Word>) {
+    if word.len() <= MAX_WORD_BYTES {
+        found.push(Word { stem: stem(word), is_common: COMMON_SET.contains(word) });
+    }
+}
+
+/// A word without its ending, roughly: it only has to be the same for forms of the same word.
+fn stem(word: &str) -> String {
+    let mut stem = word.to_owned();
+    if word.len() <= 4 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return stem;
+    }
+    if let Some((ending, other)) =
+        ENDINGS.iter().find(|(ending, _)| word.len() >= ending.len() + 3 && word.ends_with(ending))
+    {
+        stem.truncate(word.len() - ending.len());
+        stem.push_str(other);
+        let last = stem.as_bytes()[stem.len() - 1];
+        if stem.len() > 3 && stem.as_bytes()[stem.len() - 2] == last && !b"lsz".contains(&last) {
+            stem.pop();
+        }
+    }
+    if stem.len() > 4 && stem.ends_with('e') {
+        stem.pop();
+    }
+    stem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stems(text: &str) -> Vec<String> {
+        words(text).into_iter().map(|word| word.stem).collect()
+    }
+
+    #[test]
+    fn identifiers_are_split() {
+        assert_eq!(stems("HTTPServerName2"), ["http", "server", "name", "2"]);
+        assert_eq!(stems("parseLines"), stems("parse_lines"));
+        assert_eq!(stems("utf8 src/cli.py:42"), ["utf8", "src", "cli", "py", "42"]);
+    }
+
+    #[test]
+    fn forms_of_a_word_are_the_same_word() {
+        for (one, other) in [
+            ("tests", "testing"),
+            ("failed", "fails"),
+            ("stopped", "stopping"),
+            ("migrations", "migrate"),
+            ("retries", "retried"),
+            ("Parser", "parsers"),
+            ("change", "changing"),
+        ] {
+            assert_eq!(stems(one), stems(other), "{one} {other}");
+        }
+        assert_ne!(stems("parser"), stems("person"));
+    }
+
+    #[test]
+    fn common_words_are_known() {
+        let common: Vec<bool> = words("The parser doesn't work").into_iter().map(|word| word.is_common).collect();
+        assert_eq!(common, [true, false, true, true, true]);
+    }
+
+    #[test]
+    fn other_scripts_have_words_too_and_ids_have_none() {
+        assert_eq!(stems("修复解析"), ["修复", "复解", "解析"]);
+        assert_eq!(stems("Ошибка größer"), ["ошибка", "größer"]);
+        assert_eq!(stems(&"a1".repeat(40)), Vec::<String>::new());
+    }
+}
