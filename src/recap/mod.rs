@@ -8,10 +8,14 @@
 //! | `document` | the account as sections of a handoff's body, written and read |
 //! | `plain`, `inline` | text without Markdown marks: one line, or sentences |
 //! | `words` | the words of a text, and which of them are common |
-//! | `sentences` | sentences of the talk that fill free room |
+//! | `conclusions`, `dead_ends`, `evidence` | one rule each |
+//! | `sentences` | the rule that chooses sentences of the talk to fill free room |
 
 mod account;
+mod conclusions;
+mod dead_ends;
 mod document;
+mod evidence;
 mod inline;
 mod material;
 mod plain;
@@ -31,4 +35,4 @@ pub(crate) struct Rule {
 }
 
 /// Every rule, in order. A later rule sees what earlier ones chose.
-pub(crate) const RULES: &[Rule] = &[sentences::RULE];
+pub(crate) const RULES: &[Rule] = &[conclusions::RULE, dead_ends::RULE, evidence::RULE, sentences::RULE];

@@ -406,7 +406,7 @@ mod tests {
     #[test]
     fn large_and_hostile_texts_take_linear_time() {
         for unit in ["[", "](", "`", "**a", "```x\n", "- ", "> ", "a. ", "|", "x", "*_~~"] {
-            let text = unit.repeat(50_000);
+            let text = unit.repeat(20_000);
             assert!(sentences(&text).iter().map(String::len).sum::<usize>() <= text.len());
         }
     }

@@ -1,68 +1,63 @@
 //! Sentences of the talk that fill free room: those whose words are not yet on the page.
+//!
+//! The choice is greedy. A sentence is worth the sum of its new words, each by the logarithm of how often the session uses
+//! it, divided by a power of its length. Newer sentences, and those with a cue, are worth a little more.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use super::plain::sentences;
-use super::words::words;
+use super::words::{WordKind, words};
 use super::{Account, Line, Material, Rule, Speaker};
+
+pub(crate) const RULE: Rule = Rule { name: "sentences", apply: keep_sentences };
 
 /// How much of the talk an account keeps.
 const ACCOUNT_BYTES: usize = 10_000;
 /// `- ` and the end of the line.
 const LINE_OVERHEAD: usize = 3;
-/// A sentence with fewer new words is not worth a line.
-const MIN_NEW_WORDS: usize = 3;
+/// The worth of a common word, of that of another one.
+const COMMON_WORTH: f64 = 0.35;
+/// The worth of two characters: each character is in two pairs.
+const PAIR_WORTH: f64 = 0.5;
+/// The oldest sentence, beside the newest.
+const OLDEST_WORTH: f64 = 0.8;
+/// A sentence with a cue, beside one without.
+const CUE_WORTH: f64 = 1.15;
+/// Every sentence counts as this much longer than it is, so that short ones do not always win.
+const ADDED_LENGTH: f64 = 30.0;
 
-pub(crate) const RULE: Rule = Rule { name: "sentences", apply: keep_sentences };
-
-/// Openings of a sentence in which the agent only says what it is about to do. They follow "Now", "Perfect!" and such.
-const ANNOUNCEMENTS: &[&str] = &[
-    "let me ",
-    "let's ",
-    "i'll ",
-    "i will ",
-    "i'm going to ",
-    "i am going to ",
-    "i need to ",
-    "now i ",
-    "i can see ",
-    "i see ",
-    "i should ",
-    "i want to ",
-    "we need to ",
-];
-/// Words before an announcement.
-const OPENERS: &str = "actually alright also and but excellent finally first good great hmm next now ok okay perfect right so \
-    sure then wait yes";
 /// Words of sentences that matter more often than others.
 const CUES: &str = "added always because blocked broken bug cause committed decided decision deployed error failed failing \
     fixed implemented important instead merged missing must never next pending remaining removed renamed replaced reverted \
     should todo tried warning works";
 
-/// The weights of the choice.
-#[derive(Clone, Copy, Debug)]
-struct Weights {
-    common: f64,
-    length_offset: f64,
-    length_power: f64,
-    oldest: f64,
-    cue: f64,
-    person: f64,
+/// Openings of a sentence in which the agent only says what it is about to do.
+const ANNOUNCEMENTS: &[&str] =
+    &["let me ", "let's ", "i'll ", "i will ", "i'm going to ", "i am going to ", "i need to ", "now i "];
+/// Words that precede such an opening.
+const OPENERS: &str = "actually alright also and but excellent finally first good great hmm next now ok okay perfect right so \
+    sure then wait yes";
+
+/// What may be chosen.
+#[derive(Clone, Copy)]
+struct Stage {
+    /// A sentence with fewer new words is not worth a line. Common words do not count.
+    min_new_words: usize,
+    with_announcements: bool,
 }
 
-impl Weights {
-    /// A large page has room for longer sentences.
-    fn for_page(budget: usize) -> Self {
-        let length_power = if budget < 5_000 { 0.8 } else { 0.6 };
-        Self { common: 0.35, length_offset: 30.0, length_power, oldest: 0.6, cue: 1.15, person: 1.0 }
-    }
-}
+/// While there is room, less is asked of a sentence: a short session is kept nearly whole.
+const STAGES: &[Stage] = &[
+    Stage { min_new_words: 3, with_announcements: false },
+    Stage { min_new_words: 1, with_announcements: false },
+    Stage { min_new_words: 1, with_announcements: true },
+];
 
 /// Chooses lines for `room` bytes of a page of `budget` bytes that already holds `on_page`. A line costs its bytes and
 /// three more for `- ` and the end of the line. The best line comes first. Candidates may come in any order.
 pub(crate) fn choose(candidates: &[Line], on_page: &str, room: usize, budget: usize) -> Vec<Line> {
-    let chosen = Choice::new(candidates, on_page, Weights::for_page(budget)).chosen(room);
+    let chosen = Choice::new(candidates, on_page, budget).chosen(room);
     chosen.into_iter().map(|at| candidates[at].clone()).collect()
 }
 
@@ -76,45 +71,55 @@ fn keep_sentences(material: &Material<'_>, account: &mut Account) {
     }
     let on_page = [&account.asked, &account.rulings, &account.conclusions];
     let on_page: Vec<&str> = on_page.into_iter().flatten().map(|line| line.text.as_str()).collect();
-    let mut chosen =
-        Choice::new(&candidates, &on_page.join("\n"), Weights::for_page(ACCOUNT_BYTES)).chosen(ACCOUNT_BYTES);
+    let mut chosen = Choice::new(&candidates, &on_page.join("\n"), ACCOUNT_BYTES).chosen(ACCOUNT_BYTES);
     chosen.sort_unstable();
     account.sentences = chosen.into_iter().map(|at| candidates[at].clone()).collect();
 }
 
-/// Whether the agent only says what it is about to do.
+/// Whether a sentence of the agent only says what it is about to do.
 pub(crate) fn is_announcement(sentence: &str) -> bool {
-    let mut rest = sentence.to_lowercase().replace('’', "'");
+    let sentence = sentence.to_lowercase().replace('’', "'");
+    let mut rest = sentence.as_str();
     loop {
         if ANNOUNCEMENTS.iter().any(|opening| rest.starts_with(opening)) {
             return true;
         }
-        let opener = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
-        if !OPENERS.split_whitespace().any(|known| known == &rest[..opener]) {
+        let (opener, after) = rest.split_at(rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len()));
+        if !OPENERS.split_whitespace().any(|known| known == opener) {
             return false;
         }
-        rest = rest[opener..].trim_start_matches(|c: char| !c.is_alphabetic()).to_owned();
+        rest = after.trim_start_matches(|c: char| !c.is_alphabetic());
     }
 }
 
-/// A greedy choice. The score of a candidate only falls while others are chosen, so the heap holds scores that may be too
-/// high: a candidate is scored again when it comes up, and chosen if nothing changed. Each time one changes, at least
-/// one of its words was covered, which bounds the work by the number of words.
+/// The state of a choice. The score of a candidate only falls while others are chosen, so the heap may hold scores that are
+/// too high: a candidate is scored again when it comes up, and chosen if its score did not change. A score changes only if
+/// one of the candidate's words was covered, which bounds the work by the number of words.
 struct Choice<'a> {
     candidates: Vec<Candidate<'a>>,
+    vocabulary: Vocabulary,
+    is_covered: Vec<bool>,
     /// The worth of each word.
     worth: Vec<f64>,
-    is_common: Vec<bool>,
-    is_covered: Vec<bool>,
 }
 
 struct Candidate<'a> {
+    /// Its place among the lines that were given.
     at: usize,
     line: &'a Line,
     /// Its different words, as indices.
     words: Vec<usize>,
-    /// What its worth is multiplied by.
+    /// The worth of its words is multiplied by this.
     factor: f64,
+    is_announcement: bool,
+}
+
+/// The words of all candidates, each with an index.
+#[derive(Default)]
+struct Vocabulary {
+    indices: HashMap<String, usize>,
+    kinds: Vec<WordKind>,
+    counts: Vec<u32>,
 }
 
 /// An entry of the heap: the highest score first, and of equal ones the newest.
@@ -123,101 +128,120 @@ struct Entry {
     candidate: usize,
 }
 
-impl<'a> Choice<'a> {
-    fn new(lines: &'a [Line], on_page: &str, weights: Weights) -> Self {
-        let mut order: Vec<usize> = (0..lines.len()).collect();
-        // What was not said in the talk was written at its end.
-        order.sort_by_key(|at| if lines[*at].turn == 0 { usize::MAX } else { lines[*at].turn });
-        let mut index: HashMap<String, usize> = HashMap::new();
-        let (mut counts, mut is_common) = (Vec::new(), Vec::new());
-        let mut candidates = Vec::new();
-        let cues: HashSet<String> = words(CUES).into_iter().map(|word| word.stem).collect();
-        for (rank, at) in order.iter().copied().enumerate() {
-            let line = &lines[at];
-            let mut own = Vec::new();
-            let mut has_cue = false;
-            for word in words(&line.text) {
-                has_cue |= cues.contains(&word.stem);
-                let next = counts.len();
-                let id = *index.entry(word.stem).or_insert(next);
-                if id == next {
-                    counts.push(0_u32);
-                    is_common.push(word.is_common);
-                }
-                counts[id] += 1;
-                own.push(id);
+impl Vocabulary {
+    /// Counts the words of a text and returns the different ones.
+    fn add(&mut self, text: &str) -> Vec<usize> {
+        let mut found = Vec::new();
+        for word in words(text) {
+            let next = self.counts.len();
+            let index = *self.indices.entry(word.stem).or_insert(next);
+            if index == next {
+                self.kinds.push(word.kind);
+                self.counts.push(0);
             }
-            if !is_worth_a_line(line) {
-                continue;
-            }
-            let mut seen = HashSet::new();
-            own.retain(|id| seen.insert(*id));
-            let age = (lines.len() - 1 - rank) as f64 / lines.len() as f64;
-            let mut factor = 1.0 - (1.0 - weights.oldest) * age;
-            if has_cue {
-                factor *= weights.cue;
-            }
-            if line.who == Speaker::Person {
-                factor *= weights.person;
-            }
-            factor /= (line.text.len() as f64 + weights.length_offset).powf(weights.length_power);
-            candidates.push(Candidate { at, line, words: own, factor });
+            self.counts[index] += 1;
+            found.push(index);
         }
-        let worth = counts
-            .iter()
-            .zip(&is_common)
-            .map(|(count, is_common)| f64::from(1 + count).ln() * if *is_common { weights.common } else { 1.0 });
-        let worth = worth.collect();
-        let mut is_covered = vec![false; counts.len()];
-        for word in words(on_page) {
-            if let Some(id) = index.get(&word.stem) {
-                is_covered[*id] = true;
-            }
-        }
-        Self { candidates, worth, is_common, is_covered }
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
-    /// The indices of the chosen lines, the best first.
+    fn known<'a>(&'a self, text: &str) -> impl Iterator<Item = usize> + use<'a> {
+        words(text).into_iter().filter_map(|word| self.indices.get(&word.stem).copied())
+    }
+
+    fn worth(&self, index: usize) -> f64 {
+        let weight = match self.kinds[index] {
+            WordKind::Common => COMMON_WORTH,
+            WordKind::Pair => PAIR_WORTH,
+            WordKind::Ordinary => 1.0,
+        };
+        weight * (1.0 + f64::from(self.counts[index])).ln()
+    }
+}
+
+impl<'a> Choice<'a> {
+    fn new(lines: &'a [Line], on_page: &str, budget: usize) -> Self {
+        let mut vocabulary = Vocabulary::default();
+        let mut order: Vec<(usize, &Line)> = lines.iter().enumerate().collect();
+        // What was not said in the talk was written at its end.
+        order.sort_by_key(|(_, line)| if line.turn == 0 { usize::MAX } else { line.turn });
+        let mut candidates = Vec::new();
+        for (rank, (at, line)) in order.into_iter().enumerate() {
+            let words = vocabulary.add(&line.text);
+            if has_words(&line.text) {
+                let age = (lines.len() - 1 - rank) as f64 / lines.len() as f64;
+                let factor = (1.0 - (1.0 - OLDEST_WORTH) * age) / length(line, budget);
+                let is_announcement = line.who == Speaker::Agent && is_announcement(&line.text);
+                candidates.push(Candidate { at, line, words, factor, is_announcement });
+            }
+        }
+        let cues: HashSet<usize> = vocabulary.known(CUES).collect();
+        for candidate in
+            candidates.iter_mut().filter(|candidate| candidate.words.iter().any(|word| cues.contains(word)))
+        {
+            candidate.factor *= CUE_WORTH;
+        }
+        let worth: Vec<f64> = (0..vocabulary.counts.len()).map(|index| vocabulary.worth(index)).collect();
+        let mut is_covered = vec![false; worth.len()];
+        vocabulary.known(on_page).for_each(|index| is_covered[index] = true);
+        Self { candidates, vocabulary, is_covered, worth }
+    }
+
+    /// The places of the chosen lines, the best first.
     fn chosen(mut self, mut room: usize) -> Vec<usize> {
         let mut chosen = Vec::new();
-        let entries = (0..self.candidates.len()).filter_map(|candidate| self.entry(candidate, room));
+        for stage in STAGES {
+            self.choose_in(*stage, &mut room, &mut chosen);
+        }
+        chosen
+    }
+
+    fn choose_in(&mut self, stage: Stage, room: &mut usize, chosen: &mut Vec<usize>) {
+        let entries = (0..self.candidates.len()).filter_map(|candidate| self.entry(candidate, stage, *room));
         let mut heap: BinaryHeap<Entry> = entries.collect();
         while let Some(top) = heap.pop() {
-            let Some(now) = self.entry(top.candidate, room) else { continue };
+            let Some(now) = self.entry(top.candidate, stage, *room) else { continue };
             if now.score < top.score {
                 heap.push(now);
                 continue;
             }
             let candidate = &self.candidates[top.candidate];
-            room -= candidate.line.text.len() + LINE_OVERHEAD;
+            *room -= candidate.line.text.len() + LINE_OVERHEAD;
             chosen.push(candidate.at);
-            for word in &candidate.words {
-                self.is_covered[*word] = true;
-            }
+            candidate.words.iter().for_each(|word| self.is_covered[*word] = true);
         }
-        chosen
     }
 
-    /// A candidate with its present score. `None` if it no longer fits or adds too little, which stays so.
-    fn entry(&self, candidate: usize, room: usize) -> Option<Entry> {
-        let Candidate { line, words, factor, .. } = &self.candidates[candidate];
-        let new = || words.iter().filter(|word| !self.is_covered[**word]);
-        let adds = new().filter(|word| !self.is_common[**word]).count() >= MIN_NEW_WORDS;
-        let fits = line.text.len() + LINE_OVERHEAD <= room;
-        (adds && fits).then(|| Entry { score: factor * new().map(|word| self.worth[*word]).sum::<f64>(), candidate })
+    /// A candidate with its present score. `None` if it does not fit or adds too little, which stays so during a stage.
+    fn entry(&self, candidate: usize, stage: Stage, room: usize) -> Option<Entry> {
+        let Candidate { line, words, factor, is_announcement, .. } = &self.candidates[candidate];
+        if line.text.len() + LINE_OVERHEAD > room || (*is_announcement && !stage.with_announcements) {
+            return None;
+        }
+        let (mut new_words, mut worth) = (0, 0.0);
+        for word in words.iter().filter(|word| !self.is_covered[**word]) {
+            new_words += usize::from(self.vocabulary.kinds[*word] != WordKind::Common);
+            worth += self.worth[*word];
+        }
+        (new_words >= stage.min_new_words).then_some(Entry { score: worth * factor, candidate })
     }
 }
 
-/// Whether a line says anything: not only what the agent is about to do, nor only paths, ids and numbers.
-fn is_worth_a_line(line: &Line) -> bool {
-    if line.who == Speaker::Agent && is_announcement(&line.text) {
-        return false;
-    }
+/// By what the worth of a line is divided. A large page has room for longer sentences.
+fn length(line: &Line, budget: usize) -> f64 {
+    let power = if budget < 5_000 { 0.8 } else { 0.6 };
+    (line.text.len() as f64 + ADDED_LENGTH).powf(power)
+}
+
+/// Whether a line has words beside paths, ids and numbers. A script without spaces has them between other characters.
+fn has_words(line: &str) -> bool {
     let is_word = |token: &&str| {
         let token = token.trim_matches(|c: char| !c.is_alphanumeric());
         token.chars().count() > 1 && token.chars().all(|c| c.is_alphabetic() || matches!(c, '\'' | '’' | '-'))
     };
-    line.text.split(' ').filter(is_word).take(2).count() == 2 || line.text.chars().filter(|c| !c.is_ascii()).count() > 5
+    line.split(' ').filter(is_word).nth(1).is_some() || line.chars().filter(|c| !c.is_ascii()).nth(5).is_some()
 }
 
 impl Ord for Entry {
@@ -260,7 +284,7 @@ mod tests {
     fn a_sentence_whose_words_are_on_the_page_is_not_chosen_again() {
         let candidates = [
             agent(1, "The exporter writes tables to disk."),
-            agent(2, "Tables are written to disk by the exporter."),
+            agent(2, "Writing tables to disk: the exporter."),
             agent(3, "Login loops when the cookie expires."),
         ];
         let chosen = choose(&candidates, "", 1_000, 4_000);
@@ -277,18 +301,38 @@ mod tests {
 
     #[test]
     fn what_says_nothing_is_not_chosen() {
+        for text in
+            ["src/a.rs src/parser/b.rs src/exporter/c.rs", "9f8e7d6c5b4a 0192837465 01K0AAAA-BBBB", "yes, do that", ""]
+        {
+            assert_eq!(choose(&[agent(1, text)], "", 1_000, 4_000), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn announcements_are_recognized() {
         for text in [
             "Let me check the parser and its error spans",
             "Perfect! Now let me run the whole integration suite",
             "I’ll update the exporter, tokenizer and parser",
             "Now I will look at the tokenizer module",
-            "src/a.rs src/parser/b.rs src/exporter/c.rs",
-            "9f8e7d6c5b4a 0192837465 01K0AAAA-BBBB",
-            "yes, do that",
-            "",
         ] {
-            assert_eq!(choose(&[agent(1, text)], "", 1_000, 4_000), [], "{text}");
+            assert!(is_announcement(text), "{text}");
         }
+        for text in
+            ["The parser now lets me through", "Now the tests pass", "Lets users log in", "Next: stream to disk", "now"]
+        {
+            assert!(!is_announcement(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn announcements_and_repetitions_only_fill_what_nothing_else_does() {
+        let announcement = agent(2, "Let me update the exporter, tokenizer and importer");
+        let finding = agent(1, "The cookie expires before the login page loads");
+        let repetition = agent(1, "The login page loads slowly");
+        let candidates = [announcement.clone(), repetition.clone(), finding.clone()];
+        assert_eq!(choose(&candidates, "", 1_000, 4_000), [finding.clone(), repetition, announcement]);
+        assert_eq!(choose(&candidates, "", 55, 4_000), [finding]);
     }
 
     #[test]

@@ -8,8 +8,16 @@ use std::sync::LazyLock;
 pub(crate) struct Word {
     /// The word in small letters, without its ending.
     pub stem: String,
-    /// Whether the word says little by itself.
-    pub is_common: bool,
+    pub kind: WordKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WordKind {
+    /// It says little by itself.
+    Common,
+    /// Two characters of a script without spaces. Each character is in two pairs.
+    Pair,
+    Ordinary,
 }
 
 /// Longer runs of letters and digits are ids, not words.
@@ -49,13 +57,19 @@ static COMMON_SET: LazyLock<HashSet<&str>> = LazyLock::new(|| COMMON.split_white
 /// the same two words. A script without spaces gives pairs of characters.
 pub(crate) fn words(text: &str) -> Vec<Word> {
     let mut found = Vec::new();
-    for token in text.split(|c: char| !c.is_alphanumeric()).filter(|token| !token.is_empty()) {
-        if token.chars().any(is_ideograph) {
-            push_pairs(token, &mut found);
-        } else if token.chars().any(char::is_uppercase) {
-            push_parts(token, &mut found);
-        } else {
-            push_word(token, &mut found);
+    for token in text.split(|c: char| !c.is_alphanumeric()) {
+        let mut rest = token;
+        while let Some(first) = rest.chars().next() {
+            let is_other = |c: char| is_ideograph(c) != is_ideograph(first);
+            let (part, after) = rest.split_at(rest.find(is_other).unwrap_or(rest.len()));
+            if is_ideograph(first) {
+                push_pairs(part, &mut found);
+            } else if part.chars().any(char::is_uppercase) {
+                push_parts(part, &mut found);
+            } else {
+                push_word(part, &mut found);
+            }
+            rest = after;
         }
     }
     found
@@ -66,13 +80,10 @@ fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-fn push_pairs(token: &str, found: &mut Vec<Word>) {
-    let mut chars = token.chars().peekable();
-    while let Some(first) = chars.next() {
-        if let Some(second) = chars.peek() {
-            found.push(Word { stem: [first, *second].iter().collect(), is_common: false });
-        }
-    }
+fn push_pairs(part: &str, found: &mut Vec<Word>) {
+    let seconds = part.chars().skip(1);
+    let pairs = part.chars().zip(seconds).map(|(first, second)| String::from_iter([first, second]));
+    found.extend(pairs.map(|stem| Word { stem, kind: WordKind::Pair }));
 }
 
 /// The parts of `HTTPServerName2`: "http", "server", "name", "2".
@@ -94,7 +105,8 @@ fn push_parts(token: &str, found: &mut Vec<Word>) {
 
 fn push_word(word: &str, found: &mut Vec<Word>) {
     if word.len() <= MAX_WORD_BYTES {
-        found.push(Word { stem: stem(word), is_common: COMMON_SET.contains(word) });
+        let kind = if COMMON_SET.contains(word) { WordKind::Common } else { WordKind::Ordinary };
+        found.push(Word { stem: stem(word), kind });
     }
 }
 
@@ -153,13 +165,14 @@ mod tests {
 
     #[test]
     fn common_words_are_known() {
-        let common: Vec<bool> = words("The parser doesn't work").into_iter().map(|word| word.is_common).collect();
+        let is_common = |word: Word| word.kind == WordKind::Common;
+        let common: Vec<bool> = words("The parser doesn't work").into_iter().map(is_common).collect();
         assert_eq!(common, [true, false, true, true, true]);
     }
 
     #[test]
     fn other_scripts_have_words_too_and_ids_have_none() {
-        assert_eq!(stems("修复解析"), ["修复", "复解", "解析"]);
+        assert_eq!(stems("修复parser解析器"), ["修复", "parser", "解析", "析器"]);
         assert_eq!(stems("Ошибка größer"), ["ошибка", "größer"]);
         assert_eq!(stems(&"a1".repeat(40)), Vec::<String>::new());
     }
