@@ -6,12 +6,25 @@
 //! | `account` | [`Account`], the result, and [`Line`], a text that knows who said it |
 //! | `material` | [`Material`], what the rules choose from |
 //! | `document` | the account as sections of a handoff's body, written and read |
+//! | `goal`, `asked`, `rulings`, `note_lines`, `next`, `idle` | one rule each |
+//! | `cues` | the words by which the rules know what a text is, as data |
+//! | `passages` | a text as headings, items, prose and what was pasted |
 
 mod account;
+mod asked;
+mod cues;
 mod document;
+#[cfg(test)]
+mod examples;
+mod goal;
+mod idle;
 mod material;
+mod next;
+mod note_lines;
+mod passages;
+mod rulings;
 
-pub(crate) use account::{Account, Check, Line, Speaker};
+pub(crate) use account::{Account, Check, GoalSource, Line, Speaker};
 pub(crate) use document::{read_sections, write_sections};
 pub(crate) use material::{Material, recap};
 
@@ -22,4 +35,4 @@ pub(crate) struct Rule {
 }
 
 /// Every rule, in order. A later rule sees what earlier ones chose.
-pub(crate) const RULES: &[Rule] = &[];
+pub(crate) const RULES: &[Rule] = &[note_lines::RULE, goal::RULE, asked::RULE, rulings::RULE, next::RULE, idle::RULE];
