@@ -31,11 +31,26 @@ pub(crate) struct Check {
     pub outcome: Outcome,
 }
 
+/// How a session came by its goal, the weakest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum GoalSource {
+    /// The session began by going on with earlier work, and a task came later. An earlier goal that was stated stays.
+    #[default]
+    LaterRequest,
+    /// The session began with a task: a new goal.
+    FirstRequest,
+    /// A person or a note said what the goal is.
+    Stated,
+}
+
 /// What a session amounts to. Lists are in the order of the session: the newest is last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Account {
     /// What the session was for. `None` if nobody said so: an earlier goal then stays.
     pub goal: Option<Line>,
+    #[serde(default)]
+    pub goal_source: GoalSource,
     /// The requests of a person that are not trivial.
     pub asked: Vec<Line>,
     /// What a person decided, corrected, forbade or chose.
@@ -48,6 +63,12 @@ pub(crate) struct Account {
     pub dead_ends: Vec<Line>,
     /// What was done, from notes.
     pub done: Vec<Line>,
+    /// What was decided, from notes. It need not be a person's ruling.
+    #[serde(default)]
+    pub decisions: Vec<Line>,
+    /// What is blocked or broken, from notes.
+    #[serde(default)]
+    pub known_issues: Vec<Line>,
     /// Each check once, with its last outcome.
     pub checks: Vec<Check>,
     /// Further sentences of the talk, chosen for the words that they add.

@@ -6,23 +6,36 @@
 //! | `account` | [`Account`], the result, and [`Line`], a text that knows who said it |
 //! | `material` | [`Material`], what the rules choose from |
 //! | `document` | the account as sections of a handoff's body, written and read |
-//! | `plain`, `inline` | text without Markdown marks: one line, or sentences |
-//! | `words` | the words of a text, and which of them are common |
+//! | `goal`, `asked`, `rulings`, `note_lines`, `next`, `idle` | one rule each |
 //! | `conclusions`, `dead_ends`, `evidence` | one rule each |
 //! | `sentences` | the rule that chooses sentences of the talk to fill free room |
+//! | `cues` | the words by which the rules know what a text is, as data |
+//! | `passages` | a text as headings, items, prose and what was pasted |
+//! | `plain`, `inline` | text without Markdown marks: one line, or sentences |
+//! | `words` | the words of a text, and which of them are common |
 
 mod account;
+mod asked;
 mod conclusions;
+mod cues;
 mod dead_ends;
 mod document;
 mod evidence;
+#[cfg(test)]
+mod examples;
+mod goal;
+mod idle;
 mod inline;
 mod material;
+mod next;
+mod note_lines;
+mod passages;
 mod plain;
+mod rulings;
 mod sentences;
 mod words;
 
-pub(crate) use account::{Account, Check, Line, Speaker};
+pub(crate) use account::{Account, Check, GoalSource, Line, Speaker};
 pub(crate) use document::{read_sections, write_sections};
 pub(crate) use material::{Material, recap};
 pub(crate) use plain::{beginning, plain, sentences};
@@ -35,4 +48,15 @@ pub(crate) struct Rule {
 }
 
 /// Every rule, in order. A later rule sees what earlier ones chose.
-pub(crate) const RULES: &[Rule] = &[conclusions::RULE, dead_ends::RULE, evidence::RULE, sentences::RULE];
+pub(crate) const RULES: &[Rule] = &[
+    note_lines::RULE,
+    goal::RULE,
+    asked::RULE,
+    rulings::RULE,
+    conclusions::RULE,
+    next::RULE,
+    dead_ends::RULE,
+    evidence::RULE,
+    idle::RULE,
+    sentences::RULE,
+];

@@ -1,0 +1,66 @@
+//! Whether a session changed nothing: no edit, no commit, no decision, nothing left open.
+
+use super::{Account, GoalSource, Material, Rule};
+use crate::transcript::{TodoStatus, UtteranceKind};
+
+pub(super) const RULE: Rule = Rule { name: "idle", apply };
+
+fn apply(material: &Material<'_>, account: &mut Account) {
+    account.is_idle = !changed(material) && !decided(account) && !left_open(material, account);
+}
+
+fn changed(material: &Material<'_>) -> bool {
+    let has_edits = material.transcript.is_some_and(|transcript| !transcript.edited.is_empty());
+    let said_so = !material.note.trim().is_empty() || !material.state.trim().is_empty();
+    has_edits || said_so || material.has_changes
+}
+
+fn decided(account: &Account) -> bool {
+    !account.rulings.is_empty() || account.goal_source == GoalSource::Stated
+}
+
+/// An agent that only answered questions likes to propose next steps. They are left open only if there was a task.
+fn left_open(material: &Material<'_>, account: &Account) -> bool {
+    let has_open_todo = material.transcript.is_some_and(|transcript| {
+        transcript.todos.iter().any(|todo| todo.status != TodoStatus::Completed)
+            || transcript.talk.iter().any(|utterance| utterance.kind == UtteranceKind::ApprovedPlan)
+    });
+    has_open_todo || !account.next.is_empty() && account.goal.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::examples::{said, transcript};
+    use super::super::recap;
+    use super::*;
+    use crate::transcript::{Todo, Transcript};
+
+    fn is_idle(transcript: &Transcript, note: &str, has_changes: bool) -> bool {
+        recap(&Material { transcript: Some(transcript), note, state: "", has_changes }).is_idle
+    }
+
+    fn talk(request: &str, answer: &str) -> Transcript {
+        transcript(vec![said(1, UtteranceKind::Request, request), said(1, UtteranceKind::AgentText, answer)])
+    }
+
+    #[test]
+    fn a_question_is_idle() {
+        let asked = talk("what does the lexer do?", "It splits. Next steps:\n- read it");
+        assert!(is_idle(&asked, "", false));
+        assert!(!is_idle(&asked, "lexer read", false));
+        assert!(!is_idle(&asked, "", true));
+        let open = Todo { text: "x".to_owned(), status: TodoStatus::Pending };
+        assert!(!is_idle(&Transcript { todos: vec![open], ..asked.clone() }, "", false));
+        assert!(!is_idle(&Transcript { edited: vec!["a".to_owned()], ..asked }, "", false));
+    }
+
+    #[test]
+    fn what_was_decided_or_left_open_counts() {
+        assert!(is_idle(&talk("review the lexer", "Looks good."), "", false));
+        assert!(!is_idle(&talk("review the lexer", "Looks good. Next: error spans"), "", false));
+        let mut ruled = talk("what is this?", "A lexer.");
+        ruled.talk.push(said(2, UtteranceKind::Request, "never touch it"));
+        assert!(!is_idle(&ruled, "", false));
+        assert!(is_idle(&Transcript::default(), "", false));
+    }
+}

@@ -1,0 +1,209 @@
+//! What is to be done next, the most urgent first: what the note says, what the agent's last message says, the open to-dos,
+//! and the steps of a plan that nobody has begun.
+
+use super::note_lines::{self, Part};
+use super::passages::{Shape, beginning, passages};
+use super::{Account, Line, Material, Rule, Speaker, cues, goal};
+use crate::transcript::{TodoStatus, Transcript, UtteranceKind};
+
+pub(super) const RULE: Rule = Rule { name: "next", apply };
+
+const MAX_ACTIONS: usize = 10;
+const MAX_BYTES: usize = 450;
+
+fn apply(material: &Material<'_>, account: &mut Account) {
+    let mut found = std::mem::take(&mut account.next);
+    if let Some(transcript) = material.transcript {
+        found.extend(of_last_message(transcript));
+        found.extend(of_todos(transcript));
+        found.extend(of_plan(transcript, material.has_changes));
+    }
+    for line in found {
+        let is_known = account.next.iter().any(|known| sounds(&known.text) == sounds(&line.text));
+        if account.next.len() < MAX_ACTIONS && !is_known && is_action(&line.text) {
+            account.next.push(line);
+        }
+    }
+}
+
+fn is_action(text: &str) -> bool {
+    !text.is_empty() && !cues::is_trivial(text) && !cues::is_nothing(text)
+}
+
+/// A text as it sounds: two that differ only in case and marks are the same action.
+fn sounds(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+fn of_last_message(transcript: &Transcript) -> Vec<Line> {
+    let Some(last) = transcript.talk.iter().rfind(|utterance| utterance.kind == UtteranceKind::AgentText) else {
+        return Vec::new();
+    };
+    let parts =
+        note_lines::parse(&last.text).into_iter().filter(|(part, text)| *part == Part::Next && !text.ends_with('?'));
+    parts.map(|(_, text)| Line { who: Speaker::Agent, turn: last.turn, text }).collect()
+}
+
+fn of_todos(transcript: &Transcript) -> Vec<Line> {
+    let with = |status| transcript.todos.iter().filter(move |todo| todo.status == status);
+    let open = with(TodoStatus::InProgress).chain(with(TodoStatus::Pending));
+    open.map(|todo| Line { who: Speaker::Agent, turn: 0, text: beginning(&todo.text, MAX_BYTES) }).collect()
+}
+
+/// The steps of the last plan, if nothing was done since. To-dos, if there are any, know better which of them are done.
+fn of_plan(transcript: &Transcript, has_changes: bool) -> Vec<Line> {
+    let plan = transcript.talk.iter().rev().find_map(|utterance| match utterance.kind {
+        UtteranceKind::ApprovedPlan => Some((utterance.turn, utterance.text.as_str())),
+        UtteranceKind::Request => goal::pasted_plan(&utterance.text).map(|plan| (utterance.turn, plan)),
+        _ => None,
+    });
+    let Some((turn, plan)) = plan.filter(|_| transcript.todos.is_empty() && !has_changes) else { return Vec::new() };
+    let has_begun = if transcript.work.is_empty() {
+        !transcript.edited.is_empty()
+    } else {
+        transcript.work.iter().any(|work| work.turn >= turn && !work.edited.is_empty())
+    };
+    if has_begun {
+        return Vec::new();
+    }
+    let line = |step: String| Line { who: Speaker::Agent, turn, text: beginning(&step, MAX_BYTES) };
+    steps(plan).into_iter().map(line).collect()
+}
+
+/// The headings of the parts of a plan that are its steps.
+const STEP_HEADINGS: &[&str] = &["step", "implementation", "task", "change", "plan", "approach", "todo"];
+
+/// The steps of a plan: its numbered headings, or the items below a heading such as "Steps", or the first list.
+fn steps(plan: &str) -> Vec<String> {
+    let passages = passages(plan);
+    let is_item = |shape| matches!(shape, Shape::Item | Shape::OpenItem);
+    let names_steps = |heading: &str| {
+        let heading = heading.to_ascii_lowercase();
+        STEP_HEADINGS.iter().any(|word| heading.contains(word))
+    };
+    let numbered = passages.iter().filter(|passage| passage.shape == Shape::Heading && is_numbered(&passage.text));
+    let numbered: Vec<String> = numbered.map(|passage| passage.text.clone()).collect();
+    if numbered.len() > 1 {
+        return numbered;
+    }
+    // The title of the plan is not the heading of its steps.
+    let mut is_below = false;
+    let mut below = Vec::new();
+    for passage in passages.iter().skip(1) {
+        match passage.shape {
+            Shape::Heading => is_below = names_steps(&passage.text),
+            shape if is_below && is_item(shape) => below.push(passage.text.clone()),
+            _ => {}
+        }
+    }
+    if !below.is_empty() {
+        return below;
+    }
+    let list =
+        passages.iter().skip_while(|passage| !is_item(passage.shape)).take_while(|passage| is_item(passage.shape));
+    list.map(|passage| passage.text.clone()).collect()
+}
+
+fn is_numbered(heading: &str) -> bool {
+    let rest = heading.strip_prefix("Step ").or_else(|| heading.strip_prefix("Phase ")).unwrap_or(heading);
+    rest.starts_with(|c: char| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::examples::{letters, material, said, transcript};
+    use super::super::passages::plain;
+    use super::*;
+    use crate::transcript::{Todo, TurnWork, Utterance};
+
+    fn next(transcript: &Transcript, note: &str) -> Vec<String> {
+        let material = Material { note, ..material(transcript) };
+        let mut account = Account::default();
+        note_lines::apply(&material, &mut account);
+        apply(&material, &mut account);
+        account.next.into_iter().map(|line| line.text).collect()
+    }
+
+    fn answer(text: &str) -> Vec<Utterance> {
+        vec![said(1, UtteranceKind::Request, "fix the printer"), said(1, UtteranceKind::AgentText, text)]
+    }
+
+    fn todo(text: &str, status: TodoStatus) -> Todo {
+        Todo { text: text.to_owned(), status }
+    }
+
+    #[test]
+    fn the_last_message_says_what_is_next() {
+        for (text, expected) in [
+            ("cli.py:42 still prints; next: stream to disk", &["stream to disk"][..]),
+            ("All done.\n\n## Next steps\n\n1. **Spans** in the lexer\n2. Docs", &["Spans in the lexer", "Docs"]),
+            ("Done.\n\nRemaining:\n- docs\n- release notes\n\nTests pass.", &["docs", "release notes"]),
+            ("Still to do: the docs.", &["the docs."]),
+            ("TODO: docs", &["docs"]),
+            ("Next: should I push?", &[]),
+            ("Next: commit and push", &[]),
+            ("Next steps: none", &[]),
+            ("All tests pass. Let me know what you want next.", &[]),
+            ("I decided what follows from it.", &[]),
+            ("Fertig. Als Nächstes die Doku.", &[]),
+        ] {
+            assert_eq!(next(&transcript(answer(text)), ""), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_the_last_message_counts() {
+        let mut talk = answer("next: spans");
+        talk.push(said(2, UtteranceKind::AgentText, "Spans are done."));
+        assert_eq!(next(&transcript(talk), ""), [""; 0]);
+    }
+
+    #[test]
+    fn the_most_urgent_comes_first_and_only_once() {
+        let mut found = transcript(answer("Half done. Next: Docs"));
+        found.todos = vec![
+            todo("lexer", TodoStatus::Completed),
+            todo("release", TodoStatus::Pending),
+            todo("docs.", TodoStatus::Pending),
+            todo("spans", TodoStatus::InProgress),
+            todo("continue", TodoStatus::Pending),
+        ];
+        assert_eq!(next(&found, "lexer done; next: fix the cache"), ["fix the cache", "Docs", "spans", "release"]);
+        found.todos = (0..30).map(|number| todo(&format!("task {number}"), TodoStatus::Pending)).collect();
+        assert_eq!(next(&found, "").len(), MAX_ACTIONS);
+    }
+
+    #[test]
+    fn the_steps_of_a_plan_are_next_until_work_begins() {
+        let listed = "# Plan: Spans\n\n## Context\n- old\n\n## Steps\n1. lexer\n2. parser\n\n## Risks\n- slow";
+        let headed = "# Spans\n\n## Step 1: lexer\n- a\n\n## Step 2: parser";
+        let bare = "# Spans\n\nWe need:\n\n- lexer\n- parser\n\nAnd so on.\n\n- risk";
+        for (plan, expected) in
+            [(listed, ["lexer", "parser"]), (headed, ["Step 1: lexer", "Step 2: parser"]), (bare, ["lexer", "parser"])]
+        {
+            let mut found = transcript(vec![said(2, UtteranceKind::ApprovedPlan, plan)]);
+            assert_eq!(next(&found, ""), expected);
+            let request = format!("Implement the following plan:\n\n{plan}");
+            assert_eq!(next(&transcript(vec![said(1, UtteranceKind::Request, &request)]), ""), expected);
+            found.work = vec![TurnWork { turn: 2, edited: vec!["lexer.rs".to_owned()], ..TurnWork::default() }];
+            assert_eq!(next(&found, ""), [""; 0]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_kept_verbatim_and_bounded(
+            text in "([ \n\t.,;:!?`\"*#>|-]|next: |todo |## Steps\n|[0-9]\\. |- |[a-zé漢]{1,9}){0,80}",
+        ) {
+            for kind in [UtteranceKind::AgentText, UtteranceKind::ApprovedPlan] {
+                let found = next(&transcript(vec![said(1, kind, &text)]), "");
+                prop_assert!(found.len() <= MAX_ACTIONS);
+                for kept in found {
+                    prop_assert!(kept.len() <= MAX_BYTES && letters(&plain(&text)).contains(&letters(&kept)), "{kept}");
+                }
+            }
+        }
+    }
+}
