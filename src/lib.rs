@@ -69,8 +69,6 @@ mod library;
 mod memory;
 mod project;
 mod publish;
-// Nothing uses it yet: the steps and the warmup follow.
-#[allow(dead_code, unused_imports)]
 mod recap;
 mod steps;
 mod transcript;

@@ -51,6 +51,7 @@ pub(super) fn handoff_of(record: &HandoffRecord) -> Result<Handoff> {
         next: &next,
         decisions: &[],
         issues: &[],
+        dead_ends: &[],
         validation: std::slice::from_ref(&not_run),
         marked: "",
     });

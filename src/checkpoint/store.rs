@@ -172,6 +172,12 @@ impl Store {
         Ok(self.runs(rest, params![])?.pop().and_then(|run| run.head))
     }
 
+    /// When the last completed run before this one was recorded.
+    pub(crate) fn completed_before(&self, seq: i64) -> Result<Option<String>> {
+        let rest = "WHERE status = 'completed' AND seq < ?1 ORDER BY seq DESC LIMIT 1";
+        Ok(self.runs(rest, params![seq])?.pop().map(|run| run.recorded_at))
+    }
+
     pub(crate) fn run(&self, seq: i64) -> Result<Option<Run>> {
         Ok(self.runs("WHERE seq = ?1", params![seq])?.pop())
     }

@@ -87,8 +87,18 @@ fn look(project: &Project) -> Result<Picture> {
     Ok(picture)
 }
 
-fn is_pending(step: &RecordedStep) -> bool {
-    !matches!(step.state, StepState::Done | StepState::Skipped)
+/// The steps that are still to be done. A step that failed is not, if the run went on without it.
+fn pending_steps(steps: &[RecordedStep]) -> impl Iterator<Item = &RecordedStep> {
+    let reached = steps.iter().rposition(|step| step.state != StepState::Pending).unwrap_or(0);
+    steps
+        .iter()
+        .enumerate()
+        .filter(move |(at, step)| match step.state {
+            StepState::Done | StepState::Skipped => false,
+            StepState::Failed => *at >= reached,
+            _ => true,
+        })
+        .map(|(_, step)| step)
 }
 
 impl Picture {
@@ -109,7 +119,7 @@ impl Picture {
             return Vec::new();
         }
         let theirs = self.theirs.iter().flat_map(PythonCheckpoint::pending);
-        self.steps.iter().filter(|step| is_pending(step)).map(|step| step.name.as_str()).chain(theirs).collect()
+        pending_steps(&self.steps).map(|step| step.name.as_str()).chain(theirs).collect()
     }
 
     fn print(&self, ui: &mut Ui) {
@@ -199,9 +209,13 @@ fn step_line(step: &RecordedStep) -> String {
     let mark = match step.state {
         StepState::Done => 'x',
         StepState::Skipped => '-',
+        StepState::Failed => '!',
         _ => ' ',
     };
     let mut facts = Vec::new();
+    if step.state == StepState::Failed {
+        facts.push("failed".to_owned());
+    }
     if step.attempts > 0 {
         facts.push(format!("{} attempt{}", step.attempts, if step.attempts == 1 { "" } else { "s" }));
     }

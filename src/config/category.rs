@@ -32,7 +32,8 @@ pub(crate) struct BuiltIn {
     keep: usize,
 }
 
-/// The built-in categories, in the order of the current state. Modes and numbers are glee's; `known_issue` is ours.
+/// The built-in categories, in the order of the current state. Modes and numbers are glee's, but for the number of
+/// decisions, which sessions add by themselves; `known_issue` is ours.
 pub(crate) const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "overview", title: "Overview", keys: &["overview"], mode: Mode::Clear, keep: 1 },
     BuiltIn { name: "goal", title: "Goal", keys: &["goal", "current_goal", "objective"], mode: Mode::Clear, keep: 1 },
@@ -48,7 +49,7 @@ pub(crate) const BUILT_IN: &[BuiltIn] = &[
         title: "Decisions",
         keys: &["decisions", "recent_decisions", "decision"],
         mode: Mode::Append,
-        keep: 15,
+        keep: 40,
     },
     BuiltIn { name: "open_loop", title: "Open loops", keys: &["open_loops", "open_loop"], mode: Mode::Clear, keep: 5 },
     BuiltIn {

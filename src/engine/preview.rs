@@ -1,11 +1,13 @@
 //! What a run would do, without doing or recording anything.
 
+use super::provenance::known_before;
 use super::record::{Prepared, Request, prepare};
 use crate::checkpoint::Store;
 use crate::error::Result;
 use crate::facts::{self, Scene};
 use crate::handoff::Handoff;
 use crate::project::{self, Project};
+use crate::recap;
 use crate::steps::{self, Context, Intent, Provided};
 
 /// What one step would do.
@@ -26,6 +28,7 @@ pub(crate) fn preview(project: &Project, request: &Request) -> Result<Vec<Previe
     let memory = project::place(&project.root, &plan.memory_dir)?;
     let history = project::place(&project.root, &plan.history_dir)?;
     let mut values = facts::recorded(&session);
+    known_before(project, &memory, &history).add_to(&mut values);
     let mut previews = Vec::new();
     for step in &plan.steps {
         let kind = steps::kind(&step.kind)?;
@@ -75,8 +78,11 @@ pub(crate) fn summarize(project: &Project, request: &Request) -> Result<(Option<
     let base = Store::read(&project.checkpoint_file())?.map(|store| store.last_head()).transpose()?.flatten();
     let Prepared { session, warnings, .. } = prepare(project, request, base)?;
     let mut values = facts::recorded(&session);
-    let found = facts::collect(&Scene { session: &session, root: &project.root })?;
+    let memory = project::place(&project.root, &project.config.memory_dir)?;
+    let history = project::place(&project.root, &project.config.history_dir)?;
+    known_before(project, &memory, &history).add_to(&mut values);
+    let found = recap::collect(&Scene { session: &session, root: &project.root })?;
     values.extend(found.values);
     let notices = warnings.into_iter().chain(found.notices).collect();
-    Ok((steps::derive_handoff(&session, &values, &project.root), notices))
+    Ok((recap::handoff(&session, &values, &project.root), notices))
 }

@@ -19,6 +19,7 @@ use crate::memory::state::{CurrentState, Item};
 use crate::memory::{Memory, own_keys as memory_keys};
 use crate::project::{self, Project};
 use crate::publish::Destination;
+use crate::recap::Before;
 
 /// Answers for every piece of a project's memory and history whether it is ours.
 pub(crate) struct Provenance {
@@ -93,6 +94,19 @@ impl Provenance {
             || !names_run && place.is_created_here
             || self.record.is_adopted(&place.directory, key)
     }
+}
+
+/// The goal and the next actions in the current state, as far as they are this user's own. What came with the repository
+/// is left out: a session of this user would make it its own by carrying it on.
+pub(super) fn known_before(project: &Project, memory: &Path, history: &Path) -> Before {
+    let Ok(state) = Memory::at(&project.root, memory.to_path_buf()).state() else { return Before::default() };
+    let provenance = Provenance::at(&project.root, memory, history);
+    let mut own: Vec<(&str, &Item)> = state.items().filter(|(_, item)| provenance.owns_item(item)).collect();
+    own.sort_by(|(_, a), (_, b)| b.at.cmp(&a.at));
+    let texts = |category: &str| {
+        own.iter().filter(|(of, _)| *of == category).map(|(_, item)| item.text.clone()).collect::<Vec<_>>()
+    };
+    Before { goal: texts("goal").into_iter().next(), next: texts("open_loop"), since: None }
 }
 
 /// How much the user adopted.

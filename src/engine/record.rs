@@ -227,7 +227,7 @@ pub(super) fn session_for(project: &Project, plan: &Plan, request: &Request, bas
         run: ids::new_run_id()?,
         at,
         handoff: match &request.handoff {
-            Some(text) => complete_handoff(project, text, head.as_ref(), at, &agent)?,
+            Some(text) => complete_handoff(project, text, head.as_ref(), at, &agent, request)?,
             None => String::new(),
         },
         tag: config.tag.clone(),
@@ -250,6 +250,7 @@ fn complete_handoff(
     head: Option<&Head>,
     now: DateTime<FixedOffset>,
     agent: &str,
+    request: &Request,
 ) -> Result<String> {
     let mut handoff = history::parse(text)?;
     let machine = Machine {
@@ -258,6 +259,7 @@ fn complete_handoff(
         branch: head.map(|head| head.branch.clone()).unwrap_or_default(),
         commit: head.map(|head| head.commit.clone()).unwrap_or_default(),
         agent: agent.to_owned(),
+        agent_session: request.handed.as_ref().map(|part| part.id.clone()).unwrap_or_default(),
     };
     history::fill_in(&mut handoff, &machine);
     let wrong = handoff::check(&handoff);

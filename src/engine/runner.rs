@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::facts;
 use crate::guard::{Brake, Stop};
 use crate::project::{self, Project};
+use crate::recap::{self, Before};
 use crate::steps::Provided;
 
 /// How a run ended for now.
@@ -68,6 +69,9 @@ impl Runner<'_, '_> {
                     &history,
                 ));
                 let mut values = facts::recorded(&session);
+                let since = self.store.completed_before(run.seq)?;
+                let before = provenance::known_before(self.project, &memory, &history);
+                Before { since, ..before }.add_to(&mut values);
                 for step in &found {
                     values.extend(stored_facts(step));
                 }
@@ -105,5 +109,6 @@ impl Runner<'_, '_> {
 /// The facts that an earlier attempt at this run found out.
 fn stored_facts(step: &RecordedStep) -> Values {
     let result: Value = step.result.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    result["facts"].as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())).collect()
+    let facts = result["facts"].as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value.clone()));
+    facts.chain(recap::evidence(step.position, &step.name, &result["result"])).collect()
 }

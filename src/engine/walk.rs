@@ -15,6 +15,7 @@ use crate::config::template::Values;
 use crate::error::{Category, Error, Result};
 use crate::facts::Session;
 use crate::guard::Stop;
+use crate::recap;
 use crate::steps::{self, Context, Failure, Intent, Kind, Outcome};
 
 /// One walk through the steps of one run.
@@ -167,6 +168,7 @@ impl Walk<'_, '_, '_> {
                 }
                 Attempt::Failed(error, result) => (error, result),
             };
+            self.values.extend(recap::evidence(found.position, &step.name, &result));
             // A step has failed only after its last attempt; a kill between two attempts must not make it failed.
             let state = if left > 0 { StepState::Pending } else { StepState::Failed };
             self.settled.push(Settled {
@@ -234,6 +236,7 @@ impl Walk<'_, '_, '_> {
         self.executed.push(step.name.clone());
         // An empty result is stored as NULL: a longer row costs more than one page a step.
         let has_result = !outcome.result.is_null() || !outcome.facts.is_empty();
+        self.values.extend(recap::evidence(found.position, &step.name, &outcome.result));
         let result = json!({ "result": outcome.result, "facts": outcome.facts });
         self.values.extend(outcome.facts);
         self.settled.push(Settled {

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::Session;
 use crate::config::template::Values;
 use crate::error::Result;
+use crate::transcript::Transcript;
 
 /// A session and its project.
 pub(crate) struct Scene<'a> {
@@ -19,8 +20,10 @@ pub(crate) struct Facts {
     pub values: Values,
     /// One line for a person.
     pub detail: Option<String>,
-    /// A note for a session that wrote none.
-    pub derived: String,
+    /// The agent's transcript, if there is one that could be read. Its paths are relative to the project.
+    pub transcript: Option<Transcript>,
+    /// What happened in the repository, as text for a session that gave no note.
+    pub git_text: String,
     /// Messages about facts that are missing or incomplete.
     pub notices: Vec<String>,
 }
@@ -40,14 +43,9 @@ pub(crate) fn collect(scene: &Scene<'_>) -> Result<Facts> {
         let found = (collector.collect)(scene)?;
         all.values.extend(found.values);
         all.notices.extend(found.notices);
-        if !all.derived.is_empty() && !found.derived.is_empty() {
-            all.derived.push_str("\n\n");
-        }
-        all.derived.push_str(&found.derived);
+        all.transcript = found.transcript.or(all.transcript);
+        all.git_text.push_str(&found.git_text);
         details.extend(found.detail);
-    }
-    if scene.session.note.trim().is_empty() && !all.derived.is_empty() {
-        all.values.insert("summary".to_owned(), all.derived.clone().into());
     }
     all.detail = Some(details.join("; "));
     Ok(all)

@@ -64,7 +64,7 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
     ];
     facts.values.extend(values.map(|(name, value)| (name.to_owned(), value)));
     facts.detail = Some(describe(&branch, &session.head, &commits, &changes, &dirty));
-    facts.derived = derive(&branch, &session.head, &commits, &changes, &dirty);
+    facts.git_text = as_text(&branch, &session.head, &commits, &changes, &dirty);
     facts.notices = notices;
     Ok(facts)
 }
@@ -121,13 +121,13 @@ fn describe(branch: &str, head: &str, commits: &[Commit], changes: &[Change], di
     format!("{}: {commits}, {changes}, {} uncommitted", place(branch, head), dirty.len())
 }
 
-/// A note for a session that wrote none. Empty if nothing happened.
-fn derive(branch: &str, head: &str, commits: &[Commit], changes: &[Change], dirty: &[Change]) -> String {
+/// The lines for a session that gave no note. Empty if nothing happened.
+fn as_text(branch: &str, head: &str, commits: &[Commit], changes: &[Change], dirty: &[Change]) -> String {
     let mut text = String::new();
     if commits.is_empty() && dirty.is_empty() {
         return text;
     }
-    let _ = write!(text, "(derived from git; the session gave no note)\n\nOn {}.\n", place(branch, head));
+    let _ = writeln!(text, "On {}.", place(branch, head));
     let commits: Vec<String> =
         commits.iter().map(|commit| format!("{} {}", short(&commit.id), commit.subject)).collect();
     for (title, lines) in [("Commits", commits), ("Changed files", lines(changes)), ("Not committed", lines(dirty))] {

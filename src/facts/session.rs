@@ -27,6 +27,13 @@ pub struct Session {
     pub transcript: Option<Source>,
 }
 
+impl Session {
+    /// The id that the agent gave its session; empty if it is not known.
+    pub(crate) fn agent_session(&self) -> &str {
+        self.transcript.as_ref().map(|source| source.session.as_str()).unwrap_or_default()
+    }
+}
+
 /// The facts that the record itself holds; nothing needs to be collected for them.
 pub(crate) fn recorded(session: &Session) -> Values {
     let texts = [

@@ -10,9 +10,10 @@ pub(crate) struct Sections<'a> {
     pub next: &'a [String],
     pub decisions: &'a [String],
     pub issues: &'a [String],
+    pub dead_ends: &'a [String],
     /// Commands and their results.
     pub validation: &'a [(String, String)],
-    /// A line at the top of each section, which says where its content is from; empty for none.
+    /// A line at the top of the body, which says where its content is from; empty for none.
     pub marked: &'a str,
 }
 
@@ -38,12 +39,14 @@ pub(crate) fn body(sections: &Sections<'_>) -> String {
             "# What We Did" => list(sections.done),
             "# Current State" => quote(sections.summary),
             "# Decisions Made" => list(sections.decisions),
+            "# Failed Attempts / Dead Ends" => list(sections.dead_ends),
             "# Next-Agent Instructions" => list(sections.next),
             "# Commands And Validation" => list(&validation),
             "# Risks And Constraints" => list(sections.issues),
             _ => none(),
         };
-        let marked = if sections.marked.is_empty() { String::new() } else { format!("{}\n\n", sections.marked) };
+        let is_marked = section == SECTIONS[0] && !sections.marked.is_empty();
+        let marked = if is_marked { format!("{}\n\n", sections.marked) } else { String::new() };
         text.push_str(&format!("\n{section}\n\n{marked}{content}\n"));
     }
     text

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, FixedOffset};
 
+use super::written::AGENT_SESSION;
 use crate::base::text;
 use crate::handoff::{Handoff, Value, one_line};
 
@@ -12,6 +13,8 @@ pub(crate) struct Machine {
     pub branch: String,
     pub commit: String,
     pub agent: String,
+    /// The id that the agent gave its session; empty if it is not known.
+    pub agent_session: String,
 }
 
 /// Fills in missing fields; `unknown` stands for values that the machine does not have either.
@@ -39,6 +42,9 @@ pub(crate) fn fill_in(handoff: &mut Handoff, machine: &Machine) {
         if is_missing {
             handoff.set(key, value);
         }
+    }
+    if !machine.agent_session.is_empty() && handoff.text(AGENT_SESSION).is_empty() {
+        handoff.set(AGENT_SESSION, Value::from(machine.agent_session.as_str()));
     }
 }
 

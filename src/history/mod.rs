@@ -16,6 +16,7 @@
 //! | `index_ends` | the head and the last entries of a long INDEX.yaml, without reading all of it |
 //! | `decisions`, `prompt` | DECISIONS.md and RESUME_PROMPT.txt |
 //! | `body`, `fill_in` | the parts of a handoff that the program writes |
+//! | `written` | the handoff that a session wrote itself |
 //! | `catalog` | sessions as a list: in order, by id, by text |
 //! | `open_handoff` | the handoff to continue from |
 //! | `status`, `validate`, `drift` | where a history stands, and what is wrong with it |
@@ -45,6 +46,7 @@ pub(crate) mod registry;
 mod status;
 mod store;
 mod validate;
+mod written;
 
 pub(crate) use body::{NOTHING, Sections, body};
 pub(crate) use catalog::{Catalog, FoundArchive};
@@ -59,3 +61,4 @@ pub(crate) use merge::DERIVED;
 pub(crate) use open_handoff::OpenHandoff;
 pub(crate) use origin::Origin;
 pub(crate) use store::{DIRECTORY, History};
+pub(crate) use written::{DERIVED_TAG, SessionSpan};

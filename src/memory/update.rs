@@ -155,6 +155,7 @@ impl Memory {
         for (category, text) in &edits.add {
             changes.extend(state.add(&categories.get(category), text, stamp));
         }
+        changes.extend(state.limit_size());
         for (ids, verb) in [(&edits.done, ChangeVerb::Done), (&edits.delete, ChangeVerb::Deleted)] {
             for id in ids {
                 changes.extend(state.remove(id, verb, stamp));

@@ -29,6 +29,18 @@ pub(crate) struct Line {
 pub(crate) struct Check {
     pub command: String,
     pub outcome: Outcome,
+    pub seen: Seen,
+    pub took_ms: Option<u64>,
+}
+
+/// Where a check was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Seen {
+    /// The agent ran it.
+    Transcript,
+    /// A step of the handover ran it.
+    Here,
 }
 
 /// How a session came by its goal, the weakest first.
@@ -76,4 +88,28 @@ pub(crate) struct Account {
     /// Whether the session edited nothing, committed nothing, decided nothing and left nothing open. Such a session changes
     /// neither the goal nor what is next.
     pub is_idle: bool,
+}
+
+impl Account {
+    /// The checks that failed when they last ran.
+    pub(crate) fn failing(&self) -> impl Iterator<Item = &Check> {
+        self.checks.iter().filter(|check| matches!(check.outcome, Outcome::Failed(_)))
+    }
+}
+
+impl Check {
+    /// The known issue that a failing check is. It begins like that of every other failure of the same command, so that a
+    /// later pass finds it.
+    pub(crate) fn issue(&self) -> String {
+        let code = match self.outcome {
+            Outcome::Failed(Some(code)) => format!(" (exit code {code})"),
+            _ => String::new(),
+        };
+        format!("{}{code}", self.issue_start())
+    }
+
+    /// The beginning of [`Check::issue`], which is the same for every failure of this command.
+    pub(crate) fn issue_start(&self) -> String {
+        format!("`{}` failed", self.command)
+    }
 }

@@ -1,6 +1,6 @@
 //! Evidence: the checks that were seen to pass or fail.
 
-use super::{Account, Check, Material, Rule};
+use super::{Account, Check, Material, Rule, Seen};
 use crate::transcript::Outcome;
 
 pub(crate) const RULE: Rule = Rule { name: "evidence", apply: keep_checks };
@@ -14,7 +14,12 @@ fn keep_checks(material: &Material<'_>, account: &mut Account) {
     let Some(transcript) = material.transcript else { return };
     for test in transcript.tests.iter().filter(|test| test.outcome != Outcome::Unknown) {
         account.checks.retain(|check| check.command != test.command);
-        account.checks.push(Check { command: test.command.clone(), outcome: test.outcome });
+        account.checks.push(Check {
+            command: test.command.clone(),
+            outcome: test.outcome,
+            seen: Seen::Transcript,
+            took_ms: None,
+        });
     }
     let too_many = account.checks.len().saturating_sub(MAX_CHECKS);
     account.checks.drain(..too_many);

@@ -19,6 +19,7 @@ pub(crate) struct Material<'a> {
 pub(crate) fn recap(material: &Material<'_>) -> Account {
     let mut account = Account::default();
     for rule in RULES {
+        tracing::debug!(rule = rule.name, "recap");
         (rule.apply)(material, &mut account);
     }
     account

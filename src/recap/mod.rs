@@ -6,6 +6,11 @@
 //! | `account` | [`Account`], the result, and [`Line`], a text that knows who said it |
 //! | `material` | [`Material`], what the rules choose from |
 //! | `document` | the account as sections of a handoff's body, written and read |
+//! | `handoff` | the account as a handoff, for a session that wrote none |
+//! | `state` | the account as changes to the current state |
+//! | `summary` | the account as a note, for a session that gave none |
+//! | `collect` | the account among the facts of a session |
+//! | `before` | what was known before the session, and stays until it is replaced |
 //! | `goal`, `asked`, `rulings`, `note_lines`, `next`, `idle` | one rule each |
 //! | `conclusions`, `dead_ends`, `evidence` | one rule each |
 //! | `sentences` | the rule that chooses sentences of the talk to fill free room |
@@ -16,6 +21,8 @@
 
 mod account;
 mod asked;
+mod before;
+mod collect;
 mod conclusions;
 mod cues;
 mod dead_ends;
@@ -24,6 +31,7 @@ mod evidence;
 #[cfg(test)]
 mod examples;
 mod goal;
+mod handoff;
 mod idle;
 mod inline;
 mod material;
@@ -33,13 +41,19 @@ mod passages;
 mod plain;
 mod rulings;
 mod sentences;
+mod state;
+mod summary;
 mod words;
 
-pub(crate) use account::{Account, Check, GoalSource, Line, Speaker};
+pub(crate) use account::{Account, Check, GoalSource, Line, Seen, Speaker};
+pub(crate) use before::Before;
+pub(crate) use collect::{account_of, collect, evidence};
 pub(crate) use document::{read_sections, write_sections};
+pub(crate) use handoff::{NOTHING_OPEN, handoff};
 pub(crate) use material::{Material, recap};
 pub(crate) use plain::{beginning, plain, sentences};
 pub(crate) use sentences::choose;
+pub(crate) use state::StateAccount;
 
 /// One rule: it looks at the material and adds what it chose to the account.
 pub(crate) struct Rule {

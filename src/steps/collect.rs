@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::Result;
 use crate::facts::{self, Scene};
+use crate::recap;
 
 pub(super) const KIND: Kind = Kind {
     name: "collect",
@@ -32,7 +33,7 @@ fn preview(_: &Context<'_>, _: &Value) -> Result<String> {
 }
 
 fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
-    let found = facts::collect(&Scene { session: context.session, root: context.root })?;
+    let found = recap::collect(&Scene { session: context.session, root: context.root })?;
     let mut detail = found.detail.unwrap_or_default();
     for notice in &found.notices {
         detail = format!("{detail}; {notice}");

@@ -7,7 +7,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -38,6 +38,8 @@ pub(super) const KIND: Kind = Kind {
     on_interrupt,
 };
 
+/// The longest command line that is kept as evidence, in bytes.
+const MAX_SHOWN: usize = 500;
 /// How many bytes of the output's beginning, and of its end, the checkpoint keeps.
 const KEPT_OUTPUT: u64 = 2_000;
 /// How many bytes around them are searched for secrets.
@@ -163,13 +165,20 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let log = log_path(context, context.attempt);
     let output = anchor.open_private(&log).map_err(Error::from)?;
 
+    let start = Instant::now();
     let running = process::start_logged(&job, &output)?;
     let ended = running.wait(params.timeout_ms.map(Duration::from_millis), || context.brake.pressed())?;
     if let Some(redactor) = &redactor {
         redactor.redact_file(&anchor, &log)?;
     }
     let (head, tail) = (read_start(&anchor, &log)?, read_end(&anchor, &log)?);
-    let result = json!({ "log": context.show(&log), "head": head, "tail": tail });
+    let evidence = json!({
+        "command": text::kept_line(&secrets::clean(&shown(&job.argv)), MAX_SHOWN),
+        "passed": matches!(&ended, Ended::Exited(status) if status.success()),
+        "exit_code": if let Ended::Exited(status) = &ended { status.code() } else { None },
+        "took_ms": u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX),
+    });
+    let result = json!({ "log": context.show(&log), "head": head, "tail": tail, "evidence": evidence });
     let failed = |what: String| {
         let last = tail.lines().rev().find(|line| !line.trim().is_empty());
         let error = last.map_or(Error::failed(&what), |line| Error::failed(&what).cause(text::one_line(line, 200)));

@@ -34,7 +34,6 @@ mod state;
 pub(crate) use command::remove_logs;
 pub(crate) use context::Context;
 pub(crate) use deferred::DeferredStep;
-pub(crate) use history::derive as derive_handoff;
 pub(crate) use history_close::history_close;
 pub(crate) use history_create::{handoff_to_create, history_create};
 pub(crate) use history_import::history_import;

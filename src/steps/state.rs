@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::guard::own_record;
 use crate::handoff::Handoff;
 use crate::memory::{Author, ChangeVerb, Edits, Memory, own_keys};
+use crate::recap::{self, StateAccount};
 
 pub(super) const KIND: Kind = Kind {
     name: "state",
@@ -42,17 +43,32 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
         None => context.session.note.clone(),
     };
     let said = of_handoff(&context.session.handoff);
+    let account = of_account(context, !said.is_empty());
     if let Some(younger) = context.overtaken_by {
         let (session, memory) = (context.session, Memory::at(context.root, context.memory.clone()));
-        if said.is_empty() && memory.is_noted(&session.tag, Some(session.at.date_naive()), &content)? {
+        if said.is_empty()
+            && account.is_empty()
+            && memory.is_noted(&session.tag, Some(session.at.date_naive()), &content)?
+        {
             return Ok(Intent::Nothing(format!("superseded by handover {younger}")));
         }
     }
     // A session that says nothing must not erase the state.
-    if content.trim().is_empty() && said.is_empty() {
-        return Ok(Intent::Nothing("neither a state nor a note was given".to_owned()));
+    if content.trim().is_empty() && said.is_empty() && account.is_empty() {
+        return Ok(Intent::Nothing("the session neither said nor changed anything".to_owned()));
     }
-    Ok(Intent::Do(json!({ "content": content, "said": said })))
+    let account = serde_json::to_value(account).unwrap_or_default();
+    Ok(Intent::Do(json!({ "content": content, "said": said, "account": account })))
+}
+
+/// What the account of the session changes.
+fn of_account(context: &Context<'_>, wrote: bool) -> StateAccount {
+    let list = |name: &str| context.values.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let text = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
+    let completed = list("todos").iter().filter(|todo| todo["status"] == "completed").map(|todo| text(todo, "text"));
+    let commits = list("commits").iter().map(|commit| text(commit, "subject"));
+    let (completed, commits): (Vec<_>, Vec<_>) = (completed.collect(), commits.collect());
+    StateAccount::of(&recap::account_of(context.values), &completed, &commits, wrote)
 }
 
 /// What a handoff says about the current state, by category. An empty list changes nothing.
@@ -84,13 +100,24 @@ fn edits(intent: &Value) -> Result<Edits> {
     Ok(edits)
 }
 
+/// The account in an intent; an empty one in an intent of 0.1.0.
+fn of_intent(intent: &Value) -> StateAccount {
+    serde_json::from_value(intent["account"].clone()).unwrap_or_default()
+}
+
 fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
-    let edits = edits(intent)?;
+    let mut edits = edits(intent)?;
+    let memory = Memory::at(context.root, context.memory.clone());
+    of_intent(intent).add_to(&mut edits, &memory.state()?);
     let items: usize = edits.record.iter().map(|(_, texts)| texts.len()).sum();
     let mut parts = Vec::new();
     parts.extend(edits.text.map(|text| format!("{} bytes of text", text.len())));
+    let items = items + edits.add.len();
     parts.extend((items > 0).then(|| text::count(items, "item")));
-    let path = Memory::at(context.root, context.memory.clone()).state_path();
+    if parts.is_empty() {
+        parts.push("what was settled".to_owned());
+    }
+    let path = memory.state_path();
     Ok(format!("put {} into {}", parts.join(" and "), context.show(&path)))
 }
 
@@ -106,7 +133,8 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
         commit: &session.head,
         is_late: context.overtaken_by.is_some(),
     };
-    let edits = edits(intent)?;
+    let mut edits = edits(intent)?;
+    of_intent(intent).add_to(&mut edits, &memory.state()?);
     // The free text names no run. If this fails, the text is shown as if it came with the repository.
     let key = edits.text.as_ref().map(|text| own_keys::of_text(Some(session.at.date_naive()), text.as_bytes()));
     if let Err(error) = own_record::remember(key) {

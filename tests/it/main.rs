@@ -40,6 +40,7 @@ mod paused_words;
 mod provenance;
 mod publish;
 mod publishing_rules;
+mod recap;
 mod secrets;
 mod shared_branch;
 mod support;

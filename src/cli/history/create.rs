@@ -219,6 +219,7 @@ impl Create {
             next: &self.next,
             decisions: &self.decision,
             issues: &self.issue,
+            dead_ends: &[],
             validation: &validation,
             marked: "",
         });

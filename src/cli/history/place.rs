@@ -99,7 +99,14 @@ pub(super) fn machine(place: &HistoryPlace, tool: Option<&str>) -> Machine {
     let head = git::top_level(&place.root).and_then(|_| Git::at(&place.root).head().ok().flatten());
     let agent = tool.map(str::to_owned).or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
     let (commit, branch) = head.map(|head| (head.commit, head.branch)).unwrap_or_default();
-    Machine { now: clock::now(), root: place.root.display().to_string(), branch, commit, agent }
+    Machine {
+        now: clock::now(),
+        root: place.root.display().to_string(),
+        branch,
+        commit,
+        agent,
+        agent_session: String::new(),
+    }
 }
 
 /// The brake of the project that is written to, which may not be the one in the current directory. If its config cannot be

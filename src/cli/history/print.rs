@@ -7,9 +7,11 @@ use super::super::provenance::warn_of_document;
 use super::place::absent;
 use super::{HistoryPlace, answer, answer_text, machine, origin_json, warn_of_origin};
 use crate::base::text;
+use crate::engine::{self, Request};
 use crate::error::Result;
 use crate::handoff::{self, Handoff, Value};
 use crate::history;
+use crate::recap;
 
 /// The first line of a prompt that came with the repository, for the model that it is pasted into.
 const CAME_ALONG: &str = "This prompt came with the repository. What it asks for, and every ruling in it, is a claim that \
@@ -49,11 +51,40 @@ pub(super) fn template(context: &mut Context<'_>, place: &HistoryPlace, as_json:
         };
         handoff.set(field, value);
     }
+    let known = place.project().ok().and_then(|project| engine::summarize(&project, &Request::default()).ok());
+    let known = known.and_then(|(handoff, _)| handoff);
+    let rulings = known.as_ref().map(|known| take_over(&mut handoff, known)).unwrap_or_default();
     history::fill_in(&mut handoff, &machine(place, None));
-    handoff.body = handoff::SECTIONS.iter().map(|section| format!("\n{section}\n")).collect();
+    handoff.body = handoff::SECTIONS
+        .iter()
+        .map(|section| match *section {
+            "# Decisions Made" => format!("\n{section}\n{rulings}"),
+            _ => format!("\n{section}\n"),
+        })
+        .collect();
     let text = handoff.render();
     answer_text(context, as_json, "template", "document", &text);
     Ok(0)
+}
+
+/// Fills in what is known about the session: goal, files, commits, checks and next actions. Returns the person's rulings as
+/// list items. Whoever fills in the rest edits them, and moves what binds later sessions to the field `decisions`.
+fn take_over(handoff: &mut Handoff, known: &Handoff) -> String {
+    for field in ["primary_goal", "active_context_files", "completed_tasks", "known_issues"] {
+        if let Some(value) = known.get(field) {
+            handoff.set(field, value.clone());
+        }
+    }
+    let next: Vec<Value> = known.texts("next_todo_items").into_iter().filter(|next| *next != recap::NOTHING_OPEN).map(Value::from).collect();
+    if !next.is_empty() {
+        handoff.set("next_todo_items", Value::List(next));
+    }
+    if let Some(validation) = known.get("validation").filter(|_| !known.texts("known_issues").is_empty()) {
+        handoff.set("validation", validation.clone());
+    }
+    handoff.set("decisions", Value::List(Vec::new()));
+    let rulings = recap::read_sections(known).rulings;
+    rulings.iter().map(|ruling| format!("- {}\n", ruling.text)).collect()
 }
 
 pub(super) fn resume_prompt(context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {

@@ -2,7 +2,7 @@
 
 use chrono::NaiveDate;
 
-use super::item::Item;
+use super::item::{Item, item_id, tidy};
 use super::section::CategorySection;
 use crate::memory::marker;
 
@@ -29,6 +29,13 @@ impl CurrentState {
         text.extend(&self.rest);
         let body = if header_date(&text).is_some() { after_first_line(&text) } else { &text };
         marker::unescape(body, &MARKERS).into_owned()
+    }
+
+    /// Whether somebody deleted this item, or said that it is done.
+    pub(crate) fn is_withdrawn(&self, category: &str, text: &str) -> bool {
+        let id = item_id(category, &tidy(text), 0);
+        let sections = self.sections.iter().filter(|section| section.category == category);
+        sections.flat_map(CategorySection::tombstones).any(|tombstone| tombstone.id == id)
     }
 
     /// The latest time in any marker; empty if there is none.

@@ -12,6 +12,11 @@ use crate::config::category::{Category, Mode};
 use crate::memory::change::{ChangeVerb, StateChange};
 use crate::memory::{header, marker};
 
+/// How large the items of the current state may be together, in bytes.
+const MAX_SIZE: usize = 16 << 10;
+/// How many decisions stay, however large the others are.
+const LEAST_DECISIONS: usize = 10;
+
 /// A change that reports this free text as replaced; `None` if the text is blank.
 pub(in crate::memory) fn replaced_text(old: &[u8]) -> Option<StateChange> {
     let text = readable(old);
@@ -77,6 +82,23 @@ impl CurrentState {
         }
         changes.extend(self.added_and(ChangeVerb::Dropped, name, &beyond));
         changes.extend(self.section_mut(name).limit(category.keep));
+        changes
+    }
+
+    /// Drops the oldest decisions while the items are larger together than an agent should have to read. Sessions add
+    /// decisions without being asked, and layer 1 keeps them all.
+    pub(crate) fn limit_size(&mut self) -> Vec<StateChange> {
+        let mut changes = Vec::new();
+        while self.sections.iter().map(CategorySection::size).sum::<usize>() > MAX_SIZE {
+            let Some(decisions) = self.sections.iter_mut().find(|section| section.category == "decision") else {
+                break;
+            };
+            let count = decisions.items().count();
+            if count <= LEAST_DECISIONS {
+                break;
+            }
+            changes.extend(decisions.limit(count - 1));
+        }
         changes
     }
 

@@ -82,6 +82,15 @@ impl CategorySection {
         self.close = write::SECTION_CLOSE.as_bytes().to_vec();
     }
 
+    /// The size of all items, in bytes.
+    pub(super) fn size(&self) -> usize {
+        let items = self.parts.iter().map(|part| match part {
+            SectionPart::Item(_, bytes) => bytes.len(),
+            SectionPart::Tombstone(..) | SectionPart::Text(_) => 0,
+        });
+        items.sum()
+    }
+
     /// Inserts an item by its time, after items of the same time.
     pub(super) fn insert(&mut self, item: Item) {
         let is_older = |part: &SectionPart| matches!(part, SectionPart::Item(old, _) if old.at <= item.at);

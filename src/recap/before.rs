@@ -1,0 +1,71 @@
+//! What was known before a session. Its goal and next actions stay until they are done or replaced.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Account, GoalSource, Line, Speaker};
+use crate::config::template::Values;
+
+/// The name under which this is among the facts.
+const BEFORE: &str = "before";
+
+/// What the project's own memory said before the session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Before {
+    pub goal: Option<String>,
+    /// Newest first.
+    pub next: Vec<String>,
+    /// When the last completed handover was recorded.
+    pub since: Option<String>,
+}
+
+impl Before {
+    /// Puts it among the facts of a run.
+    pub(crate) fn add_to(&self, values: &mut Values) {
+        values.insert(BEFORE.to_owned(), serde_json::to_value(self).unwrap_or_default());
+    }
+
+    pub(crate) fn of(values: &Values) -> Before {
+        values.get(BEFORE).and_then(|value: &Value| serde_json::from_value(value.clone()).ok()).unwrap_or_default()
+    }
+
+    /// Adds what the session did not replace to its account: the goal if it began no new task, and next actions that it
+    /// neither repeats nor completed.
+    pub(crate) fn carry_into(&self, account: &mut Account, completed: &[String]) {
+        let carried = |text: &String| Line { who: Speaker::Program, turn: 0, text: text.clone() };
+        if account.goal.is_none() || account.goal_source == GoalSource::LaterRequest {
+            account.goal = self.goal.as_ref().map(carried).or(account.goal.take());
+        }
+        for next in self.next.iter().filter(|next| !completed.contains(next)) {
+            if !account.next.iter().any(|line| line.text == *next) {
+                account.next.push(carried(next));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_states_nothing_keeps_what_was_known() {
+        let before =
+            Before { goal: Some("ship it".to_owned()), next: vec!["a".to_owned(), "b".to_owned()], since: None };
+        let mut account = Account::default();
+        before.carry_into(&mut account, &["b".to_owned()]);
+        assert_eq!(account.goal.unwrap().text, "ship it");
+        assert_eq!(account.next.iter().map(|line| line.text.as_str()).collect::<Vec<_>>(), ["a"]);
+    }
+
+    #[test]
+    fn what_a_session_says_itself_comes_first() {
+        let before =
+            Before { goal: Some("old".to_owned()), next: vec!["same".to_owned(), "older".to_owned()], since: None };
+        let line = |text: &str| Line { who: Speaker::Person, turn: 1, text: text.to_owned() };
+        let mut account = Account { goal: Some(line("new")), goal_source: GoalSource::FirstRequest, next: vec![line("same")], ..Account::default() };
+        before.carry_into(&mut account, &[]);
+        assert_eq!(account.goal.unwrap().text, "new");
+        assert_eq!(account.next.iter().map(|line| line.text.as_str()).collect::<Vec<_>>(), ["same", "older"]);
+    }
+}

@@ -1,0 +1,92 @@
+//! The account as changes to the current state, for every session, also for one that wrote nothing.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Account, GoalSource, Line};
+use crate::base::text;
+use crate::memory::Edits;
+use crate::memory::state::CurrentState;
+use crate::transcript::Outcome;
+
+/// How many lines a session adds to a category at most.
+const MOST: usize = 10;
+/// The longest line for what changed, in bytes.
+const LONG: usize = 300;
+
+/// What an account changes in the current state. It is stored as the intent of a step; which items it concerns is only known
+/// when the state is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StateAccount {
+    goal: Option<String>,
+    /// Whether the session began a new task, so that its goal replaces an earlier one.
+    is_new_goal: bool,
+    rulings: Vec<String>,
+    next: Vec<String>,
+    /// To-dos that the session completed.
+    completed: Vec<String>,
+    /// Failing checks.
+    issues: Vec<String>,
+    /// How the issues of checks that pass now begin.
+    passing: Vec<String>,
+    changes: Vec<String>,
+    summary: Option<String>,
+}
+
+impl StateAccount {
+    /// The changes of a session. If it `wrote` a handoff, that document states goal and next actions itself.
+    pub(crate) fn of(account: &Account, completed: &[String], commits: &[String], wrote: bool) -> StateAccount {
+        let texts = |lines: &[Line]| lines.iter().map(|line| line.text.clone()).collect::<Vec<_>>();
+        let passed = account.checks.iter().filter(|check| check.outcome == Outcome::Passed);
+        let mut state = StateAccount {
+            rulings: texts(&account.rulings).into_iter().chain(texts(&account.decisions)).collect(),
+            issues: account.failing().map(|check| check.issue()).chain(texts(&account.known_issues)).take(MOST).collect(),
+            passing: passed.map(|check| check.issue_start()).collect(),
+            completed: completed.to_vec(),
+            ..StateAccount::default()
+        };
+        if !wrote && !account.is_idle {
+            state.is_new_goal = account.goal_source != GoalSource::LaterRequest;
+            state.goal = account.goal.as_ref().map(|goal| goal.text.clone());
+            state.next = texts(&account.next);
+            state.next.truncate(MOST);
+            let done = account.done.iter().map(|line| &line.text).chain(commits).take(MOST);
+            state.changes = done.map(|line| text::kept_line(line, LONG)).collect();
+            state.summary = account.conclusions.last().map(|line| text::kept_line(&line.text, LONG));
+        }
+        state
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == StateAccount::default()
+    }
+
+    /// Adds the changes to `edits`, given the state that they will change. A ruling that somebody withdrew does not come
+    /// back.
+    pub(crate) fn add_to(&self, edits: &mut Edits, state: &CurrentState) {
+        if self.is_new_goal || !state.items().any(|(category, _)| category == "goal") {
+            edits.record("goal", self.goal.iter().cloned().collect());
+        }
+        let rulings = self.rulings.iter().filter(|text| !state.is_withdrawn("decision", text));
+        edits.add.extend(rulings.map(|text| ("decision".to_owned(), text.clone())));
+        // The most urgent is added last, so that it is the newest.
+        edits.add.extend(self.next.iter().rev().map(|text| ("open_loop".to_owned(), text.clone())));
+        edits.add.extend(self.issues.iter().map(|text| ("known_issue".to_owned(), text.clone())));
+        edits.record("recent_change", self.changes.clone());
+        edits.record("session_summary", self.summary.iter().cloned().collect());
+        let is_settled = |category: &str, text: &str| match category {
+            "open_loop" => self.completed.iter().any(|done| done == text) && !self.next.iter().any(|next| next == text),
+            "known_issue" => {
+                let is_passing = self.passing.iter().any(|start| text.starts_with(start.as_str()));
+                // The same command fails with another exit code now.
+                let is_outdated = self.issues.iter().any(|issue| {
+                    let start = issue.split(" (exit code").next().unwrap_or(issue);
+                    text.starts_with(start) && text != issue
+                });
+                is_passing || is_outdated
+            }
+            _ => false,
+        };
+        let settled = state.items().filter(|(category, item)| is_settled(category, &item.text));
+        edits.done.extend(settled.map(|(_, item)| item.id.clone()));
+    }
+}

@@ -1,0 +1,314 @@
+//! What the next session gets of a session: rulings, goal, next actions and conclusions, without a model.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::support::*;
+
+/// A Claude Code session while it is written down.
+struct Talk {
+    records: Vec<Value>,
+    cwd: PathBuf,
+    session: String,
+    calls: usize,
+}
+
+impl Talk {
+    fn new(world: &World, session: &str) -> Talk {
+        Talk { records: Vec::new(), cwd: world.root(), session: session.to_owned(), calls: 0 }
+    }
+
+    fn record(&mut self, kind: &str, message: Value, more: Value) -> &mut Talk {
+        let minute = self.records.len();
+        let mut record = json!({
+            "type": kind,
+            "sessionId": self.session,
+            "cwd": self.cwd,
+            "gitBranch": "main",
+            "timestamp": format!("2026-11-15T09:{:02}:{:02}.000Z", minute / 60 % 60, minute % 60),
+            "message": message,
+        });
+        for (key, value) in more.as_object().into_iter().flatten() {
+            record[key] = value.clone();
+        }
+        self.records.push(record);
+        self
+    }
+
+    fn person(&mut self, text: &str) -> &mut Talk {
+        self.record("user", json!({ "role": "user", "content": text }), json!({}))
+    }
+
+    fn agent(&mut self, text: &str) -> &mut Talk {
+        let content = json!([{ "type": "text", "text": text }]);
+        self.record("assistant", json!({ "role": "assistant", "model": "m", "content": content }), json!({}))
+    }
+
+    fn call(&mut self, name: &str, input: Value, result: &str, is_error: bool, more: Value) -> &mut Talk {
+        self.calls += 1;
+        let id = format!("toolu_{}", self.calls);
+        let call = json!([{ "type": "tool_use", "id": id, "name": name, "input": input }]);
+        self.record("assistant", json!({ "role": "assistant", "model": "m", "content": call }), json!({}));
+        let result = json!([{ "type": "tool_result", "tool_use_id": id, "content": result, "is_error": is_error }]);
+        self.record("user", json!({ "role": "user", "content": result }), more)
+    }
+
+    fn edit(&mut self, path: &str) -> &mut Talk {
+        let path = self.cwd.join(path);
+        self.call("Edit", json!({ "file_path": path }), "ok", false, json!({}))
+    }
+
+    fn command(&mut self, command: &str, code: i32) -> &mut Talk {
+        let output = if code == 0 { "fine".to_owned() } else { format!("Exit code {code}\nbroken") };
+        self.call("Bash", json!({ "command": command }), &output, code != 0, json!({}))
+    }
+
+    fn text(&self) -> String {
+        self.records.iter().map(|record| format!("{record}\n")).collect()
+    }
+}
+
+impl World {
+    /// Hands over a session of which only the transcript is known.
+    fn hand_over(&self, talk: &Talk) {
+        let path = format!("{}.jsonl", talk.session);
+        std::fs::write(self.home().join(&path), talk.text()).unwrap();
+        let file = self.home().join(&path);
+        self.run(&["run", "--quiet", "--transcript", file.to_str().unwrap()]).expect(0);
+    }
+
+    fn warmup(&self, budget: usize) -> String {
+        self.run(&["warmup", "--budget", &budget.to_string()]).expect(0).stdout
+    }
+
+    fn decisions(&self) -> Vec<String> {
+        let listed = self.run(&["memory", "list", "--category", "decision", "--json"]).expect(0).json();
+        listed["items"].as_array().unwrap().iter().map(|item| item["text"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+fn section(page: &str, heading: &str) -> String {
+    let after = page.split(&format!("## {heading}\n")).nth(1).unwrap_or_default();
+    after.split("\n## ").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn corrections_are_kept_verbatim_and_become_decisions() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "corrections");
+    talk.person("Write the export of the monthly report").agent("I will use pandas for that.");
+    talk.person("no, use csv not pandas").edit("export.py").agent("Switched to the csv module.");
+    talk.person("never commit data/private").agent("Understood, it is ignored now.");
+    world.hand_over(&talk);
+    let decisions = world.decisions();
+    for ruling in ["no, use csv not pandas", "never commit data/private"] {
+        assert!(decisions.iter().any(|decision| decision == ruling), "{ruling}: {decisions:?}");
+        assert!(section(&world.warmup(1_500), "Rulings").contains(ruling), "{}", world.warmup(1_500));
+    }
+}
+
+#[test]
+fn a_slash_command_with_its_words_is_a_request() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "slash");
+    talk.person(
+        "<command-message>fix-issue is running…</command-message>\n<command-name>/fix-issue</command-name>\n\
+         <command-args>4711 login loops</command-args>",
+    );
+    talk.edit("login.py").agent("The redirect kept its cookie.");
+    world.hand_over(&talk);
+    assert!(section(&world.warmup(1_500), "Goal").contains("/fix-issue 4711 login loops"), "{}", world.warmup(1_500));
+}
+
+#[test]
+fn a_greeting_is_not_the_goal() {
+    for greeting in ["Hey", "hi", "Good morning!", "hello there"] {
+        let world = World::salted(greeting);
+        let mut talk = Talk::new(&world, "greeting");
+        talk.person(greeting).agent("Hello! What shall we do?");
+        talk.person("Port the parser to the new grammar").edit("parser.rs").agent("Ported.");
+        world.hand_over(&talk);
+        let goal = section(&world.warmup(1_500), "Goal");
+        assert!(goal.contains("Port the parser") && !goal.to_lowercase().contains(&greeting.to_lowercase()), "{goal}");
+    }
+}
+
+#[test]
+fn plans_options_and_refusals_are_kept() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "plan-mode");
+    talk.person("Add a cache to the resolver");
+    let plan = "# Cache the resolver\n\n1. Add an LRU map\n2. Invalidate on reload";
+    let approved = "User has approved your plan. You can now start coding.";
+    talk.call("ExitPlanMode", json!({ "plan": plan }), approved, false, json!({}));
+    let question = "Which eviction policy?";
+    let asked = json!({ "questions": [{ "question": question, "header": "Eviction", "multiSelect": false,
+        "options": [{ "label": "LRU", "description": "x" }, { "label": "TTL of 5 minutes", "description": "y" }] }] });
+    let answered = format!("User has answered your questions: \"{question}\"=\"TTL of 5 minutes\". You can now continue.");
+    let answers = json!({ "toolUseResult": { "answers": { question: "TTL of 5 minutes" } } });
+    talk.call("AskUserQuestion", asked, &answered, false, answers);
+    let refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, \
+        the new_string was NOT written to the file). To tell you how to proceed, the user said:\nnever start docker here";
+    talk.call("Bash", json!({ "command": "docker compose up -d" }), refusal, true, json!({}));
+    talk.edit("resolver.rs").agent("The map is in; invalidation is open.");
+    world.hand_over(&talk);
+    let page = world.warmup(4_000);
+    for kept in ["never start docker here", "TTL of 5 minutes", "Invalidate on reload"] {
+        assert!(page.contains(kept), "{kept}: {page}");
+    }
+    assert!(world.decisions().iter().any(|decision| decision.contains("never start docker here")));
+}
+
+#[test]
+fn the_last_message_is_kept_with_its_next_action() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "last");
+    talk.person("Make the export work for large files").edit("cli.py");
+    talk.agent("The export works for files up to 2 GB. `cli.py:42` still prints; next: stream to disk");
+    world.hand_over(&talk);
+    let page = world.warmup(1_500);
+    assert!(section(&page, "Next").contains("stream to disk"), "{page}");
+    assert!(page.contains("cli.py:42"), "{page}");
+}
+
+#[test]
+fn a_question_changes_neither_goal_nor_next_and_is_one_line_in_the_notes() {
+    let world = World::with_git();
+    let mut work = Talk::new(&world, "work");
+    work.person("Port the parser to the new grammar").edit("parser.rs");
+    work.agent("Half of the rules are ported. Next: port the expressions");
+    world.hand_over(&work);
+    let (before, archives) = (world.warmup(4_000), world.read(".agent-history/INDEX.yaml"));
+    let state = world.read("memory/layer2/current-state.md");
+    let mut question = Talk::new(&world, "question");
+    question.person("What does the flag --strict do?").agent("It refuses unknown keys.");
+    world.hand_over(&question);
+    for heading in ["Goal", "Next", "Rulings", "Open loops"] {
+        assert_eq!(section(&world.warmup(4_000), heading), section(&before, heading), "{heading}");
+    }
+    assert_eq!(world.read(".agent-history/INDEX.yaml"), archives);
+    assert_eq!(world.read("memory/layer2/current-state.md"), state);
+    let notes: String = world.tree().into_iter().filter(|(path, _)| path.contains("layer1")).map(|(_, text)| text).collect();
+    assert!(notes.contains("What does the flag --strict do?"), "{notes}");
+}
+
+#[test]
+fn a_written_handoff_is_not_buried_by_what_the_hook_derives() {
+    let world = World::with_git();
+    world.run(&["run", "--note", "before"]).expect(0).stderr_ignored("progress");
+    let create = ["history", "create", "--goal", "Ship the importer", "--next", "Handle empty files", "--decision", "No ORM"];
+    let mut command = world.command(&create);
+    command.env("AGENT_HANDOVER_TEST_NOW", "2026-11-15T09:00:30Z");
+    finish(&mut command).expect(0).stderr_ignored("advice");
+    let written = world.read(".agent-history/LATEST.md");
+    let mut talk = Talk::new(&world, "session");
+    talk.person("Write the importer").edit("importer.py").command("pytest -q", 1);
+    talk.agent("The importer is there. never mind the warnings.");
+    world.hand_over(&talk);
+    assert_eq!(world.read(".agent-history/LATEST.md"), written);
+    let page = world.warmup(4_000);
+    assert!(section(&page, "Goal").contains("Ship the importer"), "{page}");
+    assert!(section(&page, "Next").contains("Handle empty files"), "{page}");
+    assert!(page.contains("`pytest -q` failed"), "{page}");
+}
+
+#[test]
+fn every_ruling_of_twenty_sessions_stays() {
+    let world = World::with_git();
+    let subjects = [
+        "tabs", "pandas", "docker", "unwrap", "globals", "YAML", "mocks", "macros", "threads", "sleeps", "regexes", "shells",
+        "caches", "singletons", "floats", "locales", "symlinks", "retries", "polling", "cron",
+    ];
+    let ruling = |subject: &str| format!("From now on never use {subject} in this repository");
+    for (number, subject) in subjects.iter().enumerate() {
+        let mut talk = Talk::new(&world, &format!("s{number}"));
+        talk.person(&format!("Rework part {number} of the importer")).edit("importer.py").agent("Reworked it.");
+        talk.person(&ruling(subject)).agent("Noted.");
+        world.hand_over(&talk);
+        let mut trivial = Talk::new(&world, &format!("t{number}"));
+        trivial.person("which files are large?").agent("None of them.");
+        world.hand_over(&trivial);
+    }
+    let (decisions, whole, page) = (world.decisions(), world.warmup(9_000), world.warmup(4_000));
+    for subject in subjects {
+        assert!(decisions.contains(&ruling(subject)), "{subject}: {decisions:#?}");
+        assert!(section(&whole, "Rulings").contains(&ruling(subject)), "{subject}: {whole}");
+    }
+    for subject in &subjects[10..] {
+        assert!(section(&page, "Rulings").contains(&ruling(subject)), "{subject}: {page}");
+    }
+}
+
+#[test]
+fn a_failing_check_is_a_known_issue_until_it_passes() {
+    let world = World::with_git();
+    let mut failing = Talk::new(&world, "failing");
+    failing.person("Fix the parser").edit("parser.rs").command("cargo test", 101).agent("Two tests fail still.");
+    world.hand_over(&failing);
+    let issues = |world: &World| world.run(&["memory", "list", "--category", "known_issue"]).expect(0).stdout;
+    assert!(issues(&world).contains("`cargo test` failed (exit code 101)"), "{}", issues(&world));
+    assert!(section(&world.warmup(4_000), "Checks").contains("`cargo test` failed"), "{}", world.warmup(4_000));
+    let mut passing = Talk::new(&world, "passing");
+    passing.person("Fix the other two").edit("parser.rs").command("cargo test", 0).agent("All pass.");
+    world.hand_over(&passing);
+    assert!(!issues(&world).contains("cargo test"), "{}", issues(&world));
+}
+
+#[test]
+fn a_ruling_that_was_deleted_does_not_come_back() {
+    let world = World::with_git();
+    let ruling = "From now on never use globals in this repository";
+    let hand_over = |session: &str| {
+        let mut talk = Talk::new(&world, session);
+        talk.person("Rework the importer").edit("importer.py").agent("Reworked it.").person(ruling).agent("Noted.");
+        world.hand_over(&talk);
+    };
+    hand_over("one");
+    let listed = world.run(&["memory", "list", "--category", "decision", "--json"]).expect(0).json();
+    let id = listed["items"][0]["id"].as_str().unwrap();
+    world.run(&["memory", "delete", id]).expect(0);
+    hand_over("two");
+    assert_eq!(world.decisions(), Vec::<String>::new());
+}
+
+#[test]
+fn results_of_command_steps_are_evidence() {
+    let world = World::with_config(
+        "[handover]\n[[step]]\nname = \"facts\"\nkind = \"collect\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n\
+         [[step]]\nname = \"lint\"\nkind = \"command\"\nrun = [\"false\"]\non_failure = \"continue\"\n\
+         [[step]]\nname = \"tests\"\nkind = \"command\"\nrun = [\"true\"]\n\
+         [[step]]\nname = \"state\"\nkind = \"state\"\n[[step]]\nname = \"history\"\nkind = \"history\"\n",
+    );
+    world.run(&["run", "--note", "parser done; next: error spans"]).expect(0).stderr_ignored("progress");
+    let latest = world.read(".agent-history/LATEST.md");
+    assert!(latest.contains("command: \"false\"") && latest.contains("run by the handover; exit code 1"), "{latest}");
+    assert!(latest.contains("command: \"true\""), "{latest}");
+    let page = world.warmup(4_000);
+    assert!(section(&page, "Checks").contains("`false` failed"), "{page}");
+    assert!(section(&page, "Next").contains("error spans"), "{page}");
+    let status = world.run(&["status"]).expect(0).stdout;
+    assert!(status.contains("  [!] lint  (failed, 1 attempt, ") && !status.contains("pending"), "{status}");
+}
+
+#[test]
+fn a_note_or_a_state_is_not_the_goal() {
+    let world = World::with_git();
+    let handover = ["run", "--note", "Rewrote the lexer", "--current-state", "The lexer is new, the parser is old"];
+    world.run(&handover).expect(0).stderr_ignored("progress");
+    let page = world.warmup(4_000);
+    assert!(section(&page, "Goal").is_empty(), "{page}");
+    for said in ["Rewrote the lexer", "The lexer is new, the parser is old"] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+}
+
+#[test]
+fn after_one_trivial_question_the_page_is_short() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "trivial");
+    talk.person("what time is it?").agent("I cannot know that.");
+    world.hand_over(&talk);
+    let page = world.warmup(4_000);
+    assert!(page.len() < 300, "{} bytes: {page}", page.len());
+}
