@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use super::plain::sentences;
-use super::words::{WordKind, words};
+use super::words::{WordKind, for_each_word};
 use super::{Account, Line, Material, Rule, Speaker};
 
 pub(crate) const RULE: Rule = Rule { name: "sentences", apply: keep_sentences };
@@ -132,23 +132,26 @@ impl Vocabulary {
     /// Counts the words of a text and returns the different ones.
     fn add(&mut self, text: &str) -> Vec<usize> {
         let mut found = Vec::new();
-        for word in words(text) {
-            let next = self.counts.len();
-            let index = *self.indices.entry(word.stem).or_insert(next);
-            if index == next {
-                self.kinds.push(word.kind);
+        for_each_word(text, |word| {
+            let index = self.indices.get(word.stem).copied().unwrap_or_else(|| {
+                self.indices.insert(word.stem.to_owned(), self.counts.len());
+                self.kinds.push(word.kind());
                 self.counts.push(0);
-            }
+                self.counts.len() - 1
+            });
             self.counts[index] += 1;
             found.push(index);
-        }
+        });
         found.sort_unstable();
         found.dedup();
         found
     }
 
-    fn known<'a>(&'a self, text: &str) -> impl Iterator<Item = usize> + use<'a> {
-        words(text).into_iter().filter_map(|word| self.indices.get(&word.stem).copied())
+    /// Those words of a text that a candidate has.
+    fn known(&self, text: &str) -> Vec<usize> {
+        let mut found = Vec::new();
+        for_each_word(text, |word| found.extend(self.indices.get(word.stem)));
+        found
     }
 
     fn worth(&self, index: usize) -> f64 {
@@ -177,7 +180,7 @@ impl<'a> Choice<'a> {
                 candidates.push(Candidate { at, line, words, factor, is_announcement });
             }
         }
-        let cues: HashSet<usize> = vocabulary.known(CUES).collect();
+        let cues: HashSet<usize> = vocabulary.known(CUES).into_iter().collect();
         for candidate in
             candidates.iter_mut().filter(|candidate| candidate.words.iter().any(|word| cues.contains(word)))
         {
@@ -185,7 +188,7 @@ impl<'a> Choice<'a> {
         }
         let worth: Vec<f64> = (0..vocabulary.counts.len()).map(|index| vocabulary.worth(index)).collect();
         let mut is_covered = vec![false; worth.len()];
-        vocabulary.known(on_page).for_each(|index| is_covered[index] = true);
+        vocabulary.known(on_page).into_iter().for_each(|index| is_covered[index] = true);
         Self { candidates, vocabulary, is_covered, worth }
     }
 
