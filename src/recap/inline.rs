@@ -1,9 +1,6 @@
 //! Marks inside a line of Markdown: emphasis, code, links. Only marks that come in pairs are removed, so that `*.rs`,
 //! `snake_case` and `2 * 3` stay as they are. Every pass is linear in the line.
 
-/// A link with a longer address is left as it is.
-const MAX_ADDRESS_CHARS: usize = 2_000;
-
 /// A line whose paired marks are removed.
 pub(super) fn without_marks(line: &str) -> String {
     if !line.contains(['*', '_', '`', '~', '[']) {
@@ -71,11 +68,12 @@ impl Marks<'_> {
     fn find_links(&mut self) {
         let mut open = None;
         let mut at = 0;
+        let mut address_end = 0;
         while at < self.chars.len() {
             match self.chars[at] {
                 '[' if self.is_text(at) && !self.is_index(at) => open = Some(at),
                 ']' if self.is_text(at) => {
-                    if let Some((start, end)) = open.take().zip(self.address_end(at + 1)) {
+                    if let Some((start, end)) = open.take().zip(self.address_end(at + 1, &mut address_end)) {
                         let is_image = start > 0 && self.chars[start - 1] == '!';
                         self.fate[start - usize::from(is_image)..=start].fill(Fate::Mark);
                         self.fate[at..end].fill(Fate::Mark);
@@ -96,11 +94,16 @@ impl Marks<'_> {
         self.chars[before].is_alphanumeric() || matches!(self.chars[before], ')' | ']' | '_')
     }
 
-    /// Where `(address)` ends that begins at `start`.
-    fn address_end(&self, start: usize) -> Option<usize> {
-        let rest = self.chars.get(start..).filter(|rest| rest.first() == Some(&'('))?;
-        let length = rest.iter().take(MAX_ADDRESS_CHARS).position(|c| *c == ')' || c.is_whitespace())?;
-        (length > 1 && rest[length] == ')').then_some(start + length + 1)
+    /// Where `(address)` ends that begins at `start`. The caller keeps where an address can end at the earliest, so that
+    /// no part of the line is searched twice.
+    fn address_end(&self, start: usize, earliest: &mut usize) -> Option<usize> {
+        if self.chars.get(start) != Some(&'(') {
+            return None;
+        }
+        let is_end = |c: &char| *c == ')' || c.is_whitespace();
+        let from = start.max(*earliest);
+        *earliest = self.chars[from..].iter().position(is_end).map_or(self.chars.len(), |length| from + length);
+        (*earliest > start + 1 && self.chars.get(*earliest) == Some(&')')).then_some(*earliest + 1)
     }
 
     /// Emphasis ends at the next run of the same length that follows a word.

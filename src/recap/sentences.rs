@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use super::plain::sentences;
-use super::words::{WordKind, words};
+use super::words::{WordKind, for_each_word};
 use super::{Account, Line, Material, Rule, Speaker};
 
 pub(crate) const RULE: Rule = Rule { name: "sentences", apply: keep_sentences };
@@ -44,14 +44,15 @@ const OPENERS: &str = "actually alright also and but excellent finally first goo
 struct Stage {
     /// A sentence with fewer new words is not worth a line. Common words do not count.
     min_new_words: usize,
-    with_announcements: bool,
+    /// Whether announcements of the agent and lines of code may be chosen.
+    with_last_resorts: bool,
 }
 
 /// While there is room, less is asked of a sentence: a short session is kept nearly whole.
 const STAGES: &[Stage] = &[
-    Stage { min_new_words: 3, with_announcements: false },
-    Stage { min_new_words: 1, with_announcements: false },
-    Stage { min_new_words: 1, with_announcements: true },
+    Stage { min_new_words: 3, with_last_resorts: false },
+    Stage { min_new_words: 1, with_last_resorts: false },
+    Stage { min_new_words: 1, with_last_resorts: true },
 ];
 
 /// Chooses lines for `room` bytes of a page of `budget` bytes that already holds `on_page`. A line costs its bytes and
@@ -111,7 +112,8 @@ struct Candidate<'a> {
     words: Vec<usize>,
     /// The worth of its words is multiplied by this.
     factor: f64,
-    is_announcement: bool,
+    /// Whether it is chosen only when nothing better is left.
+    is_last_resort: bool,
 }
 
 /// The words of all candidates, each with an index.
@@ -132,23 +134,26 @@ impl Vocabulary {
     /// Counts the words of a text and returns the different ones.
     fn add(&mut self, text: &str) -> Vec<usize> {
         let mut found = Vec::new();
-        for word in words(text) {
-            let next = self.counts.len();
-            let index = *self.indices.entry(word.stem).or_insert(next);
-            if index == next {
-                self.kinds.push(word.kind);
+        for_each_word(text, |word| {
+            let index = self.indices.get(word.stem).copied().unwrap_or_else(|| {
+                self.indices.insert(word.stem.to_owned(), self.counts.len());
+                self.kinds.push(word.kind());
                 self.counts.push(0);
-            }
+                self.counts.len() - 1
+            });
             self.counts[index] += 1;
             found.push(index);
-        }
+        });
         found.sort_unstable();
         found.dedup();
         found
     }
 
-    fn known<'a>(&'a self, text: &str) -> impl Iterator<Item = usize> + use<'a> {
-        words(text).into_iter().filter_map(|word| self.indices.get(&word.stem).copied())
+    /// Those words of a text that a candidate has.
+    fn known(&self, text: &str) -> Vec<usize> {
+        let mut found = Vec::new();
+        for_each_word(text, |word| found.extend(self.indices.get(word.stem)));
+        found
     }
 
     fn worth(&self, index: usize) -> f64 {
@@ -174,10 +179,11 @@ impl<'a> Choice<'a> {
                 let age = (lines.len() - 1 - rank) as f64 / lines.len() as f64;
                 let factor = (1.0 - (1.0 - OLDEST_WORTH) * age) / length(line, budget);
                 let is_announcement = line.who == Speaker::Agent && is_announcement(&line.text);
-                candidates.push(Candidate { at, line, words, factor, is_announcement });
+                let is_last_resort = is_announcement || is_code(&line.text);
+                candidates.push(Candidate { at, line, words, factor, is_last_resort });
             }
         }
-        let cues: HashSet<usize> = vocabulary.known(CUES).collect();
+        let cues: HashSet<usize> = vocabulary.known(CUES).into_iter().collect();
         for candidate in
             candidates.iter_mut().filter(|candidate| candidate.words.iter().any(|word| cues.contains(word)))
         {
@@ -185,7 +191,7 @@ impl<'a> Choice<'a> {
         }
         let worth: Vec<f64> = (0..vocabulary.counts.len()).map(|index| vocabulary.worth(index)).collect();
         let mut is_covered = vec![false; worth.len()];
-        vocabulary.known(on_page).for_each(|index| is_covered[index] = true);
+        vocabulary.known(on_page).into_iter().for_each(|index| is_covered[index] = true);
         Self { candidates, vocabulary, is_covered, worth }
     }
 
@@ -216,8 +222,8 @@ impl<'a> Choice<'a> {
 
     /// A candidate with its present score. `None` if it does not fit or adds too little, which stays so during a stage.
     fn entry(&self, candidate: usize, stage: Stage, room: usize) -> Option<Entry> {
-        let Candidate { line, words, factor, is_announcement, .. } = &self.candidates[candidate];
-        if line.text.len() + LINE_OVERHEAD > room || (*is_announcement && !stage.with_announcements) {
+        let Candidate { line, words, factor, is_last_resort, .. } = &self.candidates[candidate];
+        if line.text.len() + LINE_OVERHEAD > room || (*is_last_resort && !stage.with_last_resorts) {
             return None;
         }
         let (mut new_words, mut worth) = (0, 0.0);
@@ -233,6 +239,13 @@ impl<'a> Choice<'a> {
 fn length(line: &Line, budget: usize) -> f64 {
     let power = if budget < 5_000 { 0.8 } else { 0.6 };
     (line.text.len() as f64 + ADDED_LENGTH).powf(power)
+}
+
+/// Whether a line looks like a statement of a program that somebody pasted.
+fn is_code(line: &str) -> bool {
+    let assigns = [" = ", " == ", "=\"", "='", " => ", "();", " != "].iter().any(|mark| line.contains(mark));
+    let has_name = line.contains(['_', '(', '"', '\'', '$', '<']);
+    assigns || (line.ends_with([';', '{', '}', '(', '[']) || (line.ends_with(':') && line.contains("()"))) && has_name
 }
 
 /// Whether a line has words beside paths, ids and numbers. A script without spaces has them between other characters.
@@ -333,6 +346,27 @@ mod tests {
         let candidates = [announcement.clone(), repetition.clone(), finding.clone()];
         assert_eq!(choose(&candidates, "", 1_000, 4_000), [finding.clone(), repetition, announcement]);
         assert_eq!(choose(&candidates, "", 55, 4_000), [finding]);
+    }
+
+    #[test]
+    fn code_is_recognized() {
+        for text in [
+            "elif name == \"table\":",
+            "summary=\"a long text\",",
+            "with open() as file:",
+            "let x = parse(y);",
+            "fn main() {",
+        ] {
+            assert!(is_code(text), "{text}");
+        }
+        for text in [
+            "Fixed: call parse() before load()",
+            "The flag --budget=4000 is kept",
+            "Use \"csv\" (not pandas);  done",
+            "Changes:",
+        ] {
+            assert!(!is_code(text), "{text}");
+        }
     }
 
     #[test]

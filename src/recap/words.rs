@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 /// A word of a text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Word {
-    /// The word in small letters, without its ending.
-    pub stem: String,
-    pub kind: WordKind,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Word<'a> {
+    /// The word in small letters.
+    word: &'a str,
+    /// The word without its ending.
+    pub stem: &'a str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,26 +54,43 @@ const COMMON: &str = "a about after again all also am an and another any anythin
 
 static COMMON_SET: LazyLock<HashSet<&str>> = LazyLock::new(|| COMMON.split_whitespace().collect());
 
-/// The words of a text in order, each as often as it occurs. Identifiers are split: `parseLines` and `parse_lines` are
-/// the same two words. A script without spaces gives pairs of characters.
-pub(crate) fn words(text: &str) -> Vec<Word> {
-    let mut found = Vec::new();
+impl Word<'_> {
+    pub(crate) fn kind(&self) -> WordKind {
+        if self.word.starts_with(is_ideograph) {
+            WordKind::Pair
+        } else if COMMON_SET.contains(self.word) {
+            WordKind::Common
+        } else {
+            WordKind::Ordinary
+        }
+    }
+}
+
+/// Calls `take` for the words of a text in order, each as often as it occurs. Identifiers are split: `parseLines` and
+/// `parse_lines` are the same two words. A script without spaces gives pairs of characters.
+pub(crate) fn for_each_word(text: &str, mut take: impl FnMut(Word<'_>)) {
+    let mut stem = String::new();
+    let mut take = |word: &str| {
+        if word.len() <= MAX_WORD_BYTES {
+            set_stem(word, &mut stem);
+            take(Word { word, stem: &stem });
+        }
+    };
     for token in text.split(|c: char| !c.is_alphanumeric()) {
         let mut rest = token;
         while let Some(first) = rest.chars().next() {
             let is_other = |c: char| is_ideograph(c) != is_ideograph(first);
             let (part, after) = rest.split_at(rest.find(is_other).unwrap_or(rest.len()));
             if is_ideograph(first) {
-                push_pairs(part, &mut found);
+                take_pairs(part, &mut take);
             } else if part.chars().any(char::is_uppercase) {
-                push_parts(part, &mut found);
+                take_parts(part, &mut take);
             } else {
-                push_word(part, &mut found);
+                take(part);
             }
             rest = after;
         }
     }
-    found
 }
 
 /// Chinese characters and Japanese syllables.
@@ -80,14 +98,19 @@ fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-fn push_pairs(part: &str, found: &mut Vec<Word>) {
-    let seconds = part.chars().skip(1);
-    let pairs = part.chars().zip(seconds).map(|(first, second)| String::from_iter([first, second]));
-    found.extend(pairs.map(|stem| Word { stem, kind: WordKind::Pair }));
+fn take_pairs(part: &str, take: &mut impl FnMut(&str)) {
+    let mut starts = part.char_indices().map(|(start, _)| start).chain([part.len()]);
+    let (mut first, mut second) = (starts.next(), starts.next());
+    for end in starts {
+        if let Some(first) = first {
+            take(&part[first..end]);
+        }
+        (first, second) = (second, Some(end));
+    }
 }
 
 /// The parts of `HTTPServerName2`: "http", "server", "name", "2".
-fn push_parts(token: &str, found: &mut Vec<Word>) {
+fn take_parts(token: &str, take: &mut impl FnMut(&str)) {
     let chars: Vec<char> = token.chars().collect();
     let mut start = 0;
     for at in 1..=chars.len() {
@@ -97,24 +120,18 @@ fn push_parts(token: &str, found: &mut Vec<Word>) {
             here.is_numeric() != before.is_numeric() || (here.is_uppercase() && !before.is_uppercase()) || ends_capitals
         };
         if is_end {
-            push_word(&chars[start..at].iter().collect::<String>().to_lowercase(), found);
+            take(&chars[start..at].iter().collect::<String>().to_lowercase());
             start = at;
         }
     }
 }
 
-fn push_word(word: &str, found: &mut Vec<Word>) {
-    if word.len() <= MAX_WORD_BYTES {
-        let kind = if COMMON_SET.contains(word) { WordKind::Common } else { WordKind::Ordinary };
-        found.push(Word { stem: stem(word), kind });
-    }
-}
-
-/// A word without its ending, roughly: it only has to be the same for forms of the same word.
-fn stem(word: &str) -> String {
-    let mut stem = word.to_owned();
+/// Sets the stem of a word, roughly: it only has to be the same for forms of the same word.
+fn set_stem(word: &str, stem: &mut String) {
+    stem.clear();
+    stem.push_str(word);
     if word.len() <= 4 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return stem;
+        return;
     }
     if let Some((ending, other)) =
         ENDINGS.iter().find(|(ending, _)| word.len() >= ending.len() + 3 && word.ends_with(ending))
@@ -129,7 +146,6 @@ fn stem(word: &str) -> String {
     if stem.len() > 4 && stem.ends_with('e') {
         stem.pop();
     }
-    stem
 }
 
 #[cfg(test)]
@@ -137,7 +153,9 @@ mod tests {
     use super::*;
 
     fn stems(text: &str) -> Vec<String> {
-        words(text).into_iter().map(|word| word.stem).collect()
+        let mut found = Vec::new();
+        for_each_word(text, |word| found.push(word.stem.to_owned()));
+        found
     }
 
     #[test]
@@ -165,8 +183,8 @@ mod tests {
 
     #[test]
     fn common_words_are_known() {
-        let is_common = |word: Word| word.kind == WordKind::Common;
-        let common: Vec<bool> = words("The parser doesn't work").into_iter().map(is_common).collect();
+        let mut common = Vec::new();
+        for_each_word("The parser doesn't work", |word| common.push(word.kind() == WordKind::Common));
         assert_eq!(common, [true, false, true, true, true]);
     }
 
