@@ -22,6 +22,8 @@ mod material;
 mod next;
 mod note_lines;
 mod passages;
+#[cfg(test)]
+mod ruling_examples;
 mod rulings;
 
 pub(crate) use account::{Account, Check, GoalSource, Line, Speaker};

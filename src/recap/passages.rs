@@ -123,6 +123,7 @@ fn shape(line: &str) -> (Shape, &str) {
         return match item.get(..3).map(str::to_ascii_lowercase).as_deref() {
             Some("[x]") => (Shape::TickedItem, item[3..].trim_start()),
             Some("[ ]") => (Shape::OpenItem, item[3..].trim_start()),
+            _ if is_printed(item) => (Shape::Pasted, item),
             _ => (Shape::Item, item),
         };
     }
@@ -142,10 +143,13 @@ fn numbered(text: &str) -> Option<&str> {
 }
 
 fn is_pasted(line: &str) -> bool {
+    line.starts_with('>') || is_printed(line) || is_code(cut(line, 400))
+}
+
+fn is_printed(line: &str) -> bool {
     static PRINTED: LazyLock<Option<Regex>> = LazyLock::new(|| compile(PASTED));
-    let line = cut(line, 400);
-    let start = line.to_ascii_lowercase().replace('"', ".");
-    line.starts_with('>') || PRINTED.as_ref().is_some_and(|printed| printed.is_match(&start)) || is_code(line)
+    let start = cut(line, 400).to_ascii_lowercase().replace('"', ".");
+    PRINTED.as_ref().is_some_and(|printed| printed.is_match(&start))
 }
 
 /// Whether a line has more signs than prose has.
