@@ -1,6 +1,8 @@
 //! The words by which the rules know what a text is, as data. English only: a session in another language loses the cues,
 //! not its text.
 //!
+//! Long because it is tables of words, which belong together.
+//!
 //! Patterns are matched against text in lower case with single spaces. `\b` is the boundary of an ASCII word.
 
 use std::sync::LazyLock;
@@ -82,7 +84,7 @@ static DIRECTIVES: Cue = LazyLock::new(|| {
         r"\bplease\b",
         r"^(so |ok |okay )?(i|we)('d| would)? (want|need|like)\b",
         r"^(so |ok |okay )?(we|you) (should|must|have to)\b",
-        r"^(so |ok |okay )?(let's|lets|let us)\b",
+        r"\b(let's|let us)\b|^(so |ok |okay )?lets\b",
         r"\bi'd like\b",
     ])
 });
@@ -97,33 +99,51 @@ const QUESTIONS: &[&str] = &[
 /// Sentences that only consider something, or report what others say.
 const NOT_SAID_SO: &[&str] = &[
     r"\b(i wonder|wondering|not sure|unsure|i'm not certain|what if|do you think|does it make sense|i guess it|no idea)\b",
+    r"\bi (think|guess|assume|suppose|believe|bet) .*\bmust\b",
     r"^(maybe|perhaps|possibly|probably)\b",
     r"\b(it|they|docs?|documentation|error|message|linter|compiler|log|logs|output|ci|warning|eslint|clippy|mypy|ruff|readme|pytest|spec|guide|article|stack overflow|exception|traceback|tool|api|server|prompt|comment|code) (still |also |now |always |just |only |sometimes )*(says?|said|complains?|complained|tells?|told|reports?|reported|shows?|showed|prints?|printed|claims?|claimed|warns?|warned|states?|stated|reads|throws|threw|raises|raised|fails?|failed)\b",
-    r"\baccording to\b",
+    r"\baccording to\b|\bsays\b|\bcomplains\b|\b(yet|but|and) (it|they|that|this) (still )?(does|do|did|is|are|was)\b",
+    r"^(add|build|create|implement|write|give|expose|extend|find|show|try|get) .* to (only|never|always|not)\b",
+    // A task whose object is described, not an order to whoever reads it.
+    r"^(add|build|change|check|collect|count|create|debug|describe|document|draw|explain|expose|extend|find|fix|get|give|handle|implement|investigate|list|log|mention|print|raise|rename|render|report|reproduce|send|show|simulate|test|update|verify|warn|write) .*\b(that|which|when|where|whether|how|why|if|who|case|mode|option) .*\b(never|always|only|must|not|instead|decided|bans?)\b",
     r"^(because|since|as|if) [^,]*$",
 ];
 
 /// Idioms whose words would read as a ruling. They are taken out before a sentence is looked at.
 const IDIOMS: &[&str] = &[
     r"\bnever ?mind\b",
-    r"\b(do not|don't|dont) (worry|know|think so|understand|remember|recall|care|mind|see|get (it|why|how|what|this|that|me)|have|believe|blame|hesitate|feel|panic|bother me|you|we|they|i)\b",
+    r"\b(do not|don't|dont) (worry|know|think so|understand|remember|recall|care|mind|see|get (it|why|how|what|this|that|me)|have ([a-su-z]|t[a-np-z])[a-z]*|believe|blame|hesitate|feel|panic|bother me|you|we|they|i)\b",
     r"\bi (do not|don't|dont) think (that|it|this|the|so|i|there|you|they|he|she) ?('s|is|was|are|will|would|has|works?|does|did|can|understood|got|see)?\b",
-    r"\b(must|should) have\b",
-    r"\bmust be (a|an|the|some|something|because|due|related|from|missing|wrong|broken|that|how|why|getting|having|coming|using|doing|in|on|at|my|our|your|one|another|caused|stale|cached|nice|great|hard|tired)\b",
-    r"\bi must (admit|say|confess|be|go|run)\b",
-    r"\b(should not|shouldn't) (have|happen|matter|be (a|an|too|so|hard|difficult|possible|happening|surprising|necessary|that)|take (too )?long|hurt|need to wait)\b",
+    r"\b(must|should) have ([a-z]+ed|been|seen|had|gone|done|got|gotten|taken|made|known|thought|left|lost|found|sent|run|come)\b",
+    r"\b(i|you) must (admit|say|confess|be|go|run|know|think|see)\b",
+    r"\b(should not|shouldn't) (have|happen|matter|be (a|an|too|so|hard|difficult|possible|happening|surprising|necessary|that)|take|hurt|need to wait)\b",
     r"\b(what|what's|what is|something|something's|something is|anything|nothing|nothing is|everything|not|went|goes|go|going|gone|are|i'm|i was|i am|i may be|i might be|if i'm|if i am|me) (wrong|incorrect)\b",
     r"\bkeep (going|it up|at it|up the|me posted|working|waiting)\b",
     r"\b(as|than|like) always\b|\balways (the same|fun|good|nice|great|welcome|wondered|been|has|was|thought|had|hated|liked)\b",
     r"\bno (need to (worry|apologi[sz]e|thank|rush)|problem|worries|idea|clue|luck|thanks|rush|hurry|way|wonder)\b",
     r"\b(use|using) (case|cases)\b",
     r"\bactually (thanks|thank you|ok|fine|good|nice|works?)\b",
-    r"\binstead of (it|that) working\b",
+    r"\bno (more |new |further |other |such )*(errors?|failures?|questions?|warnings?|issues?|problems?|crashes|complaints)\b",
+    r"\bno (more |new |further |other |such )*(changes?|commits?|output|messages?|time|files?|tests?|logs?|results?|response)\b",
+    r"\bno (more |new |further |other |such )*(hits?|matches|conflicts?|hint|reason|difference|effect)\b",
+    r"\b(i|we) (can|could) (only|never|always)\b",
+    r"\bwhat (i|we|you|they) (have |had )?(decided|agreed|chose|said)\b",
+    r"\bgo (ahead|on|for it)\b",
+    r"\bkeep (the|it|that|this|them|your)( [a-z]+){0,2} (running|open|going|alive|warm|ready)\b",
+    r"\b(call it a day|the same)\b",
+    r"\bleave (it|that|this|them|the [a-z]+) (running|open|on)\b",
+    r"\buse (ultrathink|subagents?|agents?|this|it|that|your|one of)\b",
+    r"\bmust be [a-z]+ed (by now|already|somewhere|somehow)\b",
+    r"\bprefer to (look|see|wait|check|read|think|review|test|try|hear|know)\b",
+    r"\b(let's|lets) (do|have|make|say) (it|this|that)( then| now| please)?[.!]*$",
+    r"\b(keep (it|them)|stay) (coming|up|going|rolling|tuned)\b",
+    r"\b(use|do) (what|whatever|whichever)\b",
+    r"\b(don't|do not|never) ask me\b",
 ];
 
 /// What may stand before the words that matter.
 const LEADS: &[&str] = &[
-    r"^(and|but|so|ok|okay|also|hm|hmm|wait|well|oh|yes|yeah|yep|sure|please|pls|btw|then|now|right|fine|great|good|thanks|thank you|sorry|cool|nice|perfect|hey|again|plus|finally|additionally|one (more )?thing|for the record|important|note|reminder|remember|fyi|listen|look|look,|i said|as i said|ah|uh|um|perhaps just|just to be clear|to be clear|to clarify)\b[ ,.:;!-]*",
+    r"^(and|but|so|ok|okay|also|hm|hmm|wait|well|oh|yes|yeah|yep|sure|please|pls|btw|then|now|right|fine|great|good|thanks|thank you|sorry|cool|nice|perfect|hey|again|plus|finally|additionally|one (more )?thing|for the record|important|note|reminder|remember|fyi|listen|look|for now|in general|generally|if possible|where possible|whenever possible|in this case|as i said|ah|uh|um|perhaps just|just to be clear|to be clear|to clarify)\b[ ,.:;!-]*",
 ];
 
 /// A correction at the beginning. What follows it then rules if it is an order at all.
@@ -135,9 +155,9 @@ const CORRECTIONS: &[&str] = &[
 static CORRECTED: Cue = LazyLock::new(|| {
     compile(&[
         &format!(r"^(just |please |also |simply )*({IMPERATIVES})\b"),
-        r"^(don't|dont|do not|not|never|always|only|let's|lets|let us|leave|rather|both|neither|no)\b",
-        r"^(that's|that is|this is|it's|it is|that was|this was|those are|these are|they're) (not|wrong|the|a|an|only|supposed|meant|still|for|already|in)\b",
-        r"^(i|we)('d| would)? (want|meant|mean|said|prefer|rather|like|need|asked|told|think we should)\b",
+        r"^(don't|dont|do not|not|never|always|only|let's|lets|let us|leave|rather|no)\b",
+        r"^(that's|that is|this is|it's|it is|that was|this was|those are|these are|they're) (not|wrong|the|only|supposed|meant)\b",
+        r"^(i|we)('d| would)? (want|meant|said|prefer|rather|like|need|asked|told|think we should)\b",
         r"^(i|we|you|it|they|this|that|these|those|the [a-z0-9_./-]+( [a-z0-9_./-]+)?|all|every [a-z]+) (should|must|can't|cannot|shouldn't|only|need|needs|have to|has to|do not|don't|goes|belongs?)\b",
         r"^(you|we) (can|could) (just |simply )?(use|set|take|keep|leave|skip|drop)\b",
     ])
@@ -147,12 +167,13 @@ static CORRECTED: Cue = LazyLock::new(|| {
 const CLAUSE_STARTS: &[&str] = &[
     r"^(please |just |simply |also |and |but |or |so |that you )*(do not|don't|dont|never) (ever |even |just |yet )*[a-z]",
     r"^(please |just |and |but )*always ([a-z]*[^s ]|[a-z]*ss) [a-z0-9_]",
-    r"^(please |and |but )*(avoid|stop) [a-z]+ing\b",
-    r"^(please |and |but )*avoid (the|any|all|a|an|new|using|adding|global|magic|deep|nested|[a-z]+s)\b",
+    r"^(please |and |but )*(stop [a-z]+ing|avoid [a-z]+)\b",
     r"^(please |and |but )*only (use|do|touch|change|run|edit|add|commit|push|log|test|fix|support|show|read|write|accept|return|keep|update|modify|ever|via|through|in|for|when|if|after|on)\b",
+    r"^without (adding|using|changing|touching|breaking|introducing|any|new|a)\b",
+    r"^default to [a-z]",
     r"^(there's |there is |and |but )*no need (to|for)\b",
-    r"^(let's|lets|let us) (just |rather |instead |also |definitely |please |maybe )*(not|never|use|keep|stick|drop|skip|avoid|leave|stay|ignore|revert|undo|switch|only|go with|go for|hold off|forget|pick|choose|take|call it|limit|pin|prefer|ban|defer|postpone|standardi[sz]e)\b",
-    r"^(let's|lets|let us) (do|make|have|put|move|rename|name|store|say|set|default|return) (it |this |that |them |all )*[a-z0-9_./-]+( [a-z0-9_./-]+)?",
+    r"^(let's|lets|let us) (just |rather |instead |also |definitely |please |maybe )*(not|never|use|keep|stick|drop|skip|avoid|leave|stay|ignore|revert|undo|switch|only|go with|go for|hold off|forget|pick|choose|take (the|option|number)|call it|limit|pin|prefer|ban|defer|postpone|standardi[sz]e)\b",
+    r"^(let's|lets|let us) (make (it|this|that|them) [a-z]|do [a-z0-9_./-]+[.!]*$|(put|store|rename|name|default|return|have) (it|this|that|them|the|all|no|only)\b)",
     r"^(and |but |so )*not (in|the|a|with|via|through|on|for|by) [a-z0-9_./-]+$",
 ];
 
@@ -169,14 +190,19 @@ static SENTENCE_STARTS: Cue = LazyLock::new(|| {
         &format!(r"^(please |just |simply )*({IMPERATIVES}) [a-z0-9_./'-]+( [a-z0-9_./'-]+)? not [a-z0-9_./'-]+"),
         r"^(please )?just (use|keep|leave|skip|ignore|drop|remove|return|hardcode|hard-code|inline|delete|do)\b",
         r"^(please )?use [a-z0-9_./@'-]+( [a-z0-9_./@'-]+){0,9}[.!]?$",
-        r"^(please )?keep (the|this|that|these|those|it|both|all|using|in|our|my|your|every|them|to|a|an|_|[a-z]+s)\b",
+        r"^(please )?keep (the|this|that|these|those|it|both|all|using|our|my|your|every|them|to the|_|[a-z]+s)\b",
         r"^(please )?leave (the|this|that|these|those|it|them|all|our|my|out|_) ",
         r"^(please )?(stick|stay|go) (with|to|on|for) [a-z0-9_]",
         r"^(please )?(prefer|ban|forbid|disallow) [a-z0-9_]",
         r"^(please )?(drop|skip|ignore|forget about) (the|that|this|these|those|it|all|any|_|[a-z]+s\b)",
         r"^(please )?(revert|undo|roll back) (that|this|the|it|your|those|these)\b",
-        r"^instead of .*, [a-z]",
-        r"^instead,? [a-z]",
+        &format!(
+            r"^(instead of|rather than) [^,]*(, (please |just )*({IMPERATIVES}|fork)| (please )?(use|do)|,? (let's|we should|you should|i want))\b"
+        ),
+        &format!(r"^instead,? (please |just )*({IMPERATIVES}|let's|we should|you should|i want)\b"),
+        r"^no [a-z-]+( [a-z-]+)?,? (please|here|in|for|at all|anywhere|allowed|ever)\b",
+        r"^only (the |an? )?[a-z]+( [a-z]+)? (may|can|should|must)\b",
+        r"^(that's|that is|this is|it's|it is) the wrong [a-z]+",
         r"^no (more|new|extra|additional|external|further|third-party|global|magic) [a-z]+",
         r"^(always )?ask (me )?(first|before)\b",
         r"^(make sure|be sure|ensure|take care|mind) .*\b(never|not|don't|only|always|no)\b",
@@ -186,7 +212,8 @@ static SENTENCE_STARTS: Cue = LazyLock::new(|| {
         r"^(rejected|vetoed|agreed|denied|approved)[:,] [a-z]",
         r"^i like (the )?(option|approach|first|second|third|last|latter|former|variant|idea of)\b",
         r"^(that's|that is|this is|it's|it is|you're|you are|that was) (still |also |just |completely |totally |simply |all )*(wrong|incorrect|not (correct|right|true|what|how|the|acceptable|ok|okay|good enough|allowed|needed|necessary))\b",
-        r"^(the|your|this|that|these|those|my) [a-z0-9_./ -]{0,60}\b(is|are|was) (still |also |just |completely |simply )*(wrong|incorrect|not (correct|right|what|how))\b",
+        r"^(your|this|that|these|those) [a-z0-9_./ -]{0,60}\b(is|are|was) (still |just |simply )*(wrong|incorrect|not (correct|right|what|how))\b",
+        r"^the [a-z0-9_./ -]{0,60}\b(is|are|was) (still |just |simply )*(wrong|incorrect|not (correct|right))\s?[,:;] [a-z]",
         r"^(wrong|incorrect|not correct|not right)\b[ ,.:;!-]+[a-z0-9]",
     ])
 });
@@ -201,8 +228,11 @@ const ANYWHERE: &[&str] = &[
     r"\b(is|are|it's|they're) (strictly |absolutely |now )*(banned|off[ -]limits|out of scope|prohibited|forbidden|not allowed|non-negotiable|not negotiable|no longer (needed|wanted|allowed|necessary|supported)|not (needed|wanted|acceptable) )",
     r"\b(should|must|can|may|shall) (only|never|always)\b",
     r"\b(must|shall|should|may) not\b|\b(mustn't|shouldn't)\b",
-    r"\b(you|we|it|they|this|that|all|every|each|any|the|these|those|our|tests?|files?|names?|[a-z]+s) ([a-z0-9_./-]+ ){0,4}must [a-z]",
-    r"^must [a-z]",
+    // "It must be a cache" guesses, "it must be sorted" demands.
+    r"\bmust (not |only |always |also )*(be ([a-z]+ed|unique|optional|idempotent|atomic|deterministic|stable|imperative|kept|sent|set|written|run|built|at (least|most)|able to|[a-z]+ compatible))\b",
+    r"^must (not|never|only|always|work|stay|keep|return|use|support|pass|fit|remain|match|compile|build)\b",
+    r"\bmust (also )?have (a|an|the|no|at least|only|exactly|one)\b",
+    r"[a-z0-9_] must (always |also )*([acdf-gi-z][a-z]+|e[a-z]+|b[a-df-z][a-z]*|h[b-z][a-z]+|ha[a-uw-z][a-z]*)\b",
     r"\b(needs?|has|have) to (stay|remain|keep)\b",
     r"\b(we|you) (should|need to|have to|ought to) (really |rather |just |simply |definitely )*(use|keep|stick|avoid|prefer|drop|go with|stay|leave)\b",
     r"\b(we|i) (do not|don't|dont) (really |actually |ever )*(want|need|like|use|do|support|allow|ship|commit|accept|mock|log|write|put|store|merge|push|add|touch|test|deploy|release|break|rely|depend|run|bundle|vendor)\b",
@@ -211,12 +241,17 @@ const ANYWHERE: &[&str] = &[
     r"\b(you|we) (can't|cannot|can not|may not) (use|add|change|touch|rely|depend|break|commit|ship|push|edit|modify|remove|delete|drop|store|log|install|require)\b",
     r"\bwe (always|never|only) (use|do|write|log|commit|push|merge|rebase|squash|test|mock|deploy|ship|store|keep|put|return|pin|release|support|run|name|format|raise|throw|call|add|accept|sort|want|need|have)\b",
     r"\b(we're|we are|i'm|i am) (not )?(going with|sticking (with|to)|staying (with|on)|keeping|dropping|switching to|not going to)\b",
+    r"\b(we'll|we will|we're going to) (go with|use|keep|stick|stay|skip|drop|take|support)\b",
+    r"\b(we|i) (won't|will not|aren't going to|are not going to) (support|use|add|do|ship|merge|keep|change|need)\b",
+    r"\b(i'll|i will) (go with|take|keep|stick|stay)\b",
+    r"^you can (drop|skip|ignore|leave|remove|delete|forget)\b",
+    r"[,;:] (please |just )*(revert|undo|keep|leave|use|stick to|stick with|go with|drop) (the|it|that|this|them|both|those|these|all|a|an|_)\b",
     r"\bonly (via|through|ever)\b",
     r"\bnot what (i|we) (asked|wanted|want|meant|said|need|needed|agreed|had in mind)\b",
     r"^i (meant|said|told you|asked (you )?(for|to))\b",
     r"\byou ([a-z]+ ){1,2}the wrong\b",
     r"\b(you|we) can (just |simply )+(use|skip|drop|leave|ignore|remove|keep|set)\b",
-    r"\bi want [^?]*(,| and) not\b|\bi want (no|only|every|all) \b",
+    r"\bi want [^?]*(,| and) not\b|\bi want (no|only)\b",
     r"\b(never|don't|do not) (ever )?(touch|commit|push|delete|edit|change|modify|use|run|merge|deploy|log|store|add|remove|mock|skip|disable|rename|install|overwrite|force|rewrite|start|call|import|hardcode|squash|rebase|format|break|write) [^?]*\b(please|again|here|without|until|unless|directly|anymore|any more|yet)\b",
 ];
 
@@ -256,7 +291,7 @@ pub(super) fn is_ruling(sentence: &str) -> bool {
     if has(&QUESTION_CUE, corrected.unwrap_or(said)) {
         return has(&POLITE_ORDER_CUE, said);
     }
-    if has(&NOT_SAID_SO_CUE, said) {
+    if has(&NOT_SAID_SO_CUE, said) || has(&INFORMATION_CUE, said) {
         return false;
     }
     let Some(idioms) = IDIOM_CUE.as_ref() else { return false };

@@ -39,6 +39,8 @@ mod next;
 mod note_lines;
 mod passages;
 mod plain;
+#[cfg(test)]
+mod ruling_examples;
 mod rulings;
 mod sentences;
 mod state;

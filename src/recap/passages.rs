@@ -123,6 +123,7 @@ fn shape(line: &str) -> (Shape, &str) {
         return match item.get(..3).map(str::to_ascii_lowercase).as_deref() {
             Some("[x]") => (Shape::TickedItem, item[3..].trim_start()),
             Some("[ ]") => (Shape::OpenItem, item[3..].trim_start()),
+            _ if is_printed(item) => (Shape::Pasted, item),
             _ => (Shape::Item, item),
         };
     }
@@ -142,10 +143,13 @@ fn numbered(text: &str) -> Option<&str> {
 }
 
 fn is_pasted(line: &str) -> bool {
+    line.starts_with('>') || is_printed(line) || is_code(cut(line, 400))
+}
+
+fn is_printed(line: &str) -> bool {
     static PRINTED: LazyLock<Option<Regex>> = LazyLock::new(|| compile(PASTED));
-    let line = cut(line, 400);
-    let start = line.to_ascii_lowercase().replace('"', ".");
-    line.starts_with('>') || PRINTED.as_ref().is_some_and(|printed| printed.is_match(&start)) || is_code(line)
+    let start = cut(line, 400).to_ascii_lowercase().replace('"', ".");
+    PRINTED.as_ref().is_some_and(|printed| printed.is_match(&start))
 }
 
 /// Whether a line has more signs than prose has.
@@ -183,39 +187,6 @@ fn is_abbreviation(before: &str) -> bool {
     let is_number = word.len() == before.len() && !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     is_number
         || ["e.g", "i.e", "eg", "ie", "etc", "vs", "cf", "approx"].iter().any(|known| word.eq_ignore_ascii_case(known))
-}
-
-// The following two stand in for those of `plain`.
-
-/// The text on one line without Markdown marks.
-pub(super) fn plain(text: &str) -> String {
-    let passages = passages(text);
-    let words: Vec<String> =
-        passages.iter().flat_map(|passage| passage.text.split_whitespace()).map(without_marks).collect();
-    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
-}
-
-fn without_marks(word: &str) -> String {
-    word.replace("**", "").replace('`', "").chars().filter(|c| !c.is_control()).collect()
-}
-
-/// The beginning of a text on one line, at most `max` bytes: whole sentences, or the words of the first one that fit.
-pub(super) fn beginning(text: &str, max: usize) -> String {
-    let line = plain(text);
-    if line.len() <= max {
-        return line;
-    }
-    let mut whole = 0;
-    for sentence in sentences(&line) {
-        let end = sentence.as_ptr() as usize - line.as_ptr() as usize + sentence.len();
-        if end > max {
-            break;
-        }
-        whole = end;
-    }
-    let part = cut(&line, max);
-    let end = if whole > 0 { whole } else { part.rfind(' ').unwrap_or(part.len()) };
-    line[..end].to_owned()
 }
 
 #[cfg(test)]
@@ -275,12 +246,5 @@ mod tests {
         ] {
             assert_eq!(sentences(text), expected);
         }
-    }
-
-    #[test]
-    fn a_beginning_ends_at_a_sentence() {
-        assert_eq!(beginning("one two. three four. five", 22), "one two. three four.");
-        assert_eq!(beginning("one two three", 9), "one two");
-        assert_eq!(beginning("**one**\n\n- `two`", 99), "one two");
     }
 }
