@@ -43,5 +43,6 @@ mod publishing_rules;
 mod secrets;
 mod shared_branch;
 mod support;
+mod transcript_talk;
 mod transcripts;
 mod warmup;
