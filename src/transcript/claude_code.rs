@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::draft::{Draft, Ended};
+use super::calls::{Ended, Question};
+use super::draft::Draft;
 use super::{Todo, TodoStatus, TranscriptFormat, human_text};
 use crate::base::{env, fs};
 
@@ -32,14 +33,17 @@ fn take(draft: &mut Draft, record: &Value) {
             let message = &record["message"];
             match text("type") {
                 "user" => user(draft, record, message, is_side),
-                _ => assistant(draft, message, is_side),
+                _ => assistant(draft, record, message, is_side),
             }
         }
         // A request that the person typed while the agent was working.
         "attachment" if record["attachment"]["type"] == "queued_command" && !is_side => {
             let attachment = &record["attachment"];
             if matches!(attachment["commandMode"].as_str(), None | Some("prompt")) {
-                draft.asked(attachment["prompt"].as_str().unwrap_or_default());
+                match &attachment["prompt"] {
+                    Value::String(text) => draft.queued(text),
+                    parts => draft.queued(&human_text::of_person_in_parts(texts(parts))),
+                }
             }
         }
         "ai-title" => draft.title(text("aiTitle"), false),
@@ -71,6 +75,9 @@ fn user(draft: &mut Draft, record: &Value, message: &Value, is_side: bool) {
         let id = result["tool_use_id"].as_str().unwrap_or_default();
         let answer = &record["toolUseResult"];
         let task = answer["task"]["id"].as_str().map(str::to_owned);
+        if !is_side || draft.found.is_subagent {
+            answered(draft, id, result, answer);
+        }
         draft.returned(id, &ended(result, answer), task.as_deref());
     }
     let is_flagged = |name: &str| record[name] == true;
@@ -84,19 +91,72 @@ fn user(draft: &mut Draft, record: &Value, message: &Value, is_side: bool) {
     }
     match &message["content"] {
         Value::String(text) => draft.asked(text),
-        _ => {
-            let texts = blocks.iter().filter(|block| block["type"] == "text");
-            draft.asked(&human_text::of_person_in_parts(texts.filter_map(|block| block["text"].as_str())));
+        content => match texts(content).next().filter(|text| text.trim_start().starts_with("<command-")) {
+            Some(command) => draft.asked(command),
+            None => draft.asked(&human_text::of_person_in_parts(texts(content))),
+        },
+    }
+}
+
+/// The texts among the parts of a message.
+fn texts(content: &Value) -> impl Iterator<Item = &str> {
+    let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default().iter();
+    blocks.filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str())
+}
+
+/// Takes what the person said by a result: a reason for refusing the call, answers to questions, the approval of a plan.
+fn answered(draft: &mut Draft, id: &str, result: &Value, answer: &Value) {
+    let output = output(result);
+    if result["is_error"] == true {
+        if let Some(reason) = reason(output) {
+            draft.refused(id, reason);
         }
+        return;
+    }
+    if let Some(plan) = draft.plan_of(id) {
+        // A person may edit the plan before approving it. Newer versions record it only in the result.
+        let in_output = || output.split_once("## Approved Plan").and_then(|(_, rest)| Some(rest.split_once('\n')?.1));
+        let plan = answer["plan"].as_str().or_else(in_output).unwrap_or(plan).to_owned();
+        return draft.approved(&plan);
+    }
+    draft.answered(id, |question| {
+        let Some(chosen) = answer["answers"][&question.id].as_str() else { return answer_in(output, &question.id) };
+        let note = answer["annotations"][&question.id]["notes"].as_str().unwrap_or_default();
+        Some(format!("{chosen}\n{note}"))
+    });
+}
+
+/// The person's words in the result of a refused call.
+fn reason(output: &str) -> Option<&str> {
+    if !output.starts_with("The user doesn't want to proceed") {
+        return None;
+    }
+    let said = output.split_once("the user said:")?.1;
+    // The client adds a hint for the agent.
+    let said = said.split("\n\nNote: The user's next message").next().unwrap_or_default().trim();
+    // A button of the client, not words of the person.
+    let is_clients = ["The user wants to clarify these questions", "The user has indicated they have provided enough"];
+    (!said.is_empty() && !is_clients.iter().any(|beginning| said.starts_with(beginning))).then_some(said)
+}
+
+/// The answer to a question in the words of the result: `… "Which one?"="The second", "And …`.
+fn answer_in(output: &str, question: &str) -> Option<String> {
+    let (_, rest) = output.split_once(&format!("\"{question}\"=\""))?;
+    let end = ["\", \"", "\" selected preview:", "\" user notes:", "\". ", "\" You can now", "\"\n"];
+    let end = end.iter().filter_map(|end| rest.find(end)).min().or_else(|| rest.rfind('"'))?;
+    Some(rest[..end].to_owned())
+}
+
+fn output(result: &Value) -> &str {
+    match &result["content"] {
+        Value::String(text) => text,
+        blocks => blocks[0]["text"].as_str().unwrap_or_default(),
     }
 }
 
 /// How a tool call ended, by its result. The result of a failed command begins with "Exit code 1".
 fn ended<'a>(result: &'a Value, answer: &Value) -> Ended<'a> {
-    let output = match &result["content"] {
-        Value::String(text) => text.as_str(),
-        blocks => blocks[0]["text"].as_str().unwrap_or_default(),
-    };
+    let output = output(result);
     if result["is_error"] == true {
         let code = output.strip_prefix("Exit code ").and_then(|rest| {
             let digits = rest.split(|c: char| !c.is_ascii_digit() && c != '-').next()?;
@@ -116,43 +176,62 @@ fn ended<'a>(result: &'a Value, answer: &Value) -> Ended<'a> {
     if is_open { Ended::Unknown } else { Ended::Code(0, output) }
 }
 
-fn assistant(draft: &mut Draft, message: &Value, is_side: bool) {
+fn assistant(draft: &mut Draft, record: &Value, message: &Value, is_side: bool) {
     let model = message["model"].as_str().unwrap_or_default();
-    if !is_side && model != "<synthetic>" {
+    // The client writes messages of its own in the agent's name, such as errors of the network.
+    let is_from_client = model == "<synthetic>" || record["isApiErrorMessage"] == true;
+    if !is_side && !is_from_client {
         draft.model(model);
     }
+    let is_sessions = !is_side || draft.found.is_subagent;
+    if let Some(text) = message["content"].as_str().filter(|_| is_sessions && !is_from_client) {
+        draft.said(text);
+    }
     for block in message["content"].as_array().into_iter().flatten() {
-        if block["type"] != "tool_use" {
-            continue;
+        match block["type"].as_str() {
+            Some("text") if is_sessions && !is_from_client => draft.said(block["text"].as_str().unwrap_or_default()),
+            Some("tool_use") => tool_use(draft, block, is_sessions),
+            _ => {}
         }
-        let text = |name: &str| block["input"][name].as_str().unwrap_or_default();
-        let id = block["id"].as_str().unwrap_or_default();
-        match block["name"].as_str().unwrap_or_default() {
-            "Edit" | "MultiEdit" | "Write" => draft.called_edit(id, [text("file_path").to_owned()]),
-            "NotebookEdit" => draft.called_edit(id, [text("notebook_path").to_owned()]),
-            "Bash" | "PowerShell" => draft.called_command(id, text("command")),
-            // A subagent has a list of its own, which is not the session's.
-            "TodoWrite" if !is_side || draft.found.is_subagent => {
-                let todos = block["input"]["todos"].as_array().into_iter().flatten();
-                draft.todos(todos.filter_map(|todo| {
-                    let status = status(todo["status"].as_str().unwrap_or_default())?;
-                    Some(Todo { text: todo["content"].as_str()?.to_owned(), status })
-                }));
-            }
-            "TaskCreate" if !is_side || draft.found.is_subagent => draft.called_new_task(id, text("subject")),
-            "TaskUpdate" if !is_side || draft.found.is_subagent => {
-                let subject = block["input"]["subject"].as_str();
-                match (text("status"), subject) {
-                    ("deleted", _) => draft.task_changed(text("taskId"), None, None),
-                    (name, subject) => {
-                        if let Some(status) = status(name) {
-                            draft.task_changed(text("taskId"), Some(status), subject);
-                        }
+    }
+}
+
+/// Takes a tool call. A subagent's questions and lists are not the session's.
+fn tool_use(draft: &mut Draft, block: &Value, is_sessions: bool) {
+    let text = |name: &str| block["input"][name].as_str().unwrap_or_default();
+    let id = block["id"].as_str().unwrap_or_default();
+    match block["name"].as_str().unwrap_or_default() {
+        "Edit" | "MultiEdit" | "Write" => draft.called_edit(id, [text("file_path").to_owned()]),
+        "NotebookEdit" => draft.called_edit(id, [text("notebook_path").to_owned()]),
+        "Bash" | "PowerShell" => draft.called_command(id, text("command")),
+        _ if !is_sessions => {}
+        "TodoWrite" => {
+            let todos = block["input"]["todos"].as_array().into_iter().flatten();
+            draft.todos(todos.filter_map(|todo| {
+                let status = status(todo["status"].as_str().unwrap_or_default())?;
+                Some(Todo { text: todo["content"].as_str()?.to_owned(), status })
+            }));
+        }
+        "TaskCreate" => draft.called_new_task(id, text("subject")),
+        "TaskUpdate" => {
+            let subject = block["input"]["subject"].as_str();
+            match (text("status"), subject) {
+                ("deleted", _) => draft.task_changed(text("taskId"), None, None),
+                (name, subject) => {
+                    if let Some(status) = status(name) {
+                        draft.task_changed(text("taskId"), Some(status), subject);
                     }
                 }
             }
-            _ => {}
         }
+        "AskUserQuestion" => {
+            let questions = block["input"]["questions"].as_array().into_iter().flatten();
+            // The question itself is the name of its answer.
+            let questions = questions.filter_map(|question| question["question"].as_str());
+            draft.called_questions(id, questions.map(|text| Question { id: text.to_owned(), text: text.to_owned() }));
+        }
+        "ExitPlanMode" | "exit_plan_mode" => draft.called_plan(id, text("plan")),
+        name => draft.called_tool(id, name),
     }
 }
 

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::draft::{Draft, Ended};
+use super::calls::{Ended, Question};
+use super::draft::Draft;
 use super::{Todo, TodoStatus, TranscriptFormat, human_text};
 use crate::base::{env, fs};
 
@@ -61,6 +62,7 @@ fn response_item(draft: &mut Draft, item: &Value) {
     let id = text("call_id");
     match text("type") {
         "message" if item["role"] == "user" => request(draft, item),
+        "message" if item["role"] == "assistant" => said(draft, item),
         "function_call" => {
             let arguments: Value = super::bounded_json::parse(text("arguments").as_bytes()).unwrap_or_default();
             call(draft, id, text("name"), &arguments);
@@ -69,7 +71,9 @@ fn response_item(draft: &mut Draft, item: &Value) {
         "custom_tool_call" if text("name") == "apply_patch" => patch(draft, id, text("input")),
         "custom_tool_call" if text("name") == "exec" => plan_in_script(draft, text("input")),
         "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
-            draft.returned(id, &ended(&output(&item["output"])), None);
+            let output = output(&item["output"]);
+            answered(draft, id, &output);
+            draft.returned(id, &ended(&output), None);
         }
         _ => {}
     }
@@ -82,7 +86,35 @@ fn request(draft: &mut Draft, item: &Value) {
     let texts = parts
         .filter(|(number, _)| provenance[*number]["provenance"]["type"] != "harness")
         .filter_map(|(_, part)| part["text"].as_str());
-    draft.asked(&human_text::of_person_in_parts(texts));
+    let text = human_text::of_person_in_parts(texts);
+    // The client asks this when the person approves the plan.
+    let plan = draft.proposed_plan.take().filter(|_| text.trim() == "Implement the plan.");
+    draft.asked(&text);
+    if let Some(plan) = plan {
+        draft.approved(&plan);
+    }
+}
+
+/// Takes a text of the agent. In plan mode, a part of it may be a plan for the person to approve.
+fn said(draft: &mut Draft, item: &Value) {
+    let parts = item["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+    let text = parts.collect::<Vec<_>>().join("\n");
+    let (open, close) = ("<proposed_plan>", "</proposed_plan>");
+    draft.proposed_plan =
+        text.split_once(open).map(|(_, rest)| rest.split(close).next().unwrap_or_default().trim().to_owned());
+    draft.said(
+        &text.replace(&format!("{open}\n"), "").replace(&format!("{close}\n"), "").replace(open, "").replace(close, ""),
+    );
+}
+
+/// Takes the answers to the agent's questions: `{"answers": {"id": {"answers": ["…", "user_note: …"]}}}`.
+fn answered(draft: &mut Draft, id: &str, output: &str) {
+    draft.answered(id, |question| {
+        let found = super::bounded_json::parse(output.as_bytes())?;
+        let answers = found["answers"][&question.id]["answers"].as_array()?.iter().filter_map(Value::as_str);
+        let answers: Vec<&str> = answers.map(|text| text.strip_prefix("user_note: ").unwrap_or(text)).collect();
+        Some(answers.join("\n"))
+    });
 }
 
 fn call(draft: &mut Draft, id: &str, name: &str, arguments: &Value) {
@@ -98,6 +130,14 @@ fn call(draft: &mut Draft, id: &str, name: &str, arguments: &Value) {
         }
         "apply_patch" => patch(draft, id, arguments["input"].as_str().unwrap_or_default()),
         "update_plan" => plan(draft, arguments),
+        "request_user_input" => {
+            let questions = arguments["questions"].as_array().into_iter().flatten();
+            let told = |name: &str, question: &Value| question[name].as_str().unwrap_or_default().to_owned();
+            // The answer to a secret question is nobody else's.
+            let questions = questions.filter(|question| question["isSecret"] != true);
+            let question = |found| Question { id: told("id", found), text: told("question", found) };
+            draft.called_questions(id, questions.map(question));
+        }
         _ => {}
     }
 }

@@ -33,7 +33,8 @@ pub struct Transcript {
     pub is_subagent: bool,
     /// Whether the session ran without a person in front of it, if known.
     pub is_headless: Option<bool>,
-    /// What people and the agent said, oldest first.
+    /// What people and the agent said, oldest first. If it is too much, texts of the agent that are not the last of their turn
+    /// are left out.
     #[serde(skip)]
     pub talk: Vec<Utterance>,
     /// What was done in each turn that did anything, oldest first.
@@ -49,7 +50,8 @@ pub struct Transcript {
 /// One thing that a person or the agent said, verbatim, without secrets and without what was marked as private.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Utterance {
-    /// The number of the turn, counted from 1 at the beginning of the session. A request begins a turn.
+    /// The number of the turn, counted from 1 where reading began. A request begins a turn; if reading began within a turn,
+    /// the rest of that turn is the first.
     pub turn: usize,
     pub kind: UtteranceKind,
     pub text: String,
@@ -90,6 +92,12 @@ pub struct TurnWork {
     pub failed: Vec<String>,
     /// The paths whose edits were undone by `git checkout`, `restore`, `revert` or `reset`.
     pub reverted: Vec<String>,
+}
+
+impl TurnWork {
+    pub(super) fn did_anything(&self) -> bool {
+        [&self.edited, &self.failed, &self.reverted].iter().any(|lines| !lines.is_empty())
+    }
 }
 
 /// A command that the agent ran.

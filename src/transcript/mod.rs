@@ -12,21 +12,32 @@
 //! | `sessions` | the session files on this machine |
 //! | `lines`, `bounded_json` | lines and records of any size, read within limits |
 //! | `draft` | a transcript while it is read, everything in it bounded |
+//! | `cleaning` | takes secrets and private passages out of a draft, and cuts it |
 //! | `contents` | the result: [`Transcript`] |
-//! | `human_text` | what a person wrote, without what programs added and what is private |
-//! | `test_outcome` | which commands are tests, and whether they passed |
+//! | `calls`, `talk`, `work`, `todo_list` | parts of the draft: open tool calls; what was said, done in each turn, planned |
+//! | `human_text`, `slash_command` | what a person wrote, without what programs added and what is private |
+//! | `command_line` | a command line's parts and programs |
+//! | `test_command`, `test_outcome` | which commands are tests, and whether commands passed |
 
 mod bounded_json;
+mod calls;
 mod claude_code;
+mod cleaning;
 mod codex;
+mod command_line;
 mod contents;
 mod draft;
 mod format;
 mod human_text;
 mod lines;
 mod sessions;
+mod slash_command;
 mod source;
+mod talk;
+mod test_command;
 mod test_outcome;
+mod todo_list;
+mod work;
 
 pub use contents::{Command, Outcome, Todo, TodoStatus, Transcript, TurnWork, Utterance, UtteranceKind};
 pub use format::{TranscriptFormat, is_readable};

@@ -44,5 +44,6 @@ mod recap;
 mod secrets;
 mod shared_branch;
 mod support;
+mod transcript_talk;
 mod transcripts;
 mod warmup;

@@ -4,7 +4,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use agent_handover::testing::transcript::{self, Outcome, Source, TodoStatus, Transcript};
+use agent_handover::testing::transcript::{self, Outcome, Source, TodoStatus, Transcript, TurnWork};
 use proptest::prelude::*;
 use serde_json::json;
 use snapbox::{assert_data_eq, str};
@@ -22,7 +22,7 @@ const SAMPLES: [&str; 7] = [CLAUDE, CLAUDE_TASKS, CLAUDE_SUBAGENT, CODEX, CODEX_
 const SESSION: &str = "5f0c1d52-7a1e-4b0e-9d0a-0c6f5a1b2c3d";
 const ROLLOUT: &str = "rollout-2026-11-14T10-00-00-01a1dd10-2b3c-7d4e-8f50-112233445566.jsonl";
 /// In pieces, so that this file does not look like a leak itself.
-const SECRETS: [(&str, &[&str]); 2] =
+pub(super) const SECRETS: [(&str, &[&str]); 2] =
     [("@SECRET@", &["glpat-", "x9Kq2Lm4Np6Rs8Tv1Wy3"]), ("@BEARER@", &["q8Zt4Lw1Nx7", "Ry2Vb5Kp9Md3"])];
 
 /// A sample as it would stand in this world.
@@ -59,7 +59,7 @@ fn put(file: &Path, text: &str, age: u64) -> PathBuf {
     file.to_path_buf()
 }
 
-fn read(text: &str) -> Transcript {
+pub(super) fn read(text: &str) -> Transcript {
     let directory = tempfile::tempdir().unwrap();
     let file = put(&directory.path().join("session.jsonl"), text, 0);
     Source::pin(&file, "").unwrap().read().unwrap().unwrap()
@@ -73,7 +73,7 @@ fn commands(found: &Transcript) -> Vec<(&str, Outcome)> {
     found.commands.iter().map(|command| (command.command.as_str(), command.outcome)).collect()
 }
 
-fn tests(found: &Transcript) -> Vec<(&str, Outcome)> {
+pub(super) fn tests(found: &Transcript) -> Vec<(&str, Outcome)> {
     found.tests.iter().map(|test| (test.command.as_str(), test.outcome)).collect()
 }
 
@@ -655,14 +655,22 @@ fn hundreds_of_megabytes_are_read_in_the_same_memory() {
 }
 
 /// Whatever is said, it is cut, one line where it must be, and without control characters.
-fn is_fit_to_be_kept(found: &Transcript) -> bool {
+pub(super) fn is_fit_to_be_kept(found: &Transcript) -> bool {
     let lines = found.commands.iter().chain(&found.tests).map(|command| &command.command);
     let lines = lines.chain(&found.edited).chain(found.todos.iter().map(|todo| &todo.text));
-    let mut lines = lines.chain([&found.title, &found.branch, &found.model, &found.cwd, &found.session]);
-    let mut requests = [&found.first_request, &found.last_request].into_iter();
+    let lines = lines.chain([&found.title, &found.branch, &found.model, &found.cwd, &found.session]);
+    let lines = lines.chain(&found.dropped_todos).chain(found.talk.iter().map(|said| &said.about));
+    let done = |work: &TurnWork| [work.edited.clone(), work.failed.clone(), work.reverted.clone()].concat();
+    let done: Vec<String> = found.work.iter().flat_map(done).collect();
+    let mut lines = lines.chain(&done);
+    let said = found.talk.iter().map(|said| &said.text);
+    let mut texts = [&found.first_request, &found.last_request].into_iter().chain(said);
+    let size: usize = found.talk.iter().map(|said| said.text.len() + said.about.len()).sum();
     lines.all(|line| !line.chars().any(char::is_control) && line.chars().count() <= 4097)
-        && requests
-            .all(|text| !text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') && text.chars().count() <= 4000)
+        && texts
+            .all(|text| !text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') && text.chars().count() <= 8192)
+        && found.first_request.chars().count().max(found.last_request.chars().count()) <= 4000
+        && size <= 400 << 10
 }
 
 proptest! {
@@ -723,6 +731,15 @@ proptest! {
             json!({ "type": "assistant", "sessionId": "s", "message": { "model": value, "content": value } }),
             json!({ "type": "user", "sessionId": "s", "message": { "content": value }, "toolUseResult": value }),
             json!({ "type": "ai-title", "sessionId": "s", "aiTitle": value }),
+            json!({ "type": "attachment", "sessionId": "s", "attachment": { "type": "queued_command", "prompt": value } }),
+            json!({ "type": "assistant", "sessionId": "s", "message": { "content": [
+                { "type": "tool_use", "id": "q", "name": "AskUserQuestion", "input": { "questions": [value, { "question": text }] } },
+                { "type": "tool_use", "id": "p", "name": "ExitPlanMode", "input": { "plan": value } },
+                { "type": "tool_use", "id": "r", "name": "TodoWrite", "input": { "todos": value } },
+            ] } }),
+            json!({ "type": "user", "sessionId": "s", "message": { "content": [{ "type": "tool_result", "tool_use_id": "q", "content": value }] }, "toolUseResult": { "answers": value, "annotations": value } }),
+            json!({ "type": "user", "sessionId": "s", "message": { "content": [{ "type": "tool_result", "tool_use_id": "p", "content": text }] }, "toolUseResult": { "plan": value } }),
+            json!({ "type": "user", "sessionId": "s", "message": { "content": [{ "type": "tool_result", "tool_use_id": id, "content": format!("The user doesn't want to proceed, the user said:{text}"), "is_error": true }] } }),
         ] {
             lines += &format!("{record}\n");
         }
@@ -734,6 +751,9 @@ proptest! {
             json!({ "type": "function_call", "name": "exec_command", "call_id": id, "arguments": text }),
             json!({ "type": "function_call", "name": "update_plan", "call_id": id, "arguments": json!({ "plan": value }).to_string() }),
             json!({ "type": "custom_tool_call", "name": "exec", "call_id": id, "input": format!("tools.update_plan({text}") }),
+            json!({ "type": "message", "role": "assistant", "content": value }),
+            json!({ "type": "function_call", "name": "request_user_input", "call_id": "q", "arguments": json!({ "questions": value }).to_string() }),
+            json!({ "type": "function_call_output", "call_id": "q", "output": json!({ "answers": { "x": value } }).to_string() }),
             json!({ "type": "function_call_output", "call_id": id, "output": value }),
             json!({ "type": "item_completed", "item": { "type": "CommandExecution", "id": value, "command": value, "exit_code": value } }),
             json!({ "type": "item_completed", "item": { "type": "FileChange", "id": value, "changes": value, "status": "completed" } }),
