@@ -1,6 +1,6 @@
 //! The requests of a person that are not trivial.
 
-use super::passages::beginning;
+use super::plain::beginning;
 use super::{Account, Line, Material, Rule, Speaker, cues};
 use crate::transcript::{Utterance, UtteranceKind};
 
@@ -53,7 +53,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::examples::{letters, material, said, transcript};
-    use super::super::passages::plain;
+    use super::super::plain::plain;
     use super::*;
 
     fn asked(requests: &[&str]) -> Vec<String> {

@@ -63,7 +63,12 @@ mod tests {
         let before =
             Before { goal: Some("old".to_owned()), next: vec!["same".to_owned(), "older".to_owned()], since: None };
         let line = |text: &str| Line { who: Speaker::Person, turn: 1, text: text.to_owned() };
-        let mut account = Account { goal: Some(line("new")), goal_source: GoalSource::FirstRequest, next: vec![line("same")], ..Account::default() };
+        let mut account = Account {
+            goal: Some(line("new")),
+            goal_source: GoalSource::FirstRequest,
+            next: vec![line("same")],
+            ..Account::default()
+        };
         before.carry_into(&mut account, &[]);
         assert_eq!(account.goal.unwrap().text, "new");
         assert_eq!(account.next.iter().map(|line| line.text.as_str()).collect::<Vec<_>>(), ["same", "older"]);

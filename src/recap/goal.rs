@@ -5,7 +5,8 @@
 //! its line "goal: …".
 
 use super::note_lines::{self, Part};
-use super::passages::{Passage, Shape, beginning, passages, plain, sentences, written};
+use super::passages::{Passage, Shape, passages, sentences, written};
+use super::plain::{beginning, plain};
 use super::{Account, GoalSource, Line, Material, Rule, Speaker, cues, rulings};
 use crate::transcript::{Transcript, Utterance, UtteranceKind};
 

@@ -2,7 +2,8 @@
 //! and the steps of a plan that nobody has begun.
 
 use super::note_lines::{self, Part};
-use super::passages::{Shape, beginning, passages};
+use super::passages::{Shape, passages};
+use super::plain::beginning;
 use super::{Account, Line, Material, Rule, Speaker, cues, goal};
 use crate::transcript::{TodoStatus, Transcript, UtteranceKind};
 
@@ -114,7 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::examples::{letters, material, said, transcript};
-    use super::super::passages::plain;
+    use super::super::plain::plain;
     use super::*;
     use crate::transcript::{Todo, TurnWork, Utterance};
 

@@ -9,7 +9,8 @@
 //!
 //! The agent's messages are read by the same grammar.
 
-use super::passages::{Passage, Shape, beginning, passages, plain, sentences};
+use super::passages::{Passage, Shape, passages, sentences};
+use super::plain::{beginning, plain};
 use super::{Account, Line, Material, Rule, Speaker, cues};
 
 pub(super) const RULE: Rule = Rule { name: "note lines", apply };

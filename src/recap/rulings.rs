@@ -8,7 +8,8 @@
 //! | an answer to a question | the question and the answer |
 //! | an approved plan | its title |
 
-use super::passages::{Shape, beginning, plain, sentences, written};
+use super::passages::{Shape, sentences, written};
+use super::plain::{beginning, plain};
 use super::{Account, Line, Material, Rule, Speaker, cues, goal};
 use crate::transcript::{Transcript, Utterance, UtteranceKind};
 

@@ -39,7 +39,12 @@ impl StateAccount {
         let passed = account.checks.iter().filter(|check| check.outcome == Outcome::Passed);
         let mut state = StateAccount {
             rulings: texts(&account.rulings).into_iter().chain(texts(&account.decisions)).collect(),
-            issues: account.failing().map(|check| check.issue()).chain(texts(&account.known_issues)).take(MOST).collect(),
+            issues: account
+                .failing()
+                .map(|check| check.issue())
+                .chain(texts(&account.known_issues))
+                .take(MOST)
+                .collect(),
             passing: passed.map(|check| check.issue_start()).collect(),
             completed: completed.to_vec(),
             ..StateAccount::default()

@@ -145,7 +145,8 @@ fn plans_options_and_refusals_are_kept() {
     let question = "Which eviction policy?";
     let asked = json!({ "questions": [{ "question": question, "header": "Eviction", "multiSelect": false,
         "options": [{ "label": "LRU", "description": "x" }, { "label": "TTL of 5 minutes", "description": "y" }] }] });
-    let answered = format!("User has answered your questions: \"{question}\"=\"TTL of 5 minutes\". You can now continue.");
+    let answered =
+        format!("User has answered your questions: \"{question}\"=\"TTL of 5 minutes\". You can now continue.");
     let answers = json!({ "toolUseResult": { "answers": { question: "TTL of 5 minutes" } } });
     talk.call("AskUserQuestion", asked, &answered, false, answers);
     let refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, \
@@ -189,7 +190,8 @@ fn a_question_changes_neither_goal_nor_next_and_is_one_line_in_the_notes() {
     }
     assert_eq!(world.read(".agent-history/INDEX.yaml"), archives);
     assert_eq!(world.read("memory/layer2/current-state.md"), state);
-    let notes: String = world.tree().into_iter().filter(|(path, _)| path.contains("layer1")).map(|(_, text)| text).collect();
+    let notes: String =
+        world.tree().into_iter().filter(|(path, _)| path.contains("layer1")).map(|(_, text)| text).collect();
     assert!(notes.contains("What does the flag --strict do?"), "{notes}");
 }
 
@@ -197,7 +199,8 @@ fn a_question_changes_neither_goal_nor_next_and_is_one_line_in_the_notes() {
 fn a_written_handoff_is_not_buried_by_what_the_hook_derives() {
     let world = World::with_git();
     world.run(&["run", "--note", "before"]).expect(0).stderr_ignored("progress");
-    let create = ["history", "create", "--goal", "Ship the importer", "--next", "Handle empty files", "--decision", "No ORM"];
+    let create =
+        ["history", "create", "--goal", "Ship the importer", "--next", "Handle empty files", "--decision", "No ORM"];
     let mut command = world.command(&create);
     command.env("AGENT_HANDOVER_TEST_NOW", "2026-11-15T09:00:30Z");
     finish(&mut command).expect(0).stderr_ignored("advice");
@@ -217,8 +220,26 @@ fn a_written_handoff_is_not_buried_by_what_the_hook_derives() {
 fn every_ruling_of_twenty_sessions_stays() {
     let world = World::with_git();
     let subjects = [
-        "tabs", "pandas", "docker", "unwrap", "globals", "YAML", "mocks", "macros", "threads", "sleeps", "regexes", "shells",
-        "caches", "singletons", "floats", "locales", "symlinks", "retries", "polling", "cron",
+        "tabs",
+        "pandas",
+        "docker",
+        "unwrap",
+        "globals",
+        "YAML",
+        "mocks",
+        "macros",
+        "threads",
+        "sleeps",
+        "regexes",
+        "shells",
+        "caches",
+        "singletons",
+        "floats",
+        "locales",
+        "symlinks",
+        "retries",
+        "polling",
+        "cron",
     ];
     let ruling = |subject: &str| format!("From now on never use {subject} in this repository");
     for (number, subject) in subjects.iter().enumerate() {
