@@ -113,7 +113,7 @@ fn open(context: &Context<'_>, is_dry: bool) -> Result<(Places, Installer)> {
     let project = context.project(None, None);
     let root = project.as_ref().map_or_else(|_| project::root(&context.cwd), |project| project.root.clone());
     let brake = project.map_or_else(|_| project::plain_brake(&root), |project| project.brake());
-    let places = Places::here(&root)?;
+    let places = Places::to_change(&root)?;
     if is_dry {
         return Ok((places, Installer::to_look()?));
     }

@@ -222,7 +222,10 @@ impl Installer {
         if let Some(was) = self.record.before(real, now) {
             return Ok(was);
         }
-        if !target.look(now).is_there {
+        // Instructions of ours in a file that no install on record wrote, such as one that came with a clone: the uninstall
+        // restores them. Hooks are removed wherever they come from, because the agent would go on calling us.
+        let is_older = !target.is_essential() && !self.record.knows(real);
+        if is_older || !target.look(now).is_there {
             Ok(Some(now.to_owned()))
         } else {
             Ok(match target.without(now)? {
@@ -271,13 +274,19 @@ fn left(target: &AgentFile, real: PathBuf, now: Option<String>, why: LeftAlone) 
     FileChange { left: Some(why), ..change(target, real, now.clone(), now) }
 }
 
-/// Refuses a read-only file, although replacing it could work, and a file of another user, whose owner would change.
+/// Refuses a read-only file, although replacing it could work, a file of another user, whose owner would change, and a file
+/// with several names: replacing it would leave the other names with the old text, and writing into it could be
+/// interrupted halfway.
 #[allow(clippy::disallowed_methods, reason = "the user's own settings, behind whatever links")]
 fn refuse_unwritable(path: &Path) -> Result<()> {
     let Ok(about) = std::fs::metadata(path) else { return Ok(()) };
     let refused = |why: String| Error::new(Category::Io, format!("`{}` {why}", path.display()));
     if about.mode() & 0o222 == 0 {
         return Err(refused("is read-only".to_owned()).hint("make it writable with `chmod u+w`, then try again"));
+    }
+    if about.nlink() > 1 {
+        let why = format!("has {} names (hard links), and replacing it would separate them", about.nlink());
+        return Err(refused(why).hint("replace it with a copy of its own, or with a symlink, then try again"));
     }
     if about.uid() != rustix::process::geteuid().as_raw() {
         return Err(refused(format!("belongs to user {}, not to you", about.uid())).hint("run this as that user"));

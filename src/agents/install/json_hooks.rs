@@ -9,7 +9,7 @@ use super::agent_file::{HookShape, Hooks, OurPart};
 use super::program;
 
 const HOOKS: &str = "hooks";
-const BYTE_ORDER_MARK: char = '\u{feff}';
+pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Why a settings file cannot be edited, and the bytes at fault, if known.
 #[derive(Debug)]
