@@ -25,6 +25,8 @@ pub struct Agent {
     pub directory_variable: Option<&'static str>,
     /// Its names for the events that we understand. We install hooks for some of them.
     pub events: &'static [(&'static str, Event)],
+    /// Variables that the agent sets for the commands that it runs. Agents started inside the agent inherit them.
+    pub command_variables: &'static [(&'static str, Evidence)],
     pub payloads: Payloads,
     pub processes: Processes,
     /// The files that we keep at this scope. Their hooks start the given program.

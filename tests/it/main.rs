@@ -42,6 +42,7 @@ mod provenance;
 mod publish;
 mod publishing_rules;
 mod secrets;
+mod session_agent;
 mod shared_branch;
 mod support;
 mod transcripts;

@@ -15,6 +15,7 @@ pub(super) const AGENT: Agent = Agent {
     traces: |places, scope| vec![file(places, scope)],
     directory_variable: None,
     events: &[],
+    command_variables: &[],
     payloads: Payloads::PLAIN,
     processes: Processes::MANY_SESSIONS,
     files,

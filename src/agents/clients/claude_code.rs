@@ -24,6 +24,8 @@ pub(super) const AGENT: Agent = Agent {
         ("SessionEnd", Event::SessionEnd),
         ("UserPromptSubmit", Event::PromptSubmitted),
     ],
+    // Weak, as in `payloads`.
+    command_variables: &[("CLAUDECODE", Evidence::Weak)],
     payloads: Payloads {
         evidence: |payload| {
             let transcript = payload.raw(&["transcript_path", "transcriptPath"])?;

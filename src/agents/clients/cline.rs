@@ -28,6 +28,7 @@ pub(super) const AGENT: Agent = Agent {
         ("SessionShutdown", Event::SessionEnd),
         ("UserPromptSubmit", Event::PromptSubmitted),
     ],
+    command_variables: &[("CLINE_ACTIVE", Evidence::Strong)],
     payloads: Payloads {
         evidence: |payload| (payload.has("clineVersion") || payload.has("hookName")).then_some(Evidence::Certain),
         always_has_agent_id: true,

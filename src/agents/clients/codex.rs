@@ -25,6 +25,7 @@ pub(super) const AGENT: Agent = Agent {
         ("SessionEnd", Event::SessionEnd),
         ("UserPromptSubmit", Event::PromptSubmitted),
     ],
+    command_variables: &[("CODEX_THREAD_ID", Evidence::Strong), ("CODEX_SANDBOX", Evidence::Strong)],
     payloads: Payloads {
         evidence: |payload| {
             let transcript = payload.raw(&["transcript_path", "transcriptPath"]).unwrap_or_default();

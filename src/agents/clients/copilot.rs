@@ -23,6 +23,7 @@ pub(super) const AGENT: Agent = Agent {
         ("sessionEnd", Event::SessionEnd),
         ("userPromptSubmitted", Event::PromptSubmitted),
     ],
+    command_variables: &[("COPILOT_CLI", Evidence::Strong)],
     payloads: Payloads {
         evidence: |payload| payload.has("sessionId").then_some(Evidence::Strong),
         variable: Some(("COPILOT_CLI", Evidence::Strong)),

@@ -22,6 +22,7 @@ pub(super) const AGENT: Agent = Agent {
         ("sessionEnd", Event::SessionEnd),
         ("beforeSubmitPrompt", Event::PromptSubmitted),
     ],
+    command_variables: &[("CURSOR_AGENT", Evidence::Strong)],
     payloads: Payloads {
         evidence: |payload| {
             let is_own = payload.has("cursor_version") || payload.has("conversation_id");

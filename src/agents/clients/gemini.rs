@@ -25,6 +25,7 @@ pub(super) const AGENT: Agent = Agent {
         ("SessionEnd", Event::SessionEnd),
         ("BeforeAgent", Event::PromptSubmitted),
     ],
+    command_variables: &[("GEMINI_CLI", Evidence::Strong)],
     payloads: Payloads {
         evidence: |payload| {
             let transcript = payload.raw(&["transcript_path", "transcriptPath"]).unwrap_or_default();

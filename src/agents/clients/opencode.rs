@@ -22,6 +22,7 @@ pub(super) const AGENT: Agent = Agent {
         ("session.compacting", Event::BeforeCompaction),
         ("session.end", Event::SessionEnd),
     ],
+    command_variables: &[("OPENCODE", Evidence::Strong)],
     payloads: Payloads {
         evidence: |payload| (payload.raw(&["agent"]) == Some(AGENT.name)).then_some(Evidence::Strong),
         sample: |sample| json!({ "agent": AGENT.name, "event": sample.event, "session_id": sample.session, "cwd": sample.cwd }),
