@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::nested_answer::nested_answer;
 use crate::agents::agent::{Evidence, Payloads, Processes};
-use crate::agents::install::agent_file::{HookShape, Hooks};
+use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::{env, fs};
@@ -68,6 +68,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     let handler = |timeout: u32| json!({ "type": "command", "command": program.line(AGENT.name), "timeout": timeout });
     let hooks = Hooks {
         shape: HookShape::Groups,
+        dialect: JsonDialect::Strict,
         top: None,
         entries: vec![
             ("SessionStart", handler(10)),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::nested_answer::nested_answer;
 use crate::agents::agent::{Evidence, Payloads, Processes};
-use crate::agents::install::agent_file::{FileContent, HookShape, Hooks, SettingsFormat};
+use crate::agents::install::agent_file::{FileContent, HookShape, Hooks, JsonDialect, SettingsFormat};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching, toml_hooks};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::{env, fs};
@@ -69,6 +69,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     start["statusMessage"] = Value::from("Loading handover");
     let hooks = Hooks {
         shape: HookShape::Groups,
+        dialect: JsonDialect::Strict,
         top: None,
         entries: vec![
             ("SessionStart", start),

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::nothing;
 use crate::agents::agent::{Evidence, Payloads, Processes};
-use crate::agents::install::agent_file::{HookShape, Hooks};
+use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect};
 use crate::agents::install::{AgentFile, Program, teaching};
 use crate::agents::payload::Payload;
 use crate::agents::{Agent, Event, Places, Scope};
@@ -63,6 +63,8 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     let handler = |timeout: u32| json!({ "type": "command", "command": line, "timeoutSec": timeout });
     let hooks = Hooks {
         shape: HookShape::Flat,
+        // Not documented, so nothing is called broken that may work.
+        dialect: JsonDialect::CommentsAndTrailingCommas,
         top: Some(("version", json!(1))),
         entries: vec![
             ("sessionStart", handler(10)),

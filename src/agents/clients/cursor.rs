@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::nothing;
 use crate::agents::agent::{Evidence, Payloads, Processes};
-use crate::agents::install::agent_file::{HookShape, Hooks, WholeFile};
+use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect, WholeFile};
 use crate::agents::install::{AgentFile, Program, seal, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
@@ -60,6 +60,8 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     let handler = |timeout: u32| json!({ "command": line, "timeout": timeout });
     let hooks = Hooks {
         shape: HookShape::Flat,
+        // Not documented, so nothing is called broken that may work.
+        dialect: JsonDialect::CommentsAndTrailingCommas,
         top: Some(("version", json!(1))),
         entries: vec![
             ("sessionStart", handler(10)),

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::nested_answer::nested_answer;
 use crate::agents::agent::{Evidence, Payloads, Processes};
-use crate::agents::install::agent_file::{HookShape, Hooks};
+use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::fs;
@@ -70,6 +70,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     let entries = [("SessionStart", 10_000), ("AfterAgent", 10_000), ("PreCompress", 10_000), ("SessionEnd", 5_000)];
     let hooks = Hooks {
         shape: HookShape::Groups,
+        dialect: JsonDialect::Comments,
         top: None,
         entries: entries.into_iter().map(|(event, timeout)| (event, handler(timeout))).collect(),
     };

@@ -59,10 +59,20 @@ pub enum SettingsFormat {
 #[derive(Clone, Debug)]
 pub struct Hooks {
     pub shape: HookShape,
+    /// What the agent accepts in a JSON file. We edit all of it, whatever the agent accepts.
+    pub dialect: JsonDialect,
     /// A key that the agent requires at the top level. It is added if it is missing.
     pub top: Option<(&'static str, Value)>,
     /// The handler for each event.
     pub entries: Vec<(&'static str, Value)>,
+}
+
+/// How much more than JSON an agent accepts in its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonDialect {
+    Strict,
+    Comments,
+    CommentsAndTrailingCommas,
 }
 
 /// How handlers are nested in the settings.
@@ -147,6 +157,17 @@ impl AgentFile {
                 Some(SealState::Broken) => FileEdit::LeftAsChanged,
                 Some(SealState::None) => FileEdit::LeftAsForeign,
             }),
+        }
+    }
+
+    /// Whether the agent can read a settings file with this text, and an install can edit it.
+    pub fn check(&self, text: &str) -> Result<()> {
+        if let FileContent::Hooks(hooks, SettingsFormat::Json) = &self.content {
+            json_hooks::check(text, hooks.dialect).map_err(|problem| unreadable(&self.path, text, problem))?;
+        }
+        match self.content {
+            FileContent::Hooks(..) => self.with(Some(text)).map(drop),
+            _ => Ok(()),
         }
     }
 

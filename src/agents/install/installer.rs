@@ -244,7 +244,7 @@ impl Installer {
 }
 
 /// The real path and the text of a file.
-fn read(path: &Path) -> Result<(PathBuf, Option<String>)> {
+pub(super) fn read(path: &Path) -> Result<(PathBuf, Option<String>)> {
     let real = fs::resolve(path)?;
     let text = match fs::read_if_exists(&real)? {
         None => None,
@@ -324,7 +324,8 @@ fn python_block(files: &[AgentFile], places: &Places) -> Option<String> {
 
 fn other_scope(agent: &'static Agent, places: &Places, scope: Scope) -> Option<String> {
     let other = Scope::ALL.into_iter().find(|other| *other != scope)?;
-    let is_both = !agent.events.is_empty() && places.home != places.project && state::is_wired(agent, places, other);
+    let is_same = fs::real(&places.home) == fs::real(&places.project);
+    let is_both = !agent.events.is_empty() && !is_same && state::is_wired(agent, places, other);
     is_both.then(|| {
         format!(
             "{} has hooks at {} scope too, and would call them twice: `agent-handover uninstall {} --scope {}`",
