@@ -33,6 +33,7 @@ mod hostile_memory;
 mod hostile_repository;
 mod hostile_state;
 mod install;
+mod install_commands;
 mod install_hostile;
 mod library;
 mod memory;

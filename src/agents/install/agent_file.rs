@@ -35,6 +35,7 @@ pub enum WholeFile {
     HookScript,
     Plugin,
     Skill,
+    Command,
     Rule,
 }
 
@@ -44,6 +45,7 @@ impl WholeFile {
             WholeFile::HookScript => "hook",
             WholeFile::Plugin => "plugin",
             WholeFile::Skill => "skill",
+            WholeFile::Command => "command",
             WholeFile::Rule => "rule",
         }
     }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::agent_file::{AgentFile, FileContent, FileEdit};
 use super::record::InstallRecord;
+use super::targets::{BlockWish, targets};
 use super::{Program, block, diff, state};
+use crate::agents::agent::Bootstrap;
 use crate::agents::clients::ANY_OTHER;
 use crate::agents::{AGENTS, Agent, Places, Scope};
 use crate::base::fs;
@@ -93,9 +95,10 @@ impl Installer {
         places: &Places,
         scope: Scope,
         program: &Program,
+        block: BlockWish,
     ) -> Result<InstallPlan> {
         let mut plan = InstallPlan { agent, changes: Vec::new(), notes: Vec::new(), cleared: Vec::new() };
-        let targets = (agent.files)(places, scope, program)?;
+        let targets = targets(agent, places, scope, program, block)?;
         let python_note = python_block(&targets, places);
         for target in targets {
             let (real, now) = self.look(&target.path)?;
@@ -114,6 +117,10 @@ impl Installer {
             plan.changes.push(change);
         }
         plan.notes.extend(python_note);
+        if block == BlockWish::Write && (agent.bootstrap)(places, scope) == Bootstrap::AgentsMd {
+            let install = format!("agent-handover install {} --scope {}", ANY_OTHER.name, scope.name());
+            plan.notes.push(format!("{} reads AGENTS.md: `{install}` writes the block into it", agent.title));
+        }
         plan.notes.extend(other_scope(agent, places, scope));
         Ok(plan)
     }
@@ -127,7 +134,7 @@ impl Installer {
         leaving: &[&'static Agent],
     ) -> Result<InstallPlan> {
         let mut plan = InstallPlan { agent, changes: Vec::new(), notes: Vec::new(), cleared: Vec::new() };
-        for target in (agent.files)(places, scope, &Program::by_name())? {
+        for target in targets(agent, places, scope, &Program::by_name(), BlockWish::Keep)? {
             let (real, now) = self.look(&target.path)?;
             let Some(now) = now else {
                 plan.cleared.push(real);
@@ -145,7 +152,7 @@ impl Installer {
                     agent.title
                 ));
             }
-            if is_needed(&target, places, scope, leaving)? {
+            if is_needed(&real, places, scope, leaving)? {
                 continue;
             }
             let after = match self.record.before(&real, &now) {
@@ -295,9 +302,10 @@ fn refuse_unwritable(path: &Path) -> Result<()> {
 }
 
 /// Whether another agent that is installed at this scope uses the same file.
-fn is_needed(target: &AgentFile, places: &Places, scope: Scope, leaving: &[&'static Agent]) -> Result<bool> {
+fn is_needed(real: &Path, places: &Places, scope: Scope, leaving: &[&'static Agent]) -> Result<bool> {
     for other in AGENTS.iter().copied().filter(|other| !leaving.contains(other)) {
-        let shares = (other.files)(places, scope, &Program::by_name())?.iter().any(|t| t.path == target.path);
+        let theirs = (other.files)(places, scope, &Program::by_name())?;
+        let shares = theirs.iter().any(|their| fs::resolve(&their.path).is_ok_and(|their| their == real));
         if shares && state::is_wired(other, places, scope) {
             return Ok(true);
         }

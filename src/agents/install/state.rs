@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::Program;
-use super::agent_file::{AgentFile, FileContent, WholeFile};
-use super::installer;
+use super::agent_file::{AgentFile, FileContent};
+use super::{BlockWish, installer};
 use crate::agents::{Agent, Places, Scope, detected};
 use crate::base::fs;
 use crate::error::Error;
@@ -38,8 +38,10 @@ pub struct Wiring {
     pub events: Vec<String>,
     /// Events that should call us but do not.
     pub missing: Vec<String>,
-    /// Files that an install would add.
+    /// Files through which the agent should call us, and that are not there.
     pub missing_files: Vec<PathBuf>,
+    /// Skills, commands and instructions that an install would add.
+    pub untaught: Vec<PathBuf>,
     /// Files of ours that somebody has changed.
     pub changed: Vec<PathBuf>,
     pub programs: Vec<Called>,
@@ -84,7 +86,7 @@ pub fn of(agent: &'static Agent, places: &Places, program: &Program) -> AgentSta
 
 /// The files of an agent at a scope. Where both scopes have the same file, as in the home directory, it is the user's.
 fn targets(agent: &'static Agent, places: &Places, scope: Scope, program: &Program) -> Vec<AgentFile> {
-    let of = |scope: Scope| (agent.files)(places, scope, program).unwrap_or_default();
+    let of = |scope: Scope| super::targets::targets(agent, places, scope, program, BlockWish::Keep).unwrap_or_default();
     let users: Vec<PathBuf> = match scope {
         Scope::User => Vec::new(),
         Scope::Project => of(Scope::User).iter().map(|target| real(&target.path)).collect(),
@@ -104,13 +106,18 @@ fn broken(target: AgentFile) -> Option<BrokenFile> {
     checked.err().map(|error| BrokenFile { path: target.path, error })
 }
 
-/// Whether hooks or instructions for this agent are installed at this scope. A skill does not count, because agents share it.
+/// Whether the agent is connected at this scope: by what calls us or, for an agent without that, by instructions. Files that
+/// only instruct it do not count otherwise, because agents share them.
 pub fn is_wired(agent: &'static Agent, places: &Places, scope: Scope) -> bool {
     is_any_wired(&targets(agent, places, scope, &Program::by_name()))
 }
 
 fn is_any_wired(targets: &[AgentFile]) -> bool {
-    targets.iter().any(|target| !is_skill(target) && text(&target.path).is_some_and(|t| target.look(&t).is_there))
+    let has_calls = targets.iter().any(AgentFile::is_essential);
+    let is_block = |target: &AgentFile| matches!(target.content, FileContent::Block(_));
+    let mut connecting =
+        targets.iter().filter(|target| if has_calls { target.is_essential() } else { is_block(target) });
+    connecting.any(|target| text(&target.path).is_some_and(|text| target.look(&text).is_there))
 }
 
 fn wiring(agent: &'static Agent, places: &Places, scope: Scope, program: &Program) -> Option<Wiring> {
@@ -124,6 +131,7 @@ fn wiring(agent: &'static Agent, places: &Places, scope: Scope, program: &Progra
         events: Vec::new(),
         missing: Vec::new(),
         missing_files: Vec::new(),
+        untaught: Vec::new(),
         changed: Vec::new(),
         programs: Vec::new(),
         obstacles: (agent.obstacles)(places, scope),
@@ -132,8 +140,10 @@ fn wiring(agent: &'static Agent, places: &Places, scope: Scope, program: &Progra
     for target in targets {
         let seen = text(&target.path).map(|text| target.look(&text)).unwrap_or_default();
         if !seen.is_there {
-            if target.is_wanted {
+            if target.is_wanted && target.is_essential() {
                 wiring.missing_files.push(target.path);
+            } else if target.is_wanted && !fs::is_taken(&target.path) {
+                wiring.untaught.push(target.path);
             }
             continue;
         }
@@ -155,10 +165,6 @@ fn wiring(agent: &'static Agent, places: &Places, scope: Scope, program: &Progra
         }
     }
     Some(wiring)
-}
-
-fn is_skill(target: &AgentFile) -> bool {
-    matches!(target.content, FileContent::Whole { what: WholeFile::Skill, .. })
 }
 
 fn which(path: &str, places: &Places, program: &Program) -> Which {

@@ -142,6 +142,9 @@ fn about_wiring(name: &str, wiring: &Wiring, install: &str, is_read: bool) -> Ve
     for path in &wiring.missing_files {
         add(Health::Broken, format!("{} is missing", path.display()), Some(&install));
     }
+    for path in &wiring.untaught {
+        add(Health::Remark, format!("{} is not installed", path.display()), Some(&install));
+    }
     for path in &wiring.changed {
         let says = format!("{} was edited after `install` wrote it, and is no longer updated", path.display());
         add(Health::Remark, says, Some("if that was a mistake, move it away and install again"));

@@ -109,6 +109,7 @@ fn wiring_json(wiring: &Wiring) -> Value {
         "events": wiring.events,
         "missing": wiring.missing,
         "missing_files": paths(&wiring.missing_files),
+        "not_installed": paths(&wiring.untaught),
         "changed": paths(&wiring.changed),
         "programs": wiring.programs.iter().map(|called| called.path.clone()).collect::<Vec<_>>(),
         "obstacles": wiring.obstacles,
