@@ -222,7 +222,12 @@ fn install_appends_after_the_entries_of_others() {
 "#,
     );
     let (program, _) = program(&world, "bin");
-    world.agent(&["install", "claude-code"]).expect(0);
+    let output = world.agent(&["install", "claude-code"]).expect(0);
+    assert!(
+        output.stderr.contains("settings.json` line 2: this is not JSON: Comments are not allowed"),
+        "{}",
+        output.stderr
+    );
     assert_data_eq!(
         world.get(CLAUDE).replace(&program, "[PROGRAM]"),
         str![[r#"

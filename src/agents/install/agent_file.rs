@@ -225,6 +225,16 @@ impl AgentFile {
         })
     }
 
+    /// A warning that the agent ignores the file as it is, although we can edit it.
+    pub fn rejection(&self, text: &str, title: &str) -> Option<String> {
+        let FileContent::Hooks(hooks, SettingsFormat::Json) = &self.content else { return None };
+        let problem = json_hooks::check(text, hooks.dialect).err()?;
+        let before = problem.at.and_then(|at| text.get(..at.start)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let path = self.path.display();
+        Some(format!("`{path}` line {line}: {}; {title} ignores the file until that is fixed", problem.message))
+    }
+
     fn checked(&self, text: &str, edited: std::result::Result<String, SyntaxProblem>) -> Result<FileEdit> {
         edited.map(FileEdit::Text).map_err(|problem| unreadable(&self.path, text, problem))
     }

@@ -106,6 +106,7 @@ impl Installer {
                 continue;
             }
             plan.notes.extend(now.as_deref().and_then(|now| target.oddity(now)));
+            plan.notes.extend(now.as_deref().and_then(|now| target.rejection(now, agent.title)));
             let change = match target.with(now.as_deref())? {
                 FileEdit::Text(after) => {
                     let base = self.base(&target, &real, now.as_deref())?;
