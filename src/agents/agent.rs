@@ -25,10 +25,14 @@ pub struct Agent {
     pub directory_variable: Option<&'static str>,
     /// Its names for the events that we understand. We install hooks for some of them.
     pub events: &'static [(&'static str, Event)],
+    /// Variables that the agent sets for the commands that it runs. Agents started inside the agent inherit them.
+    pub command_variables: &'static [(&'static str, Evidence)],
     pub payloads: Payloads,
     pub processes: Processes,
     /// The files that we keep at this scope. Their hooks start the given program.
     pub files: fn(&Places, Scope, &Program) -> Result<Vec<AgentFile>>,
+    /// Where it reads instructions at the start of each session.
+    pub bootstrap: fn(&Places, Scope) -> Bootstrap,
     /// The exact bytes to print on stdout after an event.
     pub answer: fn(&Event, Option<&str>) -> String,
     /// Settings that keep our hooks from running although they are installed.
@@ -39,6 +43,17 @@ pub struct Agent {
     pub trusts_hooks_by_position: bool,
     /// Whether other agents run the hooks in its settings too.
     pub settings_read_by_others: bool,
+}
+
+/// Where an agent reads instructions at the start of each session, besides its hooks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bootstrap {
+    /// A file of its own, which `install --block` writes into.
+    OnRequest(PathBuf),
+    /// A file that every install writes.
+    Always,
+    /// AGENTS.md, which belongs to no single agent.
+    AgentsMd,
 }
 
 /// How the payloads of an agent are told from those of others, and where they differ.

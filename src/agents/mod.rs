@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `agent` | [`Agent`]: everything that differs from one agent to the next |
 //! | `clients/` | one file per agent, and the registry [`AGENTS`] |
+//! | `session_agent` | the agent whose session a command records |
 //! | `places` | where agents keep their files: [`Places`], [`Scope`] |
 //! | `payload/` | a hook's stdin, read as a [`Call`] |
 //! | `install/` | our hooks, skill and instructions in the files of agents |
@@ -15,6 +16,7 @@ mod clients;
 pub mod install;
 pub mod payload;
 mod places;
+mod session_agent;
 
 pub use agent::{Agent, answer, by_name, detected, find};
 pub use clients::AGENTS;
@@ -22,3 +24,4 @@ pub use install::Program;
 pub(crate) use install::state;
 pub use payload::{Call, Event, recognise};
 pub use places::{Places, Scope};
+pub(crate) use session_agent::session_agent;

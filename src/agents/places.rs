@@ -48,6 +48,17 @@ impl Places {
         Ok(Places { home, project: project.to_path_buf(), variables })
     }
 
+    /// Like [`Places::here`], for a command that changes files: it refuses to guess whose they are. Without HOME, the system
+    /// would name the home directory of the account, which under `sudo` and in services is often somebody else's.
+    pub fn to_change(project: &Path) -> Result<Places> {
+        let is_set = env::get("HOME").is_some_and(|home| Path::new(&home).is_absolute());
+        if !is_set {
+            return Err(Error::failed("HOME is not set to a directory, so it is not clear whose settings to change")
+                .hint("set HOME to your home directory, then try again"));
+        }
+        Places::here(project)
+    }
+
     /// The given directories, without any environment.
     pub fn at(home: &Path, project: &Path) -> Places {
         Places { home: home.to_path_buf(), project: project.to_path_buf(), variables: Vec::new() }

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::Context;
-use crate::agents::install::{FileChange, InstallPlan, Installer, LeftAlone};
+use crate::agents::install::{BlockWish, FileChange, InstallPlan, Installer, LeftAlone};
 use crate::agents::{self, AGENTS, Agent, Places, Program, Scope};
 use crate::error::{Error, Result};
 use crate::project;
@@ -26,7 +26,7 @@ impl From<Where> for Scope {
     }
 }
 
-/// Connect coding agents: add hooks, a skill and instructions to their files
+/// Connect coding agents: add hooks, a skill, commands and instructions to their files
 #[derive(Args)]
 pub(super) struct Install {
     #[arg(required = true, value_name = "AGENT", help = names())]
@@ -34,6 +34,9 @@ pub(super) struct Install {
     /// Which files to change
     #[arg(long, value_enum, default_value_t)]
     scope: Where,
+    /// Also write instructions, with the exit codes of `check`, into the agent's own file, such as CLAUDE.md
+    #[arg(long)]
+    block: bool,
     /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -76,7 +79,8 @@ impl Install {
             ));
         }
         let each = Each { agents: &agents, is_dry: self.dry_run };
-        let plan = |installer: &Installer, agent| installer.plan_install(agent, &places, scope, &program);
+        let block = if self.block { BlockWish::Write } else { BlockWish::Keep };
+        let plan = |installer: &Installer, agent| installer.plan_install(agent, &places, scope, &program, block);
         let changed = each.go(context, plan, &mut installer)?;
         for agent in changed {
             for click in (agent.clicks)(&places, scope) {
@@ -113,7 +117,7 @@ fn open(context: &Context<'_>, is_dry: bool) -> Result<(Places, Installer)> {
     let project = context.project(None, None);
     let root = project.as_ref().map_or_else(|_| project::root(&context.cwd), |project| project.root.clone());
     let brake = project.map_or_else(|_| project::plain_brake(&root), |project| project.brake());
-    let places = Places::here(&root)?;
+    let places = Places::to_change(&root)?;
     if is_dry {
         return Ok((places, Installer::to_look()?));
     }

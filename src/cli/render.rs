@@ -67,7 +67,7 @@ pub(super) fn parts(error: &Error) -> Value {
     })
 }
 
-fn line_and_column(source: &str, at: usize) -> (usize, usize) {
+pub(super) fn line_and_column(source: &str, at: usize) -> (usize, usize) {
     let before = text::cut(source, at);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)

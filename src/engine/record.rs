@@ -7,6 +7,7 @@ use chrono::{DateTime, FixedOffset};
 use super::inputs::Inputs;
 use super::plan::Plan;
 use super::resume::DEATHS_TO_PARK;
+use crate::agents::session_agent;
 use crate::base::{clock, env, fs, ids, lock, text};
 use crate::checkpoint::{HandedPart, NewRun, OnUnfinished, Store};
 use crate::config::{Config, Secrets};
@@ -222,7 +223,7 @@ pub(super) fn session_for(project: &Project, plan: &Plan, request: &Request, bas
     let head = pin_head(project, plan);
     let now = clock::now();
     let at = request.at.filter(|at| *at < now).unwrap_or(now);
-    let agent = request.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
+    let agent = session_agent(request.agent.as_deref(), request.transcript.as_ref());
     Ok(Session {
         run: ids::new_run_id()?,
         at,

@@ -71,6 +71,15 @@ impl LogPlace {
         self.anchor.create_log_directory(&self.directory)?;
         self.anchor.append_to_log(&self.directory.join(NAME), &entry.line(), MOST)
     }
+
+    fn entries(&self) -> Vec<Entry> {
+        let mut found = Vec::new();
+        for name in [format!("{NAME}.1"), NAME.to_owned()] {
+            let Ok(Some((_, end))) = self.anchor.read_ends(&self.directory.join(name), 2 * MOST) else { continue };
+            found.extend(String::from_utf8_lossy(&end).lines().filter_map(Entry::parse));
+        }
+        found
+    }
 }
 
 /// Whether the project has a state directory that a hook may use.
@@ -88,6 +97,7 @@ fn is_usable(project: &Project) -> bool {
 /// cannot be written is no reason to fail. Returns a sentence about a link or a special file in the place of the project's
 /// log.
 pub(crate) fn tell(project: Option<&Project>, entry: &Entry) -> Option<String> {
+    let about = project.map(about_project).unwrap_or_default();
     let project = project.filter(|project| is_usable(project));
     let refused = match project.map(|project| LogPlace::of_project(project).append(entry)) {
         Some(Ok(())) => return None,
@@ -96,19 +106,26 @@ pub(crate) fn tell(project: Option<&Project>, entry: &Entry) -> Option<String> {
     };
     let mut entry = entry.clone();
     entry.what.extend(refused.iter().map(|sentence| format!("; {sentence}")));
+    entry.what.push_str(&about);
     let _ = LogPlace::of_user().map(|place| place.append(&entry));
     refused
 }
 
-/// The calls recorded in this project and in the user's own state, the oldest first.
+/// The end of a line in the user's own log, which all projects share.
+fn about_project(project: &Project) -> String {
+    format!(" (project {})", serde_json::Value::from(project.root.to_string_lossy()))
+}
+
+/// The calls about this project, recorded in it or in the user's own state, the oldest first.
 pub(crate) fn entries(project: &Project) -> Vec<Entry> {
-    let mut found = Vec::new();
-    for place in [Some(LogPlace::of_project(project)), LogPlace::of_user()].into_iter().flatten() {
-        for name in [format!("{NAME}.1"), NAME.to_owned()] {
-            let Ok(Some((_, end))) = place.anchor.read_ends(&place.directory.join(name), 2 * MOST) else { continue };
-            found.extend(String::from_utf8_lossy(&end).lines().filter_map(Entry::parse));
-        }
-    }
+    let about = about_project(project);
+    let users = LogPlace::of_user().map(|place| place.entries()).unwrap_or_default();
+    let mine = users.into_iter().filter_map(|entry| {
+        let what = entry.what.strip_suffix(&about)?.to_owned();
+        Some(Entry { what, ..entry })
+    });
+    let mut found = LogPlace::of_project(project).entries();
+    found.extend(mine);
     found.sort_by(|a, b| a.at.cmp(&b.at));
     found
 }

@@ -7,11 +7,12 @@ use super::respond::{Done, store};
 use super::session;
 use super::sweep::{self, Caller};
 use crate::agents::Call;
-use crate::base::clock;
+use crate::base::{clock, text};
 use crate::checkpoint::Store;
 use crate::engine;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::project::Project;
+use crate::transcript::WARMUP_MARKER;
 
 /// How long unfinished handovers may hold up the start of a session.
 const DUE_LIMIT: Duration = Duration::from_millis(1_000);
@@ -21,22 +22,31 @@ const AT_ONCE: Duration = Duration::from_secs(5);
 /// Answers the start of a session. Whatever goes wrong on the way, the session gets its context.
 pub(super) fn start(project: &Project, call: &Call) -> Done {
     let mut done = Done::default();
-    let is_first = match prepare(project, call, &mut done.told) {
-        Ok(is_first) => is_first,
-        Err(error) => {
-            done.told.push(error.one_line());
-            done.is_trouble = true;
-            true
+    let prepared = prepare(project, call, &mut done.told);
+    if let Err(error) = &prepared {
+        done.told.push(error.one_line());
+        done.is_trouble = true;
+    }
+    if *prepared.as_ref().unwrap_or(&true) {
+        let mut warmup = context(project, call);
+        // Without a record, the warmup only promises that this session will be on it.
+        if let (Err(error), true) = (&prepared, warmup.is_empty) {
+            warmup.text = unrecorded(error);
         }
-    };
-    if is_first {
-        let warmup = context(project, call);
         done.told.push(format!("{} bytes of context for `{}`", warmup.text.len(), source(call)));
         done.context = Some(warmup.text);
     } else {
         done.told.push("the same was answered just now".to_owned());
     }
     done
+}
+
+/// The context of a session that has no predecessor and cannot be recorded, such as one in a read-only project.
+fn unrecorded(error: &Error) -> String {
+    let why = text::model_line(&error.one_line(), 500);
+    format!(
+        "{WARMUP_MARKER} agent-handover has no earlier session of this project on record, and cannot record this one: {why}\n"
+    )
 }
 
 /// Takes care of other sessions, then records this one. `false` if another call for the same start was faster.

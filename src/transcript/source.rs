@@ -57,6 +57,12 @@ impl Source {
         Ok(found)
     }
 
+    /// The agent whose format the file has, if it is one that we can read.
+    pub fn agent(&self) -> Option<&'static str> {
+        let mut file = open(&self.path).ok()??;
+        format_of(&mut file, self.end).ok()?.map(|format| format.name)
+    }
+
     /// Whether this part has a request. Reads at most `most` bytes; `None` if that did not settle it.
     pub fn asks(&self, most: u64) -> Result<Option<bool>> {
         let Some(mut file) = open(&self.path)? else { return Ok(Some(false)) };

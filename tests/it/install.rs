@@ -14,7 +14,7 @@ use super::support::*;
 const CLAUDE: &str = ".claude/settings.json";
 
 /// A program of ours in this directory of the home, and the PATH that finds it.
-fn program(world: &World, directory: &str) -> (String, String) {
+pub fn program(world: &World, directory: &str) -> (String, String) {
     let bin = world.home().join(directory);
     std::fs::create_dir_all(&bin).unwrap();
     let program = bin.join("agent-handover");
@@ -26,32 +26,32 @@ fn program(world: &World, directory: &str) -> (String, String) {
 }
 
 impl World {
-    fn home_file(&self, path: &str) -> PathBuf {
+    pub fn home_file(&self, path: &str) -> PathBuf {
         self.home().join(path)
     }
 
-    fn put(&self, path: &str, text: impl AsRef<[u8]>) {
+    pub fn put(&self, path: &str, text: impl AsRef<[u8]>) {
         let path = self.home_file(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
-    fn get(&self, path: &str) -> String {
+    pub fn get(&self, path: &str) -> String {
         std::fs::read_to_string(self.home_file(path)).unwrap_or_else(|cause| panic!("{path}: {cause}"))
     }
 
     /// Runs with the program found in `bin` of the home.
-    fn agent(&self, arguments: &[&str]) -> Output {
+    pub fn agent(&self, arguments: &[&str]) -> Output {
         self.agent_from("bin", arguments)
     }
 
-    fn agent_from(&self, bin: &str, arguments: &[&str]) -> Output {
+    pub fn agent_from(&self, bin: &str, arguments: &[&str]) -> Output {
         let (_, path) = program(self, bin);
         finish(self.command(arguments).env("PATH", path))
     }
 
     /// Everything below home and project: files, links, directories, modes. Not what was made to run us.
-    fn all(&self) -> BTreeMap<String, String> {
+    pub fn all(&self) -> BTreeMap<String, String> {
         let mut seen = BTreeMap::new();
         let base = self.home().parent().unwrap().to_path_buf();
         walk(&base, &base, &mut seen);
@@ -79,7 +79,7 @@ fn walk(base: &Path, directory: &Path, seen: &mut BTreeMap<String, String>) {
 
 /// Installs, installs again, installs from another place, and takes all out: each time the bytes are what they must be.
 #[track_caller]
-fn round_trip(world: &World, arguments: &[&str], case: &str) {
+pub fn round_trip(world: &World, arguments: &[&str], case: &str) {
     let install = [&["install"], arguments].concat();
     let before = world.all();
     world.agent(&install).expect(0);
@@ -222,7 +222,12 @@ fn install_appends_after_the_entries_of_others() {
 "#,
     );
     let (program, _) = program(&world, "bin");
-    world.agent(&["install", "claude-code"]).expect(0);
+    let output = world.agent(&["install", "claude-code"]).expect(0);
+    assert!(
+        output.stderr.contains("settings.json` line 2: this is not JSON: Comments are not allowed"),
+        "{}",
+        output.stderr
+    );
     assert_data_eq!(
         world.get(CLAUDE).replace(&program, "[PROGRAM]"),
         str![[r#"

@@ -21,6 +21,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 MARKER = "<!-- agent-handover warmup -->"
 AGENTS = {"claude": "claude-code", "codex": "codex"}
+# How a user calls an installed command.
+COMMAND_SIGNS = {"claude": "/", "codex": "$"}
 
 
 class World:
@@ -104,6 +106,11 @@ def check(world):
     has("the request after the kill", sent, "You may never come back (derived)", goal, "Translate the greeting (derived)")
     swept = [line[5] for line in world.log()[before:] if "swept %s" % world.agent in line[5]]
     equal("swept", len(swept), 1)
+    assert world.settled()
+
+    code, sent = world.play(COMMAND_SIGNS[world.client] + "freeze")
+    equal("exit code", code, 0)
+    has("the request of a command", sent, "agent-handover pause --reason")
     assert world.settled()
     slow = [line for line in world.log() if int(line[4][:-2]) > 1000]
     equal("hooks of more than a second", slow, [])

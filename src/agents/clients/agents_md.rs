@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::nothing;
-use crate::agents::agent::{Payloads, Processes};
+use crate::agents::agent::{Bootstrap, Payloads, Processes};
 use crate::agents::install::{AgentFile, Program, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
@@ -15,9 +15,11 @@ pub(super) const AGENT: Agent = Agent {
     traces: |places, scope| vec![file(places, scope)],
     directory_variable: None,
     events: &[],
+    command_variables: &[],
     payloads: Payloads::PLAIN,
     processes: Processes::MANY_SESSIONS,
     files,
+    bootstrap: |_, _| Bootstrap::Always,
     answer,
     obstacles: nothing,
     clicks: |_, scope| match scope {

@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::nested_answer::nested_answer;
-use crate::agents::agent::{Evidence, Payloads, Processes};
-use crate::agents::install::agent_file::{HookShape, Hooks};
+use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
+use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect};
+use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::{env, fs};
@@ -24,6 +25,8 @@ pub(super) const AGENT: Agent = Agent {
         ("SessionEnd", Event::SessionEnd),
         ("UserPromptSubmit", Event::PromptSubmitted),
     ],
+    // Weak, as in `payloads`.
+    command_variables: &[("CLAUDECODE", Evidence::Weak)],
     payloads: Payloads {
         evidence: |payload| {
             let transcript = payload.raw(&["transcript_path", "transcriptPath"])?;
@@ -38,6 +41,7 @@ pub(super) const AGENT: Agent = Agent {
     // `/clear` ends a session and starts the next one in the same process.
     processes: Processes { reused_by_next_session: true, ..Processes::ONE_SESSION_EACH },
     files,
+    bootstrap: |places, scope| Bootstrap::OnRequest(instructions(places, scope)),
     answer: nested_answer,
     obstacles,
     clicks: |_, scope| match scope {
@@ -66,6 +70,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     let handler = |timeout: u32| json!({ "type": "command", "command": program.line(AGENT.name), "timeout": timeout });
     let hooks = Hooks {
         shape: HookShape::Groups,
+        dialect: JsonDialect::Strict,
         top: None,
         entries: vec![
             ("SessionStart", handler(10)),
@@ -75,11 +80,23 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
             ("SessionEnd", handler(5)),
         ],
     };
-    let skills = match scope {
-        Scope::User => directory(places).join("skills"),
-        Scope::Project => places.project.join(".claude/skills"),
+    let base = match scope {
+        Scope::User => directory(places),
+        Scope::Project => places.project.join(".claude"),
     };
-    Ok(vec![AgentFile::hooks(settings(places, scope), hooks), teaching::skill(&skills)])
+    let mut files = vec![AgentFile::hooks(settings(places, scope), hooks), teaching::skill(&base.join("skills"))];
+    files.extend(slash_commands(&base.join("commands"), CommandForm::Markdown));
+    Ok(files)
+}
+
+/// Claude Code reads CLAUDE.md, and not AGENTS.md. A project may keep it in `.claude`.
+fn instructions(places: &Places, scope: Scope) -> std::path::PathBuf {
+    let file = match scope {
+        Scope::User => directory(places).join("CLAUDE.md"),
+        Scope::Project => places.project.join("CLAUDE.md"),
+    };
+    let inside = places.project.join(".claude/CLAUDE.md");
+    if scope == Scope::Project && !fs::exists(&file) && fs::exists(&inside) { inside } else { file }
 }
 
 fn obstacles(places: &Places, scope: Scope) -> Vec<String> {

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::nothing;
-use crate::agents::agent::{Evidence, Payloads, Processes};
+use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
 use crate::agents::install::agent_file::WholeFile;
+use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, seal, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
@@ -28,6 +29,7 @@ pub(super) const AGENT: Agent = Agent {
         ("SessionShutdown", Event::SessionEnd),
         ("UserPromptSubmit", Event::PromptSubmitted),
     ],
+    command_variables: &[("CLINE_ACTIVE", Evidence::Strong)],
     payloads: Payloads {
         evidence: |payload| (payload.has("clineVersion") || payload.has("hookName")).then_some(Evidence::Certain),
         always_has_agent_id: true,
@@ -41,6 +43,7 @@ pub(super) const AGENT: Agent = Agent {
     },
     processes: Processes::MANY_SESSIONS,
     files,
+    bootstrap: |_, _| Bootstrap::Always,
     answer,
     obstacles: nothing,
     clicks: |_, _| vec!["in VS Code, turn on \"Enable Hooks\" in Cline's settings".into()],
@@ -63,6 +66,9 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
         }
     };
     let mut files = vec![teaching::instructions(&rules)];
+    files.extend(
+        workflows(places, scope).map(|place| slash_commands(&place, CommandForm::PlainMarkdown)).into_iter().flatten(),
+    );
     for event in HOOKS {
         let text = format!(
             "#!/bin/sh\n# Cline runs this at {event}; `agent-handover uninstall cline` takes it away.\nexec {line}\n"
@@ -70,6 +76,16 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
         files.push(AgentFile::whole(hooks.join(event), WholeFile::HookScript, seal::sealed(&text, "# ", "")));
     }
     Ok(files)
+}
+
+/// The directory of workflows, which a user calls as `/handoff.md`. A project with a file instead of the directory of rules has
+/// none.
+fn workflows(places: &Places, scope: Scope) -> Option<PathBuf> {
+    let rules = places.project.join(".clinerules");
+    match scope {
+        Scope::User => Some(places.home.join("Documents/Cline/Workflows")),
+        Scope::Project => (!crate::base::fs::is_file(&rules)).then(|| rules.join("workflows")),
+    }
 }
 
 /// The file of the Python tool in the directory of rules. Older projects have a file instead of the directory.

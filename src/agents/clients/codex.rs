@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::nested_answer::nested_answer;
-use crate::agents::agent::{Evidence, Payloads, Processes};
-use crate::agents::install::agent_file::{FileContent, HookShape, Hooks, SettingsFormat};
+use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
+use crate::agents::install::agent_file::{FileContent, HookShape, Hooks, JsonDialect, SettingsFormat};
+use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching, toml_hooks};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::{env, fs};
@@ -25,6 +26,7 @@ pub(super) const AGENT: Agent = Agent {
         ("SessionEnd", Event::SessionEnd),
         ("UserPromptSubmit", Event::PromptSubmitted),
     ],
+    command_variables: &[("CODEX_THREAD_ID", Evidence::Strong), ("CODEX_SANDBOX", Evidence::Strong)],
     payloads: Payloads {
         evidence: |payload| {
             let transcript = payload.raw(&["transcript_path", "transcriptPath"]).unwrap_or_default();
@@ -38,6 +40,10 @@ pub(super) const AGENT: Agent = Agent {
         ..Processes::ONE_SESSION_EACH
     },
     files,
+    bootstrap: |places, scope| match scope {
+        Scope::User => Bootstrap::OnRequest(directory(places, scope).join("AGENTS.md")),
+        Scope::Project => Bootstrap::AgentsMd,
+    },
     // Codex refuses an answer with any key that it does not know.
     answer: nested_answer,
     obstacles,
@@ -68,6 +74,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     start["statusMessage"] = Value::from("Loading handover");
     let hooks = Hooks {
         shape: HookShape::Groups,
+        dialect: JsonDialect::Strict,
         top: None,
         entries: vec![
             ("SessionStart", start),
@@ -85,7 +92,11 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     let in_file = AgentFile { is_wanted: !in_config, ..AgentFile::hooks(file, hooks.clone()) };
     let in_config =
         AgentFile { path: config, content: FileContent::Hooks(hooks, SettingsFormat::Toml), is_wanted: in_config };
-    Ok(vec![in_file, in_config, teaching::skill(&places.base(scope).join(".agents/skills"))])
+    let skills = places.base(scope).join(".agents/skills");
+    let mut files = vec![in_file, in_config, teaching::skill(&skills)];
+    // A user calls them as `$handoff`.
+    files.extend(slash_commands(&skills, CommandForm::Skill));
+    Ok(files)
 }
 
 fn obstacles(places: &Places, scope: Scope) -> Vec<String> {

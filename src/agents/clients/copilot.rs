@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::nothing;
-use crate::agents::agent::{Evidence, Payloads, Processes};
-use crate::agents::install::agent_file::{HookShape, Hooks};
+use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
+use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect};
+use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, teaching};
 use crate::agents::payload::Payload;
 use crate::agents::{Agent, Event, Places, Scope};
@@ -23,6 +24,7 @@ pub(super) const AGENT: Agent = Agent {
         ("sessionEnd", Event::SessionEnd),
         ("userPromptSubmitted", Event::PromptSubmitted),
     ],
+    command_variables: &[("COPILOT_CLI", Evidence::Strong)],
     payloads: Payloads {
         evidence: |payload| payload.has("sessionId").then_some(Evidence::Strong),
         variable: Some(("COPILOT_CLI", Evidence::Strong)),
@@ -32,6 +34,12 @@ pub(super) const AGENT: Agent = Agent {
     },
     processes: Processes::ONE_SESSION_EACH,
     files,
+    bootstrap: |places, scope| {
+        Bootstrap::OnRequest(match scope {
+            Scope::User => directory(places).join("copilot-instructions.md"),
+            Scope::Project => places.project.join(".github/copilot-instructions.md"),
+        })
+    },
     answer,
     obstacles: nothing,
     clicks: |_, scope| match scope {
@@ -62,6 +70,8 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     let handler = |timeout: u32| json!({ "type": "command", "command": line, "timeoutSec": timeout });
     let hooks = Hooks {
         shape: HookShape::Flat,
+        // Not documented, so nothing is called broken that may work.
+        dialect: JsonDialect::CommentsAndTrailingCommas,
         top: Some(("version", json!(1))),
         entries: vec![
             ("sessionStart", handler(10)),
@@ -70,7 +80,9 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
             ("sessionEnd", handler(5)),
         ],
     };
-    Ok(vec![AgentFile::hooks(file, hooks), teaching::skill(&skills)])
+    let mut files = vec![AgentFile::hooks(file, hooks), teaching::skill(&skills)];
+    files.extend(slash_commands(&skills, CommandForm::Skill));
+    Ok(files)
 }
 
 fn answer(event: &Event, context: Option<&str>) -> String {

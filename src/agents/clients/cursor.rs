@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::nothing;
-use crate::agents::agent::{Evidence, Payloads, Processes};
-use crate::agents::install::agent_file::{HookShape, Hooks, WholeFile};
+use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
+use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect, WholeFile};
+use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, seal, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
@@ -22,6 +23,7 @@ pub(super) const AGENT: Agent = Agent {
         ("sessionEnd", Event::SessionEnd),
         ("beforeSubmitPrompt", Event::PromptSubmitted),
     ],
+    command_variables: &[("CURSOR_AGENT", Evidence::Strong)],
     payloads: Payloads {
         evidence: |payload| {
             let is_own = payload.has("cursor_version") || payload.has("conversation_id");
@@ -39,6 +41,10 @@ pub(super) const AGENT: Agent = Agent {
     },
     processes: Processes::MANY_SESSIONS,
     files,
+    bootstrap: |_, scope| match scope {
+        Scope::User => Bootstrap::AgentsMd,
+        Scope::Project => Bootstrap::Always,
+    },
     answer,
     obstacles: nothing,
     clicks: |_, scope| match scope {
@@ -59,6 +65,8 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     let handler = |timeout: u32| json!({ "command": line, "timeout": timeout });
     let hooks = Hooks {
         shape: HookShape::Flat,
+        // Not documented, so nothing is called broken that may work.
+        dialect: JsonDialect::CommentsAndTrailingCommas,
         top: Some(("version", json!(1))),
         entries: vec![
             ("sessionStart", handler(10)),
@@ -70,6 +78,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     let base = places.base(scope);
     let mut files =
         vec![AgentFile::hooks(base.join(".cursor/hooks.json"), hooks), teaching::skill(&base.join(".agents/skills"))];
+    files.extend(slash_commands(&base.join(".cursor/commands"), CommandForm::PlainMarkdown));
     if scope == Scope::Project {
         let text = seal::sealed(&format!("{RULE_HEAD}{}\n", teaching::INSTRUCTIONS), "<!-- ", " -->");
         files.push(AgentFile::whole(base.join(".cursor/rules/agent-handover.mdc"), WholeFile::Rule, text));

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::nested_answer::nested_answer;
-use crate::agents::agent::{Evidence, Payloads, Processes};
-use crate::agents::install::agent_file::{HookShape, Hooks};
+use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
+use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect};
+use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::fs;
@@ -25,6 +26,7 @@ pub(super) const AGENT: Agent = Agent {
         ("SessionEnd", Event::SessionEnd),
         ("BeforeAgent", Event::PromptSubmitted),
     ],
+    command_variables: &[("GEMINI_CLI", Evidence::Strong)],
     payloads: Payloads {
         evidence: |payload| {
             let transcript = payload.raw(&["transcript_path", "transcriptPath"]).unwrap_or_default();
@@ -38,6 +40,12 @@ pub(super) const AGENT: Agent = Agent {
     },
     processes: Processes::ONE_SESSION_EACH,
     files,
+    bootstrap: |places, scope| {
+        Bootstrap::OnRequest(match scope {
+            Scope::User => directory(places, scope).join("GEMINI.md"),
+            Scope::Project => places.project.join("GEMINI.md"),
+        })
+    },
     answer,
     obstacles,
     clicks: |_, scope| match scope {
@@ -69,11 +77,15 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     let entries = [("SessionStart", 10_000), ("AfterAgent", 10_000), ("PreCompress", 10_000), ("SessionEnd", 5_000)];
     let hooks = Hooks {
         shape: HookShape::Groups,
+        dialect: JsonDialect::Comments,
         top: None,
         entries: entries.into_iter().map(|(event, timeout)| (event, handler(timeout))).collect(),
     };
     let skills = places.base(scope).join(".agents/skills");
-    Ok(vec![AgentFile::hooks(directory(places, scope).join("settings.json"), hooks), teaching::skill(&skills)])
+    let directory = directory(places, scope);
+    let mut files = vec![AgentFile::hooks(directory.join("settings.json"), hooks), teaching::skill(&skills)];
+    files.extend(slash_commands(&directory.join("commands"), CommandForm::Toml));
+    Ok(files)
 }
 
 /// Always JSON, because anything else is shown to the user as a message.

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::nothing;
-use crate::agents::agent::{Evidence, Payloads, Processes};
+use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
 use crate::agents::install::agent_file::WholeFile;
+use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, seal, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
@@ -22,6 +23,7 @@ pub(super) const AGENT: Agent = Agent {
         ("session.compacting", Event::BeforeCompaction),
         ("session.end", Event::SessionEnd),
     ],
+    command_variables: &[("OPENCODE", Evidence::Strong)],
     payloads: Payloads {
         evidence: |payload| (payload.raw(&["agent"]) == Some(AGENT.name)).then_some(Evidence::Strong),
         sample: |sample| json!({ "agent": AGENT.name, "event": sample.event, "session_id": sample.session, "cwd": sample.cwd }),
@@ -29,6 +31,10 @@ pub(super) const AGENT: Agent = Agent {
     },
     processes: Processes::MANY_SESSIONS,
     files,
+    bootstrap: |places, scope| match scope {
+        Scope::User => Bootstrap::OnRequest(directory(places).join("AGENTS.md")),
+        Scope::Project => Bootstrap::AgentsMd,
+    },
     answer,
     obstacles: nothing,
     clicks: |_, _| vec!["restart OpenCode".into()],
@@ -48,14 +54,13 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
         Scope::Project => (Program::by_name(), places.project.join(".opencode")),
     };
     let text = PLUGIN.replacen("\"agent-handover\"", &Value::from(program.path()).to_string(), 1);
-    Ok(vec![
-        AgentFile::whole(
-            directory.join("plugins/agent-handover.js"),
-            WholeFile::Plugin,
-            seal::sealed(&text, "// ", ""),
-        ),
+    let plugin = directory.join("plugins/agent-handover.js");
+    let mut files = vec![
+        AgentFile::whole(plugin, WholeFile::Plugin, seal::sealed(&text, "// ", "")),
         teaching::skill(&places.base(scope).join(".agents/skills")),
-    ])
+    ];
+    files.extend(slash_commands(&directory.join("commands"), CommandForm::Markdown));
+    Ok(files)
 }
 
 /// The answer that our plugin reads. The plugin passes the context on to OpenCode.

@@ -35,6 +35,7 @@ pub enum WholeFile {
     HookScript,
     Plugin,
     Skill,
+    Command,
     Rule,
 }
 
@@ -44,6 +45,7 @@ impl WholeFile {
             WholeFile::HookScript => "hook",
             WholeFile::Plugin => "plugin",
             WholeFile::Skill => "skill",
+            WholeFile::Command => "command",
             WholeFile::Rule => "rule",
         }
     }
@@ -59,10 +61,20 @@ pub enum SettingsFormat {
 #[derive(Clone, Debug)]
 pub struct Hooks {
     pub shape: HookShape,
+    /// What the agent accepts in a JSON file. We edit all of it, whatever the agent accepts.
+    pub dialect: JsonDialect,
     /// A key that the agent requires at the top level. It is added if it is missing.
     pub top: Option<(&'static str, Value)>,
     /// The handler for each event.
     pub entries: Vec<(&'static str, Value)>,
+}
+
+/// How much more than JSON an agent accepts in its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonDialect {
+    Strict,
+    Comments,
+    CommentsAndTrailingCommas,
 }
 
 /// How handlers are nested in the settings.
@@ -150,6 +162,17 @@ impl AgentFile {
         }
     }
 
+    /// Whether the agent can read a settings file with this text, and an install can edit it.
+    pub fn check(&self, text: &str) -> Result<()> {
+        if let FileContent::Hooks(hooks, SettingsFormat::Json) = &self.content {
+            json_hooks::check(text, hooks.dialect).map_err(|problem| unreadable(&self.path, text, problem))?;
+        }
+        match self.content {
+            FileContent::Hooks(..) => self.with(Some(text)).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// The text without our part. If it is empty, the file can be removed.
     pub fn without(&self, text: &str) -> Result<FileEdit> {
         match &self.content {
@@ -200,6 +223,16 @@ impl AgentFile {
             let path = self.path.display();
             format!("`{path}` has an agent-handover marker without its partner; the file was not changed there")
         })
+    }
+
+    /// A warning that the agent ignores the file as it is, although we can edit it.
+    pub fn rejection(&self, text: &str, title: &str) -> Option<String> {
+        let FileContent::Hooks(hooks, SettingsFormat::Json) = &self.content else { return None };
+        let problem = json_hooks::check(text, hooks.dialect).err()?;
+        let before = problem.at.and_then(|at| text.get(..at.start)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let path = self.path.display();
+        Some(format!("`{path}` line {line}: {}; {title} ignores the file until that is fixed", problem.message))
     }
 
     fn checked(&self, text: &str, edited: std::result::Result<String, SyntaxProblem>) -> Result<FileEdit> {

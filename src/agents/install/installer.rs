@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::agent_file::{AgentFile, FileContent, FileEdit};
 use super::record::InstallRecord;
+use super::targets::{BlockWish, targets};
 use super::{Program, block, diff, state};
+use crate::agents::agent::Bootstrap;
 use crate::agents::clients::ANY_OTHER;
 use crate::agents::{AGENTS, Agent, Places, Scope};
 use crate::base::fs;
@@ -93,9 +95,10 @@ impl Installer {
         places: &Places,
         scope: Scope,
         program: &Program,
+        block: BlockWish,
     ) -> Result<InstallPlan> {
         let mut plan = InstallPlan { agent, changes: Vec::new(), notes: Vec::new(), cleared: Vec::new() };
-        let targets = (agent.files)(places, scope, program)?;
+        let targets = targets(agent, places, scope, program, block)?;
         let python_note = python_block(&targets, places);
         for target in targets {
             let (real, now) = self.look(&target.path)?;
@@ -103,6 +106,7 @@ impl Installer {
                 continue;
             }
             plan.notes.extend(now.as_deref().and_then(|now| target.oddity(now)));
+            plan.notes.extend(now.as_deref().and_then(|now| target.rejection(now, agent.title)));
             let change = match target.with(now.as_deref())? {
                 FileEdit::Text(after) => {
                     let base = self.base(&target, &real, now.as_deref())?;
@@ -114,6 +118,10 @@ impl Installer {
             plan.changes.push(change);
         }
         plan.notes.extend(python_note);
+        if block == BlockWish::Write && (agent.bootstrap)(places, scope) == Bootstrap::AgentsMd {
+            let install = format!("agent-handover install {} --scope {}", ANY_OTHER.name, scope.name());
+            plan.notes.push(format!("{} reads AGENTS.md: `{install}` writes the block into it", agent.title));
+        }
         plan.notes.extend(other_scope(agent, places, scope));
         Ok(plan)
     }
@@ -127,7 +135,7 @@ impl Installer {
         leaving: &[&'static Agent],
     ) -> Result<InstallPlan> {
         let mut plan = InstallPlan { agent, changes: Vec::new(), notes: Vec::new(), cleared: Vec::new() };
-        for target in (agent.files)(places, scope, &Program::by_name())? {
+        for target in targets(agent, places, scope, &Program::by_name(), BlockWish::Keep)? {
             let (real, now) = self.look(&target.path)?;
             let Some(now) = now else {
                 plan.cleared.push(real);
@@ -145,7 +153,7 @@ impl Installer {
                     agent.title
                 ));
             }
-            if is_needed(&target, places, scope, leaving)? {
+            if is_needed(&real, places, scope, leaving)? {
                 continue;
             }
             let after = match self.record.before(&real, &now) {
@@ -222,7 +230,10 @@ impl Installer {
         if let Some(was) = self.record.before(real, now) {
             return Ok(was);
         }
-        if !target.look(now).is_there {
+        // Instructions of ours in a file that no install on record wrote, such as one that came with a clone: the uninstall
+        // restores them. Hooks are removed wherever they come from, because the agent would go on calling us.
+        let is_older = !target.is_essential() && !self.record.knows(real);
+        if is_older || !target.look(now).is_there {
             Ok(Some(now.to_owned()))
         } else {
             Ok(match target.without(now)? {
@@ -241,7 +252,7 @@ impl Installer {
 }
 
 /// The real path and the text of a file.
-fn read(path: &Path) -> Result<(PathBuf, Option<String>)> {
+pub(super) fn read(path: &Path) -> Result<(PathBuf, Option<String>)> {
     let real = fs::resolve(path)?;
     let text = match fs::read_if_exists(&real)? {
         None => None,
@@ -271,13 +282,19 @@ fn left(target: &AgentFile, real: PathBuf, now: Option<String>, why: LeftAlone) 
     FileChange { left: Some(why), ..change(target, real, now.clone(), now) }
 }
 
-/// Refuses a read-only file, although replacing it could work, and a file of another user, whose owner would change.
+/// Refuses a read-only file, although replacing it could work, a file of another user, whose owner would change, and a file
+/// with several names: replacing it would leave the other names with the old text, and writing into it could be
+/// interrupted halfway.
 #[allow(clippy::disallowed_methods, reason = "the user's own settings, behind whatever links")]
 fn refuse_unwritable(path: &Path) -> Result<()> {
     let Ok(about) = std::fs::metadata(path) else { return Ok(()) };
     let refused = |why: String| Error::new(Category::Io, format!("`{}` {why}", path.display()));
     if about.mode() & 0o222 == 0 {
         return Err(refused("is read-only".to_owned()).hint("make it writable with `chmod u+w`, then try again"));
+    }
+    if about.nlink() > 1 {
+        let why = format!("has {} names (hard links), and replacing it would separate them", about.nlink());
+        return Err(refused(why).hint("replace it with a copy of its own, or with a symlink, then try again"));
     }
     if about.uid() != rustix::process::geteuid().as_raw() {
         return Err(refused(format!("belongs to user {}, not to you", about.uid())).hint("run this as that user"));
@@ -286,9 +303,10 @@ fn refuse_unwritable(path: &Path) -> Result<()> {
 }
 
 /// Whether another agent that is installed at this scope uses the same file.
-fn is_needed(target: &AgentFile, places: &Places, scope: Scope, leaving: &[&'static Agent]) -> Result<bool> {
+fn is_needed(real: &Path, places: &Places, scope: Scope, leaving: &[&'static Agent]) -> Result<bool> {
     for other in AGENTS.iter().copied().filter(|other| !leaving.contains(other)) {
-        let shares = (other.files)(places, scope, &Program::by_name())?.iter().any(|t| t.path == target.path);
+        let theirs = (other.files)(places, scope, &Program::by_name())?;
+        let shares = theirs.iter().any(|their| fs::resolve(&their.path).is_ok_and(|their| their == real));
         if shares && state::is_wired(other, places, scope) {
             return Ok(true);
         }
@@ -315,7 +333,8 @@ fn python_block(files: &[AgentFile], places: &Places) -> Option<String> {
 
 fn other_scope(agent: &'static Agent, places: &Places, scope: Scope) -> Option<String> {
     let other = Scope::ALL.into_iter().find(|other| *other != scope)?;
-    let is_both = !agent.events.is_empty() && places.home != places.project && state::is_wired(agent, places, other);
+    let is_same = fs::real(&places.home) == fs::real(&places.project);
+    let is_both = !agent.events.is_empty() && !is_same && state::is_wired(agent, places, other);
     is_both.then(|| {
         format!(
             "{} has hooks at {} scope too, and would call them twice: `agent-handover uninstall {} --scope {}`",

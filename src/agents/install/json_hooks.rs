@@ -5,11 +5,11 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
 
-use super::agent_file::{HookShape, Hooks, OurPart};
+use super::agent_file::{HookShape, Hooks, JsonDialect, OurPart};
 use super::program;
 
 const HOOKS: &str = "hooks";
-const BYTE_ORDER_MARK: char = '\u{feff}';
+pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Why a settings file cannot be edited, and the bytes at fault, if known.
 #[derive(Debug)]
@@ -108,6 +108,26 @@ pub(crate) fn look(text: &str, hooks: &Hooks) -> OurPart {
     seen
 }
 
+/// Whether an agent that accepts this dialect can parse the text. An empty file counts as no settings.
+pub(crate) fn check(text: &str, dialect: JsonDialect) -> Result<()> {
+    let mark = text.len() - text.trim_start_matches(BYTE_ORDER_MARK).len();
+    let body = &text[mark..];
+    if body.trim().is_empty() {
+        return Ok(());
+    }
+    let options = ParseOptions {
+        allow_comments: dialect != JsonDialect::Strict,
+        allow_trailing_commas: dialect == JsonDialect::CommentsAndTrailingCommas,
+        ..OPTIONS
+    };
+    let parsed = jsonc_parser::parse_to_ast(body, &jsonc_parser::CollectOptions::default(), &options);
+    parsed.map(drop).map_err(|cause| {
+        let range = cause.range();
+        let message = format!("this is not JSON: {}", cause.kind());
+        SyntaxProblem { message, at: place(range.start..range.end).map(|at| at.start + mark..at.end + mark) }
+    })
+}
+
 /// The value at this path of keys, as JSON.
 pub(crate) fn value(text: &str, keys: &[&str]) -> Option<String> {
     let mut object = parse(text).ok()?.object_value()?;
@@ -140,18 +160,22 @@ fn edit(text: &str, change: impl FnOnce(&CstRootNode) -> Result<()>) -> Result<S
     Ok(format!("{mark}{root}"))
 }
 
+/// The most that any agent accepts.
+const OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_extended_string_escapes: false,
+    allow_non_finite_numbers: false,
+};
+
 fn parse(text: &str) -> Result<CstRootNode> {
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        ..ParseOptions::default()
-    };
-    CstRootNode::parse(text.trim_start_matches(BYTE_ORDER_MARK), &options).map_err(|cause| {
+    CstRootNode::parse(text.trim_start_matches(BYTE_ORDER_MARK), &OPTIONS).map_err(|cause| {
         let range = cause.range();
         SyntaxProblem { message: format!("this is not JSON: {}", cause.kind()), at: place(range.start..range.end) }
     })
@@ -295,7 +319,12 @@ mod tests {
 
     fn ours(shape: HookShape, program: &str) -> Hooks {
         let handler = json!({ "command": format!("{program} hook --agent x"), "timeout": 10 });
-        Hooks { shape, top: None, entries: vec![("Start", handler.clone()), ("Stop", handler)] }
+        Hooks {
+            shape,
+            dialect: JsonDialect::Strict,
+            top: None,
+            entries: vec![("Start", handler.clone()), ("Stop", handler)],
+        }
     }
 
     fn handler() -> impl Strategy<Value = Value> {

@@ -7,6 +7,8 @@
 //! | `block` | our block in a text of the user's |
 //! | `seal` | files that are entirely ours, and whether somebody changed them |
 //! | `teaching` | the skill and the instructions |
+//! | `slash_commands` | `/handoff`, `/checkpoint` and `/freeze`, in the form of each agent |
+//! | `targets` | which files of an agent an install keeps |
 //! | `program` | the program that hooks start, and the shell line that starts it |
 //! | `installer` | plans and applies an install or uninstall |
 //! | `record` | what installs did, so that an uninstall restores files to the byte |
@@ -21,10 +23,13 @@ pub(super) mod json_hooks;
 pub(super) mod program;
 mod record;
 pub(super) mod seal;
+pub(super) mod slash_commands;
 pub mod state;
+mod targets;
 pub(super) mod teaching;
 pub(super) mod toml_hooks;
 
 pub use agent_file::AgentFile;
 pub use installer::{FileChange, InstallPlan, Installer, LeftAlone};
 pub use program::Program;
+pub use targets::BlockWish;

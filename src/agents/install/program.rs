@@ -1,13 +1,16 @@
 //! The program that hooks start: its path as a shell line, and how our lines are recognised.
 
 use std::ffi::OsStr;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::agents::by_name;
 use crate::base::fs;
 use crate::error::{Error, Result};
 
 const NAME: &str = "agent-handover";
 const VERB: &str = "hook";
+const AGENT_OPTION: &str = "--agent";
 
 /// A program that hooks start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +56,7 @@ impl Program {
 
     /// The shell line that calls the program for this agent.
     pub fn line(&self, agent: &str) -> String {
-        format!("{} {VERB} --agent {agent}", quoted(&self.path))
+        format!("{} {VERB} {AGENT_OPTION} {agent}", quoted(&self.path))
     }
 }
 
@@ -67,17 +70,60 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// The program of our line: any path to `agent-handover`, then `hook`. A line that does more is the user's.
+/// The program of our line. A line that does more than call us is the user's.
+///
+/// A program of our name is ours if it is called with `hook`. A program of another name may be this one, renamed: it is
+/// ours if it is called with exactly the arguments that `install` writes, and is not the file of another program.
 pub(crate) fn own(line: &str, arguments: &[String]) -> Option<String> {
     let mut words = match arguments {
         [] => words(line)?,
         _ => vec![line.to_owned()],
     };
     words.extend_from_slice(arguments);
-    let [program, verb, rest @ ..] = words.as_slice() else { return None };
+    let [program, arguments @ ..] = words.as_slice() else { return None };
     let name = program.rsplit(['/', '\\']).next()?;
-    let is_simple = !rest.iter().any(|word| word.contains(['|', '&', ';', '<', '>']));
-    (matches!(name, NAME | "agent-handover.exe") && verb == VERB && is_simple).then(|| program.clone())
+    let is_ours = if matches!(name, NAME | "agent-handover.exe") {
+        is_simple_hook(arguments)
+    } else {
+        is_installed_hook(arguments) && (name.starts_with(NAME) || is_renamed(program))
+    };
+    is_ours.then(|| program.clone())
+}
+
+fn is_simple_hook(arguments: &[String]) -> bool {
+    let is_shell = |word: &String| word.contains(['|', '&', ';', '<', '>']);
+    arguments.first().is_some_and(|verb| verb == VERB) && !arguments.iter().any(is_shell)
+}
+
+/// Whether these are the arguments that `install` writes.
+fn is_installed_hook(arguments: &[String]) -> bool {
+    matches!(arguments, [verb, option, agent] if verb == VERB && option == AGENT_OPTION && by_name(agent).is_some())
+}
+
+/// Whether the program can be ours under another name. `install` writes absolute paths. A path where nothing is any more
+/// counts, because hooks that call it do nothing; a file that never mentions us is another program.
+fn is_renamed(program: &str) -> bool {
+    let path = Path::new(program);
+    path.is_absolute()
+        && match fs::open_if_exists(path) {
+            Ok(None) => true,
+            Ok(Some(file)) => mentions_us(file).unwrap_or(false),
+            Err(_) => false,
+        }
+}
+
+/// Whether a file contains our name. Every build of this program does.
+fn mentions_us(mut file: impl Read) -> std::io::Result<bool> {
+    let name = memchr::memmem::Finder::new(NAME);
+    let mut seen = Vec::new();
+    loop {
+        let is_end = file.by_ref().take(1 << 20).read_to_end(&mut seen)? == 0;
+        if is_end || name.find(&seen).is_some() {
+            return Ok(!is_end);
+        }
+        // The name may lie across the edge of two parts.
+        seen.drain(..seen.len().saturating_sub(NAME.len()));
+    }
 }
 
 /// Splits a line as a shell does, without expanding anything. `None` if a quote is not closed.
@@ -150,6 +196,36 @@ mod tests {
         let arguments = ["hook".to_owned(), "--agent".to_owned()];
         assert_eq!(super::own("/a b/agent-handover", &arguments).as_deref(), Some("/a b/agent-handover"));
         assert_eq!(super::own("/a b/other", &arguments), None);
+    }
+
+    #[test]
+    fn a_renamed_program_is_known_by_what_it_is_called_with() {
+        let own = |line: &str| own(line, &[]);
+        let this = std::env::current_exe().unwrap().display().to_string();
+        for ours in ["/gone/ah hook --agent codex", "agent-handover-nightly hook --agent cursor"] {
+            assert_eq!(own(ours).as_deref(), ours.split(' ').next(), "{ours}");
+        }
+        assert_eq!(own(&Program::at(&this).line("codex")), Some(this));
+        for foreign in [
+            "/bin/sh hook --agent codex",
+            "/ hook --agent codex",
+            "other hook --agent codex",
+            "./ah hook --agent codex",
+            "/gone/ah hook --agent nobody",
+            "/gone/ah hook",
+            "/gone/ah hook --agent codex --more",
+            "/gone/ah hook --agent codex; notify",
+        ] {
+            assert_eq!(own(foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn our_name_is_found_across_the_edge_of_two_parts() {
+        let mut bytes = vec![b'.'; (1 << 20) - 5];
+        assert!(!mentions_us(bytes.as_slice()).unwrap());
+        bytes.extend_from_slice(NAME.as_bytes());
+        assert!(mentions_us(bytes.as_slice()).unwrap());
     }
 
     proptest! {

@@ -63,6 +63,11 @@ impl InstallRecord {
         }
     }
 
+    /// Whether an install wrote this file, whatever it contains now.
+    pub(super) fn knows(&self, path: &Path) -> bool {
+        self.files.iter().any(|entry| entry.path == path)
+    }
+
     /// Whether we created the file, whatever it contains now.
     pub(super) fn is_made_by_us(&self, path: &Path) -> bool {
         self.files.iter().any(|entry| entry.path == path && entry.was.is_none())

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::Program;
-use super::agent_file::{AgentFile, FileContent, WholeFile};
+use super::agent_file::{AgentFile, FileContent};
+use super::{BlockWish, installer};
 use crate::agents::{Agent, Places, Scope, detected};
 use crate::base::fs;
+use crate::error::Error;
 
 /// What we know about one agent on this machine.
 #[derive(Debug)]
@@ -15,6 +17,15 @@ pub struct AgentState {
     pub found: Option<PathBuf>,
     /// One for each scope with something of ours.
     pub wirings: Vec<Wiring>,
+    /// Settings files that the agent cannot read, or that an install cannot edit.
+    pub broken: Vec<BrokenFile>,
+}
+
+/// A settings file that the agent cannot read, and why.
+#[derive(Debug)]
+pub struct BrokenFile {
+    pub path: PathBuf,
+    pub error: Error,
 }
 
 /// Our part in the files of one agent at one scope.
@@ -27,8 +38,10 @@ pub struct Wiring {
     pub events: Vec<String>,
     /// Events that should call us but do not.
     pub missing: Vec<String>,
-    /// Files that an install would add.
+    /// Files through which the agent should call us, and that are not there.
     pub missing_files: Vec<PathBuf>,
+    /// Skills, commands and instructions that an install would add.
+    pub untaught: Vec<PathBuf>,
     /// Files of ours that somebody has changed.
     pub changed: Vec<PathBuf>,
     pub programs: Vec<Called>,
@@ -63,21 +76,53 @@ impl Wiring {
     }
 }
 
-/// The state of an agent. This changes nothing. A file that cannot be read counts as not ours.
+/// The state of an agent. This changes nothing.
 pub fn of(agent: &'static Agent, places: &Places, program: &Program) -> AgentState {
     let wirings = Scope::ALL.into_iter().filter_map(|scope| wiring(agent, places, scope, program)).collect();
     let found = Scope::ALL.into_iter().find_map(|scope| detected(agent, places, scope));
-    AgentState { agent, found, wirings }
+    let targets = Scope::ALL.into_iter().flat_map(|scope| targets(agent, places, scope, program));
+    AgentState { agent, found, wirings, broken: targets.filter_map(broken).collect() }
 }
 
-/// Whether hooks or instructions for this agent are installed at this scope. A skill does not count, because agents share it.
+/// The files of an agent at a scope. Where both scopes have the same file, as in the home directory, it is the user's.
+fn targets(agent: &'static Agent, places: &Places, scope: Scope, program: &Program) -> Vec<AgentFile> {
+    let of = |scope: Scope| super::targets::targets(agent, places, scope, program, BlockWish::Keep).unwrap_or_default();
+    let users: Vec<PathBuf> = match scope {
+        Scope::User => Vec::new(),
+        Scope::Project => of(Scope::User).iter().map(|target| real(&target.path)).collect(),
+    };
+    of(scope).into_iter().filter(|target| !users.contains(&real(&target.path))).collect()
+}
+
+fn real(path: &Path) -> PathBuf {
+    fs::resolve(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+fn broken(target: AgentFile) -> Option<BrokenFile> {
+    if !matches!(target.content, FileContent::Hooks(..)) {
+        return None;
+    }
+    let checked = installer::read(&target.path).and_then(|(_, text)| text.map_or(Ok(()), |text| target.check(&text)));
+    checked.err().map(|error| BrokenFile { path: target.path, error })
+}
+
+/// Whether the agent is connected at this scope: by what calls us or, for an agent without that, by instructions. Files that
+/// only instruct it do not count otherwise, because agents share them.
 pub fn is_wired(agent: &'static Agent, places: &Places, scope: Scope) -> bool {
-    let targets = (agent.files)(places, scope, &Program::by_name()).unwrap_or_default();
-    targets.iter().any(|target| !is_skill(target) && text(&target.path).is_some_and(|t| target.look(&t).is_there))
+    is_any_wired(&targets(agent, places, scope, &Program::by_name()))
+}
+
+fn is_any_wired(targets: &[AgentFile]) -> bool {
+    let has_calls = targets.iter().any(AgentFile::is_essential);
+    let is_block = |target: &AgentFile| matches!(target.content, FileContent::Block(_));
+    let mut connecting =
+        targets.iter().filter(|target| if has_calls { target.is_essential() } else { is_block(target) });
+    connecting.any(|target| text(&target.path).is_some_and(|text| target.look(&text).is_there))
 }
 
 fn wiring(agent: &'static Agent, places: &Places, scope: Scope, program: &Program) -> Option<Wiring> {
-    if !is_wired(agent, places, scope) {
+    let targets = targets(agent, places, scope, program);
+    if !is_any_wired(&targets) {
         return None;
     }
     let mut wiring = Wiring {
@@ -86,16 +131,19 @@ fn wiring(agent: &'static Agent, places: &Places, scope: Scope, program: &Progra
         events: Vec::new(),
         missing: Vec::new(),
         missing_files: Vec::new(),
+        untaught: Vec::new(),
         changed: Vec::new(),
         programs: Vec::new(),
         obstacles: (agent.obstacles)(places, scope),
         clicks: (agent.clicks)(places, scope),
     };
-    for target in (agent.files)(places, scope, program).unwrap_or_default() {
+    for target in targets {
         let seen = text(&target.path).map(|text| target.look(&text)).unwrap_or_default();
         if !seen.is_there {
-            if target.is_wanted {
+            if target.is_wanted && target.is_essential() {
                 wiring.missing_files.push(target.path);
+            } else if target.is_wanted && !fs::is_taken(&target.path) {
+                wiring.untaught.push(target.path);
             }
             continue;
         }
@@ -117,10 +165,6 @@ fn wiring(agent: &'static Agent, places: &Places, scope: Scope, program: &Progra
         }
     }
     Some(wiring)
-}
-
-fn is_skill(target: &AgentFile) -> bool {
-    matches!(target.content, FileContent::Whole { what: WholeFile::Skill, .. })
 }
 
 fn which(path: &str, places: &Places, program: &Program) -> Which {

@@ -3,7 +3,7 @@
 use toml_edit::{ArrayOfTables, Document, DocumentMut, Item, Table, TableLike, Value};
 
 use super::agent_file::{Hooks, OurPart};
-use super::json_hooks::{SyntaxProblem, place};
+use super::json_hooks::{BYTE_ORDER_MARK, SyntaxProblem, place};
 use super::program;
 
 const HOOKS: &str = "hooks";
@@ -28,6 +28,14 @@ pub(crate) fn trusts(config: &str, file: &str) -> bool {
 
 /// The text with our hooks. Existing ones are updated in place; missing ones are added at the end, so that no other hook moves.
 pub(crate) fn with(text: &str, hooks: &Hooks) -> Result<String> {
+    let (mark, body) = split_mark(text);
+    // Older versions may have left more than one of ours.
+    let body = remove(body, 1).map_err(|problem| shifted(problem, mark))?;
+    let body = with_entries(&body, hooks).map_err(|problem| shifted(problem, mark))?;
+    Ok(format!("{mark}{body}"))
+}
+
+fn with_entries(text: &str, hooks: &Hooks) -> Result<String> {
     let document = Document::parse(text).map_err(|cause| problem(&cause))?;
     let mut replaced = Vec::new();
     let mut added = String::new();
@@ -81,30 +89,60 @@ fn section(event: &str, handler: &serde_json::Value) -> String {
 
 /// The text without our hooks.
 pub(crate) fn without(text: &str) -> Result<String> {
-    let newline = newline(text);
-    let mut document = text.replace("\r\n", "\n").parse::<DocumentMut>().map_err(|cause| problem(&cause))?;
+    let (mark, body) = split_mark(text);
+    let body = remove(body, 0).map_err(|problem| shifted(problem, mark))?;
+    Ok(format!("{mark}{body}"))
+}
+
+/// The text without our hooks, except the first `kept` of each event.
+fn remove(text: &str, kept: usize) -> Result<String> {
+    let plain = text.replace("\r\n", "\n");
+    let mut document = plain.parse::<DocumentMut>().map_err(|_| match text.parse::<DocumentMut>() {
+        Err(cause) => problem(&cause),
+        Ok(_) => SyntaxProblem { message: "this is not TOML".to_owned(), at: None },
+    })?;
     let before = document.to_string();
     if let Some(all) = document.get_mut(HOOKS).and_then(Item::as_table_like_mut) {
-        remove_ours(all);
+        remove_ours(all, kept);
         if all.is_empty() {
             document.remove(HOOKS);
         }
     }
     let after = document.to_string();
-    Ok(if before == after { text.to_owned() } else { after.replace('\n', newline) })
+    Ok(if before == after { text.to_owned() } else { with_line_ends_of(text, &plain, &after) })
 }
 
-fn remove_ours(all: &mut dyn TableLike) {
+/// `after`, with the line ends of `text` in the lines that both have. `plain` is `text` with simple line ends.
+fn with_line_ends_of(text: &str, plain: &str, after: &str) -> String {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let old: Vec<&str> = plain.split_inclusive('\n').collect();
+    let new: Vec<&str> = after.split_inclusive('\n').collect();
+    let diff = similar::TextDiff::from_slices(&old, &new);
+    let changes = diff.iter_all_changes().filter(|change| change.tag() != similar::ChangeTag::Delete);
+    changes
+        .map(|change| match change.old_index().and_then(|at| lines.get(at)) {
+            Some(line) => (*line).to_owned(),
+            None => change.value().replace('\n', newline(text)),
+        })
+        .collect()
+}
+
+fn remove_ours(all: &mut dyn TableLike, kept: usize) {
     let events: Vec<String> = all.iter().map(|(event, _)| event.to_owned()).collect();
     for event in events {
         let Some(groups) = all.get_mut(&event).and_then(Item::as_array_of_tables_mut) else { continue };
         let had = groups.len();
         let mut left = ArrayOfTables::new();
+        let mut ours = 0;
         for mut group in std::mem::take(groups) {
             let handlers = group.get_mut(HOOKS).and_then(Item::as_array_of_tables_mut);
             let emptied = handlers.is_some_and(|handlers| {
-                handlers.retain(|handler| own(handler).is_none());
-                handlers.is_empty()
+                let before = handlers.len();
+                handlers.retain(|handler| {
+                    ours += usize::from(own(handler).is_some());
+                    own(handler).is_none() || ours <= kept
+                });
+                handlers.is_empty() && before > 0
             });
             if !emptied {
                 left.push(group);
@@ -141,6 +179,16 @@ fn own_command(list: Option<&Item>) -> Option<&Value> {
 
 fn own(handler: &Table) -> Option<String> {
     program::own(handler.get("command")?.as_str()?, &[])
+}
+
+/// The byte order mark at the beginning, if there is one, and the rest.
+fn split_mark(text: &str) -> (&str, &str) {
+    text.split_at(text.len() - text.trim_start_matches(BYTE_ORDER_MARK).len())
+}
+
+/// The problem at its place in the text that begins with `mark`.
+fn shifted(problem: SyntaxProblem, mark: &str) -> SyntaxProblem {
+    SyntaxProblem { at: problem.at.map(|at| at.start + mark.len()..at.end + mark.len()), ..problem }
 }
 
 fn newline(text: &str) -> &'static str {

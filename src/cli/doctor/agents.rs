@@ -2,40 +2,92 @@
 
 use std::path::Path;
 
-use super::diagnosis::{Diagnosis, Health, diagnosis};
-use crate::agents::state::{self, AgentState, Which, Wiring};
+use super::diagnosis::{Diagnosis, Health, broken, diagnosis};
+use crate::agents::state::{self, AgentState, BrokenFile, Which, Wiring};
 use crate::agents::{AGENTS, Agent, Places, Program};
 use crate::error::Result;
 use crate::hook::log::Entry;
 
-/// Each agent with what was found out about it. `calls` are the hook calls of this project.
-pub(super) fn about_agents(root: &Path, calls: &[Entry]) -> Result<Vec<(AgentState, Vec<Diagnosis>)>> {
+/// One agent with what was found out about it.
+pub(super) struct ExaminedAgent {
+    pub state: AgentState,
+    /// The last call of each event in this project.
+    pub last: Vec<Entry>,
+    pub findings: Vec<Diagnosis>,
+}
+
+/// How far an agent is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nothing on this machine shows that it is used.
+    Absent,
+    /// It is used here, and does not call us.
+    Found,
+    /// Its settings call us.
+    Wired,
+    /// A hook of it has run in this project.
+    Fired,
+    /// Something keeps it from calling us.
+    Broken,
+}
+
+impl Standing {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Standing::Absent => "absent",
+            Standing::Found => "found",
+            Standing::Wired => "wired",
+            Standing::Fired => "fired",
+            Standing::Broken => "broken",
+        }
+    }
+}
+
+impl ExaminedAgent {
+    pub(super) fn standing(&self) -> Standing {
+        if self.findings.iter().any(|found| found.health == Health::Broken) {
+            Standing::Broken
+        } else if self.state.wirings.is_empty() {
+            if self.state.found.is_some() { Standing::Found } else { Standing::Absent }
+        } else if self.last.is_empty() {
+            Standing::Wired
+        } else {
+            Standing::Fired
+        }
+    }
+}
+
+/// Examines each agent. `calls` are the hook calls of this project, if they are known.
+pub(super) fn about_agents(root: &Path, calls: Option<&[Entry]>) -> Result<Vec<ExaminedAgent>> {
     let places = Places::here(root)?;
     let program = Program::this()?;
     let each = AGENTS.iter().map(|agent| {
         let state = state::of(agent, &places, &program);
-        let findings = about_agent(&state, calls);
-        (state, findings)
+        let last = last_calls(agent, calls.unwrap_or_default());
+        let fired = calls.map(|_| last.as_slice());
+        ExaminedAgent { findings: about_agent(&state, fired), last, state }
     });
     Ok(each.collect())
 }
 
-fn about_agent(state: &AgentState, calls: &[Entry]) -> Vec<Diagnosis> {
+fn about_agent(state: &AgentState, last: Option<&[Entry]>) -> Vec<Diagnosis> {
     let name = state.agent.name;
     let install = format!("agent-handover install {name}");
-    let Some(first) = state.wirings.first() else {
+    let mut findings: Vec<Diagnosis> = state.broken.iter().flat_map(|file| about_broken(state.agent, file)).collect();
+    if state.wirings.is_empty() {
         // An agent without events reads instructions and calls nobody, so nothing is missing.
-        return match &state.found {
+        match &state.found {
             Some(found) if !state.agent.events.is_empty() => {
                 let says = format!("found ({}), but it does not call agent-handover", found.display());
-                vec![diagnosis(name, Health::Remark, says, Some(&install))]
+                findings.push(diagnosis(name, Health::Remark, says, Some(&install)));
             }
-            _ => vec![diagnosis(name, Health::Good, "not found here", None)],
-        };
-    };
-    let mut findings = Vec::new();
+            _ => findings.push(diagnosis(name, Health::Good, "not found here", None)),
+        }
+        return findings;
+    }
     for wiring in &state.wirings {
-        findings.extend(about_wiring(name, wiring, &install));
+        let is_read = !state.broken.iter().any(|file| wiring.files.contains(&file.path));
+        findings.extend(about_wiring(name, wiring, &install, is_read));
     }
     if state.wirings.len() > 1 {
         let remedy = format!("agent-handover uninstall {name} --scope project");
@@ -46,21 +98,29 @@ fn about_agent(state: &AgentState, calls: &[Entry]) -> Vec<Diagnosis> {
             Some(&remedy),
         ));
     }
-    if !first.events.is_empty() || state.wirings.iter().any(|wiring| !wiring.programs.is_empty()) {
-        let last = last_calls(state.agent, calls);
-        let shown: Vec<String> =
-            last.iter().map(|call| format!("{} {} ({} ms)", call.event, call.at, call.millis)).collect();
-        let says = if shown.is_empty() {
-            "has not called agent-handover in this project yet".to_owned()
-        } else {
-            format!("last called: {}", shown.join(", "))
-        };
-        findings.push(diagnosis(name, Health::Good, says, None));
+    let has_hooks = |wiring: &Wiring| !wiring.events.is_empty() || !wiring.programs.is_empty();
+    if state.wirings.iter().any(has_hooks) {
+        findings.push(diagnosis(name, Health::Good, about_calls(last), None));
     }
     findings
 }
 
-fn about_wiring(name: &str, wiring: &Wiring, install: &str) -> Vec<Diagnosis> {
+fn about_broken(agent: &Agent, file: &BrokenFile) -> Vec<Diagnosis> {
+    let remedy = format!("fix the file: {} cannot use it as it is", agent.title);
+    let found = broken(agent.name, &file.error, &remedy).into_iter();
+    found.map(|found| Diagnosis { remedy: Some(remedy.clone()), ..found }).collect()
+}
+
+fn about_calls(last: Option<&[Entry]>) -> String {
+    let shown = |call: &Entry| format!("{} {} ({} ms)", call.event, call.at, call.millis);
+    match last {
+        None => "whether it fired here is not known, because the config cannot be read".to_owned(),
+        Some([]) => "has not fired here: none of its hooks has run in this project yet".to_owned(),
+        Some(last) => format!("fired here: {}", last.iter().map(shown).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn about_wiring(name: &str, wiring: &Wiring, install: &str, is_read: bool) -> Vec<Diagnosis> {
     let scope = wiring.scope.name();
     let install = format!("{install} --scope {scope}");
     let mut findings = Vec::new();
@@ -82,6 +142,9 @@ fn about_wiring(name: &str, wiring: &Wiring, install: &str) -> Vec<Diagnosis> {
     for path in &wiring.missing_files {
         add(Health::Broken, format!("{} is missing", path.display()), Some(&install));
     }
+    for path in &wiring.untaught {
+        add(Health::Remark, format!("{} is not installed", path.display()), Some(&install));
+    }
     for path in &wiring.changed {
         let says = format!("{} was edited after `install` wrote it, and is no longer updated", path.display());
         add(Health::Remark, says, Some("if that was a mistake, move it away and install again"));
@@ -92,7 +155,7 @@ fn about_wiring(name: &str, wiring: &Wiring, install: &str) -> Vec<Diagnosis> {
     for click in &wiring.clicks {
         add(Health::Remark, "may wait for your answer".to_owned(), Some(click));
     }
-    if wiring.is_whole() {
+    if is_read && wiring.is_whole() {
         let files: Vec<String> = wiring.files.iter().map(|path| path.display().to_string()).collect();
         findings.insert(0, diagnosis(name, Health::Good, format!("wired ({scope}): {}", files.join(", ")), None));
     }
@@ -100,7 +163,7 @@ fn about_wiring(name: &str, wiring: &Wiring, install: &str) -> Vec<Diagnosis> {
 }
 
 /// The last call of each event.
-pub(super) fn last_calls(agent: &Agent, calls: &[Entry]) -> Vec<Entry> {
+fn last_calls(agent: &Agent, calls: &[Entry]) -> Vec<Entry> {
     let mut last: Vec<Entry> = Vec::new();
     for call in calls.iter().filter(|call| call.agent == agent.name) {
         match last.iter_mut().find(|known| known.event == call.event) {

@@ -1,17 +1,20 @@
 //! The arguments of `doctor`, and how its answer looks.
 
+use std::path::Path;
+
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::diagnosis::{Diagnosis, Health, diagnosis};
+use super::agents::ExaminedAgent;
+use super::diagnosis::{Diagnosis, Health, broken, diagnosis};
 use super::{agents, project};
 use crate::agents::Agent;
-use crate::agents::state::{AgentState, Wiring};
+use crate::agents::state::Wiring;
 use crate::base::text;
 use crate::cli::Context;
 use crate::cli::ui::StepMark;
 use crate::error::{Category, Result};
-use crate::hook::{self, log::Entry};
+use crate::hook;
 
 /// Check the agents, the config, the database and git of this project; exits with 5 if something is broken
 #[derive(Args)]
@@ -31,25 +34,22 @@ impl Doctor {
         }
         let opened = context.project(None, None);
         let root = opened.as_ref().map_or_else(|_| crate::project::root(&context.cwd), |project| project.root.clone());
-        let mut findings = vec![project::program()];
+        let mut findings =
+            vec![project::program(), diagnosis("project", Health::Good, root.display().to_string(), None)];
         match &opened {
             Ok(project) => findings.extend(project::about_project(project)),
-            Err(error) => {
-                let remedy = error.hints().first().map_or("fix the config", String::as_str);
-                findings.push(diagnosis("config", Health::Broken, error.one_line(), Some(remedy)));
-            }
+            Err(error) => findings.extend(broken("config", error, "fix the config")),
         }
         findings.push(project::about_git(&root));
-        let calls = opened.as_ref().map(hook::log::entries).unwrap_or_default();
-        let agents = agents::about_agents(&root, &calls).unwrap_or_else(|error| {
-            let remedy = error.hints().first().map(String::as_str);
-            findings.push(diagnosis("agents", Health::Broken, error.one_line(), remedy));
+        let calls = opened.as_ref().ok().map(hook::log::entries);
+        let agents = agents::about_agents(&root, calls.as_deref()).unwrap_or_else(|error| {
+            findings.extend(broken("agents", &error, "fix this, then try again"));
             Vec::new()
         });
-        findings.extend(agents.iter().flat_map(|(_, findings)| findings.iter().cloned()));
+        findings.extend(agents.iter().flat_map(|examined| examined.findings.iter().cloned()));
         let is_broken = findings.iter().any(|found| found.health == Health::Broken);
         if self.json {
-            context.ui.answer_json(&as_json(&findings, &agents, &calls, is_broken))
+            context.ui.answer_json(&as_json(&root, &findings, &agents, is_broken))
         } else {
             print(context, &findings)
         }
@@ -75,21 +75,25 @@ fn print(context: &mut Context<'_>, findings: &[Diagnosis]) {
     }
 }
 
-fn as_json(findings: &[Diagnosis], agents: &[(AgentState, Vec<Diagnosis>)], calls: &[Entry], is_broken: bool) -> Value {
+fn as_json(root: &Path, findings: &[Diagnosis], agents: &[ExaminedAgent], is_broken: bool) -> Value {
     let diagnosis = |found: &Diagnosis| json!({ "about": found.about, "state": found.health.name(), "says": found.says, "remedy": found.remedy });
-    let agent = |(state, _): &(AgentState, Vec<Diagnosis>)| {
+    let agent = |examined: &ExaminedAgent| {
+        let state = &examined.state;
         let wirings: Vec<Value> = state.wirings.iter().map(wiring_json).collect();
         json!({
             "name": state.agent.name,
+            "state": examined.standing().name(),
             "found": state.found.as_ref().map(|path| path.display().to_string()),
             "wired": wirings,
-            "last": agents::last_calls(state.agent, calls).into_iter().map(|call| {
+            "broken_files": state.broken.iter().map(|file| file.path.display().to_string()).collect::<Vec<_>>(),
+            "last": examined.last.iter().map(|call| {
                 json!({ "event": call.event, "at": call.at, "duration_ms": call.millis, "said": call.what })
             }).collect::<Vec<_>>(),
         })
     };
     json!({
         "schema": "agent-handover/doctor/1",
+        "project": root.display().to_string(),
         "broken": is_broken,
         "findings": findings.iter().map(diagnosis).collect::<Vec<_>>(),
         "agents": agents.iter().map(agent).collect::<Vec<_>>(),
@@ -105,6 +109,7 @@ fn wiring_json(wiring: &Wiring) -> Value {
         "events": wiring.events,
         "missing": wiring.missing,
         "missing_files": paths(&wiring.missing_files),
+        "not_installed": paths(&wiring.untaught),
         "changed": paths(&wiring.changed),
         "programs": wiring.programs.iter().map(|called| called.path.clone()).collect::<Vec<_>>(),
         "obstacles": wiring.obstacles,

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::super::Context;
-use crate::base::{clock, env, fs};
+use crate::agents::session_agent;
+use crate::base::{clock, fs};
 use crate::config::Secrets;
 use crate::engine::{self, Deferral, Provenance};
 use crate::error::{Error, Result};
@@ -97,7 +98,7 @@ impl HistoryPlace {
 /// What this machine knows about the session. `tool` is the name of the agent.
 pub(super) fn machine(place: &HistoryPlace, tool: Option<&str>) -> Machine {
     let head = git::top_level(&place.root).and_then(|_| Git::at(&place.root).head().ok().flatten());
-    let agent = tool.map(str::to_owned).or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
+    let agent = session_agent(tool, None);
     let (commit, branch) = head.map(|head| (head.commit, head.branch)).unwrap_or_default();
     Machine {
         now: clock::now(),

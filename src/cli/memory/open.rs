@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::super::Context;
-use crate::base::{clock, env, ids, text};
+use crate::agents::session_agent;
+use crate::base::{clock, ids, text};
 use crate::engine::{self, Attendance, Deferral, Plan};
 use crate::error::Result;
 use crate::git::{self, Git};
@@ -57,7 +58,7 @@ impl OpenMemory {
         mut edits: Edits,
         base: Option<String>,
     ) -> Result<Vec<StateChange>> {
-        let mut agent = options.agent.clone().or_else(|| env::get_text(env::AGENT)).unwrap_or_default();
+        let mut agent = session_agent(options.agent.as_deref(), None);
         let mut tag = self.project.config.tag.clone();
         let policy = engine::secret_policy(&self.project.config, Attendance::Attended, &options.allow_secret);
         let recorded =

@@ -1,0 +1,47 @@
+//! The agent whose session a command records.
+
+use super::agent::Evidence;
+use super::{AGENTS, Agent};
+use crate::base::env;
+use crate::transcript::Source;
+
+/// The name of the agent whose session this is, or an empty text if nothing says it. In this order: the name that the caller
+/// gives, `AGENT_HANDOVER_AGENT`, the format of the transcript, and the variables that agents set for their commands.
+pub(crate) fn session_agent(named: Option<&str>, transcript: Option<&Source>) -> String {
+    let named = named.filter(|name| !name.is_empty()).map(str::to_owned);
+    named
+        .or_else(|| env::get_text(env::AGENT))
+        .or_else(|| transcript.and_then(Source::agent).map(str::to_owned))
+        .or_else(|| running(&|name| env::get_text(name)).map(|agent| agent.name.to_owned()))
+        .unwrap_or_default()
+}
+
+/// The agent that runs this process, as far as its variables say. Of several, the strongest evidence counts; among equals,
+/// the order of [`AGENTS`].
+fn running(variable: &dyn Fn(&str) -> Option<String>) -> Option<&'static Agent> {
+    let is_set = |name: &str| variable(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
+    let evidence = |agent: &Agent| -> Option<Evidence> {
+        agent.command_variables.iter().filter(|(name, _)| is_set(name)).map(|(_, evidence)| *evidence).max()
+    };
+    let found = AGENTS.iter().rev().filter_map(|agent| Some((evidence(agent)?, *agent)));
+    // The registry is read backwards because `max_by_key` returns the last of equals.
+    found.max_by_key(|(evidence, _)| *evidence).map(|(_, agent)| agent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_agent_that_sets_the_stronger_variable_is_the_one_that_runs() {
+        let of = |set: &[(&str, &str)]| {
+            let variable =
+                |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+            running(&variable).map(|agent| agent.name)
+        };
+        assert_eq!(of(&[("CLAUDECODE", "1")]), Some("claude-code"));
+        assert_eq!(of(&[("CLAUDECODE", "1"), ("CODEX_THREAD_ID", "t")]), Some("codex"), "started inside Claude Code");
+        assert_eq!(of(&[("GEMINI_CLI", "0"), ("OPENCODE", "1")]), Some("opencode"));
+        assert_eq!(of(&[]), None);
+    }
+}
