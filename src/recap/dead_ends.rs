@@ -252,8 +252,10 @@ mod tests {
             let found = dead_ends(&session, vec![line(Speaker::Person, 2, &"no ".repeat(200))]);
             prop_assert!(found.len() <= MAX_LINES);
             prop_assert!(found.iter().all(|line| line.text.len() <= MAX_BYTES && !line.text.contains('\n')));
+            // A mark that is opened in one line and closed in another is read differently by line and as a whole.
+            let bare = |text: &str| text.replace(['`', '*', '_', ' '], "");
             for line in found.iter().filter(|line| line.who == Speaker::Agent) {
-                prop_assert!(plain(&texts[line.turn - 1]).contains(&line.text));
+                prop_assert!(bare(&plain(&texts[line.turn - 1])).contains(&bare(&line.text)));
             }
         }
     }
