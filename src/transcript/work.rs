@@ -16,6 +16,8 @@ const COST: usize = 64;
 /// How many files are remembered as edited, for commands that undo edits.
 const MAX_KNOWN: usize = 500;
 
+/// The program that takes edits back.
+const GIT: &str = "git";
 /// Programs whose exit code 1 means that they found nothing, or a difference.
 const SEARCHES: &[&str] =
     &["[", "[[", "ag", "cmp", "command", "diff", "egrep", "fgrep", "grep", "pgrep", "rg", "test", "type", "which"];
@@ -53,7 +55,7 @@ impl Work {
         }
         for (part, _) in parts(command) {
             let Some((name, arguments)) = program(&part) else { continue };
-            if name == "git" {
+            if name == GIT {
                 self.git(turn, &arguments);
             }
         }
@@ -145,7 +147,7 @@ fn add(list: &mut Vec<String>, line: &str, most: usize) -> bool {
 fn is_search(command: &str) -> bool {
     let parts = parts(command);
     let Some((name, arguments)) = parts.last().and_then(|(part, _)| program(part)) else { return false };
-    SEARCHES.contains(&name.as_str()) || name == "git" && matches!(arguments.first(), Some(&("diff" | "grep")))
+    SEARCHES.contains(&name.as_str()) || name == GIT && matches!(arguments.first(), Some(&("diff" | "grep")))
 }
 
 /// The arguments from the verb on: `git -C dir -c a=b checkout …`.
