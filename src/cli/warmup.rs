@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::Context;
 use crate::agents;
+use crate::config::MIN_WARMUP_BUDGET;
 use crate::error::Result;
 use crate::warmup::{self, Ask, Extent};
 
@@ -14,11 +15,11 @@ enum Format {
     Json,
 }
 
-/// Print what a new session should know: goal, next action, open loops, decisions, what changed since
+/// Print what a new session should know: goal, next action, rulings, what was said, what changed since
 #[derive(Args)]
 pub(super) struct Warmup {
-    /// At most this many bytes [default: `[warmup] budget`, 9000]
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(200..=1_000_000))]
+    /// At most this many bytes [default: `[warmup] budget`, 4000]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(MIN_WARMUP_BUDGET..=1_000_000))]
     budget: Option<u64>,
     /// The format: text, or one JSON document with its sections
     #[arg(long, value_enum, default_value_t)]
@@ -37,7 +38,8 @@ impl Warmup {
         let agent = self.agent.as_deref().map(agents::find).transpose()?;
         let project = context.project(None, None)?;
         let budget = self.budget.unwrap_or(project.config.warmup_budget);
-        let found = warmup::build(&project, &Ask { budget, extent: Extent::Whole, session: None });
+        let ask = Ask { budget, extent: Extent::Whole, session: None, session_id: "", may_read_transcripts: true };
+        let found = warmup::build(&project, ask);
         match (agent, self.format) {
             (Some(agent), _) => {
                 context.ui.answer_text(&agents::answer(agent, &agents::Event::SessionStart, Some(&found.text)));

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::file::ConfigFile;
 use super::reader::{FILE, Placed, Problems, Reader};
-use super::values::{Backend, Config, Secrets, Step, line_of};
+use super::values::{Backend, Config, MIN_WARMUP_BUDGET, Secrets, Step, line_of};
 use super::{category, python};
 use crate::base::{fs, text};
 use crate::error::{Error, Listing, Problem, Result};
@@ -78,7 +78,7 @@ impl Config {
             self.secrets = table.choice("secrets", &choices).unwrap_or(self.secrets);
         });
         root.table("warmup", "`[warmup]`", |table| {
-            self.warmup_budget = table.count("budget", 200..1_000_001).unwrap_or(self.warmup_budget);
+            self.warmup_budget = table.count("budget", MIN_WARMUP_BUDGET..1_000_001).unwrap_or(self.warmup_budget);
         });
         self.categories = root.table("category", "the category", category::read).unwrap_or_default();
         self.steps = read_steps(&mut root, &self.text, &vocabulary.kinds);

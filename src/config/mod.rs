@@ -21,7 +21,7 @@ pub(crate) use file::ConfigFile;
 pub(crate) use load::{KindReader, Vocabulary, check_tag};
 pub(crate) use reader::Reader;
 pub use values::Config;
-pub(crate) use values::{Origin, Secrets};
+pub(crate) use values::{MIN_WARMUP_BUDGET, Origin, Secrets};
 
 pub(crate) const FILE_NAME: &str = "handover.toml";
 /// The commented file that `init` writes; it names every key.

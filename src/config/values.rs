@@ -10,6 +10,9 @@ use serde_json::Value;
 use super::category::Categories;
 use crate::error::{Error, Listing, Problem};
 
+/// The smallest `[warmup] budget`: a warmup of this size still has the goal and the next action.
+pub(crate) const MIN_WARMUP_BUDGET: u64 = 300;
+
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The file it came from; `None` for the built-in defaults.
@@ -87,7 +90,7 @@ impl Default for Config {
             current_state: None,
             backend: None,
             secrets: Secrets::Block,
-            warmup_budget: 9_000,
+            warmup_budget: 4_000,
             categories: Categories::default(),
             steps: None,
             python_evidence: None,

@@ -16,6 +16,7 @@ mod transcript;
 
 pub(crate) use collect::{Collector, Facts, Scene, collect};
 pub(crate) use session::{Session, recorded};
+pub(crate) use transcript::only_project_files;
 
 /// Every source of facts, in order. A later one may replace a value of an earlier one.
 pub(crate) const COLLECTORS: &[Collector] = &[inputs::COLLECTOR, transcript::COLLECTOR, git::COLLECTOR];

@@ -42,7 +42,7 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
 
 /// Keeps only files of the project, with relative paths. Files elsewhere are the agent's own, and their paths would reveal the
 /// user's home.
-fn only_project_files(root: &Path, mut found: Transcript) -> Transcript {
+pub(crate) fn only_project_files(root: &Path, mut found: Transcript) -> Transcript {
     let real = fs::real(root);
     let inside = |path: &String| {
         let path = fs::tidy(Path::new(path))?;

@@ -25,20 +25,21 @@ pub(super) fn context(project: &Project, call: &Call) -> warmup::Warmup {
         _ => Extent::Whole,
     };
     let own = (extent == Extent::Short).then(|| own_past(call)).flatten();
-    warmup::build(project, &Ask { budget: project.config.warmup_budget, extent, session: own.as_ref() })
+    let ask = Ask {
+        budget: project.config.warmup_budget,
+        extent,
+        session: own,
+        session_id: call.session_id.as_deref().unwrap_or_default(),
+        // A headless run has its own task, whatever a person asked for before.
+        may_read_transcripts: !call.is_headless,
+    };
+    warmup::build(project, ask)
 }
 
 /// What the session has done so far, from both ends of its transcript.
 fn own_past(call: &Call) -> Option<Transcript> {
     let path = session::transcript(call)?;
     let whole = Source::pin(path, "").ok()?;
-    let end = Source { start: whole.end.saturating_sub(OWN_END), ..whole.clone() };
-    let mut found = end.read().ok()??;
-    if end.start > 0
-        && let Ok(Some(beginning)) = (Source { end: OWN_BEGINNING.min(whole.end), ..whole }).read()
-        && !beginning.first_request.is_empty()
-    {
-        found.first_request = beginning.first_request;
-    }
+    let found = warmup::both_ends(&whole, OWN_BEGINNING, OWN_END)?;
     (found.requests > 0 || !found.first_request.is_empty()).then_some(found)
 }

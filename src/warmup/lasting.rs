@@ -1,10 +1,12 @@
 //! The sections that change only when the record does.
 
-use super::page::{Section, item};
-use super::sources::EARLIER;
-use super::writer::{LEADING, Labelled, OUTSIDE, Writer, ours_first, outside};
+use super::item::{item, undecorated};
+use super::placed::{Part, Section};
+use super::shares;
+use super::writer::{LEADING, LISTED, LONG, Labelled, OUTSIDE, Writer, in_turn, ours_first, outside};
 use crate::history;
 use crate::memory::state;
+use crate::transcript::Outcome;
 
 impl Writer<'_> {
     /// The goals of the state and of the last session, the newest first. They may differ.
@@ -16,118 +18,193 @@ impl Writer<'_> {
             goals.push((item.at.clone(), goal.came_along(whose.is_item_strange(item))));
         }
         if let Some(open) = &self.sources.open {
-            let label = match (history::is_over(&open.status), goals.is_empty()) {
-                (true, _) => " (of the last session, which is over)",
-                (false, true) => "",
-                (false, false) => " (of the last session)",
-            };
-            let label = format!("{label}{}", outside(&open.handoff));
-            let label = format!("{label}{}", self.since.label(open.handoff.text("head_commit")));
+            let over = if history::is_over(&open.status) { " (of the last session, which is over)" } else { "" };
+            let label =
+                format!("{over}{}{}", outside(&open.handoff), self.since.label(open.handoff.text("head_commit")));
             let goal = Labelled::ours(open.handoff.text("primary_goal").to_owned(), label);
             goals.push((utc(open.handoff.text("generated_at")), goal.came_along(whose.is_handoff_strange)));
         }
         goals.sort_by(|a, b| b.0.cmp(&a.0));
-        let goals = ours_first(goals.into_iter().map(|(_, goal)| goal).collect());
-        let items = goals.iter().filter_map(|goal| self.once(goal, LEADING)).collect();
-        self.section("Goal", items, "memory list --category goal", 2)
+        let stated = self.told.iter().flat_map(|told| self.lines_of(told, told.account.goal.as_slice()));
+        let goals: Vec<Labelled> = stated.chain(goals.into_iter().map(|(_, goal)| goal)).collect();
+        let mut first = self.part(goals, LEADING, shares::GOAL);
+        let others = first.entries.split_off(first.entries.len().min(1));
+        let others = Part { entries: others, share: shares::OTHER_GOAL };
+        self.section("Goal", vec![first, others], "")
     }
 
-    pub(super) fn next_action(&mut self) -> Section {
+    /// Next actions: of this session or the last one, then what else is open.
+    fn next_actions(&self) -> Vec<Labelled> {
+        let said = self.told.iter().flat_map(|told| self.lines_of(told, &told.account.next));
         let of_handoff = if self.is_open() { self.of_handoff("next_todo_items") } else { Vec::new() };
-        let all = ours_first(of_handoff.into_iter().chain(self.of_category("open_loop")).collect());
-        let items = all.first().and_then(|first| self.once(first, LEADING)).into_iter().collect();
-        self.section("First next action", items, "history show latest", 1)
+        ours_first(said.chain(of_handoff).chain(self.of_category("open_loop")).collect())
+    }
+
+    pub(super) fn next(&mut self) -> Section {
+        let all = self.next_actions();
+        let first = all.iter().find_map(|first| self.once(first, LEADING));
+        let part = Part { entries: first.into_iter().collect(), share: shares::NEXT };
+        self.section("Next", vec![part], "")
     }
 
     pub(super) fn open_loops(&mut self) -> Section {
-        let mut loops = if self.is_open() { self.of_handoff("next_todo_items") } else { Vec::new() };
-        loops.extend(self.of_category("open_loop"));
-        let items = self.once_each(loops);
-        self.section("Open loops", items, "memory list --category open_loop", 3)
+        let part = self.part(self.next_actions(), LONG, shares::OPEN_LOOPS);
+        self.section("Open loops", vec![part], "memory list --category open_loop")
     }
 
+    /// What is in force: constraints and standing rulings, and in turn with them decisions, the newest first.
     pub(super) fn rulings(&mut self) -> Section {
-        let mut rulings = self.of_category("constraint");
-        rulings.extend(self.sources.standing.iter().rev().map(|line| {
+        let mut standing = self.of_category("constraint");
+        standing.extend(self.sources.standing.iter().rev().map(|line| {
             let is_strange = self.sources.whose.is_ruling_strange(line);
-            Labelled::ours(line.clone(), String::new()).came_along(is_strange)
+            Labelled::ours(without_origin(line).to_owned(), String::new()).came_along(is_strange)
         }));
-        let items = self.once_each(rulings.into_iter().map(Labelled::into_ruling).collect());
-        self.section("Constraints and standing rulings", items, "memory list --category constraint", 4)
-    }
-
-    pub(super) fn decisions(&mut self) -> Section {
-        let mut decisions = self.of_category("decision");
+        let mut decisions = Vec::new();
+        for told in self.told {
+            let said = self.lines_of(told, &told.account.rulings);
+            decisions.extend(said.into_iter().rev());
+        }
         // The file has the oldest first.
-        decisions.reverse();
+        decisions.extend(self.of_category("decision").into_iter().rev());
         decisions.extend(self.of_handoff("decisions"));
         // Standing decisions are among the rulings.
         decisions.retain(|decision| !decision.text.contains("[standing]"));
-        let items = self.once_each(decisions.into_iter().map(Labelled::into_ruling).collect());
-        self.section("Decisions, newest first", items, "memory list --category decision", 3)
+        let all = in_turn(ours_first(standing), ours_first(decisions));
+        let part = self.part(all.into_iter().map(Labelled::into_ruling).collect(), LONG, shares::RULINGS);
+        self.section("Rulings", vec![part], "memory list")
     }
 
-    /// Sessions before the last one, because the last one may only have asked a question.
-    pub(super) fn earlier(&mut self) -> Section {
-        let entries = self.sources.open.as_ref().map(|open| open.earlier.as_slice()).unwrap_or_default();
-        let line = |entry: &history::SessionEntry| {
-            let day = item(entry.get("session_date"), 10);
-            let (goal, next) = (item(entry.get("primary_goal"), 140), item(entry.get("first_next_action"), 140));
-            let outside = if entry.origin().is_empty() { "" } else { OUTSIDE };
-            let label = format!("{outside}{}", self.since.label(entry.get("head_commit")));
-            let line = format!("{day} {}: {goal}; next: {next}", item(entry.get("agent"), 30));
-            Labelled::ours(line, label).came_along(self.sources.whose.is_entry_strange(entry))
-        };
-        let lines = entries.iter().take(EARLIER).map(line).collect();
-        let items = self.once_each(lines);
-        let more = format!("cat {}/INDEX.yaml", item(&self.project.config.history_dir, 200));
-        Section { title: "Earlier sessions that nobody has closed", items, more, least: 2 }
+    pub(super) fn dead_ends(&mut self) -> Section {
+        let said = self.told.iter().flat_map(|told| self.lines_of(told, &told.account.dead_ends).into_iter().rev());
+        let mut dead_ends: Vec<Labelled> = said.collect();
+        let attempts = self.sources.section("# Failed Attempts / Dead Ends").into_iter().take(LISTED);
+        let is_strange = self.sources.whose.is_handoff_strange;
+        dead_ends.extend(attempts.map(|line| Labelled::ours(line, String::new()).came_along(is_strange)));
+        let part = self.part(dead_ends, LONG, shares::DEAD_ENDS);
+        self.section("Dead ends", vec![part], "history show latest")
+    }
+
+    /// What fails first, then what passed.
+    pub(super) fn checks(&mut self) -> Section {
+        let is_strange = self.sources.whose.is_handoff_strange;
+        let (mut failing, mut passed) = (Vec::new(), Vec::new());
+        for told in self.told {
+            for check in &told.account.checks {
+                let line = |what: &str| Labelled::ours(format!("`{}` {what}", check.command), String::new());
+                match check.outcome {
+                    Outcome::Failed(_) => failing.push(line("failed").came_along(told.is_strange)),
+                    Outcome::Passed => passed.push(line("passed").came_along(told.is_strange)),
+                    Outcome::Unknown => {}
+                }
+            }
+        }
+        let mut issues = self.of_category("known_issue");
+        issues.reverse();
+        issues.extend(self.of_handoff("known_issues"));
+        for (command, result) in self.sources.validation().into_iter().take(LISTED) {
+            let quoted = format!("`{command}`");
+            let line = Labelled::ours(format!("{quoted} {result}"), String::new()).came_along(is_strange);
+            match result.to_lowercase().as_str() {
+                "passed" => passed.push(line),
+                "not_run" => {}
+                // Known issues name it, too.
+                _ if issues.iter().any(|issue| issue.text.contains(&quoted)) => {}
+                _ => failing.push(line),
+            }
+        }
+        failing.extend(issues);
+        let failing = self.part(failing, LONG, shares::FAILING);
+        let passed = self.part(passed, LONG, shares::PASSED);
+        self.section("Checks", vec![failing, passed], "history show latest")
+    }
+
+    /// The files that sessions edited, and those that the last one asks to read.
+    pub(super) fn files(&mut self) -> Section {
+        let mut files = Vec::new();
+        for told in self.told {
+            let paths = told.files.iter().map(|path| Labelled::ours(item(path, 200), String::new()));
+            files.extend(paths.map(|path| path.came_along(told.is_strange)));
+        }
+        let is_strange = self.sources.whose.is_handoff_strange;
+        for (path, reason) in self.sources.context_files().into_iter().take(LISTED) {
+            let reason = if reason.is_empty() { reason } else { format!(": {}", item(&reason, 160)) };
+            let line = Labelled::ours(format!("{}{reason}", item(&path, 200)), String::new());
+            files.push(line.came_along(is_strange));
+        }
+        let part = self.part(files, LONG, shares::FILES);
+        self.section("Files", vec![part], "history show latest")
+    }
+
+    /// What nobody said in the talk: notes, what was done, what is remembered besides.
+    pub(super) fn notes(&mut self) -> Part {
+        let mut notes = Vec::new();
+        for told in self.told {
+            notes.extend(self.claims_of(told, &told.account.done));
+        }
+        notes.extend(self.of_handoff("completed_tasks"));
+        notes.extend(self.of_category("session_summary").into_iter().next_back());
+        notes.extend(self.of_category("recent_change").into_iter().rev());
+        notes.extend(self.state_text());
+        notes.extend(self.of_category("overview"));
+        let elsewhere = [
+            "goal",
+            "constraint",
+            "decision",
+            "open_loop",
+            "known_issue",
+            "recent_change",
+            "session_summary",
+            "overview",
+        ];
+        for section in &self.sources.state.sections {
+            let name = section.category.as_str();
+            if !elsewhere.contains(&name) {
+                let title = state::title(name);
+                let named = |item: Labelled| Labelled { text: format!("{title}: {}", item.text), ..item };
+                notes.extend(self.of_category(name).into_iter().map(named));
+            }
+        }
+        self.part(notes, LONG, shares::NOTES)
     }
 
     /// The free text of the current state, written by people or the Python tool.
-    pub(super) fn state_text(&mut self) -> Section {
+    fn state_text(&self) -> Vec<Labelled> {
         let text = String::from_utf8_lossy(&self.sources.state.text()).into_owned();
-        let lines = text.lines().filter(|line| !line.trim().is_empty()).take(200);
+        let lines = text.lines().filter(|line| !line.trim().is_empty() && !is_made(line)).take(LISTED);
         let is_strange = self.sources.whose.is_text_strange;
-        let labelled = |line: &str| Labelled::ours(line.to_owned(), self.doubt(line).to_owned());
-        let lines = lines.map(|line| labelled(line).came_along(is_strange)).collect();
-        let items = self.once_each(lines);
-        let path = format!("{}/layer2/current-state.md", self.project.config.memory_dir);
-        Section { title: "Current state, as written", items, more: format!("cat {}", item(&path, 200)), least: 3 }
+        let labelled = |line: &str| Labelled::ours(line.to_owned(), self.doubt_old(line).to_owned());
+        lines.map(|line| labelled(line).came_along(is_strange)).collect()
     }
 
-    pub(super) fn done(&mut self) -> Section {
-        let is_strange = self.sources.whose.is_handoff_strange;
-        let passed = self.sources.validation().into_iter().filter_map(passed);
-        let mut done: Vec<Labelled> = passed.map(|labelled| labelled.came_along(is_strange)).collect();
-        done.extend(self.of_handoff("completed_tasks"));
-        done.extend(self.of_category("recent_change"));
-        let items = self.once_each(done);
-        self.section("Done lately", items, "memory list --category recent_change", 2)
-    }
-
-    pub(super) fn other_memory(&mut self) -> Section {
-        let shown = ["goal", "constraint", "decision", "open_loop", "known_issue", "recent_change", "session_summary"];
-        let mut others = self.of_category("overview");
-        let summaries = self.of_category("session_summary");
-        others.extend(summaries.into_iter().next_back());
-        for section in &self.sources.state.sections {
-            let name = section.category.as_str();
-            if !shown.contains(&name) && name != "overview" {
-                let title = state::title(name);
-                let named = |item: Labelled| Labelled { text: format!("{title}: {}", item.text), ..item };
-                others.extend(self.of_category(name).into_iter().map(named));
-            }
-        }
-        let items = self.once_each(others);
-        self.section("Also remembered", items, "memory list", 2)
+    /// Open sessions on other branches or by other agents, one line each.
+    pub(super) fn earlier(&mut self) -> Section {
+        let line = |entry: &history::SessionEntry| {
+            let field = |key: &str, max: usize| item(undecorated(entry.get(key)), max);
+            let (day, agent, branch) = (field("session_date", 10), field("agent", 30), field("current_branch", 40));
+            let (goal, next) = (field("primary_goal", 140), field("first_next_action", 140));
+            let outside = if entry.origin().is_empty() { "" } else { OUTSIDE };
+            let label = format!("{outside}{}", self.since.label(entry.get("head_commit")));
+            let line = format!("{day} {agent}, {branch}: {goal}; next: {next}");
+            Labelled::ours(line, label).came_along(self.sources.whose.is_entry_strange(entry))
+        };
+        let lines = self.sources.elsewhere().into_iter().map(line).collect();
+        let part = self.part(lines, LONG, shares::WHAT_IS_LEFT);
+        self.section("Earlier sessions", vec![part], "history list")
     }
 }
 
-fn passed((command, result): (String, String)) -> Option<Labelled> {
-    result
-        .eq_ignore_ascii_case("passed")
-        .then(|| Labelled::ours(format!("`{command}` passed when it last ran"), String::new()))
+/// A line of DECISIONS.md without the day and the session before its text.
+fn without_origin(line: &str) -> &str {
+    let rest = line.trim_start_matches("- ");
+    match rest.strip_prefix('[').and_then(|rest| rest.split_once("] [standing]")) {
+        Some((_, text)) => &rest[rest.len() - text.len() - "[standing]".len()..],
+        None => rest,
+    }
+}
+
+/// Whether a line only says that nobody wrote the text below it.
+fn is_made(line: &str) -> bool {
+    ["(derived from the transcript;", "(derived from git;"].iter().any(|made| line.starts_with(made))
 }
 
 /// The time of a handoff in the form of the markers of the current state, so that both can be compared.

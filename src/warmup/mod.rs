@@ -3,29 +3,47 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `build` | which sections a warmup has, its first lines and its end |
+//! | `build` | which sections a warmup has |
+//! | `lead` | the first lines and the last one |
 //! | `sources` | what is on record: state, newest handoff, rulings, unfinished handovers |
+//! | `told` | what sessions said and did: the account in the newest handoff, and those of transcripts |
+//! | `disk` | the first warmup of a project, from the transcripts on this machine |
 //! | `since` | what git says about the time since the last handover |
 //! | `writer` | items taken from the sources: labelled, each shown once |
 //! | `lasting` | the sections that change only with the record |
-//! | `news` | the sections that depend on the day and on git |
-//! | `own_session` | what the session itself did before its client compacted it |
-//! | `claims` | whether a text claims something that should have been checked |
-//! | `page` | sections laid out within a budget; `item`, a stored text made safe to show |
+//! | `talk` | the sections of what was said, and the sentences that fill the free room |
+//! | `news` | the section that depends on the day and on git |
+//! | `claims` | whether a text claims a success that should have been checked |
+//! | `item` | a stored text made safe to show, and where it may be cut |
+//! | `shares` | how much of a page each part gets |
+//! | `page` | sections laid out within a budget |
+//! | `placed` | one section while it is laid out |
+//! | `room` | room on a page, in bytes and tokens |
 //!
 //! Lasting sections come first and stay the same, to the byte, as long as the record does, so that prompt caches hold. The
 //! first two thousand bytes can stand alone, because some clients show no more of a long context.
 
 mod build;
 mod claims;
+mod disk;
+mod item;
 mod lasting;
+mod lead;
 mod news;
-mod own_session;
 mod page;
+mod placed;
+mod room;
+mod shares;
 mod since;
 mod sources;
+mod talk;
+mod told;
 mod writer;
 
 pub(crate) use build::{Ask, Extent, Warmup, build};
-pub(crate) use page::tokens;
+pub(crate) use disk::both_ends;
+// `install` and `init` report what they found.
+#[allow(unused_imports)]
+pub(crate) use disk::sessions_on_disk;
+pub(crate) use room::tokens;
 pub(crate) use sources::needs_consent;

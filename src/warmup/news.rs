@@ -2,10 +2,12 @@
 
 use chrono::{DateTime, FixedOffset};
 
-use super::page::{Section, item};
+use super::item::{Entry, item};
+use super::placed::{Part, Section};
+use super::shares;
 use super::since::short;
 use super::sources;
-use super::writer::{CAME_ALONG, Labelled, Writer};
+use super::writer::{CAME_ALONG, Writer};
 use crate::base::{clock, text};
 use crate::git::{Change, Relation};
 use crate::history;
@@ -14,23 +16,28 @@ use crate::history;
 const LISTED: usize = 30;
 
 impl Writer<'_> {
-    pub(super) fn changed(&mut self) -> Section {
+    pub(super) fn since_then(&mut self) -> Section {
         let mut lines = vec![self.summary()];
         lines.extend(self.since.notices.iter().map(|notice| item(notice, 200)));
         let (root, files) = (&self.project.root, self.sources.context_files());
         let mark = if self.sources.whose.is_handoff_strange { CAME_ALONG } else { "" };
-        for path in files.iter().filter(|path| sources::is_gone(root, path)) {
-            lines.push(format!("{mark}context file {} is gone", item(path, 200)));
+        for (path, _) in files.iter().filter(|(path, _)| sources::is_gone(root, path)) {
+            lines.push(format!("{mark}{} is gone", item(path, 200)));
         }
-        for path in files.iter().filter(|path| !sources::is_gone(root, path) && self.since.has_changed(path)) {
-            lines.push(format!("{mark}context file {} has changed", item(path, 200)));
+        for (path, _) in files.iter().filter(|(path, _)| !sources::is_gone(root, path) && self.since.has_changed(path))
+        {
+            lines.push(format!("{mark}{} has changed", item(path, 200)));
         }
         for commit in self.since.commits.iter().take(LISTED) {
             lines.push(format!("commit {} {}", short(&commit.id), item(&commit.subject, 160)));
         }
-        lines.extend(self.since.changes.iter().take(LISTED).map(|change| change_line(change, "")));
+        let is_new = |change: &&Change| !files.iter().any(|(path, _)| *path == change.path);
+        let changes = self.since.changes.iter().filter(is_new);
+        lines.extend(changes.take(LISTED).map(|change| change_line(change, "")));
         lines.extend(self.since.dirty.iter().take(LISTED).map(|change| change_line(change, " (not committed)")));
-        Section { title: "Changed since", items: lines, more: "git log --stat; git status".to_owned(), least: 6 }
+        let entries = lines.into_iter().map(Entry::of).collect();
+        let parts = vec![Part { entries, share: shares::WHAT_IS_LEFT }];
+        Section { title: "Since then", parts, more: "git log --stat; git status".to_owned() }
     }
 
     /// The age of the last handover, and how HEAD relates to its commit.
@@ -40,7 +47,7 @@ impl Writer<'_> {
         let recorded = recorded.or_else(|| self.sources.state.items().map(|(_, item)| item.at.clone()).max());
         let mut parts = Vec::new();
         let age = recorded.and_then(|at| history::time_of(&at)).map(|at| age(&at, &clock::now()));
-        parts.push(age.map_or("no date is on record".to_owned(), |age| format!("the last handover was {age}")));
+        parts.push(age.map_or("no date is on record".to_owned(), |age| format!("last handover {age}")));
         match &since.base {
             Some((_, Relation::Ancestor)) => {
                 parts.push(format!("{} since", since.commit_count()));
@@ -60,26 +67,14 @@ impl Writer<'_> {
             let was = self.sources.handoff().map(|handoff| handoff.text("current_branch")).unwrap_or_default();
             let moved = !was.is_empty() && was != "unknown" && was != head.branch;
             let was = if moved { format!(" (it was on {})", item(was, 80)) } else { String::new() };
-            parts.push(format!("now on {}{was}", item(branch, 80)));
-            parts.push(format!("{} not committed", text::count(since.dirty.len(), "file")));
-        }
-        parts.join("; ")
-    }
-
-    pub(super) fn failed(&mut self) -> Section {
-        let attempts = self.sources.section("# Failed Attempts / Dead Ends");
-        let is_strange = self.sources.whose.is_handoff_strange;
-        let of_handoff = |line: String| Labelled::ours(line, String::new()).came_along(is_strange);
-        let mut failed: Vec<Labelled> = attempts.into_iter().map(of_handoff).collect();
-        for (command, result) in self.sources.validation() {
-            if !result.eq_ignore_ascii_case("passed") && !result.eq_ignore_ascii_case("not_run") {
-                failed.push(of_handoff(format!("`{command}`: {result}")));
+            if !was.is_empty() {
+                parts.push(format!("now on {}{was}", item(branch, 80)));
+            }
+            if !since.dirty.is_empty() {
+                parts.push(format!("{} not committed", text::count(since.dirty.len(), "file")));
             }
         }
-        failed.extend(self.of_handoff("known_issues"));
-        failed.extend(self.of_category("known_issue"));
-        let items = self.once_each(failed);
-        self.section("Failed attempts and known issues", items, "history show latest", 3)
+        parts.join("; ")
     }
 }
 

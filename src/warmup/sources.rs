@@ -15,8 +15,8 @@ use crate::memory::Memory;
 use crate::memory::state::{CurrentState, Item};
 use crate::project::{self, Project};
 
-/// How many sessions before the last one are listed.
-pub(super) const EARLIER: usize = 5;
+/// How many sessions besides the last one are listed.
+const ELSEWHERE: usize = 3;
 /// A larger current state is refused rather than read.
 const MAX_STATE: u64 = 4 << 20;
 
@@ -139,7 +139,7 @@ impl Sources {
             whose.is_handoff_strange = sort(provenance.owns_handoff(&open.key));
             if let Ok(directory) = project::place(&project.root, &project.config.history_dir) {
                 let history = History::at(&project.root, directory);
-                let shown = open.earlier.iter().take(EARLIER);
+                let shown = elsewhere(open).into_iter();
                 let strange = shown.filter(|entry| sort(provenance.owns_entry(&history, entry)));
                 whose.earlier = strange.map(|entry| entry.get("session_id").to_owned()).collect();
             }
@@ -191,6 +191,11 @@ impl Sources {
         self.open.as_ref().map(|open| &open.handoff)
     }
 
+    /// The open sessions besides the last one.
+    pub(super) fn elsewhere(&self) -> Vec<&SessionEntry> {
+        self.open.as_ref().map(elsewhere).unwrap_or_default()
+    }
+
     /// Every commit at which an item or the handoff was recorded.
     pub(super) fn commits(&self) -> BTreeSet<String> {
         let of_handoff = self.handoff().map(|handoff| handoff.text("head_commit").to_owned());
@@ -219,12 +224,34 @@ impl Sources {
         ran.filter(|(command, _)| !command.trim().is_empty() && !command.starts_with("(none")).collect()
     }
 
-    /// The files that the handoff asks the next session to read.
-    pub(super) fn context_files(&self) -> Vec<String> {
+    /// The files that the handoff names, each with the reason that somebody wrote.
+    pub(super) fn context_files(&self) -> Vec<(String, String)> {
         let list = self.handoff().and_then(|handoff| handoff.get("active_context_files")).and_then(Value::list);
         let path = |file: &Value| file.get("path").and_then(Value::text).or(file.text()).map(str::to_owned);
-        list.unwrap_or_default().iter().filter_map(path).filter(|path| !path.trim().is_empty()).collect()
+        let reason = |file: &Value| {
+            let reason = file.get("reason").and_then(Value::text).unwrap_or_default().trim();
+            // This program wrote those, and they say only that the file was edited.
+            let is_made = reason.ends_with("derived)") || reason == "edited" || reason == "changed";
+            if is_made { String::new() } else { reason.to_owned() }
+        };
+        let files = list.unwrap_or_default().iter().filter_map(|file| Some((path(file)?, reason(file))));
+        files.filter(|(path, _)| !path.trim().is_empty()).collect()
     }
+}
+
+/// Open sessions on other branches or by other agents. A session is superseded by a later one of its agent on its branch.
+fn elsewhere(open: &OpenHandoff) -> Vec<&SessionEntry> {
+    let mut places = vec![(open.handoff.text("current_branch"), open.handoff.text("agent"))];
+    let mut sessions = Vec::new();
+    for entry in &open.earlier {
+        let place = (entry.get("current_branch"), entry.get("agent"));
+        if !places.contains(&place) {
+            places.push(place);
+            sessions.push(entry);
+        }
+    }
+    sessions.truncate(ELSEWHERE);
+    sessions
 }
 
 fn state(project: &Project) -> Result<CurrentState> {

@@ -3,18 +3,25 @@
 use std::collections::HashSet;
 
 use super::claims::{self, UNVERIFIED};
-use super::page::{Section, item};
+use super::item::{Entry, item, undecorated};
+use super::placed::{Part, Section};
+use super::shares::Share;
 use super::since::Since;
 use super::sources::Sources;
+use super::told::Told;
 use crate::handoff::Handoff;
 use crate::history;
 use crate::memory::state;
 use crate::project::Project;
+use crate::recap::Line;
+use crate::transcript::Outcome;
 
 /// The longest item, in bytes.
-pub(super) const LONG: usize = 320;
-/// The longest item in sections that must fit into the first two thousand bytes together.
+pub(super) const LONG: usize = 450;
+/// The longest goal and next action, in bytes.
 pub(super) const LEADING: usize = 280;
+/// How many items of a list are looked at.
+pub(super) const LISTED: usize = 200;
 /// The label of imported text, which nobody here wrote.
 pub(super) const OUTSIDE: &str = " (text from outside)";
 
@@ -25,6 +32,7 @@ pub(super) const CLAIMED: &str = "[came along] claims: ";
 
 /// A text as it is shown: with a mark before it if it came with the repository, and a label after it that names where it
 /// comes from and what speaks against it.
+#[derive(Clone)]
 pub(super) struct Labelled {
     pub mark: &'static str,
     pub text: String,
@@ -53,37 +61,62 @@ pub(super) fn ours_first(mut texts: Vec<Labelled>) -> Vec<Labelled> {
     texts
 }
 
+/// Takes from two lists in turn, so that neither pushes the other off the page.
+pub(super) fn in_turn(one: Vec<Labelled>, other: Vec<Labelled>) -> Vec<Labelled> {
+    let (mut one, mut other) = (one.into_iter(), other.into_iter());
+    let mut both = Vec::new();
+    loop {
+        match (one.next(), other.next()) {
+            (None, None) => return both,
+            pair => both.extend(pair.0.into_iter().chain(pair.1)),
+        }
+    }
+}
+
 /// Writes the sections of one warmup.
 pub(super) struct Writer<'a> {
     pub project: &'a Project,
     pub sources: &'a Sources,
     pub since: &'a Since,
+    /// What sessions said and did, the most important first.
+    pub told: &'a [Told],
+    /// The commands that passed according to the newest open handoff.
+    pub passed: Vec<String>,
     /// The items that are on the page already. The state and the handoff often say the same.
     pub shown: HashSet<String>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    pub(super) fn new(project: &'a Project, sources: &'a Sources, since: &'a Since, told: &'a [Told]) -> Writer<'a> {
+        let recorded = sources.validation().into_iter().filter(|(_, result)| result.eq_ignore_ascii_case("passed"));
+        let passed = recorded.map(|(command, _)| command).collect();
+        Writer { project, sources, since, told, passed, shown: HashSet::new() }
+    }
+
     /// A section whose missing items a command of ours shows.
-    pub(super) fn section(&self, title: &'static str, items: Vec<String>, more: &str, least: usize) -> Section {
-        Section { title, items, more: format!("agent-handover {more}"), least }
+    pub(super) fn section(&self, title: &'static str, parts: Vec<Part>, more: &str) -> Section {
+        let more = if more.is_empty() { String::new() } else { format!("agent-handover {more}") };
+        Section { title, parts, more }
     }
 
     /// The text as an item with its label, unless it is on the page already.
-    pub(super) fn once(&mut self, stored: &Labelled, max: usize) -> Option<String> {
+    pub(super) fn once(&mut self, stored: &Labelled, max: usize) -> Option<Entry> {
         let Labelled { mark, text, label } = stored;
-        let item = item(text, max);
-        let key = item.trim_end_matches(" (derived)").to_lowercase();
-        (!item.is_empty() && self.shown.insert(key)).then(|| format!("{mark}{item}{label}"))
+        let item = item(undecorated(text), max);
+        let is_new = !item.is_empty() && self.shown.insert(item.to_lowercase());
+        is_new.then(|| Entry { text: format!("{mark}{item}"), label: label.clone() })
     }
 
-    /// Like [`Writer::once`], for a list: ours first.
-    pub(super) fn once_each(&mut self, stored: Vec<Labelled>) -> Vec<String> {
-        ours_first(stored).iter().filter_map(|labelled| self.once(labelled, LONG)).collect()
+    /// Like [`Writer::once`], for the list of a part: ours first.
+    pub(super) fn part(&mut self, stored: Vec<Labelled>, max: usize, share: Share) -> Part {
+        let stored = ours_first(stored);
+        let entries = stored.iter().filter_map(|labelled| self.once(labelled, max)).take(LISTED).collect();
+        Part { entries, share }
     }
 
     /// The items of a category of the current state, in the order of the file, with their labels.
     pub(super) fn of_category(&self, category: &str) -> Vec<Labelled> {
-        let label = |item: &state::Item| format!("{}{}", self.doubt(&item.text), self.since.label(&item.commit));
+        let label = |item: &state::Item| format!("{}{}", self.doubt_old(&item.text), self.since.label(&item.commit));
         let labelled = |item: &state::Item| {
             let is_strange = self.sources.whose.is_item_strange(item);
             Labelled::ours(item.text.clone(), label(item)).came_along(is_strange)
@@ -94,31 +127,54 @@ impl Writer<'_> {
     /// The items of a list in the newest open handoff, with their labels.
     pub(super) fn of_handoff(&self, field: &str) -> Vec<Labelled> {
         let Some(open) = &self.sources.open else { return Vec::new() };
-        let label = format!("{}{}", outside(&open.handoff), self.since.label(open.handoff.text("head_commit")));
-        let texts = open.handoff.texts(field).into_iter();
-        let is_strange = self.sources.whose.is_handoff_strange;
-        let labelled = |text: &str| Labelled::ours(text.to_owned(), format!("{}{label}", self.doubt(text)));
-        texts.map(|text| labelled(text).came_along(is_strange)).collect()
+        open.handoff.texts(field).into_iter().take(LISTED).map(|text| self.handoff_line(text.to_owned())).collect()
     }
 
-    /// The mark for a claim that no recorded command supports.
-    pub(super) fn doubt(&self, text: &str) -> &'static str {
-        if !claims::is_claim(text) || text.ends_with("derived)") {
-            return "";
+    /// A text of the newest open handoff with its label.
+    pub(super) fn handoff_line(&self, text: String) -> Labelled {
+        let handoff = self.sources.handoff();
+        let of_handoff =
+            handoff.map(|handoff| format!("{}{}", outside(handoff), self.since.label(handoff.text("head_commit"))));
+        let label = format!("{}{}", doubt(&text, &self.passed), of_handoff.unwrap_or_default());
+        Labelled::ours(text, label).came_along(self.sources.whose.is_handoff_strange)
+    }
+
+    /// Lines of what a session said, as they are.
+    pub(super) fn lines_of(&self, told: &Told, lines: &[Line]) -> Vec<Labelled> {
+        let outside = if told.is_of_handoff { self.sources.handoff().map(outside).unwrap_or_default() } else { "" };
+        let labelled = |line: &Line| Labelled::ours(line.text.clone(), outside.to_owned());
+        lines.iter().map(|line| labelled(line).came_along(told.is_strange)).collect()
+    }
+
+    /// Lines of what an agent said, with a mark on claims.
+    pub(super) fn claims_of(&self, told: &Told, lines: &[Line]) -> Vec<Labelled> {
+        let seen = told.account.checks.iter().filter(|check| check.outcome == Outcome::Passed);
+        let seen: Vec<String> = seen.map(|check| check.command.clone()).collect();
+        let passed = if told.is_of_handoff { &self.passed } else { &seen };
+        let mut lines = self.lines_of(told, lines);
+        for line in &mut lines {
+            line.label.insert_str(0, doubt(&line.text, passed));
         }
-        let passed: Vec<(String, String)> =
-            self.sources.validation().into_iter().filter(|(_, result)| result.eq_ignore_ascii_case("passed")).collect();
-        let is_of_handoff = self.sources.handoff().is_some_and(|handoff| {
-            ["completed_tasks", "decisions", "next_todo_items"].iter().any(|field| handoff.texts(field).contains(&text))
-        });
-        let is_supported = passed.iter().any(|(command, _)| is_of_handoff || text.contains(command.as_str()));
-        if is_supported { "" } else { UNVERIFIED }
+        lines
+    }
+
+    /// The mark for a claim in the current state, which may be older than the commands of the last session. A command
+    /// supports it only if the claim names the command.
+    pub(super) fn doubt_old(&self, text: &str) -> &'static str {
+        let named: Vec<String> =
+            self.passed.iter().filter(|command| text.contains(command.as_str())).cloned().collect();
+        doubt(text, &named)
     }
 
     /// Whether the last session has left work to do.
     pub(super) fn is_open(&self) -> bool {
         self.sources.open.as_ref().is_some_and(|open| !history::is_over(&open.status))
     }
+}
+
+/// The mark for a claim of success that none of these commands supports.
+fn doubt(text: &str, passed: &[String]) -> &'static str {
+    if claims::is_claim_without(text, passed) { UNVERIFIED } else { "" }
 }
 
 /// The label of a handoff that was imported.

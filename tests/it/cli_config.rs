@@ -128,7 +128,7 @@ hint: nothing was recorded: fix this, then run the handover again
     assert_data_eq!(
         told("[warmup]\nbudget = -1\n"),
         str![[r#"
-error: `budget` in `[warmup]` must be a whole number from 200 to 1000000, found `-1`
+error: `budget` in `[warmup]` must be a whole number from 300 to 1000000, found `-1`
  --> handover.toml:2:10
   |
 2 | budget = -1
@@ -643,7 +643,7 @@ backend.paths = ["filed",".agent-history"]  # default
 backend.message = "handover: {{ tag }} {{ date }}"  # default
 backend.timeout = "60s"  # default
 guard.secrets = "block"  # default
-warmup.budget = 9000  # default
+warmup.budget = 4000  # default
 category.overview.mode = "clear"  # default
 category.overview.keep = 1  # default
 category.goal.mode = "clear"  # default

@@ -130,9 +130,9 @@ fn the_lasting_part_of_the_warmup_is_stable_to_the_byte() {
     assert_eq!(one, other);
     let later = at("2026-12-24T00:00:00Z");
     let same = one.bytes().zip(later.bytes()).take_while(|(a, b)| a == b).count();
-    let news = one.find("## Changed since").unwrap();
+    let news = one.find("## Since then").unwrap();
     assert!(same > news, "the date is seen before what is news");
-    assert!(later.contains("the last handover was 39 days ago"), "{later}");
+    assert!(later.contains("last handover 39 days ago"), "{later}");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_budget_is_kept_and_the_first_two_thousand_bytes_stand_alone() {
         world.run(&["memory", "add", "lesson", &long]).expect(0);
     }
     world.write("PAUSE", "deploying");
-    for budget in ["200", "1000", "2000", "9000", "100000"] {
+    for budget in ["300", "1000", "2000", "9000", "100000"] {
         let json = world.run(&["warmup", "--format", "json", "--budget", budget]).expect(0).json();
         let text = json["text"].as_str().unwrap();
         assert!(text.len() <= budget.parse().unwrap(), "{budget}: {}", text.len());
@@ -153,16 +153,11 @@ fn a_budget_is_kept_and_the_first_two_thousand_bytes_stand_alone() {
     }
     let text = world.run(&["warmup"]).expect(0).stdout;
     let first = &text[..(0..=2_000).rev().find(|at| text.is_char_boundary(*at)).unwrap()];
-    for needed in [
-        "Ship the parser",
-        "Fix the off-by-one in src/parse.rs:42",
-        "Write the docs",
-        "automation paused",
-        "agent-handover history show latest",
-    ] {
+    for needed in ["Ship the parser", "Fix the off-by-one in src/parse.rs:42", "automation paused"] {
         assert!(first.contains(needed), "{needed} is not in {first}");
     }
-    assert!(text.contains(" more: `agent-handover memory list --category decision`"), "{text}");
+    assert!(text.contains("Write the docs") && text.contains(" more: `agent-handover memory list`)\n"), "{text}");
+    world.run(&["warmup", "--budget", "299"]).expect(64);
 }
 
 #[test]
@@ -179,8 +174,7 @@ fn stored_text_cannot_forge_warmup_headings() {
     let titles: Vec<String> =
         json["sections"].as_array().unwrap().iter().map(|s| format!("## {}", s["title"].as_str().unwrap())).collect();
     let headings: Vec<&str> = text.lines().filter(|line| line.starts_with("## ")).collect();
-    assert_eq!(headings[..titles.len()], titles, "{text}");
-    assert_eq!(headings.len(), titles.len() + 1, "and where to read more");
+    assert_eq!(headings, titles, "{text}");
     assert_eq!(text.matches("<!--").count(), 1, "{text}");
     assert!(!text.contains("<system-reminder>") && !text.contains("</hook"), "{text}");
     assert!(!text.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}'));
@@ -236,7 +230,7 @@ fn a_session_that_is_over_leaves_no_next_action() {
         world.run(&["memory", "done", loop_["id"].as_str().unwrap()]).expect(0);
     }
     let text = world.run(&["warmup"]).expect(0).stdout;
-    assert!(text.contains("status DONE") && !text.contains("First next action"), "{text}");
+    assert!(text.contains(", DONE.\n") && !text.contains("## Next"), "{text}");
 }
 
 #[test]
