@@ -5,8 +5,19 @@ use crate::transcript::{TodoStatus, UtteranceKind};
 
 pub(super) const RULE: Rule = Rule { name: "idle", apply };
 
+/// How many questions a session has at most that is one line in the notes.
+const MAX_QUESTIONS: usize = 2;
+/// How much the agent says to them at most, in bytes.
+const MAX_ANSWERS: usize = 1_000;
+
 fn apply(material: &Material<'_>, account: &mut Account) {
-    account.is_idle = !changed(material) && !decided(account) && !left_open(material, account);
+    account.is_idle = !changed(material) && !decided(account) && !left_open(material, account) && is_short(account);
+}
+
+/// Whether this was a question or two. A longer talk is worth an account of its own, whatever came of it.
+fn is_short(account: &Account) -> bool {
+    let answers: usize = account.conclusions.iter().map(|line| line.text.len()).sum();
+    account.asked.len() <= MAX_QUESTIONS && answers <= MAX_ANSWERS
 }
 
 fn changed(material: &Material<'_>) -> bool {

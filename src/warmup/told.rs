@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::sources::Sources;
 use crate::facts::only_project_files;
-use crate::recap::{self, Account, Check, Line, Material, Speaker};
+use crate::recap::{self, Account, Check, Line, Material, Seen, Speaker};
 use crate::transcript::{TodoStatus, Transcript, UtteranceKind};
 
 /// How many lines of each part of an account are looked at.
@@ -62,7 +62,12 @@ fn complete(account: &mut Account, transcript: &Transcript) {
         account.next.extend(plan.map(|plan| line(Speaker::Agent, &plan.text)));
     }
     if account.checks.is_empty() {
-        let check = |test: &crate::transcript::Command| Check { command: test.command.clone(), outcome: test.outcome };
+        let check = |test: &crate::transcript::Command| Check {
+            command: test.command.clone(),
+            outcome: test.outcome,
+            seen: Seen::Transcript,
+            took_ms: None,
+        };
         account.checks = transcript.tests.iter().map(check).collect();
     }
 }
