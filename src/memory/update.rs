@@ -126,7 +126,10 @@ impl Memory {
         let changes = self.apply(&mut state, author, &stamp, categories, edits)?;
         recorded.extend(changes.iter().cloned());
         let new = state.write();
-        self.record_changes(author, &recorded, &before)?;
+        let held = [CurrentState::parse(old.as_deref().unwrap_or_default())];
+        let is_ours = self.owns_changes(&recorded, &held);
+        self.remember_edits(author, categories, edits);
+        self.record_changes(author, &recorded, &before, is_ours)?;
         let has_content = old.is_some() || !changes.is_empty() || edits.text.is_some();
         if has_content && old.as_deref() != Some(&new) {
             self.anchor.replace(&path, &new)?;
@@ -179,12 +182,13 @@ impl Memory {
     }
 
     /// Records changes in the notes of the day, in the block of the same run and step. `state_before` is the digest of
-    /// the state that they change.
+    /// the state that they change. The note is this user's own only if all text that it quotes `is_ours`.
     pub(super) fn record_changes(
         &self,
         author: &Author<'_>,
         changes: &[StateChange],
         state_before: &str,
+        is_ours: bool,
     ) -> Result<()> {
         if changes.is_empty() {
             return Ok(());
@@ -204,6 +208,7 @@ impl Memory {
         }
         let own = recorded.into_iter().find(|note| note.run == author.run && note.step == author.step);
         let mut all = own.as_ref().map(|note| change::parse(&note.content)).unwrap_or_default();
+        let is_ours = is_ours && own.as_ref().is_none_or(|note| self.owns_new_note(note));
         let mut known: HashSet<StateChange> = all.iter().cloned().collect();
         all.extend(changes.iter().filter(|change| known.insert((*change).clone())).cloned());
         let note = Note {
@@ -214,6 +219,9 @@ impl Memory {
             changes: own.map_or(state_before.to_owned(), |note| note.changes),
             content: change::write(&all),
         };
+        if is_ours {
+            self.remember_note(&note);
+        }
         Ok(self.anchor.replace(&path, &note::replace_or_append(&old, &note))?)
     }
 }
