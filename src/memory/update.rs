@@ -9,7 +9,7 @@ use super::note::{self, Note, Piece};
 use super::state::{self, CurrentState, Stamp};
 use super::{ChangeVerb, Memory, StateChange, change, header, marker_time, repeat};
 use crate::base::fs::Depth;
-use crate::base::{clock, text};
+use crate::base::{clock, ids, text};
 use crate::config::category::Categories;
 use crate::error::Result;
 
@@ -120,7 +120,8 @@ impl Memory {
         // Time never goes back: an item with a time in the future is not newer than one that is stated now.
         let is_ahead = !author.is_late && state.newest() > marker_time(&clock::now()).as_str();
         let is_newest = stated == Stated::Now || is_ahead;
-        let stamp = author.stamp(if is_newest { state.newest() } else { "" });
+        let mut stamp = author.stamp(if is_newest { state.newest() } else { "" });
+        stamp.moment = if is_newest { None } else { ids::time_of_run_id(author.run) };
         // Whoever wrote by hand saw everything that was in the file, so that text is newer.
         let mut recorded = state.adopt(&author.stamp(state.newest()));
         let changes = self.apply(&mut state, author, &stamp, categories, edits)?;
@@ -242,6 +243,7 @@ impl Author<'_> {
             at: marker_time(&self.at).max(not_before.to_owned()),
             run: self.run.to_owned(),
             commit: self.commit.get(..12).unwrap_or(self.commit).to_owned(),
+            moment: None,
         }
     }
 }
