@@ -3,9 +3,11 @@
 
 #![warn(missing_docs)]
 
-use std::fmt;
+use std::any::Any;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 /// A result whose error a person can read.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -101,6 +103,33 @@ pub struct Listing {
     pub problems: Vec<Problem>,
 }
 
+impl Listing {
+    /// The lines of the problems, such as ` in line 2` or ` in lines 2, 5`. Empty without problems.
+    fn lines(&self) -> String {
+        let line_of = |problem: &Problem| {
+            let before = self.text.as_bytes().get(..problem.span.start).unwrap_or(self.text.as_bytes());
+            1 + before.iter().filter(|byte| **byte == b'\n').count()
+        };
+        let lines: BTreeSet<usize> = self.problems.iter().map(line_of).collect();
+        let shown: Vec<String> = lines.iter().take(5).map(usize::to_string).collect();
+        match (lines.len(), shown.join(", ")) {
+            (0, _) => String::new(),
+            (1, line) => format!(" in line {line}"),
+            (count, shown) if count > 5 => format!(" in lines {shown} and others"),
+            (_, shown) => format!(" in lines {shown}"),
+        }
+    }
+}
+
+/// What to do after an input or output error; empty if that depends on more.
+fn next_after(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::ReadOnlyFilesystem => "make that file system writable, then run the same command again",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, then run the same command again",
+        _ => "",
+    }
+}
+
 /// An error that is ready to be shown.
 #[derive(Clone, Debug)]
 pub struct Error(Box<Parts>);
@@ -148,8 +177,9 @@ impl Error {
     }
 
     /// An input or output error. `doing` follows "cannot": "write", "create the directory".
-    pub fn io(doing: &str, path: &Path, cause: impl fmt::Display) -> Error {
-        Error::new(Category::Io, format!("cannot {doing} `{}`", path.display())).cause(cause)
+    pub fn io(doing: &str, path: &Path, cause: impl fmt::Display + 'static) -> Error {
+        let next = (&cause as &dyn Any).downcast_ref::<io::Error>().map(next_after).unwrap_or_default();
+        Error::new(Category::Io, format!("cannot {doing} `{}`", path.display())).cause(cause).hint(next)
     }
 
     /// All problems of one text, reported together.
@@ -220,9 +250,13 @@ impl Error {
         self.0.listing.as_ref()
     }
 
-    /// Message and causes on one line, for a checkpoint or a log.
+    /// Message and causes on one line, for a checkpoint or a log. Of problems in a file it has only the lines, because the
+    /// file may be a stranger's.
     pub fn one_line(&self) -> String {
         let mut line = self.0.message.clone();
+        if let Some(listing) = &self.0.listing {
+            line.push_str(&listing.lines());
+        }
         for cause in &self.0.causes {
             line.push_str(": ");
             line.push_str(cause);
@@ -248,6 +282,30 @@ mod tests {
         // 2 belongs to `check` alone, and agents take 2 as "block".
         assert!(Category::ALL.iter().all(|c| c.exit_code() != 2 && c.exit_code() != 0));
         assert_eq!(Category::Signal(15).exit_code(), 143);
+    }
+
+    #[test]
+    fn problems_of_a_file_are_named_by_their_lines() {
+        let problem = |start: &usize| {
+            let span = *start..start + 1;
+            Problem { message: "m".to_owned(), span, help: None, is_ignorable: false }
+        };
+        let error = |starts: &[usize]| {
+            let (path, text) = (PathBuf::from("f"), "a\nb\nc\n".to_owned());
+            Error::listing(Listing { path, text, problems: starts.iter().map(problem).collect() }).one_line()
+        };
+        assert_eq!(error(&[2]), "`f` has a problem in line 2");
+        assert_eq!(error(&[2, 0]), "`f` has 2 problems in lines 1, 2");
+        assert_eq!(error(&[99]), "`f` has a problem in line 4");
+    }
+
+    #[test]
+    fn a_full_and_a_read_only_disk_have_a_next_step() {
+        let hints = |kind: io::ErrorKind| Error::io("write", Path::new("f"), io::Error::from(kind)).hints().to_vec();
+        let read_only = hints(io::ErrorKind::ReadOnlyFilesystem);
+        assert_eq!(read_only, ["make that file system writable, then run the same command again"]);
+        assert_eq!(hints(io::ErrorKind::StorageFull), ["free some space, then run the same command again"]);
+        assert_eq!(hints(io::ErrorKind::NotFound), [""; 0]);
     }
 
     #[test]

@@ -51,7 +51,9 @@ pub(super) fn explain(path: &Path, cause: rusqlite::Error) -> Failure {
             | ErrorCode::SystemIoFailure
             | ErrorCode::PermissionDenied,
         ) => Failure::Io(
-            Error::new(Category::Io, format!("cannot use the checkpoint `{}`", path.display())).cause(reason),
+            Error::new(Category::Io, format!("cannot use the checkpoint `{}`", path.display()))
+                .cause(reason)
+                .hint("make room there and make it writable, then run the same command again"),
         ),
         Some(ErrorCode::ConstraintViolation | ErrorCode::ApiMisuse) => {
             Failure::Other(Error::bug(format!("the checkpoint `{}` refused a statement", path.display())).cause(reason))

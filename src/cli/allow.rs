@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::Context;
+use super::{Context, config};
 use crate::base::fs::{self, Anchor};
 use crate::base::text;
 use crate::engine::{self, Plan};
@@ -63,7 +63,7 @@ impl Allow {
             context.ui.tell(&format!("step {} may run a command", step.name));
         }
         if !plan.destination.is_local() {
-            context.ui.tell(&format!("it may publish through {}", plan.destination.backend));
+            context.ui.tell(&config::publishing(&plan));
         }
         Ok(0)
     }

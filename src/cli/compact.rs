@@ -130,5 +130,8 @@ impl Compact {
             let would = if self.dry_run { "would be: " } else { "" };
             context.ui.answer(&format!("{would}{entries} from {files} in {}", show(&rolled.archive)));
         }
+        if done.rolled.is_empty() && trouble.is_none() {
+            context.ui.tell("nothing to compact: no finished month has such notes in layer 1");
+        }
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn restart(project: &Project, request: &Request, wait: Duration) -> R
     let lock = match queue::wait_for_lock(project, None, wait, &project.brake(), &mut |_| ())? {
         LockAttempt::Taken(lock) => lock,
         LockAttempt::Stopped(stop) => {
-            return Err(stop.error().follow("; nothing was recorded or abandoned").into());
+            return Err(stop.error().follow("; nothing was abandoned").into());
         }
         // The exit code of "busy" would mean that the run is recorded.
         LockAttempt::Busy(owner) => return Err(Error::failed(lock::describe(owner.as_ref())).into()),

@@ -2,17 +2,16 @@
 //!
 //! A piece of memory or history is ours if one of these holds:
 //!
-//! 1. The user's own record has its run or its digest: a run of ours wrote it, or an allowed pull brought it.
+//! 1. The user's own record has its digest: a run of ours wrote it, or an allowed pull brought it.
 //! 2. The user adopted it with `allow --memory`.
-//! 3. It names no run, and its directory was made here by a run of ours and is not shared with others.
+//! 3. Its directory was made here by a run of ours and is not shared with others, and it names no run but ours.
 //! 4. 0.1.0 wrote into this project, which kept no record. Everything is ours until the first write, which adopts it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::plan::Plan;
-use crate::base::ids;
 use crate::error::Result;
-use crate::guard::own_record::{self, OwnKey, OwnRecord};
+use crate::guard::own_record::{self, OwnDirectory, OwnKey, OwnRecord};
 use crate::history::{History, SessionEntry, own_keys as history_keys, registry};
 use crate::memory::listing::ListedNote;
 use crate::memory::state::{CurrentState, Item};
@@ -28,10 +27,8 @@ pub(crate) struct Provenance {
     history: Whereabouts,
 }
 
-/// A directory, and whether text in it that names no run is ours.
 struct Whereabouts {
-    directory: PathBuf,
-    is_created_here: bool,
+    directory: OwnDirectory,
     is_of_0_1_0: bool,
 }
 
@@ -45,54 +42,50 @@ impl Provenance {
     pub(crate) fn at(root: &Path, memory: &Path, history: &Path) -> Provenance {
         let is_old = registry::is_remembered_by_0_1_0(root, history);
         let whereabouts = |directory: &Path| Whereabouts {
-            directory: directory.to_path_buf(),
-            is_created_here: own_record::is_created(directory),
+            directory: OwnDirectory::of(directory),
             is_of_0_1_0: is_old && !own_record::was_adopted(directory),
         };
         Provenance { record: OwnRecord::open(), memory: whereabouts(memory), history: whereabouts(history) }
     }
 
-    pub(crate) fn owns_item(&self, item: &Item) -> bool {
-        self.owns(&self.memory, &memory_keys::of_item(item), ids::is_run_id(&item.run))
+    pub(crate) fn owns_item(&self, category: &str, item: &Item) -> bool {
+        self.owns(&self.memory, &memory_keys::of_item(category, item), &item.run)
     }
 
     pub(crate) fn owns_note(&self, note: &ListedNote) -> bool {
-        self.owns(&self.memory, &memory_keys::of_note(note), ids::is_run_id(&note.run))
+        self.owns(&self.memory, &memory_keys::of_note(note), &note.run)
     }
 
     /// Whether the free text of the current state is ours. A blank one is.
     pub(crate) fn owns_text(&self, state: &CurrentState) -> bool {
-        memory_keys::of_state_text(state).is_none_or(|key| self.owns(&self.memory, &key, false))
+        memory_keys::of_state_text(state).is_none_or(|key| self.owns(&self.memory, &key, ""))
     }
 
     /// Whether a handoff with this key is ours.
     pub(crate) fn owns_handoff(&self, key: &OwnKey) -> bool {
-        self.owns(&self.history, key, false)
+        self.owns(&self.history, key, "")
     }
 
     /// Whether the handoff of an entry is ours and says what the entry says.
     pub(crate) fn owns_entry(&self, history: &History, entry: &SessionEntry) -> bool {
-        self.history.is_created_here || history.key_of(entry).is_some_and(|key| self.owns_handoff(&key))
+        self.history.directory.is_created_here || history.key_of(entry).is_some_and(|key| self.owns_handoff(&key))
     }
 
     pub(crate) fn owns_decision(&self, line: &str) -> bool {
-        self.owns(&self.history, &history_keys::of_decision(line), false)
+        self.owns(&self.history, &history_keys::of_decision(line), "")
     }
 
     /// Whether RESUME_PROMPT.txt is ours, with every ruling in it.
     pub(crate) fn owns_prompt(&self, history: &History) -> bool {
         let standing = history.standing().unwrap_or_default();
-        self.history.is_created_here
+        self.history.directory.is_created_here
             || self.history.is_of_0_1_0
             || standing.iter().all(|line| line.starts_with("(+") || self.owns_decision(line))
                 && history.key_of_prompt(&standing).is_some_and(|key| self.owns_handoff(&key))
     }
 
-    fn owns(&self, place: &Whereabouts, key: &OwnKey, names_run: bool) -> bool {
-        place.is_of_0_1_0
-            || self.record.has(key)
-            || !names_run && place.is_created_here
-            || self.record.is_adopted(&place.directory, key)
+    fn owns(&self, place: &Whereabouts, key: &OwnKey, run: &str) -> bool {
+        place.is_of_0_1_0 || self.record.owns(&place.directory, key, run)
     }
 }
 

@@ -224,6 +224,7 @@ impl Walk<'_, '_, '_> {
         fault::at("step.acted");
         Ok(match acted {
             Ok(outcome) => Attempt::Done(outcome),
+            Err(Failure::NothingToDo(why)) => Attempt::NothingToDo(why),
             Err(Failure::Stopped(stop)) => Attempt::Stopped(stop),
             Err(Failure::Failed(error, result)) => match interrupting_signal(&error) {
                 Some(signal) => Attempt::Stopped(Stop::Signal(signal)),

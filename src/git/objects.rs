@@ -25,23 +25,33 @@ pub(crate) struct Tip {
     pub tree: String,
     /// The work tree in which it is checked out.
     pub checked_out: Option<PathBuf>,
+    /// The ref that the branch is only another name for.
+    pub symbolic: Option<String>,
 }
 
 impl Git {
+    /// The branch or other ref that this local branch is only another name for; `None` if it is a branch of its own.
+    pub(crate) fn symbolic_target(&self, branch: &str) -> Result<Option<String>> {
+        let answer = self.ask(&["symbolic-ref", "--quiet", &format!("refs/heads/{branch}")])?;
+        let target = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        Ok(Some(target).filter(|target| answer.succeeded && !target.is_empty()))
+    }
+
     /// Where a local branch is. `None` if there is no such branch.
     pub(crate) fn tip(&self, branch: &str) -> Result<Option<Tip>> {
         let name = format!("refs/heads/{branch}");
-        let format = "--format=%(refname)%00%(objectname)%00%(tree)%00%(worktreepath)";
+        let format = "--format=%(refname)%00%(objectname)%00%(tree)%00%(worktreepath)%00%(symref)";
         let answer = self.must(&["for-each-ref", format, &name], None, 1 << 20)?;
         // The pattern `a` also matches a branch `a/b`.
         for line in answer.split(|byte| *byte == b'\n') {
             let fields: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-            if let [found, commit, tree, place] = fields.as_slice()
+            if let [found, commit, tree, place, symref] = fields.as_slice()
                 && *found == name.as_bytes()
             {
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 let checked_out = (!place.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(place)));
-                return Ok(Some(Tip { commit: text(commit), tree: text(tree), checked_out }));
+                let symbolic = Some(text(symref)).filter(|target| !target.is_empty());
+                return Ok(Some(Tip { commit: text(commit), tree: text(tree), checked_out, symbolic }));
             }
         }
         Ok(None)

@@ -1,8 +1,9 @@
 //! Named pipes in the place of files that git reads. git would wait for their other end until its time is up, so they are
 //! looked for before it starts. An unpacked archive can hold them; a clone cannot.
 //!
-//! Only files that cost one system call each are looked at: those that every git reads, and those that the repository's own
-//! configuration names. For the others, such as a `.gitignore` deep in the tree, the timeout has to do.
+//! Only files that cost one system call each are looked at: those that every git reads, the branch that is checked out, and
+//! those that the repository's own configuration names. For the others, such as a `.gitignore` deep in the tree or another
+//! branch, the timeout has to do.
 
 use std::path::{Path, PathBuf};
 
@@ -10,13 +11,24 @@ use super::failure::{Failure, Result};
 use crate::base::{env, fs};
 use crate::error::Error;
 
-const IN_GIT_DIRECTORY: &[&str] = &["HEAD", "index", "commondir", "config.worktree"];
-const IN_COMMON_DIRECTORY: &[&str] = &["config", "packed-refs", "shallow", "info/exclude", "info/attributes"];
+const IN_GIT_DIRECTORY: &[&str] = &["HEAD", "index", "commondir", "config.worktree", "info/sparse-checkout"];
+const IN_COMMON_DIRECTORY: &[&str] = &[
+    "config",
+    "packed-refs",
+    "shallow",
+    "info/exclude",
+    "info/attributes",
+    "info/grafts",
+    "objects/info/alternates",
+    "objects/info/commit-graph",
+];
 const IN_WORK_TREE: &[&str] = &[".git", ".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
 
 /// The last part of the keys whose values are files that git reads.
 const KEYS: &[&str] = &["path", "excludesfile", "attributesfile", "file"];
 
+/// More than the name of a branch has.
+const MAX_HEAD: u64 = 4 << 10;
 /// More than a configuration file has.
 const MAX_CONFIG: u64 = 1 << 20;
 
@@ -26,6 +38,8 @@ pub(super) fn refuse(top: &Path) -> Result<()> {
     let Some((private, common)) = super::directories(top) else { return Ok(()) };
     look(IN_GIT_DIRECTORY.iter().map(|name| private.join(name)))?;
     look(IN_COMMON_DIRECTORY.iter().map(|name| common.join(name)))?;
+    let head = fs::read_within(&private.join("HEAD"), MAX_HEAD).unwrap_or_default();
+    look(String::from_utf8_lossy(&head).strip_prefix("ref: ").map(|branch| common.join(branch.trim())))?;
     for config in [common.join("config"), private.join("config.worktree")] {
         let text = fs::read_within(&config, MAX_CONFIG).unwrap_or_default();
         look(named_files(&String::from_utf8_lossy(&text), config.parent().unwrap_or(top), top))?;

@@ -8,8 +8,11 @@
 //! | `adopted/<directory>` | keys of what was in this directory when the user said that it is theirs |
 //! | `created/<directory>` | a mark: a run of ours made this directory from nothing, and nobody else writes into it |
 //!
-//! A key is the id of a run or the digest of a text. The month of a key only says which file to look into. Nothing here
-//! decides whether something is carried out; it decides how a text is presented.
+//! A key is the digest of a text, so a text that we did not write is never ours, whatever run it names. The month of a key
+//! only says which file to look into. The ids of our runs are kept, too: in a directory that only we write into, a text
+//! that names one of them is ours even if somebody reworded it by hand.
+//!
+//! Nothing here decides whether something is carried out; it decides how a text is presented.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -31,13 +34,19 @@ pub(crate) struct OwnKey {
 }
 
 impl OwnKey {
-    /// The key of everything that a run wrote; `None` if this is not the id of a run.
+    /// The key of a run itself; `None` if this is not the id of a run.
     pub(crate) fn of_run(id: &str) -> Option<OwnKey> {
         let month = ids::time_of_run_id(id)?.format("%Y-%m").to_string();
         Some(OwnKey { month, line: id.to_owned() })
     }
 
-    /// The key of a text that carries no run id. `sort` names what the text is, `when` begins with its date if it has one.
+    /// The key of a text that was said in a run, and of one without a run that was written at the time `when`.
+    pub(crate) fn of_said(sort: &'static str, run: &str, when: &str, content: &[u8]) -> OwnKey {
+        let key = OwnKey::of_text(sort, when, content);
+        OwnKey { month: OwnKey::of_run(run).map_or(key.month, |run| run.month), ..key }
+    }
+
+    /// The key of a text. `sort` names what the text is, `when` begins with its date if it has one.
     pub(crate) fn of_text(sort: &'static str, when: &str, content: &[u8]) -> OwnKey {
         let is_month = |text: &&str| {
             let digit = |(at, byte): (usize, u8)| if at == 4 { byte == b'-' } else { byte.is_ascii_digit() };
@@ -45,6 +54,19 @@ impl OwnKey {
         };
         let month = when.get(..7).filter(is_month).unwrap_or(UNDATED).to_owned();
         OwnKey { month, line: format!("{sort} {}", text::digest(content, 16)) }
+    }
+}
+
+/// A directory of memory or history, as far as the record knows it.
+pub(crate) struct OwnDirectory {
+    path: PathBuf,
+    /// A run of ours made it, and nobody else writes into it.
+    pub is_created_here: bool,
+}
+
+impl OwnDirectory {
+    pub(crate) fn of(path: &Path) -> OwnDirectory {
+        OwnDirectory { path: path.to_path_buf(), is_created_here: is_created(path) }
     }
 }
 
@@ -63,6 +85,13 @@ impl OwnRecord {
 
     fn at(state: Option<PathBuf>) -> OwnRecord {
         OwnRecord { state, months: RefCell::default(), adopted: RefCell::default() }
+    }
+
+    /// Whether the text with this key in this directory is this user's own. `run` is the run that it names, if any.
+    pub(crate) fn owns(&self, directory: &OwnDirectory, key: &OwnKey, run: &str) -> bool {
+        self.has(key)
+            || directory.is_created_here && OwnKey::of_run(run).is_none_or(|run| self.has(&run))
+            || self.is_adopted(&directory.path, key)
     }
 
     /// Whether a run of this user wrote what the key stands for, or an allowed pull brought it.
@@ -93,12 +122,26 @@ pub(crate) fn is_possible() -> bool {
 /// Adds keys to the record, durably. Keys that it has already cost no write.
 pub(crate) fn remember(keys: impl IntoIterator<Item = OwnKey>) -> Result<()> {
     match place() {
-        Some(state) => remember_in(&state, keys),
+        Some(state) => remember_in(&state, keys, fs::append_durably),
         None => Ok(()),
     }
 }
 
-fn remember_in(state: &Path, keys: impl IntoIterator<Item = OwnKey>) -> Result<()> {
+/// Adds the keys of texts that a run is about to write, without waiting for the disk: the run itself is on record already,
+/// and every later key makes these durable. A failure is only logged: the texts then count as having come along.
+pub(crate) fn remember_texts(keys: impl IntoIterator<Item = OwnKey>) {
+    let append = |path: &Path, lines: &[String]| fs::append(path, lines).map(drop);
+    let remembered = place().map_or(Ok(()), |state| remember_in(&state, keys, append));
+    if let Err(error) = remembered {
+        tracing::debug!(error = error.one_line(), "not remembered as ours");
+    }
+}
+
+fn remember_in(
+    state: &Path,
+    keys: impl IntoIterator<Item = OwnKey>,
+    append: fn(&Path, &[String]) -> Result<()>,
+) -> Result<()> {
     let record = OwnRecord::at(Some(state.to_path_buf()));
     let mut new: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for key in keys {
@@ -114,7 +157,7 @@ fn remember_in(state: &Path, keys: impl IntoIterator<Item = OwnKey>) -> Result<(
     let directory = state.join("runs");
     fs::create_private_directories(&directory)?;
     for (month, lines) in new {
-        fs::append_durably(&directory.join(month), &lines)?;
+        append(&directory.join(month), &lines)?;
     }
     Ok(())
 }
@@ -146,7 +189,7 @@ pub(crate) fn revoke_adoption(directory: &Path) -> Result<bool> {
     fs::replace(&file, b"").map(|()| true)
 }
 
-/// Marks a directory that a run of ours makes from nothing, so that text without a run id in it is ours. A failure is
+/// Marks a directory that a run of ours makes from nothing, so that it vouches for text in it. A failure is
 /// ignored: such text then counts as having come along.
 pub(crate) fn mark_created(directory: &Path) {
     if let Some(store) = created().filter(|store| !store.is_set(directory, &[])) {
@@ -161,8 +204,7 @@ pub(crate) fn unmark_created(directory: &Path) {
     }
 }
 
-/// Whether a run of ours made this directory and nobody else writes into it.
-pub(crate) fn is_created(directory: &Path) -> bool {
+fn is_created(directory: &Path) -> bool {
     created().is_some_and(|store| store.is_set(directory, &[]))
 }
 
@@ -211,7 +253,7 @@ mod tests {
         let keys = || [OwnKey::of_run(RUN).unwrap(), OwnKey::of_text("handoff", "2026-11-15", b"a")];
         let other = OwnKey::of_text("handoff", "2026-11-15", b"b");
         for _ in 0..2 {
-            remember_in(state.path(), keys()).unwrap();
+            remember_in(state.path(), keys(), fs::append_durably).unwrap();
         }
         let file = state.path().join("runs/2026-11");
         assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 1);
@@ -226,8 +268,20 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         std::fs::create_dir(state.path().join("runs")).unwrap();
         std::fs::write(state.path().join("runs/2026-02"), "01KH00").unwrap();
-        remember_in(state.path(), OwnKey::of_run(RUN)).unwrap();
+        remember_in(state.path(), OwnKey::of_run(RUN), fs::append_durably).unwrap();
         assert!(OwnRecord::at(Some(state.path().to_path_buf())).has(&OwnKey::of_run(RUN).unwrap()));
+    }
+
+    #[test]
+    fn a_run_of_ours_vouches_for_other_text_only_where_nobody_else_writes() {
+        let state = tempfile::tempdir().unwrap();
+        remember_in(state.path(), OwnKey::of_run(RUN), fs::append_durably).unwrap();
+        let record = OwnRecord::at(Some(state.path().to_path_buf()));
+        let reworded = OwnKey::of_said("item", RUN, "", b"reworded");
+        let place = |is_created_here| OwnDirectory { path: state.path().to_path_buf(), is_created_here };
+        assert!(record.owns(&place(true), &reworded, RUN) && record.owns(&place(true), &reworded, ""));
+        assert!(!record.owns(&place(true), &reworded, "01KJ0000000000000000000001"));
+        assert!(!record.owns(&place(false), &reworded, RUN) && !record.owns(&place(false), &reworded, ""));
     }
 
     #[test]

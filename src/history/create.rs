@@ -22,7 +22,8 @@ pub(crate) struct Written {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IfTaken {
     Refuse,
-    /// Archive it under a new id that supersedes the old one.
+    /// Archive it under a new id that supersedes the old one. If the file of the id holds something else, the new id
+    /// supersedes nothing.
     Supersede,
 }
 
@@ -70,12 +71,12 @@ impl History {
             if existing == content.as_bytes() {
                 return Ok(Written { id, archive: path, before: true });
             }
-            refuse_collision(&path, &existing, &id)?;
-            match if_taken {
-                IfTaken::Refuse => {
-                    return Err(taken(&id, &path));
-                }
-                IfTaken::Supersede => supersede(&mut handoff, id, number),
+            match (refuse_collision(&path, &existing, &id), if_taken) {
+                (Err(error), IfTaken::Refuse) => return Err(error),
+                (Ok(()), IfTaken::Refuse) => return Err(taken(&id, &path)),
+                (Ok(()), IfTaken::Supersede) => supersede(&mut handoff, id, number),
+                // The file holds something else, which the new handoff does not supersede.
+                (Err(_), IfTaken::Supersede) => rename(&mut handoff, &id, number),
             }
         }
         Err(Error::bug("no free id was found"))
@@ -137,9 +138,13 @@ fn supersede(handoff: &mut Handoff, id: String, number: u32) {
     if is_first {
         handoff.set("supersedes", Value::Text(id.clone()));
     }
-    let stem = id.strip_suffix(&format!("-{}", number - 1)).unwrap_or(&id).to_owned();
-    handoff.set("session_id", Value::Text(format!("{stem}-{number}")));
+    rename(handoff, &id, number);
     if !is_first {
         handoff.set("supersedes", Value::Text(id));
     }
+}
+
+fn rename(handoff: &mut Handoff, id: &str, number: u32) {
+    let stem = id.strip_suffix(&format!("-{}", number - 1)).unwrap_or(id);
+    handoff.set("session_id", Value::Text(format!("{stem}-{number}")));
 }

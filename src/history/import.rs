@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::derived::Order;
 use super::index::Index;
 use super::store::MAX_ARCHIVE;
-use super::{History, Origin, origin, own_keys};
+use super::{History, NotChanged, Origin, origin, own_keys};
 use crate::base::fault;
 use crate::base::fs::Created;
 use crate::error::{Category, Error, Result};
@@ -49,7 +49,11 @@ impl Landing {
 
 impl History {
     /// What an import would do with each handoff. Writes nothing; an error means that none can be imported.
-    pub(crate) fn plan_import(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>> {
+    pub(crate) fn plan_import(
+        &self,
+        handoffs: &[Handoff],
+        on_conflict: OnConflict,
+    ) -> Result<Vec<Landing>, NotChanged> {
         let mut earlier: HashMap<&str, &Handoff> = HashMap::new();
         let mut landings = Vec::new();
         for handoff in handoffs {
@@ -70,18 +74,18 @@ impl History {
         Ok(landings)
     }
 
-    fn refuse_too_large(&self, handoff: &Handoff) -> Result<()> {
+    fn refuse_too_large(&self, handoff: &Handoff) -> Result<(), NotChanged> {
         let text = handoff.render();
         let too_large = u64::try_from(text.len()).is_ok_and(|size| size > MAX_ARCHIVE);
         if too_large || Handoff::parse(&text).is_err() {
             let id = repr(handoff.text("session_id"));
-            return Err(Error::bad_data(format!("handoff {id} is too large to be archived")));
+            return Err(NotChanged::DoesNotFit(Error::bad_data(format!("handoff {id} is too large to be archived"))));
         }
         Ok(())
     }
 
     /// The archive with this id. An error if its file holds another session.
-    fn existing(&self, id: &str) -> Result<Option<Handoff>> {
+    fn existing(&self, id: &str) -> Result<Option<Handoff>, NotChanged> {
         let path = self.archive_path(id);
         self.refuse_symlink(&path)?;
         if self.anchor.about(&path)?.is_none() {
@@ -91,13 +95,14 @@ impl History {
         if existing.text("session_id") == id {
             Ok(Some(existing))
         } else {
-            Err(Error::failed(format!("`{}` holds another session than {}", path.display(), repr(id))))
+            let error = Error::failed(format!("`{}` holds another session than {}", path.display(), repr(id)));
+            Err(NotChanged::DoesNotFit(error))
         }
     }
 
     /// Archives the handoffs and brings the derived files up to date. After a kill the history is whole, and the same import
     /// completes it.
-    pub(crate) fn import(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>> {
+    pub(crate) fn import(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>, NotChanged> {
         self.plan_import(handoffs, on_conflict)?;
         let mut landings = Vec::new();
         for batch in handoffs.chunks(BATCH) {
@@ -114,8 +119,8 @@ impl History {
                     Landing::Replaced => self.anchor.replace(&path, text.as_bytes())?,
                     Landing::Imported if self.anchor.create_new(&path, text.as_bytes())? == Created::Now => {}
                     Landing::Imported => {
-                        return Err(Error::failed(format!("somebody else has just written `{}`", path.display()))
-                            .hint("import it once more"));
+                        let error = Error::failed(format!("somebody else has just written `{}`", path.display()));
+                        return Err(error.hint("import it once more").into());
                     }
                 }
                 fault::at("import.archived");
@@ -143,7 +148,7 @@ impl History {
     }
 }
 
-fn landing(existing: &Handoff, new: &Handoff, on_conflict: OnConflict) -> Result<Landing> {
+fn landing(existing: &Handoff, new: &Handoff, on_conflict: OnConflict) -> Result<Landing, NotChanged> {
     let (before, after) = (Origin::of(existing), Origin::of(new));
     let is_same = original(existing) == original(new);
     let gains_signature =
@@ -155,8 +160,11 @@ fn landing(existing: &Handoff, new: &Handoff, on_conflict: OnConflict) -> Result
         }
         _ if is_same => Ok(Landing::Unchanged),
         OnConflict::Skip => Ok(Landing::Skipped),
-        _ => Err(Error::failed(format!("handoff {} is already archived with other content", new.text("session_id")))
-            .hint("`--on-conflict skip` keeps the existing one, `--on-conflict replace` takes the new one")),
+        _ => {
+            let message = format!("handoff {} is already archived with other content", new.text("session_id"));
+            let hint = "`--on-conflict skip` keeps the existing one, `--on-conflict replace` takes the new one";
+            Err(NotChanged::DoesNotFit(Error::failed(message).hint(hint)))
+        }
     }
 }
 
@@ -168,8 +176,11 @@ fn original(handoff: &Handoff) -> String {
 }
 
 /// Refuses to replace a handoff that was written here, one that somebody else signed, and a newer export by the same key.
-fn refuse_to_replace(id: &str, before: Option<&Origin>, after: Option<&Origin>) -> Result<()> {
-    let refuse = |why: String| Err(Error::new(Category::Untrusted, format!("handoff {id} is not replaced: {why}")));
+fn refuse_to_replace(id: &str, before: Option<&Origin>, after: Option<&Origin>) -> Result<(), NotChanged> {
+    let refuse = |why: String| {
+        let error = Error::new(Category::Untrusted, format!("handoff {id} is not replaced: {why}"));
+        Err(NotChanged::DoesNotFit(error))
+    };
     let (Some(before), Some(after)) = (before, after) else {
         return refuse("the existing one was written here".to_owned());
     };

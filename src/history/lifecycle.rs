@@ -2,7 +2,7 @@
 
 use super::derived::Order;
 use super::index::Index;
-use super::{History, SessionEntry};
+use super::{History, NotChanged, SessionEntry};
 use crate::base::fs::Depth;
 use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, Value, repr};
@@ -24,7 +24,7 @@ impl History {
     }
 
     /// The id of the session that [`History::close`] would close. Writes nothing.
-    pub(crate) fn session_to_close(&self, id: Option<&str>) -> Result<String> {
+    pub(crate) fn session_to_close(&self, id: Option<&str>) -> Result<String, NotChanged> {
         if !self.exists()? {
             return Err(self.nothing_to_close());
         }
@@ -40,13 +40,24 @@ impl History {
         }
     }
 
-    fn nothing_to_close(&self) -> Error {
-        Error::failed(format!("no INDEX.yaml to update at {}", self.index_path().display()))
-            .hint("`agent-handover history create` makes one")
+    fn nothing_to_close(&self) -> NotChanged {
+        let error = Error::failed(format!("no INDEX.yaml to update at {}", self.index_path().display()));
+        NotChanged::DoesNotFit(error.hint("`agent-handover history create` makes one"))
+    }
+
+    /// The status of a session as the lifecycle or the index has it; empty if neither knows the session.
+    pub(crate) fn status_by_id(&self, id: &str) -> Result<String> {
+        if let Some((_, status)) = self.lifecycle()?.into_iter().find(|(closed, _)| closed == id) {
+            return Ok(status);
+        }
+        let entries = self.entries()?.into_iter();
+        let mut statuses =
+            entries.filter(|entry| entry.get("session_id") == id).map(|entry| entry.get("status").to_owned());
+        Ok(statuses.next().unwrap_or_default())
     }
 
     /// Closes a session, by default the latest. Returns its id.
-    pub(crate) fn close(&self, id: Option<&str>, status: &str) -> Result<String> {
+    pub(crate) fn close(&self, id: Option<&str>, status: &str) -> Result<String, NotChanged> {
         if self.anchor.about(&self.index_path())?.is_none() && !self.anchor.is_directory(&self.sessions()) {
             return Err(self.nothing_to_close());
         }
@@ -99,13 +110,13 @@ fn has(index: &Index, id: &str) -> bool {
     index.sessions.iter().any(|entry| entry.get("session_id") == id)
 }
 
-fn no_latest() -> Error {
-    Error::failed("no --session given and INDEX.yaml has no latest_session to default to")
+fn no_latest() -> NotChanged {
+    NotChanged::DoesNotFit(Error::failed("no --session given and INDEX.yaml has no latest_session to default to"))
 }
 
-fn unknown(id: &str) -> Error {
-    Error::failed(format!("unknown session id {}: not found in INDEX.yaml sessions[]", repr(id)))
-        .hint("`agent-handover history status` shows the latest one")
+fn unknown(id: &str) -> NotChanged {
+    let error = Error::failed(format!("unknown session id {}: not found in INDEX.yaml sessions[]", repr(id)));
+    NotChanged::DoesNotFit(error.hint("`agent-handover history status` shows the latest one"))
 }
 
 /// Sets the status of a session, which becomes the last one.

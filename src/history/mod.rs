@@ -22,6 +22,7 @@
 //! | `status`, `validate`, `drift` | where a history stands, and what is wrong with it |
 //! | `import`, `origin` | handoffs from elsewhere, and who vouches for them |
 //! | `merge` | changes from other machines |
+//! | `not_changed` | why a history was not changed as a command asked |
 //! | `own_keys` | what identifies handoffs and decisions in the user's own record |
 //! | `registry` | the histories that this user has written |
 
@@ -38,6 +39,7 @@ mod index;
 mod index_ends;
 mod lifecycle;
 mod merge;
+mod not_changed;
 mod open_handoff;
 pub(crate) mod origin;
 pub(crate) mod own_keys;
@@ -58,6 +60,7 @@ pub(crate) use import::{Landing, OnConflict};
 pub(crate) use index::{SessionEntry, time_of};
 pub(crate) use lifecycle::{CLOSED, is_over};
 pub(crate) use merge::DERIVED;
+pub(crate) use not_changed::NotChanged;
 pub(crate) use open_handoff::OpenHandoff;
 pub(crate) use origin::Origin;
 pub(crate) use store::{DIRECTORY, History};

@@ -1,4 +1,5 @@
-//! What identifies items, notes and texts in the user's own record: the run that wrote them, or their content.
+//! What identifies items, notes and texts in the user's own record: their content. The run that they name only says in which
+//! month to look.
 
 use std::path::Path;
 
@@ -7,24 +8,38 @@ use chrono::NaiveDate;
 use super::archive::{self, ArchiveEntry};
 use super::listing::ListedNote;
 use super::merge::{archive_of, notes_of};
-use super::state::{CurrentState, Item, readable};
-use super::{Memory, listing};
+use super::note::Note;
+use super::state::{CurrentState, Item, readable, tidy};
+use super::{Author, ChangeVerb, Edits, Memory, StateChange, listing};
+use crate::config::category::Categories;
 use crate::error::Result;
-use crate::guard::own_record::OwnKey;
+use crate::guard::own_record::{self, OwnDirectory, OwnKey, OwnRecord};
 
 /// One piece of a memory file.
 pub(crate) struct MemoryPiece {
     pub key: OwnKey,
+    /// The run that it names; empty if it names none.
+    pub run: String,
     /// Somebody said it. `false` for our own record of how the current state changed.
     pub is_statement: bool,
 }
 
-pub(crate) fn of_item(item: &Item) -> OwnKey {
-    OwnKey::of_run(&item.run).unwrap_or_else(|| OwnKey::of_text("item", "", item.text.as_bytes()))
+pub(crate) fn of_item(category: &str, item: &Item) -> OwnKey {
+    of_statement(category, &item.run, &item.text)
+}
+
+fn of_statement(category: &str, run: &str, text: &str) -> OwnKey {
+    OwnKey::of_said("item", run, "", format!("{category}\0{text}").as_bytes())
 }
 
 pub(crate) fn of_note(note: &ListedNote) -> OwnKey {
     of_entry(&note.run, &note.at, note.text.as_bytes())
+}
+
+/// The key of a note that is about to be written.
+fn of_new_note(note: &Note) -> OwnKey {
+    // As a listing shows it, because that is where the key is asked for.
+    of_entry(&note.run, &note.at, String::from_utf8_lossy(&note.content).as_bytes())
 }
 
 /// The key of a free text of the current state that was written on this day.
@@ -40,7 +55,7 @@ pub(crate) fn of_state_text(state: &CurrentState) -> Option<OwnKey> {
 }
 
 fn of_entry(run: &str, at: &str, content: &[u8]) -> OwnKey {
-    OwnKey::of_run(run).unwrap_or_else(|| OwnKey::of_text("note", at, content))
+    OwnKey::of_said("note", run, at, content)
 }
 
 /// The pieces of a file; `path` is relative to the memory directory.
@@ -53,8 +68,9 @@ pub(crate) fn pieces(path: &Path, file: &[u8]) -> Vec<MemoryPiece> {
     }
     if path == Path::new("layer2/current-state.md") {
         let state = CurrentState::parse(file);
-        let keys = state.items().map(|(_, item)| of_item(item)).chain(of_state_text(&state));
-        return keys.map(|key| MemoryPiece { key, is_statement: true }).collect();
+        let items = state.items().map(|(category, item)| (of_item(category, item), item.run.clone()));
+        let pieces = items.chain(of_state_text(&state).map(|key| (key, String::new())));
+        return pieces.map(|(key, run)| MemoryPiece { key, run, is_statement: true }).collect();
     }
     Vec::new()
 }
@@ -63,7 +79,8 @@ fn of_archive_entry(entry: &ArchiveEntry<'_>) -> MemoryPiece {
     let run = entry.note().map(|note| note.run).unwrap_or_default();
     // As a listing shows it, because that is where the key is asked for.
     let content = String::from_utf8_lossy(&entry.content()).into_owned();
-    MemoryPiece { key: of_entry(&run, &entry.time, content.as_bytes()), is_statement: !entry.records_changes() }
+    let key = of_entry(&run, &entry.time, content.as_bytes());
+    MemoryPiece { key, run, is_statement: !entry.records_changes() }
 }
 
 impl Memory {
@@ -76,9 +93,45 @@ impl Memory {
         };
         for layer in [1, 3] {
             listing::notes(self, layer, None, &mut |note| {
-                all.push(MemoryPiece { key: of_note(&note), is_statement: !note.records_changes });
+                let (key, is_statement) = (of_note(&note), !note.records_changes);
+                all.push(MemoryPiece { key, run: note.run, is_statement });
             })?;
         }
         Ok(all)
+    }
+
+    /// Remembers a note as this user's own before it is written.
+    pub(super) fn remember_note(&self, note: &Note) {
+        own_record::remember_texts([of_new_note(note)]);
+    }
+
+    /// Remembers the items of these edits as this user's own before they are written.
+    pub(super) fn remember_edits(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) {
+        let recorded = edits.record.iter().flat_map(|(category, texts)| texts.iter().map(move |text| (category, text)));
+        let added = edits.add.iter().map(|(category, text)| (category, text));
+        let keys = recorded
+            .chain(added)
+            .map(|(category, text)| of_statement(&categories.get(category).name, author.run, &tidy(text)));
+        own_record::remember_texts(keys);
+    }
+
+    /// Whether these changes quote only text of this user. `before` are the states that they change: text that came along
+    /// does not become this user's own because a run of ours records that it left.
+    pub(super) fn owns_changes(&self, changes: &[StateChange], before: &[CurrentState]) -> bool {
+        let (record, directory) = (OwnRecord::open(), OwnDirectory::of(&self.directory));
+        let is_strange = |state: &CurrentState, change: &StateChange| {
+            let is_item = |(category, item): &(&str, &Item)| *category == change.category && item.text == change.text;
+            let owns_item =
+                |(category, item): (&str, &Item)| record.owns(&directory, &of_item(category, item), &item.run);
+            let is_text = change.verb == ChangeVerb::Replaced && readable(&state.text()) == change.text;
+            let text = of_state_text(state).filter(|_| is_text);
+            !state.items().filter(is_item).all(owns_item) || text.is_some_and(|key| !record.owns(&directory, &key, ""))
+        };
+        changes.iter().all(|change| !before.iter().any(|state| is_strange(state, change)))
+    }
+
+    /// Whether this note is on record as this user's own.
+    pub(super) fn owns_new_note(&self, note: &Note) -> bool {
+        OwnRecord::open().owns(&OwnDirectory::of(&self.directory), &of_new_note(note), &note.run)
     }
 }

@@ -103,6 +103,24 @@ mod tests {
     }
 
     #[test]
+    fn within_one_second_a_late_deletion_spares_what_was_stated_after_it() {
+        // Their times, in milliseconds, are 1, 2 and 3.
+        let [first, deleter, again] = ["1", "2", "3"].map(|time| format!("000000000{time}0000000000000000"));
+        let at = "2026-11-15T10:00:00Z";
+        for is_again in [true, false] {
+            let place = tempfile::tempdir().unwrap();
+            let memory = Memory::at(place.path(), place.path().to_path_buf());
+            memory.update_now(&author(&first, at), &Categories::default(), &add("x")).unwrap();
+            let gone = Edits { delete: vec![id(&memory, "x")], clear: vec!["decision".to_owned()], ..Edits::default() };
+            if is_again {
+                memory.update_now(&author(&again, at), &Categories::default(), &add("x")).unwrap();
+            }
+            memory.update_once(&author(&deleter, at), &Categories::default(), &gone).unwrap();
+            assert_eq!(texts(&memory).len(), usize::from(is_again));
+        }
+    }
+
+    #[test]
     fn a_deletion_and_the_same_item_again_in_one_second_are_done_in_order() {
         let place = tempfile::tempdir().unwrap();
         let memory = Memory::at(place.path(), place.path().to_path_buf());

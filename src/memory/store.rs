@@ -64,6 +64,7 @@ impl Memory {
         }
         let _lock = self.lock_for_writing(&path)?;
         let old = self.anchor.read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
+        self.remember_note(note);
         self.anchor.replace(&path, &note::replace_or_append(&old, note))?;
         Ok(path)
     }

@@ -9,7 +9,7 @@ use super::note::{self, Note, Piece};
 use super::state::{self, CurrentState, Stamp};
 use super::{ChangeVerb, Memory, StateChange, change, header, marker_time, repeat};
 use crate::base::fs::Depth;
-use crate::base::{clock, text};
+use crate::base::{clock, ids, text};
 use crate::config::category::Categories;
 use crate::error::Result;
 
@@ -120,13 +120,17 @@ impl Memory {
         // Time never goes back: an item with a time in the future is not newer than one that is stated now.
         let is_ahead = !author.is_late && state.newest() > marker_time(&clock::now()).as_str();
         let is_newest = stated == Stated::Now || is_ahead;
-        let stamp = author.stamp(if is_newest { state.newest() } else { "" });
+        let mut stamp = author.stamp(if is_newest { state.newest() } else { "" });
+        stamp.moment = if is_newest { None } else { ids::time_of_run_id(author.run) };
         // Whoever wrote by hand saw everything that was in the file, so that text is newer.
         let mut recorded = state.adopt(&author.stamp(state.newest()));
         let changes = self.apply(&mut state, author, &stamp, categories, edits)?;
         recorded.extend(changes.iter().cloned());
         let new = state.write();
-        self.record_changes(author, &recorded, &before)?;
+        let held = [CurrentState::parse(old.as_deref().unwrap_or_default())];
+        let is_ours = self.owns_changes(&recorded, &held);
+        self.remember_edits(author, categories, edits);
+        self.record_changes(author, &recorded, &before, is_ours)?;
         let has_content = old.is_some() || !changes.is_empty() || edits.text.is_some();
         if has_content && old.as_deref() != Some(&new) {
             self.anchor.replace(&path, &new)?;
@@ -180,12 +184,13 @@ impl Memory {
     }
 
     /// Records changes in the notes of the day, in the block of the same run and step. `state_before` is the digest of
-    /// the state that they change.
+    /// the state that they change. The note is this user's own only if all text that it quotes `is_ours`.
     pub(super) fn record_changes(
         &self,
         author: &Author<'_>,
         changes: &[StateChange],
         state_before: &str,
+        is_ours: bool,
     ) -> Result<()> {
         if changes.is_empty() {
             return Ok(());
@@ -205,6 +210,7 @@ impl Memory {
         }
         let own = recorded.into_iter().find(|note| note.run == author.run && note.step == author.step);
         let mut all = own.as_ref().map(|note| change::parse(&note.content)).unwrap_or_default();
+        let is_ours = is_ours && own.as_ref().is_none_or(|note| self.owns_new_note(note));
         let mut known: HashSet<StateChange> = all.iter().cloned().collect();
         all.extend(changes.iter().filter(|change| known.insert((*change).clone())).cloned());
         let note = Note {
@@ -215,6 +221,9 @@ impl Memory {
             changes: own.map_or(state_before.to_owned(), |note| note.changes),
             content: change::write(&all),
         };
+        if is_ours {
+            self.remember_note(&note);
+        }
         Ok(self.anchor.replace(&path, &note::replace_or_append(&old, &note))?)
     }
 }
@@ -235,6 +244,7 @@ impl Author<'_> {
             at: marker_time(&self.at).max(not_before.to_owned()),
             run: self.run.to_owned(),
             commit: self.commit.get(..12).unwrap_or(self.commit).to_owned(),
+            moment: None,
         }
     }
 }

@@ -63,8 +63,9 @@ pub(crate) fn remote_backend(destination: &Destination) -> Result<&'static dyn B
 
 fn nowhere_to_deliver<B: Backend + ?Sized>(backend: &B) -> Error {
     let remote = BACKENDS.iter().find(|backend| backend.is_remote()).map_or("", |backend| backend.name());
-    Error::usage(format!("there is nowhere to deliver to: the backend of this project is `{}`", backend.name()))
-        .hint(format!("set `type = \"{remote}\"` under `[backend]` in handover.toml"))
+    let name = backend.name();
+    Error::usage(format!("this project has no remote to push to or pull from: its backend is `{name}`"))
+        .hint(format!("put `[backend]` and `type = \"{remote}\"` into handover.toml, then `agent-handover config` shows where it publishes"))
 }
 
 #[cfg(test)]
@@ -82,7 +83,8 @@ mod tests {
         let error =
             remote_backend(&Destination::nowhere()).err().map(|error| (error.one_line(), error.hints().to_vec()));
         let (message, hints) = error.unwrap();
-        assert_eq!(message, "there is nowhere to deliver to: the backend of this project is `null`");
-        assert_eq!(hints, ["set `type = \"git\"` under `[backend]` in handover.toml"]);
+        assert_eq!(message, "this project has no remote to push to or pull from: its backend is `null`");
+        let hint = "put `[backend]` and `type = \"git\"` into handover.toml, then `agent-handover config` shows where it publishes";
+        assert_eq!(hints, [hint]);
     }
 }

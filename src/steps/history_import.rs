@@ -8,7 +8,7 @@ use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::base::text;
 use crate::error::Result;
 use crate::handoff::Handoff;
-use crate::history::{self, History, Landing, OnConflict, registry};
+use crate::history::{self, History, Landing, NotChanged, OnConflict, registry};
 
 pub(super) const KIND: Kind = Kind {
     name: "history-import",
@@ -54,7 +54,13 @@ fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
 fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
     let given: Given = given(context)?;
     let handoffs = given.documents.iter().map(|document| history::parse(document)).collect::<Result<Vec<_>>>()?;
-    let landings = History::at(context.root, context.history.clone()).import(&handoffs, given.on_conflict)?;
+    let landings = match History::at(context.root, context.history.clone()).import(&handoffs, given.on_conflict) {
+        Ok(landings) => landings,
+        Err(NotChanged::DoesNotFit(error)) => {
+            return Err(Failure::NothingToDo(format!("nothing was imported: {}", error.one_line())));
+        }
+        Err(NotChanged::Failed(error)) => return Err(error.into()),
+    };
     registry::remember(context.root, &context.history);
     let new = landings.iter().filter(|landing| matches!(landing, Landing::Imported | Landing::Replaced)).count();
     Ok(Outcome::new(format!("{} of {} new", new, text::count(handoffs.len(), "handoff"))))

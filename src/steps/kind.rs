@@ -80,6 +80,9 @@ impl Outcome {
 pub enum Failure {
     /// The error, and what the checkpoint keeps.
     Failed(Error, Value),
+    /// What the step was to change is gone, or something else took its place, for this reason. Trying again does not help,
+    /// so the step is over.
+    NothingToDo(String),
     /// The brake was pressed while the step acted. It has ended the processes it had started.
     Stopped(Stop),
 }

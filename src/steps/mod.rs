@@ -74,6 +74,11 @@ pub(crate) fn is_deferred(name: &str) -> bool {
     DEFERRED_KINDS.iter().any(|kind| kind.name == name)
 }
 
+/// Whether steps of this kind of command archive handoffs.
+pub(crate) fn archives(name: &str) -> bool {
+    [history_create::KIND.name, history_import::KIND.name].contains(&name)
+}
+
 /// The words of a config: the kinds here, and the backends.
 pub fn vocabulary() -> Vocabulary {
     Vocabulary {

@@ -129,7 +129,7 @@ impl Sources {
         whose.items = self
             .state
             .items()
-            .filter(|(_, item)| sort(provenance.owns_item(item)))
+            .filter(|(category, item)| sort(provenance.owns_item(category, item)))
             .map(|(_, item)| item.id.clone())
             .collect();
         if !self.state.text().trim_ascii().is_empty() {

@@ -448,7 +448,7 @@ fn a_restart_abandons_and_records_atomically() {
     world.run(&["run", "--restart"]).expect(64);
     world.write("PAUSE", "");
     let paused = world.run(&["run", "--restart", "--note", "NEW"]).expect(3);
-    assert!(paused.stderr.contains("nothing was recorded or abandoned"), "{}", paused.stderr);
+    assert!(paused.stderr.contains("; nothing was abandoned\nhint: nothing was recorded: "), "{}", paused.stderr);
     world.run(&["unpause"]).expect(0);
     world.run(&["run", "--resume"]).expect(0);
     assert!(world.read(NOTES).contains("OLD"));

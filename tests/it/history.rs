@@ -782,3 +782,16 @@ fn the_handoff_of_a_large_note_is_listed() {
     assert_eq!(listed["handoffs"].as_array().unwrap().len(), 2, "{listed}");
     world.run(&["history", "validate", "--sessions"]).expect(0);
 }
+
+#[test]
+fn without_a_history_there_is_nothing_to_validate() {
+    let world = World::new();
+    let output = world.run(&["history", "validate"]).expect(5);
+    assert!(output.stderr.contains("there is nothing to validate: no history at "), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("hint: a handover or `agent-handover history create` makes one"),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(world.run(&["history", "validate", "--json"]).expect(5).json()["ok"], false);
+}

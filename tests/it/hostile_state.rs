@@ -289,6 +289,8 @@ fn a_pipe_that_git_would_read_is_named_before_git_starts() {
         (".git/config", ""),
         (".git/HEAD", ""),
         (".git/info/exclude", ""),
+        (".git/objects/info/alternates", ""),
+        (".git/refs/heads/main", ""),
         (".gitignore", ""),
         ("pipe", "[core]\n\texcludesFile = pipe\n"),
         (".git/pipe", "[include]\n\tpath = pipe\n"),

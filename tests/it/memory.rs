@@ -618,9 +618,12 @@ by hand, about src/main.rs
 
 "#]]
     );
-    // Quiet when there is nothing to do.
     let output = world.run(&["compact"]).expect(0);
-    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("", ""));
+    let nothing = "nothing to compact: no finished month has such notes in layer 1\n";
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("", nothing));
+    // For cron.
+    let quiet = world.run(&["compact", "--quiet"]).expect(0);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
 }
 
 #[test]
@@ -771,10 +774,10 @@ fn a_note_that_grew_after_archiving_is_archived_once() {
 }
 
 #[test]
-fn an_empty_day_file_is_removed_silently() {
+fn an_empty_day_file_is_removed_without_an_archive() {
     let world = World::new();
     world.write("memory/layer1/2026-06/t-2026-06-01.md", "<!-- agent-handover | layer1 | 2026-06-01 -->\n");
-    assert_eq!(world.run(&["compact"]).expect(0).stdout, "");
+    assert_eq!(world.run(&["compact", "--quiet"]).expect(0).stdout, "");
     assert!(!world.exists("memory/layer1/2026-06") && !world.exists("memory/layer3/2026-06-t-archive.md"));
 }
 

@@ -309,6 +309,93 @@ fn what_would_be_refused_is_refused_while_paused_too_and_not_recorded() {
     assert_eq!(world.run(&["history", "list", "--json"]).expect(0).json()["handoffs"].as_array().unwrap().len(), 3);
 }
 
+/// Carries out what waits, and returns the story. Later handovers must work.
+#[track_caller]
+fn resume(world: &World) -> String {
+    unpause(world);
+    let story = world.run(&["run", "--resume"]).expect(0).stderr_ignored("what became of each").stderr.to_string();
+    world.run(&["run", "--note", "a later handover"]).expect(0);
+    world.run(&["check"]).expect(2);
+    story
+}
+
+fn archive(world: &World, id: &str) -> String {
+    world.read(&format!(".agent-history/sessions/{id}.md"))
+}
+
+#[test]
+fn a_session_to_close_that_never_appears_holds_up_no_handover() {
+    let world = world();
+    world.write("PAUSE", "");
+    // Only something that archives a handoff can make an unknown session known.
+    world.run(&["memory", "add", "decision", "d"]).expect(3);
+    world.run(&["history", "close", "--session", "nope", "--status", "DONE"]).expect(1);
+    world.run(&["history", "create", "--goal", "another", "--next", "Fix it"]).expect(3);
+    world.run(&["history", "close", "--session", "nope", "--status", "DONE"]).expect(3);
+    let story = resume(&world);
+    assert!(story.contains("nothing was closed: unknown session id 'nope'"), "{story}");
+}
+
+#[test]
+fn a_history_that_is_gone_when_a_session_is_closed_holds_up_no_handover() {
+    let world = world();
+    world.write("PAUSE", "");
+    world.run(&["history", "close", "--status", "DONE"]).expect(3);
+    std::fs::remove_dir_all(world.path(".agent-history")).unwrap();
+    let story = resume(&world);
+    assert!(story.contains("nothing was closed: "), "{story}");
+}
+
+#[test]
+fn a_conflict_that_appears_before_an_import_holds_up_no_handover() {
+    let world = world();
+    let import = words(&["history", "import", "--input", "../in.json", "--allow-unsigned"]);
+    world.write("PAUSE", "");
+    run(&world, &import, None).expect(3);
+    let scratch = World::new();
+    scratch.write("../in.json", world.read("../in.json").replace("Run race tests", "Run other tests"));
+    run(&scratch, &import, None).expect(0).stderr_ignored("they are not signed");
+    let taken = archive(&scratch, "20261116-001428");
+    world.write(".agent-history/sessions/20261116-001428.md", &taken);
+    let story = resume(&world);
+    assert!(story.contains("nothing was imported: handoff 20261116-001428 is already archived"), "{story}");
+    assert_eq!(archive(&world, "20261116-001428"), taken);
+}
+
+#[test]
+fn an_archive_name_that_is_taken_meanwhile_holds_up_no_handoff() {
+    for taken in ["not a handoff", "---\nsession_id: \"other\"\n---\n"] {
+        let world = world();
+        world.write("PAUSE", "");
+        world.run(&["history", "create", "--goal", "new one", "--next", "Fix it"]).expect(3);
+        let path = ".agent-history/sessions/2026-11-15-1004-new-one.md";
+        world.write(path, taken);
+        resume(&world);
+        assert_eq!(world.read(path), taken);
+        let archived = archive(&world, "2026-11-15-1004-new-one-2");
+        assert!(archived.contains("new one") && !archived.contains("supersedes: \"2026"), "{archived}");
+    }
+}
+
+#[test]
+fn a_status_that_was_set_after_a_close_was_recorded_stays() {
+    let world = world();
+    world.write("PAUSE", "");
+    world.run(&["history", "close", "--status", "DONE"]).expect(3);
+    unpause(&world);
+    world.run(&["history", "close", "--status", "BLOCKED"]).expect(0);
+    world.write("PAUSE", "");
+    let story = resume(&world);
+    assert!(story.contains("nothing was closed: its status was set to BLOCKED since"), "{story}");
+    assert!(world.read(".agent-history/LIFECYCLE.yaml").contains("BLOCKED"));
+    // Several that wait are carried out in their order.
+    world.write("PAUSE", "");
+    world.run(&["history", "close", "--status", "DONE"]).expect(3);
+    world.run(&["history", "close", "--status", "ABANDONED"]).expect(3);
+    resume(&world);
+    assert!(world.read(".agent-history/LIFECYCLE.yaml").contains("ABANDONED"));
+}
+
 #[test]
 fn a_summary_that_is_saved_while_paused_waits() {
     let world = World::new();

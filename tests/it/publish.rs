@@ -464,7 +464,7 @@ fn no_push_commits_and_reports_that_a_push_is_due() {
     site.world.git(&["remote", "remove", "origin"]);
     site.world.run(&["run", "--note", "y"]).expect(0);
     let null = World::new();
-    assert!(null.run(&["push"]).expect(64).stderr.contains("the backend of this project is `null`"));
+    assert!(null.run(&["push"]).expect(64).stderr.contains("its backend is `null`"));
 }
 
 /// SIGKILL anywhere between first write and recorded done: one commit with the run's content on the remote after the resume.

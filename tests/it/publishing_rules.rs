@@ -71,6 +71,36 @@ fn a_git_backend_without_a_branch_uses_one_of_its_own() {
 }
 
 #[test]
+fn a_branch_that_is_only_another_name_for_a_branch_is_not_published_to() {
+    // The second one has no commit yet.
+    for target in ["main", "unborn"] {
+        let world = with_remote("[backend]\ntype = \"git\"\n");
+        world.git(&["symbolic-ref", "refs/heads/agent-handover", &format!("refs/heads/{target}")]);
+        let before = refs(&world);
+        let sentence = format!("the branch `agent-handover` is a symbolic ref to `{target}`");
+        for arguments in [&["run", "--note", "private"][..], &["push"], &["pull"]] {
+            let output = world.run(arguments).expect(1);
+            assert!(output.stderr.contains(&sentence), "{arguments:?}: {}", output.stderr);
+            assert!(output.stderr.contains("git symbolic-ref --delete refs/heads/agent-handover"), "{}", output.stderr);
+        }
+        let dry = world.run(&["run", "--dry-run", "--note", "n"]);
+        assert!(dry.seen().contains(&sentence), "{}", dry.seen());
+        assert_eq!(refs(&world), before);
+        world.git(&["symbolic-ref", "--delete", "refs/heads/agent-handover"]);
+        world.run(&["push"]).expect(0);
+        assert!(!world.git(&["ls-tree", "-r", "--name-only", "main"]).contains("memory"));
+    }
+}
+
+#[test]
+fn allow_says_where_the_config_publishes() {
+    let world = with_remote("[backend]\ntype = \"git\"\n");
+    let output = world.run(&["allow"]).expect(0);
+    let sentence = "Publishing: commits memory, .agent-history on the branch `agent-handover` and pushes it to origin.";
+    assert!(output.stderr.contains(sentence), "{}", output.stderr);
+}
+
+#[test]
 fn evidence_of_the_python_tool_keeps_its_meaning() {
     for (config, why) in [
         ("[note]\nsession = \"n\"\n", "it has `[note]`"),

@@ -24,9 +24,17 @@ pub(super) fn open_private(path: &Path) -> Result<File> {
         .map_err(|cause| Error::io("open", path, cause))
 }
 
-/// Appends lines to a private file, durably. A line that a power cut tore is ended first.
+/// Appends lines to a private file, durably.
 pub(crate) fn append_durably(path: &Path, lines: &[String]) -> Result<()> {
     let is_new = !path.exists();
+    let file = append(path, lines)?;
+    file.sync_data().map_err(|cause| Error::io("write", path, cause))?;
+    if is_new { sync_directory(parent(path)) } else { Ok(()) }
+}
+
+/// Appends lines to a private file. They outlive this process, but a power cut may take them. A line that a power cut
+/// tore is ended first.
+pub(crate) fn append(path: &Path, lines: &[String]) -> Result<File> {
     let failed = |cause: io::Error| Error::io("write", path, cause);
     let mut file = open_private(path)?;
     let mut last = [b'\n'];
@@ -36,6 +44,6 @@ pub(crate) fn append_durably(path: &Path, lines: &[String]) -> Result<()> {
     let torn = if last == [b'\n'] { "" } else { "\n" };
     // In one write, so that lines of several processes do not mix.
     let text = format!("{torn}{}\n", lines.join("\n"));
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map_err(failed)?;
-    if is_new { sync_directory(parent(path)) } else { Ok(()) }
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    Ok(file)
 }

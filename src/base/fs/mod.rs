@@ -40,7 +40,7 @@ pub(crate) use examine::{
     real, real_if_exists,
 };
 pub(crate) use links::{resolve, tidy};
-pub(crate) use log::append_durably;
+pub(crate) use log::{append, append_durably};
 pub(crate) use names::{names, names_at_most};
 pub(crate) use owner::{is_readable_by_others, refuse_foreign_owner, refuse_owner};
 pub(crate) use plain_read::{Seen, is_absent, open, open_if_exists, read_at_most, read_if_exists, read_within};

@@ -49,6 +49,11 @@ pub(super) fn is_hidden(c: char) -> bool {
         | '\u{13430}'..='\u{1345f}' | '\u{16fe4}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Whether nobody sees this character where it stands alone: it is hidden, or a control character other than white space.
+pub(crate) fn is_invisible(c: char) -> bool {
+    is_hidden(c) || is_control(c) && !matches!(c, '\t'..='\r')
+}
+
 /// Letters and marks of scripts in which neighbours join or stack, so that a joiner between them is visible.
 fn is_joining(c: char) -> bool {
     !is_hidden(c)

@@ -16,6 +16,7 @@ mod markup;
 mod words;
 
 pub(crate) use gate::{blotted, for_json, for_model, for_terminal};
+pub(crate) use hidden::is_invisible;
 pub use words::digest;
 pub(crate) use words::{
     count, cut, hex, kept_line, model_line, nearest, of_bytes, one_line, safe_file_name, without_controls,

@@ -1,6 +1,6 @@
 //! `history close`: records how a session ended.
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::super::Context;
 use super::{HistoryPlace, answer, brake};
@@ -18,13 +18,19 @@ pub(super) fn close(
     if let Some(pause) = brake(&place.root).paused() {
         let waiting = engine::waiting_commands(&place.project()?)?;
         // Something that waits may archive the session that is meant. The step looks for it when its turn comes.
-        let is_known_later = waiting.is_none_or(|waiting| !waiting.is_empty());
+        let may_archive = |waiting: &Vec<(String, Json)>| waiting.iter().any(|(kind, _)| steps::archives(kind));
+        let is_known_later = waiting.as_ref().is_none_or(may_archive);
         let found = match place.history.session_to_close(session) {
             Ok(id) if !is_known_later => Some(id),
-            Err(error) if !is_known_later => return Err(error),
+            Err(reason) if !is_known_later => return Err(reason.into()),
             _ => session.map(str::to_owned),
         };
-        return Err(place.defer(&pause, steps::history_close(found.as_deref(), status)?, None, true));
+        // What waits may set another status, which this command comes after.
+        let was = match &found {
+            Some(id) if waiting.is_some_and(|waiting| waiting.is_empty()) => Some(place.history.status_by_id(id)?),
+            _ => None,
+        };
+        return Err(place.defer(&pause, steps::history_close(found.as_deref(), status, was)?, None, true));
     }
     let id = place.history.close(session, status)?;
     let line = format!("set session {id} status to {status}");

@@ -100,7 +100,7 @@ impl Import {
             place.history.import(&handoffs, self.policy())
         };
         let landings = match landings {
-            Err(error) => return self.refuse(context, &candidates, is_encrypted, error, as_json),
+            Err(reason) => return self.refuse(context, &candidates, is_encrypted, reason.into(), as_json),
             Ok(landings) => landings,
         };
         if let Some(pause) = paused {

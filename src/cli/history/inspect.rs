@@ -17,6 +17,10 @@ pub(super) fn validate(
     git: bool,
     as_json: bool,
 ) -> Result<u8> {
+    if !as_json && !place.history.exists()? {
+        let why = format!("there is nothing to validate: no history at {}", place.history.directory.display());
+        return Err(Error::new(Category::NotGood, why).hint("a handover or `agent-handover history create` makes one"));
+    }
     let problems = place.history.validate(sessions)?;
     let drift = if git {
         // `validate` has reported a LATEST.md that cannot be read.

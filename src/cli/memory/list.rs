@@ -94,7 +94,7 @@ impl List {
         let provenance = Provenance::of(&open.project);
         if self.json {
             let items: Vec<Json> =
-                items.iter().map(|(name, item)| item_json(name, item, provenance.owns_item(item))).collect();
+                items.iter().map(|(name, item)| item_json(name, item, provenance.owns_item(name, item))).collect();
             context.ui.answer_json(&json!({ "schema": "agent-handover/memory-list/1", "items": items }));
             return Ok(0);
         }
@@ -105,7 +105,7 @@ impl List {
                 shown = name;
             }
             let day = item.at.get(..10).unwrap_or("by hand   ");
-            let is_ours = provenance.owns_item(item);
+            let is_ours = provenance.owns_item(name, item);
             strange += usize::from(!is_ours);
             let mark = mark(is_ours, name);
             context.ui.answer(&format!("  {}  {day}  {mark}{}", item.id, text::model_line(&item.text, 200)));

@@ -33,7 +33,7 @@ impl Overview {
             overview.and_then(|item| clock::parse_stamp(&item.at)).map(|at| (clock::now() - at).num_days().max(0));
         let counts: Vec<(&str, usize)> =
             state.sections.iter().map(|section| (section.category.as_str(), section.items().count())).collect();
-        let is_ours = overview.is_none_or(|item| Provenance::of(&open.project).owns_item(item));
+        let is_ours = overview.is_none_or(|item| Provenance::of(&open.project).owns_item("overview", item));
         let layers = listing::measure(&open.memory)?;
         for error in &layers.unreadable {
             context.ui.warn(&error.one_line());

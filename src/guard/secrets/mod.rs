@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `rules` | one line of data for each kind of secret |
 //! | `scan` | one pass over any bytes that tries the rules |
+//! | `visible` | the text without its invisible characters, which may split a secret |
 //! | `plausibility` | whether a match is a secret, or a word, example or id of the same shape |
 //! | `pem` | the whole of a private key, from one of its lines |
 //! | `finding` | findings by kind and place; redaction |
@@ -21,6 +22,7 @@ mod scan;
 mod session_glue;
 #[cfg(test)]
 mod tests;
+mod visible;
 
 pub use finding::find;
 pub(crate) use finding::{Finding, clean, kinds, redact};

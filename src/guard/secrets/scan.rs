@@ -8,6 +8,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use super::pem;
 use super::plausibility::Candidate;
 use super::rules::{RULES, Rule, Start};
+use super::visible::VisibleText;
 
 /// How far after its keyword a pattern looks.
 const REACH: usize = 8 << 10;
@@ -30,6 +31,16 @@ pub(super) struct Match {
 
 /// Everything that looks like a secret, in the order of the text and without overlaps.
 pub(super) fn scan(text: &[u8]) -> Vec<Match> {
+    let mut found = pass(text);
+    if let Some(visible) = VisibleText::of(text) {
+        let split = pass(&visible.text).into_iter();
+        found.extend(split.map(|(number, range)| (number, visible.place(&range))));
+    }
+    merge(found)
+}
+
+/// The rules that match, by number, and where.
+fn pass(text: &[u8]) -> Vec<(usize, Range<usize>)> {
     static KEYWORDS: OnceLock<Keywords> = OnceLock::new();
     let keywords = KEYWORDS.get_or_init(Keywords::of_all_rules);
     let mut pass = Pass { text, word_end: 0, rules: vec![Progress::default(); RULES.len()], found: Vec::new() };
@@ -40,7 +51,7 @@ pub(super) fn scan(text: &[u8]) -> Vec<Match> {
             keywords.beginning_at(&text[at..], first).for_each(|number| pass.examine(number, at));
         }
     }
-    merge(pass.found)
+    pass.found
 }
 
 /// All keywords, found by their first two bytes. An automaton needs fewer lookups in the worst case, but takes longer to build

@@ -370,3 +370,23 @@ proptest! {
         prop_assert!(!scan_blob(Path::new("x"), &blob).is_empty());
     }
 }
+
+#[test]
+fn a_secret_that_invisible_characters_split_is_found_whole() {
+    let key = ["AKIA", "Z5GFH3LQMNOP7RST"].concat();
+    for c in ['\u{200b}', '\u{2060}', '\u{ad}', '\u{e0041}', '\u{200d}', '\u{fe0f}', '\0', '\u{7f}', '\u{1b}'] {
+        // In the keyword, in the value, between all characters, and around it.
+        let spread: String = key.chars().flat_map(|letter| [letter, c]).collect();
+        for split in [key.replace("KI", &format!("K{c}I")), key.replace("H3", &format!("H{c}{c}3")), spread] {
+            let text = format!("é{c} a\nkey {split} b{c}");
+            let found = find(&text);
+            let kinds: Vec<_> = found.iter().map(|finding| (finding.kind, finding.line)).collect();
+            assert_eq!(kinds, [("aws-access-key", 2)], "{text:?}");
+            let clean = redact(&text, &found);
+            assert!(clean.starts_with(&format!("é{c} a\nkey [redacted:aws-access-key]")), "{clean:?}");
+            assert!(clean.ends_with(&format!(" b{c}")), "{clean:?}");
+        }
+    }
+    let visible = format!("👩‍🚀 می‌خواهم {key}");
+    assert_eq!(redact(&visible, &find(&visible)), "👩‍🚀 می‌خواهم [redacted:aws-access-key]");
+}

@@ -130,6 +130,7 @@ impl Memory {
                 let base = theirs.base.as_deref().map(CurrentState::parse);
                 let mut ours = CurrentState::parse(ours.as_deref().unwrap_or_default());
                 let mut theirs = CurrentState::parse(now);
+                let before = [ours.clone(), theirs.clone()];
                 // Items that people wrote by hand are as new as the newest on either side.
                 let stamp = author.stamp(ours.newest().max(theirs.newest()));
                 let mut changes = ours.adopt(&stamp);
@@ -140,7 +141,7 @@ impl Memory {
                 // The name of the run is the same on every machine that merges the same.
                 let digest = text::digest(&new, 5);
                 let author = Author { run: &format!("merge-{digest}"), ..*author };
-                self.record_changes(&author, &changes, &digest)?;
+                self.record_changes(&author, &changes, &digest, self.owns_changes(&changes, &before))?;
                 three_way::put(&self.anchor, &path, Some(&new))
             }
         }

@@ -70,7 +70,7 @@ impl CurrentState {
             let section = self.section_mut(name);
             section.cleared = stamp.at.clone();
             section.rewrite_markers();
-            let is_replaced = |item: &Item| item.at <= stamp.at && !texts.contains(&item.text);
+            let is_replaced = |item: &Item| stamp.follows(item) && !texts.contains(&item.text);
             changes.extend(section.remove(ChangeVerb::Cleared, is_replaced));
         }
         for text in &texts {
@@ -112,14 +112,14 @@ impl CurrentState {
         let section = self.section_mut(category);
         section.cleared = std::mem::take(&mut section.cleared).max(stamp.at.clone());
         section.rewrite_markers();
-        section.remove(ChangeVerb::Cleared, |item| item.at <= stamp.at)
+        section.remove(ChangeVerb::Cleared, |item| stamp.follows(item))
     }
 
     /// Removes one item and leaves a tombstone, unless the item was stated again since then.
     pub(crate) fn remove(&mut self, id: &str, verb: ChangeVerb, stamp: &Stamp) -> Vec<StateChange> {
         let mut changes = Vec::new();
         for section in &mut self.sections {
-            let removed = section.remove(verb, |item| item.id == id && item.at <= stamp.at);
+            let removed = section.remove(verb, |item| item.id == id && stamp.follows(item));
             if !removed.is_empty() {
                 section.bury(Tombstone { id: id.to_owned(), at: stamp.at.clone() });
             }

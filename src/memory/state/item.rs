@@ -1,6 +1,8 @@
 //! One item of the current state, and what is remembered of one that was removed.
 
-use crate::base::text;
+use chrono::{DateTime, Utc};
+
+use crate::base::{ids, text};
 
 /// One statement of a session or a person, verbatim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +25,17 @@ pub(crate) struct Stamp {
     pub at: String,
     pub run: String,
     pub commit: String,
+    /// When exactly, to order changes within one second. `None` for a change that is newer than everything in the file.
+    pub moment: Option<DateTime<Utc>>,
+}
+
+impl Stamp {
+    /// Whether the item was stated before this change, or in the same moment.
+    pub(super) fn follows(&self, item: &Item) -> bool {
+        let is_stated_later =
+            |moment: &DateTime<Utc>| ids::time_of_run_id(&item.run).is_some_and(|stated| stated > *moment);
+        item.at < self.at || item.at == self.at && !self.moment.as_ref().is_some_and(is_stated_later)
+    }
 }
 
 /// An item that was deleted or done. It is remembered so that another machine's copy does not bring it back.
@@ -47,7 +60,7 @@ impl Item {
 
     /// An item that has no marker because somebody wrote it by hand.
     pub(super) fn by_hand(category: &str, text: &str) -> Item {
-        let nobody = Stamp { at: String::new(), run: String::new(), commit: String::new() };
+        let nobody = Stamp { at: String::new(), run: String::new(), commit: String::new(), moment: None };
         Item::new(item_id(category, text, 0), text, &nobody)
     }
 }

@@ -18,6 +18,8 @@ use crate::publish::Destination;
 pub(super) struct Arrivals {
     /// Keys in the memory, each with whether somebody said it.
     memory: Vec<(OwnKey, bool)>,
+    /// Keys of the runs that the pieces of the memory name.
+    runs: HashSet<OwnKey>,
     /// Keys in the history.
     history: Vec<OwnKey>,
     /// The keys of each handoff. The first one is that of its document.
@@ -32,8 +34,10 @@ impl Arrivals {
             let pieces =
                 |file: &Option<Vec<u8>>| memory_keys::pieces(&theirs.path, file.as_deref().unwrap_or_default());
             let known: HashSet<OwnKey> = pieces(&theirs.base).into_iter().map(|piece| piece.key).collect();
-            let new = pieces(&theirs.now).into_iter().filter(|piece| !known.contains(&piece.key));
-            arrivals.memory.extend(new.map(|piece| (piece.key, piece.is_statement)));
+            for piece in pieces(&theirs.now).into_iter().filter(|piece| !known.contains(&piece.key)) {
+                arrivals.runs.extend(OwnKey::of_run(&piece.run));
+                arrivals.memory.push((piece.key, piece.is_statement));
+            }
         }
         for theirs in history.iter().filter(|theirs| theirs.now.is_some() && theirs.now != theirs.base) {
             let keys =
@@ -48,18 +52,19 @@ impl Arrivals {
     }
 
     /// Remembers the pieces as this user's own if the destination is trusted; otherwise returns those that are strange,
-    /// and the directories no longer vouch for text that names no run.
+    /// and the directories no longer vouch for text in them.
     pub(super) fn settle(self, root: &Path, memory: &Path, history: &Path, is_trusted: bool) -> Result<Arrivals> {
         if is_trusted {
             let is_new = |directory: &&Path| !Anchor::around(root, directory).is_taken(directory);
             [memory, history].iter().copied().filter(is_new).for_each(own_record::mark_created);
-            own_record::remember(self.memory.into_iter().map(|(key, _)| key).chain(self.history))?;
+            own_record::remember(self.memory.into_iter().map(|(key, _)| key).chain(self.runs).chain(self.history))?;
             return Ok(Arrivals::default());
         }
         let record = OwnRecord::open();
         let is_strange = |directory: &Path, key: &OwnKey| !record.has(key) && !record.is_adopted(directory, key);
         let strange = Arrivals {
             memory: self.memory.into_iter().filter(|(key, _)| is_strange(memory, key)).collect(),
+            runs: HashSet::new(),
             history: self.history.into_iter().filter(|key| is_strange(history, key)).collect(),
             handoffs: self.handoffs.into_iter().filter(|key| is_strange(history, key)).collect(),
         };

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::publisher::symbolic;
 use crate::base::fs;
 use crate::git::{self, Git};
 use crate::project;
@@ -22,11 +23,12 @@ pub(super) fn missing(root: &Path, destination: &Destination) -> Vec<String> {
         Ok(remotes) => remotes,
         Err(error) => return vec![format!("git cannot use `{}`: {}", top.display(), error.one_line())],
     };
+    let target = git.symbolic_target(&destination.branch).ok().flatten();
+    let mut missing: Vec<String> = target.iter().map(|target| symbolic(&destination.branch, target)).collect();
     if destination.push {
-        missing_remote(&git, top, &remotes, &destination.remote).into_iter().collect()
-    } else {
-        Vec::new()
+        missing.extend(missing_remote(&git, top, &remotes, &destination.remote));
     }
+    missing
 }
 
 /// A remote is a name that git knows, or an address. Only an address on this machine can be looked for.

@@ -18,7 +18,7 @@ impl Publisher<'_> {
                     // The remote has code on this branch. So the branch here gets it, too, and our commit goes on top.
                     self.git().move_ref(&self.branch_ref(), &found, None)?;
                     self.ledger.is_own = false;
-                    return self.publish_shared(self.git().tip(self.branch())?, false);
+                    return self.publish_shared(self.tip()?, false);
                 }
                 Ok(found) => theirs = found,
                 // The files are committed all the same, and the push reports the failure.
@@ -34,7 +34,7 @@ impl Publisher<'_> {
                 self.absorb(&tip.commit.clone())?;
             }
             let Some(commit) = self.commit(tip.as_ref(), theirs.as_deref())? else {
-                tip = self.git().tip(self.branch())?;
+                tip = self.tip()?;
                 continue;
             };
             if !self.delivery.destination.push {
@@ -47,14 +47,14 @@ impl Publisher<'_> {
                 Pushed::NotYet(why) => self.wait_for_next_round(round, why)?,
             }
             theirs = self.fetch_own()?;
-            tip = self.git().tip(self.branch())?;
+            tip = self.tip()?;
         }
         Err(Error::bug("the remote moved in every round").into())
     }
 
     /// Merges what the remote has into the files and the branch here, and pushes nothing.
     pub(super) fn pull(&mut self) -> Result<String> {
-        let tip = self.git().tip(self.branch())?;
+        let tip = self.tip()?;
         if let BranchKind::Shared { .. } = self.branch_kind(tip.as_ref())? {
             return Err(Error::failed(format!("the branch `{}` holds the code, too", self.branch()))
                 .hint("use `git pull`; only a branch of its own is merged here")

@@ -17,6 +17,18 @@ use crate::publish::{Delivered, Delivery, NotDelivered};
 /// How long a delivery waits for a lock of another git process.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The sentence about a branch that is only another name for a ref.
+pub(super) fn symbolic(branch: &str, target: &str) -> String {
+    let target = target.strip_prefix("refs/heads/").unwrap_or(target);
+    format!("the branch `{branch}` is a symbolic ref to `{target}`: publishing would put the notes there")
+}
+
+fn remedy(branch: &str) -> String {
+    format!(
+        "`git symbolic-ref --delete refs/heads/{branch}` removes only that name; or name another `branch` under `[backend]`"
+    )
+}
+
 /// A delivery at work in one repository.
 pub(super) struct Publisher<'a> {
     pub(super) delivery: &'a Delivery<'a>,
@@ -153,7 +165,7 @@ impl<'a> Publisher<'a> {
 
     /// Commits the files and pushes the commit, if the destination says so.
     pub(super) fn publish(&mut self) -> Result<String> {
-        let tip = self.git().tip(self.branch())?;
+        let tip = self.tip()?;
         match self.branch_kind(tip.as_ref())? {
             BranchKind::Own => self.publish_own(tip),
             BranchKind::Shared { is_checked_out } => {
@@ -162,6 +174,20 @@ impl<'a> Publisher<'a> {
                 own_record::unmark_created(self.delivery.files.history);
                 self.publish_shared(tip, is_checked_out)
             }
+        }
+    }
+
+    /// Where the branch is. Fails if it is only another name for some branch, which a commit would move.
+    pub(super) fn tip(&self) -> Result<Option<Tip>> {
+        let tip = self.git().tip(self.branch())?;
+        let target = match &tip {
+            Some(tip) => tip.symbolic.clone(),
+            // git does not list a name for a branch that has no commit yet.
+            None => self.git().symbolic_target(self.branch())?,
+        };
+        match target {
+            None => Ok(tip),
+            Some(target) => Err(Error::failed(symbolic(self.branch(), &target)).hint(remedy(self.branch())).into()),
         }
     }
 

@@ -1,0 +1,43 @@
+//! A text as a person sees it. A secret that invisible characters split is a secret all the same: whoever shows the text
+//! puts it together again.
+
+use std::ops::Range;
+
+use crate::base::text::is_invisible;
+
+/// A text without its invisible characters.
+pub(super) struct VisibleText {
+    pub text: Vec<u8>,
+    /// For each removed character: its place in the text that is left, and how many bytes were removed up to and with it.
+    cuts: Vec<(usize, usize)>,
+}
+
+impl VisibleText {
+    /// `None` if the text has no invisible characters.
+    pub(super) fn of(text: &[u8]) -> Option<VisibleText> {
+        // Most texts are ASCII, and need only this look.
+        text.iter().find(|byte| !matches!(byte, b'\t'..=b'\r' | b' '..=b'~'))?;
+        let mut visible = VisibleText { text: Vec::new(), cuts: Vec::new() };
+        let mut removed = 0;
+        for chunk in text.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                if is_invisible(c) {
+                    removed += c.len_utf8();
+                    visible.cuts.push((visible.text.len(), removed));
+                } else {
+                    visible.text.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+            }
+            visible.text.extend_from_slice(chunk.invalid());
+        }
+        (removed > 0).then_some(visible)
+    }
+
+    /// Where a range of the visible text is in the text itself.
+    pub(super) fn place(&self, range: &Range<usize>) -> Range<usize> {
+        let removed_before = |cuts: usize| cuts.checked_sub(1).map_or(0, |last| self.cuts[last].1);
+        let start = removed_before(self.cuts.partition_point(|(at, _)| *at <= range.start));
+        let end = removed_before(self.cuts.partition_point(|(at, _)| *at < range.end));
+        range.start + start..range.end + end
+    }
+}
