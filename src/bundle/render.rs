@@ -85,17 +85,32 @@ fn without_headings(text: &str) -> String {
     quoted
 }
 
-/// The prompt in our own layout: most important parts first, within `budget` bytes.
+/// What was said in a session, the newest first.
+#[derive(Default)]
+pub(crate) struct Talk {
+    pub rulings: Vec<String>,
+    pub said: Vec<String>,
+    pub asked: Vec<String>,
+}
+
+/// The prompt in our own layout: the headings of the warmup, most important parts first, within `budget` bytes.
 /// `is_ours` is false for a handoff that came with the repository.
-pub(crate) fn prompt(handoff: &Handoff, status: &str, target: &str, budget: usize, is_ours: bool) -> String {
-    let within = |budget: usize| prompt_within(handoff, status, target, budget, is_ours);
+pub(crate) fn prompt(
+    handoff: &Handoff,
+    talk: &Talk,
+    status: &str,
+    target: &str,
+    budget: usize,
+    is_ours: bool,
+) -> String {
+    let within = |budget: usize| prompt_within(handoff, talk, status, target, budget, is_ours);
     let whole = within(usize::MAX);
     let fitting = if whole.len() <= budget { whole } else { within(budget) };
     // A cut can leave half of a sequence behind, which then is not shown either.
     text::for_terminal(&fitting)
 }
 
-fn prompt_within(handoff: &Handoff, status: &str, target: &str, budget: usize, is_ours: bool) -> String {
+fn prompt_within(handoff: &Handoff, talk: &Talk, status: &str, target: &str, budget: usize, is_ours: bool) -> String {
     let tool = TARGETS.iter().find(|known| known.name == target).unwrap_or(&TARGETS[0]);
     let origin = Origin::of(handoff);
     let id = one_line(handoff.text("session_id"));
@@ -121,7 +136,7 @@ fn prompt_within(handoff: &Handoff, status: &str, target: &str, budget: usize, i
         |key: &str| Some(one_line(handoff.text(key))).filter(|text| !text.is_empty()).unwrap_or("unknown".to_owned());
     page.line(&format!("- Session: {id}, {}, by {} at {}", one_line(status), at("agent"), at("generated_at")));
     page.line(&format!("- Project: {}, branch {} at {}", at("project_root"), at("current_branch"), at("head_commit")));
-    for (heading, lines) in sections(handoff, tool, is_from_outside) {
+    for (heading, lines) in sections(handoff, talk, tool, is_from_outside) {
         page.section(heading, &lines);
     }
     let mut text = page.text;
@@ -142,11 +157,16 @@ fn footer(tool: &PromptTarget) -> String {
     )
 }
 
-/// Headings and their lines, most important first.
-fn sections(handoff: &Handoff, tool: &PromptTarget, is_from_outside: bool) -> Vec<(&'static str, Vec<String>)> {
-    let items = |field: &str| -> Vec<String> {
-        handoff.texts(field).into_iter().map(|item| format!("- {}", one_line(item))).collect()
-    };
+/// Headings and their lines, in the order of the warmup.
+fn sections(
+    handoff: &Handoff,
+    talk: &Talk,
+    tool: &PromptTarget,
+    is_from_outside: bool,
+) -> Vec<(&'static str, Vec<String>)> {
+    let item = |text: &str| format!("- {}", one_line(text));
+    let items = |field: &str| handoff.texts(field).into_iter().map(item);
+    let spoken = |lines: &[String]| lines.iter().map(|line| item(line)).collect::<Vec<_>>();
     // Text from outside is quoted, so that it cannot be confused with ours.
     let prose = |heading: &str| -> Vec<String> {
         let content = handoff.section(heading).trim();
@@ -156,18 +176,21 @@ fn sections(handoff: &Handoff, tool: &PromptTarget, is_from_outside: bool) -> Ve
             |line: &str| if is_from_outside && !line.starts_with('>') { format!("> {line}") } else { line.to_owned() };
         content.lines().map(quote).collect()
     };
-    let next = handoff.texts("next_todo_items").into_iter().enumerate();
-    let next = next.map(|(number, item)| format!("{}. {}", number + 1, one_line(item))).collect();
+    let mut next: Vec<String> = items("next_todo_items").collect();
+    let open = next.split_off(next.len().min(1));
+    let mut said = prose("# Current State");
+    said.extend(spoken(&talk.said));
+    said.extend(items("completed_tasks"));
     vec![
-        ("Goal", vec![one_line(handoff.text("primary_goal"))]),
-        ("Next actions", next),
-        ("Where it stands", prose("# Current State")),
-        ("Files to read", files(handoff, tool, is_from_outside)),
-        ("Failed attempts", prose("# Failed Attempts / Dead Ends")),
-        ("Validation", validation(handoff)),
-        ("Known issues", items("known_issues")),
-        ("Decisions", items("decisions")),
-        ("Done", items("completed_tasks")),
+        ("Goal", vec![item(handoff.text("primary_goal"))]),
+        ("Next", next),
+        ("Rulings", spoken(&talk.rulings).into_iter().chain(items("decisions")).collect()),
+        ("Open loops", open),
+        ("Dead ends", prose("# Failed Attempts / Dead Ends")),
+        ("Checks", validation(handoff).into_iter().chain(items("known_issues")).collect()),
+        ("The agent said", said),
+        ("Asked before", spoken(&talk.asked)),
+        ("Files", files(handoff, tool, is_from_outside)),
     ]
 }
 
@@ -276,7 +299,7 @@ mod tests {
             headings,
             ["# Session Handoff", "## Current state", "    # code", "## Requested continuation", "## Constraints"]
         );
-        let text = prompt(&handoff_of(&record).unwrap(), "IN_PROGRESS", "codex", 9_000, true);
+        let text = prompt(&handoff_of(&record).unwrap(), &Talk::default(), "IN_PROGRESS", "codex", 9_000, true);
         assert_eq!(text.matches("\n## Constraints").count(), 0, "{text}");
     }
 
@@ -286,9 +309,9 @@ mod tests {
         #[test]
         fn a_prompt_keeps_to_its_budget_and_says_when_it_was_cut(title in "\\PC{1,300}", summary in "(\\PC{0,60}\n){1,60}", budget in MIN_BUDGET..4_000usize) {
             let handoff = handoff_of(&record(&format!("x{title}"), &format!("x{summary}"))).unwrap();
-            let text = prompt(&handoff, "IN_PROGRESS", "claude-code", budget, true);
+            let text = prompt(&handoff, &Talk::default(), "IN_PROGRESS", "claude-code", budget, true);
             prop_assert!(text.len() <= budget, "{} > {budget}", text.len());
-            let whole = prompt(&handoff, "IN_PROGRESS", "claude-code", usize::MAX, true);
+            let whole = prompt(&handoff, &Talk::default(), "IN_PROGRESS", "claude-code", usize::MAX, true);
             prop_assert_eq!(text.contains("(cut to fit: "), whole.len() > budget);
             prop_assert!(text.ends_with("keep changes small and run the tests.\n"));
         }

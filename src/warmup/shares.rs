@@ -8,6 +8,8 @@ pub(super) use crate::config::MIN_WARMUP_BUDGET as MIN_BUDGET;
 pub(super) const WITH_LAST_SESSION: u64 = 2_000;
 /// From this budget up, the page ends with commands that show more.
 pub(super) const WITH_END: u64 = 4_096;
+/// The longest first lines and the last one together, in bytes.
+pub(super) const FIRST_AND_LAST_LINES: usize = 390 + 80;
 /// Pages that are smaller leave out what is not in the share of a small page.
 const LARGE: usize = 2_000;
 

@@ -189,30 +189,30 @@ fn a_prompt_has_what_the_next_agent_needs_within_its_budget() {
 - Project: /srv/parser, branch main at 3a15bbb
 
 ## Goal
-Ship the parser rewrite
+- Ship the parser rewrite
 
-## Next actions
-1. Fix the off-by-one in lexer.rs:42
-2. Write fuzz target for the lexer
+## Next
+- Fix the off-by-one in lexer.rs:42
 
-## Where it stands
-Two tests fail.
-
-## Files to read
-- @src/lexer.rs: off-by-one near line 42: see #211
-
-## Failed attempts
-Hand-written tables were slower.
-
-## Validation
-- `cargo test`: failed (2 of 40)
-
-## Decisions
+## Rulings
 - [standing] No force pushes
 - Chose nom over pest (#211)
 
-## Done
+## Open loops
+- Write fuzz target for the lexer
+
+## Dead ends
+Hand-written tables were slower.
+
+## Checks
+- `cargo test`: failed (2 of 40)
+
+## The agent said
+Two tests fail.
 - Wrote the lexer
+
+## Files
+- @src/lexer.rs: off-by-one near line 42: see #211
 
 ## How to go on
 - The standing instructions in CLAUDE.md hold.

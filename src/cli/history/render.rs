@@ -6,9 +6,11 @@ use serde_json::json;
 use super::super::Context;
 use super::super::provenance::warn_of_document;
 use super::{HistoryPlace, answer, origin_json, warn_of_origin};
-use crate::bundle::render;
+use crate::bundle::render::{self, Talk};
 use crate::error::{Error, Result};
+use crate::handoff::Handoff;
 use crate::history::{self, FoundArchive};
+use crate::recap;
 
 /// The default of `--budget`.
 const BUDGET: usize = 9_000;
@@ -70,8 +72,16 @@ impl Form {
             return Err(Error::usage(format!("a prompt needs at least {} bytes", render::MIN_BUDGET)));
         }
         let status = place.history.status_of(&found.handoff)?;
-        Ok(render::prompt(&found.handoff, &status, target, budget, is_ours))
+        Ok(render::prompt(&found.handoff, &talk(&found.handoff), &status, target, budget, is_ours))
     }
+}
+
+/// What was said in the session, the newest first.
+fn talk(handoff: &Handoff) -> Talk {
+    let account = recap::read_sections(handoff);
+    let newest_first = |lines: Vec<recap::Line>| lines.into_iter().rev().map(|line| line.text).collect();
+    let [rulings, said, asked] = [account.rulings, account.conclusions, account.asked].map(newest_first);
+    Talk { rulings, said, asked }
 }
 
 impl Render {
