@@ -94,7 +94,7 @@ impl Provenance {
 pub(super) fn known_before(project: &Project, memory: &Path, history: &Path) -> Before {
     let Ok(state) = Memory::at(&project.root, memory.to_path_buf()).state() else { return Before::default() };
     let provenance = Provenance::at(&project.root, memory, history);
-    let mut own: Vec<(&str, &Item)> = state.items().filter(|(_, item)| provenance.owns_item(item)).collect();
+    let mut own: Vec<(&str, &Item)> = state.items().filter(|(category, item)| provenance.owns_item(category, item)).collect();
     own.sort_by(|(_, a), (_, b)| b.at.cmp(&a.at));
     let texts = |category: &str| {
         own.iter().filter(|(of, _)| *of == category).map(|(_, item)| item.text.clone()).collect::<Vec<_>>()
