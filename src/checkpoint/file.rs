@@ -2,28 +2,32 @@
 
 use std::path::{Path, PathBuf};
 
+use super::identity::{Accepts, Ids};
 use crate::base::fs::{self, About, Anchor, FileError};
 use crate::error::{Error, Result};
 
 /// The files that SQLite keeps beside a database.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// The path of a checkpoint, and the anchor below which it is reached without following a link.
+/// The path of a checkpoint, the anchor below which it is reached without following a link, and whose it may be.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckpointFile {
     pub(super) anchor: Anchor,
     pub(super) path: PathBuf,
+    pub(super) ids: Ids,
+    pub(super) accepts: Accepts,
 }
 
 impl CheckpointFile {
-    pub(crate) fn new(anchor: Anchor, path: &Path) -> CheckpointFile {
-        CheckpointFile { anchor, path: path.to_path_buf() }
+    pub(crate) fn new(anchor: Anchor, path: &Path, ids: Ids, accepts: Accepts) -> CheckpointFile {
+        CheckpointFile { anchor, path: path.to_path_buf(), ids, accepts }
     }
 
     #[cfg(test)]
     /// A file that a person named: the links above it are the person's own.
     pub(crate) fn beside(path: &Path) -> CheckpointFile {
-        CheckpointFile::new(Anchor::beside(path), path)
+        let ids = Ids { create: |_| Ok(None), is_known: |_| false };
+        CheckpointFile::new(Anchor::beside(path), path, ids, Accepts::Any)
     }
 
     /// Whether anything is there, be it a checkpoint or not.

@@ -25,7 +25,14 @@ impl Context<'_> {
             config: self.config.clone(),
             checkpoint: checkpoint.map(Path::to_path_buf),
             tag: tag.map(str::to_owned),
+            is_unattended: false,
         };
+        Project::open(&self.cwd, &options, &steps::vocabulary())
+    }
+
+    /// The project as a hook opens it.
+    pub(super) fn unattended_project(&self) -> Result<Project> {
+        let options = Options { config: self.config.clone(), is_unattended: true, ..Options::default() };
         Project::open(&self.cwd, &options, &steps::vocabulary())
     }
 }

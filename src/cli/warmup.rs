@@ -35,7 +35,7 @@ impl Warmup {
 
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let agent = self.agent.as_deref().map(agents::find).transpose()?;
-        let project = context.project(None, None)?;
+        let project = context.unattended_project()?;
         let budget = self.budget.unwrap_or(project.config.warmup_budget);
         let found = warmup::build(&project, &Ask { budget, extent: Extent::Whole, session: None });
         match (agent, self.format) {

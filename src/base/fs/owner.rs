@@ -26,3 +26,8 @@ pub(crate) fn refuse_owner(owner: u32, path: &Path, what: &str) -> Result<()> {
 pub(crate) fn is_readable_by_others(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| about.is_file() && about.mode() & 0o044 != 0)
 }
+
+/// Whether everybody may create files in a directory.
+pub(crate) fn is_open_to_all(directory: &Path) -> bool {
+    fs::metadata(directory).is_ok_and(|about| about.mode() & 0o002 != 0)
+}

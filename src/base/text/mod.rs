@@ -18,5 +18,5 @@ mod words;
 pub(crate) use gate::{blotted, for_json, for_model, for_terminal};
 pub use words::digest;
 pub(crate) use words::{
-    count, cut, hex, kept_line, model_line, nearest, of_bytes, one_line, safe_file_name, without_controls,
+    count, cut, hex, kept_line, model_line, nearest, of_bytes, one_line, safe_file_name, shell_word, without_controls,
 };
