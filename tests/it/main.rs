@@ -44,5 +44,6 @@ mod secrets;
 mod shared_branch;
 mod support;
 mod transcripts;
+mod upgrade;
 mod warmup;
 mod whose_state;
