@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `project/root` | the root around a directory, and whether hooks may act there |
 //! | `project/claim` | whose a database is, and where ours is beside a foreign one |
+//! | `project/owner` | when files of another user are accepted |
 //! | `project/others` | the databases beside ours |
 
 mod claim;
 mod others;
+mod owner;
 mod root;
 
 use std::path::{Path, PathBuf};
@@ -21,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::guard::{Brake, PauseFile, consent};
 
 use claim::{Chosen, Claim, IDS};
-pub(crate) use others::OtherDatabase;
+pub(crate) use others::{OtherDatabase, sentences as sentences_about_others};
 use root::find_config;
 pub(crate) use root::{is_for_hooks, root};
 
@@ -37,6 +39,8 @@ pub(crate) struct Options {
     pub tag: Option<String>,
     /// Nobody typed a command, so places that need consent are not even looked at.
     pub is_unattended: bool,
+    /// A person is about to allow the config, whoever owns it.
+    pub accepts_any_owner: bool,
 }
 
 /// An opened project.
@@ -57,7 +61,8 @@ pub(crate) struct Project {
 impl Project {
     pub(crate) fn open(cwd: &Path, options: &Options, vocabulary: &Vocabulary) -> Result<Project> {
         let root = root(cwd);
-        let file = config_file(cwd, &root, options);
+        let may_be_foreign = if options.accepts_any_owner { |_: &_, _: &_| true } else { owner::may_read_config };
+        let file = config_file(cwd, &root, options).map(|file| file.of_another_user_if(may_be_foreign));
         let mut config = match &file {
             Some(file) => Config::load(file, &root, vocabulary)?,
             None => Config::default(),
@@ -110,7 +115,8 @@ impl Project {
     /// Looks for our database, at the configured place or beside it.
     fn choose_database(&mut self) -> Result<()> {
         let history = place_of_others(&self.root, &self.config.history_dir)?;
-        let claim = Claim { root: &fs::real(&self.root), history: &history };
+        let may_be_foreign = || self.accepts_other_owners();
+        let claim = Claim { root: &fs::real(&self.root), history: &history, may_be_foreign: &may_be_foreign };
         Chosen { path: self.checkpoint, accepts: self.accepts } = claim.choose(&self.configured_checkpoint)?;
         Ok(())
     }
@@ -180,6 +186,12 @@ impl Project {
     /// The checkpoint, to be opened without following a link below the project root.
     pub(crate) fn checkpoint_file(&self) -> CheckpointFile {
         CheckpointFile::new(self.checkpoint_anchor(), &self.checkpoint, IDS, self.accepts)
+            .of_another_user_if(|| self.accepts_other_owners())
+    }
+
+    /// Whether files of another user may be used: a person allowed the config, or trusts the directory.
+    fn accepts_other_owners(&self) -> bool {
+        self.config.source().is_some() && self.is_allowed() || owner::is_safe(&self.root)
     }
 
     /// The Python tool's checkpoint, beside ours.
@@ -205,7 +217,8 @@ impl Project {
     /// Creates the state directory, private and invisible to git. Refuses one that belongs to another user, and links and
     /// special files in it.
     pub(crate) fn prepare(&self) -> Result<()> {
-        fs::refuse_foreign_owner(&self.state, "state directory")?;
+        let is_own = fs::refuse_foreign_owner(&self.state, "state directory");
+        is_own.or_else(|error| if self.accepts_other_owners() { Ok(()) } else { Err(error) })?;
         let anchor = self.anchor(&self.state);
         anchor.create_private_directories(&self.state)?;
         let ignore = self.state.join(".gitignore");

@@ -14,7 +14,7 @@ use crate::checkpoint::{RecordedStep, Run, RunStatus, StepState, Store};
 use crate::engine::{self, DEATHS_TO_PARK};
 use crate::error::Result;
 use crate::guard::Pause;
-use crate::project::{OtherDatabase, Project};
+use crate::project::{self, OtherDatabase, Project};
 use crate::publish::Ledger;
 
 /// Show how far the current or last handover is, step by step
@@ -39,8 +39,9 @@ struct Picture {
     theirs: Option<PythonCheckpoint>,
     paused: Option<Pause>,
     ledger: Ledger,
-    /// The databases beside ours, each with the sentence about it.
-    others: Vec<(OtherDatabase, String)>,
+    /// The databases beside ours.
+    others: Vec<OtherDatabase>,
+    root: PathBuf,
 }
 
 impl Status {
@@ -65,10 +66,9 @@ fn look(project: &Project) -> Result<Picture> {
         theirs: None,
         paused: project.brake().paused(),
         ledger: Ledger::read(&project.anchor(&project.state), &project.state)?,
-        others: Vec::new(),
+        others: project.other_databases(),
+        root: project.root.clone(),
     };
-    let others = project.other_databases().into_iter();
-    picture.others = others.map(|other| (other.clone(), other.sentence(&project.root))).collect();
     let Some(store) = Store::read(&project.checkpoint_file())? else {
         picture.theirs = project.read_python_checkpoint()?;
         return Ok(picture);
@@ -153,7 +153,7 @@ impl Picture {
         if !self.ledger.travels.is_empty() {
             ui.answer(&format!("due: {}", self.ledger.travels));
         }
-        for (_, sentence) in &self.others {
+        for sentence in project::sentences_about_others(&self.others, &self.root) {
             ui.answer(&format!("foreign: {sentence}"));
         }
         if let Some(pause) = &self.paused {
@@ -197,7 +197,7 @@ impl Picture {
             "running": self.owner,
             "paused": self.paused.as_ref().map(Pause::json),
             "due": (!self.ledger.due.is_empty()).then_some(&self.ledger.due),
-            "foreign": self.others.iter().map(|(other, _)| other.json()).collect::<Vec<_>>(),
+            "foreign": self.others.iter().map(OtherDatabase::json).collect::<Vec<_>>(),
             "conflicts": self.ledger.conflicts,
             "travels": (!self.ledger.travels.is_empty()).then_some(&self.ledger.travels),
         })

@@ -46,6 +46,8 @@ pub(super) struct Claim<'a> {
     pub root: &'a Path,
     /// The directory of the history, by which 0.1.0 listed the project.
     pub history: &'a Path,
+    /// Whether files of another user may be used. It is only asked if there are any.
+    pub may_be_foreign: &'a dyn Fn() -> bool,
 }
 
 /// The database to use, and what is accepted in its place.
@@ -96,7 +98,8 @@ impl Claim<'_> {
     }
 
     fn whose(&self, path: &Path) -> Whose {
-        let file = CheckpointFile::new(self.anchor(path), path, IDS, Accepts::Any);
+        let file =
+            CheckpointFile::new(self.anchor(path), path, IDS, Accepts::Any).of_another_user_if(self.may_be_foreign);
         let is_kept = || if state_ids::is_possible() { Whose::Foreign } else { Whose::Ours };
         match file.identity() {
             Ok(None) => Whose::Nobody,

@@ -12,7 +12,7 @@ use crate::config::Origin;
 /// How many names of the state directory are looked at.
 const MOST_NAMES: usize = 1_000;
 /// How many databases are looked into.
-const MOST: usize = 20;
+const MOST: usize = 100;
 
 /// A database beside ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,26 @@ impl OtherDatabase {
     }
 }
 
+/// The sentences about databases beside ours. Those in which nothing is unfinished share one, because a project may have
+/// many: each new home of a container leaves one.
+pub(crate) fn sentences(others: &[OtherDatabase], root: &Path) -> Vec<String> {
+    let (idle, others): (Vec<_>, Vec<_>) = others.iter().partition(|other| other.unfinished == Some(0));
+    let mut sentences: Vec<String> = others.iter().map(|other| other.sentence(root)).collect();
+    match &idle[..] {
+        [] => {}
+        [one] => sentences.push(one.sentence(root)),
+        [first, ..] => {
+            let directory = first.path.parent().unwrap_or(root);
+            let directory = directory.strip_prefix(root).unwrap_or(directory).display();
+            let count = idle.len();
+            sentences.push(format!(
+                "{count} databases in `{directory}` are not yours and have nothing unfinished; you may delete them"
+            ));
+        }
+    }
+    sentences
+}
+
 impl Project {
     /// The databases beside ours. None if a person named the database for this command.
     pub(crate) fn other_databases(&self) -> Vec<OtherDatabase> {
@@ -58,7 +78,8 @@ impl Project {
     }
 
     fn look_into(&self, path: PathBuf) -> OtherDatabase {
-        let file = CheckpointFile::new(self.checkpoint_anchor(), &path, IDS, Accepts::Any);
+        let file = CheckpointFile::new(self.checkpoint_anchor(), &path, IDS, Accepts::Any)
+            .of_another_user_if(|| self.accepts_other_owners());
         let count = |store: Option<Store>| store.map_or(Ok(0), |store| store.count_unfinished());
         let unfinished = Store::read(&file).and_then(count).ok();
         OtherDatabase { path, unfinished }

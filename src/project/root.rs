@@ -73,7 +73,8 @@ fn is_planted(path: &Path) -> bool {
 fn has_our_state(directory: &Path) -> bool {
     let database = directory.join(STATE_DIR).join(DATABASE);
     let history = directory.join(Config::default().history_dir);
-    fs::is_taken(&directory.join(STATE_DIR)) && Claim { root: directory, history: &history }.has_ours(&database)
+    fs::is_taken(&directory.join(STATE_DIR))
+        && Claim { root: directory, history: &history, may_be_foreign: &|| false }.has_ours(&database)
 }
 
 #[cfg(test)]

@@ -221,6 +221,9 @@ fn a_new_home_takes_words_and_forgets_nothing() {
     let notes = world.read(NOTES);
     assert!((1..=3).all(|n| notes.matches(&format!("session {n}")).count() == 1), "{notes}");
     assert!(!world.run(&["check"]).expect(2).stdout.contains("not yours"));
+    let idle = "2 databases in `.agent-handover` are not yours and have nothing unfinished; you may delete them";
+    assert!(world.run(&["status"]).expect(0).stdout.contains(idle));
+    assert!(world.run(&["doctor"]).stdout.contains(idle));
     // An old home comes back.
     std::fs::rename(world.home(), world.path("../home-4")).unwrap();
     std::fs::rename(world.path("../home-3"), world.home()).unwrap();
@@ -331,4 +334,68 @@ fn a_planted_state_directory_above_claims_nothing_and_one_of_ours_does() {
     finish(world.command(&["run", "--note", "x"]).current_dir(world.path("ours"))).expect(0);
     finish(world.command(&["run", "--note", "y"]).current_dir(&below)).expect(0);
     assert!(!below.join("memory").exists(), "it is a part of the project above");
+}
+
+/// Gives a file to another user; `false` where that is not possible.
+fn give_away(path: &Path) -> bool {
+    std::os::unix::fs::chown(path, Some(12345), None).is_ok()
+}
+
+#[test]
+fn a_config_of_another_user_is_refused_until_a_person_says_otherwise() {
+    let world = World::with_git();
+    world.write("handover.toml", "[[step]]\nname = \"n\"\nkind = \"note\"\n");
+    if !give_away(&world.path("handover.toml")) {
+        return skip("files cannot be given to another user");
+    }
+    let refused = world.run(&["run", "--note", "x"]).expect(65);
+    assert!(refused.stderr.contains("belongs to user 12345, not to you"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("`safe.directory`, or run `agent-handover allow`"), "{}", refused.stderr);
+    let settings = world.home().join("gitconfig");
+    let with = |directory: &str| {
+        std::fs::write(&settings, format!("[safe]\n\tdirectory = {directory}\n")).unwrap();
+        finish(world.command(&["run", "--note", "x"]).env("GIT_CONFIG_GLOBAL", &settings))
+    };
+    with("/elsewhere").expect(65);
+    with(world.root().canonicalize().unwrap().to_str().unwrap()).expect(0);
+    // The configuration of the repository itself does not count.
+    world.git(&["config", "safe.directory", "*"]);
+    world.run(&["check"]).expect(65);
+    world.run(&["allow"]).expect(0).stderr_ignored("it lists what is allowed");
+    world.run(&["run", "--note", "y"]).expect(0);
+    world.write("handover.toml", "[[step]]\nname = \"changed\"\nkind = \"note\"\n");
+    world.run(&["check"]).expect(65);
+}
+
+#[test]
+fn in_a_trusted_directory_the_state_of_another_user_is_foreign_and_ours_goes_beside_it() {
+    let world = World::with_git();
+    let bytes = plant(&stranger(), &world);
+    if !give_away(&world.path(DATABASE)) || !give_away(&world.path(".agent-handover")) {
+        return skip("files cannot be given to another user");
+    }
+    world.run(&["run", "--note", "x"]).expect(65);
+    let settings = world.home().join("gitconfig");
+    std::fs::write(&settings, "[safe]\n\tdirectory = *\n").unwrap();
+    let run = |arguments: &[&str]| finish(world.command(arguments).env("GIT_CONFIG_GLOBAL", &settings));
+    run(&["run", "--note", "mine"]).expect(0);
+    assert!(run(&["check"]).expect(2).stdout.contains("is not yours and has 1 unfinished handover"));
+    assert!(!world.exists("evil"));
+    assert_eq!(std::fs::read(world.path(DATABASE)).unwrap(), bytes);
+}
+
+#[test]
+fn what_another_user_planted_in_a_shared_directory_claims_nothing() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    world.write("shared/handover.toml", "[[step]]\nname = \"planted\"\nkind = \"note\"\n");
+    world.write("shared/.git/HEAD", "ref: refs/heads/main\n");
+    world.write("shared/mine/x", "");
+    std::fs::set_permissions(world.path("shared"), std::fs::Permissions::from_mode(0o1777)).unwrap();
+    if !give_away(&world.path("shared/handover.toml")) || !give_away(&world.path("shared/.git")) {
+        return skip("files cannot be given to another user");
+    }
+    let run = finish(world.command(&["run", "--note", "x"]).current_dir(world.path("shared/mine")));
+    run.expect(0).stderr_ignored("git does not use the planted repository either");
+    assert!(world.exists("shared/mine/memory") && !world.exists("shared/memory"));
 }

@@ -42,7 +42,9 @@ pub(crate) use examine::{
 pub(crate) use links::{resolve, tidy};
 pub(crate) use log::append_durably;
 pub(crate) use names::{names, names_at_most};
-pub(crate) use owner::{is_open_to_all, is_readable_by_others, refuse_foreign_owner, refuse_owner};
+pub(crate) use owner::{
+    foreign_owner, is_foreign_owner, is_open_to_all, is_readable_by_others, refuse_foreign_owner, refuse_owner,
+};
 pub(crate) use plain_read::{Seen, is_absent, open, open_if_exists, read_at_most, read_if_exists, read_within};
 pub(crate) use remove::{Depth, remove_empty_directory, remove_file, sweep_temporaries};
 pub(crate) use replace::{Created, TEMPORARY_GLOB, replace, replace_executable, write_marker, write_private};
