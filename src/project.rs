@@ -1,15 +1,31 @@
 //! A project: its root, the places of its files, and its config.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `project/root` | the root around a directory, and whether hooks may act there |
+//! | `project/claim` | whose a database is, and where ours is beside a foreign one |
+//! | `project/owner` | when files of another user are accepted |
+//! | `project/others` | the databases beside ours |
+
+mod claim;
+mod others;
+mod owner;
+mod root;
 
 use std::path::{Path, PathBuf};
 
 use crate::base::fs::{About, Anchor, FileError, FileKind};
 use crate::base::{env, fs};
-use crate::checkpoint::CheckpointFile;
 use crate::checkpoint::python::PythonCheckpoint;
+use crate::checkpoint::{Accepts, CheckpointFile};
 use crate::config::{self, Config, ConfigFile, Origin, Vocabulary};
 use crate::error::{Error, Result};
-use crate::git;
 use crate::guard::{Brake, PauseFile, consent};
+
+use claim::{Chosen, Claim, IDS};
+pub(crate) use others::{OtherDatabase, sentences as sentences_about_others};
+use root::find_config;
+pub(crate) use root::{is_for_hooks, root};
 
 const STATE_DIR: &str = ".agent-handover";
 const DATABASE: &str = "checkpoint.db";
@@ -21,6 +37,10 @@ pub(crate) struct Options {
     pub config: Option<PathBuf>,
     pub checkpoint: Option<PathBuf>,
     pub tag: Option<String>,
+    /// Nobody typed a command, so places that need consent are not even looked at.
+    pub is_unattended: bool,
+    /// A person is about to allow the config, whoever owns it.
+    pub accepts_any_owner: bool,
 }
 
 /// An opened project.
@@ -30,7 +50,10 @@ pub(crate) struct Project {
     /// The config, with the environment and the options applied.
     pub config: Config,
     pub state: PathBuf,
+    /// Our database. Beside a foreign one it has another name than the configured one.
     pub checkpoint: PathBuf,
+    configured_checkpoint: PathBuf,
+    accepts: Accepts,
     /// The PAUSE files of this project. `pause` writes the first one.
     pub pause_files: Vec<PauseFile>,
 }
@@ -38,7 +61,8 @@ pub(crate) struct Project {
 impl Project {
     pub(crate) fn open(cwd: &Path, options: &Options, vocabulary: &Vocabulary) -> Result<Project> {
         let root = root(cwd);
-        let file = config_file(cwd, &root, options);
+        let may_be_foreign = if options.accepts_any_owner { |_: &_, _: &_| true } else { owner::may_read_config };
+        let file = config_file(cwd, &root, options).map(|file| file.of_another_user_if(may_be_foreign));
         let mut config = match &file {
             Some(file) => Config::load(file, &root, vocabulary)?,
             None => Config::default(),
@@ -60,7 +84,8 @@ impl Project {
         let variable = || env::get(env::CHECKPOINT).map(|path| (path.into(), Origin::Environment(env::CHECKPOINT)));
         // The same database always has the same path, so links are resolved: all of them if a person named the file, else
         // those of the directory, and a link in the place of the file is refused when it is used.
-        let checkpoint = match (flag.or_else(variable), &config.checkpoint) {
+        let is_typed = flag.is_some();
+        let configured_checkpoint = match (flag.or_else(variable), &config.checkpoint) {
             (Some((path, origin)), _) => {
                 config.overridden("handover.checkpoint", origin);
                 let path = beside_json(cwd.join(path));
@@ -69,6 +94,7 @@ impl Project {
             (None, Some(path)) => resolve_directory(beside_json(place_inside(&root, &config, "checkpoint", path)?)),
             (None, None) => resolve_directory(state.join(DATABASE)),
         };
+        let checkpoint = configured_checkpoint.clone();
         let pause_files = pause_files(&root, &config);
         if checkpoint.file_name().is_none_or(|name| name == LOCK) {
             return Err(Error::usage(format!(
@@ -76,7 +102,23 @@ impl Project {
                 checkpoint.display()
             )));
         }
-        Ok(Project { checkpoint, state, pause_files, config, root })
+        // A person who names a file for one command means that file, whoever made it.
+        let accepts = if is_typed { Accepts::Any } else { Accepts::Known };
+        let mut project = Project { checkpoint, configured_checkpoint, accepts, state, pause_files, config, root };
+        let is_closed = || options.is_unattended && !project.unattended_places().has_state();
+        if !is_typed && !is_closed() {
+            project.choose_database()?;
+        }
+        Ok(project)
+    }
+
+    /// Looks for our database, at the configured place or beside it.
+    fn choose_database(&mut self) -> Result<()> {
+        let history = place_of_others(&self.root, &self.config.history_dir)?;
+        let may_be_foreign = || self.accepts_other_owners();
+        let claim = Claim { root: &fs::real(&self.root), history: &history, may_be_foreign: &may_be_foreign };
+        Chosen { path: self.checkpoint, accepts: self.accepts } = claim.choose(&self.configured_checkpoint)?;
+        Ok(())
     }
 
     /// The brake of this project: its PAUSE files, and those in the home directory, which stop every project.
@@ -143,12 +185,18 @@ impl Project {
 
     /// The checkpoint, to be opened without following a link below the project root.
     pub(crate) fn checkpoint_file(&self) -> CheckpointFile {
-        CheckpointFile::new(self.checkpoint_anchor(), &self.checkpoint)
+        CheckpointFile::new(self.checkpoint_anchor(), &self.checkpoint, IDS, self.accepts)
+            .of_another_user_if(|| self.accepts_other_owners())
+    }
+
+    /// Whether files of another user may be used: a person allowed the config, or trusts the directory.
+    fn accepts_other_owners(&self) -> bool {
+        self.config.source().is_some() && self.is_allowed() || owner::is_safe(&self.root)
     }
 
     /// The Python tool's checkpoint, beside ours.
     pub(crate) fn read_python_checkpoint(&self) -> Result<Option<PythonCheckpoint>> {
-        PythonCheckpoint::read(&self.checkpoint_anchor(), &self.checkpoint.with_extension("json"))
+        PythonCheckpoint::read(&self.checkpoint_anchor(), &self.configured_checkpoint.with_extension("json"))
     }
 
     /// The path of the checkpoint has no links, so the root must not have any either.
@@ -169,7 +217,8 @@ impl Project {
     /// Creates the state directory, private and invisible to git. Refuses one that belongs to another user, and links and
     /// special files in it.
     pub(crate) fn prepare(&self) -> Result<()> {
-        fs::refuse_foreign_owner(&self.state, "state directory")?;
+        let is_own = fs::refuse_foreign_owner(&self.state, "state directory");
+        is_own.or_else(|error| if self.accepts_other_owners() { Ok(()) } else { Err(error) })?;
         let anchor = self.anchor(&self.state);
         anchor.create_private_directories(&self.state)?;
         let ignore = self.state.join(".gitignore");
@@ -262,12 +311,8 @@ fn brake(mut files: Vec<PauseFile>) -> Brake {
 /// Whether this is a name of a file in a state directory.
 fn is_our_name(name: &str) -> bool {
     let ours = [LOCK, "log", ".gitignore", config::FILE_NAME, "PAUSE"];
-    ours.contains(&name) || ["checkpoint.", "index.db", "publish."].iter().any(|ours| name.starts_with(ours))
-}
-
-/// The root of the project around `cwd`, without opening the project.
-pub(crate) fn root(cwd: &Path) -> PathBuf {
-    find_root(cwd, env::home().as_deref())
+    ours.contains(&name)
+        || ["checkpoint.", "checkpoint-", "index.db", "publish."].iter().any(|ours| name.starts_with(ours))
 }
 
 /// Resolves the path of a directory of ours: relative to the project, with `~` expanded. A relative path that leaves the
@@ -354,25 +399,6 @@ fn is_in_git_directory(root: &Path, path: &Path) -> bool {
     is_inside(root, path) || is_inside(&real(root), &real(path))
 }
 
-/// The nearest directory upward, within the git work tree, that has a config or a checkpoint; or else the top of the work tree;
-/// or else the current directory. The home directory counts only if it is the current one.
-fn find_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
-    // The current directory has no symlinks, but the home directory may.
-    let home = home.map(fs::real);
-    let allowed = |directory: &&Path| *directory == cwd || Some(*directory) != home.as_deref();
-    let top = git::top_level(cwd).filter(allowed);
-    let is_ours =
-        |directory: &&Path| find_config(directory).is_some() || fs::exists(&directory.join(STATE_DIR).join(DATABASE));
-    let below_top = |directory: &&Path| top.is_none_or(|top| directory.starts_with(top));
-    cwd.ancestors().take_while(below_top).filter(allowed).find(is_ours).or(top).unwrap_or(cwd).to_path_buf()
-}
-
-fn find_config(directory: &Path) -> Option<PathBuf> {
-    let places = [directory.join(config::FILE_NAME), directory.join(STATE_DIR).join(config::FILE_NAME)];
-    // A link counts, so that loading it refuses it.
-    places.into_iter().find(|path| fs::is_taken(path))
-}
-
 /// The config of a project: the file that a person named, or one that came with the project.
 fn config_file(cwd: &Path, root: &Path, options: &Options) -> Option<ConfigFile> {
     if let Some(path) = &options.config {
@@ -450,32 +476,6 @@ mod tests {
             std::fs::write(path, "").unwrap();
         }
         directory
-    }
-
-    #[test]
-    fn the_root_is_the_nearest_place_with_something_of_ours() {
-        let tree = tree(&[
-            "repo/.git/HEAD",
-            "repo/handover.toml",
-            "repo/a/.agent-handover/checkpoint.db",
-            "repo/a/b/x",
-            "repo/c/x",
-        ]);
-        let root =
-            |from: &str| find_root(&tree.path().join(from), None).strip_prefix(tree.path()).unwrap().to_path_buf();
-        assert_eq!(root("repo/a/b"), Path::new("repo/a"));
-        assert_eq!(root("repo/c"), Path::new("repo"));
-    }
-
-    #[test]
-    fn the_root_is_never_above_the_repository_nor_the_home() {
-        let tree =
-            tree(&["home/handover.toml", "home/repo/.git/HEAD", "home/repo/a/x", "home/plain/x", "home/.git/HEAD"]);
-        let home = tree.path().join("home");
-        let root = |from: &str| find_root(&home.join(from), Some(&home));
-        assert_eq!(root("repo/a"), home.join("repo"));
-        assert_eq!(root("plain"), home.join("plain"));
-        assert_eq!(find_root(&home, Some(&home)), home);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::env;
 pub const POINTS: &[&str] = &[
     "lock.taken",
     "queue.empty",
+    "state.known",
     "checkpoint.created",
     "checkpoint.noted",
     "checkpoint.recorded",

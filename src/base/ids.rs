@@ -1,4 +1,4 @@
-//! Run ids: sortable by time, unique across machines (the ULID layout).
+//! Ids of runs and of databases: sortable by time, unique across machines (the ULID layout).
 
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
@@ -10,10 +10,20 @@ const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// A new id: 48 bits of milliseconds, then 80 random bits, in Crockford's base 32.
 pub(crate) fn new_run_id() -> Result<String> {
+    new_id("")
+}
+
+/// A new id of a database, in the form of a run id. Nobody can guess it.
+pub(crate) fn new_state_id() -> Result<String> {
+    new_id("state")
+}
+
+/// `sort` keeps pinned ids of one process apart.
+fn new_id(sort: &str) -> Result<String> {
     let millis = u64::try_from(clock::now().timestamp_millis()).unwrap_or(0);
     let mut random = [0u8; 10];
     match env::get_text(env::TEST_IDS) {
-        Some(seed) => random.copy_from_slice(&Sha256::digest(seed.as_bytes())[..10]),
+        Some(seed) => random.copy_from_slice(&Sha256::digest(format!("{seed}{sort}"))[..10]),
         None => getrandom::fill(&mut random)
             .map_err(|cause| Error::failed("the system gives no random numbers").cause(cause))?,
     }

@@ -2,28 +2,42 @@
 
 use std::path::{Path, PathBuf};
 
+use super::identity::{Accepts, Ids};
 use crate::base::fs::{self, About, Anchor, FileError};
 use crate::error::{Error, Result};
 
 /// The files that SQLite keeps beside a database.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// The path of a checkpoint, and the anchor below which it is reached without following a link.
+/// The path of a checkpoint, the anchor below which it is reached without following a link, and whose it may be.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckpointFile {
     pub(super) anchor: Anchor,
     pub(super) path: PathBuf,
+    pub(super) ids: Ids,
+    pub(super) accepts: Accepts,
+    /// The file may belong to another user.
+    pub(super) may_be_foreign: bool,
 }
 
 impl CheckpointFile {
-    pub(crate) fn new(anchor: Anchor, path: &Path) -> CheckpointFile {
-        CheckpointFile { anchor, path: path.to_path_buf() }
+    pub(crate) fn new(anchor: Anchor, path: &Path, ids: Ids, accepts: Accepts) -> CheckpointFile {
+        CheckpointFile { anchor, path: path.to_path_buf(), ids, accepts, may_be_foreign: false }
+    }
+
+    /// The same file, which may belong to another user if the answer is yes. It is only asked if it does.
+    #[must_use]
+    pub(crate) fn of_another_user_if(self, may_be_foreign: impl FnOnce() -> bool) -> CheckpointFile {
+        let owner = self.anchor.about(&self.path).ok().flatten().map(|about| about.owner);
+        let may_be_foreign = owner.is_some_and(fs::is_foreign_owner) && may_be_foreign();
+        CheckpointFile { may_be_foreign, ..self }
     }
 
     #[cfg(test)]
     /// A file that a person named: the links above it are the person's own.
     pub(crate) fn beside(path: &Path) -> CheckpointFile {
-        CheckpointFile::new(Anchor::beside(path), path)
+        let ids = Ids { create: |_| Ok(None), is_known: |_| false };
+        CheckpointFile::new(Anchor::beside(path), path, ids, Accepts::Any)
     }
 
     /// Whether anything is there, be it a checkpoint or not.
@@ -48,7 +62,10 @@ impl CheckpointFile {
 
     /// Refuses a database of another user.
     pub(super) fn refuse_foreign_owner(&self, about: &About) -> Result<()> {
-        fs::refuse_owner(about.owner, &self.path, "checkpoint")
+        if fs::is_foreign_owner(about.owner) && !self.may_be_foreign {
+            return Err(fs::foreign_owner(about.owner, &self.path, "checkpoint"));
+        }
+        Ok(())
     }
 
     /// The length of the log that SQLite keeps beside the database.

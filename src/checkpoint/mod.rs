@@ -7,12 +7,14 @@
 //! | `session` | the agents' sessions: how much of each was handed over |
 //! | `open` | opening the file to write or to read it; moving an unusable one aside |
 //! | `file` | the place of the file, checked before SQLite opens it by name |
+//! | `identity` | the id by which the user's own state knows a file, and whose files are opened |
 //! | `failure` | why the file could not be used |
 //! | `schema` | the tables, and how an old file becomes a new one |
 //! | `python` | the Python tool's `checkpoint.json`, which is only read |
 
 mod failure;
 mod file;
+mod identity;
 mod open;
 pub(crate) mod python;
 mod run;
@@ -23,6 +25,7 @@ mod store;
 mod tests;
 
 pub(crate) use file::CheckpointFile;
+pub(crate) use identity::{Accepts, Identity, Ids};
 pub(crate) use open::open_or_replace;
 pub(crate) use run::{NewRun, Next, OnUnfinished, RecordedStep, Run, RunStatus, Settled, StepState};
 pub(crate) use session::{AgentSession, HandedPart, SessionSighting};

@@ -51,11 +51,15 @@ impl Store {
         store.prepare(patience).map_err(|cause| explain(path, cause))?;
         let version = store.version()?;
         if version < schema::newest() {
-            schema::migrate(&mut store.connection).map_err(|cause| explain(path, cause))?;
+            if version > 0 {
+                store.refuse_foreign()?;
+            }
+            store.migrate()?;
             fault::at("checkpoint.created");
         } else if version > schema::newest() {
             return Err(newer(path, version));
         }
+        store.refuse_foreign()?;
         Ok(store)
     }
 
@@ -95,6 +99,14 @@ impl Store {
 
     /// Opens the file for reading, without a logical write and without waiting. `None` if nothing is recorded yet.
     pub(crate) fn read(file: &CheckpointFile) -> Result<Option<Store>> {
+        // A process that died before it could record anything leaves a file of version 0.
+        let Some((store, _)) = Store::look(file)?.filter(|(_, version)| *version > 0) else { return Ok(None) };
+        store.refuse_foreign()?;
+        Ok(Some(store))
+    }
+
+    /// Opens the file for reading, whoever wrote it, and returns its version. `None` if there is no file.
+    pub(super) fn look(file: &CheckpointFile) -> Result<Option<(Store, i32)>> {
         let path = file.path.as_path();
         let Some(about) = file.examine().map_err(unreadable)? else { return Ok(None) };
         file.refuse_foreign_owner(&about)?;
@@ -110,8 +122,7 @@ impl Store {
             }
             version => version?,
         };
-        // A process that died before it could record anything leaves a file of version 0.
-        Ok((version > 0).then_some(store))
+        Ok(Some((store, version)))
     }
 
     fn read_a_copy(&mut self) -> Result<()> {

@@ -5,11 +5,12 @@
 //! | `run` | the queue, in the order of `seq`. `plan` and `inputs` are only needed to resume, so completing a run removes them |
 //! | `step` | the journal of each run |
 //! | `session` | the agents' sessions that hooks have seen, and how much of each was handed over |
+//! | `meta` | facts about the file itself: `id`, which the user's own state knows |
 //!
 //! A step becomes `intended` before it acts. A step that is found `intended` was interrupted: with an `error`, by a signal or
 //! PAUSE, and that was recorded; without one, because the process died.
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, Transaction};
 
 /// Marks a SQLite file as written by this program: "AHOV".
 pub(super) const APPLICATION_ID: i32 = 0x4148_4f56;
@@ -70,6 +71,12 @@ const MIGRATIONS: &[&str] = &[
     ) STRICT;
     CREATE INDEX session_open ON session (seq) WHERE is_over = 0;
 ",
+    "
+    CREATE TABLE meta (
+        key   TEXT PRIMARY KEY,
+        value TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+",
 ];
 
 /// The version this program writes.
@@ -77,9 +84,9 @@ pub(super) fn newest() -> i32 {
     i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX)
 }
 
-/// Brings the file to the newest version. Several processes may try at once; one of them succeeds, the others find it done.
-pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+/// Brings the file to the newest version and returns the version that it had. Several processes may try at once; one of
+/// them succeeds, the others find it done.
+pub(super) fn migrate(transaction: &Transaction<'_>) -> rusqlite::Result<i32> {
     let version: i32 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
         transaction.execute_batch(migration)?;
@@ -88,5 +95,18 @@ pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", newest())?;
     }
-    transaction.commit()
+    Ok(version)
+}
+
+/// The id of the file. `None` in a file of 0.1.0, which has no table for it.
+pub(super) fn id(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'meta'";
+    if connection.query_row(table, [], |_| Ok(())).optional()?.is_none() {
+        return Ok(None);
+    }
+    connection.query_row("SELECT value FROM meta WHERE key = 'id'", [], |row| row.get(0)).optional()
+}
+
+pub(super) fn set_id(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
+    transaction.execute("INSERT INTO meta (key, value) VALUES ('id', ?1)", [id]).map(|_| ())
 }

@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn a_database_from_before_there_were_sessions_knows_none() {
         let (directory, store) = store();
-        store.connection.execute_batch("DROP TABLE session; PRAGMA user_version = 1").unwrap();
+        store.connection.execute_batch("DROP TABLE meta; DROP TABLE session; PRAGMA user_version = 1").unwrap();
         drop(store);
         let path = directory.path().join("c.db");
         let reader = Store::read(&CheckpointFile::beside(&path)).unwrap().unwrap();

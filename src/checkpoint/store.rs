@@ -157,6 +157,12 @@ impl Store {
         self.runs(UNFINISHED, params![u32::MAX]).map(|_| ())
     }
 
+    pub(crate) fn count_unfinished(&self) -> Result<usize> {
+        let sql = "SELECT count(*) FROM run WHERE status = 'unfinished'";
+        let count: i64 = self.ask(|connection| connection.query_row(sql, [], |row| row.get(0)))?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
     pub(crate) fn oldest_unfinished(&self) -> Result<Option<Run>> {
         Ok(self.runs("WHERE status = 'unfinished' ORDER BY seq LIMIT 1", params![])?.pop())
     }

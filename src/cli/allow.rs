@@ -30,7 +30,7 @@ pub(super) struct Allow {
 
 impl Allow {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        let project = context.project(None, None)?;
+        let project = context.project_to_allow()?;
         if let Some(stop) = project.brake().pressed() {
             return Err(stop.error());
         }

@@ -31,6 +31,8 @@ impl Check {
             context.ui.warn(&error.one_line());
             Ledger::default()
         });
+        let others: Vec<_> =
+            project.other_databases().into_iter().filter(|other| other.unfinished != Some(0)).collect();
         if self.json {
             context.ui.answer_json(&json!({
                 "schema": "agent-handover/check/1",
@@ -40,6 +42,7 @@ impl Check {
                 "message": answer.line,
                 "paused": paused.map(|pause| pause.json()),
                 "due": (!ledger.due.is_empty()).then_some(&ledger.due),
+                "foreign": others.iter().map(|other| other.json()).collect::<Vec<_>>(),
             }));
             return Ok(answer.code);
         }
@@ -50,6 +53,9 @@ impl Check {
             answer.line = format!("{}; {pause}", answer.line);
         }
         context.ui.answer(&answer.line);
+        for other in others {
+            context.ui.answer(&format!("foreign: {}", other.sentence(&project.root)));
+        }
         Ok(answer.code)
     }
 }

@@ -25,7 +25,20 @@ impl Context<'_> {
             config: self.config.clone(),
             checkpoint: checkpoint.map(Path::to_path_buf),
             tag: tag.map(str::to_owned),
+            ..Options::default()
         };
+        Project::open(&self.cwd, &options, &steps::vocabulary())
+    }
+
+    /// The project of a person who is about to allow its config, whoever owns it.
+    pub(super) fn project_to_allow(&self) -> Result<Project> {
+        let options = Options { config: self.config.clone(), accepts_any_owner: true, ..Options::default() };
+        Project::open(&self.cwd, &options, &steps::vocabulary())
+    }
+
+    /// The project as a hook opens it.
+    pub(super) fn unattended_project(&self) -> Result<Project> {
+        let options = Options { config: self.config.clone(), is_unattended: true, ..Options::default() };
         Project::open(&self.cwd, &options, &steps::vocabulary())
     }
 }

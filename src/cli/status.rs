@@ -14,7 +14,7 @@ use crate::checkpoint::{RecordedStep, Run, RunStatus, StepState, Store};
 use crate::engine::{self, DEATHS_TO_PARK};
 use crate::error::Result;
 use crate::guard::Pause;
-use crate::project::Project;
+use crate::project::{self, OtherDatabase, Project};
 use crate::publish::Ledger;
 
 /// Show how far the current or last handover is, step by step
@@ -39,6 +39,9 @@ struct Picture {
     theirs: Option<PythonCheckpoint>,
     paused: Option<Pause>,
     ledger: Ledger,
+    /// The databases beside ours.
+    others: Vec<OtherDatabase>,
+    root: PathBuf,
 }
 
 impl Status {
@@ -63,6 +66,8 @@ fn look(project: &Project) -> Result<Picture> {
         theirs: None,
         paused: project.brake().paused(),
         ledger: Ledger::read(&project.anchor(&project.state), &project.state)?,
+        others: project.other_databases(),
+        root: project.root.clone(),
     };
     let Some(store) = Store::read(&project.checkpoint_file())? else {
         picture.theirs = project.read_python_checkpoint()?;
@@ -158,6 +163,9 @@ impl Picture {
         if !self.ledger.travels.is_empty() {
             ui.answer(&format!("due: {}", self.ledger.travels));
         }
+        for sentence in project::sentences_about_others(&self.others, &self.root) {
+            ui.answer(&format!("foreign: {sentence}"));
+        }
         if let Some(pause) = &self.paused {
             ui.answer(&pause.to_string());
         }
@@ -199,6 +207,7 @@ impl Picture {
             "running": self.owner,
             "paused": self.paused.as_ref().map(Pause::json),
             "due": (!self.ledger.due.is_empty()).then_some(&self.ledger.due),
+            "foreign": self.others.iter().map(OtherDatabase::json).collect::<Vec<_>>(),
             "conflicts": self.ledger.conflicts,
             "travels": (!self.ledger.travels.is_empty()).then_some(&self.ledger.travels),
         })

@@ -36,7 +36,7 @@ impl Warmup {
 
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let agent = self.agent.as_deref().map(agents::find).transpose()?;
-        let project = context.project(None, None)?;
+        let project = context.unattended_project()?;
         let budget = self.budget.unwrap_or(project.config.warmup_budget);
         let ask = Ask { budget, extent: Extent::Whole, session: None, session_id: "", may_read_transcripts: true };
         let found = warmup::build(&project, ask);

@@ -15,17 +15,31 @@ pub struct ConfigFile {
     pub path: PathBuf,
     /// The project that the file came with; `None` for a file that a person named.
     root: Option<PathBuf>,
+    /// Whether this text of another user may be used.
+    may_be_foreign: fn(&ConfigFile, &str) -> bool,
 }
 
 impl ConfigFile {
     /// A file that a person named. Links to it are the person's own.
     pub fn named(path: PathBuf) -> ConfigFile {
-        ConfigFile { path, root: None }
+        ConfigFile { path, root: None, may_be_foreign: |_, _| false }
     }
 
     /// A file that came with the project at `root`.
     pub fn of_project(path: PathBuf, root: &Path) -> ConfigFile {
-        ConfigFile { path, root: Some(root.to_path_buf()) }
+        ConfigFile { path, root: Some(root.to_path_buf()), may_be_foreign: |_, _| false }
+    }
+
+    /// The same file, which may also belong to another user if `may_be_foreign` agrees.
+    #[must_use]
+    pub fn of_another_user_if(self, may_be_foreign: fn(&ConfigFile, &str) -> bool) -> ConfigFile {
+        ConfigFile { may_be_foreign, ..self }
+    }
+
+    /// The project that the file came with.
+    #[must_use]
+    pub fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
     }
 
     /// The text of the file. Its kind, its owner and its content are those of one open file.
@@ -38,13 +52,16 @@ impl ConfigFile {
             }
         };
         let (file, about) = anchor.open_regular(&real).map_err(|error| self.refused(error))?;
-        fs::refuse_owner(about.owner, &self.path, "config")?;
         let bytes = fs::read_at_most(file, MAX_SIZE).map_err(|cause| Error::io("read", &self.path, cause))?;
         if bytes.len() as u64 > MAX_SIZE {
             return Err(Error::bad_data(format!("`{}` is larger than 1 MiB", self.path.display())));
         }
-        String::from_utf8(bytes)
-            .map_err(|cause| Error::bad_data(format!("`{}` is not UTF-8 text", self.path.display())).cause(cause))
+        let text = String::from_utf8(bytes)
+            .map_err(|cause| Error::bad_data(format!("`{}` is not UTF-8 text", self.path.display())).cause(cause));
+        if fs::is_foreign_owner(about.owner) && !text.as_ref().is_ok_and(|text| (self.may_be_foreign)(self, text)) {
+            return Err(fs::foreign_owner(about.owner, &self.path, "config"));
+        }
+        text
     }
 
     fn refused(&self, error: FileError) -> Error {

@@ -12,7 +12,8 @@ use std::path::Path;
 use super::plan::Plan;
 use crate::error::Result;
 use crate::guard::own_record::{self, OwnDirectory, OwnKey, OwnRecord};
-use crate::history::{History, SessionEntry, own_keys as history_keys, registry};
+use crate::guard::registry;
+use crate::history::{History, SessionEntry, own_keys as history_keys};
 use crate::memory::listing::ListedNote;
 use crate::memory::state::{CurrentState, Item};
 use crate::memory::{Memory, own_keys as memory_keys};
@@ -94,7 +95,8 @@ impl Provenance {
 pub(super) fn known_before(project: &Project, memory: &Path, history: &Path) -> Before {
     let Ok(state) = Memory::at(&project.root, memory.to_path_buf()).state() else { return Before::default() };
     let provenance = Provenance::at(&project.root, memory, history);
-    let mut own: Vec<(&str, &Item)> = state.items().filter(|(category, item)| provenance.owns_item(category, item)).collect();
+    let mut own: Vec<(&str, &Item)> =
+        state.items().filter(|(category, item)| provenance.owns_item(category, item)).collect();
     own.sort_by(|(_, a), (_, b)| b.at.cmp(&a.at));
     let texts = |category: &str| {
         own.iter().filter(|(of, _)| *of == category).map(|(_, item)| item.text.clone()).collect::<Vec<_>>()

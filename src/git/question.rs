@@ -1,5 +1,7 @@
 //! Questions about the local repository. They change nothing and reach no network.
 
+use std::ffi::{OsStr, OsString};
+
 use super::parse::{self, Change, Commit, is_object_id};
 use super::{Git, Result};
 
@@ -65,6 +67,14 @@ impl Git {
         let arguments = ["status", "--porcelain=v2", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"];
         let answer = self.read(&arguments)?;
         Ok(parse::status(&self.without_unfiltered(answer)?))
+    }
+
+    /// Whether the index has a file of this name in the directory of this `Git`.
+    pub(crate) fn tracks(&self, name: &OsStr) -> Result<bool> {
+        let mut pattern = OsString::from(":(literal)");
+        pattern.push(name);
+        let answer = self.ask(&["ls-files".as_ref(), "-z".as_ref(), "--".as_ref(), pattern.as_os_str()])?;
+        Ok(answer.succeeded && !answer.stdout.is_empty())
     }
 
     /// Fails where this is not a repository that git can use.

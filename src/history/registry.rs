@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::base::fs::{self, Anchor};
 use crate::base::{env, text};
+use crate::guard::registry as registry_of_0_1_0;
 
 /// A history of this user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ fn remember_in(registry: &Path, root: &Path, directory: &Path) -> crate::error::
         return Ok(());
     }
     // 0.1.0 wrote no third line, so a file without one shows that 0.1.0 knew the history.
-    if is_of_0_1_0(registry, root, directory) {
+    if registry_of_0_1_0::is_in(registry, root, directory) {
         return Ok(());
     }
     let content = format!("{root}\n{directory}\n2\n");
@@ -42,21 +43,6 @@ fn remember_in(registry: &Path, root: &Path, directory: &Path) -> crate::error::
     }
     fs::create_private_directories(registry)?;
     fs::write_marker(&path, content.as_bytes())
-}
-
-/// Whether 0.1.0 remembered this history, before there was a record of what is ours.
-pub(crate) fn is_remembered_by_0_1_0(root: &Path, directory: &Path) -> bool {
-    let real = |path: &Path| fs::resolve(path).ok()?.to_str().map(str::to_owned);
-    let (Some(data), Some(root), Some(directory)) = (env::data_directory(), real(root), real(directory)) else {
-        return false;
-    };
-    !cfg!(test) && is_of_0_1_0(&data.join("projects"), &root, &directory)
-}
-
-fn is_of_0_1_0(registry: &Path, root: &str, directory: &str) -> bool {
-    let content = format!("{root}\n{directory}\n");
-    let path = registry.join(text::digest(content.as_bytes(), 16));
-    fs::read_if_exists(&path).is_ok_and(|found| found.as_deref() == Some(content.as_bytes()))
 }
 
 /// Every remembered history that still exists, by path.

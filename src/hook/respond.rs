@@ -1,6 +1,6 @@
 //! One call of a hook: which project it is about, what to do for its event, and the answer.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::context::context;
@@ -11,7 +11,7 @@ use crate::agents::{self, Call, Event};
 use crate::base::{env, fs, text};
 use crate::checkpoint::Store;
 use crate::error::{Error, Result};
-use crate::project::{Options, Project};
+use crate::project::{self, Options, Project};
 use crate::steps;
 use crate::transcript::{self, WARMUP_MARKER};
 
@@ -58,7 +58,17 @@ pub(crate) fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) ->
     if env::get(env::CHILD).is_some() {
         return silent("called inside a handover: nothing is done");
     }
-    let (project, done) = match open(&call, cwd) {
+    let place = place(&call, cwd);
+    if let Ok(place) = &place
+        && !project::is_for_hooks(place)
+    {
+        let what = format!("`{}` is not a project: nothing is done", place.display());
+        log::tell(None, &Entry::of(&call, start.elapsed(), &what));
+        return silent(&what);
+    }
+    let options = Options { is_unattended: true, ..Options::default() };
+    let opened = place.and_then(|place| Project::open(&place, &options, &steps::vocabulary()));
+    let (project, done) = match opened {
         Ok(project) => {
             let done = act(&project, &call);
             (Some(project), done)
@@ -100,14 +110,14 @@ pub(crate) fn simulate(project: &Project, call: &Call) -> String {
     agents::answer(call.agent, &call.event, context.as_deref())
 }
 
-/// The project of a call: where the session was started, else where it is now, else the directory of this process.
-fn open(call: &Call, cwd: Option<&Path>) -> Result<Project> {
+/// The directory of a call: where the session was started, else where it is now, else the directory of this process.
+fn place(call: &Call, cwd: Option<&Path>) -> Result<PathBuf> {
     let named = [call.project_dir.as_deref(), call.cwd.as_deref()];
     // If the agent names directories and they are gone, the session does not belong to the directory of this process.
     let ours = cwd.filter(|_| named.iter().all(Option::is_none));
     let place = named.into_iter().chain([ours]).flatten().find(|place| fs::is_directory(place));
     let place = place.ok_or_else(|| Error::failed("none of the directories that the agent names exists"))?;
-    Project::open(&fs::real(place), &Options::default(), &steps::vocabulary())
+    Ok(fs::real(place))
 }
 
 fn act(project: &Project, call: &Call) -> Result<Done> {

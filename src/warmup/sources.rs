@@ -13,7 +13,7 @@ use crate::handoff::{Handoff, Value};
 use crate::history::{History, OpenHandoff, SessionEntry};
 use crate::memory::Memory;
 use crate::memory::state::{CurrentState, Item};
-use crate::project::{self, Project};
+use crate::project::{self, OtherDatabase, Project};
 
 /// How many sessions besides the last one are listed.
 const ELSEWHERE: usize = 3;
@@ -161,6 +161,9 @@ impl Sources {
             };
             self.notices.push(format!("{count} {what}"));
         }
+        if project.unattended_places().has_state() {
+            self.add_foreign(project);
+        }
         if let Some(notice) = project.unattended_places().notice() {
             self.notices.push(notice);
         } else if self.needs_consent {
@@ -173,6 +176,19 @@ impl Sources {
         }
         let unread = |problem: &Error| format!("could not be read: {}", text::one_line(&problem.one_line(), 200));
         self.notices.extend(problems.iter().map(unread));
+    }
+
+    /// Names the databases that came from elsewhere and have something unfinished. An agent reads this, so it names no
+    /// command that would run what a stranger recorded.
+    fn add_foreign(&mut self, project: &Project) {
+        let waits = |other: &OtherDatabase| other.unfinished.is_some_and(|count| count > 0);
+        for other in project.other_databases().into_iter().filter(waits) {
+            let name = other.path.strip_prefix(&project.root).unwrap_or(&other.path).display();
+            let count = text::count(other.unfinished.unwrap_or_default(), "unfinished handover");
+            let what =
+                format!("`{name}` is not of this user and has {count}; they are left alone, and a person decides");
+            self.notices.push(text::one_line(&what, 300));
+        }
     }
 
     /// Whether no earlier session is on record.

@@ -117,7 +117,8 @@ fn the_json_of_check_and_status_has_a_schema() {
   "run": "01M7FAKZG80FCP4JT44SBQHB6D",
   "message": "interrupted: handover 01M7FAKZG80FCP4JT44SBQHB6D is unfinished; run `agent-handover run --resume`",
   "paused": null,
-  "due": null
+  "due": null,
+  "foreign": []
 }
 "#]]
     );
@@ -176,6 +177,7 @@ fn the_json_of_check_and_status_has_a_schema() {
   "running": null,
   "paused": null,
   "due": null,
+  "foreign": [],
   "conflicts": [],
   "travels": null
 }
@@ -268,6 +270,9 @@ fn a_damaged_database_is_reported_and_never_overwritten() {
     ];
     for (name, bytes) in garbage {
         let world = World::new();
+        // The ids of all these worlds are the same, so the home knows that of the database.
+        world.run(&["run", "--note", "before"]).expect(0);
+        std::fs::remove_dir_all(world.path(".agent-handover")).unwrap();
         world.write(".agent-handover/checkpoint.db", &bytes);
         for arguments in [&["check"][..], &["status"], &["run", "--note", "n"], &["run", "--resume"]] {
             let output = world.run(arguments);

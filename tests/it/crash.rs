@@ -172,6 +172,7 @@ fn killed_at_any_point_a_resume_ends_as_if_nothing_had_happened() {
     }
     // What only a first run, or another command, passes is killed in the tests below.
     let by_first_run = [
+        "state.known",
         "checkpoint.created",
         "checkpoint.noted",
         "fs.directory",

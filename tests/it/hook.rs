@@ -81,7 +81,7 @@ impl<'a> Session<'a> {
         payload
     }
 
-    fn call(&self, event: &str, more: Value) -> Output {
+    pub fn call(&self, event: &str, more: Value) -> Output {
         let output = feed(&mut self.command(), self.payload(event, more).to_string().as_bytes());
         assert_eq!(output.code, 0, "{}", output.stderr);
         output
@@ -133,7 +133,7 @@ fn through_another_process(world: &World, agent: &str) -> Command {
     command
 }
 
-fn feed(command: &mut Command, payload: &[u8]) -> Output {
+pub fn feed(command: &mut Command, payload: &[u8]) -> Output {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // A reader that has seen enough is the reader's affair.
     let _ = child.stdin.take().unwrap().write_all(payload);
@@ -671,7 +671,7 @@ fn a_hook_always_exits_0_and_logs_why() {
 
 #[test]
 fn a_payload_of_two_hundred_megabytes_is_read_to_its_end() {
-    let world = World::new();
+    let world = World::with_git();
     let mut child = world.command(&["hook", "--agent", "claude-code"]);
     let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();

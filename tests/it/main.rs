@@ -49,4 +49,6 @@ mod shared_branch;
 mod support;
 mod transcript_talk;
 mod transcripts;
+mod upgrade;
 mod warmup;
+mod whose_state;

@@ -81,7 +81,7 @@ fn oracle(command: &Command) -> World {
     world
 }
 
-/// Every file of the world, the home included, except those of the state directory.
+/// Every file of the world, the home included, except those of the state directory and the id by which it is known.
 fn outside(world: &World) -> BTreeMap<String, Vec<u8>> {
     fn walk(directory: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
         for entry in std::fs::read_dir(directory).unwrap() {
@@ -96,7 +96,9 @@ fn outside(world: &World) -> BTreeMap<String, Vec<u8>> {
     }
     let mut files = BTreeMap::new();
     walk(world.root().parent().unwrap(), &mut files);
-    files.retain(|path, _| !path.ends_with("project/.agent-handover"));
+    let known = [".local", ".local/state", ".local/state/agent-handover"];
+    let is_known = |path: &str| known.iter().any(|end| path.ends_with(end)) || path.contains("/agent-handover/states");
+    files.retain(|path, _| !path.ends_with("project/.agent-handover") && !is_known(path));
     files
 }
 
@@ -271,11 +273,13 @@ fn a_project_without_a_state_directory_gets_one() {
 
 #[test]
 fn a_history_that_repo_root_names_is_written_there() {
-    let [world, elsewhere] = [World::new(), World::new()];
+    let world = World::new();
     world.write("PAUSE", "");
+    world.write("../elsewhere/x", "");
     let root = world.root().display().to_string();
-    elsewhere.run(&["history", "create", "--repo-root", &root, "--goal", "g", "--next", "Fix it"]).expect(3);
-    assert!(!elsewhere.exists(".agent-handover"));
+    let create = ["history", "create", "--repo-root", &root, "--goal", "g", "--next", "Fix it"];
+    finish(world.command(&create).current_dir(world.path("../elsewhere"))).expect(3);
+    assert!(!world.exists("../elsewhere/.agent-handover"));
     unpause(&world);
     world.run(&["run", "--resume"]).expect(0);
     assert!(world.read(".agent-history/LATEST.md").contains("primary_goal: \"g\""));

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::agents::by_name;
-use crate::base::fs;
+use crate::base::{fs, text};
 use crate::error::{Error, Result};
 
 const NAME: &str = "agent-handover";
@@ -56,17 +56,7 @@ impl Program {
 
     /// The shell line that calls the program for this agent.
     pub fn line(&self, agent: &str) -> String {
-        format!("{} {VERB} {AGENT_OPTION} {agent}", quoted(&self.path))
-    }
-}
-
-/// The text as one word of a POSIX shell.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
+        format!("{} {VERB} {AGENT_OPTION} {agent}", text::shell_word(&self.path))
     }
 }
 

@@ -1,11 +1,19 @@
 //! What is at a path that a person named, or in the user's own directories. Links are followed, and nothing is read.
 
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::plain_read::is_absent;
+
+/// The identity of the file at a path, not of its content: device, inode and time of creation. A file that replaces it
+/// has another one, also if it reuses the inode.
+pub(crate) fn mark(path: &Path) -> Option<String> {
+    let about = fs::symlink_metadata(path).ok()?;
+    let created = about.created().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    Some(format!("{}:{}:{}", about.dev(), about.ino(), created.unwrap_or_default().as_nanos()))
+}
 
 /// Whether a file or directory is at the path. A dangling link does not count.
 pub(crate) fn exists(path: &Path) -> bool {

@@ -15,14 +15,32 @@ pub(crate) fn refuse_foreign_owner(path: &Path, what: &str) -> Result<()> {
 
 /// Like [`refuse_foreign_owner`], for a file that was examined already.
 pub(crate) fn refuse_owner(owner: u32, path: &Path, what: &str) -> Result<()> {
-    if owner == 0 || owner == rustix::process::geteuid().as_raw() {
+    if !is_foreign_owner(owner) {
         return Ok(());
     }
     Err(Error::bad_data(format!("the {what} `{}` belongs to user {owner}, not to you", path.display()))
         .hint("it can make this program run commands: look at it, then make it yours with `chown`"))
 }
 
+/// Whether this is somebody else than this user or root.
+pub(crate) fn is_foreign_owner(owner: u32) -> bool {
+    owner != 0 && owner != rustix::process::geteuid().as_raw()
+}
+
+/// The error about a file of a project that belongs to another user.
+pub(crate) fn foreign_owner(owner: u32, path: &Path, what: &str) -> Error {
+    Error::bad_data(format!("the {what} `{}` belongs to user {owner}, not to you", path.display())).hint(
+        "it can make this program run commands: look at it, then make it yours with `chown`, list the project in git's \
+         global `safe.directory`, or run `agent-handover allow`",
+    )
+}
+
 /// Whether anybody but its owner may read a file.
 pub(crate) fn is_readable_by_others(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| about.is_file() && about.mode() & 0o044 != 0)
+}
+
+/// Whether everybody may create files in a directory.
+pub(crate) fn is_open_to_all(directory: &Path) -> bool {
+    fs::metadata(directory).is_ok_and(|about| about.mode() & 0o002 != 0)
 }

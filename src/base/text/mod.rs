@@ -19,5 +19,5 @@ pub(crate) use gate::{blotted, for_json, for_model, for_terminal};
 pub(crate) use hidden::is_invisible;
 pub use words::digest;
 pub(crate) use words::{
-    count, cut, hex, kept_line, model_line, nearest, of_bytes, one_line, safe_file_name, without_controls,
+    count, cut, hex, kept_line, model_line, nearest, of_bytes, one_line, safe_file_name, shell_word, without_controls,
 };

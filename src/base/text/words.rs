@@ -86,6 +86,16 @@ pub(crate) fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
+/// The text as one word of a POSIX shell.
+pub(crate) fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 /// Cuts at a character boundary at or before `max` bytes.
 pub(crate) fn cut(text: &str, max: usize) -> &str {
     let end = (0..=max.min(text.len())).rev().find(|end| text.is_char_boundary(*end));

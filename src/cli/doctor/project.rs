@@ -10,7 +10,7 @@ use crate::cli::config;
 use crate::engine::{DEATHS_TO_PARK, Plan};
 use crate::git::{self, Git};
 use crate::guard::own_record;
-use crate::project::Project;
+use crate::project::{self, Project};
 use crate::publish::Ledger;
 use crate::steps;
 use crate::warmup;
@@ -34,6 +34,11 @@ pub(super) fn program() -> Diagnosis {
 pub(super) fn about_project(project: &Project) -> Vec<Diagnosis> {
     let mut findings = vec![about_config(project), plan(project)];
     findings.extend(database(project));
+    findings.extend(
+        project::sentences_about_others(&project.other_databases(), &project.root)
+            .into_iter()
+            .map(|sentence| diagnosis("foreign", Health::Remark, sentence, None)),
+    );
     findings.push(match lock::holder(&project.lock()) {
         None => diagnosis("lock", Health::Good, "free", None),
         Some(owner) => diagnosis("lock", Health::Good, format!("held: {}", lock::describe(owner.as_ref())), None),

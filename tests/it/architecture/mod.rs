@@ -55,7 +55,13 @@ fn every_source_and_test_file_is_part_of_a_module() {
             } else {
                 (name, parent)
             };
-            let declared_in = if parent == base { parent.join(top) } else { parent.join("mod.rs") };
+            // A directory has its front door inside, or beside it with its name.
+            let beside = parent.with_extension("rs");
+            let declared_in = match parent {
+                parent if parent == base => parent.join(top),
+                _ if beside.exists() => beside,
+                parent => parent.join("mod.rs"),
+            };
             let text = std::fs::read_to_string(&declared_in).unwrap();
             assert!(text.contains(&format!("mod {module};")), "{} is in no module", file.display());
         }

@@ -1,0 +1,95 @@
+//! The id of a database. A database travels with its directory; the user's own state, which does not, knows the ids of those
+//! that this user made.
+//!
+//! The id is durable there before a database with it exists. So a kill or a power cut leaves at worst an id without a
+//! database, never a database of ours that nobody knows.
+
+use rusqlite::TransactionBehavior;
+
+use super::failure::{Failure, explain};
+use super::file::CheckpointFile;
+use super::{Store, schema};
+use crate::base::{fault, fs};
+use crate::error::{Error, Result};
+
+/// How ids are made and recognised.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ids {
+    /// Makes an id that is durably known. The argument marks the file that gets it. `None` if there is no place for ids.
+    pub create: fn(&str) -> Result<Option<String>>,
+    pub is_known: fn(&str) -> bool,
+}
+
+/// Which databases are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Accepts {
+    /// Only one whose id is known.
+    Known,
+    /// Also one without an id, which 0.1.0 wrote. It gets an id when it is opened for writing.
+    WithoutId,
+    /// Any, because a person named the file. Its id stays as it is.
+    Any,
+}
+
+/// What a file says about itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub id: Option<String>,
+    /// A process died before it could record anything.
+    pub is_empty: bool,
+}
+
+impl CheckpointFile {
+    /// What the file says about itself, whoever wrote it. `None` if there is no file.
+    pub(crate) fn identity(&self) -> Result<Option<Identity>> {
+        let Some((store, version)) = Store::look(self)? else { return Ok(None) };
+        if version == 0 {
+            return Ok(Some(Identity { id: None, is_empty: true }));
+        }
+        let id = store.state_id()?;
+        Ok(Some(Identity { id, is_empty: false }))
+    }
+
+    /// Marks the file itself, whatever it contains: another file in its place has another mark.
+    pub(crate) fn mark(&self) -> Option<String> {
+        fs::mark(&self.path)
+    }
+}
+
+impl Store {
+    pub(super) fn state_id(&self) -> Result<Option<String>, Failure> {
+        schema::id(&self.connection).map_err(|cause| explain(&self.file.path, cause))
+    }
+
+    /// Refuses a database that came from elsewhere. Whose a database is was asked before; here it is asked of the file that is
+    /// really open.
+    pub(super) fn refuse_foreign(&self) -> Result<(), Failure> {
+        let CheckpointFile { path, ids, accepts, .. } = &self.file;
+        let is_accepted = match (accepts, self.state_id()?) {
+            (Accepts::Any, _) | (Accepts::WithoutId, None) => true,
+            (_, Some(id)) => (ids.is_known)(&id),
+            (Accepts::Known, None) => false,
+        };
+        if is_accepted {
+            return Ok(());
+        }
+        let error = Error::bad_data(format!("`{}` came from elsewhere and is not used", path.display()));
+        Err(Failure::Other(error.hint("another program put it there just now: run the command again")))
+    }
+
+    /// Brings the file to the newest version, and gives a new file its id.
+    pub(super) fn migrate(&mut self) -> Result<(), Failure> {
+        let CheckpointFile { path, ids, accepts, .. } = self.file.clone();
+        let explain = |cause| explain(&path, cause);
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(explain)?;
+        let before = schema::migrate(&transaction).map_err(explain)?;
+        if (before == 0 || accepts == Accepts::WithoutId) && schema::id(&transaction).map_err(explain)?.is_none() {
+            let mark = fs::mark(&path).unwrap_or_default();
+            if let Some(id) = (ids.create)(&mark).map_err(Failure::Other)? {
+                fault::at("state.known");
+                schema::set_id(&transaction, &id).map_err(explain)?;
+            }
+        }
+        transaction.commit().map_err(explain)
+    }
+}

@@ -1,0 +1,119 @@
+//! The ids of the databases that this user made, as files in the user's own state, where no repository can put anything.
+//!
+//! A `checkpoint.db` holds commands that are carried out and sessions that are read, so one that came with a repository must
+//! not be used. The database carries a random id, and this record knows it: a project that is moved or renamed stays ours.
+//!
+//! | in `~/.local/state/agent-handover` | holds |
+//! |---|---|
+//! | `states/<id>` | the marks of the files with this id that were found not to be tracked by git, a line each |
+//! | `states/beside` | the word in the names of our databases that are beside a foreign one |
+
+use std::path::PathBuf;
+
+use crate::base::fs::{self, Anchor};
+use crate::base::{env, ids};
+use crate::error::{Error, Result};
+
+const DIRECTORY: &str = "states";
+const BESIDE: &str = "beside";
+/// The word without a place to keep one.
+const NO_WORD: &str = "own";
+/// More than the file of an id has.
+const MAX_SIZE: u64 = 64 << 10;
+/// How many marks are kept; a project that is copied more often is looked at more often.
+const MOST_MARKS: usize = 100;
+
+/// What is known about the id of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// This user never made a database with this id.
+    Unknown,
+    /// The id is ours, but this file with it was not seen before: the directory was copied, or git wrote the file.
+    Known,
+    /// The id is ours, and so is this very file.
+    Met,
+}
+
+/// Whether there is a place for ids. Without one nothing can be told apart.
+pub(crate) fn is_possible() -> bool {
+    place().is_some()
+}
+
+/// Makes a new id and keeps it durably, with the mark of the file that gets it. `None` without a home directory.
+pub(crate) fn create(mark: &str) -> Result<Option<String>> {
+    let Some(directory) = place() else { return Ok(None) };
+    let id = ids::new_state_id()?;
+    let keep = || -> Result<()> {
+        let anchor = Anchor::new(&directory);
+        anchor.create_private_directories(&directory)?;
+        anchor.create_flag(&directory.join(&id), format!("{mark}\n").as_bytes())?;
+        Ok(())
+    };
+    keep().map_err(|error| {
+        let what = "the id of this project's database cannot be kept in your own state";
+        Error::new(error.category(), what).cause(error.one_line())
+    })?;
+    Ok(Some(id))
+}
+
+pub(crate) fn is_known(id: &str) -> bool {
+    let file = place().filter(|_| ids::is_run_id(id)).map(|directory| directory.join(id));
+    file.is_some_and(|file| fs::is_file(&file) && fs::refuse_foreign_owner(&file, "record").is_ok())
+}
+
+/// What is known about a file with this id and mark.
+pub(crate) fn standing(id: &str, mark: &str) -> Standing {
+    match marks(id) {
+        None => Standing::Unknown,
+        Some(marks) if marks.lines().any(|line| line == mark) => Standing::Met,
+        Some(_) => Standing::Known,
+    }
+}
+
+/// Keeps the mark of a file that was found to be ours. A failure is ignored: the file is then looked at again.
+pub(crate) fn meet(id: &str, mark: &str) {
+    let has_room = marks(id).is_some_and(|marks| marks.lines().count() < MOST_MARKS);
+    if let Some(directory) = place().filter(|_| has_room) {
+        let _ = fs::append_durably(&directory.join(id), &[mark.to_owned()]);
+    }
+}
+
+/// The word in the names of our databases that are beside a foreign one, if there are any yet.
+pub(crate) fn word() -> Option<String> {
+    let Some(directory) = place() else { return Some(NO_WORD.to_owned()) };
+    let is_word = |text: &String| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    read(directory.join(BESIDE)).map(|text| text.trim().to_owned()).filter(is_word)
+}
+
+/// The same, and makes it if there is none. If it cannot be kept, nothing beside can be written either, and a reader finds
+/// nothing there.
+pub(crate) fn make_word() -> Result<String> {
+    if let Some(word) = word() {
+        return Ok(word);
+    }
+    let id = ids::new_state_id()?;
+    let new = id[id.len() - 8..].to_ascii_lowercase();
+    if let Some(directory) = place() {
+        let anchor = Anchor::new(&directory);
+        let _ = anchor.create_private_directories(&directory);
+        let _ = fs::replace(&directory.join(BESIDE), format!("{new}\n").as_bytes());
+    }
+    Ok(word().unwrap_or(new))
+}
+
+/// The marks of an id; `None` if it is not known. An id comes out of a file that anybody may have written.
+fn marks(id: &str) -> Option<String> {
+    let directory = place().filter(|_| ids::is_run_id(id))?;
+    read(directory.join(id))
+}
+
+fn read(file: PathBuf) -> Option<String> {
+    fs::refuse_foreign_owner(&file, "record").ok()?;
+    let bytes = fs::read_within(&file, MAX_SIZE).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn place() -> Option<PathBuf> {
+    // Tests of the library itself have no home of their own.
+    if cfg!(test) { None } else { env::user_state().map(|state| state.join(DIRECTORY)) }
+}

@@ -1,0 +1,87 @@
+//! The databases beside ours: from elsewhere, from another home of the same user, or left behind. Nothing in them is carried
+//! out, and what is unfinished in them is not forgotten either.
+
+use std::path::{Path, PathBuf};
+
+use super::Project;
+use super::claim::IDS;
+use crate::base::{fs, text};
+use crate::checkpoint::{Accepts, CheckpointFile, Store};
+use crate::config::Origin;
+
+/// How many names of the state directory are looked at.
+const MOST_NAMES: usize = 1_000;
+/// How many databases are looked into.
+const MOST: usize = 100;
+
+/// A database beside ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OtherDatabase {
+    pub path: PathBuf,
+    /// How many unfinished runs it has; `None` if it cannot be read.
+    pub unfinished: Option<usize>,
+}
+
+impl OtherDatabase {
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::json!({ "path": self.path.display().to_string(), "unfinished": self.unfinished })
+    }
+
+    /// The sentence about it for a person, with the command that takes it over.
+    pub(crate) fn sentence(&self, root: &Path) -> String {
+        let name = self.path.strip_prefix(root).unwrap_or(&self.path).display();
+        let word = text::shell_word(&self.path.display().to_string());
+        match self.unfinished {
+            None => format!("`{name}` is not yours and cannot be read"),
+            Some(0) => format!("`{name}` is not yours; nothing in it is unfinished"),
+            Some(count) => format!(
+                "`{name}` is not yours and has {}; `agent-handover run --resume --checkpoint {word}` runs what it says, commands included",
+                text::count(count, "unfinished handover")
+            ),
+        }
+    }
+}
+
+/// The sentences about databases beside ours. Those in which nothing is unfinished share one, because a project may have
+/// many: each new home of a container leaves one.
+pub(crate) fn sentences(others: &[OtherDatabase], root: &Path) -> Vec<String> {
+    let (idle, others): (Vec<_>, Vec<_>) = others.iter().partition(|other| other.unfinished == Some(0));
+    let mut sentences: Vec<String> = others.iter().map(|other| other.sentence(root)).collect();
+    match &idle[..] {
+        [] => {}
+        [one] => sentences.push(one.sentence(root)),
+        [first, ..] => {
+            let directory = first.path.parent().unwrap_or(root);
+            let directory = directory.strip_prefix(root).unwrap_or(directory).display();
+            let count = idle.len();
+            sentences.push(format!(
+                "{count} databases in `{directory}` are not yours and have nothing unfinished; you may delete them"
+            ));
+        }
+    }
+    sentences
+}
+
+impl Project {
+    /// The databases beside ours. None if a person named the database for this command.
+    pub(crate) fn other_databases(&self) -> Vec<OtherDatabase> {
+        if matches!(self.config.origin("handover.checkpoint"), Origin::Flag(_)) {
+            return Vec::new();
+        }
+        let Some(directory) = self.checkpoint.parent() else { return Vec::new() };
+        let names = fs::names_at_most(directory, MOST_NAMES).unwrap_or_default();
+        let is_database = |name: &String| name.starts_with("checkpoint") && name.ends_with(".db");
+        let mut names: Vec<String> = names.into_iter().filter(is_database).collect();
+        names.sort();
+        let paths = names.into_iter().map(|name| directory.join(name)).filter(|path| *path != self.checkpoint);
+        paths.take(MOST).map(|path| self.look_into(path)).collect()
+    }
+
+    fn look_into(&self, path: PathBuf) -> OtherDatabase {
+        let file = CheckpointFile::new(self.checkpoint_anchor(), &path, IDS, Accepts::Any)
+            .of_another_user_if(|| self.accepts_other_owners());
+        let count = |store: Option<Store>| store.map_or(Ok(0), |store| store.count_unfinished());
+        let unfinished = Store::read(&file).and_then(count).ok();
+        OtherDatabase { path, unfinished }
+    }
+}
