@@ -1,7 +1,10 @@
 //! Questions about the local repository. They change nothing and reach no network.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
+
 use super::parse::{self, Change, Commit, is_object_id};
-use super::{Git, Result};
+use super::{Failure, Git, Result};
 
 /// The commit that is checked out.
 pub(crate) struct Head {
@@ -65,6 +68,22 @@ impl Git {
         let arguments = ["status", "--porcelain=v2", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"];
         let answer = self.read(&arguments)?;
         Ok(parse::status(&self.without_unfiltered(answer)?))
+    }
+
+    /// Whether the index has a file at or below one of these paths.
+    pub(crate) fn tracks_any(&self, paths: &[&PathBuf]) -> Result<bool> {
+        let mut arguments: Vec<OsString> = ["ls-files", "-z", "--"].map(OsString::from).to_vec();
+        arguments.extend(paths.iter().map(|path| {
+            let mut spec = OsString::from(":(literal)");
+            spec.push(path);
+            spec
+        }));
+        let answer = self.ask(&arguments)?;
+        if !answer.succeeded {
+            let said = String::from_utf8_lossy(&answer.stderr);
+            return Err(Failure::of_git("`git ls-files` failed".to_owned(), said.trim()));
+        }
+        Ok(!answer.stdout.is_empty())
     }
 
     /// Fails where this is not a repository that git can use.

@@ -10,8 +10,9 @@ use crate::agents::payload::Given;
 use crate::agents::{self, Call, Event};
 use crate::base::{env, fs, text};
 use crate::checkpoint::Store;
+use crate::engine;
 use crate::error::{Error, Result};
-use crate::project::{Options, Project};
+use crate::project::{self, Options, Project};
 use crate::steps;
 use crate::transcript::{self, WARMUP_MARKER};
 
@@ -100,14 +101,21 @@ pub(crate) fn simulate(project: &Project, call: &Call) -> String {
     agents::answer(call.agent, &call.event, context.as_deref())
 }
 
-/// The project of a call: where the session was started, else where it is now, else the directory of this process.
+/// The project of a call: where the session was started, else where it is now, else the directory of this process. A
+/// session may outlive its worktree; its words then belong to the repository.
 fn open(call: &Call, cwd: Option<&Path>) -> Result<Project> {
     let named = [call.project_dir.as_deref(), call.cwd.as_deref()];
     // If the agent names directories and they are gone, the session does not belong to the directory of this process.
     let ours = cwd.filter(|_| named.iter().all(Option::is_none));
-    let place = named.into_iter().chain([ours]).flatten().find(|place| fs::is_directory(place));
-    let place = place.ok_or_else(|| Error::failed("none of the directories that the agent names exists"))?;
-    Project::open(&fs::real(place), &Options::default(), &steps::vocabulary())
+    for place in named.into_iter().chain([ours]).flatten() {
+        if fs::is_directory(place) {
+            return Project::open(&fs::real(place), &Options::default(), &steps::vocabulary());
+        }
+        if let Some(known) = project::recall_worktree(place) {
+            return Project::open_gone(known, &steps::vocabulary());
+        }
+    }
+    Err(Error::failed("none of the directories that the agent names exists"))
 }
 
 fn act(project: &Project, call: &Call) -> Result<Done> {
@@ -139,5 +147,9 @@ pub(super) fn store(project: &Project) -> Result<Store> {
         return Err(Error::failed(notice).hint("look at the config first"));
     }
     project.prepare()?;
-    Store::open_briefly(&project.checkpoint_file())
+    // Without the record, only a session whose worktree vanishes before its end is lost.
+    let _ = project.remember_worktree();
+    let mut store = Store::open_briefly(&project.checkpoint_file())?;
+    engine::adopt_sessions(project, &mut store)?;
+    Ok(store)
 }

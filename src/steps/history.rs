@@ -20,6 +20,7 @@ pub(super) const KIND: Kind = Kind {
     collects: false,
     needs_head: true,
     delivers: false,
+    runs_in_worktree: false,
     read: kind::no_keys,
     intend,
     preview,
@@ -39,7 +40,7 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     if !context.session.handoff.is_empty() {
         return Ok(Intent::Do(json!({ "document": context.session.handoff })));
     }
-    Ok(match derive(context.session, context.values, context.root) {
+    Ok(match derive(context.session, context.values, context.known_root) {
         Some(handoff) => Intent::Do(json!({ "document": handoff.render() })),
         None => Intent::Nothing("no handoff was given, and nothing happened".to_owned()),
     })
@@ -250,6 +251,7 @@ fn machine(session: &Session, root: &Path) -> Machine {
     Machine {
         now: session.at,
         root: root.display().to_string(),
+        worktree: session.worktree.clone(),
         branch: session.branch.clone(),
         commit: session.head.clone(),
         agent: session.agent.clone(),

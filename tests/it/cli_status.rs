@@ -132,7 +132,9 @@ fn the_json_of_check_and_status_has_a_schema() {
     "id": "01M7FAKZG80FCP4JT44SBQHB6D",
     "recorded_at": "2026-11-15T10:04:05.000Z",
     "agent": "codex",
-    "tag": "general"
+    "tag": "general",
+    "branch": null,
+    "worktree": null
   },
   "finished_at": null,
   "steps": [
@@ -142,7 +144,7 @@ fn the_json_of_check_and_status_has_a_schema() {
       "state": "done",
       "attempts": 1,
       "deaths": 0,
-      "duration_ms": [..],
+      "duration_ms": 0,
       "detail": "memory/layer1/2026-11/general-2026-11-15.md",
       "error": null
     },
@@ -152,7 +154,7 @@ fn the_json_of_check_and_status_has_a_schema() {
       "state": "failed",
       "attempts": 1,
       "deaths": 0,
-      "duration_ms": [..],
+      "duration_ms": 3,
       "detail": null,
       "error": "exit status 1"
     },

@@ -45,3 +45,4 @@ mod shared_branch;
 mod support;
 mod transcripts;
 mod warmup;
+mod worktrees;
