@@ -133,6 +133,7 @@ fn merge_memory(project: &Project, local: &Project) -> Result<Vec<PathBuf>> {
         agent: "",
         tag: &project.config.tag,
         commit: "",
+        branch: "",
         is_late: false,
     };
     let memory = Memory::at(&project.memory_root, to);

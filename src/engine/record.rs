@@ -13,7 +13,7 @@ use crate::config::{Config, Secrets};
 use crate::error::{Error, Result};
 use crate::facts::Session;
 use crate::git::{self, Git, Head};
-use crate::guard::secrets::{OnSecret, Policy};
+use crate::guard::secrets::{self, OnSecret, Policy};
 use crate::handoff;
 use crate::history::{self, Machine};
 use crate::project::{self, Project};
@@ -241,11 +241,16 @@ pub(super) fn session_for(project: &Project, plan: &Plan, request: &Request, bas
         note: note.unwrap_or_default(),
         state: request.state.clone().or_else(|| config.current_state.clone()).unwrap_or_default(),
         head: head.as_ref().map(|head| head.commit.clone()).unwrap_or_default(),
-        branch: head.map_or_else(|| request.branch.clone(), |head| head.branch),
+        branch: secrets::clean(&head.map_or_else(|| known_branch(project, request), |head| head.branch)),
         worktree: project.worktree(),
         base: base.unwrap_or_default(),
         transcript: request.transcript.clone(),
     })
+}
+
+/// The branch of a session for which git was not asked: where it is now, else where a hook last saw it.
+fn known_branch(project: &Project, request: &Request) -> String {
+    Some(project.branch()).filter(|branch| !branch.is_empty()).unwrap_or_else(|| request.branch.clone())
 }
 
 /// The handoff with the fields filled in that a program can find out, or an error that names every problem in it.

@@ -65,6 +65,7 @@ fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
         agent: &session.agent,
         tag: &session.tag,
         commit: &edit.commit,
+        branch: &session.branch,
         is_late: false,
     };
     let changes = memory.update_once(&author, context.categories, &edit.edits)?;

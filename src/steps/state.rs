@@ -105,6 +105,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
         agent: &session.agent,
         tag: &session.tag,
         commit: &session.head,
+        branch: &session.branch,
         is_late: context.overtaken_by.is_some(),
     };
     let edits = edits(intent)?;

@@ -12,7 +12,7 @@ impl Writer<'_> {
         let whose = &self.sources.whose;
         let mut goals: Vec<(String, Labelled)> = Vec::new();
         for item in self.sources.items("goal") {
-            let goal = Labelled::ours(item.text.clone(), self.since.label(&item.commit));
+            let goal = Labelled::ours(item.text.clone(), self.since.label(&item.commit, &item.branch));
             goals.push((item.at.clone(), goal.came_along(whose.is_item_strange(item))));
         }
         if let Some(open) = &self.sources.open {
@@ -22,7 +22,10 @@ impl Writer<'_> {
                 (false, false) => " (of the last session)",
             };
             let label = format!("{label}{}", outside(&open.handoff));
-            let label = format!("{label}{}", self.since.label(open.handoff.text("head_commit")));
+            let label = format!(
+                "{label}{}",
+                self.since.label(open.handoff.text("head_commit"), open.handoff.text("current_branch"))
+            );
             let goal = Labelled::ours(open.handoff.text("primary_goal").to_owned(), label);
             goals.push((utc(open.handoff.text("generated_at")), goal.came_along(whose.is_handoff_strange)));
         }
@@ -74,7 +77,7 @@ impl Writer<'_> {
             let day = item(entry.get("session_date"), 10);
             let (goal, next) = (item(entry.get("primary_goal"), 140), item(entry.get("first_next_action"), 140));
             let outside = if entry.origin().is_empty() { "" } else { OUTSIDE };
-            let label = format!("{outside}{}", self.since.label(entry.get("head_commit")));
+            let label = format!("{outside}{}", self.since.label(entry.get("head_commit"), entry.get("current_branch")));
             let line = format!("{day} {}: {goal}; next: {next}", item(entry.get("agent"), 30));
             Labelled::ours(line, label).came_along(self.sources.whose.is_entry_strange(entry))
         };

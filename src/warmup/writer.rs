@@ -83,7 +83,8 @@ impl Writer<'_> {
 
     /// The items of a category of the current state, in the order of the file, with their labels.
     pub(super) fn of_category(&self, category: &str) -> Vec<Labelled> {
-        let label = |item: &state::Item| format!("{}{}", self.doubt(&item.text), self.since.label(&item.commit));
+        let label =
+            |item: &state::Item| format!("{}{}", self.doubt(&item.text), self.since.label(&item.commit, &item.branch));
         let labelled = |item: &state::Item| {
             let is_strange = self.sources.whose.is_item_strange(item);
             Labelled::ours(item.text.clone(), label(item)).came_along(is_strange)
@@ -94,7 +95,8 @@ impl Writer<'_> {
     /// The items of a list in the newest open handoff, with their labels.
     pub(super) fn of_handoff(&self, field: &str) -> Vec<Labelled> {
         let Some(open) = &self.sources.open else { return Vec::new() };
-        let label = format!("{}{}", outside(&open.handoff), self.since.label(open.handoff.text("head_commit")));
+        let (commit, branch) = (open.handoff.text("head_commit"), open.handoff.text("current_branch"));
+        let label = format!("{}{}", outside(&open.handoff), self.since.label(commit, branch));
         let texts = open.handoff.texts(field).into_iter();
         let is_strange = self.sources.whose.is_handoff_strange;
         let labelled = |text: &str| Labelled::ours(text.to_owned(), format!("{}{label}", self.doubt(text)));

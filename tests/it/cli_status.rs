@@ -144,7 +144,7 @@ fn the_json_of_check_and_status_has_a_schema() {
       "state": "done",
       "attempts": 1,
       "deaths": 0,
-      "duration_ms": 0,
+      "duration_ms": [..],
       "detail": "memory/layer1/2026-11/general-2026-11-15.md",
       "error": null
     },
@@ -154,7 +154,7 @@ fn the_json_of_check_and_status_has_a_schema() {
       "state": "failed",
       "attempts": 1,
       "deaths": 0,
-      "duration_ms": 3,
+      "duration_ms": [..],
       "detail": null,
       "error": "exit status 1"
     },

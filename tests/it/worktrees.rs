@@ -588,3 +588,22 @@ fn info_exclude_hides_memory_once_and_never_a_tracked_file() {
     std::fs::write(topic.join("memory/of-code.txt"), "2").unwrap();
     assert_eq!(repository.status(&topic), " M memory/of-code.txt\n");
 }
+
+#[test]
+fn items_carry_their_branch_and_warmup_names_the_one_that_is_not_here() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    repository.commit(&topic, "only in topic");
+    repository.run(&topic, &["memory", "add", "decision", "Parse twice"]).expect(0);
+    repository.run(&main, &["memory", "add", "decision", "Parse once"]).expect(0);
+    let state = repository.world.read(STATE);
+    assert!(state.contains(" branch=topic -->") && state.contains(" branch=main -->"), "{state}");
+    let listed = repository.run(&main, &["memory", "list", "--json"]).expect(0).json();
+    let branches: Vec<_> = listed["items"].as_array().unwrap().iter().map(|item| &item["branch"]).collect();
+    assert!(branches.contains(&&json!("topic")) && branches.contains(&&json!("main")), "{listed}");
+    let warmup = repository.run(&main, &["warmup"]).expect(0).stdout;
+    let of_topic = warmup.lines().find(|line| line.contains("Parse twice")).unwrap();
+    assert!(of_topic.contains(" on topic, which is not in this branch)"), "{of_topic}");
+    let of_main = warmup.lines().find(|line| line.contains("Parse once")).unwrap();
+    assert!(!of_main.contains("not in this branch"), "{of_main}");
+}

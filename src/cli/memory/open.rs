@@ -11,6 +11,7 @@ use crate::engine::{self, Attendance, Deferral, Plan};
 use crate::error::Result;
 use crate::git::{self, Git};
 use crate::guard::own_record::{self, OwnKey};
+use crate::guard::secrets;
 use crate::memory::{Author, ChangeVerb, Edits, Memory, StateChange};
 use crate::project::Project;
 use crate::steps::MemoryEdit;
@@ -90,6 +91,7 @@ impl OpenMemory {
             agent: &text::one_line(&agent, 100),
             tag: &tag,
             commit: &commit,
+            branch: &secrets::clean(&self.project.branch()),
             is_late: false,
         };
         self.project.prepare_memory_root()?;

@@ -12,6 +12,7 @@ fn stamp(second: u32) -> Stamp {
         at: format!("2026-11-15T10:{:02}:{:02}Z", second / 60, second % 60),
         run: format!("R{second}"),
         commit: "1a2b3c".to_owned(),
+        branch: String::new(),
     }
 }
 
