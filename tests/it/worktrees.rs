@@ -607,3 +607,39 @@ fn items_carry_their_branch_and_warmup_names_the_one_that_is_not_here() {
     let of_main = warmup.lines().find(|line| line.contains("Parse once")).unwrap();
     assert!(!of_main.contains("not in this branch"), "{of_main}");
 }
+
+#[test]
+fn a_project_in_a_subdirectory_has_its_counterpart_in_the_main_tree() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    std::fs::create_dir_all(topic.join("parts/parser/src")).unwrap();
+    std::fs::write(topic.join("parts/parser/handover.toml"), "").unwrap();
+    // The branch of the main tree does not have the directory.
+    repository.run(&topic.join("parts/parser/src"), &["run", "--note", "said in a part"]).expect(0);
+    let notes = std::fs::read_to_string(main.join("parts/parser").join(NOTES)).unwrap();
+    assert!(notes.contains("said in a part"), "{notes}");
+    assert_eq!(repository.status(&main), "");
+    // Nor may a link there lead anywhere else.
+    let outside = repository.at("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::create_dir(topic.join("linked")).unwrap();
+    std::fs::write(topic.join("linked/handover.toml"), "").unwrap();
+    std::os::unix::fs::symlink(&outside, main.join("linked")).unwrap();
+    repository.run(&topic.join("linked"), &["run", "--note", "said beside a link"]).expect(0);
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+    assert!(topic.join("linked").join(NOTES).exists());
+}
+
+#[test]
+fn a_worktree_inside_the_main_tree_may_be_gone_before_the_end() {
+    let repository = Repository::new();
+    let main = repository.main();
+    let inner = main.join(".trees/inner");
+    repository.git(&main, &["worktree", "add", "--quiet", "-b", "inner", inner.to_str().unwrap()]);
+    std::fs::create_dir(inner.join("src")).unwrap();
+    repository.begin(&inner.join("src"), "s1", "Make the lexer strict");
+    repository.git(&main, &["worktree", "remove", "--force", inner.to_str().unwrap()]);
+    repository.end(&inner.join("src"), "s1");
+    let expected = ("inner".to_owned(), Some(inner.display().to_string()));
+    assert_eq!(repository.handoffs(&main), [(goal("Make the lexer strict"), expected)].into());
+}
