@@ -542,7 +542,7 @@ fn killed_while_five_worktrees_end_nothing_is_lost_or_doubled() {
     }
 }
 
-/// The whole sweep: `cargo test --test it -- --ignored worktrees`, about ten minutes.
+/// The whole sweep: `cargo test --test it -- --ignored worktrees`, about two minutes.
 #[test]
 #[ignore = "takes minutes"]
 fn killed_anywhere_while_five_worktrees_end_nothing_is_lost_or_doubled() {
