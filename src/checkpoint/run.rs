@@ -57,6 +57,9 @@ pub(crate) struct NewRun<'a> {
     /// The directory that its notes and state are written to. Two runs compete for the state if this is the same.
     pub memory_dir: &'a str,
     pub head: Option<&'a str>,
+    /// The linked worktree in which the session ran; empty for the directory of the checkpoint.
+    pub worktree: &'a str,
+    pub branch: &'a str,
     pub plan: &'a str,
     pub inputs: &'a str,
     /// Name and kind of each step, in order.
@@ -77,6 +80,10 @@ pub(crate) struct Run {
     pub tag: String,
     /// The commit that was checked out when the run was recorded.
     pub head: Option<String>,
+    /// The linked worktree in which the session ran; empty for the directory of the checkpoint.
+    pub worktree: String,
+    /// The branch that was checked out; empty if it is unknown.
+    pub branch: String,
 }
 
 /// A recorded step of a run.

@@ -77,7 +77,20 @@ const MIGRATIONS: &[&str] = &[
         value TEXT NOT NULL
     ) STRICT, WITHOUT ROWID;
 ",
+    // The linked worktree in which a session ran, empty for the directory of the checkpoint, and what was checked out there.
+    "
+    ALTER TABLE run ADD COLUMN worktree TEXT NOT NULL DEFAULT '';
+    ALTER TABLE run ADD COLUMN branch TEXT NOT NULL DEFAULT '';
+    ALTER TABLE session ADD COLUMN worktree TEXT NOT NULL DEFAULT '';
+    ALTER TABLE session ADD COLUMN branch TEXT NOT NULL DEFAULT '';
+",
 ];
+
+/// The first version whose tables know worktrees and branches.
+pub(super) fn knows_worktrees(version: i32) -> bool {
+    let first = MIGRATIONS.iter().position(|migration| migration.contains("ADD COLUMN worktree"));
+    first.and_then(|first| i32::try_from(first).ok()).is_some_and(|first| version > first)
+}
 
 /// The version this program writes.
 pub(super) fn newest() -> i32 {

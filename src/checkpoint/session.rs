@@ -36,6 +36,10 @@ pub(crate) struct AgentSession {
     pub said: String,
     /// The run that handed a part of this session over last.
     pub run: String,
+    /// The linked worktree in which it runs; empty for the directory of the checkpoint.
+    pub worktree: String,
+    /// The branch that was last seen there; empty if it is unknown.
+    pub branch: String,
 }
 
 /// What one call of a hook says about a session. An empty text leaves the recorded value as it is.
@@ -59,6 +63,9 @@ pub(crate) struct SessionSighting {
     pub is_over: bool,
     /// The transcript begins with a copy of another session, which is not to be handed over again.
     pub is_copied: bool,
+    /// The linked worktree in which the session runs; empty for the directory of the checkpoint.
+    pub worktree: String,
+    pub branch: String,
 }
 
 /// A part of a session that a run hands over.
@@ -103,7 +110,7 @@ impl HandedPart {
 
 impl Store {
     pub(crate) fn session(&self, agent: &str, id: &str) -> Result<Option<AgentSession>> {
-        let sql = format!("SELECT {COLUMNS} FROM session WHERE agent = ?1 AND id = ?2");
+        let sql = format!("SELECT {} FROM session WHERE agent = ?1 AND id = ?2", self.session_columns()?);
         if self.knows_sessions()? {
             self.ask(|connection| connection.query_row(&sql, [agent, id], read).optional())
         } else {
@@ -113,12 +120,68 @@ impl Store {
 
     /// The sessions that may have something left to hand over, oldest first.
     pub(crate) fn open_sessions(&self) -> Result<Vec<AgentSession>> {
-        let sql = format!("SELECT {COLUMNS} FROM session WHERE is_over = 0 ORDER BY seq");
+        let sql = format!("SELECT {} FROM session WHERE is_over = 0 ORDER BY seq", self.session_columns()?);
         if self.knows_sessions()? {
             self.ask(|connection| connection.prepare(&sql)?.query_map([], read)?.collect())
         } else {
             Ok(Vec::new())
         }
+    }
+
+    /// Every session on record, and whether it is over.
+    pub(crate) fn all_sessions(&self) -> Result<Vec<(AgentSession, bool)>> {
+        let sql = format!("SELECT {}, is_over FROM session ORDER BY seq", self.session_columns()?);
+        let read = |row: &Row<'_>| Ok((read(row)?, row.get(14)?));
+        if self.knows_sessions()? {
+            self.ask(|connection| connection.prepare(&sql)?.query_map([], read)?.collect())
+        } else {
+            Ok(Vec::new())
+        }
+    }
+
+    /// Makes sessions of another checkpoint known, with what was handed over of each. They ran in `worktree`.
+    pub(crate) fn adopt_sessions(&mut self, sessions: &[(AgentSession, bool)], worktree: &str) -> Result<()> {
+        let mut new = Vec::new();
+        for (session, is_over) in sessions {
+            let known = self.session(&session.agent, &session.id)?;
+            if known.is_none_or(|known| known.handed_over < session.handed_over) {
+                new.push((session, is_over));
+            }
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        self.write(|transaction| {
+            for (session, is_over) in new {
+                insert(transaction, &session.agent, &session.id, &session.started_at)?;
+                transaction.execute(
+                    "UPDATE session SET
+                         transcript = CASE transcript WHEN '' THEN ?3 ELSE transcript END,
+                         process = CASE process WHEN '' THEN ?4 ELSE process END,
+                         seen_at = max(seen_at, ?5), seen = max(seen, ?6), handed_over = max(handed_over, ?7),
+                         turns = max(turns, ?8), run = ?9, worktree = ?10, is_over = ?13,
+                         asked = CASE asked WHEN '' THEN ?11 ELSE asked END,
+                         said = CASE said WHEN '' THEN ?12 ELSE said END
+                     WHERE agent = ?1 AND id = ?2",
+                    params![
+                        session.agent,
+                        session.id,
+                        session.transcript,
+                        session.process,
+                        session.seen_at,
+                        signed(session.seen),
+                        signed(session.handed_over),
+                        signed(session.turns),
+                        session.run,
+                        worktree,
+                        session.asked,
+                        session.said,
+                        is_over
+                    ],
+                )?;
+            }
+            Ok(())
+        })
     }
 
     /// When a hook was first called in this project, and when sessions were last swept.
@@ -153,7 +216,8 @@ impl Store {
                      warmed = CASE ?10 WHEN '' THEN warmed ELSE ?10 END,
                      swept_at = CASE ?11 WHEN 1 THEN ?5 ELSE swept_at END,
                      is_over = ?12,
-                     handed_over = CASE ?13 WHEN 1 THEN max(handed_over, ?6) ELSE handed_over END
+                     handed_over = CASE ?13 WHEN 1 THEN max(handed_over, ?6) ELSE handed_over END,
+                     worktree = ?14, branch = CASE ?15 WHEN '' THEN branch ELSE ?15 END
                  WHERE agent = ?1 AND id = ?2",
                 params![
                     seen.agent,
@@ -168,7 +232,9 @@ impl Store {
                     seen.warmed,
                     seen.swept,
                     seen.is_over,
-                    seen.is_copied
+                    seen.is_copied,
+                    seen.worktree,
+                    seen.branch
                 ],
             )?;
             Ok(!is_repeated)
@@ -197,6 +263,11 @@ impl Store {
             let sql = "UPDATE session SET swept_at = ?1 WHERE seq = (SELECT max(seq) FROM session)";
             transaction.execute(sql, [at]).map(|_| ())
         })
+    }
+
+    fn session_columns(&self) -> Result<String> {
+        let place = if self.knows_worktrees()? { "worktree, branch" } else { "'', ''" };
+        Ok(format!("{COLUMNS}, {place}"))
     }
 
     fn knows_sessions(&self) -> Result<bool> {
@@ -231,6 +302,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<AgentSession> {
         asked: row.get(9)?,
         said: row.get(10)?,
         run: row.get(11)?,
+        worktree: row.get(12)?,
+        branch: row.get(13)?,
     })
 }
 
@@ -262,6 +335,8 @@ mod tests {
             tag: "t",
             memory_dir: "memory",
             head: None,
+            worktree: "",
+            branch: "",
             plan: "{}",
             inputs: "{}",
             steps: vec![("note", "note")],
@@ -308,7 +383,9 @@ mod tests {
     #[test]
     fn a_database_from_before_there_were_sessions_knows_none() {
         let (directory, store) = store();
-        store.connection.execute_batch("DROP TABLE meta; DROP TABLE session; PRAGMA user_version = 1").unwrap();
+        let old = "DROP TABLE meta; DROP TABLE session; ALTER TABLE run DROP COLUMN worktree;
+                   ALTER TABLE run DROP COLUMN branch; PRAGMA user_version = 1";
+        store.connection.execute_batch(old).unwrap();
         drop(store);
         let path = directory.path().join("c.db");
         let reader = Store::read(&CheckpointFile::beside(&path)).unwrap().unwrap();

@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
 use super::failure::{Failure, damaged, explain};
 use super::file::CheckpointFile;
+use super::schema;
 use super::{NewRun, Next, OnUnfinished, RecordedStep, Run, RunStatus, Settled, StepState};
 use crate::base::fault;
 use crate::error::{Error, Result};
@@ -42,9 +43,20 @@ impl Store {
                 transaction.execute(sql, [run.recorded_at])?;
             }
             transaction.execute(
-                "INSERT INTO run (id, status, recorded_at, agent, tag, memory_dir, head, plan, inputs)
-                 VALUES (?1, 'unfinished', ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-                params![run.id, run.recorded_at, run.agent, run.tag, run.memory_dir, run.head, run.plan, run.inputs],
+                "INSERT INTO run (id, status, recorded_at, agent, tag, memory_dir, head, plan, inputs, worktree, branch)
+                 VALUES (?1, 'unfinished', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                params![
+                    run.id,
+                    run.recorded_at,
+                    run.agent,
+                    run.tag,
+                    run.memory_dir,
+                    run.head,
+                    run.plan,
+                    run.inputs,
+                    run.worktree,
+                    run.branch
+                ],
             )?;
             let seq = transaction.last_insert_rowid();
             let mut insert = transaction
@@ -172,10 +184,16 @@ impl Store {
         Ok(self.runs("WHERE status <> 'abandoned' ORDER BY seq DESC LIMIT 1", params![])?.pop())
     }
 
-    /// The commit that was checked out for the last completed run, if that was recorded.
-    pub(crate) fn last_head(&self) -> Result<Option<String>> {
-        let rest = "WHERE status = 'completed' AND head IS NOT NULL ORDER BY seq DESC LIMIT 1";
-        Ok(self.runs(rest, params![])?.pop().and_then(|run| run.head))
+    /// The commit that was checked out for the last completed run of this worktree, or else of any worktree.
+    pub(crate) fn last_head(&self, worktree: &str) -> Result<Option<String>> {
+        let order = if self.knows_worktrees()? { "worktree = ?1 DESC, seq DESC" } else { "?1 IS NULL, seq DESC" };
+        let rest = format!("WHERE status = 'completed' AND head IS NOT NULL ORDER BY {order} LIMIT 1");
+        Ok(self.runs(&rest, params![worktree])?.pop().and_then(|run| run.head))
+    }
+
+    /// Whether the file has the columns for worktrees. A reader does not add them.
+    pub(super) fn knows_worktrees(&self) -> Result<bool, Failure> {
+        Ok(schema::knows_worktrees(self.version()?))
     }
 
     /// When the last completed run before this one was recorded.
@@ -193,7 +211,9 @@ impl Store {
     }
 
     fn runs(&self, rest: &str, parameters: impl rusqlite::Params) -> Result<Vec<Run>, Failure> {
-        let sql = format!("SELECT seq, id, status, recorded_at, finished_at, agent, tag, head FROM run {rest}");
+        let place = if self.knows_worktrees()? { "worktree, branch" } else { "'', ''" };
+        let sql =
+            format!("SELECT seq, id, status, recorded_at, finished_at, agent, tag, head, {place} FROM run {rest}");
         self.query(|connection| connection.prepare(&sql)?.query_map(parameters, read_run)?.collect())
     }
 
@@ -285,6 +305,8 @@ fn read_run(row: &Row<'_>) -> rusqlite::Result<Run> {
         agent: row.get(5)?,
         tag: row.get(6)?,
         head: row.get(7)?,
+        worktree: row.get(8)?,
+        branch: row.get(9)?,
     })
 }
 

@@ -18,6 +18,8 @@ fn record(store: &mut Store, id: &str) -> i64 {
                 tag: "t",
                 memory_dir: "memory",
                 head: None,
+                worktree: "",
+                branch: "",
                 plan: "{}",
                 inputs: "{\"note\":\"n\"}",
                 steps: vec![("note", "note"), ("state", "state")],

@@ -11,7 +11,7 @@ use crate::base::text;
 use crate::engine::{self, Plan};
 use crate::error::Result;
 use crate::guard::{acknowledge, consent, own_record, secrets};
-use crate::project::{self, Project};
+use crate::project::Project;
 
 /// Allow hooks to run the commands of this config and to publish, allow one file to be published, or accept memory that
 /// came with the repository
@@ -70,8 +70,8 @@ impl Allow {
 
     /// Adopts everything that is there now. What comes along later is strange again.
     fn memory(&self, context: &mut Context<'_>, project: &Project) -> Result<u8> {
-        let memory = project::place(&project.root, &project.config.memory_dir)?;
-        let history = project::place(&project.root, &project.config.history_dir)?;
+        let memory = project.memory_dir()?;
+        let history = project.history_dir()?;
         if self.revoke {
             let was_adopted = [own_record::revoke_adoption(&memory)?, own_record::revoke_adoption(&history)?];
             context.ui.answer(if was_adopted.contains(&true) {
@@ -81,7 +81,7 @@ impl Allow {
             });
             return Ok(0);
         }
-        let engine::Adopted { items, handoffs } = engine::adopt_all(&project.root, &memory, &history)?;
+        let engine::Adopted { items, handoffs } = engine::adopt_all(&project.memory_root, &memory, &history)?;
         let (items, handoffs) = (text::count(items, "item"), text::count(handoffs, "handoff"));
         context.ui.answer(&format!("{items} and {handoffs} count as yours, as they are now"));
         Ok(0)

@@ -15,7 +15,7 @@ use crate::guard::Stop;
 use crate::memory::Memory;
 use crate::memory::Month;
 use crate::memory::compact::{Compaction, Selection, ended_before};
-use crate::project::{self, Project};
+use crate::project::Project;
 
 /// How long to wait for a handover that is going on.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -54,7 +54,7 @@ fn parse_duration(word: &str) -> Result<Duration, String> {
 impl Compact {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(None, None)?;
-        let memory = Memory::at(&project.root, project::place(&project.root, &project.config.memory_dir)?);
+        let memory = Memory::at(&project.memory_root, project.memory_dir()?);
         let before = ended_before(&clock::now(), self.older_than);
         if let Some(month) = self.month.filter(|month| month.end() > before) {
             return Err(Error::usage(format!("{month} is not over yet")).hint("only finished months are compacted"));
@@ -105,7 +105,8 @@ impl Compact {
     }
 
     fn report(&self, context: &mut Context<'_>, project: &Project, done: &Compaction, trouble: Option<&Error>) {
-        let show = |path: &std::path::Path| path.strip_prefix(&project.root).unwrap_or(path).display().to_string();
+        let show =
+            |path: &std::path::Path| path.strip_prefix(&project.memory_root).unwrap_or(path).display().to_string();
         if self.json {
             let archives: Vec<_> = done
                 .rolled

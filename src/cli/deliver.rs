@@ -47,7 +47,7 @@ impl Pull {
         if let Some(stop) = project.brake().pressed() {
             return Err(stop.error());
         }
-        let notice = engine::keep_out_of_git(&project.root, &engine::Plan::of(&project.config));
+        let notice = engine::keep_out_of_git(&project, &engine::Plan::of(&project.config));
         if let Some(notice) = notice {
             context.ui.tell(&notice);
         }

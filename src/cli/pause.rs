@@ -68,8 +68,13 @@ impl Unpause {
             removed = true;
         }
         if let Some(pause) = brake.paused() {
-            return Err(Error::new(Category::Paused, pause.to_string())
-                .hint("that file stops every project of this user, so `unpause` leaves it alone"));
+            let shared = project.as_ref().and_then(Project::shared_pause_file);
+            let hint = if shared.is_some_and(|shared| shared.path == pause.path) {
+                "that file stops every worktree of this repository: run `agent-handover unpause` in the main one"
+            } else {
+                "that file stops every project of this user, so `unpause` leaves it alone"
+            };
+            return Err(Error::new(Category::Paused, pause.to_string()).hint(hint));
         }
         if !removed {
             context.ui.answer("not paused");

@@ -141,11 +141,12 @@ impl Picture {
         }
         if let Some(run) = &self.run {
             let by = if run.agent.is_empty() { String::new() } else { format!(" by {}", run.agent) };
-            ui.answer(&format!("run: {} recorded {}{by}, tag {}", run.id, run.recorded_at, run.tag));
+            let place = place(run);
+            ui.answer(&format!("run: {} recorded {}{by}, tag {}{place}", run.id, run.recorded_at, run.tag));
         }
         for (run, command) in &self.waiting {
             let command = command.as_ref().map(|command| format!("{command} ")).unwrap_or_default();
-            ui.answer(&format!("waiting: {command}{} recorded {}", run.id, run.recorded_at));
+            ui.answer(&format!("waiting: {command}{} recorded {}{}", run.id, run.recorded_at, place(run)));
         }
         match &self.owner {
             Some(owner) => ui.answer(&format!("running: {}", lock::describe(owner.as_ref()))),
@@ -172,8 +173,17 @@ impl Picture {
     }
 
     fn json(&self) -> Value {
-        let run =
-            |run: &Run| json!({ "id": run.id, "recorded_at": run.recorded_at, "agent": run.agent, "tag": run.tag });
+        let known = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let run = |run: &Run| {
+            json!({
+                "id": run.id,
+                "recorded_at": run.recorded_at,
+                "agent": run.agent,
+                "tag": run.tag,
+                "branch": known(&run.branch),
+                "worktree": known(&run.worktree),
+            })
+        };
         let waiting = |(one, command): &(Run, Option<String>)| {
             let mut document = run(one);
             if let Some(command) = command {
@@ -212,6 +222,13 @@ impl Picture {
             "travels": (!self.ledger.travels.is_empty()).then_some(&self.ledger.travels),
         })
     }
+}
+
+/// The branch and the linked worktree of a run, as the end of a line.
+fn place(run: &Run) -> String {
+    let branch =
+        if run.branch.is_empty() { String::new() } else { format!(", on {}", text::one_line(&run.branch, 100)) };
+    if run.worktree.is_empty() { branch } else { format!("{branch} in {}", text::one_line(&run.worktree, 300)) }
 }
 
 fn step_line(step: &RecordedStep) -> String {

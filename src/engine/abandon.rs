@@ -61,8 +61,8 @@ fn clear_up(project: &Project, store: &Store, run: &Run) -> Result<()> {
         )?;
     }
     let (plan, _) = store.plan_and_inputs(run.seq)?;
-    match Plan::from_json(&plan).and_then(|plan| project::place(&project.root, &plan.memory_dir)) {
-        Ok(memory) => Memory::at(&project.root, memory).sweep(),
+    match Plan::from_json(&plan).and_then(|plan| project::place(&project.memory_root, &plan.memory_dir)) {
+        Ok(memory) => Memory::at(&project.memory_root, memory).sweep(),
         // Another version recorded this plan, so where it wrote is unknown.
         Err(_) => Ok(()),
     }
@@ -94,7 +94,7 @@ pub(super) fn restart(project: &Project, request: &Request, wait: Duration) -> R
     };
     let at = clock::now().format("%Y%m%dT%H%M%S").to_string();
     let (mut store, aside) = checkpoint::open_or_replace(&project.checkpoint_file(), &format!(".damaged-{at}"))?;
-    prepared.session.base = store.last_head()?.unwrap_or_default();
+    prepared.session.base = store.last_head(&project.worktree())?.unwrap_or_default();
     let abandoned = store.unfinished(DEATHS_TO_PARK)?;
     for run in &abandoned {
         clear_up(project, &store, run)?;

@@ -17,9 +17,14 @@ use crate::steps::Provided;
 
 /// Hides the project's own directories from `git status`, unless they are published on the branch that is checked out
 /// and so belong to it. Returns a sentence for the user, if there is something to report.
-pub(crate) fn keep_out_of_git(root: &Path, plan: &Plan) -> Option<String> {
+pub(crate) fn keep_out_of_git(project: &Project, plan: &Plan) -> Option<String> {
+    let root = &project.memory_root;
     let added = || -> Result<Vec<String>> {
-        if git::top_level(root).is_none() || plan.destination.is_on_checked_out_branch(root)? {
+        // Inside a bare repository nothing shows up.
+        if project.bare().is_some()
+            || git::top_level(root).is_none()
+            || plan.destination.is_on_checked_out_branch(root)?
+        {
             return Ok(Vec::new());
         }
         git::keep_out(root, &[project::place(root, &plan.memory_dir)?, project::place(root, &plan.history_dir)?])
@@ -38,7 +43,7 @@ pub(super) fn remember(project: &Project, session: &Session, memory: &Path, hist
     // The free text of the current state names no run. Mostly it is one of these.
     let texts = [&session.state, &session.note].into_iter().filter(|text| !text.trim().is_empty());
     let texts = texts.map(|text| own_keys::of_text(date, text.as_bytes()));
-    let remembered = provenance::adopt_after_upgrade(&project.root, memory, history)
+    let remembered = provenance::adopt_after_upgrade(&project.memory_root, memory, history)
         .and_then(|()| own_record::remember(OwnKey::of_run(&session.run).into_iter().chain(texts)));
     let error = remembered.err()?;
     Some(format!("this handover will be shown as if it came with the repository: {}", error.one_line()))
@@ -61,8 +66,14 @@ pub(super) fn restore(
         return None;
     }
     let backend = publish::backend(&plan.destination.backend).ok()?;
-    let files =
-        DeliveredFiles { root: &project.root, memory, history, state: &project.state, categories: &plan.categories };
+    let files = DeliveredFiles {
+        root: &project.memory_root,
+        bare: project.bare(),
+        memory,
+        history,
+        state: &project.state,
+        categories: &plan.categories,
+    };
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
     let delivery = Delivery::new(files, &plan.destination, run, brake, &provided.unreachable);
     match backend.restore(&delivery) {

@@ -63,16 +63,17 @@ fn record(project: &Project, deferral: Deferral<'_>) -> Result<Recorded, HandOve
 fn plan(project: &Project, deferral: &Deferral<'_>) -> Result<Plan> {
     let mut plan = Plan::of(&project.config);
     // Asked now: which branch is checked out may change until the step is done.
-    let is_published_here =
-        git::top_level(&project.root).is_some() && plan.destination.is_on_checked_out_branch(&project.root)?;
+    let is_published_here = project.bare().is_none()
+        && git::top_level(&project.memory_root).is_some()
+        && plan.destination.is_on_checked_out_branch(&project.memory_root)?;
     plan.keeps_out_of_git = !deferral.no_exclude && !is_published_here;
     plan.destination = Destination::nowhere();
     if let Some(history) = deferral.history {
-        let (root, history) = (fs::resolve(&project.root)?, fs::resolve(history)?);
+        let (root, history) = (fs::resolve(&project.memory_root)?, fs::resolve(history)?);
         plan.history_dir = history.strip_prefix(root).unwrap_or(&history).to_string_lossy().into_owned();
     }
     // A history that cannot be used is an error now, while somebody can react to it.
-    project::place(&project.root, &plan.history_dir)?;
+    project::place(&project.memory_root, &plan.history_dir)?;
     plan.steps = vec![PlannedStep::deferred(&deferral.step)];
     Ok(plan)
 }

@@ -40,11 +40,12 @@ pub(crate) fn deliver(
     let request = Request { only_publish: true, ..Request::default() };
     let session = session_for(project, &plan, &request, None)?;
     let message = template::render(&plan.destination.message, &facts::recorded(&session))?;
-    let memory = project::place(&project.root, &plan.memory_dir)?;
-    let history = project::place(&project.root, &plan.history_dir)?;
+    let memory = project::place(&project.memory_root, &plan.memory_dir)?;
+    let history = project::place(&project.memory_root, &plan.history_dir)?;
     let brake = project.brake();
     let files = DeliveredFiles {
-        root: &project.root,
+        root: &project.memory_root,
+        bare: project.bare(),
         memory: &memory,
         history: &history,
         state: &project.state,
@@ -55,7 +56,7 @@ pub(crate) fn deliver(
     let delivery = Delivery::new(files, &plan.destination, run, &brake, &provided.unreachable)
         .with_message(&message)
         .trusted(is_trusted);
-    provenance::adopt_after_upgrade(&project.root, &memory, &history)?;
+    provenance::adopt_after_upgrade(&project.memory_root, &memory, &history)?;
     let done = between_runs_with(project, wait, &provided, listener, |_| {
         Ok(match direction {
             Direction::Push => backend.publish(&delivery),

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use super::event::Listener;
+use super::leftovers;
 use super::queue::{Drained, Goal, busy, drain_locked, drain_unattended};
 use crate::base::env;
 use crate::base::fs::FileError;
@@ -100,7 +101,7 @@ pub(super) fn detach(
     argv.extend(task.arguments(project));
     let job = Job {
         argv,
-        directory: project.root.clone(),
+        directory: if project.is_gone { project.memory_root.clone() } else { project.root.clone() },
         env: Vec::new(),
         // The child is not part of a step, also if this process was started by one.
         env_remove: [env::RUN, env::STEP, env::ATTEMPT, env::ROOT].map(str::to_owned).to_vec(),
@@ -127,6 +128,7 @@ pub(crate) fn carry_out_inherited(
         ChildTask::Run(id) => id,
         ChildTask::Due => "",
     })?;
+    leftovers::bring_home(project, task != ChildTask::Due, listener);
     let mut store = Store::open(&project.checkpoint_file())?;
     match task {
         ChildTask::Run(id) => {

@@ -14,9 +14,11 @@ use std::time::{Duration, Instant};
 use super::abandon;
 use super::detach::{ChildTask, NotDetached, detach};
 use super::event::{Event, Listener};
+use super::leftovers;
 use super::own_session::own_session;
 use super::queue::{Drained, Goal, drain_locked, drain_with, due};
 use super::record::{Attendance, HandOverError, RecordOutcome, Recorded, Request, record};
+use crate::base::ids;
 use crate::base::lock::{self, Lock};
 use crate::checkpoint::{Run, Store};
 use crate::error::Result;
@@ -98,6 +100,7 @@ pub(crate) fn hand_over_with(
         let child = detach(project, &recorded.id, lock, task);
         return Ok(HandedOver::Detached { recorded, child });
     }
+    leftovers::bring_home(project, true, listener);
     let goal = Goal::Run(recorded.seq);
     let drained = match lock {
         Some(lock) => drain_locked(project, &mut store, goal, lock, provided, listener),
@@ -164,6 +167,7 @@ fn resume(
     provided: &Provided<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<HandedOver> {
+    leftovers::bring_home(project, true, listener);
     if !project.checkpoint_file().is_there() {
         return Ok(HandedOver::NothingOnRecord);
     }
@@ -175,10 +179,14 @@ fn resume(
 /// Lets a child finish the runs that are due, and waits for it no longer than `limit`: a push may hang. Returns how many
 /// are finished by then.
 pub(crate) fn finish_due(project: &Project, store: &Store, runs: &[Run], limit: Duration) -> Result<usize> {
-    let Some(first) = runs.first() else { return Ok(0) };
+    let id = match runs.first() {
+        Some(run) => run.id.clone(),
+        None if leftovers::left_behind(project).is_some() => ids::new_run_id()?,
+        None => return Ok(0),
+    };
     let start = Instant::now();
     if let Some(lock) = Lock::try_take(&project.lock())? {
-        detach(project, &first.id, Some(lock), ChildTask::Due).map_err(NotDetached::error)?;
+        detach(project, &id, Some(lock), ChildTask::Due).map_err(NotDetached::error)?;
     }
     while lock::holder(&project.lock()).is_some() && start.elapsed() < limit {
         std::thread::sleep(Duration::from_millis(2));

@@ -35,16 +35,17 @@ impl Inputs {
             tag: _,
             agent: _,
             head: _,
+            branch: _,
+            worktree: _,
             note,
             state,
             handoff,
             host,
             user,
-            branch,
             base,
             transcript,
         } = session.clone();
-        Inputs { note, state, handoff, host, user, branch, base, transcript }
+        Inputs { note, state, handoff, host, user, branch: session.branch.clone(), base, transcript }
     }
 
     /// The session again, from the columns of its run and from these inputs.
@@ -58,6 +59,7 @@ impl Inputs {
             tag: run.tag.clone(),
             agent: run.agent.clone(),
             head: run.head.clone().unwrap_or_default(),
+            worktree: run.worktree.clone(),
             host,
             user,
             note,
@@ -98,6 +100,7 @@ mod tests {
             handoff: text("handoff"),
             head: text("head"),
             branch: text("branch"),
+            worktree: text("/worktree"),
             base: text("base"),
             transcript: Some(Source::pin(std::path::Path::new("/nowhere/t.jsonl"), "session").unwrap()),
         };
@@ -110,6 +113,8 @@ mod tests {
             agent: session.agent.clone(),
             tag: session.tag.clone(),
             head: Some(session.head.clone()),
+            worktree: session.worktree.clone(),
+            branch: session.branch.clone(),
         };
         let json = Inputs::of(&session).to_json().unwrap();
         let back = Inputs::from_json(&json).unwrap().session(&run).unwrap();

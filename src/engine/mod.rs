@@ -7,6 +7,7 @@
 //! | `record` | what a session says, made into a recorded run |
 //! | `defer` | what a command was given while paused, recorded as a run of one step |
 //! | `inputs` | the session as the checkpoint keeps it, and back |
+//! | `leftovers` | memory in a linked worktree that belongs to the main one |
 //! | `own_session` | the agent session that this process runs in |
 //! | `plan` | the steps of a run, as they are recorded |
 //! | `queue` | the lock, and running what is unfinished, oldest first |
@@ -30,6 +31,7 @@ mod detach;
 mod event;
 mod hand_over;
 mod inputs;
+mod leftovers;
 mod own_session;
 mod plan;
 mod preview;
@@ -50,6 +52,7 @@ pub(crate) use deliver::{Direction, deliver};
 pub(crate) use detach::{ChildTask, NotDetached, carry_out_inherited};
 pub(crate) use event::{Event, Listener};
 pub(crate) use hand_over::{HandedOver, HowToRun, Task, finish_due, hand_over, hand_over_with};
+pub(crate) use leftovers::{adopt_sessions, left_behind};
 pub(crate) use plan::{Plan, PlannedStep};
 pub(crate) use preview::{preview, summarize};
 pub(crate) use provenance::{Adopted, Provenance, adopt_after_upgrade, adopt_all};

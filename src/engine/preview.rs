@@ -23,10 +23,13 @@ pub(crate) struct Preview {
 
 /// What each step would do. Fails where the run would fail before its first step.
 pub(crate) fn preview(project: &Project, request: &Request) -> Result<Vec<Preview>> {
-    let base = Store::read(&project.checkpoint_file())?.map(|store| store.last_head()).transpose()?.flatten();
+    let base = Store::read(&project.checkpoint_file())?
+        .map(|store| store.last_head(&project.worktree()))
+        .transpose()?
+        .flatten();
     let Prepared { plan, session, .. } = prepare(project, request, base)?;
-    let memory = project::place(&project.root, &plan.memory_dir)?;
-    let history = project::place(&project.root, &plan.history_dir)?;
+    let memory = project::place(&project.memory_root, &plan.memory_dir)?;
+    let history = project::place(&project.memory_root, &plan.history_dir)?;
     let mut values = facts::recorded(&session);
     known_before(project, &memory, &history).add_to(&mut values);
     let mut previews = Vec::new();
@@ -35,7 +38,11 @@ pub(crate) fn preview(project: &Project, request: &Request) -> Result<Vec<Previe
         values.insert("step".to_owned(), step.name.clone().into());
         values.insert("attempt".to_owned(), 1.into());
         let context = Context {
-            root: &project.root,
+            root: &project.memory_root,
+            work: &project.root,
+            is_gone: project.is_gone,
+            known_root: project.known_root(),
+            bare: project.bare(),
             memory: memory.clone(),
             history: history.clone(),
             logs: project.log_dir().join(&session.run),
@@ -75,14 +82,15 @@ pub(crate) fn preview(project: &Project, request: &Request) -> Result<Vec<Previe
 /// The handoff that a run with this request would derive from what is known, and what could not be found out. `None` if
 /// nothing is known. Nothing is recorded.
 pub(crate) fn summarize(project: &Project, request: &Request) -> Result<(Option<Handoff>, Vec<String>)> {
-    let base = Store::read(&project.checkpoint_file())?.map(|store| store.last_head()).transpose()?.flatten();
+    let base = Store::read(&project.checkpoint_file())?
+        .map(|store| store.last_head(&project.worktree()))
+        .transpose()?
+        .flatten();
     let Prepared { session, warnings, .. } = prepare(project, request, base)?;
     let mut values = facts::recorded(&session);
-    let memory = project::place(&project.root, &project.config.memory_dir)?;
-    let history = project::place(&project.root, &project.config.history_dir)?;
-    known_before(project, &memory, &history).add_to(&mut values);
-    let found = recap::collect(&Scene { session: &session, root: &project.root })?;
+    known_before(project, &project.memory_dir()?, &project.history_dir()?).add_to(&mut values);
+    let found = recap::collect(&Scene { session: &session, root: &project.root, is_gone: false })?;
     values.extend(found.values);
     let notices = warnings.into_iter().chain(found.notices).collect();
-    Ok((recap::handoff(&session, &values, &project.root), notices))
+    Ok((recap::handoff(&session, &values, project.known_root()), notices))
 }

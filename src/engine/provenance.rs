@@ -35,9 +35,10 @@ struct Whereabouts {
 
 impl Provenance {
     pub(crate) fn of(project: &Project) -> Provenance {
-        let directory = |text: &str| project::place(&project.root, text).unwrap_or_else(|_| project.root.join(text));
+        let root = &project.memory_root;
+        let directory = |text: &str| project::place(root, text).unwrap_or_else(|_| root.join(text));
         let (memory, history) = (directory(&project.config.memory_dir), directory(&project.config.history_dir));
-        Provenance::at(&project.root, &memory, &history)
+        Provenance::at(root, &memory, &history)
     }
 
     pub(crate) fn at(root: &Path, memory: &Path, history: &Path) -> Provenance {

@@ -121,7 +121,8 @@ pub(super) fn drain_locked(
 pub(crate) fn due(project: &Project, store: &Store) -> Result<(Vec<Run>, Vec<Run>)> {
     let may_run = |run: &Run| {
         let plan = store.plan_and_inputs(run.seq).and_then(|(plan, _)| Plan::from_json(&plan));
-        plan.is_ok_and(|plan| plan.may_run_unattended(&project.config))
+        let config = project.seen_from(&run.worktree, &steps::vocabulary()).config;
+        plan.is_ok_and(|plan| plan.may_run_unattended(&config))
     };
     Ok(store.unfinished(DEATHS_TO_PARK)?.into_iter().partition(may_run))
 }
@@ -255,7 +256,12 @@ fn drain_except(
                     failed.push((run.seq, failures.len()));
                     failures.push(RunFailure { run: run.id, relation, error });
                 }
-                RunEnd::Stopped(stop) => return Ok(Drained::Stopped { stop, executed }),
+                RunEnd::Stopped(stop) => match brake.pressed() {
+                    Some(_) => return Ok(Drained::Stopped { stop, executed }),
+                    // Only the worktree of that run is paused.
+                    None => listener(Event::Notice { text: format!("a handover waits: {}", stop.error().one_line()) }),
+                },
+                RunEnd::Waiting => {}
             }
         }
         // One delivery delivers everything. Runs that failed only at their delivery are tried again, which costs little.

@@ -14,7 +14,7 @@ use crate::config::{Config, Secrets};
 use crate::error::{Error, Result};
 use crate::facts::Session;
 use crate::git::{self, Git, Head};
-use crate::guard::secrets::{OnSecret, Policy};
+use crate::guard::secrets::{self, OnSecret, Policy};
 use crate::handoff;
 use crate::history::{self, Machine};
 use crate::project::{self, Project};
@@ -44,6 +44,8 @@ pub(crate) struct Request {
     pub attendance: Attendance,
     /// The part of an agent's session that this handover covers.
     pub handed: Option<HandedPart>,
+    /// The branch on which a hook last saw the session, for a worktree that is gone.
+    pub branch: String,
     /// When the session ended, if that was before now.
     pub at: Option<DateTime<FixedOffset>>,
 }
@@ -158,14 +160,14 @@ pub(super) fn prepare(project: &Project, request: &Request, base: Option<String>
 
 /// The memory directory of a plan, relative to the project where possible.
 pub(super) fn memory_dir(project: &Project, plan: &Plan) -> Result<String> {
-    let memory = fs::resolve(&project::place(&project.root, &plan.memory_dir)?)?;
-    let root = fs::resolve(&project.root)?;
+    let memory = fs::resolve(&project::place(&project.memory_root, &plan.memory_dir)?)?;
+    let root = fs::resolve(&project.memory_root)?;
     Ok(memory.strip_prefix(root).unwrap_or(&memory).to_string_lossy().into_owned())
 }
 
 /// Records a run. No lock is needed, and from here on nothing can be lost.
 pub(crate) fn record(project: &Project, store: &mut Store, request: &Request) -> Result<RecordOutcome, HandOverError> {
-    let prepared = prepare(project, request, store.last_head()?)?;
+    let prepared = prepare(project, request, store.last_head(&project.worktree())?)?;
     write(store, prepared, OnUnfinished::Keep)
 }
 
@@ -195,6 +197,8 @@ pub(super) fn write(
         tag: &session.tag,
         memory_dir: &memory,
         head: Some(session.head.as_str()).filter(|head| !head.is_empty()),
+        worktree: &session.worktree,
+        branch: &session.branch,
         plan: &plan.to_json()?,
         inputs: &Inputs::of(&session).to_json()?,
         steps: plan.steps.iter().map(|step| (step.name.as_str(), step.kind.as_str())).collect(),
@@ -238,10 +242,16 @@ pub(super) fn session_for(project: &Project, plan: &Plan, request: &Request, bas
         note: note.unwrap_or_default(),
         state: request.state.clone().or_else(|| config.current_state.clone()).unwrap_or_default(),
         head: head.as_ref().map(|head| head.commit.clone()).unwrap_or_default(),
-        branch: head.map(|head| head.branch).unwrap_or_default(),
+        branch: secrets::clean(&head.map_or_else(|| known_branch(project, request), |head| head.branch)),
+        worktree: project.worktree(),
         base: base.unwrap_or_default(),
         transcript: request.transcript.clone(),
     })
+}
+
+/// The branch of a session for which git was not asked: where it is now, else where a hook last saw it.
+fn known_branch(project: &Project, request: &Request) -> String {
+    Some(project.branch()).filter(|branch| !branch.is_empty()).unwrap_or_else(|| request.branch.clone())
 }
 
 /// The handoff with the fields filled in that a program can find out, or an error that names every problem in it.
@@ -256,7 +266,8 @@ fn complete_handoff(
     let mut handoff = history::parse(text)?;
     let machine = Machine {
         now,
-        root: project.root.display().to_string(),
+        root: project.known_root().display().to_string(),
+        worktree: project.worktree(),
         branch: head.map(|head| head.branch.clone()).unwrap_or_default(),
         commit: head.map(|head| head.commit.clone()).unwrap_or_default(),
         agent: agent.to_owned(),
@@ -270,8 +281,8 @@ fn complete_handoff(
 /// The commit that is checked out now: commits made later belong to the next session. This costs one git process, so it
 /// is skipped if no step of the plan asks for it.
 fn pin_head(project: &Project, plan: &Plan) -> Option<Head> {
-    let is_wanted =
-        plan.steps.iter().any(|step| step.is_of(|kind| kind.needs_head)) && git::top_level(&project.root).is_some();
+    let is_wanted = plan.steps.iter().any(|step| step.is_of(|kind| kind.needs_head)) && !project.is_gone;
+    let is_wanted = is_wanted && git::top_level(&project.root).is_some();
     // If git does not answer, the session has no git facts, and `collect` reports why.
     is_wanted.then(|| Git::at(&project.root).within(PIN_TIMEOUT).head().ok().flatten())?
 }

@@ -15,7 +15,7 @@ use crate::facts;
 use crate::guard::{Brake, Stop};
 use crate::project::{self, Project};
 use crate::recap::{self, Before};
-use crate::steps::Provided;
+use crate::steps::{self, Provided};
 
 /// How a run ended for now.
 pub(super) enum RunEnd {
@@ -24,6 +24,8 @@ pub(super) enum RunEnd {
     Failed(Error),
     /// Nothing more may be done, for this run or any other.
     Stopped(Stop),
+    /// The worktree in which the session ran is paused; other runs go on.
+    Waiting,
 }
 
 /// Everything that carrying out a run needs.
@@ -45,23 +47,29 @@ impl Runner<'_, '_> {
         let found = self.store.steps(run.seq)?;
         let resumed = found.iter().any(|step| step.state != StepState::Pending);
         let _span = tracing::debug_span!("run", id = run.id, resumed).entered();
+        let work = self.project.seen_from(&run.worktree, &steps::vocabulary());
+        let brake = self.brake.and(work.brake());
+        if let (Some(pause), None) = (brake.paused(), self.brake.paused()) {
+            self.notice(Some(format!("handover {} waits: {pause}", run.id)));
+            return Ok(RunEnd::Waiting);
+        }
         (self.listener)(Event::RunStarted { run: run.id.clone(), resumed });
         let prepared = Plan::from_json(&plan).and_then(|plan| {
             let session = Inputs::from_json(&inputs)?.session(run)?;
-            let memory = project::place(&self.project.root, &plan.memory_dir)?;
-            let history = project::place(&self.project.root, &plan.history_dir)?;
+            let memory = project::place(&self.project.memory_root, &plan.memory_dir)?;
+            let history = project::place(&self.project.memory_root, &plan.history_dir)?;
             Ok((plan, session, memory, history))
         });
         let end = match prepared {
             Err(error) => RunEnd::Failed(error),
             Ok((plan, session, memory, history)) => {
                 if self.is_first && plan.keeps_out_of_git {
-                    self.notice(before_run::keep_out_of_git(&self.project.root, &plan));
+                    self.notice(before_run::keep_out_of_git(self.project, &plan));
                 }
                 self.notice(before_run::remember(self.project, &session, &memory, &history));
                 self.notice(before_run::restore(
                     self.project,
-                    self.brake,
+                    &brake,
                     self.provided,
                     &plan,
                     &session,
@@ -80,6 +88,8 @@ impl Runner<'_, '_> {
                 let mut walk = Walk {
                     logs: self.project.log_dir().join(&run.id),
                     runner: self,
+                    work: &work,
+                    brake: &brake,
                     run,
                     plan: &plan,
                     session: &session,

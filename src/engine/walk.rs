@@ -14,13 +14,18 @@ use crate::checkpoint::{Next, RecordedStep, Run, Settled, StepState};
 use crate::config::template::Values;
 use crate::error::{Category, Error, Result};
 use crate::facts::Session;
-use crate::guard::Stop;
+use crate::guard::{Brake, Stop};
+use crate::project::Project;
 use crate::recap;
 use crate::steps::{self, Context, Failure, Intent, Kind, Outcome};
 
 /// One walk through the steps of one run.
 pub(super) struct Walk<'w, 'a, 'e> {
     pub runner: &'w mut Runner<'a, 'e>,
+    /// The project as the session saw it, from its worktree.
+    pub work: &'w Project,
+    /// Stops this run: the brake of the process, and that of the worktree.
+    pub brake: &'w Brake,
     pub run: &'w Run,
     pub plan: &'w Plan,
     pub session: &'w Session,
@@ -110,6 +115,12 @@ impl Walk<'_, '_, '_> {
                 return Ok(Onward::Leave(step_failed(&step.name, &error)));
             }
         }
+        let is_left_out = kind.runs_in_worktree && self.work.is_gone && action != Action::Settled;
+        if is_left_out {
+            let place = self.work.root.display();
+            self.skip(found.position, &format!("its worktree `{place}` is gone"));
+            return Ok(Onward::NextStep);
+        }
         match action {
             Action::Settled => return Ok(Onward::NextStep),
             Action::Leave => return Ok(Onward::Leave(left(step, found))),
@@ -126,7 +137,7 @@ impl Walk<'_, '_, '_> {
             }
             Action::Run | Action::RunAsIntended => {}
         }
-        if let Some(stop) = self.runner.brake.pressed() {
+        if let Some(stop) = self.brake.pressed() {
             return Ok(Onward::Stopped(stop));
         }
         self.overtaken_by =
@@ -254,7 +265,11 @@ impl Walk<'_, '_, '_> {
 
     fn context<'c>(&'c self, step: &'c PlannedStep, attempt: u32) -> Context<'c> {
         Context {
-            root: &self.runner.project.root,
+            root: &self.runner.project.memory_root,
+            work: &self.work.root,
+            is_gone: self.work.is_gone,
+            known_root: self.work.known_root(),
+            bare: self.work.bare(),
             memory: self.memory.clone(),
             history: self.history.clone(),
             logs: self.logs.clone(),
@@ -266,7 +281,7 @@ impl Walk<'_, '_, '_> {
             attempt,
             params: &step.params,
             values: &self.values,
-            brake: self.runner.brake,
+            brake: self.brake,
             provided: self.runner.provided,
             categories: &self.plan.categories,
             overtaken_by: self.overtaken_by.as_deref(),
@@ -305,7 +320,7 @@ impl Walk<'_, '_, '_> {
         let wait = Duration::from_millis(millis + millis * u64::from(random[0]) / 512);
         let start = Instant::now();
         while start.elapsed() < wait {
-            if let Some(stop) = self.runner.brake.pressed() {
+            if let Some(stop) = self.brake.pressed() {
                 return Some(stop);
             }
             std::thread::sleep(Duration::from_millis(50).min(wait));

@@ -11,6 +11,8 @@ use crate::transcript::Transcript;
 pub(crate) struct Scene<'a> {
     pub session: &'a Session,
     pub root: &'a Path,
+    /// The worktree of the session does not exist any more. `root` is then that of another one.
+    pub is_gone: bool,
 }
 
 /// Facts about a session.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::json;
 
-use super::{Collector, Facts, Scene};
+use super::{Collector, Facts, Scene, Session};
 use crate::base::text;
 use crate::error::Result;
 use crate::git::{self, Change, Commit, Git};
@@ -21,18 +21,21 @@ const SHOWN: usize = 20;
 /// Asks git. A question that git does not answer becomes a notice; the handover and the other questions go on.
 fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let mut facts = Facts::default();
-    if git::top_level(scene.root).is_none() {
+    let session = scene.session;
+    let is_repository = git::top_level(scene.root).is_some();
+    if !is_repository && !scene.is_gone {
         return Ok(facts);
     }
     let git = Git::at(scene.root);
-    let session = scene.session;
     let mut notices = Vec::new();
-    let branch = if session.head.is_empty() {
+    let branch = if session.head.is_empty() && !scene.is_gone {
         answer_or_notice(git.branch(), &mut notices).flatten().unwrap_or_default()
     } else {
         session.branch.clone()
     };
-    let base = answer_or_notice(base(&git, &session.base, &session.head, &mut notices), &mut Vec::new()).flatten();
+    // Another worktree of the repository knows the commits of one that is gone.
+    let base = || answer_or_notice(base(&git, session, &mut notices), &mut Vec::new()).flatten();
+    let base = is_repository.then(base).flatten();
     let range = base.as_deref().filter(|base| *base != session.head);
     let mut commits = range
         .and_then(|base| answer_or_notice(git.log(base, &session.head, MAX_COMMITS + 1), &mut notices))
@@ -40,7 +43,12 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let mut changes =
         range.and_then(|base| answer_or_notice(git.changes(base, &session.head), &mut notices)).unwrap_or_default();
     // Asked last: in a huge work tree this may take longer than we wait.
-    let mut dirty = answer_or_notice(git.dirty(), &mut notices).unwrap_or_default();
+    let mut dirty = if scene.is_gone {
+        notices.push("its worktree is gone, so uncommitted changes are not known".to_owned());
+        Vec::new()
+    } else {
+        answer_or_notice(git.dirty(), &mut notices).unwrap_or_default()
+    };
     limit(&mut commits, MAX_COMMITS, "commits", &mut notices);
     limit(&mut changes, MAX_FILES, "changed files", &mut notices);
     limit(&mut dirty, MAX_FILES, "uncommitted files", &mut notices);
@@ -75,7 +83,8 @@ fn answer_or_notice<T>(answer: git::Result<T>, notices: &mut Vec<String>) -> Opt
 }
 
 /// The commit to count from: that of the last handover, or the merge base if history was rewritten.
-fn base(git: &Git, recorded: &str, head: &str, notices: &mut Vec<String>) -> git::Result<Option<String>> {
+fn base(git: &Git, session: &Session, notices: &mut Vec<String>) -> git::Result<Option<String>> {
+    let (recorded, head) = (session.base.as_str(), session.head.as_str());
     if !git::is_object_id(recorded) || !git::is_object_id(head) {
         return Ok(None);
     }
@@ -85,6 +94,8 @@ fn base(git: &Git, recorded: &str, head: &str, notices: &mut Vec<String>) -> git
     let found = git.merge_base(recorded, head)?;
     match &found {
         Some(base) if base == recorded => {}
+        // The last handover of the repository may have been in another worktree, on another branch.
+        Some(_) if !session.worktree.is_empty() => {}
         Some(base) => notices.push(format!(
             "history was rewritten since the last handover: counted from the merge base {}",
             short(base)

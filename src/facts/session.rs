@@ -21,6 +21,8 @@ pub struct Session {
     pub head: String,
     /// The branch that was checked out; empty without one.
     pub branch: String,
+    /// The linked worktree in which it ran; empty for the directory of the checkpoint.
+    pub worktree: String,
     /// The commit of the last completed handover; empty without one.
     pub base: String,
     /// The agent's transcript, up to the moment when the run was recorded.

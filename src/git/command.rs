@@ -49,6 +49,8 @@ pub(crate) struct Git {
     config: Vec<String>,
     env: Vec<(String, OsString)>,
     purpose: Purpose,
+    /// The bare repository to use, whose work tree is then `directory`.
+    bare: Option<PathBuf>,
     /// Asked several times a second while git runs. `true` ends it.
     is_over: Rc<dyn Fn() -> bool>,
 }
@@ -63,8 +65,14 @@ impl Git {
             config,
             env: Vec::new(),
             purpose: Purpose::Asking,
+            bare: None,
             is_over: Rc::new(|| false),
         }
+    }
+
+    /// git in a bare repository, with `work_tree` in the place of a work tree.
+    pub(crate) fn in_bare(repository: &Path, work_tree: &Path) -> Git {
+        Git { bare: Some(repository.to_path_buf()), ..Git::at(work_tree) }
     }
 
     /// Adds configuration, each as `key=value`.
@@ -177,7 +185,7 @@ impl Git {
     }
 
     fn shield(&self) -> Result<hermetic::Shield> {
-        hermetic::shield(&self.directory, self.purpose, self.timeout)
+        hermetic::shield(&self.directory, self.bare.as_deref(), self.purpose, self.timeout)
     }
 
     /// A status without the files that look changed only because the filter that made them does not run.

@@ -20,15 +20,17 @@
 //!
 //! The settings travel in one variable, `GIT_CONFIG_PARAMETERS`, as those of `git -c` do. They win over every file.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::repository::pointer;
 use super::{Failure, Result, pipes};
 use crate::base::fs::{self, Anchor};
 use crate::base::process::{self, Job};
+use crate::error::Error;
 
 /// What git is started for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,18 +106,37 @@ impl Filter {
 }
 
 /// What a git in `directory` is given. Starts another git only if a configuration file of the repository may define a filter.
-pub(super) fn shield(directory: &Path, purpose: Purpose, timeout: Duration) -> Result<Shield> {
+/// With a `bare` repository, `directory` is its work tree.
+pub(super) fn shield(directory: &Path, bare: Option<&Path>, purpose: Purpose, timeout: Duration) -> Result<Shield> {
     // git goes upward from where it really is, so we must, too.
     let real = fs::real(directory);
-    let top = super::top_level(&real);
-    top.map_or(Ok(()), pipes::refuse)?;
+    let top = if bare.is_some() { Some(&*real) } else { super::boundary(&real) };
+    match (top, bare) {
+        (Some(_), Some(bare)) => pipes::refuse_in(bare)?,
+        (Some(top), None) => {
+            pipes::refuse(top)?;
+            refuse_foreign(top)?;
+        }
+        (None, _) => {}
+    }
     let mut env = base_env(top, purpose);
+    env.extend(bare.map(|bare| ("GIT_DIR".to_owned(), bare.as_os_str().to_owned())));
     let blanked = match top {
-        Some(top) => own_filters(&real, top, &env, timeout)?,
+        Some(top) => own_filters(&real, top, bare, &env, timeout)?,
         None => Arc::default(),
     };
     env.push((PARAMETERS.to_owned(), parameters(purpose, &blanked)));
     Ok(Shield { top: top.map(Path::to_path_buf), env, blanked })
+}
+
+/// Refuses a directory whose `.git` leads to a repository that does not lead back: git would follow it.
+fn refuse_foreign(top: &Path) -> Result<()> {
+    if super::directories(top).is_some() {
+        return Ok(());
+    }
+    let message = format!("the `.git` of `{}` leads to a repository that does not know this directory", top.display());
+    let hint = "if it is yours: `git worktree repair` after a worktree was moved, else set `core.worktree` there";
+    Err(Failure::of_answer(Error::failed(message).hint(hint)))
 }
 
 const PARAMETERS: &str = "GIT_CONFIG_PARAMETERS";
@@ -191,10 +212,12 @@ fn quote(text: &mut Vec<u8>, word: &[u8]) {
 fn own_filters(
     directory: &Path,
     top: &Path,
+    bare: Option<&Path>,
     env: &[(String, OsString)],
     timeout: Duration,
 ) -> Result<Arc<Vec<Filter>>> {
-    let files = config_files(top).filter(|_| ceiling(top).is_some());
+    let files =
+        bare.map_or_else(|| config_files(top), |bare| config_files_in(bare, bare)).filter(|_| ceiling(top).is_some());
     if files.as_ref().is_some_and(|files| files.iter().all(|text| !may_define_filters(text))) {
         return Ok(Arc::default());
     }
@@ -227,21 +250,16 @@ fn config_files(top: &Path) -> Option<Vec<Vec<u8>>> {
         Some(text) => private.join(pointer(&text, b"")?),
         None => private.clone(),
     };
-    let worktree = Anchor::new(&private).read_if_exists(Path::new("config.worktree")).ok()?;
+    config_files_in(&private, &common)
+}
+
+fn config_files_in(private: &Path, common: &Path) -> Option<Vec<Vec<u8>>> {
+    let worktree = Anchor::new(private).read_if_exists(Path::new("config.worktree")).ok()?;
     Some([Some(read(&common.join("config"))?), worktree].into_iter().flatten().collect())
 }
 
 fn read(file: &Path) -> Option<Vec<u8>> {
     Anchor::beside(file).read_within(file, MAX_CONFIG).ok()
-}
-
-/// The path in a file that points elsewhere, read exactly as git does.
-fn pointer(text: &[u8], prefix: &[u8]) -> Option<PathBuf> {
-    let mut path = text.strip_prefix(prefix)?;
-    while let [rest @ .., b'\n' | b'\r'] = path {
-        path = rest;
-    }
-    (!path.is_empty() && !path.contains(&0)).then(|| PathBuf::from(OsStr::from_bytes(path)))
 }
 
 /// Whether a configuration file can define a filter, itself or by including another. The name of a section cannot be
@@ -383,13 +401,6 @@ mod tests {
             assert!(may_define_filters(text.as_bytes()), "{text}");
         }
         assert!(!may_define_filters(b"[core]\n\tbare = false\n[remote \"origin\"]\n"));
-    }
-
-    #[test]
-    fn a_pointer_is_read_as_git_reads_it() {
-        assert_eq!(pointer(b"gitdir: ../x \r\n", b"gitdir: "), Some(PathBuf::from("../x ")));
-        assert_eq!(pointer(b"gitdir:../x", b"gitdir: "), None);
-        assert_eq!(pointer(b"\n", b""), None);
     }
 
     #[test]

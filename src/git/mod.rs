@@ -8,7 +8,9 @@
 //! | `since` | how recorded commits relate to HEAD, and what came after them |
 //! | `objects` | trees, commits, refs and index entries, read and written |
 //! | `remote` | the verbs that reach another repository: ask, fetch, push |
-//! | `repository` | where a repository is, found without starting git |
+//! | `repository` | where a repository is, and whether it belongs to the directory, found without starting git |
+//! | `worktree` | the main work tree of a linked one, and what is checked out, found without starting git |
+//! | `settings` | the settings that say where a work tree is, read without starting git |
 //! | `exclude` | our lines in `info/exclude` |
 //! | `pipes` | named pipes that git would wait for |
 //! | `parse` | parsers of what git prints |
@@ -23,7 +25,9 @@ mod pipes;
 mod question;
 mod remote;
 mod repository;
+mod settings;
 mod since;
+mod worktree;
 
 pub(crate) use command::Git;
 pub(crate) use exclude::keep_out;
@@ -31,5 +35,6 @@ pub(crate) use failure::{Failure, FailureKind, Result};
 pub(crate) use objects::Tip;
 pub(crate) use parse::{Change, Commit, Difference, is_object_id, is_part_of_id};
 pub(crate) use question::Head;
-pub(crate) use repository::{directories, top_level};
+pub(crate) use repository::{GitDirectories, boundary, directories, top_level};
 pub(crate) use since::Relation;
+pub(crate) use worktree::{MainTree, checked_out_branch, linked_worktrees, main_tree};

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, Result};
+use super::repository::{GitDirectories, directories};
 use crate::base::{env, fs};
 use crate::error::Error;
 
@@ -35,7 +36,16 @@ const MAX_CONFIG: u64 = 1 << 20;
 /// Refuses a repository in which git would wait for a pipe.
 pub(super) fn refuse(top: &Path) -> Result<()> {
     look(IN_WORK_TREE.iter().map(|name| top.join(name)))?;
-    let Some((private, common)) = super::directories(top) else { return Ok(()) };
+    let Some(GitDirectories { private, common }) = directories(top) else { return Ok(()) };
+    refuse_below(top, &private, &common)
+}
+
+/// Like [`refuse`], for a bare repository.
+pub(super) fn refuse_in(repository: &Path) -> Result<()> {
+    refuse_below(repository, repository, repository)
+}
+
+fn refuse_below(top: &Path, private: &Path, common: &Path) -> Result<()> {
     look(IN_GIT_DIRECTORY.iter().map(|name| private.join(name)))?;
     look(IN_COMMON_DIRECTORY.iter().map(|name| common.join(name)))?;
     let head = fs::read_within(&private.join("HEAD"), MAX_HEAD).unwrap_or_default();

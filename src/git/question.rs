@@ -1,9 +1,10 @@
 //! Questions about the local repository. They change nothing and reach no network.
 
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 use super::parse::{self, Change, Commit, is_object_id};
-use super::{Git, Result};
+use super::{Failure, Git, Result};
 
 /// The commit that is checked out.
 pub(crate) struct Head {
@@ -75,6 +76,22 @@ impl Git {
         pattern.push(name);
         let answer = self.ask(&["ls-files".as_ref(), "-z".as_ref(), "--".as_ref(), pattern.as_os_str()])?;
         Ok(answer.succeeded && !answer.stdout.is_empty())
+    }
+
+    /// Whether the index has a file at or below one of these paths.
+    pub(crate) fn tracks_any(&self, paths: &[&PathBuf]) -> Result<bool> {
+        let mut arguments: Vec<OsString> = ["ls-files", "-z", "--"].map(OsString::from).to_vec();
+        arguments.extend(paths.iter().map(|path| {
+            let mut spec = OsString::from(":(literal)");
+            spec.push(path);
+            spec
+        }));
+        let answer = self.ask(&arguments)?;
+        if !answer.succeeded {
+            let said = String::from_utf8_lossy(&answer.stderr);
+            return Err(Failure::of_git("`git ls-files` failed".to_owned(), said.trim()));
+        }
+        Ok(!answer.stdout.is_empty())
     }
 
     /// Fails where this is not a repository that git can use.

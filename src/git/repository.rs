@@ -1,23 +1,214 @@
 //! Where a repository is, found without starting git: every command needs to know, and most need nothing else of git.
+//!
+//! A directory with a `.git` in it is a repository only if its git directory belongs to it. A stranger's directory can hold
+//! a `.git` file, a link or a `commondir` that leads to another repository of this user, whose branches and files are
+//! nobody's business here. git itself would follow it.
+//!
+//! | `.git` is | and belongs to the directory if |
+//! |---|---|
+//! | a directory | it has no `commondir`, and its HEAD and refs are not links that leave it |
+//! | a file that leads to `<common>/worktrees/<name>` | the `gitdir` there leads back: a linked worktree |
+//! | a file or link that leads elsewhere | `core.worktree` there leads back, as in a submodule |
+//! | | or the git directory is inside this directory |
+//! | | or no other directory can claim it: not bare, no `core.worktree`, not named `.git` |
+//!
+//! The last row is `git init --separate-git-dir`, which writes nothing that leads back. `objects` may be a link or have
+//! alternates: without the refs of the other repository, its objects cannot be found.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::base::fs;
+use super::settings::Settings;
+use crate::base::fs::{self, Anchor, FileKind};
 
 /// More than a file has that names a directory.
 const MAX_POINTER: u64 = 64 << 10;
 
-/// The top of the work tree around `start`.
-pub(crate) fn top_level(start: &Path) -> Option<&Path> {
+/// The files of a git directory that say what is checked out. A link that leaves the git directory would make them those
+/// of another repository.
+const OWN_NAMES: [&str; 3] = ["HEAD", "refs", "packed-refs"];
+
+/// The git directories of a work tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GitDirectories {
+    /// The git directory of this work tree: its HEAD and its index are here.
+    pub private: PathBuf,
+    /// The git directory that all work trees of the repository share.
+    pub common: PathBuf,
+}
+
+impl GitDirectories {
+    fn plain(directory: PathBuf) -> GitDirectories {
+        GitDirectories { common: directory.clone(), private: directory }
+    }
+
+    /// Whether `git worktree add` made this work tree.
+    pub(crate) fn is_linked(&self) -> bool {
+        self.private != self.common
+    }
+}
+
+/// The nearest directory upward in which git would look for a repository, whether or not it is one.
+pub(crate) fn boundary(start: &Path) -> Option<&Path> {
     start.ancestors().find(|directory| fs::exists(&directory.join(".git")))
 }
 
-/// The git directory of the work tree at `top`, and the one it shares with the other work trees of its repository.
-pub(crate) fn directories(top: &Path) -> Option<(PathBuf, PathBuf)> {
+/// The top of the work tree around `start`. `None` also if the nearest `.git` does not belong to its directory.
+pub(crate) fn top_level(start: &Path) -> Option<&Path> {
+    boundary(start).filter(|top| directories(top).is_some())
+}
+
+/// The git directories of the work tree at `top`. `None` if its `.git` does not belong to it.
+pub(crate) fn directories(top: &Path) -> Option<GitDirectories> {
     let link = top.join(".git");
-    let read = |path: &Path| String::from_utf8(fs::read_within(path, MAX_POINTER).ok()?).ok();
-    let private = if fs::is_directory(&link) { link } else { top.join(read(&link)?.strip_prefix("gitdir:")?.trim()) };
-    let common = read(&private.join("commondir"));
-    let common = common.map_or_else(|| private.clone(), |common| private.join(common.trim()));
-    Some((private, common))
+    match Anchor::new(top).about(Path::new(".git")).ok()??.kind {
+        FileKind::Directory => {
+            let anchor = Anchor::new(&link);
+            let is_own = !anchor.is_taken(Path::new("commondir")) && has_own_names(&link);
+            is_own.then(|| GitDirectories::plain(link))
+        }
+        FileKind::Regular => {
+            let target = read_pointer(top, ".git", b"gitdir: ")?;
+            led_to(top, &fs::real_if_exists(&target)?)
+        }
+        FileKind::Link => led_to(top, &fs::real_if_exists(&link).filter(|target| fs::is_directory(target))?),
+        _ => None,
+    }
+}
+
+/// The git directories of the work tree at `top`, whose `.git` leads to the git directory at `private`.
+fn led_to(top: &Path, private: &Path) -> Option<GitDirectories> {
+    if Anchor::new(private).is_taken(Path::new("commondir")) {
+        return linked(top, private);
+    }
+    let settings = Settings::read(private);
+    let belongs = match settings.worktree(private) {
+        Some(back) => is_same(&back, top),
+        None => {
+            let is_claimed = settings.is_bare() || private.file_name().is_none_or(|name| name == ".git");
+            !is_claimed || private.starts_with(fs::real(top))
+        }
+    };
+    (belongs && has_own_names(private)).then(|| GitDirectories::plain(private.to_path_buf()))
+}
+
+/// The git directories of a linked worktree, if its repository knows it.
+fn linked(top: &Path, private: &Path) -> Option<GitDirectories> {
+    let common = fs::real_if_exists(&read_pointer(private, "commondir", b"")?)?;
+    let back = read_pointer(private, "gitdir", b"")?;
+    let belongs = private.parent() == Some(&common.join("worktrees"))
+        && back.file_name().is_some_and(|name| name == ".git")
+        && back.parent().is_some_and(|back| is_same(back, top))
+        && has_own_names(private);
+    belongs.then(|| GitDirectories { private: private.to_path_buf(), common })
+}
+
+/// The path in a file of `directory` that leads elsewhere, read exactly as git reads it.
+pub(super) fn read_pointer(directory: &Path, name: &str, prefix: &[u8]) -> Option<PathBuf> {
+    let text = Anchor::new(directory).read_within(Path::new(name), MAX_POINTER).ok()?;
+    pointer(&text, prefix).map(|path| directory.join(path))
+}
+
+pub(super) fn pointer(text: &[u8], prefix: &[u8]) -> Option<PathBuf> {
+    let mut path = text.strip_prefix(prefix)?;
+    while let [rest @ .., b'\n' | b'\r'] = path {
+        path = rest;
+    }
+    (!path.is_empty() && !path.contains(&0)).then(|| PathBuf::from(OsStr::from_bytes(path)))
+}
+
+fn has_own_names(directory: &Path) -> bool {
+    let anchor = Anchor::new(directory);
+    let is_own = |name: &&str| {
+        let is_link = anchor.about(Path::new(name)).ok().flatten().is_some_and(|about| about.kind == FileKind::Link);
+        // HEAD of an old git is a link to the branch.
+        !is_link || fs::resolve(&directory.join(name)).is_ok_and(|real| real.starts_with(fs::real(directory)))
+    };
+    OWN_NAMES.iter().all(is_own)
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    fs::real_if_exists(one).is_some_and(|one| one == fs::real(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_is_read_as_git_reads_it() {
+        assert_eq!(pointer(b"gitdir: ../x \r\n", b"gitdir: "), Some(PathBuf::from("../x ")));
+        assert_eq!(pointer(b"gitdir:../x", b"gitdir: "), None);
+        assert_eq!(pointer(b"\n", b""), None);
+    }
+
+    /// Files of a directory by path and content; an empty content makes a directory.
+    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let tree = tempfile::tempdir().unwrap();
+        for (path, content) in files {
+            let path = tree.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            if content.is_empty() {
+                std::fs::create_dir_all(path).unwrap();
+            } else {
+                std::fs::write(path, content).unwrap();
+            }
+        }
+        tree
+    }
+
+    #[test]
+    fn a_worktree_counts_only_if_its_repository_leads_back_to_it() {
+        let tree = tree(&[
+            ("main/.git/config", "[core]\n\tbare = false\n"),
+            ("main/.git/worktrees/wt/commondir", "../..\n"),
+            ("main/.git/worktrees/wt/gitdir", "../../../../wt/.git\n"),
+            ("wt/.git", "gitdir: ../main/.git/worktrees/wt\n"),
+            ("thief/.git", "gitdir: ../main/.git/worktrees/wt\n"),
+            ("direct/.git", "gitdir: ../main/.git\n"),
+            ("forger/.git", "gitdir: own\n"),
+            ("forger/own/commondir", "../../main/.git\n"),
+            ("forger/own/gitdir", "../.git\n"),
+            ("grafted/.git/commondir", "../../main/.git\n"),
+        ]);
+        let at = |name: &str| tree.path().join(name);
+        let found = directories(&at("wt")).unwrap();
+        assert!(found.is_linked());
+        assert_eq!(found.common, fs::real(&at("main/.git")));
+        assert!(!directories(&at("main")).unwrap().is_linked());
+        for refused in ["thief", "direct", "forger", "grafted"] {
+            assert_eq!(directories(&at(refused)), None, "{refused}");
+            assert_eq!(top_level(&at(refused)), None, "{refused}");
+            assert_eq!(boundary(&at(refused)), Some(at(refused).as_path()));
+        }
+    }
+
+    #[test]
+    fn a_git_directory_elsewhere_must_belong_to_the_directory() {
+        let tree = tree(&[
+            ("super/.git/modules/sub/config", "[core]\n\tworktree = ../../../sub\n"),
+            ("super/sub/.git", "gitdir: ../.git/modules/sub\n"),
+            ("thief/.git", "gitdir: ../super/.git/modules/sub\n"),
+            ("apart.git/config", "[core]\n\tbare = false\n"),
+            ("apart/.git", "gitdir: ../apart.git\n"),
+            ("bare.git/config", "[core]\n\tbare = true\n"),
+            ("of-bare/.git", "gitdir: ../bare.git\n"),
+            ("hub/.bare/config", "[core]\n\tbare = true\n"),
+            ("hub/.git", "gitdir: ./.bare\n"),
+            ("private/.git/config", "[core]\n\tbare = false\n"),
+            ("private/.git/refs/heads/main", "1\n"),
+            ("linked/x", "x"),
+            ("inner/.git/objects", ""),
+        ]);
+        let at = |name: &str| tree.path().join(name);
+        std::os::unix::fs::symlink("../private/.git", at("linked/.git")).unwrap();
+        std::os::unix::fs::symlink("../../private/.git/refs", at("inner/.git/refs")).unwrap();
+        for accepted in ["super/sub", "apart", "hub", "private"] {
+            assert!(directories(&at(accepted)).is_some(), "{accepted}");
+        }
+        for refused in ["thief", "of-bare", "linked", "inner"] {
+            assert_eq!(directories(&at(refused)), None, "{refused}");
+        }
+    }
 }

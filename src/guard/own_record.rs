@@ -204,7 +204,7 @@ pub(crate) fn unmark_created(directory: &Path) {
     }
 }
 
-fn is_created(directory: &Path) -> bool {
+pub(crate) fn is_created(directory: &Path) -> bool {
     created().is_some_and(|store| store.is_set(directory, &[]))
 }
 

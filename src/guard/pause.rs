@@ -63,6 +63,14 @@ impl Brake {
         Brake { files }
     }
 
+    /// A brake that stops when one of the two does.
+    #[must_use]
+    pub fn and(&self, other: Brake) -> Brake {
+        let mut files = self.files.clone();
+        files.extend(other.files);
+        Brake { files }
+    }
+
     pub fn pressed(&self) -> Option<Stop> {
         signals::received().map(Stop::Signal).or_else(|| self.paused().map(Stop::Paused))
     }

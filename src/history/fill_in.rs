@@ -9,7 +9,10 @@ use crate::handoff::{Handoff, Value, one_line};
 /// What the machine knows about a session.
 pub(crate) struct Machine {
     pub now: DateTime<FixedOffset>,
+    /// The directory by which a person knows the project.
     pub root: String,
+    /// The linked worktree of the session; empty if it ran in `root`.
+    pub worktree: String,
     pub branch: String,
     pub commit: String,
     pub agent: String,
@@ -20,14 +23,18 @@ pub(crate) struct Machine {
 /// Fills in missing fields; `unknown` stands for values that the machine does not have either.
 pub(crate) fn fill_in(handoff: &mut Handoff, machine: &Machine) {
     let known = |value: &str| Value::Text(if value.is_empty() { "unknown".to_owned() } else { value.to_owned() });
-    let id = new_id(&machine.now, handoff.text("primary_goal"));
+    let mut id = new_id(&machine.now, handoff.text("primary_goal"));
+    if !machine.worktree.is_empty() {
+        // Agents in several worktrees may work on the same goal at the same time, and share one history.
+        id = format!("{id}-{}", text::digest(machine.worktree.as_bytes(), 2));
+    }
     let values = [
         ("session_id", Value::Text(id)),
         ("session_date", Value::Text(machine.now.format("%Y-%m-%d").to_string())),
         ("generated_at", Value::Text(machine.now.to_utc().format("%Y-%m-%dT%H:%M:%SZ").to_string())),
         ("schema_version", Value::from("1")),
         ("project_root", known(&machine.root)),
-        ("repo_root", known(&machine.root)),
+        ("repo_root", known(if machine.worktree.is_empty() { &machine.root } else { &machine.worktree })),
         ("current_branch", known(&machine.branch)),
         ("head_commit", known(&machine.commit)),
         ("agent", known(&machine.agent)),

@@ -17,7 +17,7 @@ const DETACHED: HowToRun = HowToRun { wait: Duration::ZERO, detach: true };
 /// Records how far a session is: one row in one transaction, without git.
 pub(super) fn progress(project: &Project, call: &Call) -> Result<Done> {
     let Some(session) = &call.session_id else { return Ok(Done::nothing("the agent names no session")) };
-    let mut seen = session::seen(call, session);
+    let mut seen = session::seen(project, call, session);
     seen.is_turn_end = call.event == Event::TurnEnd;
     store(project)?.note_session(&seen, "")?;
     Ok(Done::nothing(&format!("noted at {} bytes", seen.size)))
@@ -26,7 +26,7 @@ pub(super) fn progress(project: &Project, call: &Call) -> Result<Done> {
 /// Hands over the part of the session that nobody has handed over yet.
 pub(super) fn end(project: &Project, call: &Call) -> Result<Done> {
     let Some(id) = &call.session_id else { return Ok(Done::nothing("the agent names no session")) };
-    let seen = session::seen(call, id);
+    let seen = session::seen(project, call, id);
     let mut store = store(project)?;
     let known = store.session(call.agent.name, id)?;
     let mut session = known.unwrap_or_else(|| pending::unseen(call.agent.name, id, &seen.transcript));

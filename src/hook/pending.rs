@@ -36,6 +36,7 @@ pub(super) fn left(session: &AgentSession, at: Option<DateTime<FixedOffset>>) ->
         agent: Some(session.agent.clone()),
         attendance: Attendance::Hook,
         handed: Some(handed),
+        branch: session.branch.clone(),
         at,
         ..Request::default()
     };
@@ -86,5 +87,7 @@ pub(super) fn unseen(agent: &str, id: &str, transcript: &str) -> AgentSession {
         asked: String::new(),
         said: String::new(),
         run: String::new(),
+        worktree: String::new(),
+        branch: String::new(),
     }
 }

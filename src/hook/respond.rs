@@ -10,8 +10,9 @@ use crate::agents::payload::Given;
 use crate::agents::{self, Call, Event};
 use crate::base::{env, fs, text};
 use crate::checkpoint::Store;
+use crate::engine;
 use crate::error::{Error, Result};
-use crate::project::{self, Options, Project};
+use crate::project::{self, KnownWorktree, Options, Project};
 use crate::steps;
 use crate::transcript::{self, WARMUP_MARKER};
 
@@ -59,7 +60,7 @@ pub(crate) fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) ->
         return silent("called inside a handover: nothing is done");
     }
     let place = place(&call, cwd);
-    if let Ok(place) = &place
+    if let Ok(CallPlace::Directory(place)) = &place
         && !project::is_for_hooks(place)
     {
         let what = format!("`{}` is not a project: nothing is done", place.display());
@@ -67,7 +68,10 @@ pub(crate) fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) ->
         return silent(&what);
     }
     let options = Options { is_unattended: true, ..Options::default() };
-    let opened = place.and_then(|place| Project::open(&place, &options, &steps::vocabulary()));
+    let opened = place.and_then(|place| match place {
+        CallPlace::Directory(place) => Project::open(&place, &options, &steps::vocabulary()),
+        CallPlace::GoneWorktree(known) => Project::open_gone(known, &options, &steps::vocabulary()),
+    });
     let (project, done) = match opened {
         Ok(project) => {
             let done = act(&project, &call);
@@ -110,14 +114,27 @@ pub(crate) fn simulate(project: &Project, call: &Call) -> String {
     agents::answer(call.agent, &call.event, context.as_deref())
 }
 
-/// The directory of a call: where the session was started, else where it is now, else the directory of this process.
-fn place(call: &Call, cwd: Option<&Path>) -> Result<PathBuf> {
+/// Where the session of a call is.
+enum CallPlace {
+    Directory(PathBuf),
+    /// In a worktree that does not exist any more. The words of the session belong to the repository.
+    GoneWorktree(KnownWorktree),
+}
+
+/// The place of a call: where the session was started, else where it is now, else the directory of this process.
+fn place(call: &Call, cwd: Option<&Path>) -> Result<CallPlace> {
     let named = [call.project_dir.as_deref(), call.cwd.as_deref()];
     // If the agent names directories and they are gone, the session does not belong to the directory of this process.
     let ours = cwd.filter(|_| named.iter().all(Option::is_none));
-    let place = named.into_iter().chain([ours]).flatten().find(|place| fs::is_directory(place));
-    let place = place.ok_or_else(|| Error::failed("none of the directories that the agent names exists"))?;
-    Ok(fs::real(place))
+    for place in named.into_iter().chain([ours]).flatten() {
+        if fs::is_directory(place) {
+            return Ok(CallPlace::Directory(fs::real(place)));
+        }
+        if let Some(known) = project::recall_worktree(place) {
+            return Ok(CallPlace::GoneWorktree(known));
+        }
+    }
+    Err(Error::failed("none of the directories that the agent names exists"))
 }
 
 fn act(project: &Project, call: &Call) -> Result<Done> {
@@ -149,5 +166,9 @@ pub(super) fn store(project: &Project) -> Result<Store> {
         return Err(Error::failed(notice).hint("look at the config first"));
     }
     project.prepare()?;
-    Store::open_briefly(&project.checkpoint_file())
+    // Without the record, only a session whose worktree vanishes before its end is lost.
+    let _ = project.remember_worktree();
+    let mut store = Store::open_briefly(&project.checkpoint_file())?;
+    engine::adopt_sessions(project, &mut store)?;
+    Ok(store)
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use crate::agents::{self, Call};
 use crate::base::{clock, fs, process};
 use crate::checkpoint::{AgentSession, SessionSighting};
+use crate::project::Project;
 use crate::transcript;
 
 /// A session whose process is unknown counts as over after this time without a change.
@@ -39,7 +40,7 @@ pub(super) fn size(path: &Path) -> u64 {
 }
 
 /// What is recorded of every call.
-pub(super) fn seen(call: &Call, session: &str) -> SessionSighting {
+pub(super) fn seen(project: &Project, call: &Call, session: &str) -> SessionSighting {
     let path = transcript(call);
     let kept = |text: &Option<String>| {
         // The transcript has the whole text.
@@ -55,6 +56,8 @@ pub(super) fn seen(call: &Call, session: &str) -> SessionSighting {
         size: path.map_or(0, size),
         asked: kept(&call.prompt),
         said: kept(&call.last_message),
+        worktree: project.worktree(),
+        branch: project.branch(),
         ..SessionSighting::default()
     }
 }

@@ -71,7 +71,7 @@ fn prepare(project: &Project, call: &Call, told: &mut Vec<String>) -> Result<boo
         told.push("the agent names no session".to_owned());
         return Ok(true);
     }
-    let mut seen = session::seen(call, &session);
+    let mut seen = session::seen(project, call, &session);
     seen.warmed = source(call).to_owned();
     seen.swept = is_whole;
     seen.is_copied = source(call) == "fork";
@@ -85,7 +85,7 @@ fn finish_due(project: &Project, store: &Store, told: &mut Vec<String>) -> Resul
     if !left.is_empty() {
         told.push(format!("{} left for `agent-handover run --resume`: they need your consent", left.len()));
     }
-    if !due.is_empty() {
+    if !due.is_empty() || engine::left_behind(project).is_some() {
         let finished = engine::finish_due(project, store, &due, DUE_LIMIT)?;
         told.push(format!("{finished} of {} due finished", due.len()));
     }

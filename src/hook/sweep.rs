@@ -16,6 +16,7 @@ use crate::checkpoint::{AgentSession, Store};
 use crate::engine::{self, RecordOutcome};
 use crate::error::Result;
 use crate::project::{self, Project};
+use crate::steps;
 use crate::transcript;
 
 /// How many sessions are handed over at one start; the others follow at the next.
@@ -90,7 +91,9 @@ fn hand_over(project: &Project, store: &mut Store, mut over: Vec<AgentSession>) 
         match pending::left(session, at) {
             Ok(Pending::Nothing(size)) => nothing.push((session, size)),
             Ok(Pending::Something(request)) => {
-                if let RecordOutcome::Recorded(recorded) = engine::record(project, store, &request)? {
+                // A session belongs to the worktree in which it ran.
+                let place = project.seen_from(&session.worktree, &steps::vocabulary());
+                if let RecordOutcome::Recorded(recorded) = engine::record(&place, store, &request)? {
                     told.push(format!("swept {} {} into {}", session.agent, session.id, recorded.id));
                 }
             }
@@ -125,17 +128,21 @@ fn never_seen(
         .and_then(|last| clock::parse_stamp(&last))
         .map(|last| time(&last) - (session::QUIET + Duration::from_secs(60)));
     let since = [Some(time(&first)), again, SystemTime::now().checked_sub(LONG_AGO)].into_iter().flatten().max();
-    let belongs = |cwd: &Path| project::root(cwd) == project.root;
+    // The mark of the last sweep is that of all worktrees, so the sessions of all are looked for.
+    let roots = project.worktree_roots();
+    let belongs = |cwd: &Path| roots.contains(&project::root(cwd));
     let mut found = Vec::new();
-    let (is_whole, files) = transcript::sessions_of(&project.root, since, most, belongs);
+    let (is_whole, files) = transcript::sessions_of(roots.clone(), since, most, belongs);
     for file in files.take(MOST_FILES) {
+        let Some(worktree) = project.worktree_of(&project::root(&file.cwd), &steps::vocabulary()) else { continue };
         let is_open = open.iter().any(|session| session.agent == file.agent && session.id == file.session);
         if file.is_subagent || is_open || caller.is(file.agent, &file.session) || !session::has_passed(file.modified) {
             continue;
         }
         let Some(path) = file.path.to_str() else { continue };
         let known = store.session(file.agent, &file.session)?;
-        let session = known.unwrap_or_else(|| pending::unseen(file.agent, &file.session, path));
+        let unseen = || AgentSession { worktree, ..pending::unseen(file.agent, &file.session, path) };
+        let session = known.unwrap_or_else(unseen);
         if file.size > session.handed_over {
             found.push(session);
         }

@@ -108,7 +108,7 @@ impl Project {
     ///
     /// The memory cannot be read.
     pub fn latest(&self, layer: Layer, tag: Option<&str>) -> Result<Option<String>> {
-        let memory = Memory::at(&self.0.root, project::place(&self.0.root, &self.0.config.memory_dir)?);
+        let memory = Memory::at(&self.0.memory_root, self.0.memory_dir()?);
         let number = match layer {
             Layer::Notes => 1,
             Layer::Archive => 3,

@@ -61,7 +61,7 @@ mod tests {
 
     fn author<'a>(run: &'a str, at: &str) -> Author<'a> {
         let at = DateTime::parse_from_rfc3339(at).unwrap();
-        Author { run, step: "add", at, agent: "", tag: "t", commit: "", is_late: false }
+        Author { run, step: "add", at, agent: "", tag: "t", commit: "", branch: "", is_late: false }
     }
 
     fn add(text: &str) -> Edits {

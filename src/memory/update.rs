@@ -21,6 +21,8 @@ pub(crate) struct Author<'a> {
     pub agent: &'a str,
     pub tag: &'a str,
     pub commit: &'a str,
+    /// The branch that is checked out; empty if it is unknown.
+    pub branch: &'a str,
     /// A newer run has already written its free text, which stays.
     pub is_late: bool,
 }
@@ -245,6 +247,7 @@ impl Author<'_> {
             run: self.run.to_owned(),
             commit: self.commit.get(..12).unwrap_or(self.commit).to_owned(),
             moment: None,
+            branch: self.branch.to_owned(),
         }
     }
 }
@@ -263,7 +266,7 @@ mod tests {
         std::fs::write(memory.state_path(), file).unwrap();
         // A session that ended before the goal was emptied.
         let at = DateTime::parse_from_rfc3339("2026-11-14T10:00:00Z").unwrap();
-        let late = Author { run: "R", step: "state", at, agent: "", tag: "t", commit: "", is_late: true };
+        let late = Author { run: "R", step: "state", at, agent: "", tag: "t", commit: "", branch: "", is_late: true };
         memory.update(&late, &Categories::default(), &Edits::default()).unwrap();
         let state = memory.state().unwrap();
         assert_eq!(state.items().map(|(_, item)| item.at.as_str()).collect::<Vec<_>>(), [cleared]);

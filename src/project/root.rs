@@ -58,8 +58,8 @@ fn is_top_of_all(directory: &Path, home: Option<&Path>) -> bool {
 
 /// The top of the nearest git work tree that counts.
 fn work_tree<'p>(start: &'p Path, allowed: &dyn Fn(&Path) -> bool) -> Option<&'p Path> {
-    let next = |top: &&'p Path| top.parent().and_then(git::top_level);
-    let mut tops = std::iter::successors(git::top_level(start), next);
+    let next = |top: &&'p Path| top.parent().and_then(git::boundary);
+    let mut tops = std::iter::successors(git::boundary(start), next);
     // A work tree of the home directory is not the one of what is below it.
     tops.find(|top| !is_planted(&top.join(".git"))).filter(|top| allowed(top))
 }

@@ -14,6 +14,8 @@ use crate::guard::{Brake, Stop};
 #[derive(Clone, Copy)]
 pub struct DeliveredFiles<'a> {
     pub root: &'a Path,
+    /// The bare repository that `root` is in; `None` if it is in a work tree.
+    pub bare: Option<&'a Path>,
     pub memory: &'a Path,
     pub history: &'a Path,
     /// The directory for what a backend keeps between two deliveries.

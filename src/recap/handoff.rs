@@ -226,6 +226,7 @@ fn machine(session: &Session, root: &Path) -> Machine {
     Machine {
         now: session.at,
         root: root.display().to_string(),
+        worktree: session.worktree.clone(),
         branch: session.branch.clone(),
         commit: session.head.clone(),
         agent: session.agent.clone(),

@@ -15,6 +15,7 @@ pub(super) const KIND: Kind = Kind {
     collects: true,
     needs_head: true,
     delivers: false,
+    runs_in_worktree: false,
     read: kind::no_keys,
     intend,
     preview,
@@ -33,7 +34,11 @@ fn preview(_: &Context<'_>, _: &Value) -> Result<String> {
 }
 
 fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
-    let found = recap::collect(&Scene { session: context.session, root: context.root })?;
+    let found = recap::collect(&Scene {
+        session: context.session,
+        root: if context.is_gone { context.bare.unwrap_or(context.root) } else { context.work },
+        is_gone: context.is_gone,
+    })?;
     let mut detail = found.detail.unwrap_or_default();
     for notice in &found.notices {
         detail = format!("{detail}; {notice}");

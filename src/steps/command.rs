@@ -29,6 +29,7 @@ pub(super) const KIND: Kind = Kind {
     collects: false,
     needs_head: false,
     delivers: false,
+    runs_in_worktree: true,
     read,
     intend,
     preview,
@@ -212,15 +213,15 @@ fn job(context: &Context<'_>, params: &Params, intent: &Value) -> Result<Job> {
     for (name, value) in &params.env {
         variables.push((name.clone(), context.render(value)?.into()));
     }
-    variables.push((env::ROOT.to_owned(), context.root.to_string_lossy().into_owned().into()));
+    variables.push((env::ROOT.to_owned(), context.work.to_string_lossy().into_owned().into()));
     variables.push((env::RUN.to_owned(), context.session.run.clone().into()));
     variables.push((env::STEP.to_owned(), context.step.into()));
     variables.push((env::ATTEMPT.to_owned(), context.attempt.to_string().into()));
     Ok(Job {
         argv: argv.iter().filter_map(Value::as_str).map(OsString::from).collect(),
         directory: match &params.cwd {
-            Some(cwd) => project::place_of_others(context.root, cwd)?,
-            None => context.root.to_path_buf(),
+            Some(cwd) => project::place_of_others(context.work, cwd)?,
+            None => context.work.to_path_buf(),
         },
         env: variables,
         env_remove: Vec::new(),

@@ -14,7 +14,16 @@ use crate::publish::Destination;
 
 /// Everything that a step can see. It has no access to the database, the terminal or other steps.
 pub struct Context<'a> {
+    /// The directory below which memory, history and state are.
     pub root: &'a Path,
+    /// The worktree in which the session ran: commands run here.
+    pub work: &'a Path,
+    /// The worktree does not exist any more.
+    pub is_gone: bool,
+    /// The directory by which a person knows the project.
+    pub known_root: &'a Path,
+    /// The bare repository that `root` is in; `None` if there is a main work tree.
+    pub bare: Option<&'a Path>,
     pub memory: PathBuf,
     pub history: PathBuf,
     pub logs: PathBuf,

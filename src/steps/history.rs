@@ -15,6 +15,7 @@ pub(super) const KIND: Kind = Kind {
     collects: false,
     needs_head: true,
     delivers: false,
+    runs_in_worktree: false,
     read: kind::no_keys,
     intend,
     preview,
@@ -31,7 +32,7 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     if let Some(id) = written_by_session(context) {
         return Ok(Intent::Nothing(format!("the session wrote handoff {id} itself")));
     }
-    Ok(match recap::handoff(context.session, context.values, context.root) {
+    Ok(match recap::handoff(context.session, context.values, context.known_root) {
         Some(handoff) => Intent::Do(json!({ "document": handoff.render() })),
         None => Intent::Nothing("no handoff was given, and the session changed nothing".to_owned()),
     })

@@ -17,6 +17,7 @@ pub(super) const KIND: Kind = Kind {
     collects: false,
     needs_head: false,
     delivers: false,
+    runs_in_worktree: false,
     read: kind::no_keys,
     intend,
     preview,

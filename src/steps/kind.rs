@@ -39,6 +39,8 @@ pub struct Kind {
     pub needs_head: bool,
     /// The step delivers the files through the backend.
     pub delivers: bool,
+    /// The step runs something in the worktree of the session, so it is skipped if the worktree is gone.
+    pub runs_in_worktree: bool,
     /// Reads and checks the keys of its table in the config. The value comes back as [`Context::params`].
     pub read: fn(&mut Reader<'_>) -> Value,
     /// What the step is about to do, with every template filled in. Changes nothing.

@@ -17,6 +17,7 @@ pub(super) const KIND: Kind = Kind {
     collects: false,
     needs_head: false,
     delivers: false,
+    runs_in_worktree: false,
     read: kind::no_keys,
     intend,
     preview,
@@ -64,6 +65,7 @@ fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
         agent: &session.agent,
         tag: &session.tag,
         commit: &edit.commit,
+        branch: &session.branch,
         is_late: false,
     };
     let changes = memory.update_once(&author, context.categories, &edit.edits)?;

@@ -15,6 +15,7 @@ pub(super) const KIND: Kind = Kind {
     collects: false,
     needs_head: false,
     delivers: false,
+    runs_in_worktree: false,
     read: kind::read_content,
     intend,
     preview,

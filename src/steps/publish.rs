@@ -15,6 +15,7 @@ pub(super) const KIND: Kind = Kind {
     collects: false,
     needs_head: false,
     delivers: true,
+    runs_in_worktree: false,
     read: kind::no_keys,
     intend,
     preview,
@@ -35,7 +36,7 @@ fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
 
 fn missing(context: &Context<'_>, _: &Value) -> Result<Vec<String>> {
     let backend = context.provided.backend(&context.destination.backend)?;
-    Ok(backend.missing(context.root, context.destination))
+    Ok(backend.missing(context.work, context.destination))
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
@@ -43,6 +44,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let backend = context.provided.backend(&context.destination.backend)?;
     let files = DeliveredFiles {
         root: context.root,
+        bare: context.bare,
         memory: &context.memory,
         history: &context.history,
         state: context.state,

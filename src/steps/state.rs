@@ -18,6 +18,7 @@ pub(super) const KIND: Kind = Kind {
     collects: false,
     needs_head: false,
     delivers: false,
+    runs_in_worktree: false,
     read: kind::read_content,
     intend,
     preview,
@@ -131,6 +132,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
         agent: &session.agent,
         tag: &session.tag,
         commit: &session.head,
+        branch: &session.branch,
         is_late: context.overtaken_by.is_some(),
     };
     let mut edits = edits(intent)?;

@@ -1,5 +1,6 @@
 //! Finds session files on this machine, whether or not their sessions ended.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -27,12 +28,13 @@ pub fn sessions(
     since: Option<SystemTime>,
     belongs: impl Fn(&Path) -> bool,
 ) -> impl Iterator<Item = SessionFile> {
-    sessions_of(root, since, usize::MAX, belongs).1
+    sessions_of(vec![root.to_path_buf()], since, usize::MAX, belongs).1
 }
 
-/// Like [`sessions`], but skips a format with more than `most` files. The flag says whether all formats were read.
+/// Like [`sessions`], for several roots; skips a format with more than `most` files. The flag says whether all formats
+/// were read.
 pub fn sessions_of(
-    root: &Path,
+    roots: Vec<PathBuf>,
     since: Option<SystemTime>,
     most: usize,
     belongs: impl Fn(&Path) -> bool,
@@ -42,12 +44,12 @@ pub fn sessions_of(
         let place = env::get(variable).map(PathBuf::from).or_else(|| Some(env::home()?.join(directory)))?;
         Some((format, place))
     });
-    sessions_at(places, root, since, most, belongs)
+    sessions_at(places, roots, since, most, belongs)
 }
 
 fn sessions_at(
     places: impl Iterator<Item = (&'static TranscriptFormat, PathBuf)>,
-    root: &Path,
+    roots: Vec<PathBuf>,
     since: Option<SystemTime>,
     most: usize,
     belongs: impl Fn(&Path) -> bool,
@@ -55,9 +57,13 @@ fn sessions_at(
     let mut found = Vec::new();
     let mut is_whole = true;
     for (format, place) in places {
-        let candidates = (format.candidates)(&place, root, most);
-        is_whole &= candidates.is_some();
-        for path in candidates.unwrap_or_default() {
+        let mut paths = BTreeSet::new();
+        for root in &roots {
+            let candidates = (format.candidates)(&place, root, most);
+            is_whole &= candidates.is_some();
+            paths.extend(candidates.unwrap_or_default());
+        }
+        for path in paths {
             let Some((length, modified)) = fs::length_and_change(&path) else { continue };
             if since.is_none_or(|since| modified > since) {
                 found.push((format, path, length, modified));
@@ -129,7 +135,7 @@ mod tests {
         let root = Path::new("/a/b.c");
         let list = |since: Option<SystemTime>| -> Vec<SessionFile> {
             let places = [(&FORMATS[0], place.clone())].into_iter();
-            sessions_at(places, root, since, usize::MAX, |cwd| cwd.starts_with(root)).1.collect()
+            sessions_at(places, vec![root.to_path_buf()], since, usize::MAX, |cwd| cwd.starts_with(root)).1.collect()
         };
         let all = list(None);
         let ids: Vec<&str> = all.iter().map(|session| session.session.as_str()).collect();

@@ -23,7 +23,7 @@ const FEW: usize = 1_000;
 /// looked into.
 pub(crate) fn sessions_on_disk(root: &Path) -> Vec<SessionFile> {
     let belongs = |cwd: &Path| project::root(cwd) == root;
-    let (_, files) = transcript::sessions_of(root, None, FEW, belongs);
+    let (_, files) = transcript::sessions_of(vec![root.to_path_buf()], None, FEW, belongs);
     files.take(LOOKED_INTO).filter(|file| !file.is_subagent).collect()
 }
 

@@ -14,13 +14,13 @@ impl Writer<'_> {
         let whose = &self.sources.whose;
         let mut goals: Vec<(String, Labelled)> = Vec::new();
         for item in self.sources.items("goal") {
-            let goal = Labelled::ours(item.text.clone(), self.since.label(&item.commit));
+            let goal = Labelled::ours(item.text.clone(), self.since.label(&item.commit, &item.branch));
             goals.push((item.at.clone(), goal.came_along(whose.is_item_strange(item))));
         }
         if let Some(open) = &self.sources.open {
             let over = if history::is_over(&open.status) { " (of the last session, which is over)" } else { "" };
-            let label =
-                format!("{over}{}{}", outside(&open.handoff), self.since.label(open.handoff.text("head_commit")));
+            let (commit, branch) = (open.handoff.text("head_commit"), open.handoff.text("current_branch"));
+            let label = format!("{over}{}{}", outside(&open.handoff), self.since.label(commit, branch));
             let goal = Labelled::ours(open.handoff.text("primary_goal").to_owned(), label);
             goals.push((utc(open.handoff.text("generated_at")), goal.came_along(whose.is_handoff_strange)));
         }
@@ -183,7 +183,7 @@ impl Writer<'_> {
             let (day, agent, branch) = (field("session_date", 10), field("agent", 30), field("current_branch", 40));
             let (goal, next) = (field("primary_goal", 140), field("first_next_action", 140));
             let outside = if entry.origin().is_empty() { "" } else { OUTSIDE };
-            let label = format!("{outside}{}", self.since.label(entry.get("head_commit")));
+            let label = format!("{outside}{}", self.since.label(entry.get("head_commit"), entry.get("current_branch")));
             let line = format!("{day} {agent}, {branch}: {goal}; next: {next}");
             Labelled::ours(line, label).came_along(self.sources.whose.is_entry_strange(entry))
         };

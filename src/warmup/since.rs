@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use super::item::item;
 use crate::git::{self, Change, Commit, Git, Head, Relation};
 
 /// How long git may take. A person waits for the session to start, so later answers are left out.
@@ -82,10 +83,12 @@ impl Since {
         since
     }
 
-    /// The label of an item that was recorded at this commit.
-    pub(super) fn label(&self, commit: &str) -> String {
+    /// The label of an item that was recorded at this commit of this branch.
+    pub(super) fn label(&self, commit: &str, branch: &str) -> String {
+        let branch = Some(item(branch, 60)).filter(|branch| !branch.is_empty() && branch != "unknown");
+        let on = branch.map(|branch| format!(" on {branch}")).unwrap_or_default();
         match self.relations.iter().find(|(known, _)| known == commit).map(|(_, relation)| *relation) {
-            Some(Relation::Aside) => format!(" (from commit {}, which is not in this branch)", short(commit)),
+            Some(Relation::Aside) => format!(" (from commit {}{on}, which is not in this branch)", short(commit)),
             Some(Relation::Unknown) => format!(" (from commit {}, which is not known here)", short(commit)),
             Some(Relation::Ancestor) | None => String::new(),
         }

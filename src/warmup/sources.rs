@@ -13,7 +13,7 @@ use crate::handoff::{Handoff, Value};
 use crate::history::{History, OpenHandoff, SessionEntry};
 use crate::memory::Memory;
 use crate::memory::state::{CurrentState, Item};
-use crate::project::{self, OtherDatabase, Project};
+use crate::project::{OtherDatabase, Project};
 
 /// How many sessions besides the last one are listed.
 const ELSEWHERE: usize = 3;
@@ -83,12 +83,12 @@ impl Sources {
             Ok(state) => sources.state = state.unwrap_or_default(),
             Err(error) => problems.push(error),
         }
-        let history = || project::place(&project.root, &project.config.history_dir);
+        let history = || project.history_dir();
         match places.has_history().then(history).transpose() {
             Err(error) => problems.push(error),
             Ok(None) => {}
             Ok(Some(directory)) => {
-                let history = History::at(&project.root, directory);
+                let history = History::at(&project.memory_root, directory);
                 sources.open = history.newest_open(&mut problems);
                 match history.standing() {
                     Ok(standing) => sources.standing = standing,
@@ -111,7 +111,7 @@ impl Sources {
     fn ask_checkpoint(&mut self, project: &Project) -> Result<()> {
         let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(()) };
         self.unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.id).collect();
-        self.base = store.last_head()?;
+        self.base = store.last_head(&project.worktree())?;
         Ok(())
     }
 
@@ -137,8 +137,8 @@ impl Sources {
         }
         if let Some(open) = &self.open {
             whose.is_handoff_strange = sort(provenance.owns_handoff(&open.key));
-            if let Ok(directory) = project::place(&project.root, &project.config.history_dir) {
-                let history = History::at(&project.root, directory);
+            if let Ok(directory) = project.history_dir() {
+                let history = History::at(&project.memory_root, directory);
                 let shown = elsewhere(open).into_iter();
                 let strange = shown.filter(|entry| sort(provenance.owns_entry(&history, entry)));
                 whose.earlier = strange.map(|entry| entry.get("session_id").to_owned()).collect();
@@ -271,7 +271,7 @@ fn elsewhere(open: &OpenHandoff) -> Vec<&SessionEntry> {
 }
 
 fn state(project: &Project) -> Result<CurrentState> {
-    let memory = Memory::at(&project.root, project::place(&project.root, &project.config.memory_dir)?);
+    let memory = Memory::at(&project.memory_root, project.memory_dir()?);
     memory.state_within(MAX_STATE)
 }
 

@@ -116,7 +116,9 @@ impl<'a> Writer<'a> {
 
     /// The items of a category of the current state, in the order of the file, with their labels.
     pub(super) fn of_category(&self, category: &str) -> Vec<Labelled> {
-        let label = |item: &state::Item| format!("{}{}", self.doubt_old(&item.text), self.since.label(&item.commit));
+        let label = |item: &state::Item| {
+            format!("{}{}", self.doubt_old(&item.text), self.since.label(&item.commit, &item.branch))
+        };
         let labelled = |item: &state::Item| {
             let is_strange = self.sources.whose.is_item_strange(item);
             Labelled::ours(item.text.clone(), label(item)).came_along(is_strange)
@@ -133,8 +135,10 @@ impl<'a> Writer<'a> {
     /// A text of the newest open handoff with its label.
     pub(super) fn handoff_line(&self, text: String) -> Labelled {
         let handoff = self.sources.handoff();
-        let of_handoff =
-            handoff.map(|handoff| format!("{}{}", outside(handoff), self.since.label(handoff.text("head_commit"))));
+        let of_handoff = handoff.map(|handoff| {
+            let (commit, branch) = (handoff.text("head_commit"), handoff.text("current_branch"));
+            format!("{}{}", outside(handoff), self.since.label(commit, branch))
+        });
         let label = format!("{}{}", doubt(&text, &self.passed), of_handoff.unwrap_or_default());
         Labelled::ours(text, label).came_along(self.sources.whose.is_handoff_strange)
     }

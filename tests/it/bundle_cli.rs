@@ -45,10 +45,10 @@ fn a_list_is_a_table_of_the_newest_first() {
     assert_data_eq!(
         world.run(&["history", "list"]).expect(0).seen(),
         str![[r#"
-ID                           WHEN (UTC)        TOOL         STATUS       TITLE
-2026-11-15-0900-gamma-docs   2026-11-15 09:00  codex        DONE         Gamma docs
-2026-11-14-1000-beta-parser  2026-11-14 10:00  Claude-Code  IN_PROGRESS  Beta parser
-2026-11-10-1000-alpha-lexer  2026-11-10 10:00  codex        IN_PROGRESS  Alpha lexer
+ID                           WHEN (UTC)        TOOL         STATUS       BRANCH  TITLE
+2026-11-15-0900-gamma-docs   2026-11-15 09:00  codex        DONE         main    Gamma docs
+2026-11-14-1000-beta-parser  2026-11-14 10:00  Claude-Code  IN_PROGRESS  topic   Beta parser
+2026-11-10-1000-alpha-lexer  2026-11-10 10:00  codex        IN_PROGRESS  main    Alpha lexer
 ---
 [exit 0]
 
@@ -58,17 +58,17 @@ ID                           WHEN (UTC)        TOOL         STATUS       TITLE
     assert_data_eq!(
         finish(narrow.env("COLUMNS", "56")).expect(0).stdout,
         str![[r#"
-ID                           TITLE
-2026-11-15-0900-gamma-docs   Gamma docs
-2026-11-14-1000-beta-parser  Beta parser
-2026-11-10-1000-alpha-lexer  Alpha lexer
+ID                           BRANCH  TITLE
+2026-11-15-0900-gamma-docs   main    Gamma docs
+2026-11-14-1000-beta-parser  topic   Beta parser
+2026-11-10-1000-alpha-lexer  main    Alpha lexer
 
 "#]]
     );
     assert_data_eq!(
         world.run(&["history", "list", "--latest", "--json"]).expect(0).stdout,
         str![[r#"
-{"handoffs":[{"id":"2026-11-15-0900-gamma-docs","created_at":"2026-11-15T09:00:00Z","tool":"codex","project":"$WORLD/project","title":"Gamma docs","status":"DONE","branch":"main","commit":"unknown","tags":["docs","all"],"first_next_action":"Fix Gamma docs","supersedes":"","file":"sessions/2026-11-15-0900-gamma-docs.md","ours":true,"origin":null}],"schema":"agent-handover/history-list/1"}
+{"handoffs":[{"id":"2026-11-15-0900-gamma-docs","created_at":"2026-11-15T09:00:00Z","tool":"codex","project":"$WORLD/project","title":"Gamma docs","status":"DONE","branch":"main","worktree":null,"commit":"unknown","tags":["docs","all"],"first_next_action":"Fix Gamma docs","supersedes":"","file":"sessions/2026-11-15-0900-gamma-docs.md","ours":true,"origin":null}],"schema":"agent-handover/history-list/1"}
 
 "#]]
     );

@@ -133,7 +133,9 @@ fn the_json_of_check_and_status_has_a_schema() {
     "id": "01M7FAKZG80FCP4JT44SBQHB6D",
     "recorded_at": "2026-11-15T10:04:05.000Z",
     "agent": "codex",
-    "tag": "general"
+    "tag": "general",
+    "branch": null,
+    "worktree": null
   },
   "finished_at": null,
   "steps": [

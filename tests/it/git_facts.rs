@@ -194,11 +194,11 @@ fn clones_worktrees_submodules_and_sparse_checkouts_work() {
     world.git(&["sparse-checkout", "set", "dir1"]);
     world.run(&["run"]).expect(0);
     assert!(!world.collected().contains("dirty D"), "{}", world.collected());
-    // A worktree has a HEAD and a base of its own.
+    // A worktree has a HEAD of its own, and the memory of the repository.
     origin.git(&["worktree", "add", "-q", "../tree", "-b", "side"]);
     let tree = origin.root().with_file_name("tree");
     finish(origin.command(&["run"]).current_dir(&tree)).expect(0);
-    let state = std::fs::read_to_string(tree.join(STATE)).unwrap();
+    let state = origin.read(STATE);
     assert!(state.contains("branch side\n"), "{state}");
     // A submodule that changed is a change.
     let world = repository();

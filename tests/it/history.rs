@@ -761,7 +761,7 @@ fn worktrees_submodules_and_subdirectories_stay_clean_and_have_one_history() {
     world.git(&commit);
     let tree = world.root().with_file_name("tree");
     for (place, root) in
-        [(world.path("src/deep"), world.root()), (world.path("sub"), world.path("sub")), (tree.clone(), tree)]
+        [(world.path("src/deep"), world.root()), (world.path("sub"), world.path("sub")), (tree.clone(), world.root())]
     {
         let mut command = world.command(&["history", "create", "--goal", "g", "--next", "Fix it"]);
         finish(command.current_dir(&place)).expect(0);
@@ -769,7 +769,9 @@ fn worktrees_submodules_and_subdirectories_stay_clean_and_have_one_history() {
         let status = world.clean("git").args(["status", "--porcelain"]).current_dir(&root).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&status.stdout), "", "{}", place.display());
     }
-    assert!(!world.exists("src/deep/.agent-history"));
+    assert!(!world.exists("src/deep/.agent-history") && !tree.join(".agent-history").exists());
+    let listed = world.run(&["history", "list", "--json"]).expect(0).json();
+    assert_eq!(listed["handoffs"].as_array().unwrap().len(), 2, "those of two worktrees are two: {listed}");
 }
 
 #[test]

@@ -52,3 +52,4 @@ mod transcripts;
 mod upgrade;
 mod warmup;
 mod whose_state;
+mod worktrees;

@@ -87,8 +87,9 @@ impl Create {
             return Err(self.defer(context, place, &pause, &raw, &handoff, warnings));
         }
         let if_taken = if self.supersede { IfTaken::Supersede } else { IfTaken::Refuse };
+        place.prepare()?;
         let written = place.history.create(&handoff, if_taken)?;
-        registry::remember(&place.root, &place.history.directory);
+        registry::remember(&place.memory_root, &place.history.directory);
         let registered = if self.no_exclude { Vec::new() } else { register(place) };
         warnings.extend(leaks(place, &raw));
         for warning in &warnings {
@@ -270,10 +271,10 @@ fn advice(place: &HistoryPlace, handoff: &Handoff) -> Vec<String> {
 
 /// Keeps the history out of `git status`. Returns a line to report, the first time only.
 pub(super) fn register(place: &HistoryPlace) -> Vec<String> {
-    if git::top_level(&place.root).is_none() {
+    if !place.is_in_work_tree() {
         return Vec::new();
     }
-    match git::keep_out(&place.root, std::slice::from_ref(&place.history.directory)) {
+    match git::keep_out(&place.memory_root, std::slice::from_ref(&place.history.directory)) {
         Ok(added) if added.is_empty() => Vec::new(),
         Ok(_) => vec!["registered .agent-history/ in .git/info/exclude (personal ignore — not committed)".to_owned()],
         Err(error) => vec![format!("could not register .agent-history/ in .git/info/exclude: {}", error.one_line())],
@@ -299,8 +300,8 @@ pub(super) fn leaks(place: &HistoryPlace, raw: &str) -> Vec<String> {
 }
 
 fn is_ignored(place: &HistoryPlace) -> bool {
-    git::top_level(&place.root).is_none()
-        || Git::at(&place.root)
+    !place.is_in_work_tree()
+        || Git::at(&place.memory_root)
             .ask(&["check-ignore".as_ref(), "--quiet".as_ref(), place.history.latest_path().as_os_str()])
             .is_ok_and(|answer| answer.succeeded)
 }

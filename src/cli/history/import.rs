@@ -112,7 +112,7 @@ impl Import {
             return Err(place.defer(&pause, steps::history_import(&handoffs, self.policy())?, None, false));
         }
         if !self.dry_run {
-            registry::remember(&place.root, &place.history.directory);
+            registry::remember(&place.memory_root, &place.history.directory);
             for line in register(place) {
                 context.ui.tell(&line);
             }

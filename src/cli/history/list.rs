@@ -1,5 +1,6 @@
 //! `history list`: the handoffs as a table, newest first.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
@@ -113,6 +114,7 @@ fn row_json(row: &Row) -> Json {
         "title": entry.get("primary_goal"),
         "status": entry.get("status"),
         "branch": entry.get("current_branch"),
+        "worktree": worktree(entry),
         "commit": entry.get("head_commit"),
         "tags": tags,
         "first_next_action": entry.get("first_next_action"),
@@ -127,6 +129,11 @@ fn row_json(row: &Row) -> Json {
     json
 }
 
+/// The linked worktree in which the session ran; `None` if it ran in the root of its project.
+fn worktree(entry: &SessionEntry) -> Option<&str> {
+    Some(entry.get("repo_root")).filter(|place| !place.is_empty() && *place != entry.get("project_root"))
+}
+
 fn table(rows: &[Row], width: Option<usize>) -> Vec<String> {
     if rows.is_empty() {
         return Vec::new();
@@ -136,7 +143,13 @@ fn table(rows: &[Row], width: Option<usize>) -> Vec<String> {
     if is_of_many {
         heads.insert(4, "PROJECT");
     }
-    let mut table = Table::new(&heads).dispensable(&["STATUS", "TOOL", "WHEN (UTC)", "PROJECT"]);
+    // On one branch, and without worktrees, a column for it says nothing.
+    let branches: BTreeSet<&str> = rows.iter().map(|row| row.entry.get("current_branch")).collect();
+    let has_branches = branches.len() > 1 || rows.iter().any(|row| worktree(&row.entry).is_some());
+    if has_branches {
+        heads.insert(heads.len() - 1, "BRANCH");
+    }
+    let mut table = Table::new(&heads).dispensable(&["STATUS", "TOOL", "WHEN (UTC)", "PROJECT", "BRANCH"]);
     for row in rows {
         let entry = &row.entry;
         // The mark is at the beginning of the title, because a narrow terminal cuts its end.
@@ -156,6 +169,9 @@ fn table(rows: &[Row], width: Option<usize>) -> Vec<String> {
         if let Some(root) = row.root.as_deref().filter(|_| is_of_many) {
             let name = Path::new(root).file_name().map_or(root.to_owned(), |name| name.to_string_lossy().into_owned());
             cells.insert(4, name);
+        }
+        if has_branches {
+            cells.insert(cells.len() - 1, entry.get("current_branch").to_owned());
         }
         table.push(cells.iter().map(|cell| text::model_line(cell, LONGEST_CELL)).collect());
     }

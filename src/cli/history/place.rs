@@ -16,7 +16,10 @@ use crate::steps::{self, DeferredStep};
 
 /// The project whose history a command uses.
 pub(super) struct HistoryPlace {
+    /// The directory that git is asked about.
     pub root: PathBuf,
+    /// The directory below which memory and history are. It differs from `root` in a linked worktree.
+    pub memory_root: PathBuf,
     /// The project, unless `--repo-root` names a directory: that one is used as given, without a config.
     project: Option<Project>,
     pub history: History,
@@ -35,14 +38,16 @@ impl HistoryPlace {
             }
             let history = History::at(&root, root.join(history::DIRECTORY));
             let memory = root.join("memory");
-            return Ok(HistoryPlace { root, project: None, history, secrets: Secrets::Block, memory });
+            let memory_root = root.clone();
+            return Ok(HistoryPlace { root, memory_root, project: None, history, secrets: Secrets::Block, memory });
         }
         let project = context.project(None, None)?;
-        let directory = project::place(&project.root, &project.config.history_dir)?;
-        let memory = project::place(&project.root, &project.config.memory_dir)?;
+        let directory = project.history_dir()?;
+        let memory = project.memory_dir()?;
         Ok(HistoryPlace {
             root: project.root.clone(),
-            history: History::at(&project.root, directory),
+            memory_root: project.memory_root.clone(),
+            history: History::at(&project.memory_root, directory),
             secrets: project.config.secrets,
             project: Some(project),
             memory,
@@ -53,6 +58,7 @@ impl HistoryPlace {
     pub(super) fn of_known(known: &registry::KnownArchive) -> HistoryPlace {
         HistoryPlace {
             root: known.root.clone(),
+            memory_root: known.root.clone(),
             project: None,
             memory: known.root.join("memory"),
             history: History::at(&known.root, known.directory.clone()),
@@ -65,9 +71,20 @@ impl HistoryPlace {
         self.provenance().owns_handoff(&own_keys::of_document(&found.text, &found.handoff))
     }
 
+    /// Makes sure that the directory exists that all worktrees share.
+    pub(super) fn prepare(&self) -> Result<()> {
+        self.project.as_ref().map_or(Ok(()), Project::prepare_memory_root)
+    }
+
+    /// Whether the history is in a work tree of git, where it can show up in `git status`.
+    pub(super) fn is_in_work_tree(&self) -> bool {
+        let is_in_bare = self.project.as_ref().is_some_and(|project| project.bare().is_some());
+        !is_in_bare && git::top_level(&self.memory_root).is_some()
+    }
+
     /// Whose handoffs and decisions these are.
     pub(super) fn provenance(&self) -> Provenance {
-        Provenance::at(&self.root, &self.memory, &self.history.directory)
+        Provenance::at(&self.memory_root, &self.memory, &self.history.directory)
     }
 
     /// The project whose state directory keeps what is said while paused.
@@ -100,14 +117,12 @@ pub(super) fn machine(place: &HistoryPlace, tool: Option<&str>) -> Machine {
     let head = git::top_level(&place.root).and_then(|_| Git::at(&place.root).head().ok().flatten());
     let agent = session_agent(tool, None);
     let (commit, branch) = head.map(|head| (head.commit, head.branch)).unwrap_or_default();
-    Machine {
-        now: clock::now(),
-        root: place.root.display().to_string(),
-        branch,
-        commit,
-        agent,
-        agent_session: String::new(),
-    }
+    let (root, worktree) = match &place.project {
+        Some(project) => (project.known_root(), project.worktree()),
+        None => (&*place.root, String::new()),
+    };
+    let (now, root) = (clock::now(), root.display().to_string());
+    Machine { now, root, worktree, branch, commit, agent, agent_session: String::new() }
 }
 
 /// The brake of the project that is written to, which may not be the one in the current directory. If its config cannot be
@@ -119,6 +134,6 @@ pub(super) fn brake(root: &Path) -> Brake {
 
 /// The error for a project without a history.
 pub(super) fn absent(place: &HistoryPlace) -> Error {
-    Error::failed(format!("no .agent-history/ found at {}", place.root.display()))
+    Error::failed(format!("no .agent-history/ found at {}", place.memory_root.display()))
         .hint("`agent-handover history create` makes one")
 }

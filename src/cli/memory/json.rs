@@ -18,6 +18,7 @@ pub(super) fn item(category: &str, item: &Item, is_ours: bool) -> Json {
         "since": if item.since.is_empty() { &item.at } else { &item.since },
         "run": item.run,
         "commit": item.commit,
+        "branch": item.branch,
         "ours": is_ours,
     })
 }

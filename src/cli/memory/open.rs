@@ -12,8 +12,9 @@ use crate::engine::{self, Attendance, Deferral, Plan};
 use crate::error::Result;
 use crate::git::{self, Git};
 use crate::guard::own_record::{self, OwnKey};
+use crate::guard::secrets;
 use crate::memory::{Author, ChangeVerb, Edits, Memory, StateChange};
-use crate::project::{self, Project};
+use crate::project::Project;
 use crate::steps::MemoryEdit;
 
 /// How long git may take to report the commit that is checked out.
@@ -43,7 +44,7 @@ impl OpenMemory {
     /// Opens the memory of the project in the current directory. `tag` replaces the tag of the config.
     pub(super) fn open(context: &Context<'_>, tag: Option<&str>) -> Result<OpenMemory> {
         let project = context.project(None, tag)?;
-        let memory = Memory::at(&project.root, project::place(&project.root, &project.config.memory_dir)?);
+        let memory = Memory::at(&project.memory_root, project.memory_dir()?);
         Ok(OpenMemory { project, memory })
     }
 
@@ -75,7 +76,7 @@ impl OpenMemory {
             let deferral = Deferral { step, agent: Some(agent), tag, history: None, no_exclude: false };
             return Err(engine::defer(&self.project, &pause, deferral));
         }
-        if let Some(notice) = engine::keep_out_of_git(&self.project.root, &Plan::of(&self.project.config)) {
+        if let Some(notice) = engine::keep_out_of_git(&self.project, &Plan::of(&self.project.config)) {
             context.ui.tell(&notice);
         }
         let commit = base.or_else(|| head(&self.project.root)).unwrap_or_default();
@@ -91,16 +92,17 @@ impl OpenMemory {
             agent: &text::one_line(&agent, 100),
             tag: &tag,
             commit: &commit,
+            branch: &secrets::clean(&self.project.branch()),
             is_late: false,
         };
+        self.project.prepare_memory_root()?;
         self.memory.update_now(&author, &self.project.config.categories, &edits)
     }
 
     /// Makes a run known in the user's own state, so that what it writes is ours.
     fn remember(&self, run: &str) -> Result<()> {
-        let (root, config) = (&self.project.root, &self.project.config);
-        let (memory, history) = (project::place(root, &config.memory_dir)?, project::place(root, &config.history_dir)?);
-        engine::adopt_after_upgrade(root, &memory, &history)?;
+        let (memory, history) = (self.project.memory_dir()?, self.project.history_dir()?);
+        engine::adopt_after_upgrade(&self.project.memory_root, &memory, &history)?;
         own_record::remember(OwnKey::of_run(run))
     }
 }

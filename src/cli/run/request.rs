@@ -46,6 +46,7 @@ impl Run {
             only_publish: false,
             attendance: if self.detach { Attendance::Detached } else { Attendance::Attended },
             handed: None,
+            branch: String::new(),
             at: None,
         })
     }

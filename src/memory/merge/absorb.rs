@@ -205,7 +205,7 @@ mod tests {
         let memory = Memory::at(place.path(), place.path().to_path_buf());
         let categories = Categories::default();
         let at = chrono::DateTime::parse_from_rfc3339("2026-11-15T10:00:00Z").unwrap();
-        let author = Author { run: "R", step: "pull", at, agent: "", tag: "t", commit: "", is_late: false };
+        let author = Author { run: "R", step: "pull", at, agent: "", tag: "t", commit: "", branch: "", is_late: false };
         let mut edits = Edits::default();
         edits.record("open_loop", vec!["said".to_owned()]);
         memory.update_now(&author, &categories, &edits).unwrap();

@@ -145,6 +145,7 @@ impl CurrentState {
                     item.id = ids.find(|id| taken.insert(id.clone())).unwrap_or_default();
                     item.at.clone_from(&stamp.at);
                     item.commit.clone_from(&stamp.commit);
+                    item.branch.clone_from(&stamp.branch);
                     *bytes = write::item(item);
                     changes.push(StateChange::of(ChangeVerb::Added, &section.category, item));
                 }

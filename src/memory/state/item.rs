@@ -17,14 +17,17 @@ pub(crate) struct Item {
     pub since: String,
     pub run: String,
     pub commit: String,
+    /// The branch that was checked out; empty if it is unknown.
+    pub branch: String,
 }
 
-/// When a change was made, in which run and at which commit.
+/// When a change was made, in which run, at which commit and on which branch.
 #[derive(Clone, Debug)]
 pub(crate) struct Stamp {
     pub at: String,
     pub run: String,
     pub commit: String,
+    pub branch: String,
     /// When exactly, to order changes within one second. `None` for a change that is newer than everything in the file.
     pub moment: Option<DateTime<Utc>>,
 }
@@ -55,12 +58,14 @@ impl Item {
             since: String::new(),
             run: stamp.run.clone(),
             commit: stamp.commit.clone(),
+            branch: stamp.branch.clone(),
         }
     }
 
     /// An item that has no marker because somebody wrote it by hand.
     pub(super) fn by_hand(category: &str, text: &str) -> Item {
-        let nobody = Stamp { at: String::new(), run: String::new(), commit: String::new(), moment: None };
+        let (at, run, commit, branch) = Default::default();
+        let nobody = Stamp { at, run, commit, branch, moment: None };
         Item::new(item_id(category, text, 0), text, &nobody)
     }
 }

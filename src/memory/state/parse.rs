@@ -133,6 +133,7 @@ fn item_at(lines: &[&[u8]], at: usize, end: usize, category: &str) -> Option<Ite
             since: time(&attributes, "since"),
             run: attributes.text("run"),
             commit: attributes.text("commit"),
+            branch: attributes.text("branch"),
             ..by_hand
         },
         None => by_hand,

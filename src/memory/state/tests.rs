@@ -13,6 +13,7 @@ fn stamp(second: u32) -> Stamp {
         run: format!("R{second}"),
         commit: "1a2b3c".to_owned(),
         moment: None,
+        branch: String::new(),
     }
 }
 

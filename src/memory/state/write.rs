@@ -64,6 +64,7 @@ pub(super) fn item(item: &Item) -> Vec<u8> {
         ("since", &item.since),
         ("run", &item.run),
         ("commit", &item.commit),
+        ("branch", &item.branch),
     ];
     let mut bytes = format!("{}\n", marker::line("item", &attributes)).into_bytes();
     match item.bytes.as_slice() {

@@ -142,6 +142,7 @@ impl Publisher<'_> {
             agent: "",
             tag: delivery.run.tag,
             commit: "",
+            branch: "",
             is_late: false,
         };
         self.stop_if_pressed()?;

@@ -72,8 +72,16 @@ impl<'a> Publisher<'a> {
                 .hint("run `git init`, or set `type = \"null\"` under `[backend]`")
         };
         let real = fs::resolve(&repository)?;
-        let top = git::top_level(&real).ok_or_else(not_one)?.to_path_buf();
-        let (git_dir, common_dir) = git::directories(&top).ok_or_else(not_one)?;
+        // In a bare repository, the directory of the project takes the place of a work tree.
+        let bare = delivery.files.bare.filter(|_| destination.repo_dir == ".");
+        let (top, git_dir, common_dir) = match bare {
+            Some(bare) => (real.clone(), bare.to_path_buf(), bare.to_path_buf()),
+            None => {
+                let top = git::top_level(&real).ok_or_else(not_one)?.to_path_buf();
+                let git::GitDirectories { private, common } = git::directories(&top).ok_or_else(not_one)?;
+                (top, private, common)
+            }
+        };
         let paths = published_paths(delivery, &real, &top)?;
         let brake = delivery.brake.clone();
         let anchor = delivery.files.state_anchor();
@@ -83,7 +91,8 @@ impl<'a> Publisher<'a> {
         let index = fs::resolve(delivery.files.state)?.join(INDEX);
         let (mark, root) = ((env::RUN, "git"), delivery.files.root.to_string_lossy().into_owned());
         remove_stale_index_lock(&index, &[mark, (env::ROOT, &root)])?;
-        let git = Git::at(&top)
+        let git = bare.map_or_else(|| Git::at(&top), |bare| Git::in_bare(bare, &top));
+        let git = git
             .writing()
             .with_env("GIT_INDEX_FILE", index)
             // No attribute of the user's or of a file on the branch changes what is stored.

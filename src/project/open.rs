@@ -1,19 +1,11 @@
-//! A project: its root, the places of its files, and its config.
-//!
-//! | file | owns |
-//! |---|---|
-//! | `project/root` | the root around a directory, and whether hooks may act there |
-//! | `project/claim` | whose a database is, and where ours is beside a foreign one |
-//! | `project/owner` | when files of another user are accepted |
-//! | `project/others` | the databases beside ours |
-
-mod claim;
-mod others;
-mod owner;
-mod root;
+//! Opening a project: its config, the paths of its directories, and which database is ours.
 
 use std::path::{Path, PathBuf};
 
+use super::claim::{Chosen, Claim, IDS};
+use super::root::{find_config, root};
+use super::worktree::{self, KnownWorktree, Shared};
+use super::{UnattendedPlaces, owner, pause};
 use crate::base::fs::{About, Anchor, FileError, FileKind};
 use crate::base::{env, fs};
 use crate::checkpoint::python::PythonCheckpoint;
@@ -22,13 +14,8 @@ use crate::config::{self, Config, ConfigFile, Origin, Vocabulary};
 use crate::error::{Error, Result};
 use crate::guard::{Brake, PauseFile, consent};
 
-use claim::{Chosen, Claim, IDS};
-pub(crate) use others::{OtherDatabase, sentences as sentences_about_others};
-use root::find_config;
-pub(crate) use root::{is_for_hooks, root};
-
-const STATE_DIR: &str = ".agent-handover";
-const DATABASE: &str = "checkpoint.db";
+pub(super) const STATE_DIR: &str = ".agent-handover";
+pub(super) const DATABASE: &str = "checkpoint.db";
 const LOCK: &str = "lock";
 
 /// The options of the command line. Options that are missing come from the environment.
@@ -46,14 +33,21 @@ pub(crate) struct Options {
 /// An opened project.
 #[derive(Clone, Debug)]
 pub(crate) struct Project {
+    /// The root in which sessions work. Config, commands, branch and changes are those of this directory.
     pub root: PathBuf,
+    /// The directory below which memory, history and state are. In a linked worktree it is that of the main work tree.
+    pub memory_root: PathBuf,
+    /// What a linked worktree shares with the others, whether or not it is used.
+    pub(super) shared: Option<Shared>,
+    /// The worktree at `root` does not exist any more.
+    pub is_gone: bool,
     /// The config, with the environment and the options applied.
     pub config: Config,
     pub state: PathBuf,
     /// Our database. Beside a foreign one it has another name than the configured one.
     pub checkpoint: PathBuf,
-    configured_checkpoint: PathBuf,
-    accepts: Accepts,
+    pub(super) configured_checkpoint: PathBuf,
+    pub(super) accepts: Accepts,
     /// The PAUSE files of this project. `pause` writes the first one.
     pub pause_files: Vec<PauseFile>,
 }
@@ -61,8 +55,27 @@ pub(crate) struct Project {
 impl Project {
     pub(crate) fn open(cwd: &Path, options: &Options, vocabulary: &Vocabulary) -> Result<Project> {
         let root = root(cwd);
+        let shared = Shared::of(&root);
+        Project::open_at(cwd, root, shared, options, vocabulary)
+    }
+
+    /// The project of a worktree that does not exist any more.
+    pub(crate) fn open_gone(known: KnownWorktree, options: &Options, vocabulary: &Vocabulary) -> Result<Project> {
+        let KnownWorktree { root, shared } = known;
+        let cwd = shared.root.clone();
+        Project::open_at(&cwd, root, Some(shared), options, vocabulary)
+    }
+
+    fn open_at(
+        cwd: &Path,
+        root: PathBuf,
+        shared: Option<Shared>,
+        options: &Options,
+        vocabulary: &Vocabulary,
+    ) -> Result<Project> {
         let may_be_foreign = if options.accepts_any_owner { |_: &_, _: &_| true } else { owner::may_read_config };
-        let file = config_file(cwd, &root, options).map(|file| file.of_another_user_if(may_be_foreign));
+        let file = config_file(cwd, &root, shared.as_ref(), options);
+        let file = file.map(|file| file.of_another_user_if(may_be_foreign));
         let mut config = match &file {
             Some(file) => Config::load(file, &root, vocabulary)?,
             None => Config::default(),
@@ -76,10 +89,14 @@ impl Project {
             config.tag = tag;
             config.overridden("handover.tag", origin);
         }
-        let state = place_inside(&root, &config, "state_dir", &config.state_dir)?;
+        let is_gone = shared.is_some() && !fs::is_directory(&root);
+        let is_shared =
+            |shared: &&Shared| is_gone || !worktree::is_memory_tracked(&root, &config) && shared.is_writable(&config);
+        let memory_root = shared.as_ref().filter(is_shared).map_or_else(|| root.clone(), |shared| shared.root.clone());
+        let state = place_inside(&memory_root, &config, "state_dir", &config.state_dir)?;
         // A recorded plan resolves these again. Here a mistake can still be shown in the config.
-        place_inside(&root, &config, "memory_dir", &config.memory_dir)?;
-        place_inside(&root, &config, "history_dir", &config.history_dir)?;
+        place_inside(&memory_root, &config, "memory_dir", &config.memory_dir)?;
+        place_inside(&memory_root, &config, "history_dir", &config.history_dir)?;
         let flag = options.checkpoint.clone().map(|path| (path, Origin::Flag("--checkpoint")));
         let variable = || env::get(env::CHECKPOINT).map(|path| (path.into(), Origin::Environment(env::CHECKPOINT)));
         // The same database always has the same path, so links are resolved: all of them if a person named the file, else
@@ -91,11 +108,13 @@ impl Project {
                 let path = beside_json(cwd.join(path));
                 fs::resolve(&path).unwrap_or(path)
             }
-            (None, Some(path)) => resolve_directory(beside_json(place_inside(&root, &config, "checkpoint", path)?)),
+            (None, Some(path)) => {
+                resolve_directory(beside_json(place_inside(&memory_root, &config, "checkpoint", path)?))
+            }
             (None, None) => resolve_directory(state.join(DATABASE)),
         };
         let checkpoint = configured_checkpoint.clone();
-        let pause_files = pause_files(&root, &config);
+        let pause_files = pause::pause_files(&root, &config);
         if checkpoint.file_name().is_none_or(|name| name == LOCK) {
             return Err(Error::usage(format!(
                 "`{}` cannot be a checkpoint: that is the name of its lock",
@@ -104,7 +123,18 @@ impl Project {
         }
         // A person who names a file for one command means that file, whoever made it.
         let accepts = if is_typed { Accepts::Any } else { Accepts::Known };
-        let mut project = Project { checkpoint, configured_checkpoint, accepts, state, pause_files, config, root };
+        let mut project = Project {
+            checkpoint,
+            configured_checkpoint,
+            accepts,
+            state,
+            pause_files,
+            config,
+            root,
+            memory_root,
+            shared,
+            is_gone,
+        };
         let is_closed = || options.is_unattended && !project.unattended_places().has_state();
         if !is_typed && !is_closed() {
             project.choose_database()?;
@@ -113,17 +143,30 @@ impl Project {
     }
 
     /// Looks for our database, at the configured place or beside it.
-    fn choose_database(&mut self) -> Result<()> {
-        let history = place_of_others(&self.root, &self.config.history_dir)?;
+    pub(super) fn choose_database(&mut self) -> Result<()> {
+        let history = place_of_others(&self.memory_root, &self.config.history_dir)?;
         let may_be_foreign = || self.accepts_other_owners();
-        let claim = Claim { root: &fs::real(&self.root), history: &history, may_be_foreign: &may_be_foreign };
+        let claim = Claim { root: &fs::real(&self.memory_root), history: &history, may_be_foreign: &may_be_foreign };
         Chosen { path: self.checkpoint, accepts: self.accepts } = claim.choose(&self.configured_checkpoint)?;
         Ok(())
     }
 
-    /// The brake of this project: its PAUSE files, and those in the home directory, which stop every project.
+    /// The memory directory of the config.
+    pub(crate) fn memory_dir(&self) -> Result<PathBuf> {
+        place(&self.memory_root, &self.config.memory_dir)
+    }
+
+    /// The history directory of the config.
+    pub(crate) fn history_dir(&self) -> Result<PathBuf> {
+        place(&self.memory_root, &self.config.history_dir)
+    }
+
+    /// The brake of this project: its PAUSE files, that of the main work tree, and those in the home directory, which stop
+    /// every project.
     pub(crate) fn brake(&self) -> Brake {
-        brake(self.pause_files.clone())
+        let mut files = self.pause_files.clone();
+        files.extend(self.shared_pause_file());
+        pause::brake(files)
     }
 
     /// Whether hooks may do everything that the config asks for. Without a config there is nothing to allow.
@@ -134,7 +177,7 @@ impl Project {
     /// The keys by which the config puts places outside the project. Places that the environment or an option names are a
     /// person's word, and are not among them.
     pub(crate) fn outside(&self) -> Vec<&'static str> {
-        let of_config = |text: &str| place(&self.root, text).ok();
+        let of_config = |text: &str| place(&self.memory_root, text).ok();
         let places = [
             ("memory_dir", "handover.memory_dir", of_config(&self.config.memory_dir)),
             ("history_dir", "handover.history_dir", of_config(&self.config.history_dir)),
@@ -142,9 +185,9 @@ impl Project {
             ("checkpoint", "handover.checkpoint", Some(self.checkpoint.clone())),
         ];
         let is_named = |key: &str| matches!(self.config.origin(key), Origin::File { .. });
-        let outside = places
-            .into_iter()
-            .filter(|(_, key, path)| is_named(key) && path.as_deref().is_none_or(|path| !is_inside(&self.root, path)));
+        let outside = places.into_iter().filter(|(_, key, path)| {
+            is_named(key) && path.as_deref().is_none_or(|path| !is_inside(&self.memory_root, path))
+        });
         outside.map(|(name, ..)| name).collect()
     }
 
@@ -190,7 +233,7 @@ impl Project {
     }
 
     /// Whether files of another user may be used: a person allowed the config, or trusts the directory.
-    fn accepts_other_owners(&self) -> bool {
+    pub(super) fn accepts_other_owners(&self) -> bool {
         self.config.source().is_some() && self.is_allowed() || owner::is_safe(&self.root)
     }
 
@@ -200,14 +243,14 @@ impl Project {
     }
 
     /// The path of the checkpoint has no links, so the root must not have any either.
-    fn checkpoint_anchor(&self) -> Anchor {
-        let root = fs::real(&self.root);
+    pub(super) fn checkpoint_anchor(&self) -> Anchor {
+        let root = fs::real(&self.memory_root);
         if self.checkpoint.starts_with(&root) { Anchor::new(&root) } else { Anchor::beside(&self.checkpoint) }
     }
 
     /// The anchor for one of this project's directories: the root, unless the config puts the directory outside.
     pub(crate) fn anchor(&self, directory: &Path) -> Anchor {
-        Anchor::around(&self.root, directory)
+        Anchor::around(&self.memory_root, directory)
     }
 
     pub(crate) fn log_dir(&self) -> PathBuf {
@@ -217,6 +260,7 @@ impl Project {
     /// Creates the state directory, private and invisible to git. Refuses one that belongs to another user, and links and
     /// special files in it.
     pub(crate) fn prepare(&self) -> Result<()> {
+        self.prepare_memory_root()?;
         let is_own = fs::refuse_foreign_owner(&self.state, "state directory");
         is_own.or_else(|error| if self.accepts_other_owners() { Ok(()) } else { Err(error) })?;
         let anchor = self.anchor(&self.state);
@@ -247,65 +291,6 @@ impl Project {
             None => Ok(()),
         }
     }
-}
-
-/// The places that may be used although nobody typed a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct UnattendedPlaces {
-    /// The keys of places outside the project, which are closed.
-    outside: Vec<&'static str>,
-    /// The keys of places inside that are not the default ones. They are closed, too.
-    renamed: Vec<&'static str>,
-}
-
-impl UnattendedPlaces {
-    pub(crate) fn has_memory(&self) -> bool {
-        !self.is_closed("memory_dir")
-    }
-
-    pub(crate) fn has_history(&self) -> bool {
-        !self.is_closed("history_dir")
-    }
-
-    /// Whether the checkpoint, its lock and the logs may be used.
-    pub(crate) fn has_state(&self) -> bool {
-        !self.is_closed("state_dir") && !self.is_closed("checkpoint")
-    }
-
-    fn is_closed(&self, key: &str) -> bool {
-        self.outside.iter().chain(&self.renamed).any(|closed| *closed == key)
-    }
-
-    /// One line about the places that are left alone; `None` if all may be used.
-    pub(crate) fn notice(&self) -> Option<String> {
-        let sentence = |keys: &[&str], one: &str, many: &str| {
-            let names: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
-            let verb = if keys.len() == 1 { one } else { many };
-            (!keys.is_empty()).then(|| format!("{} of this config {verb}", names.join(" and ")))
-        };
-        let outside = sentence(&self.outside, "leads out of the project", "lead out of the project");
-        let renamed = sentence(&self.renamed, "names another directory", "name other directories");
-        let places = [outside, renamed].into_iter().flatten().collect::<Vec<_>>().join(", ");
-        (!places.is_empty()).then(|| format!("{places}: not read or written until `agent-handover allow`"))
-    }
-}
-
-/// The brake of a project whose config cannot be read.
-pub(crate) fn plain_brake(root: &Path) -> Brake {
-    brake(vec![own_pause_file(root)])
-}
-
-/// The PAUSE file that every project has.
-pub(crate) fn own_pause_file(root: &Path) -> PauseFile {
-    PauseFile::new(root.join("PAUSE"), Some(Anchor::new(root)))
-}
-
-fn brake(mut files: Vec<PauseFile>) -> Brake {
-    for name in [STATE_DIR, ".agent_handover"] {
-        let path = env::home().map(|home| home.join(name).join("PAUSE"));
-        files.extend(path.map(|path| PauseFile::new(path.clone(), Some(Anchor::beside(&path)))));
-    }
-    Brake::new(files)
 }
 
 /// Whether this is a name of a file in a state directory.
@@ -400,13 +385,21 @@ fn is_in_git_directory(root: &Path, path: &Path) -> bool {
 }
 
 /// The config of a project: the file that a person named, or one that came with the project.
-fn config_file(cwd: &Path, root: &Path, options: &Options) -> Option<ConfigFile> {
+///
+/// A worktree without a config uses that of the main work tree, which git may not track.
+fn config_file(cwd: &Path, root: &Path, shared: Option<&Shared>, options: &Options) -> Option<ConfigFile> {
     if let Some(path) = &options.config {
         return Some(ConfigFile::named(cwd.join(path)));
     }
     let path = match env::get(env::CONFIG) {
         Some(path) => cwd.join(path),
-        None => find_config(root)?,
+        None => match (find_config(root), shared) {
+            (Some(path), _) => path,
+            (None, Some(Shared { root, .. })) => {
+                return find_config(root).map(|path| ConfigFile::of_project(path, root));
+            }
+            (None, None) => return None,
+        },
     };
     let path = fs::tidy(&path).unwrap_or(path);
     // A relative path in the environment leads to a file that came with whatever project this is.
@@ -435,28 +428,6 @@ fn apply_environment(config: &mut Config) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn pause_files(root: &Path, config: &Config) -> Vec<PauseFile> {
-    let own = own_pause_file(root);
-    let configured = config.pause_file.as_str();
-    let path = match (configured.strip_prefix("~/"), env::home()) {
-        (Some(rest), Some(home)) => home.join(rest),
-        _ => root.join(configured),
-    };
-    let path = fs::tidy(&path).unwrap_or(path);
-    if configured.is_empty() || path == own.path {
-        return vec![own];
-    }
-    let anchor = if path.starts_with(root) {
-        Some(Anchor::new(root))
-    } else {
-        // Somebody else's config may name any file of this user; its text must not be shown as a reason.
-        let is_from_file = matches!(config.origin("handover.pause_file"), Origin::File { .. });
-        let is_allowed = || config.source().is_none_or(|(file, text)| consent::is_allowed(file, text));
-        (!is_from_file || is_allowed()).then(|| Anchor::beside(&path))
-    };
-    vec![PauseFile::new(path, anchor), own]
 }
 
 /// The path of our checkpoint. If the Python tool's checkpoint is given, which ends in `.json`, ours is beside it.

@@ -1,0 +1,193 @@
+//! Memory that is in a linked worktree although it belongs to the main work tree: 0.1.0 kept it there, and so does a session
+//! that cannot write the main work tree. It is merged once.
+//!
+//! 1. Runs that are unfinished in the worktree's own checkpoint are finished there.
+//! 2. Notes, current state and handoffs are merged into those of the main work tree, by run, item and session, as `pull`
+//!    does. Merging twice changes nothing, so a kill anywhere is harmless.
+//! 3. The originals are moved into `merged` in the worktree's state directory, which git ignores: nothing is merged again,
+//!    and `git worktree remove` works.
+//! 4. The checkpoint is moved last. It is the evidence that the files are ours.
+
+use std::path::{Path, PathBuf};
+
+use super::event::{Event, Listener};
+use super::queue::{Drained, Goal, drain_locked, drain_unattended};
+use super::resume::DEATHS_TO_PARK;
+use crate::base::fs::{Anchor, FileKind};
+use crate::base::lock::Lock;
+use crate::base::three_way::Theirs;
+use crate::base::{clock, ids};
+use crate::checkpoint::Store;
+use crate::error::Result;
+use crate::guard::{own_record, registry};
+use crate::history::{History, registry as known_histories};
+use crate::memory::{Author, Memory};
+use crate::project::Project;
+use crate::steps::Provided;
+
+/// The parts of a memory directory that are ours. Other files in it are the user's.
+const LAYERS: [&str; 3] = ["layer1", "layer2", "layer3"];
+/// How deep our directories are.
+const DEPTH: u32 = 4;
+
+/// The project with the memory and state that are in this worktree itself, if there are any. Only what our own checkpoint or
+/// record vouches for counts: a directory of the same name may be the user's.
+pub(crate) fn left_behind(project: &Project) -> Option<Project> {
+    let local = project.with_own_places()?;
+    let history = local.history_dir().ok()?;
+    let anchor = Anchor::new(&local.root);
+    let is_vouched_for = || own_record::is_created(&history) || registry::is_remembered_by_0_1_0(&local.root, &history);
+    let is_left = anchor.is_regular(&local.checkpoint) || anchor.is_directory(&history) && is_vouched_for();
+    is_left.then_some(local)
+}
+
+/// Makes the sessions that the worktree's own checkpoint knows known to the shared one, so that no part of them is handed
+/// over twice.
+pub(crate) fn adopt_sessions(project: &Project, store: &mut Store) -> Result<()> {
+    let Some(local) = left_behind(project) else { return Ok(()) };
+    let Some(left) = Store::read(&local.checkpoint_file())? else { return Ok(()) };
+    store.adopt_sessions(&left.all_sessions()?, &project.worktree())
+}
+
+/// Merges what was left in this worktree. A failure is reported, and what is left waits for the next run.
+pub(super) fn bring_home(project: &Project, is_asked: bool, listener: &mut Listener<'_>) {
+    let Some(local) = left_behind(project) else { return };
+    if project.brake().pressed().is_some() {
+        return;
+    }
+    let text = match merge(project, &local, is_asked, listener) {
+        Ok(true) => format!("merged the memory of this worktree into {}", project.known_root().display()),
+        Ok(false) => return,
+        Err(error) => format!("the memory of this worktree is not merged yet: {}", error.one_line()),
+    };
+    listener(Event::Notice { text });
+}
+
+/// `false` if another process uses the worktree's own checkpoint.
+fn merge(project: &Project, local: &Project, is_asked: bool, listener: &mut Listener<'_>) -> Result<bool> {
+    local.prepare()?;
+    project.prepare()?;
+    let Some(lock) = Lock::try_take(&local.lock())? else { return Ok(false) };
+    let has_checkpoint = local.checkpoint_file().is_there();
+    let is_finished = if has_checkpoint {
+        adopt_sessions(project, &mut Store::open(&project.checkpoint_file())?)?;
+        finish_runs(local, lock, is_asked, listener)?
+    } else {
+        drop(lock);
+        true
+    };
+    // The lock is free again; nobody but an older version takes it.
+    let Some(_lock) = Lock::try_take(&local.lock())? else { return Ok(false) };
+    let moved = [merge_memory(project, local)?, merge_history(project, local)?].concat();
+    let aside = local.state.join("merged").join(ids::new_run_id()?);
+    for path in &moved {
+        move_aside(local, path, &aside)?;
+    }
+    if is_finished && has_checkpoint {
+        for name in ["checkpoint.db-shm", "checkpoint.db-wal", "checkpoint.db"] {
+            move_aside(local, &local.checkpoint.with_file_name(name), &aside)?;
+        }
+    }
+    Ok(true)
+}
+
+/// Finishes the runs that are unfinished in the worktree. Says whether none is left.
+fn finish_runs(local: &Project, lock: Lock, is_asked: bool, listener: &mut Listener<'_>) -> Result<bool> {
+    let mut store = Store::open(&local.checkpoint_file())?;
+    let drained = if is_asked {
+        drain_locked(local, &mut store, Goal::Resume, lock, &Provided::default(), listener)?
+    } else {
+        drain_unattended(local, &mut store, lock, listener)?
+    };
+    if let Drained::Tried { failures, .. } = drained {
+        for failure in failures {
+            let text = format!("handover {} of this worktree: {}", failure.run, failure.error.one_line());
+            listener(Event::Notice { text });
+        }
+    }
+    Ok(store.unfinished(DEATHS_TO_PARK)?.is_empty())
+}
+
+/// Merges the layers, and returns the paths that are merged.
+fn merge_memory(project: &Project, local: &Project) -> Result<Vec<PathBuf>> {
+    let (from, to) = (local.memory_dir()?, project.memory_dir()?);
+    let anchor = local.anchor(&from);
+    let mut theirs = Vec::new();
+    for layer in LAYERS {
+        read_files(&anchor, &from, Path::new(layer), DEPTH, &mut theirs)?;
+    }
+    if theirs.is_empty() {
+        return Ok(Vec::new());
+    }
+    if is_ours(local, &from) {
+        own_record::remember(
+            Memory::at(&local.memory_root, from.clone()).pieces()?.into_iter().map(|piece| piece.key),
+        )?;
+    }
+    let their_time = anchor.about(&from.join("layer2/current-state.md"))?.map(|about| about.modified);
+    let run = ids::new_run_id()?;
+    let author = Author {
+        run: &run,
+        step: "merge",
+        at: clock::now(),
+        agent: "",
+        tag: &project.config.tag,
+        commit: "",
+        branch: "",
+        is_late: false,
+    };
+    let memory = Memory::at(&project.memory_root, to);
+    memory.absorb(&author, &project.config.categories, &theirs, their_time, &project.brake())?;
+    Ok(LAYERS.iter().map(|layer| from.join(layer)).collect())
+}
+
+/// Merges the handoffs, and returns the path that is merged.
+fn merge_history(project: &Project, local: &Project) -> Result<Vec<PathBuf>> {
+    let (from, to) = (local.history_dir()?, project.history_dir()?);
+    let mut theirs = Vec::new();
+    read_files(&local.anchor(&from), &from, Path::new(""), DEPTH, &mut theirs)?;
+    if theirs.is_empty() {
+        return Ok(Vec::new());
+    }
+    if is_ours(local, &from) {
+        own_record::remember(History::at(&local.memory_root, from.clone()).own_keys()?.0)?;
+    }
+    History::at(&project.memory_root, to.clone()).absorb(&theirs, &project.brake())?;
+    known_histories::remember(&project.memory_root, &to);
+    Ok(vec![from])
+}
+
+/// Whether everything in this directory was written by this user's runs.
+fn is_ours(local: &Project, directory: &Path) -> bool {
+    let history = local.history_dir().unwrap_or_default();
+    registry::is_remembered_by_0_1_0(&local.root, &history) || own_record::is_created(directory)
+}
+
+/// The regular files below a directory. Links and special files are left where they are.
+fn read_files(anchor: &Anchor, base: &Path, below: &Path, depth: u32, files: &mut Vec<Theirs>) -> Result<()> {
+    for (name, _) in anchor.names_and_kinds(&base.join(below))? {
+        let path = below.join(&name);
+        match anchor.about(&base.join(&path))?.map(|about| about.kind) {
+            Some(FileKind::Directory) if depth > 0 => read_files(anchor, base, &path, depth - 1, files)?,
+            Some(FileKind::Regular) if !name.ends_with(".tmp") => {
+                let now = Some(anchor.read(&base.join(&path))?);
+                files.push(Theirs { path, base: None, now });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Moves a file or directory of the worktree into a directory of its state.
+fn move_aside(local: &Project, path: &Path, aside: &Path) -> Result<()> {
+    let anchor = Anchor::new(&local.root);
+    if anchor.about(path)?.is_none() {
+        return Ok(());
+    }
+    let to = aside.join(path.strip_prefix(&local.root).unwrap_or(path));
+    if let Some(directory) = to.parent() {
+        anchor.create_directories(directory)?;
+    }
+    Ok(anchor.rename(path, &to)?)
+}

@@ -1,0 +1,29 @@
+//! One project on disk: its root, the layout of its directories, its config.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `open` | `Project`: reading the config, resolving the directories |
+//! | `root` | the root around a directory, and whether hooks may act there |
+//! | `claim` | whose a database is, and where ours is beside a foreign one |
+//! | `others` | the databases beside ours |
+//! | `owner` | when files of another user are accepted |
+//! | `worktree` | linked worktrees: where the memory of a repository is |
+//! | `pause` | the PAUSE files of a project |
+//! | `unattended` | the places that may be used although nobody typed a command |
+
+mod claim;
+mod open;
+mod others;
+mod owner;
+mod pause;
+mod root;
+mod unattended;
+mod worktree;
+
+use open::{DATABASE, STATE_DIR};
+pub(crate) use open::{Options, Project, place, place_of_others};
+pub(crate) use others::{OtherDatabase, sentences as sentences_about_others};
+pub(crate) use pause::{own_pause_file, plain_brake};
+pub(crate) use root::{is_for_hooks, root};
+pub(crate) use unattended::UnattendedPlaces;
+pub(crate) use worktree::{KnownWorktree, recall as recall_worktree};
