@@ -94,8 +94,8 @@ impl Provenance {
 /// The goal and the next actions in the current state, as far as they are this user's own. What came with the repository
 /// is left out: a session of this user would make it its own by carrying it on.
 pub(super) fn known_before(project: &Project, memory: &Path, history: &Path) -> Before {
-    let Ok(state) = Memory::at(&project.root, memory.to_path_buf()).state() else { return Before::default() };
-    let provenance = Provenance::at(&project.root, memory, history);
+    let Ok(state) = Memory::at(&project.memory_root, memory.to_path_buf()).state() else { return Before::default() };
+    let provenance = Provenance::at(&project.memory_root, memory, history);
     let mut own: Vec<(&str, &Item)> =
         state.items().filter(|(category, item)| provenance.owns_item(category, item)).collect();
     own.sort_by(|(_, a), (_, b)| b.at.cmp(&a.at));

@@ -39,7 +39,8 @@ pub(crate) fn is_possible() -> bool {
     place().is_some()
 }
 
-/// Makes a new id and keeps it durably, with the mark of the file that gets it. `None` without a home directory.
+/// Makes a new id and keeps it durably, with the mark of the file that gets it. `None` without a home directory that
+/// can be written.
 pub(crate) fn create(mark: &str) -> Result<Option<String>> {
     let Some(directory) = place() else { return Ok(None) };
     let id = ids::new_state_id()?;
@@ -115,5 +116,7 @@ fn read(file: PathBuf) -> Option<String> {
 
 fn place() -> Option<PathBuf> {
     // Tests of the library itself have no home of their own.
-    if cfg!(test) { None } else { env::user_state().map(|state| state.join(DIRECTORY)) }
+    let state = if cfg!(test) { None } else { env::user_state() };
+    // A home that cannot be written never had ids. Words are taken there, too.
+    state.map(|state| state.join(DIRECTORY)).filter(|directory| fs::may_be_directory(directory))
 }

@@ -399,3 +399,16 @@ fn what_another_user_planted_in_a_shared_directory_claims_nothing() {
     run.expect(0).stderr_ignored("git does not use the planted repository either");
     assert!(world.exists("shared/mine/memory") && !world.exists("shared/memory"));
 }
+
+#[test]
+fn without_a_home_that_can_be_written_words_are_taken_and_found_again() {
+    let world = World::new();
+    world.write("no-home", "a file where the home would be");
+    let run = |arguments: &[&str]| finish(world.command(arguments).env("HOME", world.path("no-home/home")));
+    for said in ["first", "second"] {
+        run(&["run", "--note", said]).expect(0).stderr_ignored("it says that nothing keeps a record");
+        assert!(world.read(NOTES).contains(said));
+    }
+    assert!(run(&["check"]).expect(2).stdout.starts_with("completed: "));
+    assert_eq!(databases(&world), ["checkpoint.db"]);
+}

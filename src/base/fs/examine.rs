@@ -15,6 +15,14 @@ pub(crate) fn mark(path: &Path) -> Option<String> {
     Some(format!("{}:{}:{}", about.dev(), about.ino(), created.unwrap_or_default().as_nanos()))
 }
 
+/// Whether a directory is at the path, or could be created there by this user. Nothing is created to find out.
+pub(crate) fn may_be_directory(path: &Path) -> bool {
+    let nearest = path.ancestors().find(|directory| directory.symlink_metadata().is_ok());
+    nearest.is_some_and(|nearest| {
+        nearest.is_dir() && (nearest == path || rustix::fs::access(nearest, rustix::fs::Access::WRITE_OK).is_ok())
+    })
+}
+
 /// Whether a file or directory is at the path. A dangling link does not count.
 pub(crate) fn exists(path: &Path) -> bool {
     path.exists()
