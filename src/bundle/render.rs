@@ -103,11 +103,10 @@ pub(crate) fn prompt(
     budget: usize,
     is_ours: bool,
 ) -> String {
-    let within = |budget: usize| prompt_within(handoff, talk, status, target, budget, is_ours);
-    let whole = within(usize::MAX);
-    let fitting = if whole.len() <= budget { whole } else { within(budget) };
     // A cut can leave half of a sequence behind, which then is not shown either.
-    text::for_terminal(&fitting)
+    let within = |budget: usize| text::for_terminal(&prompt_within(handoff, talk, status, target, budget, is_ours));
+    let whole = within(usize::MAX);
+    if whole.len() <= budget { whole } else { within(budget) }
 }
 
 fn prompt_within(handoff: &Handoff, talk: &Talk, status: &str, target: &str, budget: usize, is_ours: bool) -> String {

@@ -88,9 +88,23 @@ pub(crate) struct Account {
     /// Whether the session edited nothing, committed nothing, decided nothing and left nothing open. Such a session changes
     /// neither the goal nor what is next.
     pub is_idle: bool,
+    /// Whether the session edited or committed anything. If it did not, its task does not replace an earlier goal.
+    #[serde(default)]
+    pub has_changes: bool,
 }
 
 impl Account {
+    /// Whether the goal of this session replaces an earlier one: somebody stated it, or the session began a task and did
+    /// something for it.
+    pub(crate) fn replaces_goal(&self) -> bool {
+        let is_new = match self.goal_source {
+            GoalSource::Stated => true,
+            GoalSource::FirstRequest => self.has_changes,
+            GoalSource::LaterRequest => false,
+        };
+        self.goal.is_some() && is_new
+    }
+
     /// The checks that failed when they last ran.
     pub(crate) fn failing(&self) -> impl Iterator<Item = &Check> {
         self.checks.iter().filter(|check| matches!(check.outcome, Outcome::Failed(_)))

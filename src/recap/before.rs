@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Account, GoalSource, Line, Speaker};
+use super::{Account, Line, Speaker};
 use crate::config::template::Values;
 
 /// The name under which this is among the facts.
@@ -33,7 +33,7 @@ impl Before {
     /// neither repeats nor completed.
     pub(crate) fn carry_into(&self, account: &mut Account, completed: &[String]) {
         let carried = |text: &String| Line { who: Speaker::Program, turn: 0, text: text.clone() };
-        if account.goal.is_none() || account.goal_source == GoalSource::LaterRequest {
+        if !account.replaces_goal() {
             account.goal = self.goal.as_ref().map(carried).or(account.goal.take());
         }
         for next in self.next.iter().filter(|next| !completed.contains(next)) {
@@ -46,6 +46,7 @@ impl Before {
 
 #[cfg(test)]
 mod tests {
+    use super::super::GoalSource;
     use super::*;
 
     #[test]
@@ -65,7 +66,7 @@ mod tests {
         let line = |text: &str| Line { who: Speaker::Person, turn: 1, text: text.to_owned() };
         let mut account = Account {
             goal: Some(line("new")),
-            goal_source: GoalSource::FirstRequest,
+            goal_source: GoalSource::Stated,
             next: vec![line("same")],
             ..Account::default()
         };

@@ -13,10 +13,22 @@ use crate::history::{self, DERIVED_TAG, Machine, Sections};
 use crate::transcript::Outcome;
 
 const MARK: &str = "(made by agent-handover; the session wrote no handoff)";
+/// The field that says that the goal is only a title, because nobody stated one.
+const GOAL_STATED: &str = "goal_stated";
 /// The next action of a session that left nothing open. A handoff must name one.
-pub(crate) const NOTHING_OPEN: &str = "(nothing was left open)";
+const NOTHING_OPEN: &str = "(nothing was left open)";
 /// How many files and commits a derived handoff names.
 const SHOWN: usize = 20;
+
+/// The goal of a handoff; empty if it has only a title there.
+pub(crate) fn stated_goal(handoff: &Handoff) -> &str {
+    if handoff.text(GOAL_STATED) == "no" { "" } else { handoff.text("primary_goal") }
+}
+
+/// The next actions of a handoff.
+pub(crate) fn stated_next(handoff: &Handoff) -> Vec<&str> {
+    handoff.texts("next_todo_items").into_iter().filter(|next| *next != NOTHING_OPEN).collect()
+}
 
 /// A handoff for a session that wrote none; `None` if it did nothing that the next session has to know.
 pub(crate) fn handoff(session: &Session, values: &Values, root: &Path) -> Option<Handoff> {
@@ -25,7 +37,8 @@ pub(crate) fn handoff(session: &Session, values: &Values, root: &Path) -> Option
     if said.is_none() && (known.account.is_idle || !known.has_anything()) {
         return None;
     }
-    let goal = known.goal();
+    let stated = known.account.goal.as_ref().map(|goal| text::kept_line(&goal.text, 280));
+    let goal = stated.clone().unwrap_or_else(|| known.title(said));
     let (done, issues, next, dead_ends) = (known.done(), known.issues(), known.next(), known.dead_ends());
     let decisions: Vec<String> = known.account.decisions.iter().map(|line| line.text.clone()).collect();
     let validation = known.validation();
@@ -52,6 +65,9 @@ pub(crate) fn handoff(session: &Session, values: &Values, root: &Path) -> Option
             _ => Value::from(""),
         };
         handoff.set(name, value);
+    }
+    if stated.is_none() {
+        handoff.set(GOAL_STATED, Value::from("no"));
     }
     history::fill_in(&mut handoff, &machine(session, root));
     let ran: Vec<(String, String)> =
@@ -146,9 +162,14 @@ impl Known<'_> {
             || !account.checks.is_empty()
     }
 
-    fn goal(&self) -> String {
-        let stated = self.account.goal.as_ref().map(|goal| text::kept_line(&goal.text, 280));
-        stated.unwrap_or_else(|| format!("Work on {}", self.text("branch")).trim_end().to_owned())
+    /// A title for a session without a goal: the first line of what it said.
+    fn title(&self, said: Option<&String>) -> String {
+        let first = said.and_then(|text| text.lines().map(str::trim).find(|line| !line.is_empty()));
+        let asked = || self.account.asked.last().map(|line| line.text.as_str());
+        match first.or_else(asked) {
+            Some(title) => text::kept_line(title, 280),
+            None => format!("Work on {}", self.text("branch")).trim_end().to_owned(),
+        }
     }
 
     /// The agent's last words; without them, what the summary says.

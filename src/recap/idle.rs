@@ -1,6 +1,6 @@
 //! Whether a session changed nothing: no edit, no commit, no decision, nothing left open.
 
-use super::{Account, GoalSource, Material, Rule};
+use super::{Account, Material, Rule};
 use crate::transcript::{TodoStatus, UtteranceKind};
 
 pub(super) const RULE: Rule = Rule { name: "idle", apply };
@@ -11,7 +11,10 @@ const MAX_QUESTIONS: usize = 2;
 const MAX_ANSWERS: usize = 1_000;
 
 fn apply(material: &Material<'_>, account: &mut Account) {
-    account.is_idle = !changed(material) && !decided(account) && !left_open(material, account) && is_short(account);
+    account.has_changes = has_edits(material) || material.has_changes;
+    let has_said = !material.note.trim().is_empty() || !material.state.trim().is_empty();
+    account.is_idle =
+        !account.has_changes && !has_said && !decided(account) && !left_open(material, account) && is_short(account);
 }
 
 /// Whether this was a question or two. A longer talk is worth an account of its own, whatever came of it.
@@ -20,23 +23,22 @@ fn is_short(account: &Account) -> bool {
     account.asked.len() <= MAX_QUESTIONS && answers <= MAX_ANSWERS
 }
 
-fn changed(material: &Material<'_>) -> bool {
-    let has_edits = material.transcript.is_some_and(|transcript| !transcript.edited.is_empty());
-    let said_so = !material.note.trim().is_empty() || !material.state.trim().is_empty();
-    has_edits || said_so || material.has_changes
+fn has_edits(material: &Material<'_>) -> bool {
+    material.transcript.is_some_and(|transcript| !transcript.edited.is_empty())
 }
 
 fn decided(account: &Account) -> bool {
-    !account.rulings.is_empty() || account.goal_source == GoalSource::Stated
+    !account.rulings.is_empty()
 }
 
-/// An agent that only answered questions likes to propose next steps. They are left open only if there was a task.
+/// A task without any change is open: the session may have been cut off. What an agent proposes that only answered questions
+/// is not.
 fn left_open(material: &Material<'_>, account: &Account) -> bool {
     let has_open_todo = material.transcript.is_some_and(|transcript| {
         transcript.todos.iter().any(|todo| todo.status != TodoStatus::Completed)
             || transcript.talk.iter().any(|utterance| utterance.kind == UtteranceKind::ApprovedPlan)
     });
-    has_open_todo || !account.next.is_empty() && account.goal.is_some()
+    has_open_todo || account.goal.is_some()
 }
 
 #[cfg(test)]
@@ -67,8 +69,7 @@ mod tests {
 
     #[test]
     fn what_was_decided_or_left_open_counts() {
-        assert!(is_idle(&talk("review the lexer", "Looks good."), "", false));
-        assert!(!is_idle(&talk("review the lexer", "Looks good. Next: error spans"), "", false));
+        assert!(!is_idle(&talk("review the lexer", "Looks good."), "", false));
         let mut ruled = talk("what is this?", "A lexer.");
         ruled.talk.push(said(2, UtteranceKind::Request, "never touch it"));
         assert!(!is_idle(&ruled, "", false));

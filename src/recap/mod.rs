@@ -51,11 +51,11 @@ pub(crate) use account::{Account, Check, GoalSource, Line, Seen, Speaker};
 pub(crate) use before::Before;
 pub(crate) use collect::{account_of, collect, evidence};
 pub(crate) use document::{read_sections, write_sections};
-pub(crate) use handoff::{NOTHING_OPEN, handoff};
+pub(crate) use handoff::{handoff, stated_goal, stated_next};
 pub(crate) use material::{Material, recap};
 pub(crate) use plain::sentences;
 pub(crate) use sentences::choose;
-pub(crate) use state::StateAccount;
+pub(crate) use state::{StateAccount, Wrote};
 
 /// One rule: it looks at the material and adds what it chose to the account.
 pub(crate) struct Rule {

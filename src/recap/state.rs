@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Account, GoalSource, Line};
+use super::{Account, Line};
 use crate::base::text;
 use crate::memory::Edits;
 use crate::memory::state::CurrentState;
@@ -12,6 +12,14 @@ use crate::transcript::Outcome;
 const MOST: usize = 10;
 /// The longest line for what changed, in bytes.
 const LONG: usize = 300;
+
+/// What a session wrote itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrote {
+    Nothing,
+    Note,
+    Handoff,
+}
 
 /// What an account changes in the current state. It is stored as the intent of a step; which items it concerns is only known
 /// when the state is read.
@@ -33,8 +41,9 @@ pub(crate) struct StateAccount {
 }
 
 impl StateAccount {
-    /// The changes of a session. If it `wrote` a handoff, that document states goal and next actions itself.
-    pub(crate) fn of(account: &Account, completed: &[String], commits: &[String], wrote: bool) -> StateAccount {
+    /// The changes of a session. If it wrote a handoff, that document states goal and next actions itself. If it gave a
+    /// note, that text says what was done.
+    pub(crate) fn of(account: &Account, completed: &[String], commits: &[String], wrote: Wrote) -> StateAccount {
         let texts = |lines: &[Line]| lines.iter().map(|line| line.text.clone()).collect::<Vec<_>>();
         let passed = account.checks.iter().filter(|check| check.outcome == Outcome::Passed);
         let mut state = StateAccount {
@@ -49,13 +58,14 @@ impl StateAccount {
             completed: completed.to_vec(),
             ..StateAccount::default()
         };
-        if !wrote && !account.is_idle {
-            state.is_new_goal = account.goal_source != GoalSource::LaterRequest;
+        if wrote != Wrote::Handoff && !account.is_idle {
+            state.is_new_goal = account.replaces_goal();
             state.goal = account.goal.as_ref().map(|goal| goal.text.clone());
             state.next = texts(&account.next);
             state.next.truncate(MOST);
-            let done = account.done.iter().map(|line| &line.text).chain(commits).take(MOST);
-            state.changes = done.map(|line| text::kept_line(line, LONG)).collect();
+        }
+        if wrote == Wrote::Nothing && !account.is_idle {
+            state.changes = commits.iter().take(MOST).map(|line| text::kept_line(line, LONG)).collect();
             state.summary = account.conclusions.last().map(|line| text::kept_line(&line.text, LONG));
         }
         state

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::guard::own_record;
 use crate::handoff::Handoff;
 use crate::memory::{Author, ChangeVerb, Edits, Memory, own_keys};
-use crate::recap::{self, StateAccount};
+use crate::recap::{self, StateAccount, Wrote};
 
 pub(super) const KIND: Kind = Kind {
     name: "state",
@@ -44,7 +44,12 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
         None => context.session.note.clone(),
     };
     let said = of_handoff(&context.session.handoff);
-    let account = of_account(context, !said.is_empty());
+    let wrote = match (said.is_empty(), content.trim().is_empty()) {
+        (false, _) => Wrote::Handoff,
+        (true, false) => Wrote::Note,
+        (true, true) => Wrote::Nothing,
+    };
+    let account = of_account(context, wrote);
     if let Some(younger) = context.overtaken_by {
         let (session, memory) = (context.session, Memory::at(context.root, context.memory.clone()));
         if said.is_empty()
@@ -56,14 +61,14 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     }
     // A session that says nothing must not erase the state.
     if content.trim().is_empty() && said.is_empty() && account.is_empty() {
-        return Ok(Intent::Nothing("the session neither said nor changed anything".to_owned()));
+        return Ok(Intent::Nothing("neither a state nor a note was given".to_owned()));
     }
     let account = serde_json::to_value(account).unwrap_or_default();
     Ok(Intent::Do(json!({ "content": content, "said": said, "account": account })))
 }
 
 /// What the account of the session changes.
-fn of_account(context: &Context<'_>, wrote: bool) -> StateAccount {
+fn of_account(context: &Context<'_>, wrote: Wrote) -> StateAccount {
     let list = |name: &str| context.values.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let text = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
     let completed = list("todos").iter().filter(|todo| todo["status"] == "completed").map(|todo| text(todo, "text"));

@@ -12,8 +12,9 @@ const MAX_LINE: usize = 500;
 const MAX_NAME: usize = 200;
 /// How many bytes of a text are held until it is scanned for secrets: more than is shown.
 const MAX_RAW: usize = 16 << 10;
-/// Separates texts that are scanned together. No text contains it, because it is not printable.
-const BETWEEN: char = '\u{1e}';
+/// Separates texts that are scanned together. It is a private-use character, which is removed from the texts before. An
+/// invisible one would not separate them: a secret that invisible characters split is a secret, too.
+const BETWEEN: char = '\u{f8fe}';
 
 /// The form of a text and how long it may be.
 #[derive(Clone, Copy)]
@@ -33,8 +34,8 @@ pub(super) fn raw(text: &str) -> String {
 /// would cost more than reading the file.
 pub(super) fn clean(found: &mut Transcript) {
     let texts = texts(found);
-    let together: Vec<String> =
-        texts.iter().map(|(text, _)| human_text::without_private(&text::without_controls(text.as_str()))).collect();
+    let prepared = |text: &str| human_text::without_private(&text::without_controls(text)).replace(BETWEEN, "");
+    let together: Vec<String> = texts.iter().map(|(text, _)| prepared(text)).collect();
     let cleaned = secrets::clean(&together.join(&format!("\n{BETWEEN}\n")));
     let mut cleaned = cleaned.split(BETWEEN);
     for (text, form) in texts {

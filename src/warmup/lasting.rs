@@ -6,6 +6,7 @@ use super::shares;
 use super::writer::{LEADING, LISTED, LONG, Labelled, OUTSIDE, Writer, in_turn, ours_first, outside};
 use crate::history;
 use crate::memory::state;
+use crate::recap;
 use crate::transcript::Outcome;
 
 impl Writer<'_> {
@@ -21,7 +22,7 @@ impl Writer<'_> {
             let over = if history::is_over(&open.status) { " (of the last session, which is over)" } else { "" };
             let (commit, branch) = (open.handoff.text("head_commit"), open.handoff.text("current_branch"));
             let label = format!("{over}{}{}", outside(&open.handoff), self.since.label(commit, branch));
-            let goal = Labelled::ours(open.handoff.text("primary_goal").to_owned(), label);
+            let goal = Labelled::ours(recap::stated_goal(&open.handoff).to_owned(), label);
             goals.push((utc(open.handoff.text("generated_at")), goal.came_along(whose.is_handoff_strange)));
         }
         goals.sort_by(|a, b| b.0.cmp(&a.0));
@@ -36,7 +37,9 @@ impl Writer<'_> {
     /// Next actions: of this session or the last one, then what else is open.
     fn next_actions(&self) -> Vec<Labelled> {
         let said = self.told.iter().flat_map(|told| self.lines_of(told, &told.account.next));
-        let of_handoff = if self.is_open() { self.of_handoff("next_todo_items") } else { Vec::new() };
+        let open = self.sources.handoff().filter(|_| self.is_open());
+        let of_handoff = open.map(recap::stated_next).unwrap_or_default().into_iter().take(LISTED);
+        let of_handoff = of_handoff.map(|text| self.handoff_line(text.to_owned()));
         ours_first(said.chain(of_handoff).chain(self.of_category("open_loop")).collect())
     }
 

@@ -50,12 +50,12 @@ fn a_section_is_written_as_documented() {
 fn full_categories_drop_the_oldest_and_never_the_newest() {
     let mut state = CurrentState::default();
     let mut dropped = Vec::new();
-    for number in 0..40 {
+    for number in 0..65 {
         let changes = state.record(&category("decision"), &[format!("d{number}")], &stamp(number));
         dropped
             .extend(changes.into_iter().filter(|change| change.verb == ChangeVerb::Dropped).map(|change| change.text));
     }
-    assert_eq!(texts(&state, "decision"), (25..40).map(|n| format!("d{n}")).collect::<Vec<_>>());
+    assert_eq!(texts(&state, "decision"), (25..65).map(|n| format!("d{n}")).collect::<Vec<_>>());
     assert_eq!(dropped, (0..25).map(|n| format!("d{n}")).collect::<Vec<_>>());
 }
 
@@ -109,7 +109,7 @@ fn a_late_session_joins_and_replaces_nothing_newer() {
 #[test]
 fn full_categories_drop_by_order_whatever_the_clock_says() {
     let mut state = CurrentState::default();
-    for number in 0..15 {
+    for number in 0..40 {
         state.record(&category("decision"), &[format!("d{number}")], &stamp(50));
     }
     let file = String::from_utf8(state.write()).unwrap().replacen("2026-11-15", "2062-11-15", 1);
