@@ -31,7 +31,7 @@ pub(crate) fn preview(project: &Project, request: &Request) -> Result<Vec<Previe
     let memory = project::place(&project.memory_root, &plan.memory_dir)?;
     let history = project::place(&project.memory_root, &plan.history_dir)?;
     let mut values = facts::recorded(&session);
-    known_before(project, &memory, &history).add_to(&mut values);
+    known_before(project, &memory, &history, &session.branch).add_to(&mut values);
     let mut previews = Vec::new();
     for step in &plan.steps {
         let kind = steps::kind(&step.kind)?;
@@ -88,7 +88,7 @@ pub(crate) fn summarize(project: &Project, request: &Request) -> Result<(Option<
         .flatten();
     let Prepared { session, warnings, .. } = prepare(project, request, base)?;
     let mut values = facts::recorded(&session);
-    known_before(project, &project.memory_dir()?, &project.history_dir()?).add_to(&mut values);
+    known_before(project, &project.memory_dir()?, &project.history_dir()?, &session.branch).add_to(&mut values);
     let found = recap::collect(&Scene { session: &session, root: &project.root, is_gone: false })?;
     values.extend(found.values);
     let notices = warnings.into_iter().chain(found.notices).collect();

@@ -91,13 +91,14 @@ impl Provenance {
     }
 }
 
-/// The goal and the next actions in the current state, as far as they are this user's own. What came with the repository
+/// The goal and the next actions in the current state for this branch, as far as they are this user's own. What came with the repository
 /// is left out: a session of this user would make it its own by carrying it on.
-pub(super) fn known_before(project: &Project, memory: &Path, history: &Path) -> Before {
+pub(super) fn known_before(project: &Project, memory: &Path, history: &Path, branch: &str) -> Before {
     let Ok(state) = Memory::at(&project.memory_root, memory.to_path_buf()).state() else { return Before::default() };
     let provenance = Provenance::at(&project.memory_root, memory, history);
+    let is_of_branch = |item: &Item| item.branch.is_empty() || branch.is_empty() || item.branch == branch;
     let mut own: Vec<(&str, &Item)> =
-        state.items().filter(|(category, item)| provenance.owns_item(category, item)).collect();
+        state.items().filter(|(category, item)| is_of_branch(item) && provenance.owns_item(category, item)).collect();
     own.sort_by(|(_, a), (_, b)| b.at.cmp(&a.at));
     let texts = |category: &str| {
         own.iter().filter(|(of, _)| *of == category).map(|(_, item)| item.text.clone()).collect::<Vec<_>>()

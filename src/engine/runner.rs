@@ -78,7 +78,7 @@ impl Runner<'_, '_> {
                 ));
                 let mut values = facts::recorded(&session);
                 let since = self.store.completed_before(run.seq)?;
-                let before = provenance::known_before(self.project, &memory, &history);
+                let before = provenance::known_before(self.project, &memory, &history, &session.branch);
                 Before { since, ..before }.add_to(&mut values);
                 for step in &found {
                     values.extend(stored_facts(step));

@@ -3,7 +3,8 @@
 use chrono::{DateTime, FixedOffset};
 
 use super::index::time_of;
-use super::{History, index_ends};
+use super::{History, SessionEntry, index_ends};
+use crate::guard::own_record::{OwnDirectory, OwnRecord};
 use crate::handoff::Handoff;
 
 /// The search tag of a handoff that nobody wrote.
@@ -23,13 +24,23 @@ pub(crate) struct SessionSpan<'a> {
 }
 
 impl History {
-    /// The id of the handoff that this session wrote. A handoff belongs to the session if it names it, or, where one of them
+    /// The archived handoff with this id; `None` if there is none that can be read.
+    pub(crate) fn archived(&self, id: &str) -> Option<Handoff> {
+        self.read_archive(&self.archive_path(id)).ok()
+    }
+
+    /// The id of the handoff that this session wrote. One that came with the repository never is. A handoff belongs to the session if it names it, or, where one of them
     /// is unknown, if it was written while the session ran.
     pub(crate) fn written_by(&self, session: &SessionSpan<'_>) -> Option<String> {
         let (_, end) = index_ends::read(self).ok().flatten()?;
         let entries = index_ends::entries(&end);
-        let newest = entries.iter().rev().take(NEWEST);
-        let mut handoffs = newest.filter_map(|entry| self.read_archive(&self.inside(entry.get("file")).ok()?).ok());
+        let (record, directory) = (OwnRecord::open(), OwnDirectory::of(&self.directory));
+        let own = |entry: &SessionEntry| {
+            let path = self.inside(entry.get("file")).ok()?;
+            let (handoff, key) = self.parse_with_key(&path, &self.read_archive_text(&path).ok()?).ok()?;
+            record.owns(&directory, &key, "").then_some(handoff)
+        };
+        let mut handoffs = entries.iter().rev().take(NEWEST).filter_map(own);
         handoffs.find(|handoff| is_of(handoff, session)).map(|handoff| handoff.text("session_id").to_owned())
     }
 }

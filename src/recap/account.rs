@@ -88,18 +88,19 @@ pub(crate) struct Account {
     /// Whether the session edited nothing, committed nothing, decided nothing and left nothing open. Such a session changes
     /// neither the goal nor what is next.
     pub is_idle: bool,
-    /// Whether the session edited or committed anything. If it did not, its task does not replace an earlier goal.
+    /// Whether the session edited or committed something, or left something open. A task without either is settled, and does
+    /// not replace an earlier goal.
     #[serde(default)]
-    pub has_changes: bool,
+    pub goes_on: bool,
 }
 
 impl Account {
-    /// Whether the goal of this session replaces an earlier one: somebody stated it, or the session began a task and did
-    /// something for it.
+    /// Whether the goal of this session replaces an earlier one: somebody stated it, or the session began a task that goes
+    /// on.
     pub(crate) fn replaces_goal(&self) -> bool {
         let is_new = match self.goal_source {
             GoalSource::Stated => true,
-            GoalSource::FirstRequest => self.has_changes,
+            GoalSource::FirstRequest => self.goes_on,
             GoalSource::LaterRequest => false,
         };
         self.goal.is_some() && is_new

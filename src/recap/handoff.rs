@@ -38,7 +38,8 @@ pub(crate) fn handoff(session: &Session, values: &Values, root: &Path) -> Option
         return None;
     }
     let stated = known.account.goal.as_ref().map(|goal| text::kept_line(&goal.text, 280));
-    let goal = stated.clone().unwrap_or_else(|| known.title(said));
+    let title = known.title(said);
+    let goal = stated.clone().unwrap_or_else(|| title.clone());
     let (done, issues, next, dead_ends) = (known.done(), known.issues(), known.next(), known.dead_ends());
     let decisions: Vec<String> = known.account.decisions.iter().map(|line| line.text.clone()).collect();
     let validation = known.validation();
@@ -46,7 +47,8 @@ pub(crate) fn handoff(session: &Session, values: &Values, root: &Path) -> Option
     let text_list = |items: &[String]| Value::List(items.iter().map(|item| Value::Text(item.clone())).collect());
     let id = format!(
         "{}-{}",
-        history::new_id(&session.at, &goal),
+        // The id must be the same if another run changes the memory before this step is repeated.
+        history::new_id(&session.at, &title),
         session.run[session.run.len().saturating_sub(6)..].to_lowercase()
     );
     let mut handoff = Handoff::default();
@@ -122,6 +124,8 @@ impl Validation {
 struct Known<'a> {
     values: &'a Values,
     account: Account,
+    /// The goal of this session, whatever was the goal before.
+    own_goal: Option<String>,
     commits: &'a [Json],
     changes: &'a [Json],
     dirty: &'a [Json],
@@ -136,10 +140,12 @@ impl Known<'_> {
         let completed: Vec<String> =
             todos.iter().filter(|todo| todo["status"] == "completed").map(|todo| field(todo, "text")).collect();
         let mut account = account_of(values);
+        let own_goal = account.goal.as_ref().map(|goal| goal.text.clone());
         Before::of(values).carry_into(&mut account, &completed);
         Known {
             values,
             account,
+            own_goal,
             commits: items("commits"),
             changes: items("changes"),
             dirty: items("dirty"),
@@ -162,11 +168,12 @@ impl Known<'_> {
             || !account.checks.is_empty()
     }
 
-    /// A title for a session without a goal: the first line of what it said.
+    /// What the session itself was about: its own goal, the first line of what it said, or its last request.
     fn title(&self, said: Option<&String>) -> String {
+        let own = self.own_goal.as_deref();
         let first = said.and_then(|text| text.lines().map(str::trim).find(|line| !line.is_empty()));
         let asked = || self.account.asked.last().map(|line| line.text.as_str());
-        match first.or_else(asked) {
+        match own.or(first).or_else(asked) {
             Some(title) => text::kept_line(title, 280),
             None => format!("Work on {}", self.text("branch")).trim_end().to_owned(),
         }

@@ -1,6 +1,6 @@
 //! Whether a session changed nothing: no edit, no commit, no decision, nothing left open.
 
-use super::{Account, Material, Rule};
+use super::{Account, GoalSource, Material, Rule};
 use crate::transcript::{TodoStatus, UtteranceKind};
 
 pub(super) const RULE: Rule = Rule { name: "idle", apply };
@@ -11,10 +11,11 @@ const MAX_QUESTIONS: usize = 2;
 const MAX_ANSWERS: usize = 1_000;
 
 fn apply(material: &Material<'_>, account: &mut Account) {
-    account.has_changes = has_edits(material) || material.has_changes;
+    let has_changes = material.has_changes || edited(material);
+    account.goes_on = has_changes || left_open(material, account);
     let has_said = !material.note.trim().is_empty() || !material.state.trim().is_empty();
-    account.is_idle =
-        !account.has_changes && !has_said && !decided(account) && !left_open(material, account) && is_short(account);
+    let has_decided = !account.rulings.is_empty() || account.goal_source == GoalSource::Stated;
+    account.is_idle = !account.goes_on && !has_said && !has_decided && is_short(account);
 }
 
 /// Whether this was a question or two. A longer talk is worth an account of its own, whatever came of it.
@@ -23,22 +24,19 @@ fn is_short(account: &Account) -> bool {
     account.asked.len() <= MAX_QUESTIONS && answers <= MAX_ANSWERS
 }
 
-fn has_edits(material: &Material<'_>) -> bool {
+fn edited(material: &Material<'_>) -> bool {
     material.transcript.is_some_and(|transcript| !transcript.edited.is_empty())
 }
 
-fn decided(account: &Account) -> bool {
-    !account.rulings.is_empty()
-}
-
-/// A task without any change is open: the session may have been cut off. What an agent proposes that only answered questions
-/// is not.
+/// Whether there are open to-dos, a plan or next actions, or a task that the agent never answered: then the session was cut
+/// off. What an agent proposes that only answered a question is not open.
 fn left_open(material: &Material<'_>, account: &Account) -> bool {
-    let has_open_todo = material.transcript.is_some_and(|transcript| {
-        transcript.todos.iter().any(|todo| todo.status != TodoStatus::Completed)
-            || transcript.talk.iter().any(|utterance| utterance.kind == UtteranceKind::ApprovedPlan)
-    });
-    has_open_todo || account.goal.is_some()
+    let Some(transcript) = material.transcript else { return !account.next.is_empty() };
+    let has_open_todo = transcript.todos.iter().any(|todo| todo.status != TodoStatus::Completed);
+    let has_plan = transcript.talk.iter().any(|said| said.kind == UtteranceKind::ApprovedPlan);
+    let is_cut_off = transcript.talk.last().is_some_and(|last| last.kind != UtteranceKind::AgentText);
+    let has_task = account.goal.is_some();
+    has_open_todo || has_plan || has_task && (is_cut_off || !account.next.is_empty())
 }
 
 #[cfg(test)]
@@ -69,7 +67,9 @@ mod tests {
 
     #[test]
     fn what_was_decided_or_left_open_counts() {
-        assert!(!is_idle(&talk("review the lexer", "Looks good."), "", false));
+        assert!(is_idle(&talk("review the lexer", "Looks good."), "", false));
+        assert!(!is_idle(&talk("review the lexer", "Looks good. Next: error spans"), "", false));
+        assert!(!is_idle(&transcript(vec![said(1, UtteranceKind::Request, "review the lexer")]), "", false));
         let mut ruled = talk("what is this?", "A lexer.");
         ruled.talk.push(said(2, UtteranceKind::Request, "never touch it"));
         assert!(!is_idle(&ruled, "", false));

@@ -71,8 +71,10 @@ impl StateAccount {
         state
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == StateAccount::default()
+    pub(crate) fn changes_nothing(&self, state: &CurrentState) -> bool {
+        let mut edits = Edits::default();
+        self.add_to(&mut edits, state);
+        edits == Edits::default()
     }
 
     /// Adds the changes to `edits`, given the state that they will change. A ruling that somebody withdrew does not come

@@ -4,7 +4,8 @@ use serde_json::{Value as Json, json};
 
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::{Error, Result};
-use crate::history::{self, History, IfTaken, SessionSpan, registry};
+use crate::handoff::Handoff;
+use crate::history::{self, DERIVED_TAG, History, IfTaken, SessionSpan, registry};
 use crate::recap::{self, Before};
 
 pub(super) const KIND: Kind = Kind {
@@ -25,6 +26,9 @@ pub(super) const KIND: Kind = Kind {
     on_interrupt: kind::always_rerun,
 };
 
+/// How long a session lasts at most, for one whose beginning nobody knows.
+const LONGEST_SESSION: chrono::TimeDelta = chrono::TimeDelta::hours(12);
+
 fn intend(context: &Context<'_>) -> Result<Intent> {
     if !context.session.handoff.is_empty() {
         return Ok(Intent::Do(json!({ "document": context.session.handoff })));
@@ -38,15 +42,21 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     })
 }
 
+fn is_derived(handoff: &Handoff) -> bool {
+    handoff.texts("search_tags").contains(&DERIVED_TAG)
+}
+
 /// The handoff that the session archived before, with `history create` or an earlier handover.
 fn written_by_session(context: &Context<'_>) -> Option<String> {
     let session = context.session;
     let began = history::time_of(&context.value("session_started"));
     let last = Before::of(context.values).since.and_then(|since| history::time_of(&since));
+    let latest_start = session.at - LONGEST_SESSION;
     let span = SessionSpan {
         agent_session: session.agent_session(),
-        // A handover in the middle of a session does not end it.
-        since: began.or(last),
+        // A handover in the middle of a session does not end it. Without a transcript, the session began after the last
+        // handover, and today.
+        since: began.or_else(|| Some(last.map_or(latest_start, |last| last.max(latest_start)))),
         until: session.at,
     };
     History::at(context.root, context.history.clone()).written_by(&span)
@@ -59,9 +69,13 @@ fn preview(context: &Context<'_>, intent: &Json) -> Result<String> {
 
 fn act(context: &Context<'_>, intent: &Json) -> Result<Outcome, Failure> {
     let text = intent["document"].as_str().ok_or_else(|| Error::bug("a history intent without a document"))?;
+    let archive = History::at(context.root, context.history.clone());
     let handoff = history::parse(text)?;
+    // An earlier attempt may have archived what was known then. Its id ends like this run's, so it is this session's.
+    let earlier = is_derived(&handoff).then(|| archive.archived(handoff.text("session_id"))).flatten();
+    let handoff = earlier.filter(is_derived).unwrap_or(handoff);
     // If the same document is archived already, nothing happens: this is what makes the step repeatable.
-    let written = History::at(context.root, context.history.clone()).create(&handoff, IfTaken::Refuse)?;
+    let written = archive.create(&handoff, IfTaken::Refuse)?;
     registry::remember(context.root, &context.history);
     Ok(Outcome::new(context.show(&written.archive)))
 }

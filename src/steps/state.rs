@@ -50,17 +50,19 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
         (true, true) => Wrote::Nothing,
     };
     let account = of_account(context, wrote);
+    let memory = Memory::at(context.root, context.memory.clone());
+    let changes_nothing = account.changes_nothing(&memory.state()?);
     if let Some(younger) = context.overtaken_by {
-        let (session, memory) = (context.session, Memory::at(context.root, context.memory.clone()));
+        let session = context.session;
         if said.is_empty()
-            && account.is_empty()
+            && changes_nothing
             && memory.is_noted(&session.tag, Some(session.at.date_naive()), &content)?
         {
             return Ok(Intent::Nothing(format!("superseded by handover {younger}")));
         }
     }
     // A session that says nothing must not erase the state.
-    if content.trim().is_empty() && said.is_empty() && account.is_empty() {
+    if content.trim().is_empty() && said.is_empty() && changes_nothing {
         return Ok(Intent::Nothing("neither a state nor a note was given".to_owned()));
     }
     let account = serde_json::to_value(account).unwrap_or_default();

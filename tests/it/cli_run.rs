@@ -84,7 +84,7 @@ fn in_a_worktree_the_right_exclude_file_is_found() {
     let tree = world.root().with_file_name("tree");
     std::fs::create_dir(tree.join("sub")).unwrap();
     finish(world.command(&["run", "--note", "n"]).current_dir(tree.join("sub"))).expect(0);
-    assert!(tree.join(NOTES).exists(), "the root is the top of the worktree");
+    assert!(world.exists(NOTES) && !tree.join("memory").exists(), "all worktrees use the memory of the main one");
     let status = world.clean("git").args(["status", "--porcelain"]).current_dir(&tree).output().unwrap();
     assert_eq!(String::from_utf8(status.stdout).unwrap(), "");
 }
@@ -242,7 +242,7 @@ hint: progress is saved: `agent-handover run --resume` tries again, `--abandon 0
         str![[r#"
 status: in_progress
   [x] first  (1 attempt, [..] ms)
-  [ ] tests  (1 attempt, [..] ms, exit status 1: it broke)
+  [!] tests  (failed, 1 attempt, [..] ms, exit status 1: it broke)
   [ ] last
 pending: tests, last
 run: 01M7FAKZG8024Q34PSRHCQV5SE recorded 2026-11-15T10:04:05.000Z, tag general
@@ -288,7 +288,7 @@ fn on_failure_continue_goes_on_and_retries_try_again() {
     assert!(output.stderr.contains("✗ bad ") && output.stderr.contains("✗ flaky "), "{}", output.stderr);
     assert_eq!(world.read("tries"), "x\nx\n");
     let status = world.run(&["status"]).stdout;
-    assert!(status.contains("  [ ] bad  (1 attempt, "), "{status}");
+    assert!(status.contains("  [!] bad  (failed, 1 attempt, "), "{status}");
     assert!(status.contains("  [x] flaky  (2 attempts, "), "{status}");
     world.run(&["check"]).expect(2);
 }

@@ -88,7 +88,7 @@ status: none
         str![[r#"
 status: in_progress
   [x] note  (1 attempt, [..] ms)
-  [ ] gate  (2 attempts, [..] ms, exit status 1)
+  [!] gate  (failed, 2 attempts, [..] ms, exit status 1)
   [ ] state
 pending: gate, state
 run: 01M7FAKZG838PAYS8GRQFX2FH7 recorded 2026-11-15T10:04:05.000Z by codex, tag general

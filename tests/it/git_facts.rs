@@ -234,11 +234,11 @@ fn a_session_without_a_note_leaves_what_git_knows() {
     world.write("a", "");
     world.commit("did <!-- /note --> something");
     let output = world.run(&["run"]).expect(0);
-    assert_eq!(output.stdout, "handover steps executed: facts, note, history, publish\n");
+    assert_eq!(output.stdout, "handover steps executed: facts, note, state, history, publish\n");
     let notes = world.read(NOTES);
-    assert!(notes.contains("(derived from git; the session gave no note)\n"), "{notes}");
+    assert!(notes.contains("(made from git; the session gave no note)\n"), "{notes}");
     assert!(notes.contains("did <!-- /note --> something\n") && notes.contains("\n- A a\n"), "{notes}");
-    assert_eq!(notes.matches("\n<!-- /note -->\n").count(), 1);
+    assert_eq!(notes.matches("\n<!-- /note -->\n").count(), 2, "the note, and the change of the state");
 }
 
 #[test]

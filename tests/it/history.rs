@@ -568,11 +568,11 @@ fn without_one_a_handoff_is_made_of_what_is_known_and_says_so() {
     let text = world.read(LATEST);
     for part in [
         "primary_goal: \"wrote a.rs\"",
-        "  - \"write a (commit, derived)\"",
+        "  - \"write a (commit)\"",
         "  - path: \"a.rs\"",
-        "Finish the uncommitted changes in b.rs (derived)",
+        "Finish the uncommitted changes in b.rs",
         "result: \"not_run\"",
-        "(derived by agent-handover; the session wrote no handoff)",
+        "(made by agent-handover; the session wrote no handoff)",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }

@@ -102,8 +102,9 @@ fn the_commands_work_in_the_order_of_their_texts() {
     world.run(&["check"]).expect(0);
 
     let form = world.run(&["history", "template"]).expect(0).stdout;
+    let goal = form.lines().find(|line| line.starts_with("primary_goal:")).unwrap();
     let filled = form
-        .replace("primary_goal: \"\"", "primary_goal: \"Report columns\"")
+        .replace(goal, "primary_goal: \"Report columns\"")
         .replace("next_todo_items:\n  - \"\"", "next_todo_items:\n  - \"fix the off-by-one in lexer.rs:42\"")
         .replace("search_tags:\n  - \"\"", "search_tags:\n  - \"parser\"")
         .replace("command: \"\"", "command: \"cargo test\"");

@@ -198,7 +198,8 @@ fn a_question_changes_neither_goal_nor_next_and_is_one_line_in_the_notes() {
 #[test]
 fn a_written_handoff_is_not_buried_by_what_the_hook_derives() {
     let world = World::with_git();
-    world.run(&["run", "--note", "before"]).expect(0).stderr_ignored("progress");
+    let mut before = world.command(&["run", "--note", "before"]);
+    finish(before.env("AGENT_HANDOVER_TEST_NOW", "2026-11-15T08:00:00Z")).expect(0).stderr_ignored("progress");
     let create =
         ["history", "create", "--goal", "Ship the importer", "--next", "Handle empty files", "--decision", "No ORM"];
     let mut command = world.command(&create);
@@ -267,7 +268,10 @@ fn a_failing_check_is_a_known_issue_until_it_passes() {
     let mut failing = Talk::new(&world, "failing");
     failing.person("Fix the parser").edit("parser.rs").command("cargo test", 101).agent("Two tests fail still.");
     world.hand_over(&failing);
-    let issues = |world: &World| world.run(&["memory", "list", "--category", "known_issue"]).expect(0).stdout;
+    let issues = |world: &World| {
+        let listed = world.run(&["memory", "list", "--category", "known_issue"]).expect(0);
+        listed.stderr_ignored("it may be empty").stdout
+    };
     assert!(issues(&world).contains("`cargo test` failed (exit code 101)"), "{}", issues(&world));
     assert!(section(&world.warmup(4_000), "Checks").contains("`cargo test` failed"), "{}", world.warmup(4_000));
     let mut passing = Talk::new(&world, "passing");

@@ -45,7 +45,7 @@ fn a_name_that_a_person_gives_comes_first_and_then_the_transcript() {
     let world = World::with_git();
     world.write(
         "session.jsonl",
-        r#"{"type":"user","uuid":"u1","timestamp":"2026-11-15T09:00:00.000Z","cwd":"/p","sessionId":"s1","message":{"role":"user","content":"Fix it"}}
+        r#"{"type":"user","uuid":"u1","timestamp":"2026-11-15T09:00:00.000Z","cwd":"/p","sessionId":"s1","message":{"role":"user","content":"Fix the lexer"}}
 "#,
     );
     run_as(&world, &[], &["run", "--transcript", "session.jsonl"]);

@@ -377,8 +377,8 @@ fn a_note_is_the_summary_and_the_transcript_the_rest() {
     assert!(world.read(NOTES).contains("the retry works") && !world.read(NOTES).contains("derived"));
     let handoff = world.read(".agent-history/LATEST.md");
     for line in [
-        r#"primary_goal: "Retry the upload when the server answers 503, at most five times (derived)""#,
-        r#"  - "Cap the waiting time (derived)""#,
+        r#"primary_goal: "Retry the upload when the server answers 503, at most five times""#,
+        r#"  - "Cap the waiting time""#,
         r#"  - path: "upload.py""#,
         "the retry works",
     ] {
@@ -473,7 +473,7 @@ fn summarize_finds_the_newest_session_of_this_project() {
             found["transcript"]["tests"],
             json!([{ "command": "pytest -q tests/test_upload.py", "result": "passed", "exit_code": 0 }])
         );
-        assert!(found["document"].as_str().unwrap().contains("Cap the waiting time (derived)"));
+        assert!(found["document"].as_str().unwrap().contains("Cap the waiting time"));
     }
     // A session that was started in a directory of the project is one of the project.
     let below = world.claude_file(&world.home().join(".claude"), &world.path("deep/er"), SESSION);
@@ -507,7 +507,7 @@ fn summarize_saves_when_asked_to() {
         output.stdout
     );
     assert!(world.read(NOTES).contains("retries are in") && world.read(NOTES).contains("agent=codex"));
-    assert!(world.read(".agent-history/LATEST.md").contains("Cap the waiting time (derived)"));
+    assert!(world.read(".agent-history/LATEST.md").contains("Cap the waiting time"));
     world.run(&["check"]).expect(2);
     let output = world.run(&["summarize", "--summary", "in my words"]).expect(0);
     assert!(
@@ -572,7 +572,7 @@ fn hostile_transcripts_do_no_harm() {
     }
     let notes = world.read(NOTES);
     // Stored as it was said; the override is taken out where it is shown.
-    assert!(notes.contains("Goal as first asked: clear [2J31m\u{202e}the screen (derived)"), "{notes}");
+    assert!(notes.contains("Goal: clear [2J31m\u{202e}the screen"), "{notes}");
     assert!(!notes.chars().any(|c| c.is_control() && c != '\n'));
     assert!(!notes.contains("etc/passwd"), "what is edited outside is not the project's");
     world.write("../hostile.jsonl", &control);

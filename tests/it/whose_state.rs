@@ -120,7 +120,10 @@ fn a_database_of_0_1_0_that_is_not_listed_stays_without_an_id_when_it_is_taken_o
     let world = World::with_git();
     plant(&stranger(), &world);
     let database = world.database();
-    database.execute_batch("DROP TABLE meta; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let of_0_1_0 = "DROP TABLE meta; ALTER TABLE run DROP COLUMN worktree; ALTER TABLE run DROP COLUMN branch;
+        ALTER TABLE session DROP COLUMN worktree; ALTER TABLE session DROP COLUMN branch;
+        PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)";
+    database.execute_batch(of_0_1_0).unwrap();
     drop(database);
     assert!(world.run(&["check"]).expect(0).stdout.contains("is not yours and has 1"));
     world.write("never", "");

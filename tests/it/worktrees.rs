@@ -139,11 +139,6 @@ impl Repository {
     }
 }
 
-/// The goal that a derived handoff makes of a request.
-fn goal(request: &str) -> String {
-    format!("{request} (derived)")
-}
-
 #[test]
 fn all_worktrees_use_the_memory_of_the_main_one() {
     let repository = Repository::new();
@@ -194,7 +189,7 @@ fn removing_a_worktree_loses_nothing() {
     repository.git(&main, &["worktree", "remove", topic.to_str().unwrap()]);
     assert!(!topic.exists());
     let expected = ("topic".to_owned(), Some(topic.display().to_string()));
-    assert_eq!(repository.handoffs(&main)[&goal("Make the parser strict")], expected);
+    assert_eq!(repository.handoffs(&main)["Make the parser strict"], expected);
 }
 
 #[test]
@@ -206,7 +201,7 @@ fn a_session_whose_worktree_is_gone_before_its_end_leaves_its_handover() {
     repository.git(&main, &["worktree", "prune"]);
     repository.end(&topic, "s1");
     let expected = ("topic".to_owned(), Some(topic.display().to_string()));
-    assert_eq!(repository.handoffs(&main), [(goal("Make the parser strict"), expected)].into());
+    assert_eq!(repository.handoffs(&main), [("Make the parser strict".to_owned(), expected)].into());
     // Nor does a second end of it say anything new.
     repository.end(&topic, "s1");
     assert_eq!(repository.handoffs(&main).len(), 1);
@@ -518,7 +513,7 @@ fn ended_at_once(fault: Option<&str>) {
         .iter()
         .map(|(branch, place)| {
             let worktree = (place != &main).then(|| place.display().to_string());
-            (goal(&format!("Work on part {branch}")), (branch.clone(), worktree))
+            (format!("Work on part {branch}"), (branch.clone(), worktree))
         })
         .collect();
     assert_eq!(found, expected, "{fault:?}");
@@ -641,5 +636,5 @@ fn a_worktree_inside_the_main_tree_may_be_gone_before_the_end() {
     repository.git(&main, &["worktree", "remove", "--force", inner.to_str().unwrap()]);
     repository.end(&inner.join("src"), "s1");
     let expected = ("inner".to_owned(), Some(inner.display().to_string()));
-    assert_eq!(repository.handoffs(&main), [(goal("Make the lexer strict"), expected)].into());
+    assert_eq!(repository.handoffs(&main), [("Make the lexer strict".to_owned(), expected)].into());
 }

@@ -70,7 +70,8 @@ pub(super) fn template(context: &mut Context<'_>, place: &HistoryPlace, as_json:
 /// Fills in what is known about the session: goal, files, commits, checks and next actions. Returns the person's rulings as
 /// list items. Whoever fills in the rest edits them, and moves what binds later sessions to the field `decisions`.
 fn take_over(handoff: &mut Handoff, known: &Handoff) -> String {
-    for field in ["primary_goal", "active_context_files", "completed_tasks", "known_issues"] {
+    handoff.set("primary_goal", Value::from(recap::stated_goal(known)));
+    for field in ["active_context_files", "completed_tasks", "known_issues"] {
         if let Some(value) = known.get(field) {
             handoff.set(field, value.clone());
         }
