@@ -13,6 +13,9 @@ use crate::history::{self, DERIVED_TAG, Machine, Sections};
 use crate::transcript::Outcome;
 
 const MARK: &str = "(made by agent-handover; the session wrote no handoff)";
+/// The beginnings of next actions that nobody stated.
+const FIND_OUT: &str = "Find out why `";
+const FINISH: &str = "Finish the uncommitted changes in ";
 /// The field that says that the goal is only a title, because nobody stated one.
 const GOAL_STATED: &str = "goal_stated";
 /// The next action of a session that left nothing open. A handoff must name one.
@@ -23,6 +26,11 @@ const SHOWN: usize = 20;
 /// The goal of a handoff; empty if it has only a title there.
 pub(crate) fn stated_goal(handoff: &Handoff) -> &str {
     if handoff.text(GOAL_STATED) == "no" { "" } else { handoff.text("primary_goal") }
+}
+
+/// Whether this next action was made up, because a handoff must have one and nobody stated any.
+pub(crate) fn is_made_up(next: &str) -> bool {
+    next.starts_with(FIND_OUT) || next.starts_with(FINISH)
 }
 
 /// The next actions of a handoff.
@@ -213,11 +221,11 @@ impl Known<'_> {
 
     fn otherwise(&self) -> String {
         if let Some(failing) = self.account.failing().last() {
-            return format!("Find out why `{}` fails", failing.command);
+            return format!("{FIND_OUT}{}` fails", failing.command);
         }
         if !self.dirty.is_empty() {
             let paths: Vec<String> = self.dirty.iter().take(SHOWN).map(|item| field(item, "path")).collect();
-            return format!("Finish the uncommitted changes in {}", paths.join(", "));
+            return format!("{FINISH}{}", paths.join(", "));
         }
         NOTHING_OPEN.to_owned()
     }

@@ -748,7 +748,7 @@ fn assert_handed_over_once(world: &World, case: &str) {
     let notes: usize = tree
         .iter()
         .filter(|(path, _)| path.starts_with("memory/layer1/"))
-        .map(|(_, text)| text.matches("Goal as first asked: Survive").count())
+        .map(|(_, text)| text.matches("\nGoal: Survive").count())
         .sum();
     assert_eq!(notes, 1, "{case}");
     let states: Vec<String> = {

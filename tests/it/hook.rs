@@ -787,7 +787,7 @@ fn a_hook_waits_for_the_disk_once() {
     let world = World::with_git();
     let session = Session::of(&world, "aaaa-1");
     session.start("startup");
-    session.ask("First");
+    session.ask("Write the first part");
     session.end();
     session.ask("Second");
     let Some(turn) = fsyncs(&world, &session.payload("Stop", json!({}))) else {
@@ -829,7 +829,7 @@ fn a_hook_asks_git_no_more_than_it_must() {
     world.git(&commit);
     let session = Session::of(&world, "aaaa-1");
     session.start("startup");
-    session.ask("First");
+    session.ask("Write the first part");
     assert_eq!(git_calls(&world, &session.payload("Stop", json!({}))), [""; 0]);
     assert_eq!(git_calls(&world, &session.payload("SessionEnd", json!({}))), ["rev-parse"]);
     assert_eq!(runs(&world), [("completed".to_owned(), "claude-code".to_owned())]);

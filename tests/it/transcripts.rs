@@ -216,28 +216,40 @@ fn a_handover_without_a_document_says_what_the_transcript_tells() {
         str![[r#"
 <!-- agent-handover | layer1 | 2026-11-15 -->
 <!-- note run=01M7FAKZG86KFEA94N6T132JDG step=note at=2026-11-15T10:04:05Z agent=claude-code -->
-(derived from the transcript; the session gave no note)
+(made from the transcript; the session gave no note)
 
-Goal as first asked: Give every token of the lexer a span, so that errors can point at it. Keep the public API. (derived)
-Last request: And mention the offsets in the README. (derived)
+Goal: Give every token of the lexer a span, so that errors can point at it. Keep the public API.
+Last request: And mention the offsets in the README.
 
-Open to-dos:
-- Thread spans through the parser [in progress] (derived)
-- Document spans (derived)
+Rulings:
+- Do not push. Use byte offsets for the spans, not lines; the token for the registry is [redacted:gitlab-token]
+
+Next:
+- Thread spans through the parser
+- Document spans
+
+Dead ends:
+- failed: cargo test --quiet; then the person said: Do not push. Use byte offsets for the spans, not lines; the token for the registry is [redacted:gitlab-token]
 
 Files edited:
-- src/lexer.rs (derived)
-- src/span.rs (derived)
+- src/lexer.rs
+- src/span.rs
 
-Tests:
-- `cargo test 2>&1 | tail -5`: passed (derived)
+Checks:
+- `cargo test 2>&1 | tail -5`: passed
 
 Commands:
-- `cargo test --quiet`: failed with exit code 101 (derived)
-- `grep -rn 'Token {' src`: passed (derived)
-- `cargo test 2>&1 | tail -5`: passed (derived)
-- `curl -H 'Authorization: Bearer [redacted:authorization]' https://example.org/ping`: passed (derived)
-- `cargo bench`: outcome not known (derived)
+- `cargo test --quiet`: failed with exit code 101
+- `grep -rn 'Token {' src`: passed
+- `cargo test 2>&1 | tail -5`: passed
+- `curl -H 'Authorization: Bearer [redacted:authorization]' https://example.org/ping`: passed
+- `cargo bench`: outcome not known
+<!-- /note -->
+<!-- note run=01M7FAKZG86KFEA94N6T132JDG step=state at=2026-11-15T10:04:05Z agent=claude-code changes=e3b0c44298 -->
+- added goal 6934c7df46: Give every token of the lexer a span, so that errors can point at it. Keep the public API.
+- added decision c1a2c34e00: Do not push. Use byte offsets for the spans, not lines; the token for the registry is [redacted:gitlab-token]
+- added open_loop 5e48570b82: Document spans
+- added open_loop da0f8efdf8: Thread spans through the parser
 <!-- /note -->
 
 "#]]
@@ -252,104 +264,106 @@ generated_at: "2026-11-15T10:04:05Z"
 schema_version: 1
 project_root: "$WORLD/project"
 repo_root: "$WORLD/project"
-current_branch: "unknown"
+current_branch: "master"
 head_commit: "unknown"
 agent: "claude-code"
 status: "IN_PROGRESS"
-primary_goal: "Give every token of the lexer a span, so that errors can point at it. Keep the public API. (derived)"
+primary_goal: "Give every token of the lexer a span, so that errors can point at it. Keep the public API."
 active_context_files:
   - path: "src/lexer.rs"
-    reason: "edited in this session (derived)"
+    reason: "edited in this session"
   - path: "src/span.rs"
-    reason: "edited in this session (derived)"
+    reason: "edited in this session"
 completed_tasks:
-  - "Add Span to Token (to-do, derived)"
+  - "Add Span to Token (to-do)"
 known_issues: []
 next_todo_items:
-  - "Thread spans through the parser (derived)"
-  - "Document spans (derived)"
+  - "Thread spans through the parser"
+  - "Document spans"
 search_tags:
   - "general"
   - "derived"
 validation:
   - command: "cargo test 2>&1 | tail -5"
     result: "passed"
-    notes: "exit code 0; derived from the transcript"
+    notes: "seen in the transcript"
 ---
 
 # Resume Prompt
 
-(derived by agent-handover; the session wrote no handoff)
+(made by agent-handover; the session wrote no handoff)
 
-Goal: Give every token of the lexer a span, so that errors can point at it. Keep the public API. (derived)
+Goal: Give every token of the lexer a span, so that errors can point at it. Keep the public API.
 
 Next:
-- Thread spans through the parser (derived)
-- Document spans (derived)
+- Thread spans through the parser
+- Document spans
 
 # What We Did
 
-(derived by agent-handover; the session wrote no handoff)
-
-- Add Span to Token (to-do, derived)
+- Add Span to Token (to-do)
 
 # Current State
 
-(derived by agent-handover; the session wrote no handoff)
+(made from the transcript; the session gave no note)
 
-(derived from the transcript; the session gave no note)
+Goal: Give every token of the lexer a span, so that errors can point at it. Keep the public API.
+Last request: And mention the offsets in the README.
 
-Goal as first asked: Give every token of the lexer a span, so that errors can point at it. Keep the public API. (derived)
-Last request: And mention the offsets in the README. (derived)
+Rulings:
+- Do not push. Use byte offsets for the spans, not lines; the token for the registry is [redacted:gitlab-token]
 
-Open to-dos:
-- Thread spans through the parser [in progress] (derived)
-- Document spans (derived)
+Next:
+- Thread spans through the parser
+- Document spans
+
+Dead ends:
+- failed: cargo test --quiet; then the person said: Do not push. Use byte offsets for the spans, not lines; the token for the registry is [redacted:gitlab-token]
 
 Files edited:
-- src/lexer.rs (derived)
-- src/span.rs (derived)
+- src/lexer.rs
+- src/span.rs
 
-Tests:
-- `cargo test 2>&1 | tail -5`: passed (derived)
+Checks:
+- `cargo test 2>&1 | tail -5`: passed
 
 Commands:
-- `cargo test --quiet`: failed with exit code 101 (derived)
-- `grep -rn 'Token {' src`: passed (derived)
-- `cargo test 2>&1 | tail -5`: passed (derived)
-- `curl -H 'Authorization: Bearer [redacted:authorization]' https://example.org/ping`: passed (derived)
-- `cargo bench`: outcome not known (derived)
+- `cargo test --quiet`: failed with exit code 101
+- `grep -rn 'Token {' src`: passed
+- `cargo test 2>&1 | tail -5`: passed
+- `curl -H 'Authorization: Bearer [redacted:authorization]' https://example.org/ping`: passed
+- `cargo bench`: outcome not known
 
 # Decisions Made
-
-(derived by agent-handover; the session wrote no handoff)
 
 (nothing recorded)
 
 # Failed Attempts / Dead Ends
 
-(derived by agent-handover; the session wrote no handoff)
-
-(nothing recorded)
+- failed: cargo test --quiet; then the person said: Do not push. Use byte offsets for the spans, not lines; the token for the registry is [redacted:gitlab-token]
 
 # Next-Agent Instructions
 
-(derived by agent-handover; the session wrote no handoff)
-
-- Thread spans through the parser (derived)
-- Document spans (derived)
+- Thread spans through the parser
+- Document spans
 
 # Commands And Validation
-
-(derived by agent-handover; the session wrote no handoff)
 
 - `cargo test 2>&1 | tail -5`: passed
 
 # Risks And Constraints
 
-(derived by agent-handover; the session wrote no handoff)
-
 (nothing recorded)
+
+# Asked
+
+- 1: Give every token of the lexer a span, so that errors can point at it. Keep the public API.
+- 2: Do not push. Use byte offsets for the spans, not lines; the token for the registry is [redacted:gitlab-token]
+- 3: And mention the offsets in the README.
+
+# Rulings
+
+- 2: Do not push. Use byte offsets for the spans, not lines; the token for the registry is [redacted:gitlab-token]
 
 "#]]
     );
@@ -419,7 +433,8 @@ fn a_transcript_that_grows_meanwhile_changes_nothing() {
         let mut tree = world.tree();
         tree.retain(|path, _| path.starts_with("memory"));
         tree.into_values()
-            .map(|text| text.split("run=").next().unwrap().to_owned() + text.split_once(" step=").unwrap().1)
+            // Every id of a run has 26 letters.
+            .map(|text| text.split("run=").enumerate().map(|(at, part)| &part[26 * at.min(1)..]).collect::<String>())
             .collect::<Vec<_>>()
     });
     assert_eq!(same, grown);

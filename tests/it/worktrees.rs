@@ -519,7 +519,7 @@ fn ended_at_once(fault: Option<&str>) {
     assert_eq!(found, expected, "{fault:?}");
     let notes = repository.world.read(NOTES);
     for (branch, place) in &places {
-        assert_eq!(notes.matches(&format!("Goal as first asked: Work on part {branch} ")).count(), 1, "{notes}");
+        assert_eq!(notes.matches(&format!("\nGoal: Work on part {branch}\n")).count(), 1, "{notes}");
         assert!(!place.join(".agent-handover").exists() || place == &main, "{}", place.display());
     }
     repository.world.assert_database_is_sound();
