@@ -4,10 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::deferred::{DeferredStep, given, read};
+use super::state::edits_of_handoff;
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::Result;
 use crate::handoff::Handoff;
 use crate::history::{self, History, IfTaken, registry};
+use crate::memory::{Author, Memory};
 
 pub(super) const KIND: Kind = Kind {
     name: "history-create",
@@ -30,11 +32,14 @@ pub(super) const KIND: Kind = Kind {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Given {
     document: String,
+    /// Whether the current state learns from it, too.
+    #[serde(default)]
+    feeds_memory: bool,
 }
 
 /// The step that archives this handoff, which was checked.
-pub(crate) fn history_create(handoff: &Handoff) -> Result<DeferredStep> {
-    DeferredStep::new("history create", KIND.name, &Given { document: handoff.render() })
+pub(crate) fn history_create(handoff: &Handoff, feeds_memory: bool) -> Result<DeferredStep> {
+    DeferredStep::new("history create", KIND.name, &Given { document: handoff.render(), feeds_memory })
 }
 
 /// The handoff that a recorded step archives; `None` if the step is of another kind.
@@ -54,9 +59,25 @@ fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
 }
 
 fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
-    let handoff = history::parse(&given::<Given>(context)?.document)?;
+    let Given { document, feeds_memory } = given(context)?;
+    let handoff = history::parse(&document)?;
     // `history create` refuses an id that is taken. If another handoff took it since, nobody is there to choose another id.
     let written = History::at(context.root, context.history.clone()).create(&handoff, IfTaken::Supersede)?;
     registry::remember(context.root, &context.history);
+    let session = context.session;
+    if feeds_memory {
+        let author = Author {
+            run: &session.run,
+            step: context.step,
+            at: session.at,
+            agent: &session.agent,
+            tag: &session.tag,
+            commit: &session.head,
+            branch: &session.branch,
+            is_late: false,
+        };
+        let edits = edits_of_handoff(&document);
+        Memory::at(context.root, context.memory.clone()).update_once(&author, context.categories, &edits)?;
+    }
     Ok(Outcome::new(context.show(&written.archive)))
 }

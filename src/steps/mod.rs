@@ -40,6 +40,7 @@ pub(crate) use history_import::history_import;
 pub(crate) use kind::{Failure, Intent, Kind, OnInterrupt, Outcome, Promise};
 pub(crate) use memory_edit::MemoryEdit;
 pub(crate) use provided::{Provided, StepFunction};
+pub(crate) use state::edits_of_handoff;
 
 use crate::config::{KindReader, Vocabulary};
 use crate::error::{Error, Result};

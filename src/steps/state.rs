@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::base::text;
 use crate::error::{Error, Result};
-use crate::guard::own_record;
+use crate::guard::{own_record, secrets};
 use crate::handoff::Handoff;
 use crate::memory::{Author, ChangeVerb, Edits, Memory, own_keys};
 use crate::recap::{self, StateAccount, Wrote};
@@ -91,8 +91,33 @@ fn of_handoff(document: &str) -> Vec<(&'static str, Vec<String>)> {
             said.push((category, handoff.texts(field).into_iter().map(str::to_owned).collect()));
         }
     }
+    said.push(("decision", decisions_in_body(&handoff)));
     said.retain(|(_, texts)| texts.iter().any(|text| !text.trim().is_empty()));
     said
+}
+
+/// The list items of the section for decisions, as far as the field does not have them.
+fn decisions_in_body(handoff: &Handoff) -> Vec<String> {
+    let known = handoff.texts("decisions");
+    let items = handoff.section("# Decisions Made").lines().filter_map(|line| line.strip_prefix("- "));
+    let items = items.map(str::trim).filter(|item| !item.is_empty() && !known.contains(item));
+    items.filter(|item| !is_nothing(item)).map(str::to_owned).collect()
+}
+
+/// Whether somebody wrote that there is nothing to write.
+fn is_nothing(item: &str) -> bool {
+    let word = item.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    ["none", "n/a", "nothing", "nothing recorded", "none recorded", ""].contains(&word.as_str())
+}
+
+/// The changes that a handoff makes to the current state, as a handover with it would. Secrets stay out: an archive may have
+/// them, but the current state is published.
+pub(crate) fn edits_of_handoff(document: &str) -> Edits {
+    let mut edits = Edits::default();
+    for (category, texts) in of_handoff(document) {
+        edits.record(category, texts.iter().map(|text| secrets::clean(text)).collect());
+    }
+    edits
 }
 
 fn edits(intent: &Value) -> Result<Edits> {

@@ -206,6 +206,7 @@ fn a_written_handoff_is_not_buried_by_what_the_hook_derives() {
     command.env("AGENT_HANDOVER_TEST_NOW", "2026-11-15T09:00:30Z");
     finish(&mut command).expect(0).stderr_ignored("advice");
     let written = world.read(".agent-history/LATEST.md");
+    assert_eq!(world.decisions(), ["No ORM"], "it reaches the current state, too");
     let mut talk = Talk::new(&world, "session");
     talk.person("Write the importer").edit("importer.py").command("pytest -q", 1);
     talk.agent("The importer is there. never mind the warnings.");
@@ -215,6 +216,30 @@ fn a_written_handoff_is_not_buried_by_what_the_hook_derives() {
     assert!(section(&page, "Goal").contains("Ship the importer"), "{page}");
     assert!(section(&page, "Next").contains("Handle empty files"), "{page}");
     assert!(page.contains("`pytest -q` failed"), "{page}");
+}
+
+#[test]
+fn a_project_that_uses_only_the_history_gets_nothing_else() {
+    let world = World::with_git();
+    let create =
+        ["history", "create", "--goal", "Ship the importer", "--next", "Handle empty files", "--decision", "No ORM"];
+    world.run(&create).expect(0).stderr_ignored("advice");
+    assert!(!world.exists("memory") && !world.exists(".agent-handover"), "{:?}", world.tree().keys());
+}
+
+#[test]
+fn decisions_in_the_body_of_a_document_count() {
+    let world = World::with_git();
+    let form = world.run(&["history", "template"]).expect(0).stdout;
+    let filled = form
+        .replace("primary_goal: \"\"", "primary_goal: \"Ship it\"")
+        .replace("next_todo_items:\n  - \"\"", "next_todo_items:\n  - \"Handle empty files\"")
+        .replace("search_tags:\n  - \"\"", "search_tags:\n  - \"t\"")
+        .replace("command: \"\"", "command: \"true\"")
+        .replace("# Decisions Made\n", "# Decisions Made\n\n- No ORM, because it hides the queries\n- none\n");
+    world.write("handoff.md", filled);
+    world.run(&["run", "--handoff", "handoff.md"]).expect(0).stderr_ignored("progress");
+    assert_eq!(world.decisions(), ["No ORM, because it hides the queries"]);
 }
 
 #[test]

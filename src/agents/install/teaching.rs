@@ -37,9 +37,7 @@ mod tests {
         for word in ["handoff", "checkpoint", "freeze"] {
             assert!(head.contains(word) && INSTRUCTIONS.contains(word), "{word}");
         }
-        for command in
-            ["check", "history create", "run --note", "run --resume", "memory capture", "memory add", "memory done"]
-        {
+        for command in ["check", "history create", "run --resume", "memory capture", "memory add", "memory done"] {
             assert!(SKILL.contains(&format!("agent-handover {command}")), "{command}");
         }
     }

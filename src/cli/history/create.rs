@@ -90,6 +90,9 @@ impl Create {
         place.prepare()?;
         let written = place.history.create(&handoff, if_taken)?;
         registry::remember(&place.memory_root, &place.history.directory);
+        if let Err(error) = place.feed_memory(&handoff) {
+            warnings.push(format!("the current state does not have it yet: {}", error.one_line()));
+        }
         let registered = if self.no_exclude { Vec::new() } else { register(place) };
         warnings.extend(leaks(place, &raw));
         for warning in &warnings {
@@ -125,7 +128,7 @@ impl Create {
         mut warnings: Vec<String>,
     ) -> Error {
         let refused = if self.supersede { Ok(()) } else { refuse_taken(place, handoff) };
-        match refused.and_then(|()| steps::history_create(handoff)) {
+        match refused.and_then(|()| steps::history_create(handoff, place.has_memory())) {
             Err(error) => error,
             Ok(step) => {
                 warnings.extend(leaks(place, raw));

@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 
 use super::super::Context;
 use crate::agents::session_agent;
-use crate::base::{clock, fs};
+use crate::base::{clock, fs, ids, text};
 use crate::config::Secrets;
 use crate::engine::{self, Deferral, Provenance};
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
-use crate::guard::{Brake, Pause};
+use crate::guard::own_record::{self, OwnKey};
+use crate::guard::{Brake, Pause, secrets};
+use crate::handoff::Handoff;
 use crate::history::{self, FoundArchive, History, Machine, own_keys, registry};
+use crate::memory::{Author, Memory};
 use crate::project::{self, Options, Project};
 use crate::steps::{self, DeferredStep};
 
@@ -93,6 +96,36 @@ impl HistoryPlace {
             Some(project) => Ok(project.clone()),
             None => Project::open(&self.root, &Options::default(), &steps::vocabulary()),
         }
+    }
+
+    /// Whether the project has a memory or a state directory. One that has neither uses only the history.
+    pub(super) fn has_memory(&self) -> bool {
+        fs::is_directory(&self.memory) || self.project().is_ok_and(|project| fs::is_directory(&project.state))
+    }
+
+    /// Brings a new handoff into the current state, as a handover with it would.
+    pub(super) fn feed_memory(&self, handoff: &Handoff) -> Result<()> {
+        if !self.has_memory() {
+            return Ok(());
+        }
+        let project = self.project()?;
+        let (memory, history) = (project.memory_dir()?, project.history_dir()?);
+        let run = ids::new_run_id()?;
+        engine::adopt_after_upgrade(&project.memory_root, &memory, &history)?;
+        own_record::remember(OwnKey::of_run(&run))?;
+        let author = Author {
+            run: &run,
+            step: "create",
+            at: clock::now(),
+            agent: &text::one_line(handoff.text("agent"), 100),
+            tag: &project.config.tag,
+            commit: handoff.text("head_commit"),
+            branch: &secrets::clean(&project.branch()),
+            is_late: false,
+        };
+        let edits = steps::edits_of_handoff(&handoff.render());
+        Memory::at(&project.memory_root, memory).update_now(&author, &project.config.categories, &edits)?;
+        Ok(())
     }
 
     /// Records what a command was given, to be carried out later. Returns the error with which the command ends.

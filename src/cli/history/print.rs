@@ -76,7 +76,8 @@ fn take_over(handoff: &mut Handoff, known: &Handoff) -> String {
             handoff.set(field, value.clone());
         }
     }
-    let next: Vec<Value> = recap::stated_next(known).into_iter().filter(|next| !recap::is_made_up(next)).map(Value::from).collect();
+    let next: Vec<Value> =
+        recap::stated_next(known).into_iter().filter(|next| !recap::is_made_up(next)).map(Value::from).collect();
     if !next.is_empty() {
         handoff.set("next_todo_items", Value::List(next));
     }
