@@ -9,7 +9,7 @@ use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::Result;
 use crate::handoff::Handoff;
 use crate::history::{self, History, IfTaken, registry};
-use crate::memory::{Author, Memory};
+use crate::memory::Memory;
 
 pub(super) const KIND: Kind = Kind {
     name: "history-create",
@@ -64,20 +64,11 @@ fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
     // `history create` refuses an id that is taken. If another handoff took it since, nobody is there to choose another id.
     let written = History::at(context.root, context.history.clone()).create(&handoff, IfTaken::Supersede)?;
     registry::remember(context.root, &context.history);
-    let session = context.session;
     if feeds_memory {
-        let author = Author {
-            run: &session.run,
-            step: context.step,
-            at: session.at,
-            agent: &session.agent,
-            tag: &session.tag,
-            commit: &session.head,
-            branch: &session.branch,
-            is_late: false,
-        };
-        let edits = edits_of_handoff(&document);
-        Memory::at(context.root, context.memory.clone()).update_once(&author, context.categories, &edits)?;
+        let memory = Memory::at(context.root, context.memory.clone());
+        let session = context.session;
+        let (author, edits) = edits_of_handoff(&handoff, &session.run, session.at, &session.tag);
+        memory.update_once(&author.author(), context.categories, &edits)?;
     }
     Ok(Outcome::new(context.show(&written.archive)))
 }

@@ -1,5 +1,6 @@
 //! Updates the current state in layer 2, the file that the next session reads first.
 
+use chrono::{DateTime, FixedOffset};
 use serde_json::{Value, json};
 
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
@@ -110,14 +111,56 @@ fn is_nothing(item: &str) -> bool {
     ["none", "n/a", "nothing", "nothing recorded", "none recorded", ""].contains(&word.as_str())
 }
 
+/// Whoever wrote a handoff that `history create` archives.
+pub(crate) struct HandoffAuthor {
+    run: String,
+    at: DateTime<FixedOffset>,
+    tag: String,
+    agent: String,
+    commit: String,
+    branch: String,
+}
+
+impl HandoffAuthor {
+    pub(crate) fn author(&self) -> Author<'_> {
+        Author {
+            run: &self.run,
+            step: "create",
+            at: self.at,
+            agent: &self.agent,
+            tag: &self.tag,
+            commit: &self.commit,
+            branch: &self.branch,
+            is_late: false,
+        }
+    }
+}
+
 /// The changes that a handoff makes to the current state, as a handover with it would. Secrets stay out: an archive may have
 /// them, but the current state is published.
-pub(crate) fn edits_of_handoff(document: &str) -> Edits {
+pub(crate) fn edits_of_handoff(
+    handoff: &Handoff,
+    run: &str,
+    at: DateTime<FixedOffset>,
+    tag: &str,
+) -> (HandoffAuthor, Edits) {
+    let known = |field: &str| {
+        let value = text::one_line(handoff.text(field), 100);
+        if value == "unknown" { String::new() } else { secrets::clean(&value) }
+    };
+    let author = HandoffAuthor {
+        run: run.to_owned(),
+        at,
+        tag: tag.to_owned(),
+        agent: known("agent"),
+        commit: known("head_commit"),
+        branch: known("current_branch"),
+    };
     let mut edits = Edits::default();
-    for (category, texts) in of_handoff(document) {
+    for (category, texts) in of_handoff(&handoff.render()) {
         edits.record(category, texts.iter().map(|text| secrets::clean(text)).collect());
     }
-    edits
+    (author, edits)
 }
 
 fn edits(intent: &Value) -> Result<Edits> {

@@ -105,7 +105,7 @@ fn the_commands_work_in_the_order_of_their_texts() {
     let goal = form.lines().find(|line| line.starts_with("primary_goal:")).unwrap();
     let filled = form
         .replace(goal, "primary_goal: \"Report columns\"")
-        .replace("next_todo_items:\n  - \"\"", "next_todo_items:\n  - \"fix the off-by-one in lexer.rs:42\"")
+        .replace("next_todo_items:\n  - \"…\"", "next_todo_items:\n  - \"fix the off-by-one in lexer.rs:42\"")
         .replace("search_tags:\n  - \"\"", "search_tags:\n  - \"parser\"")
         .replace("command: \"\"", "command: \"cargo test\"");
     let file = world.home_file("form.md");

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use super::super::Context;
 use crate::agents::session_agent;
-use crate::base::{clock, fs, ids, text};
+use crate::base::{clock, fs, ids};
 use crate::config::Secrets;
 use crate::engine::{self, Deferral, Provenance};
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
 use crate::guard::own_record::{self, OwnKey};
-use crate::guard::{Brake, Pause, secrets};
+use crate::guard::{Brake, Pause};
 use crate::handoff::Handoff;
 use crate::history::{self, FoundArchive, History, Machine, own_keys, registry};
-use crate::memory::{Author, Memory};
+use crate::memory::Memory;
 use crate::project::{self, Options, Project};
 use crate::steps::{self, DeferredStep};
 
@@ -113,18 +113,9 @@ impl HistoryPlace {
         let run = ids::new_run_id()?;
         engine::adopt_after_upgrade(&project.memory_root, &memory, &history)?;
         own_record::remember(OwnKey::of_run(&run))?;
-        let author = Author {
-            run: &run,
-            step: "create",
-            at: clock::now(),
-            agent: &text::one_line(handoff.text("agent"), 100),
-            tag: &project.config.tag,
-            commit: handoff.text("head_commit"),
-            branch: &secrets::clean(&project.branch()),
-            is_late: false,
-        };
-        let edits = steps::edits_of_handoff(&handoff.render());
-        Memory::at(&project.memory_root, memory).update_now(&author, &project.config.categories, &edits)?;
+        let (author, edits) = steps::edits_of_handoff(handoff, &run, clock::now(), &project.config.tag);
+        let memory = Memory::at(&project.memory_root, memory);
+        memory.update_now(&author.author(), &project.config.categories, &edits)?;
         Ok(())
     }
 

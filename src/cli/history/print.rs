@@ -51,6 +51,7 @@ pub(super) fn template(context: &mut Context<'_>, place: &HistoryPlace, as_json:
         };
         handoff.set(field, value);
     }
+    handoff.set("decisions", Value::List(Vec::new()));
     let known = place.project().ok().and_then(|project| engine::summarize(&project, &Request::default()).ok());
     let known = known.and_then(|(handoff, _)| handoff);
     let rulings = known.as_ref().map(|known| take_over(&mut handoff, known)).unwrap_or_default();
@@ -84,7 +85,6 @@ fn take_over(handoff: &mut Handoff, known: &Handoff) -> String {
     if let Some(validation) = known.get("validation").filter(|_| !known.texts("known_issues").is_empty()) {
         handoff.set("validation", validation.clone());
     }
-    handoff.set("decisions", Value::List(Vec::new()));
     let rulings = recap::read_sections(known).rulings;
     rulings.iter().map(|ruling| format!("- {}\n", ruling.text)).collect()
 }
