@@ -260,6 +260,7 @@ impl PromptPage {
         self.line(&heading);
         for line in lines {
             if self.left == 0 {
+                self.was_cut = true;
                 return;
             }
             self.line(line);

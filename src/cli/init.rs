@@ -10,6 +10,7 @@ use crate::config;
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
 use crate::project;
+use crate::warmup;
 
 /// Write a commented handover.toml for this project
 #[derive(Args)]
@@ -31,6 +32,7 @@ impl Init {
         if let Some(stop) = project.as_ref().ok().and_then(|project| project.brake().pressed()) {
             return Err(stop.error());
         }
+        let found = project.as_ref().ok().and_then(warmup::sessions_found);
         let existing = project.ok().and_then(|project| project.config.file);
         let file = named.clone().unwrap_or_else(|| root.join(config::FILE_NAME));
         if let Some(existing) = existing.filter(|_| named.is_none()) {
@@ -49,6 +51,9 @@ impl Init {
             Created::Now => {
                 context.ui.answer(&format!("wrote {}", file.display()));
                 context.ui.tell("next: read it, then `agent-handover run --note \"what this session did\"`");
+                if let Some(found) = found {
+                    context.ui.tell(&found);
+                }
                 Ok(0)
             }
         }

@@ -7,6 +7,7 @@ use crate::agents::install::{BlockWish, FileChange, InstallPlan, Installer, Left
 use crate::agents::{self, AGENTS, Agent, Places, Program, Scope};
 use crate::error::{Error, Result};
 use crate::project;
+use crate::warmup;
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Where {
@@ -86,6 +87,9 @@ impl Install {
             for click in (agent.clicks)(&places, scope) {
                 context.ui.tell(&format!("next, for {}: {click}", agent.title));
             }
+        }
+        if let Some(found) = context.project(None, None).ok().as_ref().and_then(warmup::sessions_found) {
+            context.ui.tell(&found);
         }
         Ok(0)
     }

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::told::Told;
+use crate::base::{fs, text};
 use crate::checkpoint::Store;
 use crate::project::{self, Project};
 use crate::transcript::{self, SessionFile, Source, Transcript};
@@ -21,10 +22,23 @@ const FEW: usize = 1_000;
 
 /// The sessions of this user on disk for a project, newest first, without those of subagents. At most fifty files are
 /// looked into.
-pub(crate) fn sessions_on_disk(root: &Path) -> Vec<SessionFile> {
+fn sessions_on_disk(root: &Path) -> Vec<SessionFile> {
     let belongs = |cwd: &Path| project::root(cwd) == root;
     let (_, files) = transcript::sessions_of(vec![root.to_path_buf()], None, FEW, belongs);
     files.take(LOOKED_INTO).filter(|file| !file.is_subagent).collect()
+}
+
+/// A sentence for a person who sets up a project: how many sessions its first warmup can be made of. `None` if there are
+/// none, or if there is a handover already.
+pub(crate) fn sessions_found(project: &Project) -> Option<String> {
+    let is_used = |place: crate::error::Result<std::path::PathBuf>| place.is_ok_and(|place| fs::exists(&place));
+    if is_used(project.history_dir()) || is_used(project.memory_dir()) {
+        return None;
+    }
+    let count = sessions_on_disk(&project.root).len();
+    let many = if count == LOOKED_INTO { "at least " } else { "" };
+    let sessions = text::count(count, "earlier session");
+    (count > 0).then(|| format!("found {many}{sessions} of this project: the first warmup is made of the newest"))
 }
 
 /// What the newest of them said and did, newest first, and how many there are. `own` is the session that starts.

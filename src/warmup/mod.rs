@@ -41,9 +41,6 @@ mod told;
 mod writer;
 
 pub(crate) use build::{Ask, Extent, Warmup, build};
-pub(crate) use disk::both_ends;
-// `install` and `init` report what they found.
-#[allow(unused_imports)]
-pub(crate) use disk::sessions_on_disk;
+pub(crate) use disk::{both_ends, sessions_found};
 pub(crate) use room::tokens;
 pub(crate) use sources::needs_consent;

@@ -210,7 +210,8 @@ fn a_run_brings_its_handoff_into_the_sections() {
     let document = template
         .replace("primary_goal: \"\"", "primary_goal: \"Ship the importer\"")
         .replace("next_todo_items:\n  - \"\"", "next_todo_items:\n  - \"Write the parser test\"\n  - \"Then the docs\"")
-        .replace("known_issues: []", "known_issues:\n  - \"Slow on Windows\"\ndecisions:\n  - \"[standing] No unsafe\"")
+        .replace("known_issues: []", "known_issues:\n  - \"Slow on Windows\"")
+        .replace("decisions: []", "decisions:\n  - \"[standing] No unsafe\"")
         .replace("completed_tasks: []", "completed_tasks:\n  - \"Parser\"")
         .replace("search_tags:\n  - \"\"", "search_tags:\n  - \"importer\"")
         .replace("command: \"\"", "command: \"cargo test\"");

@@ -354,6 +354,25 @@ fn a_note_or_a_state_is_not_the_goal() {
 }
 
 #[test]
+fn the_first_page_is_full_and_init_says_what_it_found() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "5f0c1d52-7a1e-4b0e-9d0a-0c6f5a1b2c3d");
+    talk.person("Port the parser to the new grammar").edit("parser.rs");
+    talk.agent("Half of the rules are ported. Next: port the expressions");
+    let name: String =
+        world.root().to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let directory = world.home().join(".claude/projects").join(name);
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join(format!("{}.jsonl", talk.session)), talk.text()).unwrap();
+    let page = world.warmup(4_000);
+    assert!(section(&page, "Goal").contains("Port the parser"), "{page}");
+    assert!(section(&page, "Next").contains("port the expressions"), "{page}");
+    assert!(!world.exists("memory") && !world.exists(".agent-history"), "nothing is written");
+    let output = world.run(&["init"]).expect(0);
+    assert!(output.stderr.contains("found 1 earlier session of this project"), "{}", output.stderr.as_str());
+}
+
+#[test]
 fn after_one_trivial_question_the_page_is_short() {
     let world = World::with_git();
     let mut talk = Talk::new(&world, "trivial");
