@@ -38,6 +38,9 @@ pub(crate) struct Edits {
     pub record: Vec<(String, Vec<String>)>,
     /// One more item for a category.
     pub add: Vec<(String, String)>,
+    /// Decisions that a person made in the talk.
+    #[serde(default)]
+    pub rulings: Vec<String>,
     /// Ids of items that are done.
     pub done: Vec<String>,
     /// Ids of items to delete.
@@ -161,6 +164,10 @@ impl Memory {
         for (category, text) in &edits.add {
             changes.extend(state.add(&categories.get(category), text, stamp));
         }
+        let of_person = Stamp { by: "person", ..stamp.clone() };
+        for ruling in &edits.rulings {
+            changes.extend(state.add(&categories.get("decision"), ruling, &of_person));
+        }
         changes.extend(state.limit_size());
         for (ids, verb) in [(&edits.done, ChangeVerb::Done), (&edits.delete, ChangeVerb::Deleted)] {
             for id in ids {
@@ -248,6 +255,7 @@ impl Author<'_> {
             commit: self.commit.get(..12).unwrap_or(self.commit).to_owned(),
             moment: None,
             branch: self.branch.to_owned(),
+            by: "",
         }
     }
 }

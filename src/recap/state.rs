@@ -29,6 +29,9 @@ pub(crate) struct StateAccount {
     /// Whether the session began a new task, so that its goal replaces an earlier one.
     is_new_goal: bool,
     rulings: Vec<String>,
+    /// Decisions in the note.
+    #[serde(default)]
+    decisions: Vec<String>,
     next: Vec<String>,
     /// To-dos that the session completed.
     completed: Vec<String>,
@@ -47,7 +50,8 @@ impl StateAccount {
         let texts = |lines: &[Line]| lines.iter().map(|line| line.text.clone()).collect::<Vec<_>>();
         let passed = account.checks.iter().filter(|check| check.outcome == Outcome::Passed);
         let mut state = StateAccount {
-            rulings: texts(&account.rulings).into_iter().chain(texts(&account.decisions)).collect(),
+            rulings: texts(&account.rulings),
+            decisions: texts(&account.decisions),
             issues: account
                 .failing()
                 .map(|check| check.issue())
@@ -84,7 +88,9 @@ impl StateAccount {
             edits.record("goal", self.goal.iter().cloned().collect());
         }
         let rulings = self.rulings.iter().filter(|text| !state.is_withdrawn("decision", text));
-        edits.add.extend(rulings.map(|text| ("decision".to_owned(), text.clone())));
+        edits.rulings.extend(rulings.cloned());
+        let decisions = self.decisions.iter().filter(|text| !state.is_withdrawn("decision", text));
+        edits.add.extend(decisions.map(|text| ("decision".to_owned(), text.clone())));
         // The most urgent is added last, so that it is the newest.
         edits.add.extend(self.next.iter().rev().map(|text| ("open_loop".to_owned(), text.clone())));
         edits.add.extend(self.issues.iter().map(|text| ("known_issue".to_owned(), text.clone())));

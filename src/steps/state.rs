@@ -188,7 +188,7 @@ fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
     let items: usize = edits.record.iter().map(|(_, texts)| texts.len()).sum();
     let mut parts = Vec::new();
     parts.extend(edits.text.map(|text| format!("{} bytes of text", text.len())));
-    let items = items + edits.add.len();
+    let items = items + edits.add.len() + edits.rulings.len();
     parts.extend((items > 0).then(|| text::count(items, "item")));
     if parts.is_empty() {
         parts.push("what was settled".to_owned());

@@ -101,6 +101,8 @@ fn corrections_are_kept_verbatim_and_become_decisions() {
     talk.person("no, use csv not pandas").edit("export.py").agent("Switched to the csv module.");
     talk.person("never commit data/private").agent("Understood, it is ignored now.");
     world.hand_over(&talk);
+    let listed = world.run(&["memory", "list", "--category", "decision", "--json"]).expect(0).json();
+    assert!(listed["items"].as_array().unwrap().iter().all(|item| item["by"] == "person"), "{listed}");
     let decisions = world.decisions();
     for ruling in ["no, use csv not pandas", "never commit data/private"] {
         assert!(decisions.iter().any(|decision| decision == ruling), "{ruling}: {decisions:?}");

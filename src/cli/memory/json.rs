@@ -19,6 +19,7 @@ pub(super) fn item(category: &str, item: &Item, is_ours: bool) -> Json {
         "run": item.run,
         "commit": item.commit,
         "branch": item.branch,
+        "by": item.by,
         "ours": is_ours,
     })
 }

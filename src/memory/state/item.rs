@@ -19,6 +19,8 @@ pub(crate) struct Item {
     pub commit: String,
     /// The branch that was checked out; empty if it is unknown.
     pub branch: String,
+    /// Who said it, if that is known: `person` for a ruling that a person made in the talk.
+    pub by: String,
 }
 
 /// When a change was made, in which run, at which commit and on which branch.
@@ -28,6 +30,7 @@ pub(crate) struct Stamp {
     pub run: String,
     pub commit: String,
     pub branch: String,
+    pub by: &'static str,
     /// When exactly, to order changes within one second. `None` for a change that is newer than everything in the file.
     pub moment: Option<DateTime<Utc>>,
 }
@@ -59,13 +62,14 @@ impl Item {
             run: stamp.run.clone(),
             commit: stamp.commit.clone(),
             branch: stamp.branch.clone(),
+            by: stamp.by.to_owned(),
         }
     }
 
     /// An item that has no marker because somebody wrote it by hand.
     pub(super) fn by_hand(category: &str, text: &str) -> Item {
         let (at, run, commit, branch) = Default::default();
-        let nobody = Stamp { at, run, commit, branch, moment: None };
+        let nobody = Stamp { at, run, commit, branch, by: "", moment: None };
         Item::new(item_id(category, text, 0), text, &nobody)
     }
 }

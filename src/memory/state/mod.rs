@@ -7,7 +7,7 @@
 //! <!-- section name=decision -->
 //! ## Decisions
 //!
-//! <!-- item id=3f2a9c1b07 at=2026-11-15T10:04:05Z run=01K… commit=1a2b3c4d5e6f branch=main -->
+//! <!-- item id=3f2a9c1b07 at=2026-11-15T10:04:05Z run=01K… commit=1a2b3c4d5e6f branch=main by=person -->
 //! - the item, verbatim;
 //!   its further lines are indented, so that none of them can be a marker
 //! <!-- gone id=77ab01c2d3 at=2026-11-14T09:00:00Z -->

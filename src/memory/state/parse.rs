@@ -134,6 +134,7 @@ fn item_at(lines: &[&[u8]], at: usize, end: usize, category: &str) -> Option<Ite
             run: attributes.text("run"),
             commit: attributes.text("commit"),
             branch: attributes.text("branch"),
+            by: attributes.text("by"),
             ..by_hand
         },
         None => by_hand,

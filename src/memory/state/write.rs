@@ -65,6 +65,7 @@ pub(super) fn item(item: &Item) -> Vec<u8> {
         ("run", &item.run),
         ("commit", &item.commit),
         ("branch", &item.branch),
+        ("by", &item.by),
     ];
     let mut bytes = format!("{}\n", marker::line("item", &attributes)).into_bytes();
     match item.bytes.as_slice() {
