@@ -18,6 +18,8 @@ pub(crate) struct Ids {
     /// Makes an id that is durably known. The argument marks the file that gets it. `None` if there is no place for ids.
     pub create: fn(&str) -> Result<Option<String>>,
     pub is_known: fn(&str) -> bool,
+    /// Forgets that the file with this mark was found to be ours.
+    pub forget: fn(&str),
 }
 
 /// Which databases are opened.
@@ -73,6 +75,8 @@ impl Store {
         if is_accepted {
             return Ok(());
         }
+        // Somebody wrote another database into the file. The next command looks again.
+        (ids.forget)(&fs::mark(path).unwrap_or_default());
         let error = Error::bad_data(format!("`{}` came from elsewhere and is not used", path.display()));
         Err(Failure::Other(error.hint("another program put it there just now: run the command again")))
     }

@@ -6,6 +6,7 @@
 //! | in `~/.local/state/agent-handover` | holds |
 //! |---|---|
 //! | `states/<id>` | the marks of the files with this id that were found not to be tracked by git, a line each |
+//! | `states/met-<mark>` | a mark: the file with it was found to be ours, so that nobody has to open it to find out |
 //! | `states/beside` | the word in the names of our databases that are beside a foreign one |
 
 use std::path::PathBuf;
@@ -77,6 +78,31 @@ pub(crate) fn meet(id: &str, mark: &str) {
     if let Some(directory) = place().filter(|_| has_room) {
         let _ = fs::append_durably(&directory.join(id), &[mark.to_owned()]);
     }
+}
+
+/// Whether the file with this mark was found to be ours, without opening it. Whoever opens it checks its id all the same.
+pub(crate) fn is_met(mark: &str) -> bool {
+    met(mark).is_some_and(|file| fs::is_file(&file) && fs::refuse_foreign_owner(&file, "record").is_ok())
+}
+
+/// Keeps that the file with this mark is ours. A failure is ignored: the file is then looked at again.
+pub(crate) fn keep_met(mark: &str) {
+    if let Some(file) = met(mark) {
+        let _ = fs::append(&file, &[]);
+    }
+}
+
+/// Forgets a file that has another content than it had. A failure is ignored, because the file is refused anyway.
+pub(crate) fn forget_met(mark: &str) {
+    if let Some(file) = met(mark) {
+        let _ = fs::remove_file(&file);
+    }
+}
+
+/// The file for a mark. `None` for a mark without the time of creation: another file may have the same.
+fn met(mark: &str) -> Option<PathBuf> {
+    let is_exact = !mark.is_empty() && !mark.ends_with(":0");
+    place().filter(|_| is_exact).map(|directory| directory.join(format!("met-{mark}")))
 }
 
 /// The word in the names of our databases that are beside a foreign one, if there are any yet.

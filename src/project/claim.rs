@@ -25,7 +25,8 @@ use crate::guard::state_ids::{self, Standing};
 const MOST_NAMES: usize = 9;
 
 /// How the checkpoint knows its ids.
-pub(super) const IDS: Ids = Ids { create: state_ids::create, is_known: state_ids::is_known };
+pub(super) const IDS: Ids =
+    Ids { create: state_ids::create, is_known: state_ids::is_known, forget: state_ids::forget_met };
 
 /// Whose a database is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,23 +101,27 @@ impl Claim<'_> {
     fn whose(&self, path: &Path) -> Whose {
         let file =
             CheckpointFile::new(self.anchor(path), path, IDS, Accepts::Any).of_another_user_if(self.may_be_foreign);
+        let mark = file.mark().unwrap_or_default();
+        if state_ids::is_met(&mark) {
+            return Whose::Ours;
+        }
         let is_kept = || if state_ids::is_possible() { Whose::Foreign } else { Whose::Ours };
         match file.identity() {
             Ok(None) => Whose::Nobody,
             Err(_) => Whose::Unclear,
             Ok(Some(Identity { is_empty: true, .. })) if !is_tracked(path) => Whose::Nobody,
-            Ok(Some(Identity { id: Some(id), .. })) => {
-                let mark = file.mark().unwrap_or_default();
-                match state_ids::standing(&id, &mark) {
-                    Standing::Met => Whose::Ours,
-                    Standing::Known if !is_tracked(path) => {
-                        state_ids::meet(&id, &mark);
-                        Whose::Ours
-                    }
-                    Standing::Unknown if !is_tracked(path) => is_kept(),
-                    Standing::Unknown | Standing::Known => Whose::Foreign,
+            Ok(Some(Identity { id: Some(id), .. })) => match state_ids::standing(&id, &mark) {
+                Standing::Met => {
+                    state_ids::keep_met(&mark);
+                    Whose::Ours
                 }
-            }
+                Standing::Known if !is_tracked(path) => {
+                    state_ids::meet(&id, &mark);
+                    Whose::Ours
+                }
+                Standing::Unknown if !is_tracked(path) => is_kept(),
+                Standing::Unknown | Standing::Known => Whose::Foreign,
+            },
             Ok(Some(_)) if self.is_listed() && !is_tracked(path) => Whose::OursWithoutId,
             Ok(Some(_)) if !is_tracked(path) => is_kept(),
             Ok(Some(_)) => Whose::Foreign,

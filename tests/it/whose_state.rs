@@ -55,9 +55,14 @@ fn databases(world: &World) -> Vec<String> {
     names
 }
 
+fn is_id(file: &PathBuf) -> bool {
+    let name = file.file_name().unwrap().to_str().unwrap();
+    name != "beside" && !name.starts_with("met-")
+}
+
 fn known_ids(world: &World) -> Vec<PathBuf> {
     let ids = std::fs::read_dir(world.home().join(".local/state/agent-handover/states"));
-    ids.into_iter().flatten().map(|id| id.unwrap().path()).filter(|id| !id.ends_with("beside")).collect()
+    ids.into_iter().flatten().map(|id| id.unwrap().path()).filter(is_id).collect()
 }
 
 #[test]
@@ -193,6 +198,25 @@ fn our_own_database_is_foreign_once_git_wrote_it() {
     assert!(world.run(&["check"]).expect(0).stdout.contains("is not yours and has 1"));
     world.run(&["run", "--resume"]).expect(0);
     assert!(!world.exists("evil"));
+}
+
+#[test]
+fn a_strangers_database_that_is_written_into_our_file_is_noticed() {
+    let world = World::with_git();
+    world.run(&["run", "--note", "ours"]).expect(0);
+    world.run(&["check"]).expect(2);
+    fold(&world.path(DATABASE));
+    let bytes = std::fs::read(stranger().path(DATABASE)).unwrap();
+    for suffix in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(world.path(&format!("{DATABASE}{suffix}")));
+    }
+    // The file stays the same, only its content is another.
+    std::io::Write::write_all(&mut std::fs::File::create(world.path(DATABASE)).unwrap(), &bytes).unwrap();
+    let refused = world.run(&["run", "--note", "two"]).expect(65);
+    assert!(refused.stderr.contains("came from elsewhere") && refused.stderr.contains("run the command again"));
+    world.run(&["run", "--note", "two"]).expect(0);
+    assert!(!world.exists("evil"));
+    assert_eq!(databases(&world).len(), 2);
 }
 
 #[test]
