@@ -23,7 +23,8 @@ impl Writer<'_> {
             let (commit, branch) = (open.handoff.text("head_commit"), open.handoff.text("current_branch"));
             let label = format!("{over}{}{}", outside(&open.handoff), self.since.label(commit, branch));
             let goal = Labelled::ours(recap::stated_goal(&open.handoff).to_owned(), label);
-            goals.push((utc(open.handoff.text("generated_at")), goal.came_along(whose.is_handoff_strange)));
+            let goal = self.in_force("goal", vec![goal.came_along(whose.is_handoff_strange)]);
+            goals.extend(goal.into_iter().map(|goal| (utc(open.handoff.text("generated_at")), goal)));
         }
         goals.sort_by(|a, b| b.0.cmp(&a.0));
         let stated = self.told.iter().flat_map(|told| self.lines_of(told, told.account.goal.as_slice()));
@@ -40,7 +41,8 @@ impl Writer<'_> {
         let open = self.sources.handoff().filter(|_| self.is_open());
         let of_handoff = open.map(recap::stated_next).unwrap_or_default().into_iter().take(LISTED);
         let of_handoff = of_handoff.map(|text| self.handoff_line(text.to_owned()));
-        ours_first(said.chain(of_handoff).chain(self.of_category("open_loop")).collect())
+        let said = self.in_force("open_loop", said.chain(of_handoff).collect());
+        ours_first(said.into_iter().chain(self.of_category("open_loop")).collect())
     }
 
     pub(super) fn next(&mut self) -> Section {
@@ -64,12 +66,12 @@ impl Writer<'_> {
         }));
         let mut decisions = Vec::new();
         for told in self.told {
-            let said = self.lines_of(told, &told.account.rulings);
+            let said = self.in_force("decision", self.lines_of(told, &told.account.rulings));
             decisions.extend(said.into_iter().rev());
         }
         // The file has the oldest first.
         decisions.extend(self.of_category("decision").into_iter().rev());
-        decisions.extend(self.of_handoff("decisions"));
+        decisions.extend(self.in_force("decision", self.of_handoff("decisions")));
         // Standing decisions are among the rulings.
         decisions.retain(|decision| !decision.text.contains("[standing]"));
         let all = in_turn(ours_first(standing), ours_first(decisions));
@@ -103,7 +105,7 @@ impl Writer<'_> {
         }
         let mut issues = self.of_category("known_issue");
         issues.reverse();
-        issues.extend(self.of_handoff("known_issues"));
+        issues.extend(self.in_force("known_issue", self.of_handoff("known_issues")));
         for (command, result) in self.sources.validation().into_iter().take(LISTED) {
             let quoted = format!("`{command}`");
             let line = Labelled::ours(format!("{quoted} {result}"), String::new()).came_along(is_strange);

@@ -132,6 +132,12 @@ impl<'a> Writer<'a> {
         open.handoff.texts(field).into_iter().take(LISTED).map(|text| self.handoff_line(text.to_owned())).collect()
     }
 
+    /// What a session said, without what somebody deleted from the current state since then, or said is done.
+    pub(super) fn in_force(&self, category: &str, mut said: Vec<Labelled>) -> Vec<Labelled> {
+        said.retain(|labelled| !self.sources.state.is_withdrawn(category, &labelled.text));
+        said
+    }
+
     /// A text of the newest open handoff with its label.
     pub(super) fn handoff_line(&self, text: String) -> Labelled {
         let handoff = self.sources.handoff();

@@ -333,3 +333,23 @@ fn after_one_trivial_question_the_page_is_short() {
     let page = world.warmup(4_000);
     assert!(page.len() < 300, "{} bytes: {page}", page.len());
 }
+
+#[test]
+fn what_was_deleted_or_done_leaves_the_page_at_once() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "gateway");
+    talk.person("Move the auth middleware to the gateway").edit("gateway.py").agent("Moved.");
+    talk.person("always keep the old header names").agent("Kept them. Next: remove the old middleware");
+    world.hand_over(&talk);
+    let id_of = |text: &str| {
+        let listed = world.run(&["memory", "list", "--json"]).expect(0).json();
+        let items = listed["items"].as_array().unwrap().clone();
+        items.iter().find(|item| item["text"] == text).unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    world.run(&["memory", "delete", &id_of("always keep the old header names")]).expect(0);
+    world.run(&["memory", "done", &id_of("remove the old middleware")]).expect(0);
+    let page = world.warmup(4_000);
+    assert_eq!(section(&page, "Rulings"), "", "{page}");
+    assert_eq!(section(&page, "Next"), "", "{page}");
+    assert_eq!(section(&page, "Open loops"), "", "{page}");
+}
