@@ -146,7 +146,7 @@ impl Writer<'_> {
         for told in self.told {
             notes.extend(self.claims_of(told, &told.account.done));
         }
-        notes.extend(self.of_handoff("completed_tasks"));
+        notes.extend(self.of_handoff("completed_tasks").into_iter().map(done));
         notes.extend(self.of_category("session_summary").into_iter().next_back());
         notes.extend(self.of_category("recent_change").into_iter().rev());
         notes.extend(self.state_text());
@@ -169,7 +169,7 @@ impl Writer<'_> {
                 notes.extend(self.of_category(name).into_iter().map(named));
             }
         }
-        self.part(notes, LONG, shares::NOTES)
+        self.part_without_repeats(notes, LONG, shares::NOTES)
     }
 
     /// The free text of the current state, written by people or the Python tool.
@@ -195,6 +195,14 @@ impl Writer<'_> {
         let lines = self.sources.elsewhere().into_iter().map(line).collect();
         let part = self.part(lines, LONG, shares::WHAT_IS_LEFT);
         self.section("Earlier sessions", vec![part], "history list")
+    }
+}
+
+/// A to-do that was completed, so that nobody reads it as an open one.
+fn done(task: Labelled) -> Labelled {
+    match task.text.strip_suffix(" (to-do)") {
+        Some(todo) => Labelled { text: format!("done: {todo}"), ..task },
+        None => task,
     }
 }
 

@@ -247,7 +247,9 @@ impl Sources {
         let reason = |file: &Value| {
             let reason = file.get("reason").and_then(Value::text).unwrap_or_default().trim();
             // This program wrote those, and they say only that the file was edited.
-            let is_made = reason.ends_with("derived)") || reason == "edited" || reason == "changed";
+            let is_made = reason.ends_with("derived)")
+                || ["edited", "changed", "edited in this session"].contains(&reason)
+                || reason.starts_with("changed in this session (");
             if is_made { String::new() } else { reason.to_owned() }
         };
         let files = list.unwrap_or_default().iter().filter_map(|file| Some((path(file)?, reason(file))));

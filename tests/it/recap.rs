@@ -353,3 +353,28 @@ fn what_was_deleted_or_done_leaves_the_page_at_once() {
     assert_eq!(section(&page, "Next"), "", "{page}");
     assert_eq!(section(&page, "Open loops"), "", "{page}");
 }
+
+#[test]
+fn nothing_is_on_the_page_twice() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "twice");
+    talk.person("Port the parser to the new grammar").edit("README.md");
+    std::fs::write(world.root().join("README.md"), "changed").unwrap();
+    let todos = json!({ "todos": [{ "content": "Port the expressions", "status": "completed", "activeForm": "x" }] });
+    talk.call("TodoWrite", todos, "ok", false, json!({}));
+    talk.agent("The parser reads the new grammar.\n\n1. Expressions have spans\n2. Statements have none");
+    world.hand_over(&talk);
+    let page = world.warmup(4_000);
+    assert_eq!(page.matches("The parser reads the new grammar").count(), 1, "{page}");
+    assert!(page.contains("grammar. 1. Expressions have spans · 2. Statements"), "{page}");
+    assert_eq!(page.matches("Port the expressions").count(), 1, "{page}");
+    assert!(page.contains("- done: Port the expressions\n"), "{page}");
+    assert_eq!(section(&page, "Files"), "- README.md\n", "{page}");
+    assert_eq!(section(&page, "Since then").matches("README.md").count(), 1, "{page}");
+    let note = "Moved the counter to shared memory. Next: load test with k6. Decision: the exporter sums the metrics.";
+    world.run(&["run", "--quiet", "--note", note]).expect(0);
+    let page = world.warmup(4_000);
+    for part in ["Moved the counter", "load test with k6", "the exporter sums"] {
+        assert_eq!(page.matches(part).count(), 1, "{part}: {page}");
+    }
+}
