@@ -378,3 +378,22 @@ fn nothing_is_on_the_page_twice() {
         assert_eq!(page.matches(part).count(), 1, "{part}: {page}");
     }
 }
+
+#[test]
+fn a_ruling_that_is_taken_back_and_a_request_that_nobody_began_are_on_the_page() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "csv");
+    talk.person("Write the export").edit("export.py").agent("Written with pandas.");
+    talk.person("no, use csv not pandas").edit("export.py").agent("Switched to csv.");
+    world.hand_over(&talk);
+    let mut back = Talk::new(&world, "pandas");
+    back.person("actually, pandas is fine after all").edit("export.py").agent("Switched back.");
+    world.hand_over(&back);
+    let rulings = section(&world.warmup(1_500), "Rulings");
+    assert!(rulings.starts_with("- actually, pandas is fine after all\n"), "{rulings}");
+    let mut cut_off = Talk::new(&world, "cut-off");
+    cut_off.person("Add retries to the uploader, three at most");
+    world.hand_over(&cut_off);
+    let page = world.warmup(1_500);
+    assert!(section(&page, "Next").contains("Add retries to the uploader"), "{page}");
+}
