@@ -114,6 +114,8 @@ struct Candidate<'a> {
     factor: f64,
     /// Whether it is chosen only when nothing better is left.
     is_last_resort: bool,
+    /// Whether the agent only says what it is about to do.
+    is_announcement: bool,
 }
 
 /// The words of all candidates, each with an index.
@@ -180,7 +182,7 @@ impl<'a> Choice<'a> {
                 let factor = (1.0 - (1.0 - OLDEST_WORTH) * age) / length(line, budget);
                 let is_announcement = line.who == Speaker::Agent && is_announcement(&line.text);
                 let is_last_resort = is_announcement || is_code(&line.text);
-                candidates.push(Candidate { at, line, words, factor, is_last_resort });
+                candidates.push(Candidate { at, line, words, factor, is_last_resort, is_announcement });
             }
         }
         let cues: HashSet<usize> = vocabulary.known(CUES).into_iter().collect();
@@ -222,7 +224,7 @@ impl<'a> Choice<'a> {
 
     /// A candidate with its present score. `None` if it does not fit or adds too little, which stays so during a stage.
     fn entry(&self, candidate: usize, stage: Stage, room: usize) -> Option<Entry> {
-        let Candidate { line, words, factor, is_last_resort, .. } = &self.candidates[candidate];
+        let Candidate { line, words, factor, is_last_resort, is_announcement, .. } = &self.candidates[candidate];
         if line.text.len() + LINE_OVERHEAD > room || (*is_last_resort && !stage.with_last_resorts) {
             return None;
         }
@@ -231,7 +233,9 @@ impl<'a> Choice<'a> {
             new_words += usize::from(self.vocabulary.kinds[*word] != WordKind::Common);
             worth += self.worth[*word];
         }
-        (new_words >= stage.min_new_words).then_some(Entry { score: worth * factor, candidate })
+        // "Let me check it" is worth a line only if it says what.
+        let min_new_words = stage.min_new_words + usize::from(*is_announcement);
+        (new_words >= min_new_words).then_some(Entry { score: worth * factor, candidate })
     }
 }
 
@@ -319,6 +323,12 @@ mod tests {
         {
             assert_eq!(choose(&[agent(1, text)], "", 1_000, 4_000), [], "{text}");
         }
+    }
+
+    #[test]
+    fn an_announcement_is_chosen_only_if_it_says_what() {
+        let candidates = [agent(1, "Let me check the parser."), agent(2, "Let me mock the cookie jar.")];
+        assert_eq!(texts(&choose(&candidates, "", 1_000, 4_000)), ["Let me mock the cookie jar."]);
     }
 
     #[test]
