@@ -3,11 +3,16 @@
 use super::item::{item, undecorated};
 use super::placed::{Part, Section};
 use super::shares;
+use super::sources::section_of;
 use super::writer::{LEADING, LISTED, LONG, Labelled, OUTSIDE, Writer, in_turn, ours_first, outside};
+use crate::handoff::Handoff;
 use crate::history;
 use crate::memory::state;
 use crate::recap;
 use crate::transcript::Outcome;
+
+/// The heading of the dead ends in a handoff.
+const DEAD_ENDS: &str = "# Failed Attempts / Dead Ends";
 
 impl Writer<'_> {
     /// The goals of the state and of the last session, the newest first. They may differ.
@@ -82,9 +87,13 @@ impl Writer<'_> {
     pub(super) fn dead_ends(&mut self) -> Section {
         let said = self.told.iter().flat_map(|told| self.lines_of(told, &told.account.dead_ends).into_iter().rev());
         let mut dead_ends: Vec<Labelled> = said.collect();
-        let attempts = self.sources.section("# Failed Attempts / Dead Ends").into_iter().take(LISTED);
+        let attempts = self.sources.section(DEAD_ENDS).into_iter().take(LISTED);
         let is_strange = self.sources.whose.is_handoff_strange;
         dead_ends.extend(attempts.map(|line| Labelled::ours(line, String::new()).came_along(is_strange)));
+        for handoff in &self.sources.before {
+            let attempts = section_of(handoff, DEAD_ENDS).into_iter().take(LISTED);
+            dead_ends.extend(attempts.map(|line| Labelled::ours(line, outside(handoff).to_owned())));
+        }
         let part = self.part(dead_ends, LONG, shares::DEAD_ENDS);
         self.section("Dead ends", vec![part], "history show latest")
     }
@@ -181,7 +190,8 @@ impl Writer<'_> {
         lines.map(|line| labelled(line).came_along(is_strange)).collect()
     }
 
-    /// Open sessions on other branches or by other agents, one line each.
+    /// Open sessions on other branches or by other agents, then the last words of the sessions before the last one, one
+    /// line each.
     pub(super) fn earlier(&mut self) -> Section {
         let line = |entry: &history::SessionEntry| {
             let field = |key: &str, max: usize| item(undecorated(entry.get(key)), max);
@@ -193,8 +203,19 @@ impl Writer<'_> {
             Labelled::ours(line, label).came_along(self.sources.whose.is_entry_strange(entry))
         };
         let lines = self.sources.elsewhere().into_iter().map(line).collect();
-        let part = self.part(lines, LONG, shares::WHAT_IS_LEFT);
-        self.section("Earlier sessions", vec![part], "history list")
+        let elsewhere = self.part(lines, LONG, shares::WHAT_IS_LEFT);
+        let before = self.sources.before.iter().filter_map(|handoff| self.last_words(handoff)).collect();
+        let before = self.part_without_repeats(before, LONG, shares::BEFORE);
+        self.section("Earlier sessions", vec![elsewhere, before], "history list")
+    }
+
+    /// The day of a session and the last words of its agent; without those, what it completed.
+    fn last_words(&self, handoff: &Handoff) -> Option<Labelled> {
+        let words = recap::read_sections(handoff).conclusions.pop().map(|line| line.text);
+        let words = words.or_else(|| handoff.texts("completed_tasks").first().map(|task| (*task).to_owned()))?;
+        let day = item(handoff.text("session_date"), 10);
+        let label = format!("{}{}", self.doubt_old(&words), outside(handoff));
+        Some(Labelled::ours(format!("{day}: {words}"), label))
     }
 }
 

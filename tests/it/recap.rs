@@ -397,3 +397,21 @@ fn a_ruling_that_is_taken_back_and_a_request_that_nobody_began_are_on_the_page()
     let page = world.warmup(1_500);
     assert!(section(&page, "Next").contains("Add retries to the uploader"), "{page}");
 }
+
+#[test]
+fn dead_ends_and_last_words_outlive_the_next_session() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "first");
+    talk.person("Read the 4 GB files of the report").edit("export.py");
+    talk.agent("Rows are streamed now. I tried mmap first, but it did not help on NFS.");
+    world.hand_over(&talk);
+    let mut next = Talk::new(&world, "second");
+    next.person("continue").edit("cli.py").agent("The command line flushes every thousand rows.");
+    world.hand_over(&next);
+    world.run(&["run", "--quiet", "--note", "Renamed the option to --rows."]).expect(0);
+    let page = world.warmup(4_000);
+    assert!(section(&page, "Dead ends").contains("I tried mmap first"), "{page}");
+    assert_eq!(page.matches("The command line flushes every thousand rows.").count(), 1, "{page}");
+    let earlier = section(&page, "Earlier sessions");
+    assert!(earlier.starts_with("- 2026-11-15: Rows are streamed now."), "{page}");
+}
