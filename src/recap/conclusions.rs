@@ -1,6 +1,6 @@
 //! What the agent concluded: the last text of each of its turns.
 
-use super::plain::{beginning, sentences};
+use super::plain::{outline, sentences};
 use super::sentences::is_announcement;
 use super::{Account, Line, Material, Rule, Speaker};
 use crate::transcript::{Transcript, Utterance, UtteranceKind};
@@ -22,7 +22,7 @@ fn keep_conclusions(material: &Material<'_>, account: &mut Account) {
         if age > 0 && sentences(&utterance.text).iter().all(|sentence| is_announcement(sentence)) {
             continue;
         }
-        let text = beginning(&utterance.text, if age == 0 { MAX_LAST_BYTES } else { MAX_BYTES });
+        let text = outline(&utterance.text, if age == 0 { MAX_LAST_BYTES } else { MAX_BYTES });
         if text.is_empty() {
             continue;
         }
@@ -49,6 +49,7 @@ pub(super) fn last_texts(transcript: &Transcript) -> Vec<&Utterance> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::examples::letters;
     use super::super::plain::plain;
     use super::*;
 
@@ -121,7 +122,7 @@ mod tests {
             let talk: Vec<_> = texts.iter().zip(1..).map(|(text, turn)| (turn, UtteranceKind::AgentText, text.as_str())).collect();
             let found = conclusions(&talk);
             prop_assert!(found.iter().map(|line| line.text.len()).sum::<usize>() <= MAX_TOTAL_BYTES);
-            prop_assert!(found.iter().all(|line| plain(&texts[line.turn - 1]).starts_with(&line.text)));
+            prop_assert!(found.iter().all(|line| letters(&plain(&texts[line.turn - 1])).starts_with(&letters(&line.text))));
             prop_assert_eq!(&found, &conclusions(&talk));
         }
     }

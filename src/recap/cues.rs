@@ -247,6 +247,9 @@ const ANYWHERE: &[&str] = &[
     r"^you can (drop|skip|ignore|leave|remove|delete|forget)\b",
     r"[,;:] (please |just )*(revert|undo|keep|leave|use|stick to|stick with|go with|drop) (the|it|that|this|them|both|those|these|all|a|an|_)\b",
     r"\bonly (via|through|ever)\b",
+    // A ruling is taken back.
+    r"\b(is|are) (fine|ok|okay|allowed|acceptable|good enough) after all\b",
+    r"\b(let's|(we|you) (can|may|should)|we'll|we will) [^,;]{1,60} after all\b",
     r"\bnot what (i|we) (asked|wanted|want|meant|said|need|needed|agreed|had in mind)\b",
     r"^i (meant|said|told you|asked (you )?(for|to))\b",
     r"\byou ([a-z]+ ){1,2}the wrong\b",
@@ -260,6 +263,7 @@ const STANDING: &[&str] = &[
     r"^(please )?(never|under no circumstances|at no point) [a-z]",
     r"^from now on\b",
     r"^(decision|ruling|rule|policy): ",
+    r"\bafter all\b",
 ];
 
 /// Polite orders that end in a question mark.
@@ -308,6 +312,12 @@ pub(super) fn is_standing(sentence: &str) -> bool {
     let said = matchable(sentence);
     let said = without_leads(&said);
     is_ruling(sentence) && has(&STANDING_CUE, said)
+}
+
+/// Whether a text begins by correcting what was said or done before.
+pub(super) fn is_correction(text: &str) -> bool {
+    let said = matchable(text);
+    without_correction(without_leads(&said)).is_some()
 }
 
 /// Whether a sentence asks something, rather than for something.

@@ -45,13 +45,17 @@ const PHRASES: &[&str] = &[
     "rolled back",
     "backed out",
     "gave up on",
-    "abandoned",
+    "i abandoned",
+    "i've abandoned",
+    "we abandoned",
+    "was abandoned",
+    "were abandoned",
     "dead end",
     "without success",
     "no luck",
 ];
 /// Words that report a dead end at the beginning of a sentence.
-const OPENINGS: &[&str] = &["tried", "reverted", "attempted", "undid"];
+const OPENINGS: &[&str] = &["tried", "reverted", "attempted", "undid", "abandoned"];
 /// Beginnings of sentences that talk about what may happen, not about what did.
 const CONDITIONS: &[&str] = &["if", "when", "whenever", "unless", "should", "would", "in case"];
 

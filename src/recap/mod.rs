@@ -53,7 +53,7 @@ pub(crate) use collect::{account_of, collect, evidence};
 pub(crate) use document::{read_sections, write_sections};
 pub(crate) use handoff::{handoff, is_made_up, stated_goal, stated_next};
 pub(crate) use material::{Material, recap};
-pub(crate) use plain::sentences;
+pub(crate) use plain::outline_sentences;
 pub(crate) use sentences::choose;
 pub(crate) use state::{StateAccount, Wrote};
 

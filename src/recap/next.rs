@@ -1,8 +1,8 @@
-//! What is to be done next, the most urgent first: what the note says, what the agent's last message says, the open to-dos,
-//! and the steps of a plan that nobody has begun.
+//! What is to be done next, the most urgent first: what the note says, a last request that nobody has begun, what the
+//! agent's last message says, the open to-dos, and the steps of a plan that nobody has begun.
 
 use super::note_lines::{self, Part};
-use super::passages::{Shape, passages};
+use super::passages::{Shape, passages, sentences, written};
 use super::plain::beginning;
 use super::{Account, Line, Material, Rule, Speaker, cues, goal};
 use crate::transcript::{TodoStatus, Transcript, UtteranceKind};
@@ -15,6 +15,7 @@ const MAX_BYTES: usize = 450;
 fn apply(material: &Material<'_>, account: &mut Account) {
     let mut found = std::mem::take(&mut account.next);
     if let Some(transcript) = material.transcript {
+        found.extend(unanswered(transcript));
         found.extend(of_last_message(transcript));
         found.extend(of_todos(transcript));
         found.extend(of_plan(transcript, material.has_changes));
@@ -34,6 +35,20 @@ fn is_action(text: &str) -> bool {
 /// A text as it sounds: two that differ only in case and marks are the same action.
 fn sounds(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// The last request, if the session ended before the agent said or did anything about it.
+fn unanswered(transcript: &Transcript) -> Option<Line> {
+    let last = transcript.talk.last().filter(|last| last.kind == UtteranceKind::Request)?;
+    let is_begun = transcript.work.iter().any(|work| work.turn >= last.turn);
+    let asks_for_work = goal::pasted_plan(&last.text).is_none()
+        && !cues::is_anaphor(&last.text)
+        && written(&last.text).iter().flat_map(|passage| sentences(&passage.text)).any(cues::is_directive);
+    (!is_begun && asks_for_work).then(|| Line {
+        who: Speaker::Person,
+        turn: last.turn,
+        text: beginning(&last.text, MAX_BYTES),
+    })
 }
 
 fn of_last_message(transcript: &Transcript) -> Vec<Line> {
@@ -159,6 +174,23 @@ mod tests {
         let mut talk = answer("next: spans");
         talk.push(said(2, UtteranceKind::AgentText, "Spans are done."));
         assert_eq!(next(&transcript(talk), ""), [""; 0]);
+    }
+
+    #[test]
+    fn a_request_that_nobody_began_is_next() {
+        let ask = |text: &str| vec![said(2, UtteranceKind::Request, text)];
+        let before = || answer("The lexer is done. Next: docs");
+        let talk = |text: &str| [before(), ask(text)].concat();
+        let task = "Add retries to the uploader, three at most";
+        assert_eq!(next(&transcript(talk(task)), ""), [task, "docs"]);
+        for text in ["why is it slow?", "do both please", "thanks!", "commit and push"] {
+            assert_eq!(next(&transcript(talk(text)), ""), ["docs"], "{text}");
+        }
+        let mut begun = transcript(talk(task));
+        begun.work = vec![TurnWork { turn: 2, ..TurnWork::default() }];
+        assert_eq!(next(&begun, ""), ["docs"]);
+        let answered = [talk(task), vec![said(2, UtteranceKind::AgentText, "Retries are in.")]].concat();
+        assert_eq!(next(&transcript(answered), ""), [""; 0]);
     }
 
     #[test]

@@ -19,6 +19,9 @@ const MAX_CODE_LINES: usize = 3;
 /// A line that is shorter than this was not wrapped, so the next line does not continue it.
 const MIN_WRAPPED_BYTES: usize = 50;
 
+/// What stands between the lines of a list that are on one line.
+const JOINT: &str = " · ";
+
 /// A line that ends with one of these is complete.
 const END_MARKS: [char; 8] = ['.', '!', '?', ':', ';', '。', '！', '？'];
 
@@ -36,16 +39,52 @@ pub(crate) fn plain(text: &str) -> String {
 /// The sentences of a text, each on one line and at most [`MAX_SENTENCE_BYTES`] long. The end of a line ends a sentence,
 /// unless the line was wrapped. Each sentence is a part of what [`plain`] returns, and nothing is left out.
 pub(crate) fn sentences(text: &str) -> Vec<String> {
+    paragraphs(text).iter().flat_map(|paragraph| sentences_of_line(paragraph)).collect()
+}
+
+fn sentences_of_line(line: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for paragraph in paragraphs(text) {
-        let mut rest = paragraph.as_str();
-        while !rest.is_empty() {
-            let (sentence, after) = rest.split_at(sentence_end(rest));
-            push_pieces(sentence.trim_end(), &mut found);
-            rest = after.trim_start();
-        }
+    let mut rest = line;
+    while !rest.is_empty() {
+        let (sentence, after) = rest.split_at(sentence_end(rest));
+        push_pieces(sentence.trim_end(), &mut found);
+        rest = after.trim_start();
     }
     found
+}
+
+/// The beginning of a message on one line, at most `max` bytes, with [`JOINT`] between lines that end without a mark: the
+/// items of a list would run into each other otherwise. Whole sentences, or the words of the first one that fit.
+pub(crate) fn outline(text: &str, max: usize) -> String {
+    let mut line = String::new();
+    let mut whole = 0;
+    for paragraph in paragraphs(text) {
+        let is_joined = line.is_empty() || line.ends_with(END_MARKS) || line.ends_with(',');
+        let mut joint = if is_joined { " " } else { JOINT };
+        for sentence in sentences_of_line(&paragraph) {
+            let before = line.len();
+            if before > 0 {
+                line.push_str(joint);
+            }
+            line.push_str(&sentence);
+            if line.len() > max {
+                let end = if whole > 0 { whole } else { at_word(&line, max).trim_end_matches([' ', '·']).len() };
+                line.truncate(end);
+                return line;
+            }
+            // A colon announces what may no longer fit.
+            if !sentence.ends_with(':') {
+                whole = line.len();
+            }
+            joint = " ";
+        }
+    }
+    line
+}
+
+/// The sentences of what [`outline`] returned.
+pub(crate) fn outline_sentences(line: &str) -> Vec<String> {
+    line.split(JOINT).flat_map(sentences_of_line).collect()
 }
 
 /// The beginning of a text on one line, at most `max` bytes: whole sentences, or the words of the first one that fit.
@@ -105,6 +144,8 @@ fn sentence_end(line: &str) -> usize {
         let after = at + mark.len_utf8();
         match mark {
             '。' | '！' | '？' => return after,
+            // A list that is on one line with what announces it.
+            ':' if line[after..].starts_with(" 1. ") => return after,
             '.' | '!' | '?' | '…' | '؟' | '।' => {
                 while let Some((_, next)) = chars.peek()
                     && matches!(next, '"' | '\'' | ')' | ']' | '”' | '’' | '»' | '.' | '!' | '?')
@@ -176,6 +217,8 @@ fn paragraphs(text: &str) -> Vec<String> {
 /// A line without its marks, and whether it is prose that may continue the line before.
 fn without_marks(line: &str) -> (String, bool) {
     let mut rest = line.trim();
+    // A backslash at the end of a line is a line break in Markdown.
+    rest = rest.strip_suffix('\\').filter(|rest| !rest.ends_with('\\')).unwrap_or(rest).trim_end();
     let mut is_prose = true;
     loop {
         let heading = rest.trim_start_matches('#');
@@ -298,6 +341,25 @@ mod tests {
     }
 
     #[test]
+    fn a_backslash_that_breaks_a_line_is_a_mark() {
+        assert_eq!(plain("It is inline:\\\n\\\nsee below"), "It is inline: see below");
+        assert_eq!(plain("a path\\\\"), "a path\\\\");
+    }
+
+    #[test]
+    fn an_outline_keeps_the_lines_of_a_list_apart() {
+        let text = "Done. Changes:\n\n1. **Spans** in the lexer\n2. Docs.\n\n## Open\n- tests\n- the release";
+        let line = "Done. Changes: 1. Spans in the lexer · 2. Docs. Open · tests · the release";
+        assert_eq!(outline(text, 400), line);
+        let expected = ["Done.", "Changes:", "1. Spans in the lexer", "2. Docs.", "Open", "tests", "the release"];
+        assert_eq!(outline_sentences(line), expected);
+        assert_eq!(outline(text, 45), "Done. Changes: 1. Spans in the lexer");
+        assert_eq!(outline(text, 20), "Done.");
+        assert_eq!(outline("Three words here", 12), "Three words");
+        assert_eq!(outline("one\ntwo", 5), "one");
+    }
+
+    #[test]
     fn a_short_code_block_stays_and_a_long_one_does_not() {
         assert_eq!(plain("run\n```sh\ncargo test  **x**\n```\nnow"), "run cargo test **x** now");
         assert_eq!(plain("was\n~~~\n1\n2\n3\n4\n~~~\nnow"), "was now");
@@ -400,6 +462,9 @@ mod tests {
         fn a_beginning_is_the_beginning(text in text(), max in 0..200_usize) {
             let start = beginning(&text, max);
             prop_assert!(start.len() <= max && plain(&text).starts_with(&start));
+            let letters = |text: &str| text.replace([' ', '·'], "");
+            let start = outline(&text, max);
+            prop_assert!(start.len() <= max && letters(&plain(&text)).starts_with(&letters(&start)));
         }
     }
 

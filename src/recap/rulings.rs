@@ -4,9 +4,9 @@
 //! |---|---|
 //! | a request with a sentence that rules | the whole message if it is short, otherwise its sentences that rule |
 //! | the first request | only a sentence that rules for all time: the rest of it is the task |
+//! | a first request that begins with a correction | like any other: it is about earlier work |
 //! | a reason for refusing a tool call | the reason |
 //! | an answer to a question | the question and the answer |
-//! | an approved plan | its title |
 
 use super::passages::{Shape, sentences, written};
 use super::plain::{beginning, plain};
@@ -27,18 +27,17 @@ const MAX_FIRST_REQUEST_BYTES: usize = 2_000;
 fn apply(material: &Material<'_>, account: &mut Account) {
     let Some(transcript) = material.transcript else { return };
     let first = first_request(transcript);
-    let goal = account.goal.as_ref().map(|goal| goal.text.clone()).unwrap_or_default();
     let mut found: Vec<Line> = Vec::new();
     for (at, utterance) in transcript.talk.iter().enumerate() {
         let texts = match utterance.kind {
-            UtteranceKind::Request if Some(at) == first => of_first_request(&utterance.text),
+            UtteranceKind::Request if Some(at) == first && !cues::is_correction(&utterance.text) => {
+                of_first_request(&utterance.text)
+            }
             UtteranceKind::Request => of_request(&utterance.text),
             UtteranceKind::Refusal => of_refusal(utterance),
             UtteranceKind::Answer => of_answer(utterance),
-            UtteranceKind::ApprovedPlan => {
-                goal::plan_title(&utterance.text).into_iter().filter(|title| *title != goal).collect()
-            }
-            UtteranceKind::SlashCommand | UtteranceKind::AgentText => Vec::new(),
+            // The title of a plan decides nothing, and what the plan says is the agent's.
+            UtteranceKind::ApprovedPlan | UtteranceKind::SlashCommand | UtteranceKind::AgentText => Vec::new(),
         };
         for text in texts {
             // A ruling that is repeated counts where it was said last.
@@ -172,6 +171,10 @@ mod tests {
             ),
             ("From now on reply in English. Fix the parser", vec!["From now on reply in English."]),
             ("Implement the following plan:\n\n# A\n\nNever do b.", vec![]),
+            ("actually, pandas is fine after all", vec!["actually, pandas is fine after all"]),
+            ("pandas is fine after all", vec!["pandas is fine after all"]),
+            ("no, use tabs", vec!["no, use tabs"]),
+            ("actually, why does it fail?", vec![]),
         ] {
             assert_eq!(
                 rulings(vec![said(1, UtteranceKind::Request, "hi"), said(2, UtteranceKind::Request, text)]),
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_answers_and_plans_rule() {
+    fn reasons_and_answers_rule_and_plans_do_not() {
         let about = |utterance: Utterance, about: &str| Utterance { about: about.to_owned(), ..utterance };
         let talk = vec![
             said(1, UtteranceKind::Request, "set up the database"),
@@ -202,15 +205,7 @@ mod tests {
             said(2, UtteranceKind::ApprovedPlan, "# Plan: SQLite behind a trait\n\n1. trait"),
             said(3, UtteranceKind::AgentText, "I decided to never use docker."),
         ];
-        assert_eq!(
-            rulings(talk),
-            [
-                "never start docker here",
-                "Which database? → SQLite",
-                "Keep the old flag? → yes",
-                "SQLite behind a trait"
-            ]
-        );
+        assert_eq!(rulings(talk), ["never start docker here", "Which database? → SQLite", "Keep the old flag? → yes"]);
     }
 
     #[test]

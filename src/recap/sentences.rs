@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
+use super::passages::{Passage, Shape, passages};
 use super::plain::sentences;
 use super::words::{WordKind, for_each_word};
 use super::{Account, Line, Material, Rule, Speaker};
@@ -14,6 +15,8 @@ pub(crate) const RULE: Rule = Rule { name: "sentences", apply: keep_sentences };
 
 /// How much of the talk an account keeps.
 const ACCOUNT_BYTES: usize = 10_000;
+/// A message with this many pasted lines is mostly code or a log.
+const MANY_PASTED: usize = 3;
 /// `- ` and the end of the line.
 const LINE_OVERHEAD: usize = 3;
 /// The worth of a common word, of that of another one.
@@ -67,14 +70,28 @@ fn keep_sentences(material: &Material<'_>, account: &mut Account) {
     let mut candidates = Vec::new();
     for utterance in &transcript.talk {
         let who = if utterance.kind.is_of_person() { Speaker::Person } else { Speaker::Agent };
-        let lines = sentences(&utterance.text).into_iter();
-        candidates.extend(lines.map(|text| Line { who, turn: utterance.turn, text }));
+        let lines =
+            if who == Speaker::Person { written_sentences(&utterance.text) } else { sentences(&utterance.text) };
+        candidates.extend(lines.into_iter().map(|text| Line { who, turn: utterance.turn, text }));
     }
     let on_page = [&account.asked, &account.rulings, &account.conclusions];
     let on_page: Vec<&str> = on_page.into_iter().flatten().map(|line| line.text.as_str()).collect();
     let mut chosen = Choice::new(&candidates, &on_page.join("\n"), ACCOUNT_BYTES).chosen(ACCOUNT_BYTES);
     chosen.sort_unstable();
     account.sentences = chosen.into_iter().map(|at| candidates[at].clone()).collect();
+}
+
+/// The sentences that a person wrote: code, logs and quotes that were only pasted are left out. A comment in pasted code
+/// looks like a heading.
+fn written_sentences(text: &str) -> Vec<String> {
+    let passages = passages(text);
+    let pasted = passages.iter().filter(|passage| passage.shape == Shape::Pasted).count();
+    let is_written = |passage: &&Passage| match passage.shape {
+        Shape::Pasted => false,
+        Shape::Heading => pasted < MANY_PASTED,
+        _ => true,
+    };
+    passages.iter().filter(is_written).flat_map(|passage| sentences(&passage.text)).collect()
 }
 
 /// Whether a sentence of the agent only says what it is about to do.
@@ -114,6 +131,8 @@ struct Candidate<'a> {
     factor: f64,
     /// Whether it is chosen only when nothing better is left.
     is_last_resort: bool,
+    /// Whether the agent only says what it is about to do.
+    is_announcement: bool,
 }
 
 /// The words of all candidates, each with an index.
@@ -180,7 +199,7 @@ impl<'a> Choice<'a> {
                 let factor = (1.0 - (1.0 - OLDEST_WORTH) * age) / length(line, budget);
                 let is_announcement = line.who == Speaker::Agent && is_announcement(&line.text);
                 let is_last_resort = is_announcement || is_code(&line.text);
-                candidates.push(Candidate { at, line, words, factor, is_last_resort });
+                candidates.push(Candidate { at, line, words, factor, is_last_resort, is_announcement });
             }
         }
         let cues: HashSet<usize> = vocabulary.known(CUES).into_iter().collect();
@@ -222,7 +241,7 @@ impl<'a> Choice<'a> {
 
     /// A candidate with its present score. `None` if it does not fit or adds too little, which stays so during a stage.
     fn entry(&self, candidate: usize, stage: Stage, room: usize) -> Option<Entry> {
-        let Candidate { line, words, factor, is_last_resort, .. } = &self.candidates[candidate];
+        let Candidate { line, words, factor, is_last_resort, is_announcement, .. } = &self.candidates[candidate];
         if line.text.len() + LINE_OVERHEAD > room || (*is_last_resort && !stage.with_last_resorts) {
             return None;
         }
@@ -231,7 +250,9 @@ impl<'a> Choice<'a> {
             new_words += usize::from(self.vocabulary.kinds[*word] != WordKind::Common);
             worth += self.worth[*word];
         }
-        (new_words >= stage.min_new_words).then_some(Entry { score: worth * factor, candidate })
+        // "Let me check it" is worth a line only if it says what.
+        let min_new_words = stage.min_new_words + usize::from(*is_announcement);
+        (new_words >= min_new_words).then_some(Entry { score: worth * factor, candidate })
     }
 }
 
@@ -319,6 +340,20 @@ mod tests {
         {
             assert_eq!(choose(&[agent(1, text)], "", 1_000, 4_000), [], "{text}");
         }
+    }
+
+    #[test]
+    fn an_announcement_is_chosen_only_if_it_says_what() {
+        let candidates = [agent(1, "Let me check the parser."), agent(2, "Let me mock the cookie jar.")];
+        assert_eq!(texts(&choose(&candidates, "checked", 1_000, 4_000)), ["Let me mock the cookie jar."]);
+    }
+
+    #[test]
+    fn what_a_person_only_pasted_is_not_theirs() {
+        let text = "The cookie test is unhappy:\n\n    def test_cookie():\n        jar = open_jar()\n# Should hold a session\n\
+            E   AssertionError: no session\n\nPlease mock the jar.";
+        assert_eq!(written_sentences(text), ["The cookie test is unhappy:", "Please mock the jar."]);
+        assert_eq!(written_sentences("# Report\n\nMock the jar."), ["Report", "Mock the jar."]);
     }
 
     #[test]

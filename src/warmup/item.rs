@@ -87,10 +87,20 @@ fn end_of_sentences(text: &str, max: usize) -> usize {
         }
         let is_followed_by_space = chars.peek().is_none_or(|(_, next)| next.is_whitespace());
         if matches!(c, '。' | '！' | '？') || matches!(c, '.' | '!' | '?') && is_followed_by_space {
-            end = after;
+            end = if is_number_of_item(&text[..at]) { end } else { after };
+        }
+        // It separates the items of a list that are on one line.
+        if c == '·' && is_followed_by_space {
+            end = text[..at].trim_end().len();
         }
     }
     end
+}
+
+/// Whether a text ends with the number of a list's item: a full stop after it ends nothing.
+fn is_number_of_item(text: &str) -> bool {
+    let word = text.rsplit(' ').next().unwrap_or_default();
+    (1..=2).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The end of the last word within `max` bytes; 0 if there is none.
@@ -133,6 +143,9 @@ mod tests {
         assert_eq!(beginning(text, 45, Cut::Talk).as_deref(), Some("One is done. Two is not.…"));
         assert_eq!(beginning("v1.2 of it is out now", 12, Cut::Talk).as_deref(), Some("v1.2 of…"));
         assert_eq!(beginning(text, 30, Cut::Nowhere), None);
+        let list = "Done. 1. The parser keeps spans · 2. The docs";
+        assert_eq!(beginning(list, 41, Cut::Sentences).as_deref(), Some("Done. 1. The parser keeps spans…"));
+        assert_eq!(beginning(list, 12, Cut::Sentences).as_deref(), Some("Done.…"));
         assert_eq!(beginning("日本語日本語。次", 24, Cut::Sentences).as_deref(), Some("日本語日本語。…"));
         assert_eq!(beginning("日本語日本語", 12, Cut::Words).as_deref(), Some("日本語…"));
     }

@@ -3,11 +3,16 @@
 use super::item::{item, undecorated};
 use super::placed::{Part, Section};
 use super::shares;
+use super::sources::section_of;
 use super::writer::{LEADING, LISTED, LONG, Labelled, OUTSIDE, Writer, in_turn, ours_first, outside};
+use crate::handoff::Handoff;
 use crate::history;
 use crate::memory::state;
 use crate::recap;
 use crate::transcript::Outcome;
+
+/// The heading of the dead ends in a handoff.
+const DEAD_ENDS: &str = "# Failed Attempts / Dead Ends";
 
 impl Writer<'_> {
     /// The goals of the state and of the last session, the newest first. They may differ.
@@ -23,7 +28,8 @@ impl Writer<'_> {
             let (commit, branch) = (open.handoff.text("head_commit"), open.handoff.text("current_branch"));
             let label = format!("{over}{}{}", outside(&open.handoff), self.since.label(commit, branch));
             let goal = Labelled::ours(recap::stated_goal(&open.handoff).to_owned(), label);
-            goals.push((utc(open.handoff.text("generated_at")), goal.came_along(whose.is_handoff_strange)));
+            let goal = self.in_force("goal", vec![goal.came_along(whose.is_handoff_strange)]);
+            goals.extend(goal.into_iter().map(|goal| (utc(open.handoff.text("generated_at")), goal)));
         }
         goals.sort_by(|a, b| b.0.cmp(&a.0));
         let stated = self.told.iter().flat_map(|told| self.lines_of(told, told.account.goal.as_slice()));
@@ -40,7 +46,8 @@ impl Writer<'_> {
         let open = self.sources.handoff().filter(|_| self.is_open());
         let of_handoff = open.map(recap::stated_next).unwrap_or_default().into_iter().take(LISTED);
         let of_handoff = of_handoff.map(|text| self.handoff_line(text.to_owned()));
-        ours_first(said.chain(of_handoff).chain(self.of_category("open_loop")).collect())
+        let said = self.in_force("open_loop", said.chain(of_handoff).collect());
+        ours_first(said.into_iter().chain(self.of_category("open_loop")).collect())
     }
 
     pub(super) fn next(&mut self) -> Section {
@@ -64,12 +71,12 @@ impl Writer<'_> {
         }));
         let mut decisions = Vec::new();
         for told in self.told {
-            let said = self.lines_of(told, &told.account.rulings);
+            let said = self.in_force("decision", self.lines_of(told, &told.account.rulings));
             decisions.extend(said.into_iter().rev());
         }
         // The file has the oldest first.
         decisions.extend(self.of_category("decision").into_iter().rev());
-        decisions.extend(self.of_handoff("decisions"));
+        decisions.extend(self.in_force("decision", self.of_handoff("decisions")));
         // Standing decisions are among the rulings.
         decisions.retain(|decision| !decision.text.contains("[standing]"));
         let all = in_turn(ours_first(standing), ours_first(decisions));
@@ -80,9 +87,13 @@ impl Writer<'_> {
     pub(super) fn dead_ends(&mut self) -> Section {
         let said = self.told.iter().flat_map(|told| self.lines_of(told, &told.account.dead_ends).into_iter().rev());
         let mut dead_ends: Vec<Labelled> = said.collect();
-        let attempts = self.sources.section("# Failed Attempts / Dead Ends").into_iter().take(LISTED);
+        let attempts = self.sources.section(DEAD_ENDS).into_iter().take(LISTED);
         let is_strange = self.sources.whose.is_handoff_strange;
         dead_ends.extend(attempts.map(|line| Labelled::ours(line, String::new()).came_along(is_strange)));
+        for handoff in &self.sources.before {
+            let attempts = section_of(handoff, DEAD_ENDS).into_iter().take(LISTED);
+            dead_ends.extend(attempts.map(|line| Labelled::ours(line, outside(handoff).to_owned())));
+        }
         let part = self.part(dead_ends, LONG, shares::DEAD_ENDS);
         self.section("Dead ends", vec![part], "history show latest")
     }
@@ -103,7 +114,7 @@ impl Writer<'_> {
         }
         let mut issues = self.of_category("known_issue");
         issues.reverse();
-        issues.extend(self.of_handoff("known_issues"));
+        issues.extend(self.in_force("known_issue", self.of_handoff("known_issues")));
         for (command, result) in self.sources.validation().into_iter().take(LISTED) {
             let quoted = format!("`{command}`");
             let line = Labelled::ours(format!("{quoted} {result}"), String::new()).came_along(is_strange);
@@ -144,7 +155,7 @@ impl Writer<'_> {
         for told in self.told {
             notes.extend(self.claims_of(told, &told.account.done));
         }
-        notes.extend(self.of_handoff("completed_tasks"));
+        notes.extend(self.of_handoff("completed_tasks").into_iter().map(done));
         notes.extend(self.of_category("session_summary").into_iter().next_back());
         notes.extend(self.of_category("recent_change").into_iter().rev());
         notes.extend(self.state_text());
@@ -167,7 +178,7 @@ impl Writer<'_> {
                 notes.extend(self.of_category(name).into_iter().map(named));
             }
         }
-        self.part(notes, LONG, shares::NOTES)
+        self.part_without_repeats(notes, LONG, shares::NOTES)
     }
 
     /// The free text of the current state, written by people or the Python tool.
@@ -179,7 +190,8 @@ impl Writer<'_> {
         lines.map(|line| labelled(line).came_along(is_strange)).collect()
     }
 
-    /// Open sessions on other branches or by other agents, one line each.
+    /// Open sessions on other branches or by other agents, then the last words of the sessions before the last one, one
+    /// line each.
     pub(super) fn earlier(&mut self) -> Section {
         let line = |entry: &history::SessionEntry| {
             let field = |key: &str, max: usize| item(undecorated(entry.get(key)), max);
@@ -191,8 +203,27 @@ impl Writer<'_> {
             Labelled::ours(line, label).came_along(self.sources.whose.is_entry_strange(entry))
         };
         let lines = self.sources.elsewhere().into_iter().map(line).collect();
-        let part = self.part(lines, LONG, shares::WHAT_IS_LEFT);
-        self.section("Earlier sessions", vec![part], "history list")
+        let elsewhere = self.part(lines, LONG, shares::WHAT_IS_LEFT);
+        let before = self.sources.before.iter().filter_map(|handoff| self.last_words(handoff)).collect();
+        let before = self.part_without_repeats(before, LONG, shares::BEFORE);
+        self.section("Earlier sessions", vec![elsewhere, before], "history list")
+    }
+
+    /// The day of a session and the last words of its agent; without those, what it completed.
+    fn last_words(&self, handoff: &Handoff) -> Option<Labelled> {
+        let words = recap::read_sections(handoff).conclusions.pop().map(|line| line.text);
+        let words = words.or_else(|| handoff.texts("completed_tasks").first().map(|task| (*task).to_owned()))?;
+        let day = item(handoff.text("session_date"), 10);
+        let label = format!("{}{}", self.doubt_old(&words), outside(handoff));
+        Some(Labelled::ours(format!("{day}: {words}"), label))
+    }
+}
+
+/// A to-do that was completed, so that nobody reads it as an open one.
+fn done(task: Labelled) -> Labelled {
+    match task.text.strip_suffix(" (to-do)") {
+        Some(todo) => Labelled { text: format!("done: {todo}"), ..task },
+        None => task,
     }
 }
 

@@ -10,6 +10,7 @@
 //! | `disk` | the first warmup of a project, from the transcripts on this machine |
 //! | `since` | what git says about the time since the last handover |
 //! | `writer` | items taken from the sources: labelled, each shown once |
+//! | `shown` | what is on the page already |
 //! | `lasting` | the sections that change only with the record |
 //! | `talk` | the sections of what was said, and the sentences that fill the free room |
 //! | `news` | the section that depends on the day and on git |
@@ -34,6 +35,7 @@ mod page;
 mod placed;
 mod room;
 mod shares;
+mod shown;
 mod since;
 mod sources;
 mod talk;

@@ -4,12 +4,14 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::item::{Entry, beginning};
+use super::item::{Cut, Entry, beginning};
 use super::room::{Room, longest};
 use super::shares::Share;
 
 /// A shorter beginning of an item says nothing.
 const SHORTEST: usize = 30;
+/// The same for sentences, unless they are half of the item.
+const SHORTEST_SENTENCES: usize = 100;
 
 /// Items under a heading.
 #[derive(Clone, Debug, Default)]
@@ -105,7 +107,10 @@ impl Placed<'_> {
         self.beginnings[part] = Some(Entry { text: String::new(), label: entry.label.clone() });
         let room = if room.takes(self.size()) { room.without(self.size()) } else { Room { bytes: 0, tokens: 0 } };
         let most = longest(&entry.text, room);
-        let kept = beginning(&entry.text, most, share.cut).filter(|text| text.len() >= SHORTEST);
+        // The first sentence of a message is often only "Good." and "Now I have the full picture."
+        let shortest =
+            if share.cut == Cut::Sentences { SHORTEST_SENTENCES.min(entry.text.len() / 2) } else { SHORTEST };
+        let kept = beginning(&entry.text, most, share.cut).filter(|text| text.len() >= shortest.max(SHORTEST));
         self.beginnings[part] = kept.map(|text| Entry { text, label: entry.label.clone() });
     }
 

@@ -76,6 +76,8 @@ pub(super) const NOTES: Share =
 pub(super) const PASSED: Share = Share { percent: 3, from: LARGE, grows: true, is_counted: false, rank: 9, ..NONE };
 /// For sections after the lasting ones: they get what is left.
 pub(super) const WHAT_IS_LEFT: Share = Share { grows: true, ..NONE };
+/// The same for what was said before the last session: no command is named for more of it.
+pub(super) const BEFORE: Share = Share { is_counted: false, ..WHAT_IS_LEFT };
 
 /// The share of what changes with the day. Lasting parts never use it, so that news do not move them.
 pub(super) const FOR_NEWS: Share = Share { percent: 8, from: 1_500, ..NONE };

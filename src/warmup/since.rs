@@ -94,10 +94,10 @@ impl Since {
         }
     }
 
-    /// Whether a file has changed since the base.
+    /// Whether commits since the base changed a file. What is not committed is listed by itself.
     pub(super) fn has_changed(&self, path: &str) -> bool {
         let is_it = |change: &Change| change.path == path || change.from.as_deref() == Some(path);
-        self.changes.iter().chain(&self.dirty).any(is_it)
+        self.changes.iter().any(is_it)
     }
 
     pub(super) fn commit_count(&self) -> String {

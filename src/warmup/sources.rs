@@ -17,6 +17,8 @@ use crate::project::{OtherDatabase, Project};
 
 /// How many sessions besides the last one are listed.
 const ELSEWHERE: usize = 3;
+/// How many sessions before the last one are read.
+const BEFORE: usize = 3;
 /// A larger current state is refused rather than read.
 const MAX_STATE: u64 = 4 << 20;
 
@@ -25,6 +27,8 @@ const MAX_STATE: u64 = 4 << 20;
 pub(super) struct Sources {
     pub state: CurrentState,
     pub open: Option<OpenHandoff>,
+    /// The handoffs of this user's sessions before the last one, on its branch, newest first.
+    pub before: Vec<Handoff>,
     /// Decisions that are in force until somebody revokes them.
     pub standing: Vec<String>,
     /// The commit of the last completed handover.
@@ -142,6 +146,9 @@ impl Sources {
                 let shown = elsewhere(open).into_iter();
                 let strange = shown.filter(|entry| sort(provenance.owns_entry(&history, entry)));
                 whose.earlier = strange.map(|entry| entry.get("session_id").to_owned()).collect();
+                let before = superseded(open).into_iter().filter(|entry| provenance.owns_entry(&history, entry));
+                let found = before.filter_map(|entry| history.find(entry.get("session_id")).ok());
+                self.before = found.map(|found| found.handoff).collect();
             }
         }
         let standing = self.standing.iter().filter(|line| !line.starts_with("(+"));
@@ -220,15 +227,7 @@ impl Sources {
 
     /// The lines of a section of the handoff's body, without placeholders such as "none".
     pub(super) fn section(&self, heading: &str) -> Vec<String> {
-        let Some(handoff) = self.handoff() else { return Vec::new() };
-        let lines = handoff.body.lines().skip_while(|line| line.trim_end() != heading).skip(1);
-        let lines = lines.take_while(|line| !line.starts_with("# "));
-        let is_nothing = |line: &str| {
-            let word = line.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-            word.is_empty() || ["none", "n/a", "nothing recorded", "none recorded", "nothing"].contains(&word.as_str())
-        };
-        let is_mark = |line: &str| line.starts_with("(derived by agent-handover");
-        lines.map(str::trim).filter(|line| !is_nothing(line) && !is_mark(line)).map(str::to_owned).collect()
+        self.handoff().map(|handoff| section_of(handoff, heading)).unwrap_or_default()
     }
 
     /// The validation commands of the handoff, each with its result.
@@ -247,12 +246,26 @@ impl Sources {
         let reason = |file: &Value| {
             let reason = file.get("reason").and_then(Value::text).unwrap_or_default().trim();
             // This program wrote those, and they say only that the file was edited.
-            let is_made = reason.ends_with("derived)") || reason == "edited" || reason == "changed";
+            let is_made = reason.ends_with("derived)")
+                || ["edited", "changed", "edited in this session"].contains(&reason)
+                || reason.starts_with("changed in this session (");
             if is_made { String::new() } else { reason.to_owned() }
         };
         let files = list.unwrap_or_default().iter().filter_map(|file| Some((path(file)?, reason(file))));
         files.filter(|(path, _)| !path.trim().is_empty()).collect()
     }
+}
+
+/// The lines of a section of a handoff's body, without placeholders such as "none".
+pub(super) fn section_of(handoff: &Handoff, heading: &str) -> Vec<String> {
+    let lines = handoff.body.lines().skip_while(|line| line.trim_end() != heading).skip(1);
+    let lines = lines.take_while(|line| !line.starts_with("# "));
+    let is_nothing = |line: &str| {
+        let word = line.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        word.is_empty() || ["none", "n/a", "nothing recorded", "none recorded", "nothing"].contains(&word.as_str())
+    };
+    let is_mark = |line: &str| line.starts_with("(derived by agent-handover");
+    lines.map(str::trim).filter(|line| !is_nothing(line) && !is_mark(line)).map(str::to_owned).collect()
 }
 
 /// Open sessions on other branches or by other agents. A session is superseded by a later one of its agent on its branch.
@@ -261,13 +274,30 @@ fn elsewhere(open: &OpenHandoff) -> Vec<&SessionEntry> {
     let mut sessions = Vec::new();
     for entry in &open.earlier {
         let place = (entry.get("current_branch"), entry.get("agent"));
-        if !places.contains(&place) {
+        let is_imported = !entry.origin().is_empty();
+        let is_known = |known: &(&str, &str)| if is_imported { *known == place } else { is_same_place(*known, place) };
+        if !places.iter().any(is_known) {
             places.push(place);
             sessions.push(entry);
         }
     }
     sessions.truncate(ELSEWHERE);
     sessions
+}
+
+/// The sessions that the last one supersedes, newest first.
+fn superseded(open: &OpenHandoff) -> Vec<&SessionEntry> {
+    let last = (open.handoff.text("current_branch"), open.handoff.text("agent"));
+    let is_of_place = |entry: &&SessionEntry| {
+        entry.origin().is_empty() && is_same_place(last, (entry.get("current_branch"), entry.get("agent")))
+    };
+    open.earlier.iter().filter(is_of_place).take(BEFORE).collect()
+}
+
+/// Whether branch and agent are the same. A person who gives a note names no agent and goes on where any agent stopped.
+fn is_same_place(one: (&str, &str), other: (&str, &str)) -> bool {
+    let is_unknown = |agent: &str| agent.is_empty() || agent == "unknown";
+    one.0 == other.0 && (one.1 == other.1 || is_unknown(one.1) || is_unknown(other.1))
 }
 
 fn state(project: &Project) -> Result<CurrentState> {

@@ -2,8 +2,8 @@
 
 use super::item::{Entry, item};
 use super::page::Filling;
-use super::placed::{Filler, Section};
-use super::shares;
+use super::placed::{Filler, Part, Section};
+use super::shares::{self, Share};
 use super::writer::{LISTED, Labelled, Writer};
 use crate::recap::{self, Line, Speaker};
 
@@ -45,10 +45,16 @@ impl Writer<'_> {
         }
         let earlier = asked.split_off(asked.len().min(1));
         let parts = vec![
-            self.part(asked, REQUEST, shares::LAST_REQUEST),
-            self.part(earlier, REQUEST, shares::EARLIER_REQUESTS),
+            self.part_without_goal(asked, shares::LAST_REQUEST),
+            self.part_without_goal(earlier, shares::EARLIER_REQUESTS),
         ];
         self.section(ASKED_BEFORE, parts, "")
+    }
+
+    /// Requests without the one that is the goal. If the goal is cut, sentences from the rest of it may fill free room.
+    fn part_without_goal(&mut self, mut requests: Vec<Labelled>, share: Share) -> Part {
+        requests.retain(|request| !self.shown.has_beginning_of(&request.text));
+        self.part(requests, REQUEST, share)
     }
 }
 
@@ -67,7 +73,7 @@ impl Sentences {
             let account = &told.account;
             let mut said: Vec<Line> = account.sentences.clone();
             for line in account.asked.iter().chain(&account.conclusions).take(LISTED) {
-                let parts = recap::sentences(&line.text).into_iter();
+                let parts = recap::outline_sentences(&line.text).into_iter();
                 said.extend(parts.map(|text| Line { text, ..line.clone() }));
             }
             said.truncate(MOST_SENTENCES);

@@ -1,11 +1,10 @@
 //! Takes items from the sources: labels them, and shows each only once.
 
-use std::collections::HashSet;
-
 use super::claims::{self, UNVERIFIED};
 use super::item::{Entry, item, undecorated};
 use super::placed::{Part, Section};
 use super::shares::Share;
+use super::shown::Shown;
 use super::since::Since;
 use super::sources::Sources;
 use super::told::Told;
@@ -82,15 +81,14 @@ pub(super) struct Writer<'a> {
     pub told: &'a [Told],
     /// The commands that passed according to the newest open handoff.
     pub passed: Vec<String>,
-    /// The items that are on the page already. The state and the handoff often say the same.
-    pub shown: HashSet<String>,
+    pub shown: Shown,
 }
 
 impl<'a> Writer<'a> {
     pub(super) fn new(project: &'a Project, sources: &'a Sources, since: &'a Since, told: &'a [Told]) -> Writer<'a> {
         let recorded = sources.validation().into_iter().filter(|(_, result)| result.eq_ignore_ascii_case("passed"));
         let passed = recorded.map(|(command, _)| command).collect();
-        Writer { project, sources, since, told, passed, shown: HashSet::new() }
+        Writer { project, sources, since, told, passed, shown: Shown::default() }
     }
 
     /// A section whose missing items a command of ours shows.
@@ -103,14 +101,24 @@ impl<'a> Writer<'a> {
     pub(super) fn once(&mut self, stored: &Labelled, max: usize) -> Option<Entry> {
         let Labelled { mark, text, label } = stored;
         let item = item(undecorated(text), max);
-        let is_new = !item.is_empty() && self.shown.insert(item.to_lowercase());
-        is_new.then(|| Entry { text: format!("{mark}{item}"), label: label.clone() })
+        self.shown.add(&item).then(|| Entry { text: format!("{mark}{item}"), label: label.clone() })
     }
 
     /// Like [`Writer::once`], for the list of a part: ours first.
     pub(super) fn part(&mut self, stored: Vec<Labelled>, max: usize, share: Share) -> Part {
         let stored = ours_first(stored);
         let entries = stored.iter().filter_map(|labelled| self.once(labelled, max)).take(LISTED).collect();
+        Part { entries, share }
+    }
+
+    /// Like [`Writer::part`], without texts that only repeat what is on the page.
+    pub(super) fn part_without_repeats(&mut self, stored: Vec<Labelled>, max: usize, share: Share) -> Part {
+        let mut entries = Vec::new();
+        for labelled in &ours_first(stored) {
+            if entries.len() < LISTED && !self.shown.repeats(&labelled.text) {
+                entries.extend(self.once(labelled, max));
+            }
+        }
         Part { entries, share }
     }
 
@@ -130,6 +138,12 @@ impl<'a> Writer<'a> {
     pub(super) fn of_handoff(&self, field: &str) -> Vec<Labelled> {
         let Some(open) = &self.sources.open else { return Vec::new() };
         open.handoff.texts(field).into_iter().take(LISTED).map(|text| self.handoff_line(text.to_owned())).collect()
+    }
+
+    /// What a session said, without what somebody deleted from the current state since then, or said is done.
+    pub(super) fn in_force(&self, category: &str, mut said: Vec<Labelled>) -> Vec<Labelled> {
+        said.retain(|labelled| !self.sources.state.is_withdrawn(category, &labelled.text));
+        said
     }
 
     /// A text of the newest open handoff with its label.

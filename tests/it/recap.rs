@@ -383,3 +383,85 @@ fn after_one_trivial_question_the_page_is_short() {
     let page = world.warmup(4_000);
     assert!(page.len() < 300, "{} bytes: {page}", page.len());
 }
+
+#[test]
+fn what_was_deleted_or_done_leaves_the_page_at_once() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "gateway");
+    talk.person("Move the auth middleware to the gateway").edit("gateway.py").agent("Moved.");
+    talk.person("always keep the old header names").agent("Kept them. Next: remove the old middleware");
+    world.hand_over(&talk);
+    let id_of = |text: &str| {
+        let listed = world.run(&["memory", "list", "--json"]).expect(0).json();
+        let items = listed["items"].as_array().unwrap().clone();
+        items.iter().find(|item| item["text"] == text).unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    world.run(&["memory", "delete", &id_of("always keep the old header names")]).expect(0);
+    world.run(&["memory", "done", &id_of("remove the old middleware")]).expect(0);
+    let page = world.warmup(4_000);
+    assert_eq!(section(&page, "Rulings"), "", "{page}");
+    assert_eq!(section(&page, "Next"), "", "{page}");
+    assert_eq!(section(&page, "Open loops"), "", "{page}");
+}
+
+#[test]
+fn nothing_is_on_the_page_twice() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "twice");
+    talk.person("Port the parser to the new grammar").edit("README.md");
+    std::fs::write(world.root().join("README.md"), "changed").unwrap();
+    let todos = json!({ "todos": [{ "content": "Port the expressions", "status": "completed", "activeForm": "x" }] });
+    talk.call("TodoWrite", todos, "ok", false, json!({}));
+    talk.agent("The parser reads the new grammar.\n\n1. Expressions have spans\n2. Statements have none");
+    world.hand_over(&talk);
+    let page = world.warmup(4_000);
+    assert_eq!(page.matches("The parser reads the new grammar").count(), 1, "{page}");
+    assert!(page.contains("grammar. 1. Expressions have spans · 2. Statements"), "{page}");
+    assert_eq!(page.matches("Port the expressions").count(), 1, "{page}");
+    assert!(page.contains("- done: Port the expressions\n"), "{page}");
+    assert_eq!(section(&page, "Files"), "- README.md\n", "{page}");
+    assert_eq!(section(&page, "Since then").matches("README.md").count(), 1, "{page}");
+    let note = "Moved the counter to shared memory. Next: load test with k6. Decision: the exporter sums the metrics.";
+    world.run(&["run", "--quiet", "--note", note]).expect(0);
+    let page = world.warmup(4_000);
+    for part in ["Moved the counter", "load test with k6", "the exporter sums"] {
+        assert_eq!(page.matches(part).count(), 1, "{part}: {page}");
+    }
+}
+
+#[test]
+fn a_ruling_that_is_taken_back_and_a_request_that_nobody_began_are_on_the_page() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "csv");
+    talk.person("Write the export").edit("export.py").agent("Written with pandas.");
+    talk.person("no, use csv not pandas").edit("export.py").agent("Switched to csv.");
+    world.hand_over(&talk);
+    let mut back = Talk::new(&world, "pandas");
+    back.person("actually, pandas is fine after all").edit("export.py").agent("Switched back.");
+    world.hand_over(&back);
+    let rulings = section(&world.warmup(1_500), "Rulings");
+    assert!(rulings.starts_with("- actually, pandas is fine after all\n"), "{rulings}");
+    let mut cut_off = Talk::new(&world, "cut-off");
+    cut_off.person("Add retries to the uploader, three at most");
+    world.hand_over(&cut_off);
+    let page = world.warmup(1_500);
+    assert!(section(&page, "Next").contains("Add retries to the uploader"), "{page}");
+}
+
+#[test]
+fn dead_ends_and_last_words_outlive_the_next_session() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "first");
+    talk.person("Read the 4 GB files of the report").edit("export.py");
+    talk.agent("Rows are streamed now. I tried mmap first, but it did not help on NFS.");
+    world.hand_over(&talk);
+    let mut next = Talk::new(&world, "second");
+    next.person("continue").edit("cli.py").agent("The command line flushes every thousand rows.");
+    world.hand_over(&next);
+    world.run(&["run", "--quiet", "--note", "Renamed the option to --rows."]).expect(0);
+    let page = world.warmup(4_000);
+    assert!(section(&page, "Dead ends").contains("I tried mmap first"), "{page}");
+    assert_eq!(page.matches("The command line flushes every thousand rows.").count(), 1, "{page}");
+    let earlier = section(&page, "Earlier sessions");
+    assert!(earlier.starts_with("- 2026-11-15: Rows are streamed now."), "{page}");
+}
