@@ -86,7 +86,10 @@ fn look(project: &Project) -> Result<Picture> {
         picture.waiting.push((run, command));
     }
     match &picture.run {
-        Some(run) => picture.steps = store.steps(run.seq)?,
+        Some(run) => {
+            picture.steps = store.steps(run.seq)?;
+            picture.paused = engine::pause_of(project, Some(run));
+        }
         None => picture.theirs = project.read_python_checkpoint()?,
     }
     Ok(picture)

@@ -2,10 +2,12 @@
 
 use super::defer::{deferred_command, title};
 use crate::base::lock;
-use crate::checkpoint::Store;
 use crate::checkpoint::python::PythonState;
+use crate::checkpoint::{Run, RunStatus, Store};
 use crate::error::Result;
+use crate::guard::Pause;
 use crate::project::Project;
+use crate::steps;
 
 /// The answer of `check`.
 pub(crate) struct Checked {
@@ -15,6 +17,17 @@ pub(crate) struct Checked {
     pub run: Option<String>,
     /// One line for a person.
     pub line: String,
+    /// What keeps handovers from going on.
+    pub paused: Option<Pause>,
+}
+
+/// What keeps a run from going on: a PAUSE file of this project, or of the worktree in which the session ran.
+pub(crate) fn pause_of(project: &Project, run: Option<&Run>) -> Option<Pause> {
+    let of_worktree = |run: &Run| {
+        let is_elsewhere = run.status == RunStatus::Unfinished && run.worktree != project.worktree();
+        is_elsewhere.then(|| project.seen_from(&run.worktree, &steps::vocabulary()).brake().paused()).flatten()
+    };
+    project.brake().paused().or_else(|| run.and_then(of_worktree))
 }
 
 /// Asks the checkpoint. Writes nothing and waits for nobody.
@@ -23,7 +36,8 @@ pub(crate) fn check(project: &Project) -> Result<Checked> {
     if let Some(run) = store.oldest_unfinished()? {
         if let Some(owner) = lock::holder(&project.lock()) {
             let who = lock::describe(owner.as_ref());
-            return Ok(Checked { code: 4, state: "running", run: Some(run.id), line: format!("busy: {who}") });
+            let (line, paused) = (format!("busy: {who}"), project.brake().paused());
+            return Ok(Checked { code: 4, state: "running", run: Some(run.id), line, paused });
         }
         // The run may have completed between the two questions.
         if let Some(run) = store.oldest_unfinished()? {
@@ -32,14 +46,15 @@ pub(crate) fn check(project: &Project) -> Result<Checked> {
                 None => format!("handover {} is unfinished", run.id),
             };
             let line = format!("interrupted: {what}; run `agent-handover run --resume`");
-            return Ok(Checked { code: 1, state: "interrupted", run: Some(run.id), line });
+            let paused = pause_of(project, Some(&run));
+            return Ok(Checked { code: 1, state: "interrupted", run: Some(run.id), line, paused });
         }
     }
     match store.latest()? {
         Some(run) => {
             let at = run.finished_at.as_deref().unwrap_or("an unknown time");
             let line = format!("completed: {} at {at}", title(&store, &run)?);
-            Ok(Checked { code: 2, state: "completed", run: Some(run.id), line })
+            Ok(Checked { code: 2, state: "completed", run: Some(run.id), line, paused: project.brake().paused() })
         }
         None => of_python(project),
     }
@@ -48,7 +63,8 @@ pub(crate) fn check(project: &Project) -> Result<Checked> {
 /// The answer where this program has no run on record: the Python tool may have one.
 fn of_python(project: &Project) -> Result<Checked> {
     let theirs = project.read_python_checkpoint()?;
-    let answer = |code, state, line: String| Ok(Checked { code, state, run: None, line });
+    let paused = project.brake().paused();
+    let answer = |code, state, line: String| Ok(Checked { code, state, run: None, line, paused });
     match theirs.as_ref().map(|theirs| (theirs.state(), theirs)) {
         Some((PythonState::Interrupted, theirs)) => {
             let pending = theirs.pending().join(", ");

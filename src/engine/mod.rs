@@ -46,7 +46,7 @@ mod walk;
 
 pub(crate) use abandon::abandon;
 pub(crate) use before_run::keep_out_of_git;
-pub(crate) use check::{Checked, check};
+pub(crate) use check::{Checked, check, pause_of};
 pub(crate) use defer::{Deferral, defer, deferred_command, title, waiting_commands};
 pub(crate) use deliver::{Direction, deliver};
 pub(crate) use detach::{ChildTask, NotDetached, carry_out_inherited};
