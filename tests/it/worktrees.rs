@@ -386,7 +386,7 @@ fn a_git_file_that_leads_to_another_repository_gains_nothing() {
 }
 
 /// The worktree is cut off from its repository for the time of `act`, as if it belonged to none.
-fn on_its_own<T>(repository: &Repository, name: &str, act: impl FnOnce() -> T) -> T {
+pub fn on_its_own<T>(repository: &Repository, name: &str, act: impl FnOnce() -> T) -> T {
     let link = repository.main().join(".git/worktrees").join(name).join("gitdir");
     let aside = link.with_file_name("gitdir-aside");
     std::fs::rename(&link, &aside).unwrap();
