@@ -83,9 +83,14 @@ fn merge(project: &Project, local: &Project, is_asked: bool, listener: &mut List
     for path in &moved {
         move_aside(local, path, &aside)?;
     }
+    // What is left in it are the user's own files.
+    let _ = Anchor::new(&local.root).remove_empty_directory_lazily(&local.memory_dir()?);
     if is_finished && has_checkpoint {
-        for name in ["checkpoint.db-shm", "checkpoint.db-wal", "checkpoint.db"] {
-            move_aside(local, &local.checkpoint.with_file_name(name), &aside)?;
+        // A foreign database may have the usual name. It stays where it is.
+        for ending in ["-shm", "-wal", ""] {
+            let mut path = local.checkpoint.clone().into_os_string();
+            path.push(ending);
+            move_aside(local, Path::new(&path), &aside)?;
         }
     }
     Ok(true)
