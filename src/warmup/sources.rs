@@ -17,6 +17,8 @@ use crate::project::{OtherDatabase, Project};
 
 /// How many sessions besides the last one are listed.
 const ELSEWHERE: usize = 3;
+/// How many databases from elsewhere are named.
+const NAMED_DATABASES: usize = 2;
 /// A larger current state is refused rather than read.
 const MAX_STATE: u64 = 4 << 20;
 
@@ -182,12 +184,16 @@ impl Sources {
     /// command that would run what a stranger recorded.
     fn add_foreign(&mut self, project: &Project) {
         let waits = |other: &OtherDatabase| other.unfinished.is_some_and(|count| count > 0);
-        for other in project.other_databases().into_iter().filter(waits) {
+        let waiting: Vec<OtherDatabase> = project.other_databases().into_iter().filter(waits).collect();
+        for other in waiting.iter().take(NAMED_DATABASES) {
             let name = other.path.strip_prefix(&project.root).unwrap_or(&other.path).display();
             let count = text::count(other.unfinished.unwrap_or_default(), "unfinished handover");
-            let what =
-                format!("`{name}` is not of this user and has {count}; they are left alone, and a person decides");
+            let what = format!("`{name}` is not of this user and has {count}: a person decides what becomes of it");
             self.notices.push(text::one_line(&what, 300));
+        }
+        if let Some(more @ 1..) = waiting.len().checked_sub(NAMED_DATABASES) {
+            let more = text::count(more, "more database");
+            self.notices.push(format!("{more} like this: `agent-handover status` names them"));
         }
     }
 
