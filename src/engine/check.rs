@@ -1,6 +1,7 @@
 //! Whether a handover was interrupted. Asked at every session start, so it reads no more than a row.
 
 use super::defer::{deferred_command, title};
+use super::leftovers::unmerged;
 use crate::base::lock;
 use crate::checkpoint::python::PythonState;
 use crate::checkpoint::{Run, RunStatus, Store};
@@ -32,24 +33,20 @@ pub(crate) fn pause_of(project: &Project, run: Option<&Run>) -> Option<Pause> {
 
 /// Asks the checkpoint. Writes nothing and waits for nobody.
 pub(crate) fn check(project: &Project) -> Result<Checked> {
-    let Some(store) = Store::read(&project.checkpoint_file())? else { return of_python(project) };
-    if let Some(run) = store.oldest_unfinished()? {
-        if let Some(owner) = lock::holder(&project.lock()) {
-            let who = lock::describe(owner.as_ref());
-            let (line, paused) = (format!("busy: {who}"), project.brake().paused());
-            return Ok(Checked { code: 4, state: "running", run: Some(run.id), line, paused });
-        }
-        // The run may have completed between the two questions.
-        if let Some(run) = store.oldest_unfinished()? {
-            let what = match deferred_command(&store, &run)? {
-                Some(command) => format!("{command} {}, recorded {}, waits", run.id, run.recorded_at),
-                None => format!("handover {} is unfinished", run.id),
-            };
-            let line = format!("interrupted: {what}; run `agent-handover run --resume`");
-            let paused = pause_of(project, Some(&run));
-            return Ok(Checked { code: 1, state: "interrupted", run: Some(run.id), line, paused });
-        }
+    let store = Store::read(&project.checkpoint_file())?;
+    if let Some(store) = &store
+        && let Some(answer) = of_unfinished(project, store)?
+    {
+        return Ok(answer);
     }
+    if let Some(run) = unmerged(project).and_then(|left| left.unfinished) {
+        let line = format!(
+            "interrupted: handover {run} is unfinished in this worktree itself; run `agent-handover run --resume`"
+        );
+        let paused = project.brake().paused();
+        return Ok(Checked { code: 1, state: "interrupted", run: Some(run), line, paused });
+    }
+    let Some(store) = store else { return of_python(project) };
     match store.latest()? {
         Some(run) => {
             let at = run.finished_at.as_deref().unwrap_or("an unknown time");
@@ -58,6 +55,28 @@ pub(crate) fn check(project: &Project) -> Result<Checked> {
         }
         None => of_python(project),
     }
+}
+
+/// The answer if a handover is running or unfinished.
+fn of_unfinished(project: &Project, store: &Store) -> Result<Option<Checked>> {
+    if let Some(run) = store.oldest_unfinished()? {
+        if let Some(owner) = lock::holder(&project.lock()) {
+            let who = lock::describe(owner.as_ref());
+            let (line, paused) = (format!("busy: {who}"), project.brake().paused());
+            return Ok(Some(Checked { code: 4, state: "running", run: Some(run.id), line, paused }));
+        }
+        // The run may have completed between the two questions.
+        if let Some(run) = store.oldest_unfinished()? {
+            let what = match deferred_command(store, &run)? {
+                Some(command) => format!("{command} {}, recorded {}, waits", run.id, run.recorded_at),
+                None => format!("handover {} is unfinished", run.id),
+            };
+            let line = format!("interrupted: {what}; run `agent-handover run --resume`");
+            let paused = pause_of(project, Some(&run));
+            return Ok(Some(Checked { code: 1, state: "interrupted", run: Some(run.id), line, paused }));
+        }
+    }
+    Ok(None)
 }
 
 /// The answer where this program has no run on record: the Python tool may have one.

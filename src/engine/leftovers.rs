@@ -41,6 +41,26 @@ pub(crate) fn left_behind(project: &Project) -> Option<Project> {
     is_left.then_some(local)
 }
 
+/// Memory in a worktree that is not merged yet.
+pub(crate) struct Unmerged {
+    /// The oldest run there that is unfinished.
+    pub unfinished: Option<String>,
+}
+
+impl Unmerged {
+    /// What there is, for a person. The next handover or session merges it, too.
+    pub(crate) const SENTENCE: &str =
+        "this worktree has memory of its own that is not shown here: `agent-handover run --resume` merges it";
+}
+
+/// What is left in this worktree itself, if anything.
+pub(crate) fn unmerged(project: &Project) -> Option<Unmerged> {
+    let local = left_behind(project)?;
+    let store = Store::read(&local.checkpoint_file()).ok().flatten();
+    let unfinished = store.and_then(|store| store.oldest_unfinished().ok().flatten());
+    Some(Unmerged { unfinished: unfinished.map(|run| run.id) })
+}
+
 /// Makes the sessions that the worktree's own checkpoint knows known to the shared one, so that no part of them is handed
 /// over twice.
 pub(crate) fn adopt_sessions(project: &Project, store: &mut Store) -> Result<()> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::base::fs::{self, Anchor};
 use crate::base::{lock, text};
 use crate::checkpoint::Store;
-use crate::engine::{DEATHS_TO_PARK, Plan, Provenance};
+use crate::engine::{self, DEATHS_TO_PARK, Plan, Provenance};
 use crate::error::{Error, Result};
 use crate::guard::{Pause, own_record};
 use crate::handoff::{Handoff, Value};
@@ -159,11 +159,17 @@ impl Sources {
             let count = text::count(self.unfinished.len(), "handover");
             let what = match lock::holder(&project.lock()) {
                 Some(_) => "being carried out right now".to_owned(),
-                None => "unfinished, so its content may be missing here: `agent-handover run --resume`".to_owned(),
+                None => {
+                    let whose = if self.unfinished.len() == 1 { "its" } else { "their" };
+                    format!("unfinished, so {whose} content may be missing here: `agent-handover run --resume`")
+                }
             };
             self.notices.push(format!("{count} {what}"));
         }
         if project.unattended_places().has_state() {
+            if engine::unmerged(project).is_some() {
+                self.notices.push(engine::Unmerged::SENTENCE.to_owned());
+            }
             self.add_foreign(project);
         }
         if let Some(notice) = project.unattended_places().notice() {

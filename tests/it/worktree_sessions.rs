@@ -99,3 +99,26 @@ fn merging_a_worktree_leaves_a_foreign_database_and_no_empty_directory() {
     assert!(!again.contains("merged the memory"), "{again}");
     assert_eq!(repository.handoffs(&topic).len(), 3);
 }
+
+#[test]
+fn memory_that_is_not_merged_yet_is_reported() {
+    let repository = Repository::new();
+    let topic = repository.add("topic");
+    on_its_own(&repository, "topic", || {
+        repository.run(&topic, &["run", "--quiet", "--note", "left in topic"]).expect(0);
+        std::fs::write(topic.join("PAUSE"), "").unwrap();
+        repository.run(&topic, &["run", "--note", "waits in topic"]).expect(3);
+        std::fs::remove_file(topic.join("PAUSE")).unwrap();
+    });
+    let checked = repository.run(&topic, &["check"]).expect(1).stdout;
+    assert!(checked.contains("is unfinished in this worktree itself; run `agent-handover run --resume`"), "{checked}");
+    let what = "this worktree has memory of its own that is not shown here";
+    for command in ["status", "warmup"] {
+        let answer = repository.run(&topic, &[command]).expect(0).stdout;
+        assert!(answer.contains(what), "{command}: {answer}");
+    }
+    repository.run(&topic, &["run", "--resume", "--quiet"]).expect(0);
+    assert_eq!(repository.handoffs(&topic).len(), 2);
+    let status = repository.run(&topic, &["status"]).expect(0).stdout;
+    assert!(!status.contains(what), "{status}");
+}
