@@ -445,3 +445,16 @@ fn a_resume_and_a_session_start_name_what_is_left_in_the_databases_of_other_home
     assert_eq!(warmup.matches("has 1 unfinished handover: a person decides").count(), 2, "{warmup}");
     assert!(warmup.contains("1 more database like this: `agent-handover status` names them"), "{warmup}");
 }
+
+/// As on a full disk, the word in the name of the database cannot be kept.
+#[test]
+fn a_word_that_cannot_be_kept_leaves_one_database_and_not_one_for_each_command() {
+    let world = World::with_git();
+    plant(&stranger(), &world);
+    std::fs::create_dir_all(world.home().join(".local/state/agent-handover/states/beside")).unwrap();
+    for note in ["first", "second"] {
+        world.run(&["run", "--quiet", "--note", note]).expect(0);
+    }
+    assert_eq!(databases(&world).len(), 2, "{:?}", databases(&world));
+    assert_eq!(world.run(&["history", "--json", "list"]).expect(0).json()["handoffs"].as_array().unwrap().len(), 2);
+}
