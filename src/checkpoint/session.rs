@@ -128,6 +128,15 @@ impl Store {
         }
     }
 
+    pub(crate) fn count_open_sessions(&self) -> Result<usize> {
+        if !self.knows_sessions()? {
+            return Ok(0);
+        }
+        let sql = "SELECT count(*) FROM session WHERE is_over = 0";
+        let count: i64 = self.ask(|connection| connection.query_row(sql, [], |row| row.get(0)))?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
     /// Every session on record, and whether it is over.
     pub(crate) fn all_sessions(&self) -> Result<Vec<(AgentSession, bool)>> {
         let sql = format!("SELECT {}, is_over FROM session ORDER BY seq", self.session_columns()?);

@@ -26,7 +26,7 @@ impl Check {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(self.checkpoint.as_deref(), None)?;
         let mut answer = engine::check(&project)?;
-        let paused = project.brake().paused();
+        let paused = answer.paused.take();
         let ledger = Ledger::read(&project.anchor(&project.state), &project.state).unwrap_or_else(|error| {
             context.ui.warn(&error.one_line());
             Ledger::default()

@@ -69,8 +69,13 @@ impl Unpause {
         }
         if let Some(pause) = brake.paused() {
             let shared = project.as_ref().and_then(Project::shared_pause_file);
+            let is_bare = project.as_ref().is_some_and(|project| project.bare().is_some());
             let hint = if shared.is_some_and(|shared| shared.path == pause.path) {
-                "that file stops every worktree of this repository: run `agent-handover unpause` in the main one"
+                if is_bare {
+                    "that file stops every worktree of this repository, so `unpause` leaves it alone"
+                } else {
+                    "that file stops every worktree of this repository: run `agent-handover unpause` in the main one"
+                }
             } else {
                 "that file stops every project of this user, so `unpause` leaves it alone"
             };

@@ -42,6 +42,8 @@ struct Picture {
     /// The databases beside ours.
     others: Vec<OtherDatabase>,
     root: PathBuf,
+    /// This worktree has memory that is not merged.
+    is_unmerged: bool,
 }
 
 impl Status {
@@ -68,6 +70,7 @@ fn look(project: &Project) -> Result<Picture> {
         ledger: Ledger::read(&project.anchor(&project.state), &project.state)?,
         others: project.other_databases(),
         root: project.root.clone(),
+        is_unmerged: engine::unmerged(project).is_some(),
     };
     let Some(store) = Store::read(&project.checkpoint_file())? else {
         picture.theirs = project.read_python_checkpoint()?;
@@ -86,7 +89,10 @@ fn look(project: &Project) -> Result<Picture> {
         picture.waiting.push((run, command));
     }
     match &picture.run {
-        Some(run) => picture.steps = store.steps(run.seq)?,
+        Some(run) => {
+            picture.steps = store.steps(run.seq)?;
+            picture.paused = engine::pause_of(project, Some(run));
+        }
         None => picture.theirs = project.read_python_checkpoint()?,
     }
     Ok(picture)
@@ -166,6 +172,9 @@ impl Picture {
         }
         for sentence in project::sentences_about_others(&self.others, &self.root) {
             ui.answer(&format!("foreign: {sentence}"));
+        }
+        if self.is_unmerged {
+            ui.answer(&format!("not merged: {}", engine::Unmerged::SENTENCE));
         }
         if let Some(pause) = &self.paused {
             ui.answer(&pause.to_string());

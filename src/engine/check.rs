@@ -1,11 +1,14 @@
 //! Whether a handover was interrupted. Asked at every session start, so it reads no more than a row.
 
 use super::defer::{deferred_command, title};
+use super::leftovers::unmerged;
 use crate::base::lock;
-use crate::checkpoint::Store;
 use crate::checkpoint::python::PythonState;
+use crate::checkpoint::{Run, RunStatus, Store};
 use crate::error::Result;
+use crate::guard::Pause;
 use crate::project::Project;
+use crate::steps;
 
 /// The answer of `check`.
 pub(crate) struct Checked {
@@ -15,40 +18,72 @@ pub(crate) struct Checked {
     pub run: Option<String>,
     /// One line for a person.
     pub line: String,
+    /// What keeps handovers from going on.
+    pub paused: Option<Pause>,
+}
+
+/// What keeps a run from going on: a PAUSE file of this project, or of the worktree in which the session ran.
+pub(crate) fn pause_of(project: &Project, run: Option<&Run>) -> Option<Pause> {
+    let of_worktree = |run: &Run| {
+        let is_elsewhere = run.status == RunStatus::Unfinished && run.worktree != project.worktree();
+        is_elsewhere.then(|| project.seen_from(&run.worktree, &steps::vocabulary()).brake().paused()).flatten()
+    };
+    project.brake().paused().or_else(|| run.and_then(of_worktree))
 }
 
 /// Asks the checkpoint. Writes nothing and waits for nobody.
 pub(crate) fn check(project: &Project) -> Result<Checked> {
-    let Some(store) = Store::read(&project.checkpoint_file())? else { return of_python(project) };
-    if let Some(run) = store.oldest_unfinished()? {
-        if let Some(owner) = lock::holder(&project.lock()) {
-            let who = lock::describe(owner.as_ref());
-            return Ok(Checked { code: 4, state: "running", run: Some(run.id), line: format!("busy: {who}") });
-        }
-        // The run may have completed between the two questions.
-        if let Some(run) = store.oldest_unfinished()? {
-            let what = match deferred_command(&store, &run)? {
-                Some(command) => format!("{command} {}, recorded {}, waits", run.id, run.recorded_at),
-                None => format!("handover {} is unfinished", run.id),
-            };
-            let line = format!("interrupted: {what}; run `agent-handover run --resume`");
-            return Ok(Checked { code: 1, state: "interrupted", run: Some(run.id), line });
-        }
+    let store = Store::read(&project.checkpoint_file())?;
+    if let Some(store) = &store
+        && let Some(answer) = of_unfinished(project, store)?
+    {
+        return Ok(answer);
     }
+    if let Some(run) = unmerged(project).and_then(|left| left.unfinished) {
+        let line = format!(
+            "interrupted: handover {run} is unfinished in this worktree itself; run `agent-handover run --resume`"
+        );
+        let paused = project.brake().paused();
+        return Ok(Checked { code: 1, state: "interrupted", run: Some(run), line, paused });
+    }
+    let Some(store) = store else { return of_python(project) };
     match store.latest()? {
         Some(run) => {
             let at = run.finished_at.as_deref().unwrap_or("an unknown time");
             let line = format!("completed: {} at {at}", title(&store, &run)?);
-            Ok(Checked { code: 2, state: "completed", run: Some(run.id), line })
+            Ok(Checked { code: 2, state: "completed", run: Some(run.id), line, paused: project.brake().paused() })
         }
         None => of_python(project),
     }
 }
 
+/// The answer if a handover is running or unfinished.
+fn of_unfinished(project: &Project, store: &Store) -> Result<Option<Checked>> {
+    if let Some(run) = store.oldest_unfinished()? {
+        if let Some(owner) = lock::holder(&project.lock()) {
+            let who = lock::describe(owner.as_ref());
+            let (line, paused) = (format!("busy: {who}"), project.brake().paused());
+            return Ok(Some(Checked { code: 4, state: "running", run: Some(run.id), line, paused }));
+        }
+        // The run may have completed between the two questions.
+        if let Some(run) = store.oldest_unfinished()? {
+            let what = match deferred_command(store, &run)? {
+                Some(command) => format!("{command} {}, recorded {}, waits", run.id, run.recorded_at),
+                None => format!("handover {} is unfinished", run.id),
+            };
+            let line = format!("interrupted: {what}; run `agent-handover run --resume`");
+            let paused = pause_of(project, Some(&run));
+            return Ok(Some(Checked { code: 1, state: "interrupted", run: Some(run.id), line, paused }));
+        }
+    }
+    Ok(None)
+}
+
 /// The answer where this program has no run on record: the Python tool may have one.
 fn of_python(project: &Project) -> Result<Checked> {
     let theirs = project.read_python_checkpoint()?;
-    let answer = |code, state, line: String| Ok(Checked { code, state, run: None, line });
+    let paused = project.brake().paused();
+    let answer = |code, state, line: String| Ok(Checked { code, state, run: None, line, paused });
     match theirs.as_ref().map(|theirs| (theirs.state(), theirs)) {
         Some((PythonState::Interrupted, theirs)) => {
             let pending = theirs.pending().join(", ");

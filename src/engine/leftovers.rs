@@ -41,6 +41,26 @@ pub(crate) fn left_behind(project: &Project) -> Option<Project> {
     is_left.then_some(local)
 }
 
+/// Memory in a worktree that is not merged yet.
+pub(crate) struct Unmerged {
+    /// The oldest run there that is unfinished.
+    pub unfinished: Option<String>,
+}
+
+impl Unmerged {
+    /// What there is, for a person. The next handover or session merges it, too.
+    pub(crate) const SENTENCE: &str =
+        "this worktree has memory of its own that is not shown here: `agent-handover run --resume` merges it";
+}
+
+/// What is left in this worktree itself, if anything.
+pub(crate) fn unmerged(project: &Project) -> Option<Unmerged> {
+    let local = left_behind(project)?;
+    let store = Store::read(&local.checkpoint_file()).ok().flatten();
+    let unfinished = store.and_then(|store| store.oldest_unfinished().ok().flatten());
+    Some(Unmerged { unfinished: unfinished.map(|run| run.id) })
+}
+
 /// Makes the sessions that the worktree's own checkpoint knows known to the shared one, so that no part of them is handed
 /// over twice.
 pub(crate) fn adopt_sessions(project: &Project, store: &mut Store) -> Result<()> {
@@ -83,9 +103,14 @@ fn merge(project: &Project, local: &Project, is_asked: bool, listener: &mut List
     for path in &moved {
         move_aside(local, path, &aside)?;
     }
+    // What is left in it are the user's own files.
+    let _ = Anchor::new(&local.root).remove_empty_directory_lazily(&local.memory_dir()?);
     if is_finished && has_checkpoint {
-        for name in ["checkpoint.db-shm", "checkpoint.db-wal", "checkpoint.db"] {
-            move_aside(local, &local.checkpoint.with_file_name(name), &aside)?;
+        // A foreign database may have the usual name. It stays where it is.
+        for ending in ["-shm", "-wal", ""] {
+            let mut path = local.checkpoint.clone().into_os_string();
+            path.push(ending);
+            move_aside(local, Path::new(&path), &aside)?;
         }
     }
     Ok(true)

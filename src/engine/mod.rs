@@ -46,13 +46,13 @@ mod walk;
 
 pub(crate) use abandon::abandon;
 pub(crate) use before_run::keep_out_of_git;
-pub(crate) use check::{Checked, check};
+pub(crate) use check::{Checked, check, pause_of};
 pub(crate) use defer::{Deferral, defer, deferred_command, title, waiting_commands};
 pub(crate) use deliver::{Direction, deliver};
 pub(crate) use detach::{ChildTask, NotDetached, carry_out_inherited};
 pub(crate) use event::{Event, Listener};
 pub(crate) use hand_over::{HandedOver, HowToRun, Task, finish_due, hand_over, hand_over_with};
-pub(crate) use leftovers::{adopt_sessions, left_behind};
+pub(crate) use leftovers::{Unmerged, adopt_sessions, left_behind, unmerged};
 pub(crate) use plan::{Plan, PlannedStep};
 pub(crate) use preview::{preview, summarize};
 pub(crate) use provenance::{Adopted, Provenance, adopt_after_upgrade, adopt_all};

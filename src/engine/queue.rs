@@ -40,8 +40,9 @@ impl Goal {
 /// How running the queue ended.
 #[derive(Debug)]
 pub(crate) enum Drained {
-    /// Every run was tried; these failed. `executed` names the steps that were done for the goal.
-    Tried { executed: Vec<String>, failures: Vec<RunFailure> },
+    /// Every run was tried; these failed. `executed` names the steps that were done for the goal. `waiting` is what stops a
+    /// run whose worktree is paused.
+    Tried { executed: Vec<String>, failures: Vec<RunFailure>, waiting: Option<Stop> },
     /// Another process holds the lock, and takes what is recorded.
     Busy(Option<Owner>),
     /// Nothing more may be done for now.
@@ -226,7 +227,8 @@ fn drain_except(
     listener: &mut Listener<'_>,
 ) -> Result<Drained> {
     let brake = project.brake();
-    let mut is_first = true;
+    let mut is_hidden = false;
+    let mut waiting = None;
     // The runs that completed, and those that failed, each with its index in `failures`.
     let (mut delivered, mut failed): (Vec<i64>, Vec<(i64, usize)>) = (Vec::new(), Vec::new());
     let mut executed = Vec::new();
@@ -244,8 +246,7 @@ fn drain_except(
                 _ => RunRelation::Own,
             };
             let mut steps = Vec::new();
-            let mut runner = Runner { project, store, brake: &brake, provided, listener, is_first };
-            is_first = false;
+            let mut runner = Runner { project, store, brake: &brake, provided, listener, is_hidden: &mut is_hidden };
             let end = runner.carry_out(&run, goal == Goal::Resume, &mut steps)?;
             if relation == RunRelation::Own {
                 executed.append(&mut steps);
@@ -259,16 +260,20 @@ fn drain_except(
                 RunEnd::Stopped(stop) => match brake.pressed() {
                     Some(_) => return Ok(Drained::Stopped { stop, executed }),
                     // Only the worktree of that run is paused.
-                    None => listener(Event::Notice { text: format!("a handover waits: {}", stop.error().one_line()) }),
+                    None => {
+                        listener(Event::Notice { text: format!("a handover waits: {}", stop.error().one_line()) });
+                        waiting = Some(stop);
+                    }
                 },
-                RunEnd::Waiting => {}
+                RunEnd::Waiting(stop) => waiting = Some(stop),
             }
         }
         // One delivery delivers everything. Runs that failed only at their delivery are tried again, which costs little.
         for (seq, at) in std::mem::take(&mut failed).into_iter().rev() {
             if brake.pressed().is_none() && waits_for_delivery(store, seq, &delivered)? {
                 let Some(run) = store.run(seq)? else { continue };
-                let mut runner = Runner { project, store, brake: &brake, provided, listener, is_first: false };
+                let mut runner =
+                    Runner { project, store, brake: &brake, provided, listener, is_hidden: &mut is_hidden };
                 if matches!(runner.carry_out(&run, goal == Goal::Resume, &mut Vec::new())?, RunEnd::Completed) {
                     failures.remove(at);
                 }
@@ -282,8 +287,8 @@ fn drain_except(
         drop(lock);
         // A process that recorded after our last look, and found the lock held, relies on us: look again now that the
         // lock is free. If another process has it by now, the runs are its own to carry out.
-        let waiting = store.unfinished(DEATHS_TO_PARK)?.iter().any(|run| !tried.contains(&run.seq));
-        lock = match if waiting { Lock::try_take(&project.lock())? } else { None } {
+        let has_new = store.unfinished(DEATHS_TO_PARK)?.iter().any(|run| !tried.contains(&run.seq));
+        lock = match if has_new { Lock::try_take(&project.lock())? } else { None } {
             Some(lock) => lock,
             None => break,
         };
@@ -291,7 +296,7 @@ fn drain_except(
     // Another process may have finished the run before we had the lock.
     match goal.run() {
         Some(seq) if !tried.contains(&seq) => done_by_another(store, goal, failures),
-        _ => Ok(Drained::Tried { executed, failures }),
+        _ => Ok(Drained::Tried { executed, failures, waiting }),
     }
 }
 
@@ -346,7 +351,7 @@ pub(super) fn wait_for_lock(
 /// The result of a run that another process finished.
 fn done_by_another(store: &Store, goal: Goal, mut failures: Vec<RunFailure>) -> Result<Drained> {
     let Some(run) = goal.run().map(|seq| store.run(seq)).transpose()?.flatten() else {
-        return Ok(Drained::Tried { executed: Vec::new(), failures });
+        return Ok(Drained::Tried { executed: Vec::new(), failures, waiting: None });
     };
     let steps = store.steps(run.seq)?;
     let done = steps.iter().filter(|step| step.state == StepState::Done);
@@ -355,7 +360,7 @@ fn done_by_another(store: &Store, goal: Goal, mut failures: Vec<RunFailure>) -> 
         let error = Error::failed("another process abandoned this handover").hint("run the handover again");
         failures.push(RunFailure { run: run.id, relation: RunRelation::Own, error });
     }
-    Ok(Drained::Tried { executed, failures })
+    Ok(Drained::Tried { executed, failures, waiting: None })
 }
 
 /// Removes the logs of the oldest runs. Ids of runs sort by time.

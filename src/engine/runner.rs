@@ -25,7 +25,7 @@ pub(super) enum RunEnd {
     /// Nothing more may be done, for this run or any other.
     Stopped(Stop),
     /// The worktree in which the session ran is paused; other runs go on.
-    Waiting,
+    Waiting(Stop),
 }
 
 /// Everything that carrying out a run needs.
@@ -35,8 +35,8 @@ pub(super) struct Runner<'a, 'e> {
     pub brake: &'a Brake,
     pub provided: &'a Provided<'a>,
     pub listener: &'a mut Listener<'e>,
-    /// This is the first run of a drain. What concerns the project rather than the run is done once a drain.
-    pub is_first: bool,
+    /// The directories of the project are kept out of `git status`. Once a drain is enough.
+    pub is_hidden: &'a mut bool,
 }
 
 impl Runner<'_, '_> {
@@ -51,7 +51,7 @@ impl Runner<'_, '_> {
         let brake = self.brake.and(work.brake());
         if let (Some(pause), None) = (brake.paused(), self.brake.paused()) {
             self.notice(Some(format!("handover {} waits: {pause}", run.id)));
-            return Ok(RunEnd::Waiting);
+            return Ok(RunEnd::Waiting(Stop::Paused(pause)));
         }
         (self.listener)(Event::RunStarted { run: run.id.clone(), resumed });
         let prepared = Plan::from_json(&plan).and_then(|plan| {
@@ -63,7 +63,7 @@ impl Runner<'_, '_> {
         let end = match prepared {
             Err(error) => RunEnd::Failed(error),
             Ok((plan, session, memory, history)) => {
-                if self.is_first && plan.keeps_out_of_git {
+                if plan.keeps_out_of_git && !std::mem::replace(self.is_hidden, true) {
                     self.notice(before_run::keep_out_of_git(self.project, &plan));
                 }
                 self.notice(before_run::remember(self.project, &session, &memory, &history));

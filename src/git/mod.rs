@@ -37,4 +37,4 @@ pub(crate) use parse::{Change, Commit, Difference, is_object_id, is_part_of_id};
 pub(crate) use question::Head;
 pub(crate) use repository::{GitDirectories, boundary, directories, top_level};
 pub(crate) use since::Relation;
-pub(crate) use worktree::{MainTree, checked_out_branch, linked_worktrees, main_tree};
+pub(crate) use worktree::{MainTree, checked_out_branch, linked_worktrees, shared_tree};

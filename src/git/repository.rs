@@ -43,6 +43,11 @@ impl GitDirectories {
         GitDirectories { common: directory.clone(), private: directory }
     }
 
+    /// Whether the directory with this `.git` is not a work tree, because the repository is bare.
+    pub(super) fn is_bare(&self) -> bool {
+        !self.is_linked() && Settings::read(&self.common).is_bare()
+    }
+
     /// Whether `git worktree add` made this work tree.
     pub(crate) fn is_linked(&self) -> bool {
         self.private != self.common
@@ -54,9 +59,19 @@ pub(crate) fn boundary(start: &Path) -> Option<&Path> {
     start.ancestors().find(|directory| fs::exists(&directory.join(".git")))
 }
 
-/// The top of the work tree around `start`. `None` also if the nearest `.git` does not belong to its directory.
+/// The top of the work tree around `start`. `None` also if the nearest `.git` does not belong to its directory, and beside a
+/// bare repository, whose worktrees are elsewhere.
 pub(crate) fn top_level(start: &Path) -> Option<&Path> {
-    boundary(start).filter(|top| directories(top).is_some())
+    boundary(start).filter(|top| directories(top).is_some_and(|found| !found.is_bare()))
+}
+
+/// Whether a directory itself is a bare repository.
+pub(super) fn is_bare_repository(directory: &Path) -> bool {
+    let has = |name: &str| fs::is_directory(&directory.join(name));
+    has("objects")
+        && has("refs")
+        && has_own_names(directory)
+        && GitDirectories::plain(directory.to_path_buf()).is_bare()
 }
 
 /// The git directories of the work tree at `top`. `None` if its `.git` does not belong to it.

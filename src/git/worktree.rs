@@ -20,9 +20,11 @@ pub(crate) enum MainTree {
     Bare(PathBuf),
 }
 
-/// The main work tree of the repository, for a linked worktree at `top`. `None` if `top` is not a linked worktree.
+/// The main work tree of the repository, for a linked worktree at `top`, and for a directory whose `.git` leads to a bare
+/// repository. `None` if `top` is the main work tree.
 pub(crate) fn main_tree(top: &Path) -> Option<MainTree> {
-    let GitDirectories { common, .. } = repository::directories(top).filter(GitDirectories::is_linked)?;
+    let found = repository::directories(top).filter(|found| found.is_linked() || found.is_bare())?;
+    let GitDirectories { common, .. } = found;
     let settings = Settings::read(&common);
     if settings.is_bare() {
         return Some(MainTree::Bare(common));
@@ -35,6 +37,16 @@ pub(crate) fn main_tree(top: &Path) -> Option<MainTree> {
         repository::directories(tree).is_some_and(|found| fs::real(&found.private) == common && !found.is_linked())
     };
     Some(tree.filter(leads_here).map_or(MainTree::Bare(common), MainTree::Tree))
+}
+
+/// The directory around `start` that shares its repository with other worktrees, and the place that all of them share. Inside
+/// of a bare repository, the directory is the repository itself.
+pub(crate) fn shared_tree(start: &Path) -> Option<(&Path, MainTree)> {
+    match repository::boundary(start) {
+        Some(top) => Some((top, main_tree(top)?)),
+        None if repository::is_bare_repository(start) => Some((start, MainTree::Bare(fs::real(start)))),
+        None => None,
+    }
 }
 
 /// The tops of the linked worktrees of the repository that the work tree at `top` belongs to, as git knows them. Some may be

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 
 const DIRECTORY: &str = "states";
 const BESIDE: &str = "beside";
-/// The word without a place to keep one.
+/// The word if none can be kept.
 const NO_WORD: &str = "own";
 /// More than the file of an id has.
 const MAX_SIZE: u64 = 64 << 10;
@@ -112,8 +112,8 @@ pub(crate) fn word() -> Option<String> {
     read(directory.join(BESIDE)).map(|text| text.trim().to_owned()).filter(is_word)
 }
 
-/// The same, and makes it if there is none. If it cannot be kept, nothing beside can be written either, and a reader finds
-/// nothing there.
+/// The same, and makes it if there is none. If it cannot be kept, because the disk is full, it is one that everybody has: a new
+/// one for each command would leave a file each time.
 pub(crate) fn make_word() -> Result<String> {
     if let Some(word) = word() {
         return Ok(word);
@@ -125,7 +125,7 @@ pub(crate) fn make_word() -> Result<String> {
         let _ = anchor.create_private_directories(&directory);
         let _ = fs::replace(&directory.join(BESIDE), format!("{new}\n").as_bytes());
     }
-    Ok(word().unwrap_or(new))
+    Ok(word().unwrap_or_else(|| NO_WORD.to_owned()))
 }
 
 /// The marks of an id; `None` if it is not known. An id comes out of a file that anybody may have written.

@@ -131,7 +131,7 @@ fn report(handed_over: HandedOver) -> Result<Report> {
     match handed_over {
         HandedOver::NothingOnRecord | HandedOver::ByAnother => Ok(Report { executed: Vec::new() }),
         HandedOver::Detached { child, .. } => child.map(|_| Report { executed: Vec::new() }).map_err(|not| not.error()),
-        HandedOver::Ran { drained: Drained::Tried { executed, failures }, .. } => {
+        HandedOver::Ran { drained: Drained::Tried { executed, failures, .. }, .. } => {
             // Another process that recorded a younger run reports its failure itself.
             match failures.into_iter().find(|failure| failure.relation != RunRelation::Younger) {
                 Some(failure) => Err(failure.error),

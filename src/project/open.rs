@@ -262,7 +262,8 @@ impl Project {
     pub(crate) fn prepare(&self) -> Result<()> {
         self.prepare_memory_root()?;
         let is_own = fs::refuse_foreign_owner(&self.state, "state directory");
-        is_own.or_else(|error| if self.accepts_other_owners() { Ok(()) } else { Err(error) })?;
+        let otherwise = "if you share the project with that user, list it in git's global `safe.directory`";
+        is_own.or_else(|error| if self.accepts_other_owners() { Ok(()) } else { Err(error.hint(otherwise)) })?;
         let anchor = self.anchor(&self.state);
         anchor.create_private_directories(&self.state)?;
         let ignore = self.state.join(".gitignore");

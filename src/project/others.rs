@@ -9,10 +9,10 @@ use crate::base::{fs, text};
 use crate::checkpoint::{Accepts, CheckpointFile, Store};
 use crate::config::Origin;
 
-/// How many names of the state directory are looked at.
-const MOST_NAMES: usize = 1_000;
-/// How many databases are looked into.
-const MOST: usize = 100;
+/// How many names of the state directory are looked at. Each database has up to four files.
+const MOST_NAMES: usize = 10_000;
+/// How many databases are looked into: every new home of a container leaves one.
+const MOST: usize = 1_000;
 
 /// A database beside ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(crate) struct OtherDatabase {
     pub path: PathBuf,
     /// How many unfinished runs it has; `None` if it cannot be read.
     pub unfinished: Option<usize>,
+    /// How many sessions in it have not ended, as far as it knows. They may be running in a container.
+    pub open_sessions: usize,
 }
 
 impl OtherDatabase {
@@ -33,6 +35,10 @@ impl OtherDatabase {
         let word = text::shell_word(&self.path.display().to_string());
         match self.unfinished {
             None => format!("`{name}` is not yours and cannot be read"),
+            Some(0) if self.open_sessions > 0 => format!(
+                "`{name}` is not yours and has {} without an end; you may delete it if nobody works there any more",
+                text::count(self.open_sessions, "session")
+            ),
             Some(0) => format!("`{name}` is not yours; nothing in it is unfinished"),
             Some(count) => format!(
                 "`{name}` is not yours and has {}; `agent-handover run --resume --checkpoint {word}` runs what it says, commands included",
@@ -42,21 +48,24 @@ impl OtherDatabase {
     }
 }
 
-/// The sentences about databases beside ours. Those in which nothing is unfinished share one, because a project may have
-/// many: each new home of a container leaves one.
+/// The sentences about databases beside ours. Those in which nothing is unfinished share one or two, because a project may
+/// have many: each new home of a container leaves one.
 pub(crate) fn sentences(others: &[OtherDatabase], root: &Path) -> Vec<String> {
     let (idle, others): (Vec<_>, Vec<_>) = others.iter().partition(|other| other.unfinished == Some(0));
     let mut sentences: Vec<String> = others.iter().map(|other| other.sentence(root)).collect();
-    match &idle[..] {
-        [] => {}
-        [one] => sentences.push(one.sentence(root)),
-        [first, ..] => {
-            let directory = first.path.parent().unwrap_or(root);
-            let directory = directory.strip_prefix(root).unwrap_or(directory).display();
-            let count = idle.len();
-            sentences.push(format!(
-                "{count} databases in `{directory}` are not yours and have nothing unfinished; you may delete them"
-            ));
+    let (open, idle): (Vec<_>, Vec<_>) = idle.into_iter().partition(|other| other.open_sessions > 0);
+    for (alike, what) in [
+        (open, "have sessions without an end; you may delete them if nobody works there any more"),
+        (idle, "have nothing unfinished; you may delete them"),
+    ] {
+        match &alike[..] {
+            [] => {}
+            [one] => sentences.push(one.sentence(root)),
+            [first, ..] => {
+                let directory = first.path.parent().unwrap_or(root);
+                let directory = directory.strip_prefix(root).unwrap_or(directory).display();
+                sentences.push(format!("{} databases in `{directory}` are not yours and {what}", alike.len()));
+            }
         }
     }
     sentences
@@ -80,8 +89,9 @@ impl Project {
     fn look_into(&self, path: PathBuf) -> OtherDatabase {
         let file = CheckpointFile::new(self.checkpoint_anchor(), &path, IDS, Accepts::Any)
             .of_another_user_if(|| self.accepts_other_owners());
+        let store = Store::read(&file);
+        let open_sessions = store.iter().flatten().find_map(|store| store.count_open_sessions().ok()).unwrap_or(0);
         let count = |store: Option<Store>| store.map_or(Ok(0), |store| store.count_unfinished());
-        let unfinished = Store::read(&file).and_then(count).ok();
-        OtherDatabase { path, unfinished }
+        OtherDatabase { path, unfinished: store.and_then(count).ok(), open_sessions }
     }
 }

@@ -34,11 +34,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// The place that the project at `root` shares with other worktrees. `None` outside of linked worktrees.
+    /// The place that the project at `root` shares with other worktrees. `None` in the main work tree and outside of
+    /// repositories.
     pub(super) fn of(root: &Path) -> Option<Shared> {
-        let worktree = git::top_level(root)?;
+        let (worktree, main_tree) = git::shared_tree(root)?;
         let below = root.strip_prefix(worktree).ok()?;
-        let (top, start, is_bare) = match git::main_tree(worktree)? {
+        let (top, start, is_bare) = match main_tree {
             MainTree::Tree(top) => (top.clone(), top, false),
             MainTree::Bare(common) => (common.clone(), common.join(IN_BARE), true),
         };

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::base::fs::{self, Anchor};
 use crate::base::{lock, text};
 use crate::checkpoint::Store;
-use crate::engine::{DEATHS_TO_PARK, Plan, Provenance};
+use crate::engine::{self, DEATHS_TO_PARK, Plan, Provenance};
 use crate::error::{Error, Result};
 use crate::guard::{Pause, own_record};
 use crate::handoff::{Handoff, Value};
@@ -19,6 +19,8 @@ use crate::project::{OtherDatabase, Project};
 const ELSEWHERE: usize = 3;
 /// How many sessions before the last one are read.
 const BEFORE: usize = 3;
+/// How many databases from elsewhere are named.
+const NAMED_DATABASES: usize = 2;
 /// A larger current state is refused rather than read.
 const MAX_STATE: u64 = 4 << 20;
 
@@ -164,11 +166,17 @@ impl Sources {
             let count = text::count(self.unfinished.len(), "handover");
             let what = match lock::holder(&project.lock()) {
                 Some(_) => "being carried out right now".to_owned(),
-                None => "unfinished, so its content may be missing here: `agent-handover run --resume`".to_owned(),
+                None => {
+                    let whose = if self.unfinished.len() == 1 { "its" } else { "their" };
+                    format!("unfinished, so {whose} content may be missing here: `agent-handover run --resume`")
+                }
             };
             self.notices.push(format!("{count} {what}"));
         }
         if project.unattended_places().has_state() {
+            if engine::unmerged(project).is_some() {
+                self.notices.push(engine::Unmerged::SENTENCE.to_owned());
+            }
             self.add_foreign(project);
         }
         if let Some(notice) = project.unattended_places().notice() {
@@ -189,12 +197,16 @@ impl Sources {
     /// command that would run what a stranger recorded.
     fn add_foreign(&mut self, project: &Project) {
         let waits = |other: &OtherDatabase| other.unfinished.is_some_and(|count| count > 0);
-        for other in project.other_databases().into_iter().filter(waits) {
+        let waiting: Vec<OtherDatabase> = project.other_databases().into_iter().filter(waits).collect();
+        for other in waiting.iter().take(NAMED_DATABASES) {
             let name = other.path.strip_prefix(&project.root).unwrap_or(&other.path).display();
             let count = text::count(other.unfinished.unwrap_or_default(), "unfinished handover");
-            let what =
-                format!("`{name}` is not of this user and has {count}; they are left alone, and a person decides");
+            let what = format!("`{name}` is not of this user and has {count}: a person decides what becomes of it");
             self.notices.push(text::one_line(&what, 300));
+        }
+        if let Some(more @ 1..) = waiting.len().checked_sub(NAMED_DATABASES) {
+            let more = text::count(more, "more database");
+            self.notices.push(format!("{more} like this: `agent-handover status` names them"));
         }
     }
 

@@ -268,3 +268,43 @@ fn a_hook_that_fired_in_another_project_did_not_fire_here() {
     let there = finish(world.command(&["doctor", "--json"]).current_dir(&other)).json();
     assert_eq!(state(&there, "claude-code"), "fired", "{there}");
 }
+
+#[test]
+fn doctor_says_where_hooks_do_nothing() {
+    let world = World::new();
+    let report = doctor(&world, 0);
+    let project = &about(&report, "project")[0];
+    assert!(
+        project.starts_with("remark: ") && project.ends_with("is not a project, so hooks do nothing here"),
+        "{project}"
+    );
+    world.git(&["init", "--quiet"]);
+    assert!(about(&doctor(&world, 0), "project")[0].starts_with("good: "), "{report}");
+    let home = finish(world.command(&["doctor", "--json"]).current_dir(world.home())).expect(0).json();
+    assert!(home.to_string().contains("hooks never act in the home directory"), "{home}");
+}
+
+#[test]
+fn doctor_names_the_remedy_for_a_worktree_that_was_moved() {
+    let world = World::with_git();
+    world.git(&["-c", "user.name=t", "-c", "user.email=t@example", "commit", "-qm", "x", "--allow-empty"]);
+    world.git(&["worktree", "add", "-q", "../tree"]);
+    let moved = world.root().with_file_name("moved");
+    std::fs::rename(world.root().with_file_name("tree"), &moved).unwrap();
+    let report = finish(world.command(&["doctor"]).current_dir(&moved)).expect(0).stdout;
+    assert!(report.contains("run `git worktree repair`") && !report.contains("install git"), "{report}");
+}
+
+#[test]
+fn doctor_reports_a_state_directory_that_cannot_be_written() {
+    let world = World::with_git();
+    world.run(&["run", "--quiet", "--note", "before"]).expect(0);
+    let root = world.root().display().to_string();
+    let script =
+        format!("mount --bind {root} {root} && mount -o remount,bind,ro {root} && cd {root} && {BINARY} doctor");
+    let output = finish(world.clean("unshare").args(["-rm", "sh", "-c", &script]));
+    if output.stderr.contains("unshare") || output.stderr.contains("mount:") {
+        return skip("this machine lets nobody make a mount");
+    }
+    assert!(output.expect(5).stdout.contains("is sound but cannot be written"));
+}

@@ -52,4 +52,5 @@ mod transcripts;
 mod upgrade;
 mod warmup;
 mod whose_state;
+mod worktree_sessions;
 mod worktrees;

@@ -76,7 +76,7 @@ fn a_checked_in_database_runs_nothing_and_shows_nothing() {
         assert!(!answer.stdout.contains("--resume"), "{}", answer.stdout);
     }
     wait_until("background runs to end", || world.run(&["check"]).code != 4);
-    world.run(&["run", "--resume"]).expect(0);
+    drop(world.run(&["run", "--resume"]).expect(0).stderr_ignored("it names the database"));
     world.run(&["run", "--note", "my own words"]).expect(0);
     world.run(&["run", "--restart", "--note", "anew"]).expect(0).stderr_ignored("it tells what was abandoned");
     assert!(!world.exists("evil"), "the stranger's command ran");
@@ -161,7 +161,7 @@ fn the_environment_and_the_config_name_a_place_not_a_stranger() {
     let resumed = finish(world.command(&["run", "--resume"]).env("AGENT_HANDOVER_CHECKPOINT", "theirs.db")).expect(0);
     assert!(resumed.stdout.contains("executed: (none)"), "{}", resumed.stdout);
     world.write("handover.toml", "[handover]\ncheckpoint = \"theirs.db\"\n[[step]]\nname = \"n\"\nkind = \"note\"\n");
-    world.run(&["run", "--resume"]).expect(0);
+    drop(world.run(&["run", "--resume"]).expect(0).stderr_ignored("it names the database"));
     assert!(!world.exists("evil"));
 }
 
@@ -196,7 +196,7 @@ fn our_own_database_is_foreign_once_git_wrote_it() {
     std::fs::remove_file(world.path(DATABASE)).unwrap();
     world.git(&["checkout", "--quiet", "--", DATABASE]);
     assert!(world.run(&["check"]).expect(0).stdout.contains("is not yours and has 1"));
-    world.run(&["run", "--resume"]).expect(0);
+    drop(world.run(&["run", "--resume"]).expect(0).stderr_ignored("it names the database"));
     assert!(!world.exists("evil"));
 }
 
@@ -438,4 +438,50 @@ fn without_a_home_that_can_be_written_words_are_taken_and_found_again() {
     }
     assert!(run(&["check"]).expect(2).stdout.starts_with("completed: "));
     assert_eq!(databases(&world), ["checkpoint.db"]);
+}
+
+/// A container that was stopped leaves a session without an end, and one that runs has such a session, too.
+#[test]
+fn a_database_with_a_session_that_did_not_end_is_not_called_finished() {
+    let world = World::with_git();
+    let session = Session::dying(&world, "s1");
+    session.start("startup");
+    std::fs::rename(world.home(), world.path("../home-1")).unwrap();
+    std::fs::create_dir(world.home()).unwrap();
+    let what = "foreign: `.agent-handover/checkpoint.db` is not yours and has 1 session without an end";
+    let status = world.run(&["status"]).expect(0).stdout;
+    assert!(status.contains(what) && !status.contains("nothing in it is unfinished"), "{status}");
+}
+
+#[test]
+fn a_resume_and_a_session_start_name_what_is_left_in_the_databases_of_other_homes() {
+    let world = World::with_git();
+    world.write("PAUSE", "");
+    for n in 0..5 {
+        std::fs::rename(world.home(), world.path(&format!("../home-{n}"))).unwrap();
+        std::fs::create_dir(world.home()).unwrap();
+        world.run(&["run", "--note", "waits"]).expect(3);
+    }
+    std::fs::remove_file(world.path("PAUSE")).unwrap();
+    world.run(&["run", "--resume", "--checkpoint", DATABASE]).expect(0);
+    let resumed = world.run(&["run", "--resume"]).expect(0).stderr;
+    assert_eq!(resumed.matches("left alone: `.agent-handover/checkpoint").count(), 3, "{resumed}");
+    std::fs::rename(world.home(), world.path("../home-5")).unwrap();
+    std::fs::create_dir(world.home()).unwrap();
+    let warmup = world.run(&["warmup"]).expect(0).stdout;
+    assert_eq!(warmup.matches("has 1 unfinished handover: a person decides").count(), 2, "{warmup}");
+    assert!(warmup.contains("1 more database like this: `agent-handover status` names them"), "{warmup}");
+}
+
+/// As on a full disk, the word in the name of the database cannot be kept.
+#[test]
+fn a_word_that_cannot_be_kept_leaves_one_database_and_not_one_for_each_command() {
+    let world = World::with_git();
+    plant(&stranger(), &world);
+    std::fs::create_dir_all(world.home().join(".local/state/agent-handover/states/beside")).unwrap();
+    for note in ["first", "second"] {
+        world.run(&["run", "--quiet", "--note", note]).expect(0);
+    }
+    assert_eq!(databases(&world).len(), 2, "{:?}", databases(&world));
+    assert_eq!(world.run(&["history", "--json", "list"]).expect(0).json()["handoffs"].as_array().unwrap().len(), 2);
 }

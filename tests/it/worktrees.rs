@@ -15,7 +15,7 @@ pub struct Repository {
 }
 
 impl Repository {
-    fn new() -> Repository {
+    pub fn new() -> Repository {
         let world = World::new();
         world.git(&["init", "--quiet", "-b", "main"]);
         let repository = Repository { world };
@@ -44,24 +44,24 @@ impl Repository {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn commit(&self, directory: &Path, subject: &str) {
+    pub fn commit(&self, directory: &Path, subject: &str) {
         let identity = ["-c", "user.name=t", "-c", "user.email=t@example"];
         self.git(directory, &[&identity[..], &["commit", "--quiet", "--allow-empty", "-m", subject]].concat());
     }
 
-    fn command(&self, directory: &Path, arguments: &[&str]) -> Command {
+    pub fn command(&self, directory: &Path, arguments: &[&str]) -> Command {
         let mut command = self.world.command(arguments);
         command.current_dir(directory);
         command
     }
 
     #[must_use = "the exit code was not looked at"]
-    fn run(&self, directory: &Path, arguments: &[&str]) -> Output {
+    pub fn run(&self, directory: &Path, arguments: &[&str]) -> Output {
         finish(&mut self.command(directory, arguments))
     }
 
     /// What git would report in a worktree.
-    fn status(&self, directory: &Path) -> String {
+    pub fn status(&self, directory: &Path) -> String {
         self.git(directory, &["status", "--porcelain"])
     }
 
@@ -106,13 +106,13 @@ impl Repository {
     }
 
     /// A session that begins in a directory and asks something.
-    fn begin(&self, directory: &Path, session: &str, request: &str) {
+    pub fn begin(&self, directory: &Path, session: &str, request: &str) {
         let start = self.call(directory, session, "SessionStart");
         drop(start.stderr_ignored("the log of the call"));
         self.ask(directory, session, request);
     }
 
-    fn ask(&self, directory: &Path, session: &str, request: &str) {
+    pub fn ask(&self, directory: &Path, session: &str, request: &str) {
         let path = self.transcript(session);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let mut file = std::fs::File::options().create(true).append(true).open(path).unwrap();
@@ -124,7 +124,7 @@ impl Repository {
     }
 
     /// Ends a session and waits until its handover is carried out.
-    fn end(&self, directory: &Path, session: &str) {
+    pub fn end(&self, directory: &Path, session: &str) {
         drop(self.call(directory, session, "SessionEnd").stderr_ignored("the log of the call"));
         self.settle();
     }
@@ -381,7 +381,7 @@ fn a_git_file_that_leads_to_another_repository_gains_nothing() {
 }
 
 /// The worktree is cut off from its repository for the time of `act`, as if it belonged to none.
-fn on_its_own<T>(repository: &Repository, name: &str, act: impl FnOnce() -> T) -> T {
+pub fn on_its_own<T>(repository: &Repository, name: &str, act: impl FnOnce() -> T) -> T {
     let link = repository.main().join(".git/worktrees").join(name).join("gitdir");
     let aside = link.with_file_name("gitdir-aside");
     std::fs::rename(&link, &aside).unwrap();

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::agents::ExaminedAgent;
-use super::diagnosis::{Diagnosis, Health, broken, diagnosis};
+use super::diagnosis::{Diagnosis, Health, broken};
 use super::{agents, project};
 use crate::agents::Agent;
 use crate::agents::state::Wiring;
@@ -34,8 +34,7 @@ impl Doctor {
         }
         let opened = context.project(None, None);
         let root = opened.as_ref().map_or_else(|_| crate::project::root(&context.cwd), |project| project.root.clone());
-        let mut findings =
-            vec![project::program(), diagnosis("project", Health::Good, root.display().to_string(), None)];
+        let mut findings = vec![project::program(), project::about_root(&root)];
         match &opened {
             Ok(project) => findings.extend(project::about_project(project)),
             Err(error) => findings.extend(broken("config", error, "fix the config")),

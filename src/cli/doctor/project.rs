@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::diagnosis::{Diagnosis, Health, diagnosis};
 use crate::agents::Program;
-use crate::base::{lock, text};
+use crate::base::{env, fs, lock, text};
 use crate::checkpoint::{StepState, Store};
 use crate::cli::config;
 use crate::engine::{DEATHS_TO_PARK, Plan};
@@ -28,6 +28,21 @@ pub(super) fn program() -> Diagnosis {
         ),
         Ok(program) => diagnosis("program", Health::Good, format!("{version} at {}", program.path()), None),
     }
+}
+
+/// The directory, and whether hooks act in it.
+pub(super) fn about_root(root: &Path) -> Diagnosis {
+    let path = root.display();
+    if project::is_for_hooks(root) {
+        return diagnosis("project", Health::Good, path.to_string(), None);
+    }
+    let is_home = env::home().is_some_and(|home| fs::real(&home) == root) || root.parent().is_none();
+    let remedy = if is_home {
+        "hooks never act in the home directory and in `/`: start your agent in a directory of its own"
+    } else {
+        "`git init` or `agent-handover init` makes it a project"
+    };
+    diagnosis("project", Health::Remark, format!("{path} is not a project, so hooks do nothing here"), Some(remedy))
 }
 
 /// Everything about a project whose config can be read.
@@ -99,7 +114,13 @@ fn database(project: &Project) -> Vec<Diagnosis> {
         Ok(unfinished) => unfinished,
         Err(error) => return broken(error),
     };
-    let mut findings = vec![diagnosis("database", Health::Good, format!("{path} is sound"), None)];
+    let is_writable = project.checkpoint.parent().is_none_or(fs::is_writable);
+    let mut findings = vec![if is_writable {
+        diagnosis("database", Health::Good, format!("{path} is sound"), None)
+    } else {
+        let says = format!("{path} is sound but cannot be written, so nothing can be handed over");
+        diagnosis("database", Health::Broken, says, Some("check the permissions of its directory"))
+    }];
     let ledger = match Ledger::read(&project.anchor(&project.state), &project.state) {
         Ok(ledger) => ledger,
         Err(error) => return broken(error),
@@ -131,6 +152,11 @@ fn database(project: &Project) -> Vec<Diagnosis> {
 
 /// Git, without which handovers have no git facts.
 pub(super) fn about_git(root: &Path) -> Diagnosis {
+    if git::boundary(root).is_some_and(|top| git::directories(top).is_none()) {
+        let says = "the `.git` here leads to a repository that does not know this directory, or to none: handovers have no git facts";
+        let remedy = "if you moved this worktree or its repository, run `git worktree repair`";
+        return diagnosis("git", Health::Remark, says, Some(remedy));
+    }
     let answer = Git::at(root).ask(&["--version"]);
     match answer.map(|answer| String::from_utf8_lossy(&answer.stdout).trim().to_owned()) {
         Err(error) => diagnosis(
@@ -140,8 +166,25 @@ pub(super) fn about_git(root: &Path) -> Diagnosis {
             Some("install git, or make sure that it is on the PATH of your agents"),
         ),
         Ok(version) => match git::top_level(root) {
+            Some(top) if is_distrusted(top) => {
+                let says = format!(
+                    "git does not trust {}, which belongs to another user: handovers have no git facts",
+                    top.display()
+                );
+                let remedy = format!(
+                    "if you trust it, run `git config --global --add safe.directory {}`",
+                    text::shell_word(&top.display().to_string())
+                );
+                diagnosis("git", Health::Remark, says, Some(&remedy))
+            }
             Some(top) => diagnosis("git", Health::Good, format!("{version}, repository {}", top.display()), None),
             None => diagnosis("git", Health::Good, format!("{version}; this is not a repository"), None),
         },
     }
+}
+
+/// Whether git refuses a repository because of its owner.
+fn is_distrusted(top: &Path) -> bool {
+    let answer = Git::at(top).ask(&["rev-parse", "--git-dir"]);
+    answer.is_ok_and(|answer| !answer.succeeded && String::from_utf8_lossy(&answer.stderr).contains("safe.directory"))
 }

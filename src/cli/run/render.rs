@@ -99,7 +99,12 @@ impl Reporter<'_> {
     /// The result of running the queue. `recorded` is the run that this command recorded, if it did.
     pub(super) fn drained(mut self, drained: Drained, recorded: Option<&str>) -> Result<u8> {
         match drained {
-            Drained::Tried { executed, failures } => self.tried(&executed, failures),
+            Drained::Tried { executed, failures, waiting: Some(stop) } if failures.is_empty() && recorded.is_none() => {
+                // Somebody asked to resume, and not everything was.
+                self.executed_before(&executed)?;
+                Err(stop.error())
+            }
+            Drained::Tried { executed, failures, .. } => self.tried(&executed, failures),
             Drained::Busy(owner) => {
                 self.executed_before(&[])?;
                 Err(match recorded {

@@ -25,6 +25,10 @@ pub(super) fn resume(mut reporter: Reporter<'_>, project: &Project, wait: Durati
     let task = request.as_ref().map_or(Task::Resume, Task::Record);
     let how = HowToRun { wait, detach: false };
     let handed_over = engine::hand_over(project, task, how, &mut |event| reporter.event(&event))?;
+    // Somebody who asks for what is unfinished may mean the database of another home.
+    for other in project.other_databases().iter().filter(|other| other.unfinished.is_some_and(|count| count > 0)) {
+        reporter.ui.warn(&format!("left alone: {}", other.sentence(&project.root)));
+    }
     reporter.result(handed_over)
 }
 
