@@ -128,13 +128,15 @@ pub(super) fn pointer(text: &[u8], prefix: &[u8]) -> Option<PathBuf> {
 }
 
 /// Whether no file that says what is checked out is a link that leaves the git directories.
-fn has_own_names(GitDirectories { private, common }: &GitDirectories) -> bool {
-    let is_own = |name: &&str| is_inside(private, Path::new(name)) && is_inside(common, Path::new(name));
-    OWN_NAMES.iter().all(is_own) && has_own_head(private, common)
+fn has_own_names(found: &GitDirectories) -> bool {
+    let mut directories = vec![fs::real(&found.private)];
+    directories.extend(found.is_linked().then(|| fs::real(&found.common)));
+    let is_own = |name: &Path| directories.iter().all(|directory| is_inside(directory, name));
+    OWN_NAMES.iter().all(|name| is_own(Path::new(name))) && has_own_head(found, &is_own)
 }
 
 /// Follows HEAD from ref to ref as git does. A single ref can be a link, too.
-fn has_own_head(private: &Path, common: &Path) -> bool {
+fn has_own_head(GitDirectories { private, common }: &GitDirectories, is_own: &dyn Fn(&Path) -> bool) -> bool {
     let mut file = private.join("HEAD");
     for _ in 0..MAX_REFS {
         // A link that stays inside is followed: HEAD of an old git is a link to the branch.
@@ -142,7 +144,7 @@ fn has_own_head(private: &Path, common: &Path) -> bool {
         let Ok(text) = Anchor::beside(&real).read_start(&real, MAX_REF) else { return true };
         let Some(name) = text.strip_prefix(b"ref:") else { return true };
         let name = Path::new(OsStr::from_bytes(name.trim_ascii()));
-        if text.len() as u64 >= MAX_REF || !is_inside(private, name) || !is_inside(common, name) {
+        if text.len() as u64 >= MAX_REF || !is_own(name) {
             return false;
         }
         file = common.join(name);
@@ -150,9 +152,9 @@ fn has_own_head(private: &Path, common: &Path) -> bool {
     false
 }
 
-/// Whether this path below a directory stays in it, whatever links are on the way. A path to nothing does.
+/// Whether this path below a directory without links stays in it, whatever links are on the way. A path to nothing does.
 fn is_inside(directory: &Path, name: &Path) -> bool {
-    fs::resolve(&directory.join(name)).is_ok_and(|real| real.starts_with(fs::real(directory)))
+    fs::resolve(&directory.join(name)).is_ok_and(|real| real.starts_with(directory))
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {
