@@ -111,7 +111,7 @@ pub(crate) fn prompt(
 
 fn prompt_within(handoff: &Handoff, talk: &Talk, status: &str, target: &str, budget: usize, is_ours: bool) -> String {
     let tool = TARGETS.iter().find(|known| known.name == target).unwrap_or(&TARGETS[0]);
-    let origin = Origin::of(handoff);
+    let origin = Origin::of_own(handoff, is_ours);
     let id = one_line(handoff.text("session_id"));
     let mut page = PromptPage { text: String::new(), left: budget, was_cut: false };
     let cut_note = format!("(cut to fit: `agent-handover history show {}` prints all of it)\n", text::cut(&id, 100));

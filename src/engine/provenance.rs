@@ -4,13 +4,15 @@
 //!
 //! 1. The user's own record has its digest: a run of ours wrote it, or an allowed pull brought it.
 //! 2. The user adopted it with `allow --memory`.
-//! 3. Its directory was made here by a run of ours and is not shared with others, and it names no run but ours.
+//! 3. Its directory was made here by a run of ours, git does not track it and it is not shared with others, and it names
+//!    no run but ours.
 //! 4. 0.1.0 wrote into this project, which kept no record. Everything is ours until the first write, which adopts it.
 
 use std::path::Path;
 
 use super::plan::Plan;
 use crate::error::Result;
+use crate::git;
 use crate::guard::own_record::{self, OwnDirectory, OwnKey, OwnRecord};
 use crate::guard::registry;
 use crate::history::{History, SessionEntry, own_keys as history_keys};
@@ -44,7 +46,7 @@ impl Provenance {
     pub(crate) fn at(root: &Path, memory: &Path, history: &Path) -> Provenance {
         let is_old = registry::is_remembered_by_0_1_0(root, history);
         let whereabouts = |directory: &Path| Whereabouts {
-            directory: OwnDirectory::of(directory),
+            directory: OwnDirectory::of(directory, git::may_track),
             is_of_0_1_0: is_old && !own_record::was_adopted(directory),
         };
         Provenance { record: OwnRecord::open(), memory: whereabouts(memory), history: whereabouts(history) }
@@ -70,7 +72,7 @@ impl Provenance {
 
     /// Whether the handoff of an entry is ours and says what the entry says.
     pub(crate) fn owns_entry(&self, history: &History, entry: &SessionEntry) -> bool {
-        self.history.directory.is_created_here || history.key_of(entry).is_some_and(|key| self.owns_handoff(&key))
+        history.key_of(entry).is_some_and(|key| self.owns_handoff(&key)) || self.history.directory.vouches()
     }
 
     pub(crate) fn owns_decision(&self, line: &str) -> bool {
@@ -80,10 +82,10 @@ impl Provenance {
     /// Whether RESUME_PROMPT.txt is ours, with every ruling in it.
     pub(crate) fn owns_prompt(&self, history: &History) -> bool {
         let standing = history.standing().unwrap_or_default();
-        self.history.directory.is_created_here
-            || self.history.is_of_0_1_0
+        self.history.is_of_0_1_0
             || standing.iter().all(|line| line.starts_with("(+") || self.owns_decision(line))
                 && history.key_of_prompt(&standing).is_some_and(|key| self.owns_handoff(&key))
+            || self.history.directory.vouches()
     }
 
     fn owns(&self, place: &Whereabouts, key: &OwnKey, run: &str) -> bool {

@@ -1,16 +1,26 @@
 //! Questions about the local repository. They change nothing and reach no network.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::parse::{self, Change, Commit, is_object_id};
-use super::{Failure, Git, Result};
+use super::{Failure, Git, Result, top_level};
+
+/// How long the question may take whether a directory is tracked. A session start waits for it.
+const PATIENCE: Duration = Duration::from_millis(1_500);
 
 /// The commit that is checked out.
 pub(crate) struct Head {
     pub commit: String,
     /// Empty if HEAD is detached.
     pub branch: String,
+}
+
+/// Whether git tracks something in this directory. `true` also if git does not answer.
+pub(crate) fn may_track(directory: &Path) -> bool {
+    let here = PathBuf::from(".");
+    top_level(directory).is_some() && Git::at(directory).within(PATIENCE).tracks_any(&[&here]).unwrap_or(true)
 }
 
 impl Git {

@@ -6,11 +6,14 @@
 //!
 //! | `.git` is | and belongs to the directory if |
 //! |---|---|
-//! | a directory | it has no `commondir`, and its HEAD and refs are not links that leave it |
+//! | a directory | it has no `commondir` |
 //! | a file that leads to `<common>/worktrees/<name>` | the `gitdir` there leads back: a linked worktree |
 //! | a file or link that leads elsewhere | `core.worktree` there leads back, as in a submodule |
 //! | | or the git directory is inside this directory |
 //! | | or no other directory can claim it: not bare, no `core.worktree`, not named `.git` |
+//!
+//! In each case HEAD, the index, the refs and the ref that is checked out must not be links that leave the git directory:
+//! the names of files and branches would be those of another repository.
 //!
 //! The last row is `git init --separate-git-dir`, which writes nothing that leads back. `objects` may be a link or have
 //! alternates: without the refs of the other repository, its objects cannot be found.
@@ -27,7 +30,12 @@ const MAX_POINTER: u64 = 64 << 10;
 
 /// The files of a git directory that say what is checked out. A link that leaves the git directory would make them those
 /// of another repository.
-const OWN_NAMES: [&str; 3] = ["HEAD", "refs", "packed-refs"];
+const OWN_NAMES: [&str; 6] = ["HEAD", "index", "refs", "refs/heads", "packed-refs", "reftable"];
+
+/// More than a ref has.
+const MAX_REF: u64 = 4 << 10;
+/// How often a ref may name another one. git follows fewer.
+const MAX_REFS: usize = 8;
 
 /// The git directories of a work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,8 +88,8 @@ pub(crate) fn directories(top: &Path) -> Option<GitDirectories> {
     match Anchor::new(top).about(Path::new(".git")).ok()??.kind {
         FileKind::Directory => {
             let anchor = Anchor::new(&link);
-            let is_own = !anchor.is_taken(Path::new("commondir")) && has_own_names(&link);
-            is_own.then(|| GitDirectories::plain(link))
+            let found = GitDirectories::plain(link);
+            (!anchor.is_taken(Path::new("commondir")) && has_own_names(&found)).then_some(found)
         }
         FileKind::Regular => {
             let target = read_pointer(top, ".git", b"gitdir: ")?;
@@ -105,7 +113,8 @@ fn led_to(top: &Path, private: &Path) -> Option<GitDirectories> {
             !is_claimed || private.starts_with(fs::real(top))
         }
     };
-    (belongs && has_own_names(private)).then(|| GitDirectories::plain(private.to_path_buf()))
+    let found = GitDirectories::plain(private.to_path_buf());
+    (belongs && has_own_names(&found)).then_some(found)
 }
 
 /// The git directories of a linked worktree, if its repository knows it.
@@ -114,9 +123,9 @@ fn linked(top: &Path, private: &Path) -> Option<GitDirectories> {
     let back = read_pointer(private, "gitdir", b"")?;
     let belongs = private.parent() == Some(&common.join("worktrees"))
         && back.file_name().is_some_and(|name| name == ".git")
-        && back.parent().is_some_and(|back| is_same(back, top))
-        && has_own_names(private);
-    belongs.then(|| GitDirectories { private: private.to_path_buf(), common })
+        && back.parent().is_some_and(|back| is_same(back, top));
+    let found = GitDirectories { private: private.to_path_buf(), common };
+    (belongs && has_own_names(&found)).then_some(found)
 }
 
 /// The path in a file of `directory` that leads elsewhere, read exactly as git reads it.
@@ -133,14 +142,34 @@ pub(super) fn pointer(text: &[u8], prefix: &[u8]) -> Option<PathBuf> {
     (!path.is_empty() && !path.contains(&0)).then(|| PathBuf::from(OsStr::from_bytes(path)))
 }
 
-fn has_own_names(directory: &Path) -> bool {
-    let anchor = Anchor::new(directory);
-    let is_own = |name: &&str| {
-        let is_link = anchor.about(Path::new(name)).ok().flatten().is_some_and(|about| about.kind == FileKind::Link);
-        // HEAD of an old git is a link to the branch.
-        !is_link || fs::resolve(&directory.join(name)).is_ok_and(|real| real.starts_with(fs::real(directory)))
-    };
-    OWN_NAMES.iter().all(is_own)
+/// Whether no file that says what is checked out is a link that leaves the git directories.
+fn has_own_names(found: &GitDirectories) -> bool {
+    let mut directories = vec![fs::real(&found.private)];
+    directories.extend(found.is_linked().then(|| fs::real(&found.common)));
+    let is_own = |name: &Path| directories.iter().all(|directory| is_inside(directory, name));
+    OWN_NAMES.iter().all(|name| is_own(Path::new(name))) && has_own_head(found, &is_own)
+}
+
+/// Follows HEAD from ref to ref as git does. A single ref can be a link, too.
+fn has_own_head(GitDirectories { private, common }: &GitDirectories, is_own: &dyn Fn(&Path) -> bool) -> bool {
+    let mut file = private.join("HEAD");
+    for _ in 0..MAX_REFS {
+        // A link that stays inside is followed: HEAD of an old git is a link to the branch.
+        let real = fs::real(&file);
+        let Ok(text) = Anchor::beside(&real).read_start(&real, MAX_REF) else { return true };
+        let Some(name) = text.strip_prefix(b"ref:") else { return true };
+        let name = Path::new(OsStr::from_bytes(name.trim_ascii()));
+        if text.len() as u64 >= MAX_REF || !is_own(name) {
+            return false;
+        }
+        file = common.join(name);
+    }
+    false
+}
+
+/// Whether this path below a directory without links stays in it, whatever links are on the way. A path to nothing does.
+fn is_inside(directory: &Path, name: &Path) -> bool {
+    fs::resolve(&directory.join(name)).is_ok_and(|real| real.starts_with(directory))
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {
@@ -223,6 +252,49 @@ mod tests {
             assert!(directories(&at(accepted)).is_some(), "{accepted}");
         }
         for refused in ["thief", "of-bare", "linked", "inner"] {
+            assert_eq!(directories(&at(refused)), None, "{refused}");
+        }
+    }
+
+    #[test]
+    fn no_part_of_what_is_checked_out_may_be_a_link_to_another_repository() {
+        let head = "ref: refs/heads/main\n";
+        let tree = tree(&[
+            ("private/.git/refs/heads/main", "1\n"),
+            ("private/.git/index", "DIRC"),
+            ("index/.git/HEAD", head),
+            ("heads/.git/HEAD", head),
+            ("heads/.git/refs", ""),
+            ("branch/.git/HEAD", head),
+            ("branch/.git/refs/heads", ""),
+            ("chain/.git/HEAD", head),
+            ("chain/.git/refs/heads/main", "ref:  refs/x/y\n"),
+            ("chain/.git/refs/x", ""),
+            ("padded/.git/HEAD", &format!("ref: {}refs/x/y\n", " ".repeat(5_000))),
+            ("loop/.git/HEAD", "ref: HEAD\n"),
+            ("store/worktrees/wt/commondir", "../..\n"),
+            ("store/worktrees/wt/gitdir", "../../../wt/.git\n"),
+            ("store/worktrees/wt/HEAD", head),
+            ("wt/.git", "gitdir: ../store/worktrees/wt\n"),
+            ("old/.git/refs/heads/main", "1\n"),
+            ("plain/.git/HEAD", head),
+        ]);
+        let at = |name: &str| tree.path().join(name);
+        assert!(directories(&at("wt")).is_some());
+        for (link, target) in [
+            ("index/.git/index", "../../private/.git/index"),
+            ("heads/.git/refs/heads", "../../../private/.git/refs/heads"),
+            ("branch/.git/refs/heads/main", "../../../../private/.git/refs/heads/main"),
+            ("chain/.git/refs/x/y", "../../../../private/.git/refs/heads/main"),
+            ("store/refs", "../private/.git/refs"),
+            ("old/.git/HEAD", "refs/heads/main"),
+        ] {
+            std::os::unix::fs::symlink(target, at(link)).unwrap();
+        }
+        for accepted in ["private", "old", "plain"] {
+            assert!(directories(&at(accepted)).is_some(), "{accepted}");
+        }
+        for refused in ["index", "heads", "branch", "chain", "padded", "loop", "wt"] {
             assert_eq!(directories(&at(refused)), None, "{refused}");
         }
     }

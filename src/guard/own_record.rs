@@ -8,13 +8,15 @@
 //! | `adopted/<directory>` | keys of what was in this directory when the user said that it is theirs |
 //! | `created/<directory>` | a mark: a run of ours made this directory from nothing, and nobody else writes into it |
 //!
+//! Whoever uses the repository writes into a directory that git tracks, so the mark of such a directory means nothing.
+//!
 //! A key is the digest of a text, so a text that we did not write is never ours, whatever run it names. The month of a key
 //! only says which file to look into. The ids of our runs are kept, too: in a directory that only we write into, a text
 //! that names one of them is ours even if somebody reworded it by hand.
 //!
 //! Nothing here decides whether something is carried out; it decides how a text is presented.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -60,13 +62,26 @@ impl OwnKey {
 /// A directory of memory or history, as far as the record knows it.
 pub(crate) struct OwnDirectory {
     path: PathBuf,
-    /// A run of ours made it, and nobody else writes into it.
-    pub is_created_here: bool,
+    /// A run of ours made it.
+    is_created_here: bool,
+    /// Whether git tracks something in it. It is asked only about text that nothing else vouches for.
+    tracks: fn(&Path) -> bool,
+    is_tracked: OnceCell<bool>,
 }
 
 impl OwnDirectory {
-    pub(crate) fn of(path: &Path) -> OwnDirectory {
-        OwnDirectory { path: path.to_path_buf(), is_created_here: is_created(path) }
+    pub(crate) fn of(path: &Path, tracks: fn(&Path) -> bool) -> OwnDirectory {
+        OwnDirectory {
+            path: path.to_path_buf(),
+            is_created_here: is_created(path),
+            tracks,
+            is_tracked: OnceCell::new(),
+        }
+    }
+
+    /// Whether text in it is ours unless it says otherwise: a run of ours made it, and nobody else writes into it.
+    pub(crate) fn vouches(&self) -> bool {
+        self.is_created_here && !*self.is_tracked.get_or_init(|| (self.tracks)(&self.path))
     }
 }
 
@@ -90,8 +105,8 @@ impl OwnRecord {
     /// Whether the text with this key in this directory is this user's own. `run` is the run that it names, if any.
     pub(crate) fn owns(&self, directory: &OwnDirectory, key: &OwnKey, run: &str) -> bool {
         self.has(key)
-            || directory.is_created_here && OwnKey::of_run(run).is_none_or(|run| self.has(&run))
             || self.is_adopted(&directory.path, key)
+            || OwnKey::of_run(run).is_none_or(|run| self.has(&run)) && directory.vouches()
     }
 
     /// Whether a run of this user wrote what the key stands for, or an allowed pull brought it.
@@ -278,10 +293,17 @@ mod tests {
         remember_in(state.path(), OwnKey::of_run(RUN), fs::append_durably).unwrap();
         let record = OwnRecord::at(Some(state.path().to_path_buf()));
         let reworded = OwnKey::of_said("item", RUN, "", b"reworded");
-        let place = |is_created_here| OwnDirectory { path: state.path().to_path_buf(), is_created_here };
+        let place = |is_created_here| OwnDirectory {
+            path: state.path().to_path_buf(),
+            is_created_here,
+            tracks: |_| false,
+            is_tracked: OnceCell::new(),
+        };
         assert!(record.owns(&place(true), &reworded, RUN) && record.owns(&place(true), &reworded, ""));
         assert!(!record.owns(&place(true), &reworded, "01KJ0000000000000000000001"));
         assert!(!record.owns(&place(false), &reworded, RUN) && !record.owns(&place(false), &reworded, ""));
+        let tracked = OwnDirectory { tracks: |_| true, ..place(true) };
+        assert!(!record.owns(&tracked, &reworded, RUN) && !record.owns(&tracked, &reworded, ""));
     }
 
     #[test]

@@ -6,6 +6,9 @@ use crate::error::{Error, Result};
 use crate::guard::own_record::OwnKey;
 use crate::handoff::Handoff;
 
+/// How many handoffs are read to find one of ours.
+const LOOKED_INTO: usize = 100;
+
 /// A handoff with the status that its session has now.
 #[derive(Debug)]
 pub(crate) struct OpenHandoff {
@@ -19,10 +22,15 @@ pub(crate) struct OpenHandoff {
 
 impl History {
     /// The newest handoff whose session is not over; the newest of all if every session near the end of the index is
-    /// over. Does not read all of a long index.
+    /// over. Does not read all of a long index. A handoff that `is_ours` accepts goes before others, whatever date they
+    /// have: a stranger's would hide it for good.
     ///
     /// A file that cannot be read is reported in `problems`; the answer comes from the others.
-    pub(crate) fn newest_open(&self, problems: &mut Vec<Error>) -> Option<OpenHandoff> {
+    pub(crate) fn newest_open(
+        &self,
+        is_ours: &dyn Fn(&OwnKey) -> bool,
+        problems: &mut Vec<Error>,
+    ) -> Option<OpenHandoff> {
         let ends = index_ends::read(self).map_err(|error| problems.push(error.into()));
         let (start, end) = ends.ok().flatten().unwrap_or_default();
         let entries = index_ends::entries(&end);
@@ -40,6 +48,8 @@ impl History {
             Some(latest) if !is_over(&latest.status) => Some(latest),
             latest => open.first().and_then(|entry| self.open_handoff_of(entry, problems)).or(latest),
         };
+        let is_strange = newest.as_ref().is_some_and(|newest| !is_ours(&newest.key));
+        let newest = Some(()).filter(|()| is_strange).and_then(|()| self.newest_of_ours(&open, is_ours)).or(newest);
         newest.map(|mut newest| {
             let superseded: Vec<&str> = entries.iter().map(|entry| entry.get("supersedes")).collect();
             let id = newest.handoff.text("session_id").to_owned();
@@ -48,6 +58,12 @@ impl History {
             newest.earlier = open.into_iter().filter(is_other).cloned().collect();
             newest
         })
+    }
+
+    /// The newest of these sessions whose handoff is ours.
+    fn newest_of_ours(&self, open: &[&SessionEntry], is_ours: &dyn Fn(&OwnKey) -> bool) -> Option<OpenHandoff> {
+        let mut found = open.iter().take(LOOKED_INTO).filter_map(|entry| self.open_handoff_of(entry, &mut Vec::new()));
+        found.find(|open| is_ours(&open.key))
     }
 
     /// The handoff in LATEST.md; `None` if there is no such file.

@@ -31,6 +31,12 @@ impl Origin {
         Some(Origin { key: text(KEY), signer: text(SIGNER), source: text(SOURCE), exported_at: text(EXPORTED_AT) })
     }
 
+    /// The origin of a handoff that this user's import recorded. Whatever a handoff that came along says about its origin
+    /// and its signature, nobody has checked it.
+    pub(crate) fn of_own(handoff: &Handoff, is_ours: bool) -> Option<Origin> {
+        Origin::of(handoff).filter(|_| is_ours)
+    }
+
     pub(crate) fn is_signed(&self) -> bool {
         !self.key.is_empty()
     }

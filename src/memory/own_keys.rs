@@ -13,6 +13,7 @@ use super::state::{CurrentState, Item, readable, tidy};
 use super::{Author, ChangeVerb, Edits, Memory, StateChange, listing};
 use crate::config::category::Categories;
 use crate::error::Result;
+use crate::git;
 use crate::guard::own_record::{self, OwnDirectory, OwnKey, OwnRecord};
 
 /// One piece of a memory file.
@@ -118,7 +119,7 @@ impl Memory {
     /// Whether these changes quote only text of this user. `before` are the states that they change: text that came along
     /// does not become this user's own because a run of ours records that it left.
     pub(super) fn owns_changes(&self, changes: &[StateChange], before: &[CurrentState]) -> bool {
-        let (record, directory) = (OwnRecord::open(), OwnDirectory::of(&self.directory));
+        let (record, directory) = (OwnRecord::open(), OwnDirectory::of(&self.directory, git::may_track));
         let is_strange = |state: &CurrentState, change: &StateChange| {
             let is_item = |(category, item): &(&str, &Item)| *category == change.category && item.text == change.text;
             let owns_item =
@@ -132,6 +133,6 @@ impl Memory {
 
     /// Whether this note is on record as this user's own.
     pub(super) fn owns_new_note(&self, note: &Note) -> bool {
-        OwnRecord::open().owns(&OwnDirectory::of(&self.directory), &of_new_note(note), &note.run)
+        OwnRecord::open().owns(&OwnDirectory::of(&self.directory, git::may_track), &of_new_note(note), &note.run)
     }
 }

@@ -5,6 +5,7 @@
 //! | has an id that the user's own state knows, and git does not track it | ours |
 //! | has no id; 0.1.0 listed the project, and git does not track it | ours, from 0.1.0 |
 //! | any other that can be read | foreign: cloned, unpacked, copied from another home |
+//! | cannot be read, and git tracks it | foreign: a repository must not keep anybody from recording words |
 //! | cannot be read | not judged: whoever opens it reports why |
 //!
 //! A foreign database stays as it is. Ours goes beside it, under a name with a word that the user's own state keeps. So it is
@@ -108,6 +109,7 @@ impl Claim<'_> {
         let is_kept = || if state_ids::is_possible() { Whose::Foreign } else { Whose::Ours };
         match file.identity() {
             Ok(None) => Whose::Nobody,
+            Err(_) if self.is_own_file(path) && is_tracked(path) => Whose::Foreign,
             Err(_) => Whose::Unclear,
             Ok(Some(Identity { is_empty: true, .. })) if !is_tracked(path) => Whose::Nobody,
             Ok(Some(Identity { id: Some(id), .. })) => match state_ids::standing(&id, &mark) {
@@ -126,6 +128,11 @@ impl Claim<'_> {
             Ok(Some(_)) if !is_tracked(path) => is_kept(),
             Ok(Some(_)) => Whose::Foreign,
         }
+    }
+
+    /// Whether this is a regular file of this user. Links and files of others are refused by whoever opens them.
+    fn is_own_file(&self, path: &Path) -> bool {
+        self.anchor(path).is_regular(path) && fs::refuse_foreign_owner(path, "checkpoint").is_ok()
     }
 
     fn is_listed(&self) -> bool {

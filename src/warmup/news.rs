@@ -66,7 +66,8 @@ impl Writer<'_> {
             let branch = if head.branch.is_empty() { "no branch" } else { &head.branch };
             let was = self.sources.handoff().map(|handoff| handoff.text("current_branch")).unwrap_or_default();
             let moved = !was.is_empty() && was != "unknown" && was != head.branch;
-            let was = if moved { format!(" (it was on {})", item(was, 80)) } else { String::new() };
+            let mark = if self.sources.whose.is_handoff_strange { CAME_ALONG } else { "" };
+            let was = if moved { format!(" (it was on {mark}{})", item(was, 80)) } else { String::new() };
             if !was.is_empty() {
                 parts.push(format!("now on {}{was}", item(branch, 80)));
             }

@@ -1,5 +1,6 @@
 //! Reads what is on record: the current state, the newest handoff, rulings, and anything that is in the way.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
@@ -84,6 +85,8 @@ impl Sources {
     pub(super) fn read(project: &Project) -> Sources {
         let mut sources = Sources::default();
         let mut problems: Vec<Error> = Vec::new();
+        let provenance = OnceCell::new();
+        let provenance = || provenance.get_or_init(|| Provenance::of(project));
         let places = project.unattended_places();
         match places.has_memory().then(|| state(project)).transpose() {
             Ok(state) => sources.state = state.unwrap_or_default(),
@@ -95,7 +98,7 @@ impl Sources {
             Ok(None) => {}
             Ok(Some(directory)) => {
                 let history = History::at(&project.memory_root, directory);
-                sources.open = history.newest_open(&mut problems);
+                sources.open = history.newest_open(&|key| provenance().owns_handoff(key), &mut problems);
                 match history.standing() {
                     Ok(standing) => sources.standing = standing,
                     Err(error) => problems.push(error),
@@ -107,7 +110,9 @@ impl Sources {
         {
             problems.push(error);
         }
-        sources.ask_whose(project);
+        if !sources.is_empty() {
+            sources.ask_whose(project, provenance());
+        }
         sources.paused = project.brake().paused();
         sources.needs_consent = needs_consent(project);
         sources.add_notices(project, &problems);
@@ -122,11 +127,7 @@ impl Sources {
     }
 
     /// Finds out what came along.
-    fn ask_whose(&mut self, project: &Project) {
-        if self.is_empty() {
-            return;
-        }
-        let provenance = Provenance::of(project);
+    fn ask_whose(&mut self, project: &Project, provenance: &Provenance) {
         let mut whose = Whose::default();
         let mut sort = |is_ours: bool| {
             whose.is_any_ours |= is_ours;
@@ -160,6 +161,8 @@ impl Sources {
 
     fn add_notices(&mut self, project: &Project, problems: &[Error]) {
         if let Some(pause) = &self.paused {
+            // A repository can bring the file, so its text is not quoted as a notice of ours.
+            let pause = Pause { reason: None, ..pause.clone() };
             self.notices.push(text::one_line(&pause.to_string(), 200));
         }
         if !self.unfinished.is_empty() {

@@ -66,6 +66,21 @@ fn known_ids(world: &World) -> Vec<PathBuf> {
 }
 
 #[test]
+fn a_checked_in_file_that_is_no_database_does_not_keep_words_from_being_recorded() {
+    for bytes in [&b"garbage"[..], b"SQLite format 3\0", &[0; 5_000]] {
+        let world = World::with_git();
+        world.write(DATABASE, bytes);
+        world.run(&["run", "--note", "damaged, not foreign"]).expect(65);
+        world.git(&["add", "--force", DATABASE]);
+        world.run(&["run", "--note", "our words"]).expect(0);
+        assert!(world.read(NOTES).contains("our words"));
+        assert_eq!(std::fs::read(world.path(DATABASE)).unwrap(), bytes);
+        let status = world.run(&["status"]).expect(0);
+        assert!(status.stdout.contains("is not yours and cannot be read"), "{}", status.stdout);
+    }
+}
+
+#[test]
 fn a_checked_in_database_runs_nothing_and_shows_nothing() {
     let (world, bytes) = clone_of_a_stranger();
     let session = Session::dying(&world, "s-1");

@@ -25,14 +25,14 @@ pub(super) fn answer_text(context: &mut Context<'_>, as_json: bool, verb: &str, 
 }
 
 /// Warns that a handoff is imported, and who vouches for it.
-pub(super) fn warn_of_origin(context: &Context<'_>, handoff: &Handoff) {
-    if let Some(origin) = Origin::of(handoff) {
+pub(super) fn warn_of_origin(context: &Context<'_>, handoff: &Handoff, is_ours: bool) {
+    if let Some(origin) = Origin::of_own(handoff, is_ours) {
         context.ui.warn(&origin.line());
     }
 }
 
-pub(super) fn origin_json(handoff: &Handoff) -> Json {
-    Origin::of(handoff).map_or(Json::Null, |origin| {
+pub(super) fn origin_json(handoff: &Handoff, is_ours: bool) -> Json {
+    Origin::of_own(handoff, is_ours).map_or(Json::Null, |origin| {
         json!({
             "signed": origin.is_signed(),
             "signer": origin.signer,

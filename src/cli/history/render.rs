@@ -89,13 +89,13 @@ impl Render {
         let found = place.history.find(&self.id)?;
         let is_ours = place.owns(&found);
         let text = self.form.write(place, &found, is_ours)?;
-        warn_of_origin(context, &found.handoff);
+        warn_of_origin(context, &found.handoff, is_ours);
         warn_of_document(context.ui, is_ours);
         let handoff = &found.handoff;
         let document = json!({
             "id": handoff.text("session_id"),
             "prompt": text,
-            "origin": origin_json(handoff),
+            "origin": origin_json(handoff, is_ours),
             "ours": is_ours,
         });
         if as_json {
