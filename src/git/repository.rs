@@ -76,10 +76,8 @@ pub(crate) fn top_level(start: &Path) -> Option<&Path> {
 /// Whether a directory itself is a bare repository.
 pub(super) fn is_bare_repository(directory: &Path) -> bool {
     let has = |name: &str| fs::is_directory(&directory.join(name));
-    has("objects")
-        && has("refs")
-        && has_own_names(directory)
-        && GitDirectories::plain(directory.to_path_buf()).is_bare()
+    let found = GitDirectories::plain(directory.to_path_buf());
+    has("objects") && has("refs") && has_own_names(&found) && found.is_bare()
 }
 
 /// The git directories of the work tree at `top`. `None` if its `.git` does not belong to it.

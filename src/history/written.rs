@@ -4,6 +4,7 @@ use chrono::{DateTime, FixedOffset};
 
 use super::index::time_of;
 use super::{History, SessionEntry, index_ends};
+use crate::git;
 use crate::guard::own_record::{OwnDirectory, OwnRecord};
 use crate::handoff::Handoff;
 
@@ -34,7 +35,7 @@ impl History {
     pub(crate) fn written_by(&self, session: &SessionSpan<'_>) -> Option<String> {
         let (_, end) = index_ends::read(self).ok().flatten()?;
         let entries = index_ends::entries(&end);
-        let (record, directory) = (OwnRecord::open(), OwnDirectory::of(&self.directory));
+        let (record, directory) = (OwnRecord::open(), OwnDirectory::of(&self.directory, git::may_track));
         let own = |entry: &SessionEntry| {
             let path = self.inside(entry.get("file")).ok()?;
             let (handoff, key) = self.parse_with_key(&path, &self.read_archive_text(&path).ok()?).ok()?;

@@ -55,14 +55,14 @@ fn databases(world: &World) -> Vec<String> {
     names
 }
 
-fn is_id(file: &PathBuf) -> bool {
+fn is_id(file: &Path) -> bool {
     let name = file.file_name().unwrap().to_str().unwrap();
     name != "beside" && !name.starts_with("met-")
 }
 
 fn known_ids(world: &World) -> Vec<PathBuf> {
     let ids = std::fs::read_dir(world.home().join(".local/state/agent-handover/states"));
-    ids.into_iter().flatten().map(|id| id.unwrap().path()).filter(is_id).collect()
+    ids.into_iter().flatten().map(|id| id.unwrap().path()).filter(|file| is_id(file)).collect()
 }
 
 #[test]
