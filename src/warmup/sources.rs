@@ -18,7 +18,7 @@ use crate::project::{OtherDatabase, Project};
 /// How many sessions besides the last one are listed.
 const ELSEWHERE: usize = 3;
 /// How many sessions before the last one are read.
-const BEFORE: usize = 3;
+const BEFORE: usize = 8;
 /// A larger current state is refused rather than read.
 const MAX_STATE: u64 = 4 << 20;
 
