@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::evidence::covers;
 use super::{Account, Line};
 use crate::base::text;
 use crate::memory::Edits;
@@ -41,6 +42,14 @@ pub(crate) struct StateAccount {
     passing: Vec<String>,
     changes: Vec<String>,
     summary: Option<String>,
+}
+
+/// Whether the check of the first issue, which passes now, runs at least what that of the second one does.
+fn settles(passing: &str, issue: &str) -> bool {
+    fn command(issue: &str) -> Option<&str> {
+        Some(issue.strip_prefix('`')?.split_once("` failed")?.0)
+    }
+    command(passing).zip(command(issue)).is_some_and(|(passing, failed)| covers(passing, failed))
 }
 
 impl StateAccount {
@@ -99,7 +108,8 @@ impl StateAccount {
         let is_settled = |category: &str, text: &str| match category {
             "open_loop" => self.completed.iter().any(|done| done == text) && !self.next.iter().any(|next| next == text),
             "known_issue" => {
-                let is_passing = self.passing.iter().any(|start| text.starts_with(start.as_str()));
+                let is_passing =
+                    self.passing.iter().any(|start| text.starts_with(start.as_str()) || settles(start, text));
                 // The same command fails with another exit code now.
                 let is_outdated = self.issues.iter().any(|issue| {
                     let start = issue.split(" (exit code").next().unwrap_or(issue);
@@ -111,5 +121,17 @@ impl StateAccount {
         };
         let settled = state.items().filter(|(category, item)| is_settled(category, &item.text));
         edits.done.extend(settled.map(|(_, item)| item.id.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_that_passes_settles_the_issues_that_it_covers() {
+        assert!(settles("`cargo test` failed", "`cargo test -p parser` failed (exit code 101)"));
+        assert!(!settles("`cargo test -p parser` failed", "`cargo test` failed"));
+        assert!(!settles("`cargo test` failed", "cargo test is slow"));
     }
 }

@@ -11,6 +11,8 @@ use crate::memory::state;
 use crate::recap;
 use crate::transcript::Outcome;
 
+/// How many sessions before the last one are shown by their last words.
+const WITH_LAST_WORDS: usize = 3;
 /// The heading of the dead ends in a handoff.
 const DEAD_ENDS: &str = "# Failed Attempts / Dead Ends";
 
@@ -204,15 +206,19 @@ impl Writer<'_> {
         };
         let lines = self.sources.elsewhere().into_iter().map(line).collect();
         let elsewhere = self.part(lines, LONG, shares::WHAT_IS_LEFT);
-        let before = self.sources.before.iter().filter_map(|handoff| self.last_words(handoff)).collect();
+        let before = self.sources.before.iter().take(WITH_LAST_WORDS);
+        let before = before.filter_map(|handoff| self.last_words(handoff)).collect();
         let before = self.part_without_repeats(before, LONG, shares::BEFORE);
         self.section("Earlier sessions", vec![elsewhere, before], "history list")
     }
 
-    /// The day of a session and the last words of its agent; without those, what it completed.
+    /// The day of a session and the last words of its agent; without those, what it completed. `None` if the page has them.
     fn last_words(&self, handoff: &Handoff) -> Option<Labelled> {
         let words = recap::read_sections(handoff).conclusions.pop().map(|line| line.text);
         let words = words.or_else(|| handoff.texts("completed_tasks").first().map(|task| (*task).to_owned()))?;
+        if self.shown.repeats(&words) {
+            return None;
+        }
         let day = item(handoff.text("session_date"), 10);
         let label = format!("{}{}", self.doubt_old(&words), outside(handoff));
         Some(Labelled::ours(format!("{day}: {words}"), label))

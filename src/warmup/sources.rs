@@ -19,7 +19,7 @@ use crate::project::{OtherDatabase, Project};
 /// How many sessions besides the last one are listed.
 const ELSEWHERE: usize = 3;
 /// How many sessions before the last one are read.
-const BEFORE: usize = 3;
+const BEFORE: usize = 8;
 /// How many databases from elsewhere are named.
 const NAMED_DATABASES: usize = 2;
 /// A larger current state is refused rather than read.

@@ -458,7 +458,7 @@ fn dead_ends_and_last_words_outlive_the_next_session() {
     let mut next = Talk::new(&world, "second");
     next.person("continue").edit("cli.py").agent("The command line flushes every thousand rows.");
     world.hand_over(&next);
-    world.run(&["run", "--quiet", "--note", "Renamed the option to --rows."]).expect(0);
+    world.run(&["run", "--quiet", "--note", "Renamed it"]).expect(0);
     let page = world.warmup(4_000);
     assert!(section(&page, "Dead ends").contains("I tried mmap first"), "{page}");
     assert_eq!(page.matches("The command line flushes every thousand rows.").count(), 1, "{page}");
