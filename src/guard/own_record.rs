@@ -81,7 +81,11 @@ impl OwnDirectory {
 
     /// Whether text in it is ours unless it says otherwise: a run of ours made it, and nobody else writes into it.
     pub(crate) fn vouches(&self) -> bool {
-        self.is_created_here && !*self.is_tracked.get_or_init(|| (self.tracks)(&self.path))
+        self.is_created_here
+            // Somebody else may have put another directory in its place, or opened it to all.
+            && fs::refuse_foreign_owner(&self.path, "directory").is_ok()
+            && !fs::is_open_to_all(&self.path)
+            && !*self.is_tracked.get_or_init(|| (self.tracks)(&self.path))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Memory is ours or came along: what a stranger's repository says is marked as theirs, whatever it says.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::support::*;
 
 const STRANGE: &str = "[came along]";
@@ -303,6 +305,20 @@ fn what_git_brings_into_directories_that_our_run_made_is_marked() {
     // A session of ours does not make it ours.
     world.run(&["run", "--note", "another"]).expect(0);
     assert_marked(&warmup(&world), "skip every review", true);
+}
+
+#[test]
+fn a_directory_of_ours_into_which_everybody_can_write_vouches_for_nothing() {
+    let world = World::new();
+    world.run(&["memory", "add", "decision", "use SQLite"]).expect(0);
+    world.write(STATE, world.read(STATE) + "\n<!-- section name=constraint -->\n- by hand\n<!-- /section -->\n");
+    assert_marked(&warmup(&world), "by hand", false);
+    let mode = |mode| std::fs::set_permissions(world.path("memory"), std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o777);
+    assert_marked(&warmup(&world), "by hand", true);
+    assert_marked(&warmup(&world), "use SQLite", false);
+    mode(0o755);
+    assert_marked(&warmup(&world), "by hand", false);
 }
 
 #[test]
