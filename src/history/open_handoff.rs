@@ -2,12 +2,15 @@
 
 use super::lifecycle::is_over;
 use super::{History, SessionEntry, decisions, index_ends};
+use crate::base::clock;
 use crate::error::{Error, Result};
 use crate::guard::own_record::OwnKey;
 use crate::handoff::Handoff;
 
-/// How many handoffs are read to find one of ours.
+/// How many handoffs are looked at to find one of ours.
 const LOOKED_INTO: usize = 100;
+/// How many bytes of them are read at most.
+const MOST_READ: u64 = 2 << 20;
 
 /// A handoff with the status that its session has now.
 #[derive(Debug)]
@@ -60,9 +63,21 @@ impl History {
         })
     }
 
-    /// The newest of these sessions whose handoff is ours.
+    /// The newest of these sessions whose handoff is ours. A session start waits for this, so it reads only so much.
     fn newest_of_ours(&self, open: &[&SessionEntry], is_ours: &dyn Fn(&OwnKey) -> bool) -> Option<OpenHandoff> {
-        let mut found = open.iter().take(LOOKED_INTO).filter_map(|entry| self.open_handoff_of(entry, &mut Vec::new()));
+        let now = clock::now().timestamp_millis();
+        let mut open = open.to_vec();
+        // However many dates of a stranger are in the future, ours are not.
+        open.sort_by_key(|entry| entry.age().1 > now);
+        let mut left = MOST_READ;
+        let mut fits = |entry: &SessionEntry| {
+            let about = self.inside(entry.get("file")).ok().and_then(|path| self.anchor.about(&path).ok().flatten());
+            let rest = about.and_then(|about| left.checked_sub(about.length));
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        };
+        let near = open.into_iter().take(LOOKED_INTO).filter(|entry| fits(entry));
+        let mut found = near.filter_map(|entry| self.open_handoff_of(entry, &mut Vec::new()));
         found.find(|open| is_ours(&open.key))
     }
 

@@ -327,6 +327,10 @@ fn a_strangers_handoff_with_a_later_date_does_not_hide_ours() {
     for path in world.tree().into_keys().filter(|path| path.starts_with(".agent-history/")) {
         world.write(&path, world.read(&path).replace("2026-11-15", "2099-11-15"));
     }
+    let index = world.read(".agent-history/INDEX.yaml");
+    let (_, entry) = index.split_once("sessions:\n").unwrap();
+    let more = (0..150).map(|n| entry.replace("-take-over-the-build\"", &format!("-take-over-{n}\"")));
+    world.write(".agent-history/INDEX.yaml", more.fold(index.clone(), |index, entry| index + &entry));
     world.run(&["history", "create", "--goal", "our own goal", "--next", "Write our parser"]).expect(0);
     let text = warmup(&world);
     assert_marked(&text, "our own goal", false);
