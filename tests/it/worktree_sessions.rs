@@ -55,6 +55,14 @@ fn beside_and_inside_a_bare_repository_commands_use_the_memory_of_its_worktrees(
     let mut names: Vec<_> = std::fs::read_dir(&hub).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, [".bare", ".git", "topic"], "nothing of ours is beside the repository");
+    // A session whose worktree is gone is handed over in the shared directory.
+    repository.begin(&topic, "s1", "Make the lexer strict");
+    std::fs::remove_dir_all(&topic).unwrap();
+    repository.call(&topic, "s1", "SessionEnd").stderr_ignored("the log of the call");
+    let shared = bare.join("agent-handover");
+    wait_until("the handover", || repository.run(&hub, &["history", "--json", "list"]).stdout.contains("the lexer"));
+    repository.run(&shared, &["check"]).expect(2);
+    assert!(!shared.join(".bare").exists(), "the shared directory shares itself");
     // The repository itself, away from its worktrees.
     let alone = repository.at("alone.git");
     repository.git(&repository.main(), &["clone", "--quiet", "--bare", ".", alone.to_str().unwrap()]);

@@ -95,7 +95,7 @@ impl Repository {
     }
 
     #[must_use = "the answer was not looked at"]
-    fn call(&self, directory: &Path, session: &str, event: &str) -> Output {
+    pub fn call(&self, directory: &Path, session: &str, event: &str) -> Output {
         let output = output(self.hook(directory, session, event));
         assert_eq!(output.code, 0, "{}", output.stderr);
         output
