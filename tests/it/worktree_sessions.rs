@@ -130,3 +130,19 @@ fn memory_that_is_not_merged_yet_is_reported() {
     let status = repository.run(&topic, &["status"]).expect(0).stdout;
     assert!(!status.contains(what), "{status}");
 }
+
+#[test]
+fn files_that_a_session_edited_are_known_although_its_worktree_is_gone() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    repository.begin(&topic, "s1", "Make the parser strict");
+    let input = serde_json::json!({ "file_path": topic.join("src/parser.rs") });
+    let call = serde_json::json!({ "type": "tool_use", "id": "t1", "name": "Write", "input": input });
+    let result = serde_json::json!({ "type": "tool_result", "tool_use_id": "t1", "content": "ok" });
+    repository.record(&topic, "s1", "assistant", &serde_json::json!({ "content": [call] }));
+    repository.record(&topic, "s1", "user", &serde_json::json!({ "content": [result] }));
+    repository.git(&main, &["worktree", "remove", topic.to_str().unwrap()]);
+    repository.end(&topic, "s1");
+    let status = repository.run(&main, &["status", "--json"]).expect(0).stdout;
+    assert!(status.contains("1 request, 1 file edited"), "{status}");
+}
