@@ -89,7 +89,7 @@ pub(crate) fn summarize(project: &Project, request: &Request) -> Result<(Option<
     let Prepared { session, warnings, .. } = prepare(project, request, base)?;
     let mut values = facts::recorded(&session);
     known_before(project, &project.memory_dir()?, &project.history_dir()?, &session.branch).add_to(&mut values);
-    let found = recap::collect(&Scene { session: &session, root: &project.root, is_gone: false })?;
+    let found = recap::collect(&Scene { session: &session, root: &project.root, work: &project.root, is_gone: false })?;
     values.extend(found.values);
     let notices = warnings.into_iter().chain(found.notices).collect();
     Ok((recap::handoff(&session, &values, project.known_root()), notices))

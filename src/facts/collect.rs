@@ -11,6 +11,8 @@ use crate::transcript::Transcript;
 pub(crate) struct Scene<'a> {
     pub session: &'a Session,
     pub root: &'a Path,
+    /// The directory in which the session worked. It may be gone.
+    pub work: &'a Path,
     /// The worktree of the session does not exist any more. `root` is then that of another one.
     pub is_gone: bool,
 }

@@ -33,7 +33,7 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
         }
     };
     facts.notices.extend(found.notices.iter().cloned());
-    let found = only_project_files(scene.root, found);
+    let found = only_project_files(scene.work, found);
     facts.detail = Some(describe(&found));
     facts.values.extend(values(&found).map(|(name, value)| (name.to_owned(), value)));
     facts.transcript = Some(found);

@@ -40,10 +40,14 @@ pub(crate) fn main_tree(top: &Path) -> Option<MainTree> {
 }
 
 /// The directory around `start` that shares its repository with other worktrees, and the place that all of them share. Inside
-/// of a bare repository, the directory is the repository itself.
+/// of a bare repository, the directory is the repository itself; what is below it shares nothing.
 pub(crate) fn shared_tree(start: &Path) -> Option<(&Path, MainTree)> {
     match repository::boundary(start) {
-        Some(top) => Some((top, main_tree(top)?)),
+        Some(top) => {
+            let main = main_tree(top)?;
+            let is_inside = matches!(&main, MainTree::Bare(common) if fs::real(start).starts_with(common));
+            (!is_inside).then_some((top, main))
+        }
         None if repository::is_bare_repository(start) => Some((start, MainTree::Bare(fs::real(start)))),
         None => None,
     }

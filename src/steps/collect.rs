@@ -37,6 +37,7 @@ fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
     let found = recap::collect(&Scene {
         session: context.session,
         root: if context.is_gone { context.bare.unwrap_or(context.root) } else { context.work },
+        work: context.work,
         is_gone: context.is_gone,
     })?;
     let mut detail = found.detail.unwrap_or_default();

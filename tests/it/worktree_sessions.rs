@@ -55,6 +55,14 @@ fn beside_and_inside_a_bare_repository_commands_use_the_memory_of_its_worktrees(
     let mut names: Vec<_> = std::fs::read_dir(&hub).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, [".bare", ".git", "topic"], "nothing of ours is beside the repository");
+    // A session whose worktree is gone is handed over in the shared directory.
+    repository.begin(&topic, "s1", "Make the lexer strict");
+    std::fs::remove_dir_all(&topic).unwrap();
+    repository.call(&topic, "s1", "SessionEnd").stderr_ignored("the log of the call");
+    let shared = bare.join("agent-handover");
+    wait_until("the handover", || repository.run(&hub, &["history", "--json", "list"]).stdout.contains("the lexer"));
+    repository.run(&shared, &["check"]).expect(2);
+    assert!(!shared.join(".bare").exists(), "the shared directory shares itself");
     // The repository itself, away from its worktrees.
     let alone = repository.at("alone.git");
     repository.git(&repository.main(), &["clone", "--quiet", "--bare", ".", alone.to_str().unwrap()]);
@@ -121,4 +129,20 @@ fn memory_that_is_not_merged_yet_is_reported() {
     assert_eq!(repository.handoffs(&topic).len(), 2);
     let status = repository.run(&topic, &["status"]).expect(0).stdout;
     assert!(!status.contains(what), "{status}");
+}
+
+#[test]
+fn files_that_a_session_edited_are_known_although_its_worktree_is_gone() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    repository.begin(&topic, "s1", "Make the parser strict");
+    let input = serde_json::json!({ "file_path": topic.join("src/parser.rs") });
+    let call = serde_json::json!({ "type": "tool_use", "id": "t1", "name": "Write", "input": input });
+    let result = serde_json::json!({ "type": "tool_result", "tool_use_id": "t1", "content": "ok" });
+    repository.record(&topic, "s1", "assistant", &serde_json::json!({ "content": [call] }));
+    repository.record(&topic, "s1", "user", &serde_json::json!({ "content": [result] }));
+    repository.git(&main, &["worktree", "remove", topic.to_str().unwrap()]);
+    repository.end(&topic, "s1");
+    let status = repository.run(&main, &["status", "--json"]).expect(0).stdout;
+    assert!(status.contains("1 request, 1 file edited"), "{status}");
 }

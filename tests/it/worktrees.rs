@@ -95,7 +95,7 @@ impl Repository {
     }
 
     #[must_use = "the answer was not looked at"]
-    fn call(&self, directory: &Path, session: &str, event: &str) -> Output {
+    pub fn call(&self, directory: &Path, session: &str, event: &str) -> Output {
         let output = output(self.hook(directory, session, event));
         assert_eq!(output.code, 0, "{}", output.stderr);
         output
@@ -113,12 +113,16 @@ impl Repository {
     }
 
     pub fn ask(&self, directory: &Path, session: &str, request: &str) {
+        self.record(directory, session, "user", &json!({ "role": "user", "content": request }));
+    }
+
+    /// Adds a message to the transcript of a session.
+    pub fn record(&self, directory: &Path, session: &str, kind: &str, message: &serde_json::Value) {
         let path = self.transcript(session);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let mut file = std::fs::File::options().create(true).append(true).open(path).unwrap();
-        let message = json!({ "role": "user", "content": request });
         let record = json!({
-            "type": "user", "isSidechain": false, "sessionId": session, "cwd": directory, "message": message,
+            "type": kind, "isSidechain": false, "sessionId": session, "cwd": directory, "message": message,
         });
         writeln!(file, "{record}").unwrap();
     }
