@@ -10,7 +10,7 @@ use crate::engine::{DEATHS_TO_PARK, Plan, Provenance};
 use crate::error::{Error, Result};
 use crate::guard::{Pause, own_record};
 use crate::handoff::{Handoff, Value};
-use crate::history::{History, OpenHandoff, SessionEntry};
+use crate::history::{History, OpenHandoff, Rulings, SessionEntry, older_line};
 use crate::memory::Memory;
 use crate::memory::state::{CurrentState, Item};
 use crate::project::{OtherDatabase, Project};
@@ -25,7 +25,8 @@ const MAX_STATE: u64 = 4 << 20;
 pub(super) struct Sources {
     pub state: CurrentState,
     pub open: Option<OpenHandoff>,
-    /// Decisions that are in force until somebody revokes them.
+    pub rulings: Rulings,
+    /// The lines of the newest rulings in force.
     pub standing: Vec<String>,
     /// The commit of the last completed handover.
     pub base: Option<String>,
@@ -90,10 +91,7 @@ impl Sources {
             Ok(Some(directory)) => {
                 let history = History::at(&project.memory_root, directory);
                 sources.open = history.newest_open(&mut problems);
-                match history.standing() {
-                    Ok(standing) => sources.standing = standing,
-                    Err(error) => problems.push(error),
-                }
+                sources.rulings = history.readable_rulings(&mut problems);
             }
         }
         if places.has_state()
@@ -144,8 +142,13 @@ impl Sources {
                 whose.earlier = strange.map(|entry| entry.get("session_id").to_owned()).collect();
             }
         }
-        let standing = self.standing.iter().filter(|line| !line.starts_with("(+"));
-        whose.standing = standing.filter(|line| sort(provenance.owns_decision(line))).cloned().collect();
+        let (newest, older) = self.rulings.newest();
+        self.standing.extend(older_line(older));
+        for ruling in newest {
+            let (line, is_ours) = ruling.line(|line| provenance.owns_decision(line));
+            self.standing.push(line.to_owned());
+            whose.standing.extend(sort(is_ours).then(|| line.to_owned()));
+        }
         self.whose = whose;
     }
 
@@ -194,7 +197,7 @@ impl Sources {
     /// Whether no earlier session is on record.
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_none()
-            && self.standing.is_empty()
+            && self.rulings.in_force.is_empty()
             && self.state.items().next().is_none()
             && self.state.text().trim_ascii().is_empty()
     }
