@@ -3,11 +3,13 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
+use super::since::Base;
 use crate::base::fs::{self, Anchor};
 use crate::base::{lock, text};
 use crate::checkpoint::Store;
 use crate::engine::{DEATHS_TO_PARK, Plan, Provenance};
 use crate::error::{Error, Result};
+use crate::git;
 use crate::guard::{Pause, own_record};
 use crate::handoff::{Handoff, Value};
 use crate::history::{History, OpenHandoff, Rulings, SessionEntry, older_line};
@@ -28,8 +30,8 @@ pub(super) struct Sources {
     pub rulings: Rulings,
     /// The lines of the newest rulings in force.
     pub standing: Vec<String>,
-    /// The commit of the last completed handover.
-    pub base: Option<String>,
+    /// The last completed handover, if its commit is known.
+    pub handover: Option<Base>,
     /// What a new session should know first, one line each.
     pub notices: Vec<String>,
     pub paused: Option<Pause>,
@@ -109,7 +111,8 @@ impl Sources {
     fn ask_checkpoint(&mut self, project: &Project) -> Result<()> {
         let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(()) };
         self.unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.id).collect();
-        self.base = store.last_head(&project.worktree())?;
+        let run = store.last_with_head(&project.worktree())?;
+        self.handover = run.and_then(|run| Some(Base::handover(run.head?, &run.recorded_at)));
         Ok(())
     }
 
@@ -213,6 +216,27 @@ impl Sources {
     /// The open sessions besides the last one.
     pub(super) fn elsewhere(&self) -> Vec<&SessionEntry> {
         self.open.as_ref().map(elsewhere).unwrap_or_default()
+    }
+
+    /// Whether a handover is on record.
+    pub(super) fn has_handover(&self) -> bool {
+        self.handover.is_some() || self.open.is_some()
+    }
+
+    /// The ends of earlier sessions that git may compare HEAD with, the best one first.
+    ///
+    /// A session that ends with `memory capture` hands nothing over, so the newest item that is this user's own and of
+    /// this branch counts, too. Its commit may be unknown here, because another machine recorded it.
+    pub(super) fn bases(&self, branch: &str) -> Vec<Base> {
+        let of_handoff =
+            || self.handoff().map(|it| Base::handover(it.text("head_commit").to_owned(), it.text("generated_at")));
+        let handover = self.handover.clone().or_else(of_handoff).filter(|base| git::is_object_id(&base.commit));
+        let is_of_branch = |item: &Item| item.branch.is_empty() || branch.is_empty() || item.branch == branch;
+        let counts =
+            |item: &&Item| git::is_part_of_id(&item.commit) && is_of_branch(item) && !self.whose.is_item_strange(item);
+        let newest = self.state.items().map(|(_, item)| item).filter(counts).max_by(|a, b| a.at.cmp(&b.at));
+        let item = newest.map(Base::item).filter(|item| handover.as_ref().is_none_or(|last| item.follows(last)));
+        item.into_iter().chain(handover).collect()
     }
 
     /// Every commit at which an item or the handoff was recorded.
