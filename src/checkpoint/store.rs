@@ -186,9 +186,14 @@ impl Store {
 
     /// The commit that was checked out for the last completed run of this worktree, or else of any worktree.
     pub(crate) fn last_head(&self, worktree: &str) -> Result<Option<String>> {
+        Ok(self.last_with_head(worktree)?.and_then(|run| run.head))
+    }
+
+    /// The last completed run of this worktree, or else of any worktree, that knows its commit.
+    pub(crate) fn last_with_head(&self, worktree: &str) -> Result<Option<Run>> {
         let order = if self.knows_worktrees()? { "worktree = ?1 DESC, seq DESC" } else { "?1 IS NULL, seq DESC" };
         let rest = format!("WHERE status = 'completed' AND head IS NOT NULL ORDER BY {order} LIMIT 1");
-        Ok(self.runs(&rest, params![worktree])?.pop().and_then(|run| run.head))
+        Ok(self.runs(&rest, params![worktree])?.pop())
     }
 
     /// Whether the file has the columns for worktrees. A reader does not add them.

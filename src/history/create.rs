@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::derived::Order;
 use super::index::{Index, SessionEntry};
-use super::{History, decisions, origin, own_keys, prompt};
+use super::{History, decisions, origin, own_keys, prompt, rulings};
 use crate::base::fs::Created;
 use crate::error::{Error, Result};
 use crate::handoff::{Handoff, Value, repr};
@@ -100,7 +100,8 @@ impl History {
         self.write_if_changed(&self.decisions_path(), &log)?;
         if is_newest {
             self.anchor.replace(&self.latest_path(), &self.anchor.read(&written.archive)?)?;
-            let prompt = prompt::render(&handoff, entry.get("status"), &decisions::standing(&log));
+            let standing = rulings::prompt_lines(&log, &self.lifecycle()?.revoked);
+            let prompt = prompt::render(&handoff, entry.get("status"), &standing);
             self.write_if_changed(&self.prompt_path(), &prompt)?;
         }
         // The index comes last: as long as it does not have the archive, the next writer rebuilds everything.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::index::{Index, SessionEntry};
 use super::lifecycle::{CLOSED, Lifecycle};
-use super::{History, decisions, lifecycle, prompt};
+use super::{History, decisions, prompt, rulings};
 use crate::error::Result;
 
 /// The order of the sessions in an index.
@@ -26,12 +26,12 @@ impl History {
         if order == Order::OfTime {
             index.sessions.sort_by(|a, b| (a.age(), a.get("session_id")).cmp(&(b.age(), b.get("session_id"))));
         }
-        self.write_if_changed(&self.lifecycle_path(), &lifecycle::write(&lifecycle))?;
+        self.write_if_changed(&self.lifecycle_path(), &lifecycle.render())?;
         let log = decisions::append(&self.decisions_log()?, &new_decisions);
         if !log.is_empty() {
             self.write_if_changed(&self.decisions_path(), &log)?;
         }
-        self.write_latest(index, &log)
+        self.write_latest(index, &rulings::prompt_lines(&log, &lifecycle.revoked))
     }
 
     /// Makes the entries of an index match the archives: removes entries without an archive and adds the missing ones.
@@ -62,7 +62,7 @@ impl History {
     }
 
     /// Writes the index and the files that speak of the newest session only.
-    fn write_latest(&self, mut index: Index, decisions_log: &str) -> Result<()> {
+    fn write_latest(&self, mut index: Index, standing: &[String]) -> Result<()> {
         let Some(latest) = index.newest().cloned() else { return Ok(()) };
         let archive = self.directory.join(latest.get("file"));
         let bytes = self.anchor.read(&archive)?;
@@ -72,7 +72,7 @@ impl History {
         if self.read_own(&self.latest_path())?.as_deref() != Some(bytes.as_slice()) {
             self.anchor.replace(&self.latest_path(), &bytes)?;
         }
-        let prompt = prompt::render(&handoff, latest.get("status"), &decisions::standing(decisions_log));
+        let prompt = prompt::render(&handoff, latest.get("status"), standing);
         self.write_if_changed(&self.prompt_path(), &prompt)
     }
 }
@@ -81,7 +81,7 @@ impl History {
 fn take_over_closed(index: &Index, lifecycle: &mut Lifecycle) {
     for entry in &index.sessions {
         if CLOSED.contains(&entry.get("status")) {
-            lifecycle::set(lifecycle, entry.get("session_id"), entry.get("status"));
+            lifecycle.set(entry.get("session_id"), entry.get("status"));
         }
     }
 }

@@ -1,17 +1,26 @@
-//! LIFECYCLE.yaml: how sessions ended. Archives do not change, so a status has a file of its own.
+//! LIFECYCLE.yaml: how sessions ended, and which rulings were revoked. Archives do not change and DECISIONS.md only grows,
+//! so both have a file of their own.
+
+use std::collections::BTreeSet;
 
 use super::derived::Order;
 use super::index::Index;
 use super::{History, NotChanged, SessionEntry};
-use crate::base::fs::Depth;
+use crate::base::fs::{Depth, FileError};
 use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, Value, repr};
 
 /// The statuses of a session that ended.
 pub(crate) const CLOSED: [&str; 3] = ["DONE", "BLOCKED", "ABANDONED"];
 
-/// Session ids and their statuses, in the order in which the sessions were closed.
-pub(super) type Lifecycle = Vec<(String, String)>;
+/// The content of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lifecycle {
+    /// Session ids and their statuses, in the order in which the sessions were closed.
+    pub sessions: Vec<(String, String)>,
+    /// The lines of DECISIONS.md whose rulings were revoked.
+    pub revoked: BTreeSet<String>,
+}
 
 /// Whether a session with this status leaves nothing to do.
 pub(crate) fn is_over(status: &str) -> bool {
@@ -19,8 +28,8 @@ pub(crate) fn is_over(status: &str) -> bool {
 }
 
 impl History {
-    pub(super) fn lifecycle(&self) -> Result<Lifecycle> {
-        Ok(read(&self.read_own(&self.lifecycle_path())?.unwrap_or_default()))
+    pub(super) fn lifecycle(&self) -> Result<Lifecycle, FileError> {
+        Ok(Lifecycle::parse(&self.read_own(&self.lifecycle_path())?.unwrap_or_default()))
     }
 
     /// The id of the session that [`History::close`] would close. Writes nothing.
@@ -47,8 +56,8 @@ impl History {
 
     /// The status of a session as the lifecycle or the index has it; empty if neither knows the session.
     pub(crate) fn status_by_id(&self, id: &str) -> Result<String> {
-        if let Some((_, status)) = self.lifecycle()?.into_iter().find(|(closed, _)| closed == id) {
-            return Ok(status);
+        if let Some(status) = self.lifecycle()?.status(id) {
+            return Ok(status.to_owned());
         }
         let entries = self.entries()?.into_iter();
         let mut statuses =
@@ -75,8 +84,8 @@ impl History {
             return Err(unknown(&id));
         }
         let mut lifecycle = self.lifecycle()?;
-        set(&mut lifecycle, &id, status);
-        self.anchor.replace(&self.lifecycle_path(), write(&lifecycle).as_bytes())?;
+        lifecycle.set(&id, status);
+        self.anchor.replace(&self.lifecycle_path(), lifecycle.render().as_bytes())?;
         for entry in index.sessions.iter_mut().filter(|entry| entry.get("session_id") == id) {
             entry.set("status", status);
         }
@@ -88,8 +97,8 @@ impl History {
     /// The status of a session now. Its archive may hold an older one.
     pub(crate) fn status_of(&self, handoff: &Handoff) -> Result<String> {
         let id = handoff.text("session_id");
-        if let Some((_, status)) = self.lifecycle()?.into_iter().find(|(closed, _)| closed == id) {
-            return Ok(status);
+        if let Some(status) = self.lifecycle()?.status(id) {
+            return Ok(status.to_owned());
         }
         let latest = self.latest()?.filter(|entry| entry.get("session_id") == id);
         Ok(latest.map_or_else(|| handoff.text("status").to_owned(), |entry| entry.get("status").to_owned()))
@@ -99,7 +108,7 @@ impl History {
 impl SessionEntry {
     /// The entry with the status that the lifecycle has for its session, if any.
     pub(super) fn with_status_of(mut self, lifecycle: &Lifecycle) -> SessionEntry {
-        if let Some((_, status)) = lifecycle.iter().find(|(id, _)| id == self.get("session_id")) {
+        if let Some(status) = lifecycle.status(self.get("session_id")) {
             self.set("status", status);
         }
         self
@@ -119,28 +128,44 @@ fn unknown(id: &str) -> NotChanged {
     NotChanged::DoesNotFit(error.hint("`agent-handover history status` shows the latest one"))
 }
 
-/// Sets the status of a session, which becomes the last one.
-pub(super) fn set(lifecycle: &mut Lifecycle, id: &str, status: &str) {
-    lifecycle.retain(|(other, _)| other != id);
-    lifecycle.push((id.to_owned(), status.to_owned()));
-}
-
-pub(super) fn read(bytes: &[u8]) -> Lifecycle {
-    let fields = std::str::from_utf8(bytes).ok().and_then(|text| handoff::read_subset_first(text).ok());
-    let list = fields.into_iter().flatten().find(|field| field.key == "sessions").map(|field| field.value);
-    let entries = list.as_ref().and_then(Value::list).unwrap_or_default().iter();
-    entries
-        .filter_map(|entry| {
-            Some((entry.get("session_id")?.text()?.to_owned(), entry.get("status")?.text()?.to_owned()))
-        })
-        .collect()
-}
-
-pub(super) fn write(lifecycle: &Lifecycle) -> String {
-    if lifecycle.is_empty() {
-        return String::new();
+impl Lifecycle {
+    /// The status that a session was closed with.
+    pub(super) fn status(&self, id: &str) -> Option<&str> {
+        self.sessions.iter().find(|(closed, _)| closed == id).map(|(_, status)| status.as_str())
     }
-    let pair = |key: &str, value: &str| (key.to_owned(), Value::from(value));
-    let entries = lifecycle.iter().map(|(id, status)| Value::Map(vec![pair("session_id", id), pair("status", status)]));
-    handoff::write_fields([("sessions", &Value::List(entries.collect()))])
+
+    /// Sets the status of a session, which becomes the last one.
+    pub(super) fn set(&mut self, id: &str, status: &str) {
+        self.sessions.retain(|(other, _)| other != id);
+        self.sessions.push((id.to_owned(), status.to_owned()));
+    }
+
+    /// Reads the file. A file that cannot be read closes no session and revokes nothing.
+    pub(super) fn parse(bytes: &[u8]) -> Lifecycle {
+        let fields = std::str::from_utf8(bytes).ok().and_then(|text| handoff::read_subset_first(text).ok());
+        let fields = fields.unwrap_or_default();
+        let list = |key: &str| {
+            let field = fields.iter().find(|field| field.key == key);
+            field.and_then(|field| field.value.list()).unwrap_or_default().iter()
+        };
+        let session = |entry: &Value| {
+            Some((entry.get("session_id")?.text()?.to_owned(), entry.get("status")?.text()?.to_owned()))
+        };
+        Lifecycle {
+            sessions: list("sessions").filter_map(session).collect(),
+            revoked: list("revoked").filter_map(|line| line.text().map(str::to_owned)).collect(),
+        }
+    }
+
+    /// The content of the file; empty if there is nothing to keep.
+    pub(super) fn render(&self) -> String {
+        let pair = |key: &str, value: &str| (key.to_owned(), Value::from(value));
+        let session =
+            |(id, status): &(String, String)| Value::Map(vec![pair("session_id", id), pair("status", status)]);
+        let sessions = Value::List(self.sessions.iter().map(session).collect());
+        let revoked = Value::List(self.revoked.iter().map(|line| Value::from(line.as_str())).collect());
+        let lists = [("sessions", &sessions), ("revoked", &revoked)];
+        let is_filled = |(_, list): &(&str, &Value)| list.list().is_some_and(|list| !list.is_empty());
+        handoff::write_fields(lists.into_iter().filter(is_filled))
+    }
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::derived::Order;
+use super::lifecycle::Lifecycle;
 use super::store::file_name;
-use super::{CLOSED, History, decisions, lifecycle};
+use super::{CLOSED, History, decisions};
 use crate::base::fs::Depth;
 use crate::base::text;
 use crate::base::three_way::{self, Choice, Theirs, choose};
@@ -112,14 +113,15 @@ impl History {
         three_way::put(&self.anchor, &path, Some(log.as_bytes()))
     }
 
-    /// Merges the lifecycle. Returns whether a status changed.
+    /// Merges the lifecycle: what either side revoked is revoked. Returns whether a status changed.
     fn absorb_lifecycle(&self, theirs: &Theirs) -> Result<bool> {
         let ours = self.lifecycle()?;
-        let read = |bytes: Option<&[u8]>| lifecycle::read(bytes.unwrap_or_default());
+        let read = |bytes: Option<&[u8]>| Lifecycle::parse(bytes.unwrap_or_default());
         let (base, now) = (read(theirs.base.as_deref()), read(theirs.now.as_deref()));
         let mut merged = ours.clone();
-        for (id, status) in &now {
-            let of = |list: &[(String, String)]| list.iter().find(|(other, _)| other == id).map(|(_, s)| s.clone());
+        merged.revoked.extend(now.revoked.iter().cloned());
+        for (id, status) in &now.sessions {
+            let of = |list: &Lifecycle| list.status(id).map(str::to_owned);
             let (our_status, base_status) = (of(&ours), of(&base));
             let rank = |status: &str| CLOSED.iter().position(|closed| *closed == status);
             let chosen = match our_status {
@@ -133,17 +135,16 @@ impl History {
                 }
                 _ => status.clone(),
             };
-            merged.retain(|(other, _)| other != id);
-            merged.push((id.clone(), chosen));
+            merged.set(id, &chosen);
         }
-        merged.sort();
+        merged.sessions.sort();
         let mut before = ours;
-        before.sort();
+        before.sessions.sort();
         if merged == before {
             return Ok(false);
         }
-        three_way::put(&self.anchor, &self.lifecycle_path(), Some(lifecycle::write(&merged).as_bytes()))?;
-        Ok(true)
+        three_way::put(&self.anchor, &self.lifecycle_path(), Some(merged.render().as_bytes()))?;
+        Ok(merged.sessions != before.sessions)
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A writer holds the lock of the directory. It writes the archive first; LATEST.md, INDEX.yaml, RESUME_PROMPT.txt and
 //! DECISIONS.md follow, each replaced as a whole. If a writer is killed, the next one restores the derived files from the
-//! archives. LIFECYCLE.yaml is ours alone: it keeps how sessions ended, because archives do not change and an index may
-//! have to be rebuilt. Only an archive that was imported can be replaced, and only by an import that asks for it.
+//! archives. LIFECYCLE.yaml is ours alone: it keeps how sessions ended and which rulings were revoked, because archives do
+//! not change and an index may have to be rebuilt. Only an archive that was imported can be replaced, and only by an import that asks for it.
 //!
 //! | file | owns |
 //! |---|---|
@@ -11,7 +11,8 @@
 //! | `document` | a handoff from outside, with errors for people |
 //! | `create` | archives one handoff |
 //! | `derived` | brings the derived files up to date |
-//! | `lifecycle` | LIFECYCLE.yaml: how sessions ended |
+//! | `lifecycle` | LIFECYCLE.yaml: how sessions ended, and the rulings that were revoked |
+//! | `rulings` | standing rulings: in force, revoked, by id or text |
 //! | `index` | INDEX.yaml: one entry a session |
 //! | `index_ends` | the head and the last entries of a long INDEX.yaml, without reading all of it |
 //! | `decisions`, `prompt` | DECISIONS.md and RESUME_PROMPT.txt |
@@ -45,6 +46,7 @@ pub(crate) mod origin;
 pub(crate) mod own_keys;
 mod prompt;
 pub(crate) mod registry;
+mod rulings;
 mod status;
 mod store;
 mod validate;
@@ -63,5 +65,6 @@ pub(crate) use merge::DERIVED;
 pub(crate) use not_changed::NotChanged;
 pub(crate) use open_handoff::OpenHandoff;
 pub(crate) use origin::Origin;
+pub(crate) use rulings::{Ruling, Rulings, older_line};
 pub(crate) use store::{DIRECTORY, History};
 pub(crate) use written::{DERIVED_TAG, SessionSpan};

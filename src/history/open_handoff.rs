@@ -1,9 +1,9 @@
 //! Finds the handoff to continue from: the newest whose session is not over.
 
 use super::lifecycle::is_over;
-use super::{History, SessionEntry, decisions, index_ends};
+use super::{History, SessionEntry, index_ends};
 use crate::base::clock;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::guard::own_record::OwnKey;
 use crate::handoff::Handoff;
 
@@ -99,11 +99,6 @@ impl History {
             self.read_archive_text(&path).map_err(|error| problems.extend(error.is_refusal().then(|| error.into())));
         let (handoff, key) = self.parse_with_key(&path, &text.ok()?).ok()?;
         Some(OpenHandoff { status: status_now(&handoff, Some(entry)), handoff, key, earlier: Vec::new() })
-    }
-
-    /// The newest decisions marked as standing.
-    pub(crate) fn standing(&self) -> Result<Vec<String>> {
-        Ok(decisions::standing(&self.decisions_log()?))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::index::Index;
 use super::validate::{IndexHead, check_latest_in_index, readable};
-use super::{History, decisions, index_ends};
+use super::{History, Rulings, decisions, index_ends, rulings};
 use crate::error::Result;
 
 /// Where a history stands.
@@ -17,7 +17,7 @@ pub(crate) struct HistoryStatus {
     pub supersedes: String,
     pub sessions: usize,
     pub decisions: usize,
-    pub standing: Vec<String>,
+    pub rulings: Rulings,
     pub problems: Vec<String>,
 }
 
@@ -29,13 +29,15 @@ impl History {
         let ends = readable("INDEX.yaml", index_ends::read(self), &mut problems)?;
         let log = readable("DECISIONS.md", self.decisions_log().map(Some), &mut problems)?.unwrap_or_default();
         status.decisions = decisions::count(&log);
-        status.standing = decisions::standing(&log);
+        let lifecycle = readable("LIFECYCLE.yaml", self.lifecycle().map(Some), &mut problems)?.unwrap_or_default();
+        status.rulings = Rulings::of(&log, &lifecycle.revoked);
+        let standing = rulings::prompt_lines(&log, &lifecycle.revoked);
         let (start, end) = ends.unwrap_or_default();
         let split = start.find("\nsessions:").map_or(start.len(), |at| at + 1);
         let head = &start[..split];
         match Index::parse(head) {
             Err(error) => problems.push(format!("INDEX.yaml: line {}: {}", error.line, error.message)),
-            Ok(index) => self.fill_status(&mut status, &index, (head, &end), &mut problems)?,
+            Ok(index) => self.fill_status(&mut status, &index, (head, &end), &standing, &mut problems)?,
         }
         status.problems = problems;
         Ok(status)
@@ -47,6 +49,7 @@ impl History {
         status: &mut HistoryStatus,
         index: &Index,
         (head, end): (&str, &str),
+        standing: &[String],
         problems: &mut Vec<String>,
     ) -> Result<()> {
         let mut latest = index_ends::find_entry(end, &index.latest_session);
@@ -67,7 +70,7 @@ impl History {
         status.latest_file = index.latest_file.clone();
         if let Some(latest) = self.check_latest(problems)? {
             check_latest_in_index(&IndexHead { index, status: &status.status }, &latest, problems);
-            self.check_prompt(Some(&latest), &status.status, &status.standing, problems)?;
+            self.check_prompt(Some(&latest), &status.status, standing, problems)?;
         }
         self.check_file("latest_file", &status.latest_file, problems);
         Ok(())

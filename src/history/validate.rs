@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::index::Index;
 use super::store::{ArchiveNames, file_name};
-use super::{DIRECTORY, History, Origin, decisions, prompt};
+use super::{DIRECTORY, History, Origin, prompt, rulings};
 use crate::base::fs::{Anchor, FileError, FileKind};
 use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, HandoffProblem, repr};
@@ -41,7 +41,9 @@ impl History {
         });
         let index = index?;
         let status = index.as_ref().and_then(|index| index.latest()).map_or("", |entry| entry.get("status")).to_owned();
-        self.check_prompt(latest.as_ref(), &status, &decisions::standing(&log), &mut problems)?;
+        let lifecycle = readable("LIFECYCLE.yaml", self.lifecycle().map(Some), &mut problems)?.unwrap_or_default();
+        let standing = rulings::prompt_lines(&log, &lifecycle.revoked);
+        self.check_prompt(latest.as_ref(), &status, &standing, &mut problems)?;
         let Some(index) = index else { return Ok(problems) };
         if let Some(latest) = &latest {
             check_latest_in_index(&IndexHead { index: &index, status: &status }, latest, &mut problems);

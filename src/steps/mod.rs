@@ -12,7 +12,7 @@
 //! | `publish` | delivering the files through the backend |
 //! | `deferred` | a step that a command asks for, rather than a config |
 //! | `memory_edit` | what `memory add`, `capture`, `done` and `delete` were given |
-//! | `history_create`, `history_close`, `history_import` | what these commands were given |
+//! | `history_create`, `history_close`, `history_revoke`, `history_import` | what these commands were given |
 
 mod collect;
 mod command;
@@ -24,6 +24,7 @@ mod history;
 mod history_close;
 mod history_create;
 mod history_import;
+mod history_revoke;
 mod kind;
 mod memory_edit;
 mod note;
@@ -37,6 +38,7 @@ pub(crate) use deferred::DeferredStep;
 pub(crate) use history_close::history_close;
 pub(crate) use history_create::{handoff_to_create, history_create};
 pub(crate) use history_import::history_import;
+pub(crate) use history_revoke::{REVOKE, edits_of_revocation, history_revoke};
 pub(crate) use kind::{Failure, Intent, Kind, OnInterrupt, Outcome, Promise};
 pub(crate) use memory_edit::MemoryEdit;
 pub(crate) use provided::{Provided, StepFunction};
@@ -52,7 +54,7 @@ pub const KINDS: &[Kind] =
 
 /// The kinds of commands that were given while paused. No config can name them.
 pub const DEFERRED_KINDS: &[Kind] =
-    &[memory_edit::KIND, history_create::KIND, history_close::KIND, history_import::KIND];
+    &[memory_edit::KIND, history_create::KIND, history_close::KIND, history_revoke::KIND, history_import::KIND];
 
 /// The kind of a step that a calling program gives as a function. No config can name it.
 const FUNCTION: &[Kind] = &[function::KIND];

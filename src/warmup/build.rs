@@ -85,8 +85,7 @@ pub(crate) fn build(project: &Project, ask: Ask<'_>) -> Warmup {
     }
     let from_disk = FromDisk { read: if on_disk == 0 { 0 } else { told.len() }, of: on_disk };
     told.extend(Told::of_handoff(&sources));
-    let base = sources.base.clone().or_else(|| sources.handoff().map(|handoff| handoff.text("head_commit").to_owned()));
-    let since = Since::ask(&project.root, base, sources.commits());
+    let since = Since::ask(&project.root, sources.bases(&project.branch()), &sources.commits());
     let writer = Writer::new(project, &sources, &since, &told);
     let budget = if extent == Extent::Short { budget.min(SHORT_BUDGET) } else { budget };
     let page = write(writer, extent, &from_disk, budget);

@@ -8,7 +8,7 @@
 //! | `sources` | what is on record: state, newest handoff, rulings, unfinished handovers |
 //! | `told` | what sessions said and did: the account in the newest handoff, and those of transcripts |
 //! | `disk` | the first warmup of a project, from the transcripts on this machine |
-//! | `since` | what git says about the time since the last handover |
+//! | `since` | what git says about the time since the last session |
 //! | `writer` | items taken from the sources: labelled, each shown once |
 //! | `shown` | what is on the page already |
 //! | `lasting` | the sections that change only with the record |

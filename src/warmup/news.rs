@@ -40,25 +40,38 @@ impl Writer<'_> {
         Section { title: "Since then", parts, more: "git log --stat; git status".to_owned() }
     }
 
-    /// The age of the last handover, and how HEAD relates to its commit.
+    /// The end of the last session: when it was, and whether it was a handover.
+    fn last_end(&self) -> String {
+        let sources = self.sources;
+        let base = self.since.base.as_ref().map(|(base, _)| base);
+        let is_handover = base.map_or(sources.has_handover(), |base| base.is_handover);
+        let of_handoff = || sources.handoff().and_then(|handoff| history::time_of(handoff.text("generated_at")));
+        let of_items = || sources.state.items().map(|(_, item)| &item.at).max().and_then(|at| history::time_of(at));
+        let of_base = || base.and_then(|base| base.at);
+        let at = if is_handover { of_handoff().or_else(of_base) } else { of_base() };
+        let what = if is_handover { "last handover" } else { "last recorded" };
+        let at = at.or_else(of_items).map(|at| age(&at, &clock::now()));
+        at.map_or("no date is on record".to_owned(), |age| format!("{what} {age}"))
+    }
+
+    /// The age of the last session, and how HEAD relates to its commit.
     fn summary(&self) -> String {
         let since = self.since;
-        let recorded = self.sources.handoff().map(|handoff| handoff.text("generated_at").to_owned());
-        let recorded = recorded.or_else(|| self.sources.state.items().map(|(_, item)| item.at.clone()).max());
-        let mut parts = Vec::new();
-        let age = recorded.and_then(|at| history::time_of(&at)).map(|at| age(&at, &clock::now()));
-        parts.push(age.map_or("no date is on record".to_owned(), |age| format!("last handover {age}")));
+        let mut parts = vec![self.last_end()];
         match &since.base {
             Some((_, Relation::Ancestor)) => {
                 parts.push(format!("{} since", since.commit_count()));
             }
             Some((base, Relation::Aside)) => parts.push(format!(
                 "its commit {} is not in this branch: compared with the commit where both split, {} since",
-                short(base),
+                short(&base.commit),
                 since.commit_count()
             )),
             Some((base, Relation::Unknown)) => {
-                parts.push(format!("its commit {} is not known here any more, so nothing is compared", short(base)));
+                parts.push(format!(
+                    "its commit {} is not known here any more, so nothing is compared",
+                    short(&base.commit)
+                ));
             }
             None => {}
         }

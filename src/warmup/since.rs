@@ -1,11 +1,15 @@
-//! Asks git what happened since the last handover, and which recorded items belong to another branch.
+//! Asks git what happened since the last session, and which recorded items belong to another branch.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use chrono::{DateTime, FixedOffset};
+
 use super::item::item;
 use crate::git::{self, Change, Commit, Git, Head, Relation};
+use crate::history;
+use crate::memory::state::Item;
 
 /// How long git may take. A person waits for the session to start, so later answers are left out.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -13,12 +17,42 @@ const MAX_COMMITS: usize = 100;
 /// For how many commits git is asked whether they are in HEAD.
 const MAX_RELATIONS: usize = 60;
 
+/// The end of an earlier session, which git compares HEAD with.
+#[derive(Clone, Debug)]
+pub(super) struct Base {
+    /// A commit, by its full or partial id.
+    pub commit: String,
+    pub at: Option<DateTime<FixedOffset>>,
+    /// Whether the session ended with a handover. Otherwise somebody recorded an item.
+    pub is_handover: bool,
+}
+
+impl Base {
+    pub(super) fn handover(commit: String, at: &str) -> Base {
+        Base { commit, at: history::time_of(at), is_handover: true }
+    }
+
+    pub(super) fn item(item: &Item) -> Base {
+        Base { commit: item.commit.clone(), at: history::time_of(&item.at), is_handover: false }
+    }
+
+    /// Whether this is later than the other, and at another commit.
+    pub(super) fn follows(&self, other: &Base) -> bool {
+        let is_later = self.at.zip(other.at).is_some_and(|(this, other)| this > other);
+        is_later && !self.is_at(&other.commit)
+    }
+
+    fn is_at(&self, commit: &str) -> bool {
+        commit.starts_with(&self.commit)
+    }
+}
+
 /// The answers of git.
 #[derive(Default)]
 pub(super) struct Since {
     pub head: Option<Head>,
-    /// The commit of the last handover, if git was asked about it.
-    pub base: Option<(String, Relation)>,
+    /// The end of the last session, if git was asked about it.
+    pub base: Option<(Base, Relation)>,
     /// The newest commits; there may be more.
     pub commits: Vec<Commit>,
     pub changes: Vec<Change>,
@@ -28,8 +62,20 @@ pub(super) struct Since {
 }
 
 impl Since {
-    /// Asks git. This starts at most six processes, and two if nothing was committed since.
-    pub(super) fn ask(root: &Path, base: Option<String>, commits: BTreeSet<String>) -> Since {
+    /// Asks git about the first base whose commit it knows. For each, this starts at most six processes, and two if
+    /// nothing was committed since.
+    pub(super) fn ask(root: &Path, bases: Vec<Base>, commits: &BTreeSet<String>) -> Since {
+        let mut bases = bases.into_iter().peekable();
+        loop {
+            let since = Since::ask_about(root, bases.next(), commits);
+            let is_known = since.base.as_ref().is_none_or(|(_, relation)| *relation != Relation::Unknown);
+            if is_known || bases.peek().is_none() {
+                return since;
+            }
+        }
+    }
+
+    fn ask_about(root: &Path, base: Option<Base>, commits: &BTreeSet<String>) -> Since {
         let mut since = Since::default();
         if git::top_level(root).is_none() {
             return since;
@@ -43,18 +89,17 @@ impl Since {
             }
         }
         let head = since.head.as_ref().map(|head| head.commit.clone()).unwrap_or_default();
-        let base = base.filter(|base| git::is_object_id(base) && git::is_object_id(&head));
-        let mut asked: Vec<String> = base.iter().filter(|base| **base != head).cloned().collect();
-        asked.extend(commits.into_iter().filter(|commit| git::is_part_of_id(commit) && !head.starts_with(commit)));
+        let base = base.filter(|_| git::is_object_id(&head));
+        let moved = base.as_ref().filter(|base| !base.is_at(&head)).map(|base| base.commit.clone());
+        let mut asked: Vec<String> = moved.iter().cloned().collect();
+        let others = commits.iter().filter(|commit| git::is_part_of_id(commit) && !head.starts_with(commit.as_str()));
+        asked.extend(others.cloned());
         asked.dedup();
         asked.truncate(MAX_RELATIONS);
         // These do not depend on each other, and most of their time is the start of a process.
         let (relations, after, dirty) = std::thread::scope(|scope| {
             let relations = scope.spawn(|| git().relations(&asked, &head));
-            let after = scope.spawn(|| {
-                let moved = base.as_deref().filter(|base| *base != head);
-                moved.map(|base| git().since(base, &head, MAX_COMMITS + 1))
-            });
+            let after = scope.spawn(|| moved.as_ref().map(|base| git().since(base, &head, MAX_COMMITS + 1)));
             let dirty = git().dirty();
             (relations.join(), after.join(), dirty)
         });
@@ -69,7 +114,7 @@ impl Since {
             Err(error) => report(error),
         }
         since.base = base.map(|base| {
-            let relation = if base == head { Relation::Ancestor } else { relation_of(&since.relations, &base) };
+            let relation = moved.as_ref().map_or(Relation::Ancestor, |moved| relation_of(&since.relations, moved));
             (base, relation)
         });
         match after {

@@ -4,14 +4,16 @@ use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
+use super::since::Base;
 use crate::base::fs::{self, Anchor};
 use crate::base::{lock, text};
 use crate::checkpoint::Store;
 use crate::engine::{self, DEATHS_TO_PARK, Plan, Provenance};
 use crate::error::{Error, Result};
+use crate::git;
 use crate::guard::{Pause, own_record};
 use crate::handoff::{Handoff, Value};
-use crate::history::{History, OpenHandoff, SessionEntry};
+use crate::history::{History, OpenHandoff, Rulings, SessionEntry, older_line};
 use crate::memory::Memory;
 use crate::memory::state::{CurrentState, Item};
 use crate::project::{OtherDatabase, Project};
@@ -32,10 +34,11 @@ pub(super) struct Sources {
     pub open: Option<OpenHandoff>,
     /// The handoffs of this user's sessions before the last one, on its branch, newest first.
     pub before: Vec<Handoff>,
-    /// Decisions that are in force until somebody revokes them.
+    pub rulings: Rulings,
+    /// The lines of the newest rulings in force.
     pub standing: Vec<String>,
-    /// The commit of the last completed handover.
-    pub base: Option<String>,
+    /// The last completed handover, if its commit is known.
+    pub handover: Option<Base>,
     /// What a new session should know first, one line each.
     pub notices: Vec<String>,
     pub paused: Option<Pause>,
@@ -99,10 +102,7 @@ impl Sources {
             Ok(Some(directory)) => {
                 let history = History::at(&project.memory_root, directory);
                 sources.open = history.newest_open(&|key| provenance().owns_handoff(key), &mut problems);
-                match history.standing() {
-                    Ok(standing) => sources.standing = standing,
-                    Err(error) => problems.push(error),
-                }
+                sources.rulings = history.readable_rulings(&mut problems);
             }
         }
         if places.has_state()
@@ -122,7 +122,8 @@ impl Sources {
     fn ask_checkpoint(&mut self, project: &Project) -> Result<()> {
         let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(()) };
         self.unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.id).collect();
-        self.base = store.last_head(&project.worktree())?;
+        let run = store.last_with_head(&project.worktree())?;
+        self.handover = run.and_then(|run| Some(Base::handover(run.head?, &run.recorded_at)));
         Ok(())
     }
 
@@ -154,8 +155,13 @@ impl Sources {
                 self.before = found.map(|found| found.handoff).collect();
             }
         }
-        let standing = self.standing.iter().filter(|line| !line.starts_with("(+"));
-        whose.standing = standing.filter(|line| sort(provenance.owns_decision(line))).cloned().collect();
+        let (newest, older) = self.rulings.newest();
+        self.standing.extend(older_line(older));
+        for ruling in newest {
+            let (line, is_ours) = ruling.line(|line| provenance.owns_decision(line));
+            self.standing.push(line.to_owned());
+            whose.standing.extend(sort(is_ours).then(|| line.to_owned()));
+        }
         self.whose = whose;
     }
 
@@ -216,7 +222,7 @@ impl Sources {
     /// Whether no earlier session is on record.
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_none()
-            && self.standing.is_empty()
+            && self.rulings.in_force.is_empty()
             && self.state.items().next().is_none()
             && self.state.text().trim_ascii().is_empty()
     }
@@ -232,6 +238,27 @@ impl Sources {
     /// The open sessions besides the last one.
     pub(super) fn elsewhere(&self) -> Vec<&SessionEntry> {
         self.open.as_ref().map(elsewhere).unwrap_or_default()
+    }
+
+    /// Whether a handover is on record.
+    pub(super) fn has_handover(&self) -> bool {
+        self.handover.is_some() || self.open.is_some()
+    }
+
+    /// The ends of earlier sessions that git may compare HEAD with, the best one first.
+    ///
+    /// A session that ends with `memory capture` hands nothing over, so the newest item that is this user's own and of
+    /// this branch counts, too. Its commit may be unknown here, because another machine recorded it.
+    pub(super) fn bases(&self, branch: &str) -> Vec<Base> {
+        let of_handoff =
+            || self.handoff().map(|it| Base::handover(it.text("head_commit").to_owned(), it.text("generated_at")));
+        let handover = self.handover.clone().or_else(of_handoff).filter(|base| git::is_object_id(&base.commit));
+        let is_of_branch = |item: &Item| item.branch.is_empty() || branch.is_empty() || item.branch == branch;
+        let counts =
+            |item: &&Item| git::is_part_of_id(&item.commit) && is_of_branch(item) && !self.whose.is_item_strange(item);
+        let newest = self.state.items().map(|(_, item)| item).filter(counts).max_by(|a, b| a.at.cmp(&b.at));
+        let item = newest.map(Base::item).filter(|item| handover.as_ref().is_none_or(|last| item.follows(last)));
+        item.into_iter().chain(handover).collect()
     }
 
     /// Every commit at which an item or the handoff was recorded.

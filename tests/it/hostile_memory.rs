@@ -29,7 +29,7 @@ const PLACES: [&str; 9] = [STATE, LATEST, INDEX, PROMPT, DECISIONS, LIFECYCLE, S
 type Reporter = (&'static str, i32, i32);
 
 /// Every command that reads memory or history.
-const READERS: [&str; 19] = [
+const READERS: [&str; 20] = [
     "warmup",
     "warmup --format json",
     "history list",
@@ -39,6 +39,7 @@ const READERS: [&str; 19] = [
     "history show 2026-11-14-0900-second",
     "history status",
     "history resume-prompt",
+    "history revoke --list",
     "history validate --sessions --git",
     "history render",
     "history export",
@@ -51,10 +52,11 @@ const READERS: [&str; 19] = [
     "status",
 ];
 
-const WRITERS: [&str; 6] = [
+const WRITERS: [&str; 7] = [
     "run --note noted",
     "history create --goal another --next look",
     "history close --session 2026-11-13-0900-first --status DONE",
+    "history revoke force",
     "history import --input ../bundle.json --allow-unsigned",
     "memory add decision decided",
     "compact",

@@ -43,6 +43,7 @@ mod provenance;
 mod publish;
 mod publishing_rules;
 mod recap;
+mod revoke;
 mod secrets;
 mod session_agent;
 mod shared_branch;

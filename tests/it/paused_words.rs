@@ -41,6 +41,15 @@ const COMMANDS: &[Command] = &[
     },
     Command { name: "history close", arguments: |_| words(&["history", "close", "--status", "DONE"]) },
     Command {
+        name: "history revoke",
+        arguments: |world| {
+            let ruling =
+                ["history", "create", "--goal", "rules", "--next", "Fix it", "--decision", "[standing] no nom"];
+            world.run(&ruling).expect(0);
+            words(&["history", "revoke", "no nom"])
+        },
+    },
+    Command {
         name: "history import",
         arguments: |_| words(&["history", "import", "--input", "../in.json", "--allow-unsigned"]),
     },

@@ -477,3 +477,37 @@ fn a_directory_in_place_of_a_file_is_reported_and_changes_nothing() {
     a.run(&["run", "--note", "two"]).expect(0);
     assert_eq!(team.file(STATE), a.read(STATE));
 }
+
+#[test]
+fn a_ruling_that_one_machine_revokes_is_revoked_on_all() {
+    let team = Team::of(3);
+    let [one, two, three] = [&team.machines[0], &team.machines[1], &team.machines[2]];
+    let state = |world: &World, goal: &str, ruling: &str| {
+        let decision = format!("[standing] {ruling}");
+        world.run(&["history", "create", "--goal", goal, "--next", "Fix it", "--decision", &decision]).expect(0);
+        world.run(&["push"]).expect(0);
+    };
+    state(one, "one", "No force pushes");
+    state(one, "two", "No nightly");
+    for machine in [two, three] {
+        machine.run(&["pull"]).expect(0);
+    }
+    // Both revoke before they hear of each other, and one closes a session in the same file.
+    one.run(&["history", "revoke", "force"]).expect(0);
+    two.run(&["history", "revoke", "nightly"]).expect(0);
+    two.run(&["history", "close", "--status", "DONE"]).expect(0);
+    for machine in [one, two, one, three] {
+        machine.run(&["push"]).expect(0).stderr_ignored("notes about what came from the others");
+        machine.run(&["pull"]).expect(0).stderr_ignored("notes about what came from the others");
+    }
+    for machine in &team.machines {
+        assert_same(one, machine);
+        let lifecycle = machine.read(".agent-history/LIFECYCLE.yaml");
+        assert!(lifecycle.contains("DONE") && lifecycle.contains("No nightly"), "{lifecycle}");
+        let prompt = machine.read(".agent-history/RESUME_PROMPT.txt");
+        assert!(!prompt.contains("Standing operator rulings"), "{prompt}");
+        let status = machine.run(&["history", "status", "--json"]).expect(0).json();
+        assert_eq!(status["standing"].as_array().unwrap().len(), 0, "{status}");
+        assert!(machine.read(".agent-history/DECISIONS.md").contains("No force pushes"));
+    }
+}

@@ -221,6 +221,62 @@ fn the_warmup_reports_a_pause_and_unfinished_runs() {
     assert!(text.contains("is not a usable checkpoint") && text.contains("Ship the parser"), "{text}");
 }
 
+/// What a page says under `## Since then`.
+fn since_then(text: &str) -> String {
+    let (_, rest) = text.split_once("\n## Since then\n").unwrap_or_else(|| panic!("nothing happened since: {text}"));
+    rest.split("\n## ").next().unwrap().to_owned()
+}
+
+fn capture(world: &World, now: &str, data: &str) {
+    finish(world.command(&["memory", "capture", "--data", data]).env("AGENT_HANDOVER_TEST_NOW", now)).expect(0);
+}
+
+#[test]
+fn a_capture_counts_as_the_end_of_the_last_session() {
+    let world = World::with_git();
+    let base = commit(&world, "a.rs", "Before the capture");
+    capture(&world, "2026-11-15T08:00:00Z", &format!(r#"{{"goal": "ship it", "git_base": "{base}"}}"#));
+    commit(&world, "b.rs", "First after it");
+    commit(&world, "c.rs", "Second after it");
+    let text = world.run(&["warmup"]).expect(0).stdout;
+    let news = since_then(&text);
+    for part in ["2 commits since", "First after it", "Second after it", "A b.rs"] {
+        assert!(news.contains(part), "{part}: {text}");
+    }
+    assert!(!news.contains("Before the capture"), "{text}");
+    assert!(!text.contains("handover yet") && !news.contains("handover"), "no handover took place: {text}");
+}
+
+#[test]
+fn the_newer_of_a_handover_and_a_capture_is_what_commits_are_compared_with() {
+    let world = World::with_git();
+    world.git(&["checkout", "-q", "-b", "main"]);
+    commit(&world, "a.rs", "Before the handover");
+    world.run(&["run", "--note", "did it"]).expect(0);
+    let base = commit(&world, "b.rs", "Between");
+    let before = since_then(&world.run(&["warmup"]).expect(0).stdout);
+    assert!(before.starts_with("- last handover ") && before.contains("Between"), "{before}");
+    capture(&world, "2026-11-15T11:00:00Z", &format!(r#"{{"goal": "ship it", "git_base": "{base}"}}"#));
+    commit(&world, "c.rs", "After the capture");
+    let after = since_then(&world.run(&["warmup"]).expect(0).stdout);
+    assert!(after.contains("1 commit since") && after.contains("After the capture"), "{after}");
+    assert!(!after.contains("Between"), "{after}");
+    // Another machine knows this commit, and this one does not.
+    let elsewhere = "0123456789".repeat(4);
+    capture(&world, "2026-11-15T12:00:00Z", &format!(r#"{{"open_loops": ["docs"], "git_base": "{elsewhere}"}}"#));
+    let known = since_then(&world.run(&["warmup"]).expect(0).stdout);
+    assert!(known.contains("2 commits since") && known.contains("Between"), "{known}");
+    // A handover of a later day takes over again.
+    let later = |arguments: &[&str]| {
+        finish(world.command(arguments).env("AGENT_HANDOVER_TEST_NOW", "2026-11-16T10:00:00Z")).expect(0).stdout
+    };
+    later(&["run", "--note", "did more"]);
+    commit(&world, "d.rs", "After the handover");
+    let last = since_then(&later(&["warmup"]));
+    assert!(last.starts_with("- last handover ") && last.contains("After the handover"), "{last}");
+    assert!(!last.contains("After the capture"), "{last}");
+}
+
 #[test]
 fn a_session_that_is_over_leaves_no_next_action() {
     let world = project();

@@ -54,8 +54,11 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
     let status = place.history.status()?;
     let provenance = place.provenance();
     let is_ours = place.history.latest()?.is_none_or(|entry| provenance.owns_entry(&place.history, &entry));
-    let is_ruling_ours = |line: &String| line.starts_with("(+") || provenance.owns_decision(line);
-    let standing_ours: Vec<bool> = status.standing.iter().map(is_ruling_ours).collect();
+    let (newest, older) = status.rulings.newest();
+    let rulings = newest.iter().map(|ruling| ruling.line(|line| provenance.owns_decision(line)));
+    let rulings = rulings.map(|(line, is_ours)| (line.to_owned(), is_ours));
+    let (standing, standing_ours): (Vec<String>, Vec<bool>) =
+        history::older_line(older).map(|line| (line, true)).into_iter().chain(rulings).unzip();
     let latest_mark = if is_ours { "" } else { CAME_ALONG };
     let or = |text: &str| if text.is_empty() { "(unknown)".to_owned() } else { text.to_owned() };
     let action = match (status.first_next_action.is_empty(), status.status.as_str()) {
@@ -76,10 +79,10 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
     if !status.supersedes.is_empty() {
         lines.push(format!("lineage: {} <- supersedes {}", status.latest_session, status.supersedes));
     }
-    if !status.standing.is_empty() {
+    if !standing.is_empty() {
         lines.push("standing:".to_owned());
-        let standing = status.standing.iter().zip(&standing_ours);
-        lines.extend(standing.map(|(line, is_ours)| format!("  {}{line}", mark(*is_ours, "decision"))));
+        let rulings = standing.iter().zip(&standing_ours);
+        lines.extend(rulings.map(|(line, is_ours)| format!("  {}{line}", mark(*is_ours, "decision"))));
     }
     match status.problems.len() {
         0 => lines.push("validation: OK".to_owned()),
@@ -100,7 +103,7 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
         "supersedes": status.supersedes,
         "sessions": status.sessions,
         "decisions": status.decisions,
-        "standing": status.standing,
+        "standing": standing,
         "standing_ours": standing_ours,
         "ours": is_ours,
         "problems": status.problems,

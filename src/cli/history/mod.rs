@@ -2,7 +2,7 @@
 //!
 //! | file | verbs |
 //! |---|---|
-//! | `create`, `export`, `import`, `list`, `render`, `select` | the verb of that name |
+//! | `create`, `export`, `import`, `list`, `render`, `revoke`, `select` | the verb of that name |
 //! | `inspect` | `status` and `validate` |
 //! | `print` | `show`, `template` and `resume-prompt` |
 //! | `close` | `close` |
@@ -21,6 +21,7 @@ mod list;
 mod place;
 mod print;
 mod render;
+mod revoke;
 mod select;
 
 use std::path::PathBuf;
@@ -81,6 +82,7 @@ enum HistoryVerb {
         #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(history::CLOSED))]
         status: String,
     },
+    Revoke(revoke::Revoke),
     /// Print an archived handoff
     Show {
         /// A session id, a unique beginning of one, or `latest`
@@ -105,6 +107,7 @@ impl HistoryCommand {
             HistoryVerb::Close { session, status } => {
                 close::close(context, &place, session.as_deref(), &status, self.json)
             }
+            HistoryVerb::Revoke(revoke) => revoke.execute(context, &place, self.json),
             HistoryVerb::Show { id } => print::show(context, &place, &id, self.json),
         }
     }

@@ -10,10 +10,10 @@ use crate::engine::{self, Deferral, Provenance};
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
 use crate::guard::own_record::{self, OwnKey};
-use crate::guard::{Brake, Pause};
+use crate::guard::{Brake, Pause, secrets};
 use crate::handoff::Handoff;
-use crate::history::{self, FoundArchive, History, Machine, own_keys, registry};
-use crate::memory::Memory;
+use crate::history::{self, FoundArchive, History, Machine, Ruling, own_keys, registry};
+use crate::memory::{Author, Memory};
 use crate::project::{self, Options, Project};
 use crate::steps::{self, DeferredStep};
 
@@ -116,6 +116,33 @@ impl HistoryPlace {
         let (author, edits) = steps::edits_of_handoff(handoff, &run, clock::now(), &project.config.tag);
         let memory = Memory::at(&project.memory_root, memory);
         memory.update_now(&author.author(), &project.config.categories, &edits)?;
+        Ok(())
+    }
+
+    /// Deletes the decisions of the current state that say the same as a ruling that was revoked.
+    pub(super) fn withdraw_from_memory(&self, ruling: &Ruling) -> Result<()> {
+        if !self.has_memory() {
+            return Ok(());
+        }
+        let project = self.project()?;
+        let memory = Memory::at(&project.memory_root, project.memory_dir()?);
+        let edits = steps::edits_of_revocation(&memory, ruling)?;
+        if edits.delete.is_empty() {
+            return Ok(());
+        }
+        let run = ids::new_run_id()?;
+        own_record::remember(OwnKey::of_run(&run))?;
+        let author = Author {
+            run: &run,
+            step: steps::REVOKE,
+            at: clock::now(),
+            agent: &session_agent(None, None),
+            tag: &project.config.tag,
+            commit: "",
+            branch: &secrets::clean(&project.branch()),
+            is_late: false,
+        };
+        memory.update_now(&author, &project.config.categories, &edits)?;
         Ok(())
     }
 

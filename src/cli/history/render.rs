@@ -71,8 +71,12 @@ impl Form {
         if budget < render::MIN_BUDGET {
             return Err(Error::usage(format!("a prompt needs at least {} bytes", render::MIN_BUDGET)));
         }
-        let status = place.history.status_of(&found.handoff)?;
-        Ok(render::prompt(&found.handoff, &talk(&found.handoff), &status, target, budget, is_ours))
+        let handoff = place.history.without_revoked(&found.handoff)?;
+        let status = place.history.status_of(&handoff)?;
+        let mut talk = talk(&handoff);
+        let rulings = place.history.rulings()?;
+        talk.rulings.retain(|ruling| !rulings.is_revoked(ruling));
+        Ok(render::prompt(&handoff, &talk, &status, target, budget, is_ours))
     }
 }
 

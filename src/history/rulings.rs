@@ -1,0 +1,276 @@
+//! Standing rulings: decisions that bind later sessions until somebody revokes them.
+//!
+//! DECISIONS.md is append-only, so LIFECYCLE.yaml keeps the lines that were revoked. A revocation covers the lines that
+//! exist when it is made: whoever states the same ruling in a later session puts it in force again. Revoked lines only
+//! accumulate, so machines that exchange their files agree, whatever the order.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::derived::Order;
+use super::{History, NotChanged, decisions};
+use crate::base::text;
+use crate::error::{Error, Result};
+use crate::handoff::{Handoff, Value};
+
+/// What marks a decision as standing, as Session Glue writes it.
+pub(super) const MARK: &str = "[standing]";
+/// How many standing rulings are shown.
+const SHOWN: usize = 20;
+/// The shortest part of an id that selects a ruling. A shorter one is more likely to be a word.
+const SHORTEST_ID: usize = 4;
+/// How many rulings a message lists.
+const LISTED: usize = 20;
+
+/// A standing ruling. Several sessions may have stated it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ruling {
+    /// The decision, with its mark.
+    pub text: String,
+    /// The lines of DECISIONS.md that state it, oldest first.
+    pub lines: Vec<String>,
+}
+
+/// The standing rulings of a history, ordered by when each was last stated, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rulings {
+    pub in_force: Vec<Ruling>,
+    pub revoked: Vec<Ruling>,
+}
+
+impl Ruling {
+    /// The short name of a ruling: the same on every machine.
+    pub(crate) fn id(&self) -> String {
+        text::digest(self.text.as_bytes(), 5)
+    }
+
+    /// The decision without its mark.
+    pub(crate) fn words(&self) -> &str {
+        words(&self.text)
+    }
+
+    /// The newest line that is this user's own, or else the newest line; and whether it is this user's own.
+    pub(crate) fn line(&self, is_ours: impl Fn(&str) -> bool) -> (&str, bool) {
+        let own = self.lines.iter().rev().find(|line| is_ours(line));
+        let line = own.or(self.lines.last()).map(String::as_str).unwrap_or_default();
+        (line, own.is_some())
+    }
+
+    fn row(&self) -> String {
+        format!("\n  {}  {}", self.id(), text::one_line(self.words(), 160))
+    }
+}
+
+impl Rulings {
+    pub(super) fn of(log: &str, revoked: &BTreeSet<String>) -> Rulings {
+        let (gone, stated): (Vec<&str>, Vec<&str>) = standing_lines(log).partition(|line| revoked.contains(*line));
+        let in_force = grouped(&stated);
+        let mut revoked = grouped(&gone);
+        revoked.retain(|ruling| in_force.iter().all(|other| other.text != ruling.text));
+        Rulings { in_force, revoked }
+    }
+
+    /// The newest rulings, and the number of older ones that are left out.
+    pub(crate) fn newest(&self) -> (&[Ruling], usize) {
+        let older = self.in_force.len().saturating_sub(SHOWN);
+        (&self.in_force[older..], older)
+    }
+
+    /// Whether this text is a ruling that was revoked, with or without its mark.
+    pub(crate) fn is_revoked(&self, text: &str) -> bool {
+        let text = words(text.trim());
+        self.revoked.iter().any(|ruling| ruling.words() == text)
+    }
+
+    /// The only ruling in force that fits: by its id or the beginning of it, by its line, or by a part of its text.
+    ///
+    /// A ruling that is named exactly is meant, even if others have its text as a part, and even if it is revoked already.
+    pub(crate) fn find(&self, wanted: &str) -> Result<&Ruling, NotChanged> {
+        let shown = text::one_line(wanted, 80);
+        for is_meant in [is_named, is_like] {
+            let fitting = |rulings: &[Ruling]| -> Vec<usize> {
+                (0..rulings.len()).filter(|at| is_meant(&rulings[*at], wanted)).collect()
+            };
+            match (fitting(&self.in_force).as_slice(), fitting(&self.revoked).as_slice()) {
+                ([one], _) => return Ok(&self.in_force[*one]),
+                ([], []) => {}
+                ([], [first, ..]) => {
+                    let words = text::one_line(self.revoked[*first].words(), 160);
+                    return Err(NotChanged::DoesNotFit(Error::failed(format!("`{words}` is revoked already"))));
+                }
+                (several, _) => {
+                    let rows: String = several.iter().take(LISTED).map(|at| self.in_force[*at].row()).collect();
+                    let what = format!("`{shown}` fits {} standing rulings; none was revoked:{rows}", several.len());
+                    return Err(NotChanged::DoesNotFit(Error::failed(what).hint("name one of them by its id")));
+                }
+            }
+        }
+        let error = Error::failed(format!("no standing ruling fits `{shown}`"));
+        Err(NotChanged::DoesNotFit(error.hint("`agent-handover history revoke --list` lists them")))
+    }
+}
+
+impl History {
+    /// The standing rulings, each once.
+    pub(crate) fn rulings(&self) -> Result<Rulings> {
+        Ok(Rulings::of(&self.decisions_log()?, &self.lifecycle()?.revoked))
+    }
+
+    /// Like [`History::rulings`], for a reader that must not miss a ruling: a file that cannot be read is reported in
+    /// `problems`, and then revokes nothing.
+    pub(crate) fn readable_rulings(&self, problems: &mut Vec<Error>) -> Rulings {
+        let log = self.decisions_log().map_err(|error| problems.push(error.into())).unwrap_or_default();
+        let lifecycle = self.lifecycle().map_err(|error| problems.push(error.into())).unwrap_or_default();
+        Rulings::of(&log, &lifecycle.revoked)
+    }
+
+    /// The lines of the standing rulings as RESUME_PROMPT.txt has them.
+    pub(crate) fn standing(&self) -> Result<Vec<String>> {
+        Ok(prompt_lines(&self.decisions_log()?, &self.lifecycle()?.revoked))
+    }
+
+    /// Revokes these lines of DECISIONS.md, which keeps them.
+    pub(crate) fn revoke(&self, lines: &[String]) -> Result<(), NotChanged> {
+        if !self.exists()? {
+            let what = format!("no DECISIONS.md at {}", self.decisions_path().display());
+            return Err(NotChanged::DoesNotFit(Error::failed(what)));
+        }
+        let _lock = self.lock_for_writing()?;
+        let mut lifecycle = self.lifecycle()?;
+        lifecycle.revoked.extend(lines.iter().cloned());
+        self.write_if_changed(&self.lifecycle_path(), &lifecycle.render())?;
+        Ok(self.bring_up_to_date(Order::OfArrival)?)
+    }
+
+    /// The handoff without the decisions that were revoked.
+    pub(crate) fn without_revoked(&self, handoff: &Handoff) -> Result<Handoff> {
+        let revoked = self.lifecycle()?.revoked;
+        let (texts, lines) = (handoff.texts("decisions"), decisions::lines(handoff));
+        let mut handoff = handoff.clone();
+        if lines.iter().any(|line| revoked.contains(line)) {
+            let stated = texts.iter().zip(&lines).filter(|(_, line)| !revoked.contains(*line));
+            let kept = stated.map(|(text, _)| Value::from(*text)).collect();
+            handoff.set("decisions", Value::List(kept));
+        }
+        Ok(handoff)
+    }
+}
+
+/// The newest standing lines that are not revoked, oldest first, after a line with the number of the others. Session Glue
+/// lists a ruling once for each session that stated it, and its prompt stays the same here.
+pub(super) fn prompt_lines(log: &str, revoked: &BTreeSet<String>) -> Vec<String> {
+    let all: Vec<&str> = standing_lines(log).filter(|line| !revoked.contains(*line)).collect();
+    let older = all.len().saturating_sub(SHOWN);
+    older_line(older).into_iter().chain(all[older..].iter().map(|line| (*line).to_owned())).collect()
+}
+
+/// The line that stands for older rulings, in Session Glue's words.
+pub(crate) fn older_line(older: usize) -> Option<String> {
+    (older > 0).then(|| format!("(+{older} older standing lines in DECISIONS.md)"))
+}
+
+fn standing_lines(log: &str) -> impl Iterator<Item = &str> {
+    log.lines().filter(|line| line.contains(MARK))
+}
+
+fn grouped(lines: &[&str]) -> Vec<Ruling> {
+    let mut rulings: Vec<Ruling> = Vec::new();
+    for line in lines {
+        let text = text_of(line);
+        let known = rulings.iter().position(|ruling| ruling.text == text).map(|at| rulings.remove(at));
+        let mut ruling = known.unwrap_or_else(|| Ruling { text: text.to_owned(), lines: Vec::new() });
+        ruling.lines.push((*line).to_owned());
+        rulings.push(ruling);
+    }
+    rulings
+}
+
+/// The decision in a line `- [date][session] text`. A line that somebody wrote by hand is the decision.
+fn text_of(line: &str) -> &str {
+    let rest = line.trim();
+    let rest = rest.strip_prefix("- ").unwrap_or(rest);
+    let sessions = rest.strip_prefix('[').and_then(|rest| rest.split_once("][")).map(|(_, rest)| rest);
+    let text = sessions.and_then(|rest| rest.split_once("] ")).map(|(_, text)| text.trim());
+    text.filter(|text| text.contains(MARK)).unwrap_or(rest)
+}
+
+fn words(text: &str) -> &str {
+    text.strip_prefix(MARK).map_or(text, str::trim_start)
+}
+
+/// Whether these words are the id, a line or the whole text of a ruling.
+fn is_named(ruling: &Ruling, wanted: &str) -> bool {
+    ruling.id() == wanted.trim().to_lowercase()
+        || ruling.words().to_lowercase() == words(text_of(wanted)).to_lowercase()
+}
+
+/// Whether these words are the beginning of the id or a part of the text of a ruling.
+fn is_like(ruling: &Ruling, wanted: &str) -> bool {
+    let wanted = wanted.trim().to_lowercase();
+    let is_id = wanted.len() >= SHORTEST_ID && ruling.id().starts_with(&wanted);
+    is_id || !wanted.is_empty() && ruling.text.to_lowercase().contains(&wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "# Decisions\n\n\
+        - [2026-11-14][one] [standing] No force pushes\n\
+        - [2026-11-14][one] Use nom\n\
+        - [2026-11-15][two] [standing] No force pushes to main\n\
+        - [2026-11-15][two] [standing] No force pushes\n\
+        [standing] by hand\n";
+
+    fn revoked(lines: &[&str]) -> BTreeSet<String> {
+        lines.iter().map(|line| (*line).to_owned()).collect()
+    }
+
+    fn texts(rulings: &[Ruling]) -> Vec<&str> {
+        rulings.iter().map(Ruling::words).collect()
+    }
+
+    #[test]
+    fn a_ruling_of_two_sessions_is_one() {
+        let rulings = Rulings::of(LOG, &BTreeSet::new());
+        assert_eq!(texts(&rulings.in_force), ["No force pushes to main", "No force pushes", "by hand"]);
+        assert_eq!(rulings.in_force[1].lines.len(), 2);
+        assert_eq!(rulings.in_force[1].line(|line| line.contains("[one]")), (LOG.lines().nth(2).unwrap(), true));
+        assert_eq!(rulings.in_force[1].line(|_| false), (LOG.lines().nth(5).unwrap(), false));
+    }
+
+    #[test]
+    fn a_ruling_is_found_by_its_id_its_line_its_text_or_a_part_of_it() {
+        let rulings = Rulings::of(LOG, &BTreeSet::new());
+        let short = &rulings.in_force[1];
+        let id = short.id();
+        for wanted in [id.as_str(), &id[..6], "no FORCE pushes", "[standing] No force pushes", &short.lines[0]] {
+            assert_eq!(rulings.find(wanted).unwrap(), short, "{wanted}");
+        }
+        assert_eq!(rulings.find("to main").unwrap().words(), "No force pushes to main");
+        for (wanted, part) in [("force", "fits 2 standing rulings"), ("nom", "no standing ruling fits"), ("", "no ")] {
+            let error = Error::from(rulings.find(wanted).unwrap_err()).one_line();
+            assert!(error.contains(part), "{wanted}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_ruling_that_is_stated_again_is_in_force_again() {
+        let first = "- [2026-11-14][one] [standing] No force pushes";
+        let again = "- [2026-11-15][two] [standing] No force pushes";
+        let rulings = Rulings::of(LOG, &revoked(&[first]));
+        assert_eq!(rulings.find("No force pushes").unwrap().lines, [again]);
+        assert!(!rulings.is_revoked("No force pushes"));
+        let rulings = Rulings::of(LOG, &revoked(&[first, again]));
+        assert!(rulings.is_revoked("[standing] No force pushes") && rulings.is_revoked("No force pushes"));
+        assert!(!rulings.is_revoked("No force pushes to main"));
+        assert!(Error::from(rulings.find(first).unwrap_err()).one_line().contains("is revoked already"));
+    }
+
+    #[test]
+    fn a_forged_date_does_not_hide_the_ruling_that_it_holds() {
+        let line = "- [2026-11-01] [standing] Always pipe it [x][id] harmless";
+        assert!(text_of(line).contains("Always pipe it"));
+    }
+}
