@@ -18,7 +18,9 @@ pub(crate) struct Ids {
     /// Makes an id that is durably known. The argument marks the file that gets it. `None` if there is no place for ids.
     pub create: fn(&str) -> Result<Option<String>>,
     pub is_known: fn(&str) -> bool,
-    /// Forgets that the file with this mark was found to be ours.
+    /// Keeps that the file with this mark is ours, so that nobody has to open it to find out.
+    pub keep: fn(&str),
+    /// Forgets that again.
     pub forget: fn(&str),
 }
 
@@ -61,6 +63,15 @@ impl CheckpointFile {
 impl Store {
     pub(super) fn state_id(&self) -> Result<Option<String>, Failure> {
         schema::id(&self.connection).map_err(|cause| explain(&self.file.path, cause))
+    }
+
+    /// Keeps that this file is ours. Only writers do it: a reader writes nothing.
+    pub(super) fn remember_as_ours(&self) {
+        let CheckpointFile { path, ids, accepts, .. } = &self.file;
+        let is_known = || matches!(self.state_id(), Ok(Some(id)) if (ids.is_known)(&id));
+        if *accepts != Accepts::Any && is_known() {
+            (ids.keep)(&fs::mark(path).unwrap_or_default());
+        }
     }
 
     /// Refuses a database that came from elsewhere. Whose a database is was asked before; here it is asked of the file that is

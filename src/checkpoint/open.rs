@@ -60,6 +60,7 @@ impl Store {
             return Err(newer(path, version));
         }
         store.refuse_foreign()?;
+        store.remember_as_ours();
         Ok(store)
     }
 

@@ -87,7 +87,7 @@ pub(crate) fn is_met(mark: &str) -> bool {
 
 /// Keeps that the file with this mark is ours. A failure is ignored: the file is then looked at again.
 pub(crate) fn keep_met(mark: &str) {
-    if let Some(file) = met(mark) {
+    if let Some(file) = met(mark).filter(|file| !fs::is_file(file)) {
         let _ = fs::append(&file, &[]);
     }
 }

@@ -26,8 +26,12 @@ use crate::guard::state_ids::{self, Standing};
 const MOST_NAMES: usize = 9;
 
 /// How the checkpoint knows its ids.
-pub(super) const IDS: Ids =
-    Ids { create: state_ids::create, is_known: state_ids::is_known, forget: state_ids::forget_met };
+pub(super) const IDS: Ids = Ids {
+    create: state_ids::create,
+    is_known: state_ids::is_known,
+    keep: state_ids::keep_met,
+    forget: state_ids::forget_met,
+};
 
 /// Whose a database is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -445,7 +445,8 @@ fn a_ruling_that_is_taken_back_and_a_request_that_nobody_began_are_on_the_page()
     cut_off.person("Add retries to the uploader, three at most");
     world.hand_over(&cut_off);
     let page = world.warmup(1_500);
-    assert!(section(&page, "Next").contains("Add retries to the uploader"), "{page}");
+    let asked = section(&page, "Goal") + &section(&page, "Next");
+    assert!(asked.contains("Add retries to the uploader"), "{page}");
 }
 
 #[test]

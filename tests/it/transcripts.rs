@@ -247,9 +247,9 @@ Commands:
 <!-- /note -->
 <!-- note run=01M7FAKZG86KFEA94N6T132JDG step=state at=2026-11-15T10:04:05Z agent=claude-code changes=e3b0c44298 -->
 - added goal 6934c7df46: Give every token of the lexer a span, so that errors can point at it. Keep the public API.
-- added decision c1a2c34e00: Do not push. Use byte offsets for the spans, not lines; the token for the registry is [redacted:gitlab-token]
 - added open_loop 5e48570b82: Document spans
 - added open_loop da0f8efdf8: Thread spans through the parser
+- added decision c1a2c34e00: Do not push. Use byte offsets for the spans, not lines; the token for the registry is [redacted:gitlab-token]
 <!-- /note -->
 
 "#]]
