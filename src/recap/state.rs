@@ -20,6 +20,8 @@ pub(crate) enum Wrote {
     Nothing,
     Note,
     Handoff,
+    /// A handoff that it archived before. What is derived of the session only fills in what that one lacks.
+    EarlierHandoff,
 }
 
 /// What an account changes in the current state. It is stored as the intent of a step; which items it concerns is only known
@@ -71,13 +73,13 @@ impl StateAccount {
             completed: completed.to_vec(),
             ..StateAccount::default()
         };
-        if wrote != Wrote::Handoff && !account.is_idle {
+        if matches!(wrote, Wrote::Nothing | Wrote::Note) && !account.is_idle {
             state.is_new_goal = account.replaces_goal();
             state.goal = account.goal.as_ref().map(|goal| goal.text.clone());
             state.next = texts(&account.next);
             state.next.truncate(MOST);
         }
-        if wrote == Wrote::Nothing && !account.is_idle {
+        if matches!(wrote, Wrote::Nothing | Wrote::EarlierHandoff) && !account.is_idle {
             state.changes = commits.iter().take(MOST).map(|line| text::kept_line(line, LONG)).collect();
             state.summary = account.conclusions.last().map(|line| text::kept_line(&line.text, LONG));
         }

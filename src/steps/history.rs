@@ -47,7 +47,7 @@ fn is_derived(handoff: &Handoff) -> bool {
 }
 
 /// The handoff that the session archived before, with `history create` or an earlier handover.
-fn written_by_session(context: &Context<'_>) -> Option<String> {
+pub(super) fn written_by_session(context: &Context<'_>) -> Option<String> {
     let session = context.session;
     let began = history::time_of(&context.value("session_started"));
     let last = Before::of(context.values).since.and_then(|since| history::time_of(&since));

@@ -3,6 +3,7 @@
 use chrono::{DateTime, FixedOffset};
 use serde_json::{Value, json};
 
+use super::history::written_by_session;
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::base::text;
 use crate::error::{Error, Result};
@@ -48,6 +49,7 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     let wrote = match (said.is_empty(), content.trim().is_empty()) {
         (false, _) => Wrote::Handoff,
         (true, false) => Wrote::Note,
+        (true, true) if written_by_session(context).is_some() => Wrote::EarlierHandoff,
         (true, true) => Wrote::Nothing,
     };
     let account = of_account(context, wrote);

@@ -215,7 +215,7 @@ fn a_written_handoff_is_not_buried_by_what_the_hook_derives() {
     world.hand_over(&talk);
     assert_eq!(world.read(".agent-history/LATEST.md"), written);
     let page = world.warmup(4_000);
-    assert!(section(&page, "Goal").contains("Ship the importer"), "{page}");
+    assert_eq!(section(&page, "Goal").trim(), "- Ship the importer", "{page}");
     assert!(section(&page, "Next").contains("Handle empty files"), "{page}");
     assert!(page.contains("`pytest -q` failed"), "{page}");
 }
