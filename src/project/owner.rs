@@ -37,15 +37,15 @@ mod tests {
 
     #[test]
     fn safe_directories_are_read_as_git_does() {
-        let project = Path::new("/srv/work/parser");
+        let project = Path::new("/srv/code/parser");
         for (values, expected) in [
             ("", false),
-            ("/srv/work/parser\0", true),
-            ("/srv/work\0", false),
-            ("/srv/work/*\0", true),
+            ("/srv/code/parser\0", true),
+            ("/srv/code\0", false),
+            ("/srv/code/*\0", true),
             ("*\0", true),
             ("*\0\0", false),
-            ("/a\0\0/srv/work/parser\0", true),
+            ("/a\0\0/srv/code/parser\0", true),
         ] {
             assert_eq!(lists(values, project), expected, "{values:?}");
         }

@@ -644,7 +644,7 @@ fn a_large_transcript_costs_a_bounded_amount_of_memory() {
 
 /// Takes long without optimisation: `cargo test --test it -- --ignored transcripts`.
 #[test]
-#[ignore = "reads hundreds of megabytes"]
+#[ignore = "reads hundreds of megabytes: cargo test --test it -- --ignored hundreds_of_megabytes"]
 fn hundreds_of_megabytes_are_read_in_the_same_memory() {
     let world = World::new();
     let file = world.home().join("huge.jsonl");

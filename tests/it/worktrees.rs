@@ -543,7 +543,7 @@ fn killed_while_five_worktrees_end_nothing_is_lost_or_doubled() {
 
 /// The whole sweep: `cargo test --test it -- --ignored worktrees`, about two minutes.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes minutes: cargo test --test it -- --ignored killed_anywhere_while_five_worktrees"]
 fn killed_anywhere_while_five_worktrees_end_nothing_is_lost_or_doubled() {
     for point in agent_handover::testing::base::fault::POINTS {
         for nth in [1, 2, 3, 5, 8] {
