@@ -151,7 +151,7 @@ fn killed_at_any_point_a_resume_ends_as_if_nothing_had_happened() {
     for scenario in SCENARIOS {
         let oracle = oracle(scenario);
         for (number, point) in POINTS.iter().enumerate() {
-            for nth in 1.. {
+            for nth in (1..).step_by(stride(3)) {
                 let case = format!("{}: killed at {point}:{nth}", scenario.name);
                 let world = scenario.world();
                 let output = run_with_fault(&world, RUN, &format!("{point}:{nth}"));
@@ -198,7 +198,7 @@ fn killed_anywhere_in_the_first_handover_nothing_is_lost_or_doubled() {
     let oracle = World::with_git();
     oracle.command(&run).env("AGENT_HANDOVER_TEST_IDS", seed("the run")).finish().expect(0);
     for point in POINTS {
-        for nth in 1.. {
+        for nth in (1..).step_by(stride(3)) {
             let case = format!("killed at {point}:{nth}");
             let world = World::with_git();
             if run_with_fault(&world, &run, &format!("{point}:{nth}")).code != KILLED {
@@ -403,7 +403,7 @@ fn every_other_command_that_is_killed_anywhere_can_be_done_again() {
     let mut reached = std::collections::BTreeSet::new();
     for other in OTHERS {
         for point in POINTS {
-            for nth in 1.. {
+            for nth in (1..).step_by(stride(3)) {
                 let case = format!("{:?} killed at {point}:{nth}", other.arguments);
                 let world = World::new();
                 (other.prepare)(&world);
@@ -598,14 +598,13 @@ fn a_command_that_outlived_its_watcher_is_ended_before_it_runs_again() {
 const CALLS: &[&str] =
     &["write", "pwrite64", "fsync", "fdatasync", "rename", "renameat", "renameat2", "unlink", "unlinkat", "ftruncate"];
 
-/// Kills the real program at every `stride`-th of those calls, resumes, and compares. Says how often; `None` where
-/// there is no strace.
-fn sweep_system_calls(stride: usize) -> Option<usize> {
+/// Kills the real program at those calls, resumes, and compares. Says how often; `None` where there is no strace.
+fn sweep_system_calls() -> Option<usize> {
     let mut kills = 0;
     for scenario in SCENARIOS {
         let oracle = oracle(scenario);
         for call in CALLS {
-            for nth in (1..).step_by(stride) {
+            for nth in (1..).step_by(stride(7)) {
                 let world = scenario.world();
                 let mut strace = world.clean("strace");
                 let inject = format!("inject={call}:signal=KILL:when={nth}");
@@ -637,17 +636,9 @@ fn sweep_system_calls(stride: usize) -> Option<usize> {
 
 #[test]
 fn killed_at_some_system_calls_a_resume_ends_as_if_nothing_had_happened() {
-    // A machine that tests for everybody takes the time for all of them.
-    let stride = if std::env::var_os("CI").is_some() { 1 } else { 5 };
-    if sweep_system_calls(stride).is_none() {
+    if sweep_system_calls().is_none() {
         skip("strace is not installed");
     }
-}
-
-#[test]
-#[ignore = "takes half a minute: cargo test --test it -- --ignored killed_at_every_system_call --nocapture"]
-fn killed_at_every_system_call_a_resume_ends_as_if_nothing_had_happened() {
-    assert!(sweep_system_calls(1).is_some(), "this test needs strace");
 }
 
 /// Runs this config, kills the watcher once the command has written its pid to `pid`, and gives that pid.
@@ -705,7 +696,7 @@ fn killed_in_any_hook_a_session_is_handed_over_once() {
 fn kill_in_hook(event: &str) -> Vec<&'static str> {
     let mut killed = Vec::new();
     for point in POINTS {
-        for nth in 1..100 {
+        for nth in (1..100).step_by(stride(4)) {
             let case = format!("{event} killed at {point}:{nth}");
             let fault = format!("{point}:{nth}");
             let world = World::with_git();

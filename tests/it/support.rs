@@ -333,6 +333,12 @@ pub fn is_installed(program: &str) -> bool {
     std::env::split_paths(&std::env::var_os("PATH").unwrap()).any(|directory| directory.join(program).exists())
 }
 
+/// How far apart the cases are that a long sweep tries: all of them with `SWEEPS=all`, otherwise the first and every
+/// `ordinary`th after it.
+pub fn stride(ordinary: usize) -> usize {
+    if std::env::var("SWEEPS").is_ok_and(|sweeps| sweeps == "all") { 1 } else { ordinary }
+}
+
 /// Waits for a condition that has no other way to announce itself; fails after a minute rather than waiting for ever.
 #[track_caller]
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
