@@ -104,6 +104,14 @@ pub(crate) struct RecordedStep {
     pub error: Option<String>,
 }
 
+/// A step of the plan that an unfinished run gets instead of its own.
+pub(crate) struct ReplannedStep<'a> {
+    pub name: &'a str,
+    pub kind: &'a str,
+    /// The position of the recorded step whose state it keeps.
+    pub keeps: Option<usize>,
+}
+
 /// What happens to the unfinished runs when a new one is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnUnfinished {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use super::failure::{Failure, damaged, explain};
 use super::file::CheckpointFile;
 use super::schema;
-use super::{NewRun, Next, OnUnfinished, RecordedStep, Run, RunStatus, Settled, StepState};
+use super::{NewRun, Next, OnUnfinished, RecordedStep, ReplannedStep, Run, RunStatus, Settled, StepState};
 use crate::base::fault;
 use crate::error::{Error, Result};
 
@@ -134,6 +134,38 @@ impl Store {
         }
     }
 
+    /// Gives an unfinished run another plan. Steps that keep the state of a recorded one also keep what is recorded of it,
+    /// except for how often the process died during it.
+    pub(crate) fn replan(&mut self, run: i64, memory: &str, plan: &str, steps: &[ReplannedStep<'_>]) -> Result<()> {
+        let is_unfinished = self.write(|transaction| {
+            let sql = "UPDATE run SET plan = ?2, memory_dir = ?3 WHERE seq = ?1 AND status = 'unfinished'";
+            if transaction.execute(sql, params![run, plan, memory])? == 0 {
+                return Ok(false);
+            }
+            // Out of the way, because positions are unique.
+            transaction.execute("UPDATE step SET position = -1 - position WHERE run = ?1", [run])?;
+            for (position, step) in steps.iter().enumerate() {
+                match step.keeps {
+                    Some(old) => transaction.execute(
+                        "UPDATE step SET position = ?3, name = ?4, deaths = 0 WHERE run = ?1 AND position = -1 - ?2",
+                        params![run, old as i64, position as i64, step.name],
+                    )?,
+                    None => transaction.execute(
+                        "INSERT INTO step (run, position, name, kind, state) VALUES (?1, ?2, ?3, ?4, 'pending')",
+                        params![run, position as i64, step.name, step.kind],
+                    )?,
+                };
+            }
+            transaction.execute("DELETE FROM step WHERE run = ?1 AND position < 0", [run])?;
+            Ok(true)
+        })?;
+        if !is_unfinished {
+            return Err(Error::failed("another process finished or abandoned this handover"));
+        }
+        fault::at("checkpoint.settled");
+        Ok(())
+    }
+
     /// Abandons runs. Their record and inputs stay.
     pub(crate) fn abandon(&mut self, runs: &[i64], at: &str) -> Result<()> {
         self.write(|transaction| {
@@ -211,6 +243,11 @@ impl Store {
         Ok(self.runs("WHERE seq = ?1", params![seq])?.pop())
     }
 
+    /// The runs whose ids begin with this text, finished or not; at most two.
+    pub(crate) fn runs_beginning_with(&self, id: &str) -> Result<Vec<Run>> {
+        Ok(self.runs("WHERE substr(id, 1, length(?1)) = ?1 ORDER BY seq DESC LIMIT 2", params![id])?)
+    }
+
     pub(crate) fn run_by_id(&self, id: &str) -> Result<Option<Run>> {
         Ok(self.runs("WHERE id = ?1", params![id])?.pop())
     }
@@ -222,12 +259,23 @@ impl Store {
         self.query(|connection| connection.prepare(&sql)?.query_map(parameters, read_run)?.collect())
     }
 
+    /// The plan of a run that did not complete.
+    pub(crate) fn plan(&self, run: i64) -> Result<String> {
+        self.ask(|connection| connection.query_row("SELECT plan FROM run WHERE seq = ?1", [run], |row| row.get(0)))
+    }
+
     /// The plan and the inputs of a run that did not complete; completed runs no longer have them.
     pub(crate) fn plan_and_inputs(&self, run: i64) -> Result<(String, String)> {
         self.ask(|connection| {
             connection
                 .query_row("SELECT plan, inputs FROM run WHERE seq = ?1", [run], |row| Ok((row.get(0)?, row.get(1)?)))
         })
+    }
+
+    /// Like [`Store::plan_and_inputs`], for any run; `None` if it completed.
+    pub(crate) fn kept_plan_and_inputs(&self, run: i64) -> Result<Option<(String, String)>> {
+        let sql = "SELECT plan, inputs FROM run WHERE seq = ?1 AND plan IS NOT NULL AND inputs IS NOT NULL";
+        self.ask(|connection| connection.query_row(sql, [run], |row| Ok((row.get(0)?, row.get(1)?))).optional())
     }
 
     pub(crate) fn steps(&self, run: i64) -> Result<Vec<RecordedStep>> {

@@ -11,8 +11,8 @@ use super::ui::Ui;
 use crate::base::{duration, lock, text};
 use crate::checkpoint::python::{PythonCheckpoint, PythonState};
 use crate::checkpoint::{RecordedStep, Run, RunStatus, StepState, Store};
-use crate::engine::{self, DEATHS_TO_PARK};
-use crate::error::Result;
+use crate::engine::{self, DEATHS_TO_PARK, Told};
+use crate::error::{Error, Result};
 use crate::guard::Pause;
 use crate::project::{self, OtherDatabase, Project};
 use crate::publish::Ledger;
@@ -20,6 +20,9 @@ use crate::publish::Ledger;
 /// Show how far the current or last handover is, step by step
 #[derive(Args)]
 pub(super) struct Status {
+    /// Show this run and what it was told: the id or its beginning, as `status` and `run` print it
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
     /// Use this checkpoint database
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
@@ -32,6 +35,12 @@ pub(super) struct Status {
 struct Picture {
     run: Option<Run>,
     steps: Vec<RecordedStep>,
+    /// What the run was told, if somebody asks for one run.
+    told: Option<Told>,
+    /// Somebody asks for this one run.
+    is_one: bool,
+    /// The run is unfinished, and the config has other steps by now.
+    is_outdated: bool,
     /// The unfinished runs besides `run`, each with the command whose words it carries out.
     waiting: Vec<(Run, Option<String>)>,
     owner: Option<Option<lock::Owner>>,
@@ -49,7 +58,10 @@ struct Picture {
 impl Status {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(self.checkpoint.as_deref(), None)?;
-        let picture = look(&project)?;
+        let picture = match &self.run {
+            Some(id) => look_at(&project, id)?,
+            None => look(&project)?,
+        };
         if self.json {
             context.ui.answer_json(&picture.json())
         } else {
@@ -59,10 +71,24 @@ impl Status {
     }
 }
 
-fn look(project: &Project) -> Result<Picture> {
-    let mut picture = Picture {
+/// One run, finished or not.
+fn look_at(project: &Project, id: &str) -> Result<Picture> {
+    let mut picture = nothing_yet(project)?;
+    let nothing = || Error::failed("no handover is on record here").hint("`agent-handover run` records one");
+    let store = Store::read(&project.checkpoint_file())?.ok_or_else(nothing)?;
+    let run = engine::find(&store, id)?;
+    (picture.told, picture.is_one) = (engine::told(&store, &run)?, true);
+    picture.complete(project, &store, run)?;
+    Ok(picture)
+}
+
+fn nothing_yet(project: &Project) -> Result<Picture> {
+    Ok(Picture {
         run: None,
         steps: Vec::new(),
+        told: None,
+        is_one: false,
+        is_outdated: false,
         waiting: Vec::new(),
         owner: None,
         theirs: None,
@@ -71,28 +97,26 @@ fn look(project: &Project) -> Result<Picture> {
         others: project.other_databases(),
         root: project.root.clone(),
         is_unmerged: engine::unmerged(project).is_some(),
-    };
+    })
+}
+
+fn look(project: &Project) -> Result<Picture> {
+    let mut picture = nothing_yet(project)?;
     let Some(store) = Store::read(&project.checkpoint_file())? else {
         picture.theirs = project.read_python_checkpoint()?;
         return Ok(picture);
     };
     let mut unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter();
-    picture.run = match unfinished.next() {
-        Some(run) => {
-            picture.owner = lock::holder(&project.lock());
-            Some(run)
-        }
+    let run = match unfinished.next() {
+        Some(run) => Some(run),
         None => store.latest()?,
     };
     for run in unfinished {
         let command = engine::deferred_command(&store, &run)?;
         picture.waiting.push((run, command));
     }
-    match &picture.run {
-        Some(run) => {
-            picture.steps = store.steps(run.seq)?;
-            picture.paused = engine::pause_of(project, Some(run));
-        }
+    match run {
+        Some(run) => picture.complete(project, &store, run)?,
         None => picture.theirs = project.read_python_checkpoint()?,
     }
     Ok(picture)
@@ -113,10 +137,23 @@ fn pending_steps(steps: &[RecordedStep]) -> impl Iterator<Item = &RecordedStep> 
 }
 
 impl Picture {
+    /// Adds a run and what is known about it.
+    fn complete(&mut self, project: &Project, store: &Store, run: Run) -> Result<()> {
+        self.steps = store.steps(run.seq)?;
+        self.paused = engine::pause_of(project, Some(&run));
+        if run.status == RunStatus::Unfinished {
+            self.owner = lock::holder(&project.lock());
+            self.is_outdated = engine::is_outdated(project, store, &run)?;
+        }
+        self.run = Some(run);
+        Ok(())
+    }
+
     fn status(&self) -> &'static str {
         match self.run.as_ref().map(|run| run.status) {
             Some(RunStatus::Unfinished) => "in_progress",
             Some(RunStatus::Completed) => "completed",
+            Some(RunStatus::Abandoned) if self.is_one => "abandoned",
             Some(RunStatus::Abandoned) | None => match self.theirs.as_ref().map(PythonCheckpoint::state) {
                 Some(PythonState::Interrupted) => "in_progress",
                 Some(PythonState::Completed) => "completed",
@@ -136,7 +173,7 @@ impl Picture {
     fn print(&self, ui: &mut Ui) {
         ui.answer(&format!("status: {}", self.status()));
         for step in &self.steps {
-            ui.answer(&step_line(step));
+            ui.answer(&step_line(step, self.is_one));
         }
         for (name, done) in self.theirs.iter().flat_map(PythonCheckpoint::steps) {
             ui.answer(&format!("  [{}] {name}", if done { 'x' } else { ' ' }));
@@ -159,6 +196,14 @@ impl Picture {
             None if self.status() == "in_progress" => {
                 ui.answer("unfinished: run `agent-handover run --resume` to continue");
             }
+            None => {}
+        }
+        if self.is_outdated {
+            ui.answer(&format!("the config has other steps now: {}", engine::REPLAN));
+        }
+        match &self.told {
+            Some(told) => print_told(ui, told),
+            None if self.is_one => ui.answer("its words are in the files that its steps wrote"),
             None => {}
         }
         if !self.ledger.due.is_empty() {
@@ -219,6 +264,8 @@ impl Picture {
             "status": self.status(),
             "run": self.run.as_ref().map(run),
             "finished_at": self.run.as_ref().and_then(|run| run.finished_at.clone()),
+            "outdated": self.is_outdated,
+            "told": self.told.as_ref().map(Told::json),
             "steps": self.steps.iter().map(step).chain(self.theirs.iter().flat_map(PythonCheckpoint::steps).map(theirs)).collect::<Vec<_>>(),
             "from_python_tool": self.theirs.is_some(),
             "pending": self.pending(),
@@ -240,7 +287,17 @@ fn place(run: &Run) -> String {
     if run.worktree.is_empty() { branch } else { format!("{branch} in {}", text::one_line(&run.worktree, 300)) }
 }
 
-fn step_line(step: &RecordedStep) -> String {
+/// Prints what a run was told, each text under its heading.
+pub(super) fn print_told(ui: &mut Ui, told: &Told) {
+    for (heading, text) in told.texts() {
+        ui.answer(&format!("{heading}:"));
+        for line in text.lines() {
+            ui.answer(&format!("  {line}"));
+        }
+    }
+}
+
+fn step_line(step: &RecordedStep, with_detail: bool) -> String {
     let mark = match step.state {
         StepState::Done => 'x',
         StepState::Skipped => '-',
@@ -266,6 +323,7 @@ fn step_line(step: &RecordedStep) -> String {
     }
     let reason = match step.state {
         StepState::Skipped => step.detail.as_deref(),
+        StepState::Done if with_detail => step.detail.as_deref(),
         _ => step.error.as_deref(),
     };
     facts.extend(reason.map(|reason| text::one_line(reason, 300)));

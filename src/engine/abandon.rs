@@ -46,7 +46,7 @@ fn choose(unfinished: Vec<Run>, id: &str) -> Result<Run> {
             (format!("{} unfinished handovers start with `{id}`", others + 1), "shows more of their ids")
         }
     };
-    Err(Error::usage(message).hint(format!("`agent-handover status` {hint}")))
+    Err(Error::failed(message).hint(format!("`agent-handover status` {hint}")))
 }
 
 /// Ends the processes and removes the files that an interrupted run left, because nobody comes back to it.

@@ -2,6 +2,7 @@
 
 use super::defer::{deferred_command, title};
 use super::leftovers::unmerged;
+use super::replan::{REPLAN, is_outdated};
 use crate::base::lock;
 use crate::checkpoint::python::PythonState;
 use crate::checkpoint::{Run, RunStatus, Store};
@@ -71,7 +72,12 @@ fn of_unfinished(project: &Project, store: &Store) -> Result<Option<Checked>> {
                 Some(command) => format!("{command} {}, recorded {}, waits", run.id, run.recorded_at),
                 None => format!("handover {} is unfinished", run.id),
             };
-            let line = format!("interrupted: {what}; run `agent-handover run --resume`");
+            let advice = if is_outdated(project, store, &run)? {
+                format!("the config has other steps now: {REPLAN}")
+            } else {
+                "run `agent-handover run --resume`".to_owned()
+            };
+            let line = format!("interrupted: {what}; {advice}");
             let paused = pause_of(project, Some(&run));
             return Ok(Some(Checked { code: 1, state: "interrupted", run: Some(run.id), line, paused }));
         }

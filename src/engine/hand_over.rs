@@ -16,12 +16,13 @@ use super::detach::{ChildTask, NotDetached, detach};
 use super::event::{Event, Listener};
 use super::leftovers;
 use super::own_session::own_session;
-use super::queue::{Drained, Goal, drain_locked, drain_with, due};
+use super::queue::{self, Drained, Goal, LockAttempt, drain_locked, drain_with, due};
 use super::record::{Attendance, HandOverError, RecordOutcome, Recorded, Request, record};
+use super::replan;
 use crate::base::ids;
 use crate::base::lock::{self, Lock};
 use crate::checkpoint::{Run, Store};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::project::Project;
 use crate::steps::Provided;
 
@@ -34,6 +35,8 @@ pub(crate) enum Task<'r> {
     Restart(&'r Request),
     /// Record nothing, and finish what is unfinished.
     Resume,
+    /// Like `Resume`, with the steps of the present config.
+    Replan,
 }
 
 /// Who runs the queue once the session is recorded.
@@ -83,6 +86,7 @@ pub(crate) fn hand_over_with(
 ) -> Result<HandedOver, HandOverError> {
     let (mut store, outcome, lock) = match task {
         Task::Resume => return Ok(resume(project, how.wait, provided, listener)?),
+        Task::Replan => return Ok(resume_replanned(project, how.wait, provided, listener)?),
         Task::Record(request) => record_new(project, request, how)?,
         Task::Restart(request) => restart(project, request, how, listener)?,
     };
@@ -173,6 +177,30 @@ fn resume(
     }
     let mut store = Store::open(&project.checkpoint_file())?;
     let drained = drain_with(project, &mut store, Goal::Resume, wait, provided, listener)?;
+    Ok(HandedOver::Ran { recorded: None, drained })
+}
+
+/// Like [`resume`], after giving every unfinished run the steps of the present config.
+fn resume_replanned(
+    project: &Project,
+    wait: Duration,
+    provided: &Provided<'_>,
+    listener: &mut Listener<'_>,
+) -> Result<HandedOver> {
+    leftovers::bring_home(project, true, listener);
+    if !project.checkpoint_file().is_there() {
+        return Ok(HandedOver::NothingOnRecord);
+    }
+    let mut store = Store::open(&project.checkpoint_file())?;
+    let drained = match queue::wait_for_lock(project, None, wait, &project.brake(), listener)? {
+        LockAttempt::Taken(lock) => {
+            replan::replan(project, &mut store, listener)?;
+            drain_locked(project, &mut store, Goal::Resume, lock, provided, listener)?
+        }
+        LockAttempt::Busy(owner) => Drained::Busy(owner),
+        LockAttempt::Stopped(stop) => Drained::Stopped { stop, executed: Vec::new() },
+        LockAttempt::Finished => return Err(Error::bug("waited for a run without one")),
+    };
     Ok(HandedOver::Ran { recorded: None, drained })
 }
 

@@ -14,9 +14,11 @@
 //! | `runner`, `walk` | carrying out one run; its steps |
 //! | `check` | whether a handover was interrupted |
 //! | `before_run` | what a run does around the project before its first step |
+//! | `replan` | giving an unfinished run the steps of the present config |
 //! | `resume` | what to do with a step, given how it was found |
 //! | `detach` | starting a child that has the lock, and being that child |
 //! | `abandon` | abandoning one run, or all to start anew |
+//! | `told` | what a recorded run was told |
 //! | `event` | what is reported while a run goes on |
 //! | `preview` | what a run would do |
 //! | `provenance` | whose memory this is: ours, or came with the repository |
@@ -40,8 +42,10 @@ mod property;
 mod provenance;
 mod queue;
 mod record;
+mod replan;
 mod resume;
 mod runner;
+mod told;
 mod walk;
 
 pub(crate) use abandon::abandon;
@@ -60,4 +64,6 @@ pub(crate) use queue::{Drained, RunFailure, RunRelation, between_runs, busy, dra
 pub(crate) use record::{
     Attendance, HandOverError, RecordOutcome, Recorded, Request, is_on_record, record, secret_policy,
 };
+pub(crate) use replan::{REPLAN, is_outdated};
 pub(crate) use resume::DEATHS_TO_PARK;
+pub(crate) use told::{Told, find, told};

@@ -70,6 +70,11 @@ impl PlannedStep {
         PlannedStep::plain(name, "function")
     }
 
+    /// A recorded step of which only this much is known.
+    pub(super) fn unknown(name: &str, kind: &str) -> PlannedStep {
+        PlannedStep::plain(name, kind)
+    }
+
     fn plain(name: &str, kind: &str) -> PlannedStep {
         PlannedStep {
             name: name.to_owned(),
@@ -100,6 +105,11 @@ impl Plan {
     /// Whether a step of this plan delivers through the backend.
     pub(crate) fn delivers(&self) -> bool {
         self.steps.iter().any(|step| step.is_of(|kind| kind.delivers))
+    }
+
+    /// Whether a step of this plan finds out what the session did.
+    pub(super) fn collects(&self) -> bool {
+        self.steps.iter().any(|step| step.is_of(|kind| kind.collects))
     }
 
     /// The plan that the config describes.
@@ -133,18 +143,24 @@ impl Plan {
         }
     }
 
-    /// The plan of a run that a hook asks for. Without consent to the config, only steps that stay in the project's own files
-    /// are left, and nothing is published. The session said nothing itself, so facts about it are always collected.
-    pub(crate) fn for_hook(config: &Config) -> Plan {
+    /// The plan for a session that said nothing itself: facts about it are always collected.
+    pub(super) fn collecting(config: &Config) -> Plan {
         let mut plan = Plan::of(config);
         if config.is_python() {
             plan.steps = built_in();
         }
-        if !plan.steps.iter().any(|step| step.is_of(|kind| kind.collects)) {
+        if !plan.collects() {
             let names: Vec<&str> = plan.steps.iter().map(|step| step.name.as_str()).collect();
             let name = ["facts", "collect", "facts-of-hook"].into_iter().find(|name| !names.contains(name));
             plan.steps.insert(0, PlannedStep::plain(name.unwrap_or("collect-facts-of-hook"), "collect"));
         }
+        plan
+    }
+
+    /// The plan of a run that a hook asks for. Without consent to the config, only steps that stay in the project's own files
+    /// are left, and nothing is published.
+    pub(crate) fn for_hook(config: &Config) -> Plan {
+        let mut plan = Plan::collecting(config);
         if config.source().is_some_and(|(file, text)| !consent::is_allowed(file, text)) {
             plan.steps.retain(|step| !step.reaches_out());
             plan.destination = Destination::nowhere();

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::event::{Event, Listener};
 use super::plan::Plan;
+use super::replan::{self, REPLAN};
 use super::resume::DEATHS_TO_PARK;
 use super::runner::{RunEnd, Runner};
 use crate::base::lock::{self, Lock, Owner};
@@ -253,7 +254,10 @@ fn drain_except(
             }
             match end {
                 RunEnd::Completed => delivered.push(run.seq),
-                RunEnd::Failed(error) => {
+                RunEnd::Failed(mut error) => {
+                    if replan::is_outdated(project, store, &run)? {
+                        error = error.hint(format!("the config has other steps now: {REPLAN}"));
+                    }
                     failed.push((run.seq, failures.len()));
                     failures.push(RunFailure { run: run.id, relation, error });
                 }

@@ -72,6 +72,16 @@ pub(crate) fn delivers(name: &str) -> bool {
     kind(name).is_ok_and(|kind| kind.delivers)
 }
 
+/// Whether steps of this kind find out what the session did.
+pub(crate) fn collects(name: &str) -> bool {
+    kind(name).is_ok_and(|kind| kind.collects)
+}
+
+/// Whether a config can name this kind, as far as this version knows.
+pub(crate) fn is_configurable(name: &str) -> bool {
+    !DEFERRED_KINDS.iter().chain(FUNCTION).any(|kind| kind.name == name)
+}
+
 /// Whether steps of this kind are commands that were given while paused.
 pub(crate) fn is_deferred(name: &str) -> bool {
     DEFERRED_KINDS.iter().any(|kind| kind.name == name)

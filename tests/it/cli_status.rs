@@ -138,6 +138,8 @@ fn the_json_of_check_and_status_has_a_schema() {
     "worktree": null
   },
   "finished_at": null,
+  "outdated": false,
+  "told": null,
   "steps": [
     {
       "name": "note",

@@ -43,6 +43,7 @@ mod provenance;
 mod publish;
 mod publishing_rules;
 mod recap;
+mod replan;
 mod revoke;
 mod secrets;
 mod session_agent;

@@ -49,6 +49,9 @@ pub(crate) struct Run {
     /// Only finish interrupted handovers; record nothing new
     #[arg(long, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "abandon", "restart"])]
     pub(super) resume: bool,
+    /// Finish interrupted handovers with the steps of the present config; what is done stays done
+    #[arg(long, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "resume", "abandon", "restart"])]
+    pub(super) replan: bool,
     /// Abandon an unfinished handover [default: the oldest]; its record stays
     #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "restart"])]
     pub(super) abandon: Option<Option<String>>,
@@ -56,10 +59,10 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(super) restart: bool,
     /// Print what each step would do and what it lacks, and change nothing
-    #[arg(long, conflicts_with_all = ["resume", "abandon", "restart"])]
+    #[arg(long, conflicts_with_all = ["resume", "replan", "abandon", "restart"])]
     pub(super) dry_run: bool,
     /// Record, return at once, and continue in the background
-    #[arg(long, conflicts_with_all = ["resume", "abandon", "dry_run"])]
+    #[arg(long, conflicts_with_all = ["resume", "replan", "abandon", "dry_run"])]
     pub(super) detach: bool,
     /// Print one JSON document for each event, one on a line
     #[arg(long, conflicts_with_all = ["abandon", "dry_run"])]
@@ -93,7 +96,7 @@ impl Run {
         if let Some(run) = &self.inherited {
             return child::carry_out(context, self.checkpoint.as_deref(), run.as_deref());
         }
-        let says_something_new = !(self.resume || self.dry_run || self.abandon.is_some());
+        let says_something_new = !(self.resume || self.replan || self.dry_run || self.abandon.is_some());
         let lost = |error: Error| if says_something_new { not_recorded(error) } else { error };
         let project = context.project(self.checkpoint.as_deref(), self.tag.as_deref()).map_err(lost)?;
         let wait = self.wait()?;
@@ -109,6 +112,9 @@ impl Run {
         let mut reporter = Reporter { ui: context.ui, json: self.json };
         if self.resume {
             return resume::resume(reporter, &project, wait, self.no_push);
+        }
+        if self.replan {
+            return resume::replan(reporter, &project, wait);
         }
         if let Some(line) = config::plan_line(&project) {
             reporter.ui.tell(&line);

@@ -138,11 +138,11 @@ impl Reporter<'_> {
         }
         let error = match worst.relation {
             RunRelation::Own => worst.error,
-            RunRelation::Older | RunRelation::Younger => Error::failed(format!(
-                "this handover is done, but the older {} still is not: {}",
-                worst.run,
-                worst.error.one_line()
-            )),
+            RunRelation::Older | RunRelation::Younger => {
+                let reason = worst.error.one_line();
+                let done = format!("this handover is done, but the older {} still is not: {reason}", worst.run);
+                worst.error.hints().iter().fold(Error::failed(done), |error, hint| error.hint(hint.clone()))
+            }
         };
         let hint = "progress is saved: `agent-handover run --resume` tries again";
         Err(error.hint(format!("{hint}, `--abandon {}` abandons it", worst.run)))

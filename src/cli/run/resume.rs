@@ -1,10 +1,11 @@
-//! `run --resume` and `run --abandon`.
+//! `run --resume`, `run --replan` and `run --abandon`.
 
 use std::time::Duration;
 
 use super::render::Reporter;
 use crate::checkpoint::Store;
 use crate::checkpoint::python::{PythonCheckpoint, PythonState};
+use crate::cli::status;
 use crate::cli::ui::Ui;
 use crate::engine::{self, HowToRun, Request, Task};
 use crate::error::{Error, Result};
@@ -25,11 +26,23 @@ pub(super) fn resume(mut reporter: Reporter<'_>, project: &Project, wait: Durati
     let task = request.as_ref().map_or(Task::Resume, Task::Record);
     let how = HowToRun { wait, detach: false };
     let handed_over = engine::hand_over(project, task, how, &mut |event| reporter.event(&event))?;
-    // Somebody who asks for what is unfinished may mean the database of another home.
-    for other in project.other_databases().iter().filter(|other| other.unfinished.is_some_and(|count| count > 0)) {
-        reporter.ui.warn(&format!("left alone: {}", other.sentence(&project.root)));
-    }
+    name_others(reporter.ui, project);
     reporter.result(handed_over)
+}
+
+/// Finishes what is unfinished with the steps of the present config.
+pub(super) fn replan(mut reporter: Reporter<'_>, project: &Project, wait: Duration) -> Result<u8> {
+    let how = HowToRun { wait, detach: false };
+    let handed_over = engine::hand_over(project, Task::Replan, how, &mut |event| reporter.event(&event))?;
+    name_others(reporter.ui, project);
+    reporter.result(handed_over)
+}
+
+/// Somebody who asks for what is unfinished may mean the database of another home.
+fn name_others(ui: &Ui, project: &Project) {
+    for other in project.other_databases().iter().filter(|other| other.unfinished.is_some_and(|count| count > 0)) {
+        ui.warn(&format!("left alone: {}", other.sentence(&project.root)));
+    }
 }
 
 /// The Python tool records no inputs: what it had written can be published, and what it had not written is lost.
@@ -59,7 +72,11 @@ pub(super) fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>) -> Resu
     let mut store = Store::open(&project.checkpoint_file())?;
     let abandoned = engine::abandon(project, &mut store, run)?;
     for run in &abandoned {
-        ui.answer(&format!("abandoned {}; its record and inputs are kept", engine::title(&store, run)?));
+        let keeps = format!("`agent-handover status --run {}` prints what it was told", run.id);
+        ui.answer(&format!("abandoned {}; {keeps}", engine::title(&store, run)?));
+        if let Some(told) = engine::told(&store, run)? {
+            status::print_told(ui, &told);
+        }
     }
     if abandoned.is_empty() {
         ui.answer("nothing to abandon: no handover is unfinished");
