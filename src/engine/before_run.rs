@@ -78,7 +78,7 @@ pub(super) fn restore(
     let delivery = Delivery::new(files, &plan.destination, run, brake, &provided.unreachable);
     match backend.restore(&delivery) {
         Ok(true) => Some("restored from the branch what was missing here".to_owned()),
-        Ok(false) | Err(NotDelivered::Stopped(_)) => None,
+        Ok(false) | Err(NotDelivered::Stopped(_) | NotDelivered::NotFromHere(_)) => None,
         Err(NotDelivered::Failed(error)) => Some(format!("nothing was restored from the branch: {}", error.one_line())),
     }
 }

@@ -61,7 +61,7 @@ impl Project {
 
     /// The project of a worktree that does not exist any more.
     pub(crate) fn open_gone(known: KnownWorktree, options: &Options, vocabulary: &Vocabulary) -> Result<Project> {
-        let KnownWorktree { root, shared } = known;
+        let KnownWorktree { root, shared, .. } = known;
         let cwd = shared.root.clone();
         Project::open_at(&cwd, root, Some(shared), options, vocabulary)
     }

@@ -53,6 +53,12 @@ impl Shared {
         is_plain.then_some(Shared { top, root, is_bare })
     }
 
+    /// The path of the project below the top of its work tree.
+    fn below(&self) -> Option<&Path> {
+        let start = if self.is_bare { self.top.join(IN_BARE) } else { self.top.clone() };
+        self.root.strip_prefix(start).ok()
+    }
+
     /// Whether this user can write memory, history and state there.
     pub(super) fn is_writable(&self, config: &Config) -> bool {
         let places = [&config.memory_dir, &config.history_dir, &config.state_dir].map(|place| self.root.join(place));
@@ -71,6 +77,7 @@ impl Project {
             return self.clone();
         }
         let root = if worktree.is_empty() { self.memory_root.clone() } else { PathBuf::from(worktree) };
+        let root = self.moved_to(&root).unwrap_or(root);
         let places = |project: Project| Project {
             memory_root: self.memory_root.clone(),
             state: self.state.clone(),
@@ -88,6 +95,21 @@ impl Project {
         let opened = Project::open(&root, &Options::default(), vocabulary);
         let opened = opened.ok().filter(|opened| opened.root == root);
         opened.map_or_else(|| Project { root, is_gone: false, ..self.clone() }, places)
+    }
+
+    /// Where the worktree that was at `root` is now, if `git worktree move` has moved it. It is known by its git directory.
+    fn moved_to(&self, root: &Path) -> Option<PathBuf> {
+        let is_here = |root: &Path| Shared::of(root).is_some_and(|found| found.root == self.memory_root);
+        if root == self.memory_root || is_here(root) {
+            return None;
+        }
+        let known = recall_at(root)?;
+        let top = git::top_level(&self.root).filter(|_| !self.is_gone)?;
+        let is_same = |top: &PathBuf| git_mark(top).is_some_and(|mark| mark == known.git_mark);
+        let moved = git::linked_worktrees(top).into_iter().find(is_same)?;
+        let below = known.shared.below()?;
+        let moved = if below.as_os_str().is_empty() { moved } else { moved.join(below) };
+        is_here(&moved).then_some(moved)
     }
 
     /// The project as if memory and state were in this worktree itself. `None` if they are, or if the config puts them
@@ -173,6 +195,8 @@ impl Project {
     pub(crate) fn prepare_memory_root(&self) -> Result<()> {
         match &self.shared {
             Some(shared) if shared.root == self.memory_root => {
+                // Without the record a session is only lost if its worktree goes away before it ends.
+                let _ = self.remember_worktree();
                 Ok(Anchor::new(&shared.top).create_directories(&shared.root)?)
             }
             _ => Ok(()),
@@ -214,6 +238,8 @@ pub(crate) struct KnownWorktree {
     /// The root of the project in the worktree.
     pub root: PathBuf,
     pub shared: Shared,
+    /// Marks the git directory of the worktree, which stays the same when the worktree is moved.
+    git_mark: String,
 }
 
 /// Remembers where the memory of a worktree is, so that a session is not lost if the worktree is gone when it ends. Costs no
@@ -221,7 +247,8 @@ pub(crate) struct KnownWorktree {
 fn remember(root: &Path, shared: &Shared) -> Result<()> {
     let paths = [root, &shared.top, &shared.root].map(|path| path.to_str().filter(|path| !path.contains('\n')));
     let (Some(file), [Some(root), Some(top), Some(memory)]) = (record(root), paths) else { return Ok(()) };
-    let content = format!("{root}\n{top}\n{memory}\n{}\n", if shared.is_bare { BARE } else { "" });
+    let git_mark = git_mark(Path::new(root)).unwrap_or_default();
+    let content = format!("{root}\n{top}\n{memory}\n{}\n{git_mark}\n", if shared.is_bare { BARE } else { "" });
     if fs::read_if_exists(&file)?.as_deref() == Some(content.as_bytes()) {
         return Ok(());
     }
@@ -234,16 +261,26 @@ fn remember(root: &Path, shared: &Shared) -> Result<()> {
 /// The worktree that was at this path or around it, if its repository still exists.
 pub(crate) fn recall(path: &Path) -> Option<KnownWorktree> {
     let path = fs::resolve(path).unwrap_or_else(|_| path.to_path_buf());
-    path.ancestors().find_map(|root| {
-        let file = record(root).filter(|file| fs::is_file(file))?;
-        fs::refuse_foreign_owner(&file, "record").ok()?;
-        let content = String::from_utf8(fs::read_within(&file, MAX_RECORD).ok()?).ok()?;
-        let mut lines = content.lines().map(PathBuf::from);
-        let (known, top, memory) = (lines.next()?, lines.next()?, lines.next()?);
-        let is_bare = content.lines().nth(3) == Some(BARE);
-        let is_there = known == root && fs::is_directory(&top);
-        is_there.then_some(KnownWorktree { root: known, shared: Shared { top, root: memory, is_bare } })
-    })
+    path.ancestors().find_map(recall_at)
+}
+
+/// The worktree whose project was at exactly this path.
+fn recall_at(root: &Path) -> Option<KnownWorktree> {
+    let file = record(root).filter(|file| fs::is_file(file))?;
+    fs::refuse_foreign_owner(&file, "record").ok()?;
+    let content = String::from_utf8(fs::read_within(&file, MAX_RECORD).ok()?).ok()?;
+    let mut lines = content.lines();
+    let (known, top, memory) = (lines.next()?.into(), lines.next()?.into(), lines.next()?.into());
+    let is_bare = lines.next() == Some(BARE);
+    let git_mark = lines.next().unwrap_or_default().to_owned();
+    let shared = Shared { top, root: memory, is_bare };
+    let is_there = known == root && fs::is_directory(&shared.top);
+    is_there.then_some(KnownWorktree { root: known, shared, git_mark })
+}
+
+/// Marks the git directory of the worktree around a directory: another worktree has another mark.
+fn git_mark(directory: &Path) -> Option<String> {
+    git::top_level(directory).and_then(git::directories).and_then(|found| fs::mark(&found.private))
 }
 
 fn record(root: &Path) -> Option<PathBuf> {

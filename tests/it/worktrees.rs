@@ -433,7 +433,7 @@ fn memory_that_was_left_in_a_worktree_is_merged_once() {
 
 #[test]
 fn killed_while_it_merges_a_worktree_nothing_is_lost_or_doubled() {
-    for (point, nth) in [("fs.replaced", 1), ("fs.replaced", 3), ("fs.moved", 1), ("fs.moved", 4), ("fs.written", 6)] {
+    for (point, nth) in [("fs.replaced", 2), ("fs.replaced", 4), ("fs.moved", 1), ("fs.moved", 4), ("fs.written", 6)] {
         let repository = Repository::new();
         let (main, topic) = (repository.main(), repository.add("topic"));
         repository.run(&main, &["run", "--note", "said in main"]).expect(0);
