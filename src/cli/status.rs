@@ -53,7 +53,10 @@ impl Status {
         if self.json {
             context.ui.answer_json(&picture.json())
         } else {
-            picture.print(context.ui)
+            picture.print(context.ui);
+            if let Err(error) = project.require_named_checkpoint() {
+                context.ui.answer(&format!("missing: {}", error.message()));
+            }
         }
         Ok(0)
     }

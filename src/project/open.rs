@@ -12,7 +12,7 @@ use crate::checkpoint::python::PythonCheckpoint;
 use crate::checkpoint::{Accepts, CheckpointFile};
 use crate::config::{self, Config, ConfigFile, Origin, Vocabulary};
 use crate::error::{Error, Result};
-use crate::guard::{Brake, PauseFile, consent};
+use crate::guard::{Brake, PauseFile, consent, state_ids};
 
 pub(super) const STATE_DIR: &str = ".agent-handover";
 pub(super) const DATABASE: &str = "checkpoint.db";
@@ -230,6 +230,26 @@ impl Project {
     pub(crate) fn checkpoint_file(&self) -> CheckpointFile {
         CheckpointFile::new(self.checkpoint_anchor(), &self.checkpoint, IDS, self.accepts)
             .of_another_user_if(|| self.accepts_other_owners())
+    }
+
+    /// Refuses a database that a person named and that does not exist: nothing in it can be finished or abandoned.
+    pub(crate) fn require_named_checkpoint(&self) -> Result<()> {
+        let is_named = matches!(self.config.origin("handover.checkpoint"), Origin::Flag(_));
+        let json = self.configured_checkpoint.with_extension("json");
+        if !is_named || self.checkpoint_file().is_there() || self.checkpoint_anchor().is_taken(&json) {
+            return Ok(());
+        }
+        Err(Error::bad_data(format!("there is no database at `{}`", self.checkpoint.display()))
+            .hint("`agent-handover status` names the databases of this project in which something is unfinished"))
+    }
+
+    /// The directory in which the id of our database is kept for the time being, because the user's own state is full.
+    pub(crate) fn spare_place_of_id(&self) -> Option<PathBuf> {
+        if !state_ids::is_any_kept_elsewhere() {
+            return None;
+        }
+        let id = self.checkpoint_file().identity().ok().flatten()?.id?;
+        state_ids::is_kept_elsewhere(&id)
     }
 
     /// Whether files of another user may be used: a person allowed the config, or trusts the directory.

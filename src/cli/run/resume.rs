@@ -12,6 +12,7 @@ use crate::project::Project;
 
 /// Finishes what is unfinished. Where only the Python tool has a handover on record, finishes that.
 pub(super) fn resume(mut reporter: Reporter<'_>, project: &Project, wait: Duration, no_push: bool) -> Result<u8> {
+    project.require_named_checkpoint()?;
     let ours = Store::read(&project.checkpoint_file())?.map(|store| store.latest()).transpose()?.flatten();
     let python = if ours.is_none() { project.read_python_checkpoint()? } else { None };
     let python = python.filter(|checkpoint| checkpoint.state() == PythonState::Interrupted);
@@ -49,6 +50,7 @@ fn check_what_can_be_published(ui: &Ui, checkpoint: &PythonCheckpoint) -> Result
 
 /// Abandons one unfinished handover: the one that is named, or the oldest.
 pub(super) fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>) -> Result<u8> {
+    project.require_named_checkpoint()?;
     if let Some(stop) = project.brake().pressed() {
         return Err(stop.error());
     }
