@@ -43,7 +43,7 @@ struct Picture {
     others: Vec<OtherDatabase>,
     root: PathBuf,
     /// This worktree has memory that is not merged.
-    is_unmerged: bool,
+    unmerged: Option<&'static str>,
 }
 
 impl Status {
@@ -73,7 +73,7 @@ fn look(project: &Project) -> Result<Picture> {
         ledger: Ledger::read(&project.anchor(&project.state), &project.state)?,
         others: project.other_databases(),
         root: project.root.clone(),
-        is_unmerged: engine::unmerged(project).is_some(),
+        unmerged: engine::unmerged(project).map(|unmerged| unmerged.sentence),
     };
     let Some(store) = Store::read(&project.checkpoint_file())? else {
         picture.theirs = project.read_python_checkpoint()?;
@@ -176,8 +176,8 @@ impl Picture {
         for sentence in project::sentences_about_others(&self.others, &self.root) {
             ui.answer(&format!("foreign: {sentence}"));
         }
-        if self.is_unmerged {
-            ui.answer(&format!("not merged: {}", engine::Unmerged::SENTENCE));
+        if let Some(unmerged) = self.unmerged {
+            ui.answer(&format!("not merged: {unmerged}"));
         }
         if let Some(pause) = &self.paused {
             ui.answer(&pause.to_string());

@@ -41,6 +41,8 @@ pub(crate) struct Project {
     pub(super) shared: Option<Shared>,
     /// The worktree at `root` does not exist any more.
     pub is_gone: bool,
+    /// Neither the main work tree nor the user's own state can be written, so memory and state are in the linked worktree.
+    pub has_no_place: bool,
     /// The config, with the environment and the options applied.
     pub config: Config,
     pub state: PathBuf,
@@ -90,9 +92,14 @@ impl Project {
             config.overridden("handover.tag", origin);
         }
         let is_gone = shared.is_some() && !fs::is_directory(&root);
-        let is_shared =
-            |shared: &&Shared| is_gone || !worktree::is_memory_tracked(&root, &config) && shared.is_writable(&config);
-        let memory_root = shared.as_ref().filter(is_shared).map_or_else(|| root.clone(), |shared| shared.root.clone());
+        let is_shared = |_: &&Shared| is_gone || !worktree::is_memory_tracked(&root, &config);
+        let places = shared.as_ref().filter(is_shared).map(|shared| shared.place(&config));
+        let has_no_place = matches!(places, Some(None));
+        let memory_root = match (places.flatten(), &shared) {
+            (Some(place), _) => place,
+            (None, Some(shared)) if is_gone => shared.root.clone(),
+            (None, _) => root.clone(),
+        };
         let state = place_inside(&memory_root, &config, "state_dir", &config.state_dir)?;
         // A recorded plan resolves these again. Here a mistake can still be shown in the config.
         place_inside(&memory_root, &config, "memory_dir", &config.memory_dir)?;
@@ -134,6 +141,7 @@ impl Project {
             memory_root,
             shared,
             is_gone,
+            has_no_place,
         };
         let is_closed = || options.is_unattended && !project.unattended_places().has_state();
         if !is_typed && !is_closed() {
