@@ -36,7 +36,7 @@ impl CheckpointFile {
     #[cfg(test)]
     /// A file that a person named: the links above it are the person's own.
     pub(crate) fn beside(path: &Path) -> CheckpointFile {
-        let ids = Ids { create: |_| Ok(None), is_known: |_| false, keep: |_| {}, forget: |_| {} };
+        let ids = Ids { create: |_| Ok(None), is_known: |_| false, keep: |_, _| {}, forget: |_| {} };
         CheckpointFile::new(Anchor::beside(path), path, ids, Accepts::Any)
     }
 

@@ -4,6 +4,8 @@
 //! The id is durable there before a database with it exists. So a kill or a power cut leaves at worst an id without a
 //! database, never a database of ours that nobody knows.
 
+use std::path::Path;
+
 use rusqlite::TransactionBehavior;
 
 use super::failure::{Failure, explain};
@@ -18,9 +20,9 @@ pub(crate) struct Ids {
     /// Makes an id that is durably known. The argument marks the file that gets it. `None` if there is no place for ids.
     pub create: fn(&str) -> Result<Option<String>>,
     pub is_known: fn(&str) -> bool,
-    /// Keeps that the file with this mark is ours, so that nobody has to open it to find out.
-    pub keep: fn(&str),
-    /// Forgets that again.
+    /// Keeps that the file with this id is ours, so that nobody has to open it to find out.
+    pub keep: fn(&str, &Path),
+    /// Forgets the file with this mark again.
     pub forget: fn(&str),
 }
 
@@ -68,9 +70,11 @@ impl Store {
     /// Keeps that this file is ours. Only writers do it: a reader writes nothing.
     pub(super) fn remember_as_ours(&self) {
         let CheckpointFile { path, ids, accepts, .. } = &self.file;
-        let is_known = || matches!(self.state_id(), Ok(Some(id)) if (ids.is_known)(&id));
-        if *accepts != Accepts::Any && is_known() {
-            (ids.keep)(&fs::mark(path).unwrap_or_default());
+        if *accepts != Accepts::Any
+            && let Ok(Some(id)) = self.state_id()
+            && (ids.is_known)(&id)
+        {
+            (ids.keep)(&id, path);
         }
     }
 

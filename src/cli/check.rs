@@ -26,6 +26,10 @@ impl Check {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(self.checkpoint.as_deref(), None)?;
         let mut answer = engine::check(&project)?;
+        // The Python tool answers 0 as well, so the exit code stays.
+        if let Err(error) = project.require_named_checkpoint() {
+            answer.line = format!("{}: {}", answer.line, error.message());
+        }
         let paused = answer.paused.take();
         let ledger = Ledger::read(&project.anchor(&project.state), &project.state).unwrap_or_else(|error| {
             context.ui.warn(&error.one_line());

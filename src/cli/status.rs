@@ -52,7 +52,7 @@ struct Picture {
     others: Vec<OtherDatabase>,
     root: PathBuf,
     /// This worktree has memory that is not merged.
-    is_unmerged: bool,
+    unmerged: Option<&'static str>,
 }
 
 impl Status {
@@ -65,7 +65,10 @@ impl Status {
         if self.json {
             context.ui.answer_json(&picture.json())
         } else {
-            picture.print(context.ui)
+            picture.print(context.ui);
+            if let Err(error) = project.require_named_checkpoint() {
+                context.ui.answer(&format!("missing: {}", error.message()));
+            }
         }
         Ok(0)
     }
@@ -96,7 +99,7 @@ fn nothing_yet(project: &Project) -> Result<Picture> {
         ledger: Ledger::read(&project.anchor(&project.state), &project.state)?,
         others: project.other_databases(),
         root: project.root.clone(),
-        is_unmerged: engine::unmerged(project).is_some(),
+        unmerged: engine::unmerged(project).map(|unmerged| unmerged.sentence),
     })
 }
 
@@ -218,8 +221,8 @@ impl Picture {
         for sentence in project::sentences_about_others(&self.others, &self.root) {
             ui.answer(&format!("foreign: {sentence}"));
         }
-        if self.is_unmerged {
-            ui.answer(&format!("not merged: {}", engine::Unmerged::SENTENCE));
+        if let Some(unmerged) = self.unmerged {
+            ui.answer(&format!("not merged: {unmerged}"));
         }
         if let Some(pause) = &self.paused {
             ui.answer(&pause.to_string());

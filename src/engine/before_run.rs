@@ -45,8 +45,11 @@ pub(super) fn remember(project: &Project, session: &Session, memory: &Path, hist
     let texts = texts.map(|text| own_keys::of_text(date, text.as_bytes()));
     let remembered = provenance::adopt_after_upgrade(&project.memory_root, memory, history)
         .and_then(|()| own_record::remember(OwnKey::of_run(&session.run).into_iter().chain(texts)));
-    let error = remembered.err()?;
-    Some(format!("this handover will be shown as if it came with the repository: {}", error.one_line()))
+    let error = remembered.err()?.one_line();
+    let spare =
+        project.spare_place_of_id().map(|place| format!("; the id of its database is in `{}`", place.display()));
+    let spare = spare.map(|spare| format!("{spare} until there is room")).unwrap_or_default();
+    Some(format!("this handover will be shown as if it came with the repository: {error}{spare}"))
 }
 
 /// Brings a memory or history directory that is gone back from the branch, before a step writes a new one in its place.
@@ -78,7 +81,7 @@ pub(super) fn restore(
     let delivery = Delivery::new(files, &plan.destination, run, brake, &provided.unreachable);
     match backend.restore(&delivery) {
         Ok(true) => Some("restored from the branch what was missing here".to_owned()),
-        Ok(false) | Err(NotDelivered::Stopped(_)) => None,
+        Ok(false) | Err(NotDelivered::Stopped(_) | NotDelivered::NotFromHere(_)) => None,
         Err(NotDelivered::Failed(error)) => Some(format!("nothing was restored from the branch: {}", error.one_line())),
     }
 }

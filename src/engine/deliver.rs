@@ -9,7 +9,7 @@ use super::queue::{Drained, Goal, between_runs_with, busy, drain_with};
 use super::record::{Request, session_for};
 use crate::checkpoint::Store;
 use crate::config::template;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::facts;
 use crate::project::{self, Project};
 use crate::publish::{self, Delivered, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
@@ -66,6 +66,7 @@ pub(crate) fn deliver(
     done.map_err(|not_delivered| match not_delivered {
         NotDelivered::Failed(error) => error,
         NotDelivered::Stopped(stop) => stop.error(),
+        NotDelivered::NotFromHere(why) => Error::failed(why),
     })
 }
 

@@ -209,7 +209,7 @@ fn resume_replanned(
 pub(crate) fn finish_due(project: &Project, store: &Store, runs: &[Run], limit: Duration) -> Result<usize> {
     let id = match runs.first() {
         Some(run) => run.id.clone(),
-        None if leftovers::left_behind(project).is_some() => ids::new_run_id()?,
+        None if !leftovers::left_behind(project).is_empty() => ids::new_run_id()?,
         None => return Ok(0),
     };
     let start = Instant::now();

@@ -1,12 +1,14 @@
-//! Memory that is in a linked worktree although it belongs to the main work tree: 0.1.0 kept it there, and so does a session
-//! that cannot write the main work tree. It is merged once.
+//! Memory that is elsewhere although it belongs to the main work tree. 0.1.0 kept it in each linked worktree. A session that
+//! cannot write the main work tree keeps it in the user's own state, or else in its worktree. It is merged once.
 //!
-//! 1. Runs that are unfinished in the worktree's own checkpoint are finished there.
+//! 1. Runs that are unfinished in the checkpoint there are finished there.
 //! 2. Notes, current state and handoffs are merged into those of the main work tree, by run, item and session, as `pull`
 //!    does. Merging twice changes nothing, so a kill anywhere is harmless.
 //! 3. The originals are moved into `merged` in the worktree's state directory, which git ignores: nothing is merged again,
 //!    and `git worktree remove` works.
 //! 4. The checkpoint is moved last. It is the evidence that the files are ours.
+//!
+//! In the user's own state, steps 3 and 4 rename the whole directory.
 
 use std::path::{Path, PathBuf};
 
@@ -30,9 +32,14 @@ const LAYERS: [&str; 3] = ["layer1", "layer2", "layer3"];
 /// How deep our directories are.
 const DEPTH: u32 = 4;
 
+/// The project with the memory and state that are elsewhere, once for each place.
+pub(crate) fn left_behind(project: &Project) -> Vec<Project> {
+    [left_in_worktree(project), project.kept_apart()].into_iter().flatten().collect()
+}
+
 /// The project with the memory and state that are in this worktree itself, if there are any. Only what our own checkpoint or
 /// record vouches for counts: a directory of the same name may be the user's.
-pub(crate) fn left_behind(project: &Project) -> Option<Project> {
+fn left_in_worktree(project: &Project) -> Option<Project> {
     let local = project.with_own_places()?;
     let history = local.history_dir().ok()?;
     let anchor = Anchor::new(&local.root);
@@ -45,42 +52,67 @@ pub(crate) fn left_behind(project: &Project) -> Option<Project> {
 pub(crate) struct Unmerged {
     /// The oldest run there that is unfinished.
     pub unfinished: Option<String>,
-}
-
-impl Unmerged {
     /// What there is, for a person. The next handover or session merges it, too.
-    pub(crate) const SENTENCE: &str =
-        "this worktree has memory of its own that is not shown here: `agent-handover run --resume` merges it";
+    pub sentence: &'static str,
 }
 
-/// What is left in this worktree itself, if anything.
+/// What is left elsewhere, if anything.
 pub(crate) fn unmerged(project: &Project) -> Option<Unmerged> {
-    let local = left_behind(project)?;
-    let store = Store::read(&local.checkpoint_file()).ok().flatten();
-    let unfinished = store.and_then(|store| store.oldest_unfinished().ok().flatten());
-    Some(Unmerged { unfinished: unfinished.map(|run| run.id) })
+    let left = left_behind(project);
+    let unfinished = left.iter().find_map(|local| {
+        let store = Store::read(&local.checkpoint_file()).ok().flatten()?;
+        store.oldest_unfinished().ok().flatten()
+    });
+    let sentence = if left.first()?.is_apart() {
+        "your own state has memory of the time when this repository could not be written: `agent-handover run --resume` merges it"
+    } else {
+        "this worktree has memory of its own that is not shown here: `agent-handover run --resume` merges it"
+    };
+    Some(Unmerged { unfinished: unfinished.map(|run| run.id), sentence })
 }
 
 /// Makes the sessions that the worktree's own checkpoint knows known to the shared one, so that no part of them is handed
 /// over twice.
 pub(crate) fn adopt_sessions(project: &Project, store: &mut Store) -> Result<()> {
-    let Some(local) = left_behind(project) else { return Ok(()) };
+    left_behind(project).iter().try_for_each(|local| adopt_sessions_of(local, project, store))
+}
+
+fn adopt_sessions_of(local: &Project, project: &Project, store: &mut Store) -> Result<()> {
     let Some(left) = Store::read(&local.checkpoint_file())? else { return Ok(()) };
     store.adopt_sessions(&left.all_sessions()?, &project.worktree())
 }
 
 /// Merges what was left in this worktree. A failure is reported, and what is left waits for the next run.
 pub(super) fn bring_home(project: &Project, is_asked: bool, listener: &mut Listener<'_>) {
-    let Some(local) = left_behind(project) else { return };
-    if project.brake().pressed().is_some() {
-        return;
+    if let Some(text) = where_words_are_kept(project) {
+        listener(Event::Notice { text });
     }
-    let text = match merge(project, &local, is_asked, listener) {
-        Ok(true) => format!("merged the memory of this worktree into {}", project.known_root().display()),
-        Ok(false) => return,
-        Err(error) => format!("the memory of this worktree is not merged yet: {}", error.one_line()),
-    };
-    listener(Event::Notice { text });
+    for local in left_behind(project) {
+        if project.brake().pressed().is_some() {
+            return;
+        }
+        let what =
+            if local.is_apart() { "the memory that was kept in your own state" } else { "the memory of this worktree" };
+        let text = match merge(project, &local, is_asked, listener) {
+            Ok(true) => format!("merged {what} into {}", project.known_root().display()),
+            Ok(false) => continue,
+            Err(error) => format!("{what} is not merged yet: {}", error.one_line()),
+        };
+        listener(Event::Notice { text });
+    }
+}
+
+/// Where the words of a session are, if the main work tree cannot be written.
+fn where_words_are_kept(project: &Project) -> Option<String> {
+    if project.is_apart() {
+        let (main, place) = (project.known_root().display(), project.memory_root.display());
+        return Some(format!("`{main}` cannot be written: the words are kept in `{place}` and merged when it can"));
+    }
+    project.has_no_place.then(|| {
+        "neither the main worktree nor your own state can be written: the words are kept in this worktree, so do not \
+         remove it before a later handover has merged them"
+            .to_owned()
+    })
 }
 
 /// `false` if another process uses the worktree's own checkpoint.
@@ -90,7 +122,7 @@ fn merge(project: &Project, local: &Project, is_asked: bool, listener: &mut List
     let Some(lock) = Lock::try_take(&local.lock())? else { return Ok(false) };
     let has_checkpoint = local.checkpoint_file().is_there();
     let is_finished = if has_checkpoint {
-        adopt_sessions(project, &mut Store::open(&project.checkpoint_file())?)?;
+        adopt_sessions_of(local, project, &mut Store::open(&project.checkpoint_file())?)?;
         finish_runs(local, lock, is_asked, listener)?
     } else {
         drop(lock);
@@ -99,6 +131,9 @@ fn merge(project: &Project, local: &Project, is_asked: bool, listener: &mut List
     // The lock is free again; nobody but an older version takes it.
     let Some(_lock) = Lock::try_take(&local.lock())? else { return Ok(false) };
     let moved = [merge_memory(project, local)?, merge_history(project, local)?].concat();
+    if local.is_apart() {
+        return if is_finished { local.put_apart_away().map(|()| true) } else { Ok(true) };
+    }
     let aside = local.state.join("merged").join(ids::new_run_id()?);
     for path in &moved {
         move_aside(local, path, &aside)?;
@@ -141,6 +176,7 @@ fn merge_memory(project: &Project, local: &Project) -> Result<Vec<PathBuf>> {
     for layer in LAYERS {
         read_files(&anchor, &from, Path::new(layer), DEPTH, &mut theirs)?;
     }
+    compare_with_base(local, &from, &mut theirs)?;
     if theirs.is_empty() {
         return Ok(Vec::new());
     }
@@ -171,6 +207,7 @@ fn merge_history(project: &Project, local: &Project) -> Result<Vec<PathBuf>> {
     let (from, to) = (local.history_dir()?, project.history_dir()?);
     let mut theirs = Vec::new();
     read_files(&local.anchor(&from), &from, Path::new(""), DEPTH, &mut theirs)?;
+    compare_with_base(local, &from, &mut theirs)?;
     if theirs.is_empty() {
         return Ok(Vec::new());
     }
@@ -199,6 +236,20 @@ fn read_files(anchor: &Anchor, base: &Path, below: &Path, depth: u32, files: &mu
                 files.push(Theirs { path, base: None, now });
             }
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Adds what the files were when the memory was copied, and the files that are gone since.
+fn compare_with_base(local: &Project, directory: &Path, files: &mut Vec<Theirs>) -> Result<()> {
+    let Some(base) = local.base_of(directory) else { return Ok(()) };
+    let mut before = Vec::new();
+    read_files(&local.anchor(&base), &base, Path::new(""), DEPTH, &mut before)?;
+    for Theirs { path, now: base, .. } in before {
+        match files.iter_mut().find(|file| file.path == path) {
+            Some(file) => file.base = base,
+            None => files.push(Theirs { path, base, now: None }),
         }
     }
     Ok(())

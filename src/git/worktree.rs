@@ -6,6 +6,8 @@ use super::repository::{self, GitDirectories};
 use super::settings::Settings;
 use crate::base::fs::{self, Anchor};
 
+/// The directory for the repositories of submodules in a git directory.
+const MODULES: &str = "modules";
 /// How many worktrees of a repository are looked at.
 const MAX_WORKTREES: usize = 100;
 /// More than a HEAD has.
@@ -20,10 +22,16 @@ pub(crate) enum MainTree {
     Bare(PathBuf),
 }
 
-/// The main work tree of the repository, for a linked worktree at `top`, and for a directory whose `.git` leads to a bare
-/// repository. `None` if `top` is the main work tree.
+/// The main work tree of the repository, for a linked worktree at `top`, for a submodule in a linked worktree, and for a
+/// directory whose `.git` leads to a bare repository. `None` if `top` is the main work tree.
 pub(crate) fn main_tree(top: &Path) -> Option<MainTree> {
-    let found = repository::directories(top).filter(|found| found.is_linked() || found.is_bare())?;
+    let found = repository::directories(top)?;
+    if let Some(tree) = main_submodule(&found.common) {
+        return Some(MainTree::Tree(tree));
+    }
+    if !found.is_linked() && !found.is_bare() {
+        return None;
+    }
     let GitDirectories { common, .. } = found;
     let settings = Settings::read(&common);
     if settings.is_bare() {
@@ -31,12 +39,41 @@ pub(crate) fn main_tree(top: &Path) -> Option<MainTree> {
     }
     let by_name = || common.parent().filter(|_| common.file_name().is_some_and(|name| name == ".git"));
     let tree = settings.worktree(&common).or_else(|| by_name().map(Path::to_path_buf));
-    let tree = tree.and_then(|tree| fs::real_if_exists(&tree));
-    // The main work tree must lead to the repository, too.
-    let leads_here = |tree: &PathBuf| {
-        repository::directories(tree).is_some_and(|found| fs::real(&found.private) == common && !found.is_linked())
-    };
-    Some(tree.filter(leads_here).map_or(MainTree::Bare(common), MainTree::Tree))
+    let tree = tree.and_then(|tree| fs::real_if_exists(&tree)).filter(|tree| leads_to(tree, &common));
+    Some(tree.map_or(MainTree::Bare(common), MainTree::Tree))
+}
+
+/// Whether a directory is the main work tree of the repository whose git directory is `common`: each must lead to the other.
+fn leads_to(tree: &Path, common: &Path) -> bool {
+    repository::directories(tree).is_some_and(|found| fs::real(&found.private) == common && !found.is_linked())
+}
+
+/// The work tree of the same submodule in the main work tree, for the git directory of a submodule in a linked worktree. git
+/// gives it a repository of its own, `worktrees/<name>/modules/<submodule>`, which goes away with the worktree.
+fn main_submodule(git_directory: &Path) -> Option<PathBuf> {
+    modules_around(git_directory).find_map(|(modules, name)| {
+        let worktrees = modules.parent()?.parent().filter(|above| above.ends_with("worktrees"))?;
+        let main = fs::real_if_exists(&worktrees.with_file_name(MODULES).join(name))?;
+        let tree = fs::real_if_exists(&Settings::read(&main).worktree(&main)?)?;
+        leads_to(&tree, &main).then_some(tree)
+    })
+}
+
+/// The directories named `modules` around a git directory, each with the path below it. A submodule may have submodules.
+fn modules_around(git_directory: &Path) -> impl Iterator<Item = (&Path, &Path)> {
+    let above = git_directory.ancestors().skip(1).filter(|above| above.ends_with(MODULES));
+    above.filter_map(|above| Some((above, git_directory.strip_prefix(above).ok()?)))
+}
+
+/// The work trees of the same submodule in the linked worktrees, for the git directory of a submodule.
+fn linked_submodules(git_directory: &Path) -> Vec<PathBuf> {
+    let directories = modules_around(git_directory).filter_map(|(modules, name)| {
+        let worktrees = modules.with_file_name("worktrees");
+        let names = fs::names_at_most(&worktrees, MAX_WORKTREES)?.into_iter();
+        Some(names.map(move |tree| worktrees.join(tree).join(MODULES).join(name)).collect::<Vec<_>>())
+    });
+    let tree = |directory: PathBuf| fs::real_if_exists(&Settings::read(&directory).worktree(&directory)?);
+    directories.flatten().filter_map(tree).collect()
 }
 
 /// The directory around `start` that shares its repository with other worktrees, and the place that all of them share. Inside
@@ -60,7 +97,8 @@ pub(crate) fn linked_worktrees(top: &Path) -> Vec<PathBuf> {
     let names = Anchor::new(&common).names(Path::new("worktrees")).unwrap_or_default();
     let names = names.into_iter().take(MAX_WORKTREES);
     let back = |name: String| repository::read_pointer(&common.join("worktrees").join(name), "gitdir", b"");
-    names.filter_map(back).filter_map(|back| fs::real_if_exists(back.parent()?)).collect()
+    let linked = names.filter_map(back).filter_map(|back| fs::real_if_exists(back.parent()?));
+    linked.chain(linked_submodules(&common)).collect()
 }
 
 /// The branch that HEAD names at `top`. `None` if HEAD is detached, or if only git can read it.

@@ -6,12 +6,15 @@
 //! | in `~/.local/state/agent-handover` | holds |
 //! |---|---|
 //! | `states/<id>` | the marks of the files with this id that were found not to be tracked by git, a line each |
-//! | `states/met-<mark>` | a mark: the file with it was found to be ours, so that nobody has to open it to find out |
+//! | `states/met-<mark>` | the file with this mark was found to be ours, so that nobody has to open it; the content says when |
 //! | `states/beside` | the word in the names of our databases that are beside a foreign one |
+//!
+//! Words are taken also if the home directory is full. An id then goes to a directory of this user in the directory for
+//! temporary files, and the next writer that can moves it here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::base::fs::{self, Anchor};
+use crate::base::fs::{self, Anchor, FileKind};
 use crate::base::{env, ids};
 use crate::error::{Error, Result};
 
@@ -45,22 +48,57 @@ pub(crate) fn is_possible() -> bool {
 pub(crate) fn create(mark: &str) -> Result<Option<String>> {
     let Some(directory) = place() else { return Ok(None) };
     let id = ids::new_state_id()?;
-    let keep = || -> Result<()> {
-        let anchor = Anchor::new(&directory);
-        anchor.create_private_directories(&directory)?;
-        anchor.create_flag(&directory.join(&id), format!("{mark}\n").as_bytes())?;
-        Ok(())
-    };
-    keep().map_err(|error| {
+    let kept = write_id(&directory, &id, mark).or_else(|error| match spare() {
+        Some(spare) => write_id(&spare, &id, mark).map_err(|_| error),
+        None => Err(error),
+    });
+    kept.map_err(|error| {
         let what = "the id of this project's database cannot be kept in your own state";
         Error::new(error.category(), what).cause(error.one_line())
     })?;
     Ok(Some(id))
 }
 
+/// Writes the file of an id durably. On a full disk there may still be room for its name, and that is enough: without a mark,
+/// git is asked about the database once more.
+fn write_id(directory: &Path, id: &str, mark: &str) -> Result<()> {
+    let (anchor, file) = (Anchor::new(directory), directory.join(id));
+    anchor.create_private_directories(directory)?;
+    let flag = anchor.create_flag(&file, format!("{mark}\n").as_bytes());
+    flag.map(drop).or_else(|error| anchor.write_marker(&file, b"").map_err(|_| error))?;
+    Ok(())
+}
+
 pub(crate) fn is_known(id: &str) -> bool {
-    let file = place().filter(|_| ids::is_run_id(id)).map(|directory| directory.join(id));
-    file.is_some_and(|file| fs::is_file(&file) && fs::refuse_foreign_owner(&file, "record").is_ok())
+    file_of(id).is_some()
+}
+
+/// Whether there is an id that is not in its place. Mostly there is none, and this costs little.
+pub(crate) fn is_any_kept_elsewhere() -> bool {
+    spare().is_some_and(|spare| fs::is_directory(&spare))
+}
+
+/// The directory in which an id is kept for the time being, because the user's own state is full.
+pub(crate) fn is_kept_elsewhere(id: &str) -> Option<PathBuf> {
+    file_of(id).and_then(|file| spare().filter(|spare| file.starts_with(spare)))
+}
+
+/// Moves an id that was kept elsewhere to its place. A failure is ignored: the next writer tries again.
+pub(crate) fn keep_for_good(id: &str, mark: &str) {
+    if is_kept_elsewhere(id).is_some()
+        && let Some(directory) = place()
+        && let Some(file) = file_of(id)
+        && write_id(&directory, id, mark).is_ok()
+    {
+        let _ = fs::remove_file(&file);
+    }
+}
+
+/// The file of an id. An id comes out of a database that anybody may have written.
+fn file_of(id: &str) -> Option<PathBuf> {
+    let directories = [place(), spare()].into_iter().flatten().filter(|_| ids::is_run_id(id));
+    let is_ours = |file: &PathBuf| fs::is_file(file) && fs::refuse_foreign_owner(file, "record").is_ok();
+    directories.map(|directory| directory.join(id)).find(is_ours)
 }
 
 /// What is known about a file with this id and mark.
@@ -81,15 +119,18 @@ pub(crate) fn meet(id: &str, mark: &str) {
 }
 
 /// Whether the file with this mark was found to be ours, without opening it. Whoever opens it checks its id all the same.
-pub(crate) fn is_met(mark: &str) -> bool {
-    met(mark).is_some_and(|file| fs::is_file(&file) && fs::refuse_foreign_owner(&file, "record").is_ok())
+/// `when` marks the git index of that time: once it has changed, git may track the file.
+pub(crate) fn is_met(mark: &str, when: &str) -> bool {
+    met(mark).and_then(read).is_some_and(|text| text.lines().last().unwrap_or_default() == when)
 }
 
 /// Keeps that the file with this mark is ours. A failure is ignored: the file is then looked at again.
-pub(crate) fn keep_met(mark: &str) {
-    if let Some(file) = met(mark).filter(|file| !fs::is_file(file)) {
-        let _ = fs::append(&file, &[]);
+pub(crate) fn keep_met(mark: &str, when: &str) {
+    let Some(file) = met(mark).filter(|_| !is_met(mark, when)) else { return };
+    if read(file.clone()).is_some_and(|text| text.lines().count() >= MOST_MARKS) {
+        let _ = fs::remove_file(&file);
     }
+    let _ = fs::append(&file, &[when.to_owned()]);
 }
 
 /// Forgets a file that has another content than it had. A failure is ignored, because the file is refused anyway.
@@ -128,16 +169,27 @@ pub(crate) fn make_word() -> Result<String> {
     Ok(word().unwrap_or_else(|| NO_WORD.to_owned()))
 }
 
-/// The marks of an id; `None` if it is not known. An id comes out of a file that anybody may have written.
+/// The marks of an id; `None` if it is not known.
 fn marks(id: &str) -> Option<String> {
-    let directory = place().filter(|_| ids::is_run_id(id))?;
-    read(directory.join(id))
+    read(file_of(id)?)
 }
 
 fn read(file: PathBuf) -> Option<String> {
     fs::refuse_foreign_owner(&file, "record").ok()?;
     let bytes = fs::read_within(&file, MAX_SIZE).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The directory for ids while the user's own state is full. Nobody else may be able to write it.
+fn spare() -> Option<PathBuf> {
+    let directory = std::env::temp_dir().join(format!("agent-handover-{}", rustix::process::geteuid().as_raw()));
+    let anchor = Anchor::beside(&directory);
+    let is_usable = match anchor.about(&directory) {
+        Ok(None) => true,
+        Ok(Some(about)) => about.kind == FileKind::Directory && !fs::is_foreign_owner(about.owner),
+        Err(_) => false,
+    };
+    (!cfg!(test) && is_usable).then_some(directory)
 }
 
 fn place() -> Option<PathBuf> {

@@ -85,7 +85,7 @@ fn finish_due(project: &Project, store: &Store, told: &mut Vec<String>) -> Resul
     if !left.is_empty() {
         told.push(format!("{} left for `agent-handover run --resume`: they need your consent", left.len()));
     }
-    if !due.is_empty() || engine::left_behind(project).is_some() {
+    if !due.is_empty() || !engine::left_behind(project).is_empty() {
         let finished = engine::finish_due(project, store, &due, DUE_LIMIT)?;
         told.push(format!("{finished} of {} due finished", due.len()));
     }

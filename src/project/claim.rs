@@ -11,7 +11,7 @@
 //! A foreign database stays as it is. Ours goes beside it, under a name with a word that the user's own state keeps. So it is
 //! found again without a search, and two users or two homes never meet in one file.
 //!
-//! git is only asked about a file that was not seen before: git replaces files, it does not write into them.
+//! git is only asked about a file that was not seen before, and again when git's index has changed since.
 
 use std::path::{Path, PathBuf};
 
@@ -26,12 +26,15 @@ use crate::guard::state_ids::{self, Standing};
 const MOST_NAMES: usize = 9;
 
 /// How the checkpoint knows its ids.
-pub(super) const IDS: Ids = Ids {
-    create: state_ids::create,
-    is_known: state_ids::is_known,
-    keep: state_ids::keep_met,
-    forget: state_ids::forget_met,
-};
+pub(super) const IDS: Ids =
+    Ids { create: state_ids::create, is_known: state_ids::is_known, keep, forget: state_ids::forget_met };
+
+/// Keeps that the database with this id is ours.
+fn keep(id: &str, path: &Path) {
+    let mark = fs::mark(path).unwrap_or_default();
+    state_ids::keep_for_good(id, &mark);
+    state_ids::keep_met(&mark, &index_mark(path));
+}
 
 /// Whose a database is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +110,8 @@ impl Claim<'_> {
         let file =
             CheckpointFile::new(self.anchor(path), path, IDS, Accepts::Any).of_another_user_if(self.may_be_foreign);
         let mark = file.mark().unwrap_or_default();
-        if state_ids::is_met(&mark) {
+        let index = index_mark(path);
+        if state_ids::is_met(&mark, &index) {
             return Whose::Ours;
         }
         let is_kept = || if state_ids::is_possible() { Whose::Foreign } else { Whose::Ours };
@@ -117,8 +121,8 @@ impl Claim<'_> {
             Err(_) => Whose::Unclear,
             Ok(Some(Identity { is_empty: true, .. })) if !is_tracked(path) => Whose::Nobody,
             Ok(Some(Identity { id: Some(id), .. })) => match state_ids::standing(&id, &mark) {
-                Standing::Met => {
-                    state_ids::keep_met(&mark);
+                Standing::Met if !is_tracked(path) => {
+                    state_ids::keep_met(&mark, &index);
                     Whose::Ours
                 }
                 Standing::Known if !is_tracked(path) => {
@@ -126,7 +130,7 @@ impl Claim<'_> {
                     Whose::Ours
                 }
                 Standing::Unknown if !is_tracked(path) => is_kept(),
-                Standing::Unknown | Standing::Known => Whose::Foreign,
+                Standing::Unknown | Standing::Known | Standing::Met => Whose::Foreign,
             },
             Ok(Some(_)) if self.is_listed() && !is_tracked(path) => Whose::OursWithoutId,
             Ok(Some(_)) if !is_tracked(path) => is_kept(),
@@ -173,4 +177,13 @@ fn names_beside(configured: &Path, word: &str) -> impl Iterator<Item = PathBuf> 
 fn is_tracked(path: &Path) -> bool {
     let Some((directory, name)) = path.parent().zip(path.file_name()) else { return false };
     git::top_level(directory).is_some() && Git::at(directory).tracks(name).unwrap_or(false)
+}
+
+/// Marks the index of the repository around a file: git replaces it when files are added or removed. Empty outside of work
+/// trees.
+fn index_mark(path: &Path) -> String {
+    let directories = path.parent().and_then(git::top_level).and_then(git::directories);
+    let Some(index) = directories.map(|found| found.private.join("index")) else { return String::new() };
+    let modified = fs::modified(&index).and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    format!("{}:{}", fs::mark(&index).unwrap_or_default(), modified.unwrap_or_default().as_nanos())
 }

@@ -8,9 +8,11 @@
 //! | `others` | the databases beside ours |
 //! | `owner` | when files of another user are accepted |
 //! | `worktree` | linked worktrees: where the memory of a repository is |
+//! | `apart` | the memory of a repository whose main work tree cannot be written |
 //! | `pause` | the PAUSE files of a project |
 //! | `unattended` | the places that may be used although nobody typed a command |
 
+mod apart;
 mod claim;
 mod open;
 mod others;

@@ -12,7 +12,7 @@ use crate::checkpoint::python::PythonCheckpoint;
 use crate::checkpoint::{Accepts, CheckpointFile};
 use crate::config::{self, Config, ConfigFile, Origin, Vocabulary};
 use crate::error::{Error, Result};
-use crate::guard::{Brake, PauseFile, consent};
+use crate::guard::{Brake, PauseFile, consent, state_ids};
 
 pub(super) const STATE_DIR: &str = ".agent-handover";
 pub(super) const DATABASE: &str = "checkpoint.db";
@@ -41,6 +41,8 @@ pub(crate) struct Project {
     pub(super) shared: Option<Shared>,
     /// The worktree at `root` does not exist any more.
     pub is_gone: bool,
+    /// Neither the main work tree nor the user's own state can be written, so memory and state are in the linked worktree.
+    pub has_no_place: bool,
     /// The config, with the environment and the options applied.
     pub config: Config,
     pub state: PathBuf,
@@ -61,7 +63,7 @@ impl Project {
 
     /// The project of a worktree that does not exist any more.
     pub(crate) fn open_gone(known: KnownWorktree, options: &Options, vocabulary: &Vocabulary) -> Result<Project> {
-        let KnownWorktree { root, shared } = known;
+        let KnownWorktree { root, shared, .. } = known;
         let cwd = shared.root.clone();
         Project::open_at(&cwd, root, Some(shared), options, vocabulary)
     }
@@ -90,9 +92,14 @@ impl Project {
             config.overridden("handover.tag", origin);
         }
         let is_gone = shared.is_some() && !fs::is_directory(&root);
-        let is_shared =
-            |shared: &&Shared| is_gone || !worktree::is_memory_tracked(&root, &config) && shared.is_writable(&config);
-        let memory_root = shared.as_ref().filter(is_shared).map_or_else(|| root.clone(), |shared| shared.root.clone());
+        let is_shared = |_: &&Shared| is_gone || !worktree::is_memory_tracked(&root, &config);
+        let places = shared.as_ref().filter(is_shared).map(|shared| shared.place(&config));
+        let has_no_place = matches!(places, Some(None));
+        let memory_root = match (places.flatten(), &shared) {
+            (Some(place), _) => place,
+            (None, Some(shared)) if is_gone => shared.root.clone(),
+            (None, _) => root.clone(),
+        };
         let state = place_inside(&memory_root, &config, "state_dir", &config.state_dir)?;
         // A recorded plan resolves these again. Here a mistake can still be shown in the config.
         place_inside(&memory_root, &config, "memory_dir", &config.memory_dir)?;
@@ -134,6 +141,7 @@ impl Project {
             memory_root,
             shared,
             is_gone,
+            has_no_place,
         };
         let is_closed = || options.is_unattended && !project.unattended_places().has_state();
         if !is_typed && !is_closed() {
@@ -230,6 +238,26 @@ impl Project {
     pub(crate) fn checkpoint_file(&self) -> CheckpointFile {
         CheckpointFile::new(self.checkpoint_anchor(), &self.checkpoint, IDS, self.accepts)
             .of_another_user_if(|| self.accepts_other_owners())
+    }
+
+    /// Refuses a database that a person named and that does not exist: nothing in it can be finished or abandoned.
+    pub(crate) fn require_named_checkpoint(&self) -> Result<()> {
+        let is_named = matches!(self.config.origin("handover.checkpoint"), Origin::Flag(_));
+        let json = self.configured_checkpoint.with_extension("json");
+        if !is_named || self.checkpoint_file().is_there() || self.checkpoint_anchor().is_taken(&json) {
+            return Ok(());
+        }
+        Err(Error::bad_data(format!("there is no database at `{}`", self.checkpoint.display()))
+            .hint("`agent-handover status` names the databases of this project in which something is unfinished"))
+    }
+
+    /// The directory in which the id of our database is kept for the time being, because the user's own state is full.
+    pub(crate) fn spare_place_of_id(&self) -> Option<PathBuf> {
+        if !state_ids::is_any_kept_elsewhere() {
+            return None;
+        }
+        let id = self.checkpoint_file().identity().ok().flatten()?.id?;
+        state_ids::is_kept_elsewhere(&id)
     }
 
     /// Whether files of another user may be used: a person allowed the config, or trusts the directory.

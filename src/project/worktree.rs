@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::open::DATABASE;
-use super::{Options, Project, own_pause_file, place};
+use super::{Options, Project, apart, own_pause_file, place};
 use crate::base::fs::{self, Anchor, FileKind};
 use crate::base::{env, text};
 use crate::config::{Config, Vocabulary};
@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     pub root: PathBuf,
     /// The repository has no main work tree.
     pub is_bare: bool,
+    /// The git directory that all worktrees share.
+    pub git: PathBuf,
 }
 
 impl Shared {
@@ -50,7 +52,32 @@ impl Shared {
             Ok(Some(about)) => about.kind == FileKind::Directory,
             Err(_) => false,
         };
-        is_plain.then_some(Shared { top, root, is_bare })
+        let git = if is_bare { top.clone() } else { git::directories(&top)?.common };
+        is_plain.then_some(Shared { top, root, is_bare, git })
+    }
+
+    /// The same place, for the project at `root` in the main work tree.
+    pub(super) fn of_main_tree(root: &Path) -> Option<Shared> {
+        let top = git::top_level(root)?;
+        let git = git::directories(top)?.common;
+        Some(Shared { top: top.to_path_buf(), root: root.to_path_buf(), is_bare: false, git })
+    }
+
+    /// Where memory and state of all worktrees are now. `None` if neither that directory nor one in the user's own state can
+    /// be written.
+    pub(super) fn place(&self, config: &Config) -> Option<PathBuf> {
+        if self.is_writable(config) { Some(self.root.clone()) } else { apart::open(&self.root, config) }
+    }
+
+    /// Whether memory and state of all worktrees are, or may be, at `memory_root`.
+    fn is_at(&self, memory_root: &Path) -> bool {
+        self.root == memory_root || apart::place_for(&self.root).is_some_and(|apart| apart == memory_root)
+    }
+
+    /// The path of the project below the top of its work tree.
+    fn below(&self) -> Option<&Path> {
+        let start = if self.is_bare { self.top.join(IN_BARE) } else { self.top.clone() };
+        self.root.strip_prefix(start).ok()
     }
 
     /// Whether this user can write memory, history and state there.
@@ -71,6 +98,7 @@ impl Project {
             return self.clone();
         }
         let root = if worktree.is_empty() { self.memory_root.clone() } else { PathBuf::from(worktree) };
+        let root = self.moved_to(&root).unwrap_or(root);
         let places = |project: Project| Project {
             memory_root: self.memory_root.clone(),
             state: self.state.clone(),
@@ -80,7 +108,7 @@ impl Project {
             ..project
         };
         let is_known =
-            root == self.memory_root || Shared::of(&root).is_some_and(|found| found.root == self.memory_root);
+            root == self.memory_root || Shared::of(&root).is_some_and(|found| found.is_at(&self.memory_root));
         if !is_known || !fs::is_directory(&root) {
             let pause_files = vec![own_pause_file(&root)];
             return Project { root, is_gone: true, pause_files, ..self.clone() };
@@ -90,16 +118,33 @@ impl Project {
         opened.map_or_else(|| Project { root, is_gone: false, ..self.clone() }, places)
     }
 
+    /// Where the worktree that was at `root` is now, if `git worktree move` has moved it. It is known by its git directory.
+    fn moved_to(&self, root: &Path) -> Option<PathBuf> {
+        let is_here = |root: &Path| Shared::of(root).is_some_and(|found| found.is_at(&self.memory_root));
+        if root == self.memory_root || is_here(root) {
+            return None;
+        }
+        let known = recall_at(root)?;
+        let top = git::top_level(&self.root).filter(|_| !self.is_gone)?;
+        let is_same = |top: &PathBuf| git_mark(top).is_some_and(|mark| mark == known.git_mark);
+        let moved = git::linked_worktrees(top).into_iter().find(is_same)?;
+        let below = known.shared.below()?;
+        let moved = if below.as_os_str().is_empty() { moved } else { moved.join(below) };
+        is_here(&moved).then_some(moved)
+    }
+
     /// The project as if memory and state were in this worktree itself. `None` if they are, or if the config puts them
     /// outside of it.
     pub(crate) fn with_own_places(&self) -> Option<Project> {
-        if self.root == self.memory_root || self.is_gone {
-            return None;
-        }
-        let state = place(&self.root, &self.config.state_dir).ok()?;
+        if self.root == self.memory_root || self.is_gone { None } else { self.with_places_at(&self.root) }
+    }
+
+    /// The project with memory and state below another directory. `None` if the config puts them outside of it.
+    pub(super) fn with_places_at(&self, memory_root: &Path) -> Option<Project> {
+        let state = place(memory_root, &self.config.state_dir).ok()?;
         let checkpoint = state.join(DATABASE);
         let mut local = Project {
-            memory_root: self.root.clone(),
+            memory_root: memory_root.to_path_buf(),
             configured_checkpoint: checkpoint.clone(),
             checkpoint,
             state,
@@ -107,7 +152,7 @@ impl Project {
         };
         local.choose_database().ok()?;
         let places = [Some(local.state.clone()), local.memory_dir().ok(), local.history_dir().ok()];
-        places.iter().all(|place| place.as_ref().is_some_and(|place| place.starts_with(&self.root))).then_some(local)
+        places.iter().all(|place| place.as_ref().is_some_and(|place| place.starts_with(memory_root))).then_some(local)
     }
 
     /// The roots of this project in all work trees of its repository: `memory_root` and this one first.
@@ -139,21 +184,25 @@ impl Project {
         if self.root == self.memory_root { String::new() } else { self.root.display().to_string() }
     }
 
-    /// The bare repository that memory and state are in; `None` if they are in a work tree.
+    /// The git directory of a repository whose memory and state are not in a work tree: the repository is bare, or they are
+    /// kept apart. `None` if they are in a work tree.
     pub(crate) fn bare(&self) -> Option<&Path> {
-        let shared = self.shared.as_ref().filter(|shared| shared.is_bare && shared.root == self.memory_root);
-        shared.map(|shared| &*shared.top)
+        let shared = self.shared.as_ref().filter(|shared| shared.is_at(&self.memory_root));
+        shared.filter(|shared| shared.is_bare || self.is_apart()).map(|shared| &*shared.git)
     }
 
     /// The directory by which a person knows the project: the main work tree, or the bare repository.
     pub(crate) fn known_root(&self) -> &Path {
-        self.bare().unwrap_or(&self.memory_root)
+        match &self.shared {
+            Some(shared) if self.is_apart() && !shared.is_bare => &shared.root,
+            _ => self.bare().unwrap_or(&self.memory_root),
+        }
     }
 
     /// Remembers in the user's own state where the memory of this worktree is.
     pub(crate) fn remember_worktree(&self) -> Result<()> {
         match &self.shared {
-            Some(shared) if shared.root == self.memory_root => remember(&self.root, shared),
+            Some(shared) if shared.is_at(&self.memory_root) => remember(&self.root, shared),
             _ => Ok(()),
         }
     }
@@ -172,7 +221,10 @@ impl Project {
     /// Creates the directory that all worktrees share. The main work tree may have another branch without it.
     pub(crate) fn prepare_memory_root(&self) -> Result<()> {
         match &self.shared {
+            Some(shared) if shared.is_at(&self.memory_root) && self.is_apart() => self.remember_worktree(),
             Some(shared) if shared.root == self.memory_root => {
+                // Without the record a session is only lost if its worktree goes away before it ends.
+                let _ = self.remember_worktree();
                 Ok(Anchor::new(&shared.top).create_directories(&shared.root)?)
             }
             _ => Ok(()),
@@ -214,6 +266,8 @@ pub(crate) struct KnownWorktree {
     /// The root of the project in the worktree.
     pub root: PathBuf,
     pub shared: Shared,
+    /// Marks the git directory of the worktree, which stays the same when the worktree is moved.
+    git_mark: String,
 }
 
 /// Remembers where the memory of a worktree is, so that a session is not lost if the worktree is gone when it ends. Costs no
@@ -221,7 +275,8 @@ pub(crate) struct KnownWorktree {
 fn remember(root: &Path, shared: &Shared) -> Result<()> {
     let paths = [root, &shared.top, &shared.root].map(|path| path.to_str().filter(|path| !path.contains('\n')));
     let (Some(file), [Some(root), Some(top), Some(memory)]) = (record(root), paths) else { return Ok(()) };
-    let content = format!("{root}\n{top}\n{memory}\n{}\n", if shared.is_bare { BARE } else { "" });
+    let git_mark = git_mark(Path::new(root)).unwrap_or_default();
+    let content = format!("{root}\n{top}\n{memory}\n{}\n{git_mark}\n", if shared.is_bare { BARE } else { "" });
     if fs::read_if_exists(&file)?.as_deref() == Some(content.as_bytes()) {
         return Ok(());
     }
@@ -234,16 +289,28 @@ fn remember(root: &Path, shared: &Shared) -> Result<()> {
 /// The worktree that was at this path or around it, if its repository still exists.
 pub(crate) fn recall(path: &Path) -> Option<KnownWorktree> {
     let path = fs::resolve(path).unwrap_or_else(|_| path.to_path_buf());
-    path.ancestors().find_map(|root| {
-        let file = record(root).filter(|file| fs::is_file(file))?;
-        fs::refuse_foreign_owner(&file, "record").ok()?;
-        let content = String::from_utf8(fs::read_within(&file, MAX_RECORD).ok()?).ok()?;
-        let mut lines = content.lines().map(PathBuf::from);
-        let (known, top, memory) = (lines.next()?, lines.next()?, lines.next()?);
-        let is_bare = content.lines().nth(3) == Some(BARE);
-        let is_there = known == root && fs::is_directory(&top);
-        is_there.then_some(KnownWorktree { root: known, shared: Shared { top, root: memory, is_bare } })
-    })
+    path.ancestors().find_map(recall_at)
+}
+
+/// The worktree whose project was at exactly this path.
+fn recall_at(root: &Path) -> Option<KnownWorktree> {
+    let file = record(root).filter(|file| fs::is_file(file))?;
+    fs::refuse_foreign_owner(&file, "record").ok()?;
+    let content = String::from_utf8(fs::read_within(&file, MAX_RECORD).ok()?).ok()?;
+    let mut lines = content.lines();
+    let (known, top, memory): (PathBuf, PathBuf, PathBuf) =
+        (lines.next()?.into(), lines.next()?.into(), lines.next()?.into());
+    let is_bare = lines.next() == Some(BARE);
+    let git_mark = lines.next().unwrap_or_default().to_owned();
+    let git: PathBuf = if is_bare { PathBuf::from(&top) } else { git::directories(&top)?.common };
+    let shared = Shared { top, root: memory, is_bare, git };
+    let is_there = known == root && fs::is_directory(&shared.top);
+    is_there.then_some(KnownWorktree { root: known, shared, git_mark })
+}
+
+/// Marks the git directory of the worktree around a directory: another worktree has another mark.
+fn git_mark(directory: &Path) -> Option<String> {
+    git::top_level(directory).and_then(git::directories).and_then(|found| fs::mark(&found.private))
 }
 
 fn record(root: &Path) -> Option<PathBuf> {

@@ -104,6 +104,8 @@ pub enum NotDelivered {
     Failed(Error),
     /// The brake was pressed. What was going on is ended, and the next delivery finds out how far it got.
     Stopped(Stop),
+    /// There is nothing to deliver from this place, now or later, for this reason.
+    NotFromHere(String),
 }
 
 impl From<Error> for NotDelivered {

@@ -63,5 +63,6 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
         // The Python tool reports a failure with these words, and scripts may look for them.
         Err(NotDelivered::Failed(error)) => Err(error.lead("backend.publish failed: ").into()),
         Err(NotDelivered::Stopped(stop)) => Err(Failure::Stopped(stop)),
+        Err(NotDelivered::NotFromHere(why)) => Err(Failure::NothingToDo(why)),
     }
 }

@@ -12,7 +12,7 @@ use super::talk::Sentences;
 use super::told::Told;
 use super::writer::Writer;
 use super::{disk, lead};
-use crate::project::Project;
+use crate::project::{self, Project};
 use crate::transcript::{Transcript, WARMUP_MARKER};
 
 /// The budget after a compaction: clients keep no more of a context then.
@@ -79,8 +79,14 @@ pub(crate) fn build(project: &Project, ask: Ask<'_>) -> Warmup {
         (told, on_disk) = disk::told(project, session_id);
     }
     if sources.is_empty() && sources.notices.is_empty() && told.is_empty() {
-        let line = "agent-handover has no earlier session of this project on record; this one will be, when it ends.";
-        let text = format!("{WARMUP_MARKER} {line}\n");
+        let line = "agent-handover has no earlier session of this project on record";
+        // Hooks act only in projects, so elsewhere nobody hands this session over by itself.
+        let outlook = if project::is_for_hooks(&project.root) {
+            "this one will be, when it ends"
+        } else {
+            "nor will it record this one by itself, because this directory is not a project: `agent-handover run --note TEXT` does"
+        };
+        let text = format!("{WARMUP_MARKER} {line}; {outlook}.\n");
         return Warmup { text, sections: Vec::new(), notices: sources.notices, is_empty: true, is_ours: true };
     }
     let from_disk = FromDisk { read: if on_disk == 0 { 0 } else { told.len() }, of: on_disk };

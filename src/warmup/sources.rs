@@ -183,8 +183,8 @@ impl Sources {
             self.notices.push(format!("{count} {what}"));
         }
         if project.unattended_places().has_state() {
-            if engine::unmerged(project).is_some() {
-                self.notices.push(engine::Unmerged::SENTENCE.to_owned());
+            if let Some(unmerged) = engine::unmerged(project) {
+                self.notices.push(unmerged.sentence.to_owned());
             }
             self.add_foreign(project);
         }

@@ -216,6 +216,24 @@ fn our_own_database_is_foreign_once_git_wrote_it() {
 }
 
 #[test]
+fn our_own_database_is_foreign_while_git_tracks_it() {
+    let world = World::with_git();
+    world.write("handover.toml", "[[step]]\nname = \"c\"\nkind = \"command\"\nshell = \"touch ran; test -e fixed\"\n");
+    world.run(&["run", "--note", "n"]).expect(1);
+    world.run(&["check"]).expect(1);
+    std::fs::remove_file(world.path("ran")).unwrap();
+    world.git(&["add", "--force", DATABASE]);
+    assert!(world.run(&["check"]).expect(0).stdout.contains("is not yours and has 1 unfinished handover"));
+    drop(world.run(&["run", "--resume"]).expect(0).stderr_ignored("it names the database"));
+    assert!(!world.exists("ran"));
+    // It is ours again when git lets go of it, and nothing in it was lost.
+    world.git(&["rm", "--quiet", "--cached", "--force", DATABASE]);
+    world.write("fixed", "");
+    world.run(&["run", "--resume"]).expect(0);
+    assert!(world.exists("ran"));
+}
+
+#[test]
 fn a_strangers_database_that_is_written_into_our_file_is_noticed() {
     let world = World::with_git();
     world.run(&["run", "--note", "ours"]).expect(0);
@@ -296,9 +314,41 @@ fn a_kill_anywhere_in_the_first_run_never_makes_our_database_foreign() {
     assert!(hit > 10, "{hit}");
 }
 
-/// The order that a power cut sees: the id and its name are on disk before the database has them.
+/// The order that a power cut sees: the file of the id and its name are on disk before the first byte of the database is written.
 #[test]
-fn the_id_is_durable_before_the_database_exists() {
+fn the_id_is_on_disk_before_the_database_has_it() {
+    let world = World::new();
+    let trace = world.home().join("trace");
+    let mut command = world.clean("strace");
+    command
+        .args(["-f", "-qq", "-y", "-s", "64", "-e", "trace=openat,fsync,fdatasync,write,pwrite64", "-o"])
+        .arg(&trace);
+    let Ok(ended) = command.arg(BINARY).args(["run", "--quiet", "--note", "n"]).output() else {
+        return skip("strace is not installed");
+    };
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    let trace = std::fs::read_to_string(&trace).unwrap();
+    let ids = known_ids(&world);
+    let [id] = &ids[..] else { panic!("{ids:?}") };
+    let (file, directory) = (format!("<{}>", id.display()), format!("<{}>", id.parent().unwrap().display()));
+    let name = id.file_name().unwrap().to_str().unwrap();
+    let is_synced = |line: &str, what: &str| line.contains("sync(") && line.contains(what);
+    let at =
+        |what: &str, is: &dyn Fn(&str) -> bool| trace.lines().position(is).unwrap_or_else(|| panic!("{what}: {trace}"));
+    let created = at("the id is created", &|line| line.contains("openat(") && line.contains(name));
+    let content = at("its file is synced", &|line| is_synced(line, &file));
+    let named = trace.lines().enumerate().position(|(at, line)| at > content && is_synced(line, &directory)).unwrap();
+    // The id is in the first transaction of the log. What was written before is the empty database in its mode.
+    let is_log = |line: &str| line.contains("pwrite64(") && line.contains("checkpoint.db-wal>");
+    let carried = at("the database gets it", &is_log);
+    assert!(created < content && content < named && named < carried, "{created} {content} {named} {carried}: {trace}");
+    let above: Vec<&str> = trace.lines().take(carried).filter(|line| is_synced(line, "agent-handover>")).collect();
+    assert!(!above.is_empty(), "the directory of the ids has no durable name: {trace}");
+}
+
+/// The order that a kill sees.
+#[test]
+fn the_id_is_known_before_the_database_exists() {
     let world = World::new();
     let mut command = world.command(&["run", "--note", "n"]);
     let _ = finish(command.env("AGENT_HANDOVER_TEST_FAULT", "state.known:1=kill")).expect(KILLED);
@@ -498,4 +548,73 @@ fn a_word_that_cannot_be_kept_leaves_one_database_and_not_one_for_each_command()
     }
     assert_eq!(databases(&world).len(), 2, "{:?}", databases(&world));
     assert_eq!(world.run(&["history", "--json", "list"]).expect(0).json()["handoffs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_named_database_that_does_not_exist_is_reported() {
+    let world = World::new();
+    for arguments in [&["run", "--resume"][..], &["run", "--abandon"]] {
+        let refused = world.run(&[arguments, &["--checkpoint", "typo.db"]].concat()).expect(65);
+        assert_eq!(refused.stdout, "");
+        assert!(refused.stderr.contains("there is no database at `$WORLD/project/typo.db`"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("`agent-handover status` names"), "{}", refused.stderr);
+    }
+    // `check` answers with the code of the Python tool, and says why.
+    let checked = world.run(&["check", "--checkpoint", "typo.db"]).expect(0).stdout;
+    assert_eq!(checked, "no handover on record: there is no database at `$WORLD/project/typo.db`\n");
+    let status = world.run(&["status", "--checkpoint", "typo.db"]).expect(0).stdout;
+    assert_eq!(status, "status: none\nmissing: there is no database at `$WORLD/project/typo.db`\n");
+    assert_eq!(world.everything().len(), 0, "{:?}", world.everything());
+    // A handover makes it, and without the option nothing was named.
+    world.run(&["run", "--resume"]).expect(0);
+    world.run(&["run", "--note", "n", "--checkpoint", "typo.db"]).expect(0);
+    world.run(&["run", "--resume", "--checkpoint", "typo.db"]).expect(0);
+}
+
+#[test]
+fn warmup_outside_of_projects_promises_nothing() {
+    let world = World::new();
+    let outside = world.run(&["warmup"]).expect(0).stdout;
+    assert!(!outside.contains("will be, when it ends"), "{outside}");
+    assert!(outside.contains("this directory is not a project: `agent-handover run --note TEXT` does"), "{outside}");
+    world.git(&["init", "--quiet"]);
+    assert!(world.run(&["warmup"]).expect(0).stdout.contains("this one will be, when it ends"));
+}
+
+/// Runs a script with a file system of its own at the home directory; `None` where nobody may mount.
+fn with_home(world: &World, options: &str, script: &str) -> Option<Output> {
+    let script = format!("mount -t tmpfs -o {options} none \"$HOME\" && {{ {script}; }}");
+    let output = finish(world.clean("unshare").args(["-rm", "sh", "-c", &script]).env("BINARY", BINARY));
+    let is_refused = output.stderr.contains("unshare:") || output.stderr.contains("mount:");
+    if is_refused { None } else { Some(output) }
+}
+
+#[test]
+fn a_full_home_takes_words_and_keeps_the_id_as_soon_as_there_is_room() {
+    // No room for the content of a file; no room for its name either.
+    for (options, fill) in [("size=64k", "cat /dev/zero > \"$HOME/fill\""), ("nr_inodes=2", ": > \"$HOME/fill\"")] {
+        let world = World::with_git();
+        let script = format!(
+            "{fill}; for note in first second; do \"$BINARY\" run --note $note || exit 1; done
+             rm \"$HOME/fill\"; mount -o remount,nr_inodes=1000 \"$HOME\"
+             \"$BINARY\" run --quiet --note third || exit 1
+             rm -rf \"$TMPDIR\"/agent-handover-*; \"$BINARY\" check; echo \"exit $?\""
+        );
+        let Some(output) = with_home(&world, options, &script) else {
+            return skip("this machine lets nobody make a mount");
+        };
+        assert!(
+            output.stdout.ends_with("exit 2\n") && !output.stdout.contains("foreign"),
+            "{options}: {}",
+            output.seen()
+        );
+        assert_eq!(databases(&world), ["checkpoint.db"], "{options}");
+        let notes = world.read(NOTES);
+        assert!(["first", "second", "third"].iter().all(|note| notes.contains(note)), "{notes}");
+        let warning = "this handover will be shown as if it came with the repository";
+        assert_eq!(output.stderr.matches(warning).count(), 2, "{options}: {}", output.seen());
+        let is_told =
+            output.stderr.contains("; the id of its database is in `") && output.stderr.contains("until there is room");
+        assert_eq!(is_told, options == "nr_inodes=2", "{}", output.seen());
+    }
 }

@@ -146,3 +146,95 @@ fn files_that_a_session_edited_are_known_although_its_worktree_is_gone() {
     let status = repository.run(&main, &["status", "--json"]).expect(0).stdout;
     assert!(status.contains("1 request, 1 file edited"), "{status}");
 }
+
+/// A step that fails until the file `fixed` is in its directory, and then says where it ran.
+const GATE: &str = "[[step]]\nname = \"gate\"\nkind = \"command\"\nshell = 'test -e fixed && pwd > ../where'\n\
+                    [[step]]\nname = \"note\"\nkind = \"note\"\n";
+
+#[test]
+fn an_unfinished_command_runs_in_the_place_to_which_its_worktree_was_moved() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    std::fs::write(topic.join("handover.toml"), GATE).unwrap();
+    repository.run(&topic, &["run", "--note", "before the move"]).expect(1);
+    let moved = repository.at("moved");
+    repository.git(&main, &["worktree", "move", topic.to_str().unwrap(), moved.to_str().unwrap()]);
+    std::fs::write(moved.join("fixed"), "").unwrap();
+    repository.run(&main, &["run", "--resume"]).expect(0);
+    assert_eq!(std::fs::read_to_string(repository.at("where")).unwrap().trim(), moved.to_str().unwrap());
+    assert!(repository.world.read(NOTES).contains("before the move"));
+}
+
+/// git gives the second worktree the name of the first one.
+#[test]
+fn a_new_worktree_of_the_same_name_does_not_get_the_commands_of_one_that_is_gone() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    std::fs::write(topic.join("handover.toml"), GATE).unwrap();
+    repository.run(&topic, &["run", "--note", "before it is gone"]).expect(1);
+    repository.git(&main, &["worktree", "remove", "--force", topic.to_str().unwrap()]);
+    let other = repository.at("elsewhere/topic");
+    repository.git(&main, &["worktree", "add", "--quiet", "-b", "other", other.to_str().unwrap()]);
+    std::fs::write(other.join("fixed"), "").unwrap();
+    let resumed = repository.run(&main, &["run", "--resume"]).expect(0).stderr;
+    assert!(resumed.contains(&format!("its worktree `{}` is gone", topic.display())), "{resumed}");
+    assert!(!repository.at("elsewhere/where").exists());
+}
+
+#[test]
+fn a_submodule_in_a_worktree_shares_the_memory_of_the_same_submodule_in_the_main_tree() {
+    let repository = Repository::new();
+    let main = repository.main();
+    let inner = Repository::new();
+    let allow = ["-c", "protocol.file.allow=always"];
+    let source = inner.world.root();
+    let add = [&allow[..], &["submodule", "--quiet", "add", source.to_str().unwrap(), "parts/sub"]].concat();
+    repository.git(&main, &add);
+    repository.commit(&main, "a submodule");
+    let topic = repository.add("topic");
+    let update = [&allow[..], &["submodule", "--quiet", "update", "--init"]].concat();
+    repository.git(&topic, &update);
+    let (sub, of_topic) = (main.join("parts/sub"), topic.join("parts/sub"));
+    repository.run(&sub, &["run", "--quiet", "--note", "said in the submodule"]).expect(0);
+    repository.run(&of_topic, &["run", "--quiet", "--note", "said in the worktree"]).expect(0);
+    assert_eq!(repository.handoffs(&of_topic), repository.handoffs(&sub));
+    repository.begin(&of_topic, "s1", "Make the parser strict");
+    repository.git(&main, &["worktree", "remove", "--force", topic.to_str().unwrap()]);
+    drop(repository.call(&of_topic, "s1", "SessionEnd").stderr_ignored("the log of the call"));
+    wait_until("the handover", || repository.run(&sub, &["history", "--json", "list"]).stdout.contains("strict"));
+    wait_until("its end", || repository.run(&sub, &["check"]).code == 2);
+    let found = repository.handoffs(&sub);
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert_eq!(found["said in the worktree"].1.as_deref(), of_topic.to_str());
+    // Without the submodule in the main tree there is nothing to share.
+    let alone = repository.add("alone");
+    repository.git(&alone, &update);
+    repository.git(&main, &["submodule", "--quiet", "deinit", "--force", "parts/sub"]);
+    repository.run(&alone.join("parts/sub"), &["run", "--quiet", "--note", "said alone"]).expect(0);
+    assert!(alone.join("parts/sub").join(NOTES).exists());
+}
+
+#[test]
+fn memory_tracked_on_main_is_left_to_the_branch_of_another_worktree() {
+    let repository = Repository::new();
+    let main = repository.main();
+    let config = "[backend]\ntype = \"git\"\nbranch = \"main\"\npush = false\n";
+    std::fs::write(main.join("handover.toml"), config).unwrap();
+    repository.git(&main, &["add", "handover.toml"]);
+    repository.commit(&main, "a config");
+    repository.run(&main, &["run", "--quiet", "--note", "said in main"]).expect(0);
+    let topic = repository.add("topic");
+    let ran = repository.run(&topic, &["run", "--note", "said in topic"]).expect(0).stderr;
+    let why = format!(
+        "`main` is checked out in `{}`, and git tracks the memory of this worktree on its own branch: commit it here",
+        main.display()
+    );
+    assert!(ran.contains(&why), "{ran}");
+    let checked = repository.run(&topic, &["check"]).expect(2).stdout;
+    assert!(!checked.contains("due"), "{checked}");
+    assert!(std::fs::read_to_string(topic.join(NOTES)).unwrap().contains("said in topic"));
+    assert!(repository.status(&topic).contains(NOTES), "git protects it when the worktree is removed");
+    assert_eq!(repository.status(&main), "");
+    let pushed = repository.run(&topic, &["push"]).expect(1).stderr;
+    assert!(pushed.contains(&why), "{pushed}");
+}

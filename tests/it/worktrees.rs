@@ -433,7 +433,7 @@ fn memory_that_was_left_in_a_worktree_is_merged_once() {
 
 #[test]
 fn killed_while_it_merges_a_worktree_nothing_is_lost_or_doubled() {
-    for (point, nth) in [("fs.replaced", 1), ("fs.replaced", 3), ("fs.moved", 1), ("fs.moved", 4), ("fs.written", 6)] {
+    for (point, nth) in [("fs.replaced", 2), ("fs.replaced", 4), ("fs.moved", 1), ("fs.moved", 4), ("fs.written", 6)] {
         let repository = Repository::new();
         let (main, topic) = (repository.main(), repository.add("topic"));
         repository.run(&main, &["run", "--note", "said in main"]).expect(0);
@@ -451,23 +451,98 @@ fn killed_while_it_merges_a_worktree_nothing_is_lost_or_doubled() {
     }
 }
 
+/// Runs a script in a worktree while the main one cannot be written; `None` where nobody may mount.
+fn with_read_only_main(repository: &Repository, worktree: &Path, script: &str) -> Option<Output> {
+    let script = format!(
+        "mount --bind {0} {0} && mount -o remount,bind,ro {0} && cd {1} && {{ {script}; }}",
+        repository.main().display(),
+        worktree.display()
+    );
+    let mut command = repository.world.clean("unshare");
+    let output = finish(command.args(["-rm", "sh", "-c", &script]).env("BINARY", BINARY));
+    let is_refused = output.stderr.contains("unshare:") || output.stderr.contains("mount:");
+    if is_refused { None } else { Some(output) }
+}
+
 #[test]
-fn words_are_kept_in_the_worktree_while_the_main_tree_is_read_only() {
+fn while_the_main_tree_is_read_only_its_memory_is_seen_and_words_outlive_their_worktree() {
     let repository = Repository::new();
     let (main, topic) = (repository.main(), repository.add("topic"));
     repository.run(&main, &["run", "--note", "said in main"]).expect(0);
-    let script = format!(
-        "mount --bind {0} {0} && mount -o remount,bind,ro {0} && cd {1} && {BINARY} run --note 'said meanwhile'; echo \"exit $?\"",
-        main.display(),
-        topic.display()
-    );
-    let output = finish(repository.world.clean("unshare").args(["-rm", "sh", "-c", &script]));
-    if output.stderr.contains("unshare") || output.stderr.contains("mount:") {
+    repository.run(&main, &["memory", "add", "decision", "Parse once"]).expect(0);
+    repository.run(&main, &["memory", "add", "decision", "Parse twice"]).expect(0);
+    let script = "\"$BINARY\" warmup; \"$BINARY\" run --note 'said meanwhile'; echo \"exit $?\"
+        \"$BINARY\" memory add decision 'Decided meanwhile'; \"$BINARY\" history list; \"$BINARY\" check; echo \"exit $?\"";
+    let Some(output) = with_read_only_main(&repository, &topic, script) else {
         return skip("this machine lets nobody make a mount");
-    }
-    assert!(output.stdout.ends_with("exit 0\n"), "{}", output.seen());
-    assert!(std::fs::read_to_string(topic.join(NOTES)).unwrap().contains("said meanwhile"));
+    };
+    assert!(output.stdout.contains("exit 0\n") && output.stdout.ends_with("exit 2\n"), "{}", output.seen());
+    assert!(output.stdout.contains("Parse once"), "the shared memory is not seen: {}", output.seen());
+    let told = format!("`{}` cannot be written: the words are kept in `", main.display());
+    assert!(output.stderr.contains(&told), "{}", output.seen());
+    let list = &output.stdout[output.stdout.find("ID ").unwrap()..];
+    assert!(list.contains("said in main") && list.contains("said meanwhile"), "{list}");
     assert!(!repository.world.read(NOTES).contains("said meanwhile"));
+    // Nothing of ours is in the worktree, so it may go.
+    repository.git(&main, &["worktree", "remove", topic.to_str().unwrap()]);
+    let status = repository.run(&main, &["status"]).expect(0).stdout;
+    assert!(status.contains("not merged: your own state has memory of the time"), "{status}");
+    // What was deleted here meanwhile does not come back.
+    let listed = repository.run(&main, &["memory", "list", "--json"]).expect(0).json();
+    let twice = listed["items"].as_array().unwrap().iter().find(|item| item["text"] == "Parse twice").unwrap();
+    repository.run(&main, &["memory", "delete", twice["id"].as_str().unwrap()]).expect(0);
+    let merged = repository.run(&main, &["run", "--resume"]).expect(0).stderr;
+    assert!(merged.contains("merged the memory that was kept in your own state into"), "{merged}");
+    for _ in 0..2 {
+        let notes = repository.world.read(NOTES);
+        for note in ["said in main", "said meanwhile"] {
+            assert_eq!(notes.matches(&format!("\n{note}\n")).count(), 1, "{note}: {notes}");
+        }
+        let found = repository.handoffs(&main);
+        assert_eq!(found["said meanwhile"], ("topic".to_owned(), Some(topic.display().to_string())));
+        assert_eq!(found.len(), 2, "{found:?}");
+        let items = repository.run(&main, &["memory", "list"]).expect(0).stdout;
+        assert!(items.contains("Parse once") && items.contains("Decided meanwhile"), "{items}");
+        assert!(!items.contains("Parse twice") && !items.contains("came along"), "{items}");
+        let again = repository.run(&main, &["run", "--resume"]).expect(0).stderr;
+        assert!(!again.contains("merged"), "{again}");
+    }
+}
+
+#[test]
+fn a_handover_that_could_not_publish_while_the_main_tree_was_read_only_is_finished_later() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    let config = "[backend]\ntype = \"git\"\nbranch = \"agent-handover\"\npush = false\n";
+    std::fs::write(topic.join("handover.toml"), config).unwrap();
+    let script = "\"$BINARY\" run --quiet --note 'said meanwhile'; echo \"exit $?\"";
+    let Some(output) = with_read_only_main(&repository, &topic, script) else {
+        return skip("this machine lets nobody make a mount");
+    };
+    assert!(output.stdout.ends_with("exit 1\n"), "{}", output.seen());
+    repository.git(&main, &["worktree", "remove", "--force", topic.to_str().unwrap()]);
+    let checked = repository.run(&main, &["check"]).expect(1).stdout;
+    assert!(checked.contains("run `agent-handover run --resume`"), "{checked}");
+    drop(repository.run(&main, &["run", "--resume"]).expect(0).stderr_ignored("it tells what is merged"));
+    assert!(repository.git(&main, &["show", &format!("agent-handover:{NOTES}")]).contains("said meanwhile"));
+    assert_eq!(repository.world.read(NOTES).matches("\nsaid meanwhile\n").count(), 1);
+    assert_eq!(repository.run(&main, &["check"]).expect(0).stdout, "no handover on record\n");
+}
+
+/// The last resort.
+#[test]
+fn words_are_kept_in_the_worktree_if_neither_the_main_tree_nor_the_home_can_be_written() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    repository.run(&main, &["run", "--note", "said in main"]).expect(0);
+    let script = "mount --bind \"$HOME\" \"$HOME\" && mount -o remount,bind,ro \"$HOME\"
+        \"$BINARY\" run --note 'said meanwhile'; echo \"exit $?\"";
+    let Some(output) = with_read_only_main(&repository, &topic, script) else {
+        return skip("this machine lets nobody make a mount");
+    };
+    assert!(output.stdout.ends_with("exit 0\n"), "{}", output.seen());
+    assert!(output.stderr.contains("do not remove it before a later handover has merged them"), "{}", output.seen());
+    assert!(std::fs::read_to_string(topic.join(NOTES)).unwrap().contains("said meanwhile"));
     let merged = repository.run(&topic, &["run", "--note", "said later"]).expect(0);
     assert!(merged.stderr.contains("merged the memory of this worktree"), "{}", merged.stderr);
     let notes = repository.world.read(NOTES);

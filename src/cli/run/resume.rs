@@ -13,6 +13,7 @@ use crate::project::Project;
 
 /// Finishes what is unfinished. Where only the Python tool has a handover on record, finishes that.
 pub(super) fn resume(mut reporter: Reporter<'_>, project: &Project, wait: Duration, no_push: bool) -> Result<u8> {
+    project.require_named_checkpoint()?;
     let ours = Store::read(&project.checkpoint_file())?.map(|store| store.latest()).transpose()?.flatten();
     let python = if ours.is_none() { project.read_python_checkpoint()? } else { None };
     let python = python.filter(|checkpoint| checkpoint.state() == PythonState::Interrupted);
@@ -32,6 +33,7 @@ pub(super) fn resume(mut reporter: Reporter<'_>, project: &Project, wait: Durati
 
 /// Finishes what is unfinished with the steps of the present config.
 pub(super) fn replan(mut reporter: Reporter<'_>, project: &Project, wait: Duration) -> Result<u8> {
+    project.require_named_checkpoint()?;
     let how = HowToRun { wait, detach: false };
     let handed_over = engine::hand_over(project, Task::Replan, how, &mut |event| reporter.event(&event))?;
     name_others(reporter.ui, project);
@@ -62,6 +64,7 @@ fn check_what_can_be_published(ui: &Ui, checkpoint: &PythonCheckpoint) -> Result
 
 /// Abandons one unfinished handover: the one that is named, or the oldest.
 pub(super) fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>) -> Result<u8> {
+    project.require_named_checkpoint()?;
     if let Some(stop) = project.brake().pressed() {
         return Err(stop.error());
     }

@@ -18,6 +18,8 @@ pub(super) enum Halted {
     Other(Error),
     /// The brake was pressed.
     Stopped(Stop),
+    /// Nothing is delivered from this work tree, for this reason.
+    NotFromHere(String),
 }
 
 impl From<git::Failure> for Halted {
@@ -50,6 +52,7 @@ impl Halted {
             Halted::Git(failure) => NotDelivered::Failed(failure.into_error()),
             Halted::Other(error) => NotDelivered::Failed(error),
             Halted::Stopped(stop) => NotDelivered::Stopped(stop),
+            Halted::NotFromHere(why) => NotDelivered::NotFromHere(why),
         }
     }
 
@@ -63,6 +66,7 @@ impl Halted {
             }
             Halted::Other(error) => NotDelivered::Failed(error),
             Halted::Stopped(stop) => NotDelivered::Stopped(stop),
+            Halted::NotFromHere(why) => NotDelivered::NotFromHere(why),
         }
     }
 }

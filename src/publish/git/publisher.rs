@@ -131,6 +131,7 @@ impl<'a> Publisher<'a> {
         };
         match &done {
             Ok(_) if settles_due => self.ledger.due.clear(),
+            Err(NotDelivered::NotFromHere(_)) => self.ledger.due.clear(),
             Ok(_) => {}
             Err(NotDelivered::Failed(error)) => self.ledger.due = text::one_line(error.message(), 200),
             Err(NotDelivered::Stopped(stop)) => self.ledger.due = stop.error().one_line(),
@@ -211,6 +212,12 @@ impl<'a> Publisher<'a> {
             return Ok(BranchKind::Shared { is_checked_out });
         }
         if let Some(place) = tip.and_then(|tip| tip.checked_out.as_ref()) {
+            if self.is_memory_tracked()? {
+                let (branch, place) = (self.branch(), place.display());
+                return Err(Halted::NotFromHere(format!(
+                    "`{branch}` is checked out in `{place}`, and git tracks the memory of this worktree on its own branch: commit it here, then merge it into `{branch}`"
+                )));
+            }
             return Err(Error::failed(format!(
                 "the branch `{}` is checked out in `{}`, whose files would not follow",
                 self.branch(),
@@ -227,6 +234,13 @@ impl<'a> Publisher<'a> {
         };
         self.ledger.is_own = is_own;
         Ok(if is_own { BranchKind::Own } else { BranchKind::Shared { is_checked_out } })
+    }
+
+    /// Whether git tracks our files in this work tree. The user's own index is asked, not the one that this delivery writes.
+    fn is_memory_tracked(&self) -> Result<bool> {
+        let paths: Vec<PathBuf> = self.paths.iter().map(|path| self.top.join(path)).collect();
+        let is_in_work_tree = self.delivery.files.bare.is_none();
+        Ok(is_in_work_tree && Git::at(&self.top).tracks_any(&paths.iter().collect::<Vec<_>>())?)
     }
 
     /// Whether a commit is not one of the user's code: a handover began its history, or it holds only our files.
