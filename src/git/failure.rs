@@ -140,6 +140,10 @@ const SIGNS: &[(FailureKind, &[&str])] = &[
 ];
 
 impl Failure {
+    pub(super) fn new(kind: FailureKind, error: Error) -> Failure {
+        Failure { kind, error }
+    }
+
     /// A git that ran and failed. `what` is the sentence about it, `said` are git's words.
     pub(super) fn of_git(what: impl Into<String>, said: &str) -> Failure {
         Failure { kind: classify(said), error: Error::failed(what).cause(said) }
