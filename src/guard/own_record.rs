@@ -36,6 +36,11 @@ pub(crate) struct OwnKey {
 }
 
 impl OwnKey {
+    /// The text that stands for it in the record.
+    pub(crate) fn line(&self) -> &str {
+        &self.line
+    }
+
     /// The key of a run itself; `None` if this is not the id of a run.
     pub(crate) fn of_run(id: &str) -> Option<OwnKey> {
         let month = ids::time_of_run_id(id)?.format("%Y-%m").to_string();
@@ -77,6 +82,10 @@ impl OwnDirectory {
             tracks,
             is_tracked: OnceCell::new(),
         }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Whether text in it is ours unless it says otherwise: a run of ours made it, and nobody else writes into it.
