@@ -17,6 +17,16 @@ pub(super) fn mark(is_ours: bool, category: &str) -> &'static str {
     }
 }
 
+/// A value from a file, marked if it came with the repository.
+pub(super) fn marked(is_ours: bool, value: &str) -> String {
+    format!("{}{value}", mark(is_ours, ""))
+}
+
+/// The mark after a thing of ours about which a file that came along claims this.
+pub(super) fn claim(what: &str) -> String {
+    format!("  {}{what}", mark(false, "decision"))
+}
+
 /// Explains the marks of a list, if there are any.
 pub(super) fn warn_of_strange(ui: &Ui, count: usize) {
     if count > 0 {

@@ -9,13 +9,14 @@
 //! 4. 0.1.0 wrote into this project, which kept no record. Everything is ours until the first write, which adopts it.
 
 use std::path::Path;
+use std::rc::Rc;
 
 use super::plan::Plan;
 use crate::error::Result;
 use crate::git;
-use crate::guard::own_record::{self, OwnDirectory, OwnKey, OwnRecord};
-use crate::guard::registry;
-use crate::history::{History, SessionEntry, own_keys as history_keys};
+use crate::guard::own_record::{self, OwnKey, OwnRecord};
+use crate::guard::{Voucher, registry};
+use crate::history::{History, HistoryStatus, SessionEntry, own_keys as history_keys};
 use crate::memory::listing::ListedNote;
 use crate::memory::state::{CurrentState, Item};
 use crate::memory::{Memory, own_keys as memory_keys};
@@ -25,14 +26,8 @@ use crate::recap::Before;
 
 /// Answers for every piece of a project's memory and history whether it is ours.
 pub(crate) struct Provenance {
-    record: OwnRecord,
-    memory: Whereabouts,
-    history: Whereabouts,
-}
-
-struct Whereabouts {
-    directory: OwnDirectory,
-    is_of_0_1_0: bool,
+    memory: Voucher,
+    history: Voucher,
 }
 
 impl Provenance {
@@ -44,52 +39,55 @@ impl Provenance {
     }
 
     pub(crate) fn at(root: &Path, memory: &Path, history: &Path) -> Provenance {
-        let is_old = registry::is_remembered_by_0_1_0(root, history);
-        let whereabouts = |directory: &Path| Whereabouts {
-            directory: OwnDirectory::of(directory, git::may_track),
-            is_of_0_1_0: is_old && !own_record::was_adopted(directory),
-        };
-        Provenance { record: OwnRecord::open(), memory: whereabouts(memory), history: whereabouts(history) }
+        let record = Rc::new(OwnRecord::open());
+        let voucher = |directory: &Path| Voucher::of(&record, root, history, directory, git::may_track);
+        Provenance { memory: voucher(memory), history: voucher(history) }
     }
 
     pub(crate) fn owns_item(&self, category: &str, item: &Item) -> bool {
-        self.owns(&self.memory, &memory_keys::of_item(category, item), &item.run)
+        self.memory.owns(&memory_keys::of_item(category, item), &item.run)
     }
 
     pub(crate) fn owns_note(&self, note: &ListedNote) -> bool {
-        self.owns(&self.memory, &memory_keys::of_note(note), &note.run)
+        self.memory.owns(&memory_keys::of_note(note), &note.run)
     }
 
     /// Whether the free text of the current state is ours. A blank one is.
     pub(crate) fn owns_text(&self, state: &CurrentState) -> bool {
-        memory_keys::of_state_text(state).is_none_or(|key| self.owns(&self.memory, &key, ""))
+        memory_keys::of_state_text(state).is_none_or(|key| self.memory.owns(&key, ""))
     }
 
     /// Whether a handoff with this key is ours.
     pub(crate) fn owns_handoff(&self, key: &OwnKey) -> bool {
-        self.owns(&self.history, key, "")
+        self.history.owns(key, "")
     }
 
     /// Whether the handoff of an entry is ours and says what the entry says.
     pub(crate) fn owns_entry(&self, history: &History, entry: &SessionEntry) -> bool {
-        history.key_of(entry).is_some_and(|key| self.owns_handoff(&key)) || self.history.directory.vouches()
+        history.key_of(entry).is_some_and(|key| self.owns_handoff(&key)) || self.history.vouches_for_all()
+    }
+
+    /// Whether the head of the index is ours: its latest session is, and it says about it what the archive says.
+    pub(crate) fn owns_head(&self, history: &History, status: &HistoryStatus, latest: Option<&SessionEntry>) -> bool {
+        let owns = |entry: &SessionEntry| self.owns_entry(history, entry) && status.agrees_with(entry);
+        latest.is_none_or(owns) || self.history.vouches_for_all()
+    }
+
+    /// Who vouches for texts of the history.
+    pub(crate) fn of_history(&self) -> &Voucher {
+        &self.history
     }
 
     pub(crate) fn owns_decision(&self, line: &str) -> bool {
-        self.owns(&self.history, &history_keys::of_decision(line), "")
+        self.history.owns(&history_keys::of_decision(line), "")
     }
 
     /// Whether RESUME_PROMPT.txt is ours, with every ruling in it.
     pub(crate) fn owns_prompt(&self, history: &History) -> bool {
         let standing = history.standing().unwrap_or_default();
-        self.history.is_of_0_1_0
-            || standing.iter().all(|line| line.starts_with("(+") || self.owns_decision(line))
-                && history.key_of_prompt(&standing).is_some_and(|key| self.owns_handoff(&key))
-            || self.history.directory.vouches()
-    }
-
-    fn owns(&self, place: &Whereabouts, key: &OwnKey, run: &str) -> bool {
-        place.is_of_0_1_0 || self.record.owns(&place.directory, key, run)
+        standing.iter().all(|line| line.starts_with("(+") || self.owns_decision(line))
+            && history.key_of_prompt(&standing).is_some_and(|key| self.owns_handoff(&key))
+            || self.history.vouches_for_all()
     }
 }
 

@@ -1,18 +1,22 @@
 //! How a git process is started: shielded from the environment and the user's own programs, asking nobody, with a time limit.
 
+use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::hermetic::{self, Purpose};
 use super::parse::is_object_id;
-use super::{Failure, Result};
+use super::{Failure, FailureKind, Result, patience, pipes};
 use crate::base::process::{self, Captured, Job};
 use crate::error::Error;
 
 /// How long a question about the local repository may take. No network is involved.
 const LOCAL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long git may take before pipes are looked for that it could be waiting for.
+const SUSPICIOUS: Duration = Duration::from_millis(250);
 
 /// The longest answer that is read: a repository may have a million changed files.
 const MAX_ANSWER: u64 = 4 << 20;
@@ -181,7 +185,28 @@ impl Git {
             env_remove: REPOSITORY_VARIABLES.iter().filter(is_unset).map(|name| (*name).to_owned()).collect(),
             env: set,
         };
-        Ok(process::converse(&job, self.timeout, max, input, &*self.is_over)?)
+        self.converse(&job, shield.top.as_deref(), max, input)
+    }
+
+    /// Waits for the answer, but not for a git that waits for a pipe.
+    fn converse(&self, job: &Job, top: Option<&Path>, max: u64, input: Option<&[u8]>) -> Result<Captured> {
+        let is_question = self.purpose == Purpose::Asking;
+        let timeout = if is_question { patience::left(self.timeout, LOCAL_TIMEOUT)? } else { self.timeout };
+        let (start, pipe) = (Instant::now(), OnceCell::new());
+        let has_pipe = || {
+            start.elapsed() >= SUSPICIOUS && pipe.get_or_init(|| top.and_then(|top| pipes::search(top).err())).is_some()
+        };
+        let answer = process::converse(job, timeout, max, input, &|| (self.is_over)() || has_pipe());
+        if answer.is_err()
+            && let Some(Some(failure)) = pipe.into_inner()
+        {
+            return Err(failure);
+        }
+        let answer = answer.map_err(Failure::from);
+        if is_question && answer.as_ref().is_err_and(|failure| failure.kind == FailureKind::TimedOut) {
+            patience::spend(timeout);
+        }
+        answer
     }
 
     fn shield(&self) -> Result<hermetic::Shield> {

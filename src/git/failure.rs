@@ -51,6 +51,9 @@ pub(crate) enum FailureKind {
     Other,
 }
 
+const UNTRUSTED: &str = "git does not trust this repository, because it belongs to another user";
+const TO_TRUST: &str = "if you trust it, list it in git's global `safe.directory`";
+
 /// What git's words contain for each kind. The first row that fits decides, so specific rows stand before general ones.
 const SIGNS: &[(FailureKind, &[&str])] = &[
     (
@@ -140,9 +143,16 @@ const SIGNS: &[(FailureKind, &[&str])] = &[
 ];
 
 impl Failure {
+    pub(super) fn new(kind: FailureKind, error: Error) -> Failure {
+        Failure { kind, error }
+    }
+
     /// A git that ran and failed. `what` is the sentence about it, `said` are git's words.
     pub(super) fn of_git(what: impl Into<String>, said: &str) -> Failure {
-        Failure { kind: classify(said), error: Error::failed(what).cause(said) }
+        match classify(said) {
+            kind @ FailureKind::ForeignOwner => Failure { kind, error: Error::failed(UNTRUSTED).hint(TO_TRUST) },
+            kind => Failure { kind, error: Error::failed(what).cause(said) },
+        }
     }
 
     /// A git that succeeded with an answer that is of no use.

@@ -13,6 +13,7 @@
 //! | `settings` | the settings that say where a work tree is, read without starting git |
 //! | `exclude` | our lines in `info/exclude` |
 //! | `pipes` | named pipes that git would wait for |
+//! | `patience` | how long the questions of one command may wait in total |
 //! | `parse` | parsers of what git prints |
 
 mod command;
@@ -21,6 +22,7 @@ mod failure;
 mod hermetic;
 mod objects;
 mod parse;
+mod patience;
 mod pipes;
 mod question;
 mod remote;

@@ -1,15 +1,19 @@
 //! Named pipes in the place of files that git reads. git would wait for their other end until its time is up, so they are
 //! looked for before it starts. An unpacked archive can hold them; a clone cannot.
 //!
-//! Only files that cost one system call each are looked at: those that every git reads, the branch that is checked out, and
-//! those that the repository's own configuration names. For the others, such as a `.gitignore` deep in the tree or another
-//! branch, the timeout has to do.
+//! Before git starts, only files that cost one system call each are looked at: those that every git reads, the branch that is
+//! checked out, and those that the repository's own configuration names. The others, such as an object, another branch or a
+//! `.gitignore` deep in the tree, are searched while a git runs that does not answer. A pipe that was found is remembered, so
+//! that no other git of the same process waits for it.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::failure::{Failure, Result};
 use super::repository::{GitDirectories, directories};
-use crate::base::{env, fs};
+use crate::base::env;
+use crate::base::fs::{self, Anchor, FileKind};
 use crate::error::Error;
 
 const IN_GIT_DIRECTORY: &[&str] = &["HEAD", "index", "commondir", "config.worktree", "info/sparse-checkout"];
@@ -28,6 +32,12 @@ const IN_WORK_TREE: &[&str] = &[".git", ".gitignore", ".gitattributes", ".gitmod
 /// The last part of the keys whose values are files that git reads.
 const KEYS: &[&str] = &["path", "excludesfile", "attributesfile", "file"];
 
+/// How long the search in a whole repository may take.
+const SEARCH: Duration = Duration::from_secs(1);
+
+/// The pipe that the last search found.
+static FOUND: Mutex<Option<PathBuf>> = Mutex::new(None);
+
 /// More than the name of a branch has.
 const MAX_HEAD: u64 = 4 << 10;
 /// More than a configuration file has.
@@ -35,9 +45,48 @@ const MAX_CONFIG: u64 = 1 << 20;
 
 /// Refuses a repository in which git would wait for a pipe.
 pub(super) fn refuse(top: &Path) -> Result<()> {
+    let found = FOUND.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    look(found.filter(|path| is_read_in(top, path)))?;
     look(IN_WORK_TREE.iter().map(|name| top.join(name)))?;
     let Some(GitDirectories { private, common }) = directories(top) else { return Ok(()) };
     refuse_below(top, &private, &common)
+}
+
+/// Whether a git in this work tree may read this file.
+fn is_read_in(top: &Path, path: &Path) -> bool {
+    path.starts_with(top) || directories(top).is_some_and(|found| path.starts_with(found.common))
+}
+
+/// Like [`refuse`], but searches everything that git may read, as far as there is time.
+pub(super) fn search(top: &Path) -> Result<()> {
+    let git = directories(top).map(|found| found.common).unwrap_or_else(|| top.join(".git"));
+    let deadline = Instant::now() + SEARCH;
+    let found = first_pipe(&git, |_| true, deadline)
+        .or_else(|| first_pipe(top, |name| name != ".git" && IN_WORK_TREE.contains(&name), deadline));
+    FOUND.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&found);
+    look(found)
+}
+
+/// The first pipe below a directory whose name git reads.
+fn first_pipe(directory: &Path, is_read: impl Fn(&str) -> bool, deadline: Instant) -> Option<PathBuf> {
+    let anchor = Anchor::new(directory);
+    let mut left = vec![directory.to_path_buf()];
+    while let Some(directory) = left.pop() {
+        for (name, kind) in anchor.names_and_kinds(&directory).unwrap_or_default() {
+            if Instant::now() > deadline {
+                return None;
+            }
+            let path = directory.join(&name);
+            match kind {
+                FileKind::Directory if name != ".git" => left.push(path),
+                FileKind::Fifo | FileKind::Link | FileKind::Unknown if is_read(&name) && fs::is_pipe(&path) => {
+                    return Some(path);
+                }
+                _ => {}
+            }
+        }
+    }
+    None
 }
 
 /// Like [`refuse`], for a bare repository.

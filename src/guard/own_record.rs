@@ -22,8 +22,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::consent_store::ConsentStore;
-use crate::base::{env, fs, ids, text};
+use crate::base::fs::{self, Anchor, FileKind};
+use crate::base::{env, ids, text};
 use crate::error::{Error, Result};
+
+/// How many files are examined for their owner. A session start waits for this.
+const MOST_FILES: usize = 10_000;
 
 /// The file for keys without a month.
 const UNDATED: &str = "undated";
@@ -36,6 +40,11 @@ pub(crate) struct OwnKey {
 }
 
 impl OwnKey {
+    /// The text that stands for it in the record.
+    pub(crate) fn line(&self) -> &str {
+        &self.line
+    }
+
     /// The key of a run itself; `None` if this is not the id of a run.
     pub(crate) fn of_run(id: &str) -> Option<OwnKey> {
         let month = ids::time_of_run_id(id)?.format("%Y-%m").to_string();
@@ -67,6 +76,8 @@ pub(crate) struct OwnDirectory {
     /// Whether git tracks something in it. It is asked only about text that nothing else vouches for.
     tracks: fn(&Path) -> bool,
     is_tracked: OnceCell<bool>,
+    /// Whether something in it belongs to another user. It is looked for as late.
+    has_foreign_file: OnceCell<bool>,
 }
 
 impl OwnDirectory {
@@ -76,7 +87,12 @@ impl OwnDirectory {
             is_created_here: is_created(path),
             tracks,
             is_tracked: OnceCell::new(),
+            has_foreign_file: OnceCell::new(),
         }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Whether text in it is ours unless it says otherwise: a run of ours made it, and nobody else writes into it.
@@ -85,6 +101,7 @@ impl OwnDirectory {
             // Somebody else may have put another directory in its place, or opened it to all.
             && fs::refuse_foreign_owner(&self.path, "directory").is_ok()
             && !fs::is_open_to_all(&self.path)
+            && !*self.has_foreign_file.get_or_init(|| has_foreign_file(&self.path))
             && !*self.is_tracked.get_or_init(|| (self.tracks)(&self.path))
     }
 }
@@ -227,6 +244,27 @@ pub(crate) fn is_created(directory: &Path) -> bool {
     created().is_some_and(|store| store.is_set(directory, &[]))
 }
 
+/// Whether another user, but root, owns something in this directory: the users of a group can write into it.
+fn has_foreign_file(directory: &Path) -> bool {
+    let anchor = Anchor::new(directory);
+    let (mut left, mut seen) = (vec![directory.to_path_buf()], 0);
+    while let Some(directory) = left.pop() {
+        for name in anchor.names(&directory).unwrap_or_default() {
+            let path = directory.join(name);
+            let Ok(Some(about)) = anchor.about(&path) else { continue };
+            seen += 1;
+            if fs::is_foreign_owner(about.owner) {
+                return true;
+            }
+            if seen > MOST_FILES {
+                return false;
+            }
+            left.extend((about.kind == FileKind::Directory).then_some(path));
+        }
+    }
+    false
+}
+
 fn created() -> Option<ConsentStore> {
     place()?;
     ConsentStore::of("created").ok()
@@ -302,6 +340,7 @@ mod tests {
             is_created_here,
             tracks: |_| false,
             is_tracked: OnceCell::new(),
+            has_foreign_file: OnceCell::new(),
         };
         assert!(record.owns(&place(true), &reworded, RUN) && record.owns(&place(true), &reworded, ""));
         assert!(!record.owns(&place(true), &reworded, "01KJ0000000000000000000001"));

@@ -100,7 +100,7 @@ impl History {
         self.write_if_changed(&self.decisions_path(), &log)?;
         if is_newest {
             self.anchor.replace(&self.latest_path(), &self.anchor.read(&written.archive)?)?;
-            let standing = rulings::prompt_lines(&log, &self.lifecycle()?.revoked);
+            let standing = rulings::prompt_lines(&log, &self.revocations()?.count);
             let prompt = prompt::render(&handoff, entry.get("status"), &standing);
             self.write_if_changed(&self.prompt_path(), &prompt)?;
         }

@@ -31,7 +31,8 @@ impl History {
         if !log.is_empty() {
             self.write_if_changed(&self.decisions_path(), &log)?;
         }
-        self.write_latest(index, &rulings::prompt_lines(&log, &lifecycle.revoked))
+        let revoked = self.sorted_revocations(lifecycle.revoked).count;
+        self.write_latest(index, &rulings::prompt_lines(&log, &revoked))
     }
 
     /// Makes the entries of an index match the archives: removes entries without an archive and adds the missing ones.
@@ -72,7 +73,8 @@ impl History {
         if self.read_own(&self.latest_path())?.as_deref() != Some(bytes.as_slice()) {
             self.anchor.replace(&self.latest_path(), &bytes)?;
         }
-        let prompt = prompt::render(&handoff, latest.get("status"), standing);
+        let status = self.status_of_entry(&latest, &self.voucher()).now;
+        let prompt = prompt::render(&handoff, &status, standing);
         self.write_if_changed(&self.prompt_path(), &prompt)
     }
 }

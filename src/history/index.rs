@@ -52,6 +52,14 @@ impl SessionEntry {
         entry
     }
 
+    /// Whether another entry of the same session says nothing else. The status may change, and other tools leave keys out.
+    pub(super) fn agrees_with(&self, other: &SessionEntry) -> bool {
+        let is_same = |key: &&str| self.get(key) == other.get(key);
+        let may_differ = |key: &&&str| ["file", "status"].contains(*key) || other.get(key).is_empty();
+        ["session_id", "primary_goal", "first_next_action"].iter().all(is_same)
+            && KEYS.iter().filter(|key| !may_differ(key)).all(is_same)
+    }
+
     /// Who vouches for an imported handoff; empty for one that was written here.
     pub(crate) fn origin(&self) -> &str {
         self.get(ORIGIN)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::derived::Order;
 use super::index::Index;
-use super::{History, NotChanged, SessionEntry};
+use super::{History, NotChanged, SessionEntry, claims, own_keys};
 use crate::base::fs::{Depth, FileError};
 use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, Value, repr};
@@ -83,6 +83,8 @@ impl History {
         if !has(&index, &id) {
             return Err(unknown(&id));
         }
+        let archive = self.read_archive_text(&self.archive_path(&id)).ok();
+        own_keys::remember_end(&id, status, archive.as_deref());
         let mut lifecycle = self.lifecycle()?;
         lifecycle.set(&id, status);
         self.anchor.replace(&self.lifecycle_path(), lifecycle.render().as_bytes())?;
@@ -94,14 +96,17 @@ impl History {
         Ok(id)
     }
 
-    /// The status of a session now. Its archive may hold an older one.
-    pub(crate) fn status_of(&self, handoff: &Handoff) -> Result<String> {
+    /// The status of the session of this document now. Its archive may hold an older one.
+    pub(crate) fn status_of(&self, text: &str, handoff: &Handoff) -> Result<String> {
         let id = handoff.text("session_id");
-        if let Some(status) = self.lifecycle()?.status(id) {
-            return Ok(status.to_owned());
-        }
-        let latest = self.latest()?.filter(|entry| entry.get("session_id") == id);
-        Ok(latest.map_or_else(|| handoff.text("status").to_owned(), |entry| entry.get("status").to_owned()))
+        let stated = match self.lifecycle()?.status(id) {
+            Some(status) => status.to_owned(),
+            None => {
+                let latest = self.latest()?.filter(|entry| entry.get("session_id") == id);
+                latest.map_or_else(|| handoff.text("status").to_owned(), |entry| entry.get("status").to_owned())
+            }
+        };
+        Ok(claims::judge(&stated, handoff, &own_keys::of_document(text, handoff), &self.voucher()).now)
     }
 }
 

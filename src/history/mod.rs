@@ -12,6 +12,7 @@
 //! | `create` | archives one handoff |
 //! | `derived` | brings the derived files up to date |
 //! | `lifecycle` | LIFECYCLE.yaml: how sessions ended, and the rulings that were revoked |
+//! | `claims` | what counts of the ends and revocations that the files state |
 //! | `rulings` | standing rulings: in force, revoked, by id or text |
 //! | `index` | INDEX.yaml: one entry a session |
 //! | `index_ends` | the head and the last entries of a long INDEX.yaml, without reading all of it |
@@ -29,6 +30,7 @@
 
 mod body;
 mod catalog;
+mod claims;
 mod create;
 mod decisions;
 mod derived;
@@ -54,6 +56,7 @@ mod written;
 
 pub(crate) use body::{NOTHING, Sections, body};
 pub(crate) use catalog::{Catalog, FoundArchive};
+pub(crate) use claims::SessionStatus;
 pub(crate) use create::IfTaken;
 pub(crate) use document::{parse, refuse};
 pub(crate) use drift::drift;
@@ -66,5 +69,6 @@ pub(crate) use not_changed::NotChanged;
 pub(crate) use open_handoff::OpenHandoff;
 pub(crate) use origin::Origin;
 pub(crate) use rulings::{Ruling, Rulings, older_line};
+pub(crate) use status::HistoryStatus;
 pub(crate) use store::{DIRECTORY, History};
 pub(crate) use written::{DERIVED_TAG, SessionSpan};

@@ -1,13 +1,15 @@
 //! Finds the handoff to continue from: the newest whose session is not over.
 
+use super::claims::judge;
 use super::lifecycle::is_over;
-use super::{History, SessionEntry, index_ends};
+use super::{History, SessionEntry, index_ends, own_keys};
 use crate::base::clock;
 use crate::error::Error;
+use crate::guard::Voucher;
 use crate::guard::own_record::OwnKey;
 use crate::handoff::Handoff;
 
-/// How many handoffs are looked at to find one of ours.
+/// How many handoffs are looked at to find one of ours, and how many to check their ends.
 const LOOKED_INTO: usize = 100;
 /// How many bytes of them are read at most.
 const MOST_READ: u64 = 2 << 20;
@@ -25,15 +27,11 @@ pub(crate) struct OpenHandoff {
 
 impl History {
     /// The newest handoff whose session is not over; the newest of all if every session near the end of the index is
-    /// over. Does not read all of a long index. A handoff that `is_ours` accepts goes before others, whatever date they
-    /// have: a stranger's would hide it for good.
+    /// over. Does not read all of a long index. A handoff of ours goes before others, whatever date they have: a
+    /// stranger's would hide it for good. An end of our session that only a stranger states does not count.
     ///
     /// A file that cannot be read is reported in `problems`; the answer comes from the others.
-    pub(crate) fn newest_open(
-        &self,
-        is_ours: &dyn Fn(&OwnKey) -> bool,
-        problems: &mut Vec<Error>,
-    ) -> Option<OpenHandoff> {
+    pub(crate) fn newest_open(&self, voucher: &Voucher, problems: &mut Vec<Error>) -> Option<OpenHandoff> {
         let ends = index_ends::read(self).map_err(|error| problems.push(error.into()));
         let (start, end) = ends.ok().flatten().unwrap_or_default();
         let entries = index_ends::entries(&end);
@@ -42,17 +40,29 @@ impl History {
             let entry = entries.iter().find(|entry| entry.get("session_id") == id).cloned();
             // A session that was followed by many others is near the beginning.
             let entry = entry.or_else(|| index_ends::find_entry(&start, id));
-            OpenHandoff { status: status_now(&handoff, entry.as_ref()), handoff, key, earlier: Vec::new() }
+            OpenHandoff {
+                status: status_now(&handoff, &key, entry.as_ref(), voucher),
+                handoff,
+                key,
+                earlier: Vec::new(),
+            }
         });
-        let mut open: Vec<&SessionEntry> = entries.iter().filter(|entry| !is_over(entry.get("status"))).collect();
+        let mut reading = Reading::default();
+        let is_open = |entry: &&SessionEntry| {
+            !is_over(entry.get("status")) || self.is_end_only_claimed(entry, voucher, &mut reading)
+        };
+        let mut open: Vec<&SessionEntry> = entries.iter().filter(is_open).collect();
         open.reverse();
         open.sort_by_key(|entry| std::cmp::Reverse(entry.age()));
         let newest = match latest {
             Some(latest) if !is_over(&latest.status) => Some(latest),
-            latest => open.first().and_then(|entry| self.open_handoff_of(entry, problems)).or(latest),
+            latest => {
+                let mut found = open.iter().filter_map(|entry| self.open_handoff_of(entry, voucher, problems));
+                found.find(|open| !is_over(&open.status)).or(latest)
+            }
         };
-        let is_strange = newest.as_ref().is_some_and(|newest| !is_ours(&newest.key));
-        let newest = Some(()).filter(|()| is_strange).and_then(|()| self.newest_of_ours(&open, is_ours)).or(newest);
+        let is_strange = newest.as_ref().is_some_and(|newest| !voucher.owns(&newest.key, ""));
+        let newest = Some(()).filter(|()| is_strange).and_then(|()| self.newest_of_ours(&open, voucher)).or(newest);
         newest.map(|mut newest| {
             let superseded: Vec<&str> = entries.iter().map(|entry| entry.get("supersedes")).collect();
             let id = newest.handoff.text("session_id").to_owned();
@@ -64,21 +74,23 @@ impl History {
     }
 
     /// The newest of these sessions whose handoff is ours. A session start waits for this, so it reads only so much.
-    fn newest_of_ours(&self, open: &[&SessionEntry], is_ours: &dyn Fn(&OwnKey) -> bool) -> Option<OpenHandoff> {
+    fn newest_of_ours(&self, open: &[&SessionEntry], voucher: &Voucher) -> Option<OpenHandoff> {
         let now = clock::now().timestamp_millis();
         let mut open = open.to_vec();
         // However many dates of a stranger are in the future, ours are not.
         open.sort_by_key(|entry| entry.age().1 > now);
-        let mut left = MOST_READ;
-        let mut fits = |entry: &SessionEntry| {
-            let about = self.inside(entry.get("file")).ok().and_then(|path| self.anchor.about(&path).ok().flatten());
-            let rest = about.and_then(|about| left.checked_sub(about.length));
-            left = rest.unwrap_or(left);
-            rest.is_some()
-        };
-        let near = open.into_iter().take(LOOKED_INTO).filter(|entry| fits(entry));
-        let mut found = near.filter_map(|entry| self.open_handoff_of(entry, &mut Vec::new()));
-        found.find(|open| is_ours(&open.key))
+        let mut reading = Reading::default();
+        let near = open.into_iter().filter(|entry| reading.has_room_for(self, entry));
+        let mut found = near.filter_map(|entry| self.open_handoff_of(entry, voucher, &mut Vec::new()));
+        found.find(|open| voucher.owns(&open.key, "") && !is_over(&open.status))
+    }
+
+    /// Whether this entry ends a session of ours although nobody here said so.
+    fn is_end_only_claimed(&self, entry: &SessionEntry, voucher: &Voucher, reading: &mut Reading) -> bool {
+        let end = own_keys::of_end(entry.get("session_id"), entry.get("status"));
+        !voucher.owns(&end, "")
+            && reading.has_room_for(self, entry)
+            && self.open_handoff_of(entry, voucher, &mut Vec::new()).is_some_and(|open| !is_over(&open.status))
     }
 
     /// The handoff in LATEST.md; `None` if there is no such file.
@@ -93,17 +105,48 @@ impl History {
         }
     }
 
-    fn open_handoff_of(&self, entry: &SessionEntry, problems: &mut Vec<Error>) -> Option<OpenHandoff> {
+    fn open_handoff_of(
+        &self,
+        entry: &SessionEntry,
+        voucher: &Voucher,
+        problems: &mut Vec<Error>,
+    ) -> Option<OpenHandoff> {
         let path = self.inside(entry.get("file")).ok()?;
         let text =
             self.read_archive_text(&path).map_err(|error| problems.extend(error.is_refusal().then(|| error.into())));
         let (handoff, key) = self.parse_with_key(&path, &text.ok()?).ok()?;
-        Some(OpenHandoff { status: status_now(&handoff, Some(entry)), handoff, key, earlier: Vec::new() })
+        let status = status_now(&handoff, &key, Some(entry), voucher);
+        Some(OpenHandoff { status, handoff, key, earlier: Vec::new() })
     }
 }
 
-/// The status in the index, which is newer than the one in the archive.
-fn status_now(handoff: &Handoff, entry: Option<&SessionEntry>) -> String {
+/// How much more may be read.
+struct Reading {
+    handoffs: usize,
+    bytes: u64,
+}
+
+impl Default for Reading {
+    fn default() -> Reading {
+        Reading { handoffs: LOOKED_INTO, bytes: MOST_READ }
+    }
+}
+
+impl Reading {
+    /// Whether the archive of this entry may still be read; it then counts as read.
+    fn has_room_for(&mut self, history: &History, entry: &SessionEntry) -> bool {
+        let Some(handoffs) = self.handoffs.checked_sub(1) else { return false };
+        self.handoffs = handoffs;
+        let path = history.inside(entry.get("file")).ok();
+        let about = path.and_then(|path| history.anchor.about(&path).ok().flatten());
+        let rest = about.and_then(|about| self.bytes.checked_sub(about.length));
+        self.bytes = rest.unwrap_or(self.bytes);
+        rest.is_some()
+    }
+}
+
+/// The status in the index as far as it counts. It is newer than the one in the archive.
+fn status_now(handoff: &Handoff, key: &OwnKey, entry: Option<&SessionEntry>, voucher: &Voucher) -> String {
     let in_index = entry.map(|entry| entry.get("status")).filter(|status| !status.is_empty());
-    in_index.unwrap_or_else(|| handoff.text("status")).to_owned()
+    judge(in_index.unwrap_or_else(|| handoff.text("status")), handoff, key, voucher).now
 }

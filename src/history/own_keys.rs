@@ -1,8 +1,10 @@
-//! What identifies handoffs and decisions in the user's own record: their content. Archives do not change, so the digest of
-//! one holds for as long as it exists.
+//! What identifies handoffs, decisions, ends of sessions and revocations in the user's own record: their content. Archives do
+//! not change, so the digest of one holds for as long as it exists.
 
 use std::path::Path;
 
+use super::index::Index;
+use super::lifecycle::{CLOSED, Lifecycle};
 use super::{History, SessionEntry, decisions, prompt};
 use crate::error::Result;
 use crate::guard::own_record::{self, OwnKey};
@@ -18,16 +20,59 @@ pub(crate) fn of_decision(line: &str) -> OwnKey {
     OwnKey::of_text("decision", line.strip_prefix("- [").unwrap_or_default(), line.as_bytes())
 }
 
-/// The keys of a document and of the decisions that it adds to the log.
+/// The key of the statement that a session has this status, whatever its document is.
+pub(super) fn of_end(id: &str, status: &str) -> OwnKey {
+    // Most ids begin with a date.
+    OwnKey::of_text("end", id, format!("{id}\n{status}").as_bytes())
+}
+
+/// The key of the statement that this user ended the session of this document with this status.
+pub(super) fn of_own_end(handoff: &Handoff, document: &OwnKey, status: &str) -> OwnKey {
+    let statement = format!("{}\n{status}", document.line());
+    OwnKey::of_text("own-end", handoff.text("generated_at"), statement.as_bytes())
+}
+
+/// The key of the revocation of a line of DECISIONS.md.
+pub(super) fn of_revocation(line: &str) -> OwnKey {
+    OwnKey::of_text("revocation", line.strip_prefix("- [").unwrap_or_default(), line.as_bytes())
+}
+
+/// The keys of what a LIFECYCLE.yaml states.
+fn of_lifecycle(lifecycle: &Lifecycle) -> impl Iterator<Item = OwnKey> {
+    let ends = lifecycle.sessions.iter().map(|(id, status)| of_end(id, status));
+    ends.chain(lifecycle.revoked.iter().map(|line| of_revocation(line)))
+}
+
+/// The keys of a document, of the decisions that it adds to the log, and of its status if it ends its session.
 fn of_handoff(text: &str, handoff: &Handoff) -> Vec<OwnKey> {
-    let decisions = decisions::lines(handoff);
-    std::iter::once(of_document(text, handoff)).chain(decisions.iter().map(|line| of_decision(line))).collect()
+    let (id, status) = (handoff.text("session_id"), handoff.text("status"));
+    let mut keys = vec![of_document(text, handoff)];
+    keys.extend(decisions::lines(handoff).iter().map(|line| of_decision(line)));
+    keys.extend(CLOSED.contains(&status).then(|| of_end(id, status)));
+    keys
 }
 
 /// Remembers handoffs as this user's own before they are archived. A failure is only logged: the handoffs then count as
 /// having come along.
 pub(super) fn remember<'a>(handoffs: impl IntoIterator<Item = (&'a str, &'a Handoff)>) {
-    let keys = handoffs.into_iter().flat_map(|(text, handoff)| of_handoff(text, handoff));
+    remember_keys(handoffs.into_iter().flat_map(|(text, handoff)| of_handoff(text, handoff)));
+}
+
+/// Remembers that this user ended a session, before it is written. `text` is its document.
+pub(super) fn remember_end(id: &str, status: &str, text: Option<&str>) {
+    let own_end = text.and_then(|text| {
+        let handoff = Handoff::parse(text).ok()?;
+        Some(of_own_end(&handoff, &of_document(text, &handoff), status))
+    });
+    remember_keys(std::iter::once(of_end(id, status)).chain(own_end));
+}
+
+/// Remembers that this user revoked these lines, before it is written.
+pub(super) fn remember_revocations(lines: &[String]) {
+    remember_keys(lines.iter().map(|line| of_revocation(line)));
+}
+
+fn remember_keys(keys: impl IntoIterator<Item = OwnKey>) {
     if let Err(error) = own_record::remember(keys) {
         tracing::debug!(error = error.one_line(), "not remembered as ours");
     }
@@ -39,6 +84,9 @@ pub(crate) fn of_file(path: &Path, file: &[u8]) -> (Vec<OwnKey>, bool) {
     let text = String::from_utf8_lossy(file);
     if path == Path::new("DECISIONS.md") {
         return (log_lines(&text).map(of_decision).collect(), false);
+    }
+    if path == Path::new("LIFECYCLE.yaml") {
+        return (of_lifecycle(&Lifecycle::parse(file)).collect(), false);
     }
     if path.parent() == Some(Path::new("sessions")) && path.extension().is_some_and(|ending| ending == "md") {
         let handoff = Handoff::parse(&text).unwrap_or_default();
@@ -52,7 +100,8 @@ fn log_lines(log: &str) -> impl Iterator<Item = &str> {
 }
 
 impl History {
-    /// The keys of every archive and decision, and the number of archives. An archive that cannot be read is left out.
+    /// The keys of every archive, decision, end and revocation, and the number of archives. A file that cannot be read is
+    /// left out.
     pub(crate) fn own_keys(&self) -> Result<(Vec<OwnKey>, usize)> {
         let held = self.holding_archives();
         let names = self.archive_names()?.names;
@@ -63,6 +112,10 @@ impl History {
             count += 1;
         }
         keys.extend(log_lines(&self.decisions_log()?).map(of_decision));
+        keys.extend(of_lifecycle(&self.lifecycle().unwrap_or_default()));
+        let index = self.read_own(&self.index_path()).ok().flatten().unwrap_or_default();
+        let index = Index::parse(&String::from_utf8_lossy(&index)).unwrap_or_default();
+        keys.extend(index.sessions.iter().map(|entry| of_end(entry.get("session_id"), entry.get("status"))));
         Ok((keys, count))
     }
 
@@ -70,19 +123,14 @@ impl History {
     pub(crate) fn key_of(&self, entry: &SessionEntry) -> Option<OwnKey> {
         let text = self.read_archive_text(&self.inside(entry.get("file")).ok()?).ok()?;
         let handoff = Handoff::parse(&text).ok()?;
-        let archived = SessionEntry::of(&handoff, "");
-        let is_same = |key: &str| archived.get(key) == entry.get(key);
-        ["session_id", "primary_goal", "first_next_action"]
-            .into_iter()
-            .all(is_same)
-            .then(|| of_document(&text, &handoff))
+        SessionEntry::of(&handoff, "").agrees_with(entry).then(|| of_document(&text, &handoff))
     }
 
     /// The key of LATEST.md, if RESUME_PROMPT.txt is what we derive from it and from these standing decisions.
     pub(crate) fn key_of_prompt(&self, standing: &[String]) -> Option<OwnKey> {
         let text = self.read_archive_text(&self.latest_path()).ok()?;
         let handoff = Handoff::parse(&text).ok()?;
-        let derived = prompt::render(&handoff, &self.status_of(&handoff).ok()?, standing);
+        let derived = prompt::render(&handoff, &self.status_of(&text, &handoff).ok()?, standing);
         let written = self.read_own(&self.prompt_path()).ok()??;
         (written == derived.as_bytes()).then(|| of_document(&text, &handoff))
     }

@@ -8,10 +8,12 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::claims::{Revocations, sort_revoked};
 use super::derived::Order;
-use super::{History, NotChanged, decisions};
+use super::{History, NotChanged, decisions, own_keys};
 use crate::base::text;
 use crate::error::{Error, Result};
+use crate::guard::Voucher;
 use crate::handoff::{Handoff, Value};
 
 /// What marks a decision as standing, as Session Glue writes it.
@@ -37,6 +39,8 @@ pub(crate) struct Ruling {
 pub(crate) struct Rulings {
     pub in_force: Vec<Ruling>,
     pub revoked: Vec<Ruling>,
+    /// Lines of rulings in force that a file revokes which came along.
+    claimed: BTreeSet<String>,
 }
 
 impl Ruling {
@@ -68,7 +72,16 @@ impl Rulings {
         let in_force = grouped(&stated);
         let mut revoked = grouped(&gone);
         revoked.retain(|ruling| in_force.iter().all(|other| other.text != ruling.text));
-        Rulings { in_force, revoked }
+        Rulings { in_force, revoked, claimed: BTreeSet::new() }
+    }
+
+    pub(super) fn after(log: &str, revocations: Revocations) -> Rulings {
+        Rulings { claimed: revocations.claimed, ..Rulings::of(log, &revocations.count) }
+    }
+
+    /// Whether a file that came along revokes this ruling of ours, which nobody here has accepted.
+    pub(crate) fn is_claimed_revoked(&self, ruling: &Ruling) -> bool {
+        ruling.lines.iter().any(|line| self.claimed.contains(line))
     }
 
     /// The newest rulings, and the number of older ones that are left out.
@@ -114,20 +127,29 @@ impl Rulings {
 impl History {
     /// The standing rulings, each once.
     pub(crate) fn rulings(&self) -> Result<Rulings> {
-        Ok(Rulings::of(&self.decisions_log()?, &self.lifecycle()?.revoked))
+        Ok(Rulings::after(&self.decisions_log()?, self.revocations()?))
+    }
+
+    /// The revoked lines of DECISIONS.md: those that count, and those that are only claimed.
+    pub(super) fn revocations(&self) -> Result<Revocations> {
+        Ok(self.sorted_revocations(self.lifecycle()?.revoked))
+    }
+
+    pub(super) fn sorted_revocations(&self, revoked: BTreeSet<String>) -> Revocations {
+        if revoked.is_empty() { Revocations::default() } else { sort_revoked(revoked, &self.voucher()) }
     }
 
     /// Like [`History::rulings`], for a reader that must not miss a ruling: a file that cannot be read is reported in
     /// `problems`, and then revokes nothing.
-    pub(crate) fn readable_rulings(&self, problems: &mut Vec<Error>) -> Rulings {
+    pub(crate) fn readable_rulings(&self, voucher: &Voucher, problems: &mut Vec<Error>) -> Rulings {
         let log = self.decisions_log().map_err(|error| problems.push(error.into())).unwrap_or_default();
         let lifecycle = self.lifecycle().map_err(|error| problems.push(error.into())).unwrap_or_default();
-        Rulings::of(&log, &lifecycle.revoked)
+        Rulings::after(&log, sort_revoked(lifecycle.revoked, voucher))
     }
 
     /// The lines of the standing rulings as RESUME_PROMPT.txt has them.
     pub(crate) fn standing(&self) -> Result<Vec<String>> {
-        Ok(prompt_lines(&self.decisions_log()?, &self.lifecycle()?.revoked))
+        Ok(prompt_lines(&self.decisions_log()?, &self.revocations()?.count))
     }
 
     /// Revokes these lines of DECISIONS.md, which keeps them.
@@ -137,6 +159,7 @@ impl History {
             return Err(NotChanged::DoesNotFit(Error::failed(what)));
         }
         let _lock = self.lock_for_writing()?;
+        own_keys::remember_revocations(lines);
         let mut lifecycle = self.lifecycle()?;
         lifecycle.revoked.extend(lines.iter().cloned());
         self.write_if_changed(&self.lifecycle_path(), &lifecycle.render())?;
@@ -145,7 +168,7 @@ impl History {
 
     /// The handoff without the decisions that were revoked.
     pub(crate) fn without_revoked(&self, handoff: &Handoff) -> Result<Handoff> {
-        let revoked = self.lifecycle()?.revoked;
+        let revoked = self.revocations()?.count;
         let (texts, lines) = (handoff.texts("decisions"), decisions::lines(handoff));
         let mut handoff = handoff.clone();
         if lines.iter().any(|line| revoked.contains(line)) {

@@ -1,8 +1,8 @@
 //! Where a history stands: the latest session, standing decisions, and problems with the files about them.
 
 use super::index::Index;
-use super::validate::{IndexHead, check_latest_in_index, readable};
-use super::{History, Rulings, decisions, index_ends, rulings};
+use super::validate::{IndexHead, PromptBasis, check_latest_in_index, readable};
+use super::{History, Rulings, SessionEntry, SessionStatus, decisions, index_ends};
 use crate::error::Result;
 
 /// Where a history stands.
@@ -13,12 +13,24 @@ pub(crate) struct HistoryStatus {
     pub current_branch: String,
     pub head_commit: String,
     pub first_next_action: String,
-    pub status: String,
+    pub status: SessionStatus,
     pub supersedes: String,
     pub sessions: usize,
     pub decisions: usize,
     pub rulings: Rulings,
     pub problems: Vec<String>,
+}
+
+impl HistoryStatus {
+    /// Whether the head of the index says about the latest session what its entry says.
+    pub(crate) fn agrees_with(&self, entry: &SessionEntry) -> bool {
+        let is_action_gone = self.first_next_action.is_empty();
+        self.latest_session == entry.get("session_id")
+            && self.latest_file == entry.get("file")
+            && self.current_branch == entry.get("current_branch")
+            && self.head_commit == entry.get("head_commit")
+            && (is_action_gone || self.first_next_action == entry.get("first_next_action"))
+    }
 }
 
 impl History {
@@ -30,14 +42,14 @@ impl History {
         let log = readable("DECISIONS.md", self.decisions_log().map(Some), &mut problems)?.unwrap_or_default();
         status.decisions = decisions::count(&log);
         let lifecycle = readable("LIFECYCLE.yaml", self.lifecycle().map(Some), &mut problems)?.unwrap_or_default();
-        status.rulings = Rulings::of(&log, &lifecycle.revoked);
-        let standing = rulings::prompt_lines(&log, &lifecycle.revoked);
+        let basis = PromptBasis::of(self, &log, lifecycle.revoked.clone());
+        status.rulings = Rulings::after(&log, self.sorted_revocations(lifecycle.revoked));
         let (start, end) = ends.unwrap_or_default();
         let split = start.find("\nsessions:").map_or(start.len(), |at| at + 1);
         let head = &start[..split];
         match Index::parse(head) {
             Err(error) => problems.push(format!("INDEX.yaml: line {}: {}", error.line, error.message)),
-            Ok(index) => self.fill_status(&mut status, &index, (head, &end), &standing, &mut problems)?,
+            Ok(index) => self.fill_status(&mut status, &index, (head, &end), basis, &mut problems)?,
         }
         status.problems = problems;
         Ok(status)
@@ -49,7 +61,7 @@ impl History {
         status: &mut HistoryStatus,
         index: &Index,
         (head, end): (&str, &str),
-        standing: &[String],
+        mut basis: PromptBasis,
         problems: &mut Vec<String>,
     ) -> Result<()> {
         let mut latest = index_ends::find_entry(end, &index.latest_session);
@@ -61,16 +73,24 @@ impl History {
             status.sessions = whole.matches("\n  - session_id:").count();
             latest = latest.or_else(|| index_ends::find_entry(&whole, &index.latest_session));
         }
-        status.status = latest.as_ref().map(|entry| entry.get("status").to_owned()).unwrap_or_default();
+        let voucher = self.voucher();
+        status.status = latest.as_ref().map(|entry| self.status_of_entry(entry, &voucher)).unwrap_or_default();
+        let stated = latest.as_ref().map(|entry| entry.get("status").to_owned()).unwrap_or_default();
         status.supersedes = latest.as_ref().map(|entry| entry.get("supersedes").to_owned()).unwrap_or_default();
         status.current_branch = index.top("current_branch").to_owned();
         status.head_commit = index.top("head_commit").to_owned();
         status.first_next_action = index.first_next_action.clone();
+        if status.first_next_action.is_empty() && status.status.claimed.is_some() {
+            // Whoever claims that the session is done has removed its next action.
+            status.first_next_action =
+                latest.map(|entry| entry.get("first_next_action").to_owned()).unwrap_or_default();
+        }
         status.latest_session = index.latest_session.clone();
         status.latest_file = index.latest_file.clone();
         if let Some(latest) = self.check_latest(problems)? {
-            check_latest_in_index(&IndexHead { index, status: &status.status }, &latest, problems);
-            self.check_prompt(Some(&latest), &status.status, standing, problems)?;
+            check_latest_in_index(&IndexHead { index, status: &stated }, &latest, problems);
+            basis.statuses.extend([status.status.now.clone(), stated]);
+            self.check_prompt(Some(&latest), &basis, problems)?;
         }
         self.check_file("latest_file", &status.latest_file, problems);
         Ok(())

@@ -21,6 +21,8 @@ const MAX_OWN_FILE: u64 = 256 << 20;
 
 /// The history of a project.
 pub(crate) struct History {
+    /// The project that the history belongs to.
+    pub(super) root: PathBuf,
     pub directory: PathBuf,
     /// Every file of the history is reached through it: somebody else may have made them.
     pub(super) anchor: Anchor,
@@ -36,7 +38,7 @@ pub(super) struct ArchiveNames {
 impl History {
     /// The history in this directory of the project at `root`, or outside of it.
     pub(crate) fn at(root: &Path, directory: PathBuf) -> History {
-        History { anchor: Anchor::around(root, &directory), directory }
+        History { root: root.to_path_buf(), anchor: Anchor::around(root, &directory), directory }
     }
 
     /// Whether there is a history. An error if a link or a special file is in its place.
@@ -95,7 +97,8 @@ impl History {
 
     /// The same history, with the directory of the archives held open: for reading many of them.
     pub(super) fn holding_archives(&self) -> History {
-        History { directory: self.directory.clone(), anchor: self.anchor.holding(&self.sessions()) }
+        let (root, directory) = (self.root.clone(), self.directory.clone());
+        History { root, directory, anchor: self.anchor.holding(&self.sessions()) }
     }
 
     /// Locks the directory for writing: makes it, refuses symlinks in it, and removes temporaries of killed writers.

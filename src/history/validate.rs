@@ -1,6 +1,6 @@
 //! Checks that a history is whole.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use super::index::Index;
@@ -23,6 +23,28 @@ pub(super) struct IndexHead<'a> {
     pub status: &'a str,
 }
 
+/// What RESUME_PROMPT.txt may be made of, beside LATEST.md. Somebody else who shares the history may not count the same ends
+/// and revocations as we do.
+pub(super) struct PromptBasis {
+    /// The statuses that the latest session may have.
+    pub statuses: Vec<String>,
+    /// The standing decisions.
+    standing: [Vec<String>; 2],
+}
+
+impl PromptBasis {
+    pub(super) fn of(history: &History, log: &str, revoked: BTreeSet<String>) -> PromptBasis {
+        let stated = rulings::prompt_lines(log, &revoked);
+        let counts = rulings::prompt_lines(log, &history.sorted_revocations(revoked).count);
+        PromptBasis { statuses: vec![String::new()], standing: [counts, stated] }
+    }
+
+    fn leads_to(&self, latest: &Handoff, prompt: &str) -> bool {
+        let is_it = |status: &String, standing: &Vec<String>| prompt::render(latest, status, standing) == prompt;
+        self.statuses.iter().any(|status| self.standing.iter().any(|standing| is_it(status, standing)))
+    }
+}
+
 impl History {
     /// Every problem; with `sessions`, also those inside each archive.
     pub(crate) fn validate(&self, sessions: bool) -> Result<Vec<String>> {
@@ -42,8 +64,11 @@ impl History {
         let index = index?;
         let status = index.as_ref().and_then(|index| index.latest()).map_or("", |entry| entry.get("status")).to_owned();
         let lifecycle = readable("LIFECYCLE.yaml", self.lifecycle().map(Some), &mut problems)?.unwrap_or_default();
-        let standing = rulings::prompt_lines(&log, &lifecycle.revoked);
-        self.check_prompt(latest.as_ref(), &status, &standing, &mut problems)?;
+        let mut basis = PromptBasis::of(self, &log, lifecycle.revoked);
+        let entry = index.as_ref().and_then(|index| index.latest());
+        basis.statuses.extend(entry.map(|entry| self.status_of_entry(entry, &self.voucher()).now));
+        basis.statuses.push(status.clone());
+        self.check_prompt(latest.as_ref(), &basis, &mut problems)?;
         let Some(index) = index else { return Ok(problems) };
         if let Some(latest) = &latest {
             check_latest_in_index(&IndexHead { index: &index, status: &status }, latest, &mut problems);
@@ -103,8 +128,7 @@ impl History {
     pub(super) fn check_prompt(
         &self,
         latest: Option<&Handoff>,
-        status: &str,
-        standing: &[String],
+        basis: &PromptBasis,
         problems: &mut Vec<String>,
     ) -> Result<()> {
         let Some(bytes) = required("RESUME_PROMPT.txt", self.read_own(&self.prompt_path()), problems)? else {
@@ -118,7 +142,7 @@ impl History {
                 "RESUME_PROMPT.txt is stale: it does not contain LATEST.md next_todo_items[0] ({})",
                 repr(first)
             ));
-        } else if found != prompt::render(latest, status, standing) && found != prompt::render(latest, "", standing) {
+        } else if !basis.leads_to(latest, &found) {
             problems.push(
                 "RESUME_PROMPT.txt is not what LATEST.md and DECISIONS.md make it: somebody changed it".to_owned(),
             );

@@ -101,8 +101,8 @@ impl Sources {
             Ok(None) => {}
             Ok(Some(directory)) => {
                 let history = History::at(&project.memory_root, directory);
-                sources.open = history.newest_open(&|key| provenance().owns_handoff(key), &mut problems);
-                sources.rulings = history.readable_rulings(&mut problems);
+                sources.open = history.newest_open(provenance().of_history(), &mut problems);
+                sources.rulings = history.readable_rulings(provenance().of_history(), &mut problems);
             }
         }
         if places.has_state()

@@ -363,3 +363,45 @@ fn the_words_of_git_do_not_carry_a_private_file_into_the_context() {
     assert!(!warmed.seen().contains(SECRET), "{}", warmed.seen());
     assert!(!logged(&world).contains(SECRET), "{}", logged(&world));
 }
+
+/// A git that writes down what it is asked.
+fn logging_git(world: &World) -> (String, PathBuf) {
+    let log = world.home().join("git.log");
+    (world.stand_in_for_git(&format!("echo \"$*\" >> {}\nexec $GIT \"$@\"", log.display())), log)
+}
+
+fn make_pipe(world: &World, path: &str) {
+    let _ = std::fs::remove_file(world.path(path));
+    std::fs::create_dir_all(world.path(path).parent().unwrap()).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(world.path(path)).status().unwrap().success());
+}
+
+#[test]
+fn a_command_waits_for_at_most_one_git_that_waits_for_a_pipe() {
+    let world = World::with_git();
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+    world.git(&[&identity[..], &["commit", "--quiet", "--allow-empty", "-m", "first"]].concat());
+    let head = world.git(&["rev-parse", "HEAD"]);
+    let (object, rest) = head.trim().split_at(2);
+    let object = format!(".git/objects/{object}/{rest}");
+    // What hangs, and the question at which it hangs.
+    for (path, question) in [("deep/down/.gitignore", "status "), (object.as_str(), "HEAD^{commit}")] {
+        make_pipe(&world, path);
+        let (programs, log) = logging_git(&world);
+        for arguments in
+            [&["run", "--note", "x"][..], &["history", "create", "--goal", question, "--next", "n"], &["warmup"]]
+        {
+            let _ = std::fs::remove_file(&log);
+            let output =
+                finish(world.command(arguments).env("PATH", &programs)).stderr_ignored("it may report the pipe");
+            let seen = output.expect(0).seen();
+            let asked = std::fs::read_to_string(&log).unwrap_or_default();
+            let after = asked.lines().skip_while(|line| !line.contains(question)).skip(1).count();
+            assert_eq!(after, 0, "{path}, {arguments:?}: {asked}\n{seen}");
+            assert!(!seen.contains("did not answer within"), "{path}, {arguments:?}: {seen}");
+        }
+        let facts = world.run(&["run", "--note", "y"]).expect(0).stderr_ignored("it reports the pipe").seen();
+        assert!(facts.contains(&format!("{path}` is a named pipe, which git would wait for")), "{path}: {facts}");
+        std::fs::remove_file(world.path(path)).unwrap();
+    }
+}

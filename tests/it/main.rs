@@ -48,6 +48,7 @@ mod revoke;
 mod secrets;
 mod session_agent;
 mod shared_branch;
+mod strangers;
 mod support;
 mod transcript_talk;
 mod transcripts;

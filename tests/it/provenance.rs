@@ -322,6 +322,19 @@ fn a_directory_of_ours_into_which_everybody_can_write_vouches_for_nothing() {
 }
 
 #[test]
+fn a_file_of_another_user_in_a_directory_of_ours_is_marked() {
+    let world = World::new();
+    world.run(&["memory", "add", "decision", "use SQLite"]).expect(0);
+    world.write(STATE, world.read(STATE) + "\n<!-- section name=constraint -->\n- by hand\n<!-- /section -->\n");
+    assert_marked(&warmup(&world), "by hand", false);
+    if std::os::unix::fs::chown(world.path(STATE), Some(12345), None).is_err() {
+        return skip("only root can make a file of another user");
+    }
+    assert_marked(&warmup(&world), "by hand", true);
+    assert_marked(&warmup(&world), "use SQLite", false);
+}
+
+#[test]
 fn a_strangers_handoff_with_a_later_date_does_not_hide_ours() {
     let world = clone();
     for path in world.tree().into_keys().filter(|path| path.starts_with(".agent-history/")) {

@@ -113,7 +113,12 @@ impl ParsedFilters<'_> {
         for error in &refused {
             context.ui.warn(&error.one_line());
         }
-        entries.retain(|entry| id.is_none_or(|id| entry.get("session_id").starts_with(id)) && self.matches(entry));
+        let voucher = history.voucher();
+        let has_status = |entry: &SessionEntry| {
+            self.status.is_none_or(|wanted| alike(wanted, &history.status_of_entry(entry, &voucher).now))
+        };
+        let has_id = |entry: &SessionEntry| id.is_none_or(|id| entry.get("session_id").starts_with(id));
+        entries.retain(|entry| has_id(entry) && self.matches(entry) && has_status(entry));
         match self.query {
             Some(query) => Ok(history.with_text(entries, query, self.max)),
             None => {
@@ -127,7 +132,6 @@ impl ParsedFilters<'_> {
         let same = |wanted: Option<&str>, found: &str| wanted.is_none_or(|wanted| alike(wanted, found));
         let has_tag = |tag: &str| entry.get("search_tags").split(',').any(|found| alike(tag, found));
         same(self.tool, entry.get("agent"))
-            && same(self.status, entry.get("status"))
             && self.branch.is_none_or(|branch| branch == entry.get("current_branch"))
             && self.tag.is_none_or(has_tag)
             && self.is_of_project(entry)

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::Context;
-use super::super::provenance::{CAME_ALONG, mark, warn_of_strange};
+use super::super::provenance::{CAME_ALONG, claim, mark, marked, warn_of_strange};
 use super::place::absent;
 use super::{HistoryPlace, answer};
 use crate::error::{Category, Error, Result};
@@ -22,18 +22,23 @@ pub(super) fn validate(
         return Err(Error::new(Category::NotGood, why).hint("a handover or `agent-handover history create` makes one"));
     }
     let problems = place.history.validate(sessions)?;
+    let provenance = place.provenance();
+    // Problems quote the files, and a file that fits together with no archive of ours has nobody else who vouches for it.
+    let is_ours = problems.is_empty() || provenance.of_history().vouches_for_all();
     let drift = if git {
         // `validate` has reported a LATEST.md that cannot be read.
         let latest = place.history.latest_text().ok().flatten().unwrap_or_default();
-        let latest = Handoff::parse(&latest).unwrap_or_default();
-        history::drift(&place.root, latest.text("current_branch"), latest.text("head_commit"))
+        let handoff = Handoff::parse(&latest).unwrap_or_default();
+        let is_ours = provenance.owns_handoff(&history::own_keys::of_document(&latest, &handoff));
+        let drift = history::drift(&place.root, handoff.text("current_branch"), handoff.text("head_commit"));
+        drift.iter().map(|line| marked(is_ours, line)).collect()
     } else {
         Vec::new()
     };
     for line in &drift {
         context.ui.warn(line);
     }
-    let document = json!({ "ok": problems.is_empty(), "problems": problems, "drift": drift });
+    let document = json!({ "ok": problems.is_empty(), "problems": problems, "ours": is_ours, "drift": drift });
     if problems.is_empty() {
         answer(context, as_json, "validate", &["history validate: OK"], document);
         return Ok(0);
@@ -42,7 +47,7 @@ pub(super) fn validate(
         answer(context, true, "validate", &[], document);
         return Ok(Category::NotGood.exit_code());
     }
-    let list: String = problems.iter().map(|problem| format!("\n  - {problem}")).collect();
+    let list: String = problems.iter().map(|problem| format!("\n  - {}", marked(is_ours, problem))).collect();
     Err(Error::new(Category::NotGood, format!("history validate: found problems:{list}"))
         .hint("the next `agent-handover history create` or `close` rebuilds what is derived from the archives"))
 }
@@ -53,31 +58,33 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
     }
     let status = place.history.status()?;
     let provenance = place.provenance();
-    let is_ours = place.history.latest()?.is_none_or(|entry| provenance.owns_entry(&place.history, &entry));
+    let is_ours = provenance.owns_head(&place.history, &status, place.history.latest()?.as_ref());
+    let are_problems_ours = status.problems.is_empty() || provenance.of_history().vouches_for_all();
     let (newest, older) = status.rulings.newest();
     let rulings = newest.iter().map(|ruling| ruling.line(|line| provenance.owns_decision(line)));
     let rulings = rulings.map(|(line, is_ours)| (line.to_owned(), is_ours));
     let (standing, standing_ours): (Vec<String>, Vec<bool>) =
         history::older_line(older).map(|line| (line, true)).into_iter().chain(rulings).unzip();
-    let latest_mark = if is_ours { "" } else { CAME_ALONG };
-    let or = |text: &str| if text.is_empty() { "(unknown)".to_owned() } else { text.to_owned() };
-    let action = match (status.first_next_action.is_empty(), status.status.as_str()) {
+    let value = |text: &str| if text.is_empty() { "(unknown)".to_owned() } else { marked(is_ours, text) };
+    let action = match (status.first_next_action.is_empty(), status.status.now.as_str()) {
         (true, "DONE") => "none (session DONE)".to_owned(),
-        _ => or(&status.first_next_action),
+        _ => value(&status.first_next_action),
     };
+    let claimed_status = status.status.claimed.as_deref().map(claim).unwrap_or_default();
     let mut lines = vec![
         ".agent-history: present".to_owned(),
-        format!("latest session: {latest_mark}{}", or(&status.latest_session)),
-        format!("latest file: {}", or(&status.latest_file)),
-        format!("current branch: {}", or(&status.current_branch)),
-        format!("head commit: {}", or(&status.head_commit)),
-        format!("first next action: {latest_mark}{action}"),
-        format!("status: {}", or(&status.status)),
+        format!("latest session: {}", value(&status.latest_session)),
+        format!("latest file: {}", value(&status.latest_file)),
+        format!("current branch: {}", value(&status.current_branch)),
+        format!("head commit: {}", value(&status.head_commit)),
+        format!("first next action: {action}"),
+        format!("status: {}{claimed_status}", value(&status.status.now)),
         format!("sessions: {}", status.sessions),
         format!("decisions: {}", status.decisions),
     ];
     if !status.supersedes.is_empty() {
-        lines.push(format!("lineage: {} <- supersedes {}", status.latest_session, status.supersedes));
+        let lineage = format!("{} <- supersedes {}", status.latest_session, status.supersedes);
+        lines.push(format!("lineage: {}", value(&lineage)));
     }
     if !standing.is_empty() {
         lines.push("standing:".to_owned());
@@ -88,18 +95,19 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
         0 => lines.push("validation: OK".to_owned()),
         count => {
             lines.push(format!("validation: {count} problem(s)"));
-            lines.extend(status.problems.iter().map(|problem| format!("  - {problem}")));
+            lines.extend(status.problems.iter().map(|problem| format!("  - {}", marked(are_problems_ours, problem))));
         }
     }
     let drift = if git { history::drift(&place.root, &status.current_branch, &status.head_commit) } else { Vec::new() };
-    lines.extend(drift.iter().map(|line| format!("git: {line}")));
+    lines.extend(drift.iter().map(|line| format!("git: {}", marked(is_ours, line))));
     let document = json!({
         "latest_session": status.latest_session,
         "latest_file": status.latest_file,
         "current_branch": status.current_branch,
         "head_commit": status.head_commit,
         "first_next_action": status.first_next_action,
-        "status": status.status,
+        "status": status.status.now,
+        "claimed_status": status.status.claimed,
         "supersedes": status.supersedes,
         "sessions": status.sessions,
         "decisions": status.decisions,
@@ -107,11 +115,11 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
         "standing_ours": standing_ours,
         "ours": is_ours,
         "problems": status.problems,
+        "problems_ours": are_problems_ours,
         "drift": drift,
     });
     if !as_json {
-        let strange = standing_ours.iter().filter(|is_ours| !**is_ours).count() + usize::from(!is_ours) * 2;
-        warn_of_strange(context.ui, strange);
+        warn_of_strange(context.ui, lines.iter().filter(|line| line.contains(CAME_ALONG)).count());
     }
     answer(context, as_json, "status", &lines.iter().map(String::as_str).collect::<Vec<_>>(), document);
     Ok(0)

@@ -7,13 +7,13 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::super::Context;
-use super::super::provenance::{CAME_ALONG, warn_of_strange};
+use super::super::provenance::{CAME_ALONG, claim, warn_of_strange};
 use super::super::table::{LONGEST_CELL, Table};
 use super::filters::Filters;
 use super::{HistoryPlace, answer};
 use crate::base::text;
 use crate::error::{Error, Result};
-use crate::history::{SessionEntry, registry};
+use crate::history::{SessionEntry, SessionStatus, registry};
 
 /// List the handoffs, newest first
 #[derive(Args)]
@@ -36,6 +36,7 @@ struct Row {
     entry: SessionEntry,
     root: Option<String>,
     is_ours: bool,
+    status: SessionStatus,
 }
 
 impl List {
@@ -66,7 +67,7 @@ impl List {
                 "no handoff matches"
             });
         }
-        warn_of_strange(context.ui, rows.iter().filter(|row| !row.is_ours).count());
+        warn_of_strange(context.ui, rows.iter().filter(|row| !row.is_ours || row.status.claimed.is_some()).count());
         for line in table(&rows, context.ui.width()) {
             context.ui.answer(&line);
         }
@@ -98,7 +99,8 @@ fn rows(place: &HistoryPlace, entries: Vec<SessionEntry>, root: Option<&str>) ->
     let provenance = place.provenance();
     let row = |entry: SessionEntry| {
         let is_ours = provenance.owns_entry(&place.history, &entry);
-        Row { entry, root: root.map(str::to_owned), is_ours }
+        let status = place.history.status_of_entry(&entry, provenance.of_history());
+        Row { entry, root: root.map(str::to_owned), is_ours, status }
     };
     entries.into_iter().map(row).collect()
 }
@@ -112,7 +114,8 @@ fn row_json(row: &Row) -> Json {
         "tool": entry.get("agent"),
         "project": entry.get("project_root"),
         "title": entry.get("primary_goal"),
-        "status": entry.get("status"),
+        "status": row.status.now,
+        "claimed_status": row.status.claimed,
         "branch": entry.get("current_branch"),
         "worktree": worktree(entry),
         "commit": entry.get("head_commit"),
@@ -163,7 +166,7 @@ fn table(rows: &[Row], width: Option<usize>) -> Vec<String> {
             entry.get("session_id").to_owned(),
             when,
             entry.get("agent").to_owned(),
-            entry.get("status").to_owned(),
+            row.status.now.clone() + &row.status.claimed.as_deref().map(claim).unwrap_or_default(),
             format!("{mark}{}", entry.get("primary_goal")),
         ];
         if let Some(root) = row.root.as_deref().filter(|_| is_of_many) {

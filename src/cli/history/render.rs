@@ -72,7 +72,7 @@ impl Form {
             return Err(Error::usage(format!("a prompt needs at least {} bytes", render::MIN_BUDGET)));
         }
         let handoff = place.history.without_revoked(&found.handoff)?;
-        let status = place.history.status_of(&handoff)?;
+        let status = place.history.status_of(&found.text, &found.handoff)?;
         let mut talk = talk(&handoff);
         let rulings = place.history.rulings()?;
         talk.rulings.retain(|ruling| !rulings.is_revoked(ruling));

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::super::Context;
-use super::super::provenance::{mark, warn_of_strange};
+use super::super::provenance::{CAME_ALONG, claim, mark, warn_of_strange};
 use super::{HistoryPlace, answer, brake};
 use crate::engine;
 use crate::error::{Error, Result};
@@ -57,16 +57,24 @@ fn revoke(context: &mut Context<'_>, place: &HistoryPlace, wanted: &str, as_json
 }
 
 fn list(context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
-    let (rulings, provenance) = (place.history.rulings()?.in_force, place.provenance());
+    let (all, provenance) = (place.history.rulings()?, place.provenance());
+    let rulings = &all.in_force;
     let is_ours = |ruling: &Ruling| ruling.line(|line| provenance.owns_decision(line)).1;
     let row = |ruling: &Ruling| {
-        let row = json!({ "id": ruling.id(), "ruling": ruling.text, "lines": ruling.lines, "ours": is_ours(ruling) });
-        let line = format!("{}  {}{}", ruling.id(), mark(is_ours(ruling), "decision"), ruling.words());
-        (line, row)
+        let (is_ours, is_claimed) = (is_ours(ruling), all.is_claimed_revoked(ruling));
+        let row = json!({
+            "id": ruling.id(),
+            "ruling": ruling.text,
+            "lines": ruling.lines,
+            "ours": is_ours,
+            "claimed_revoked": is_claimed,
+        });
+        let claimed = if is_claimed { claim("revoked") } else { String::new() };
+        (format!("{}  {}{}{claimed}", ruling.id(), mark(is_ours, "decision"), ruling.words()), row)
     };
     let (lines, rows): (Vec<String>, Vec<Json>) = rulings.iter().map(row).unzip();
     if !as_json {
-        warn_of_strange(context.ui, rulings.iter().filter(|ruling| !is_ours(ruling)).count());
+        warn_of_strange(context.ui, lines.iter().filter(|line| line.contains(CAME_ALONG)).count());
         if rulings.is_empty() {
             context.ui.tell("no standing ruling is in force");
         }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::super::Context;
 use super::super::ask::{self, Choice};
+use super::super::provenance::marked;
 use super::filters::Filters;
 use super::{HistoryPlace, answer};
 use crate::base::text;
@@ -37,7 +38,9 @@ impl Select {
         let chosen = if self.print_id {
             0
         } else {
-            let choices: Vec<Choice> = entries.iter().map(|entry| choice(place, entry)).collect();
+            let provenance = place.provenance();
+            let is_ours = |entry: &SessionEntry| provenance.owns_entry(&place.history, entry);
+            let choices: Vec<Choice> = entries.iter().map(|entry| choice(place, entry, is_ours(entry))).collect();
             let chosen = ask::pick("handoff", choices)?;
             chosen.ok_or_else(|| Error::failed("nothing was selected"))?
         };
@@ -48,17 +51,18 @@ impl Select {
 }
 
 /// The line and preview of an entry. Lines contain the id, so no two are equal.
-fn choice(place: &HistoryPlace, entry: &SessionEntry) -> Choice {
+fn choice(place: &HistoryPlace, entry: &SessionEntry, is_ours: bool) -> Choice {
     let get = |key: &str, max: usize| text::one_line(entry.get(key), max);
-    let line = format!("{}  {}  {}", get("session_id", 100), get("agent", 16), get("primary_goal", 200));
+    let goal = marked(is_ours, &get("primary_goal", 200));
+    let line = format!("{}  {}  {goal}", get("session_id", 100), get("agent", 16));
     let mut preview = vec![
-        format!("goal: {}", get("primary_goal", 300)),
-        format!("next: {}", get("first_next_action", 300)),
+        format!("goal: {}", marked(is_ours, &get("primary_goal", 300))),
+        format!("next: {}", marked(is_ours, &get("first_next_action", 300))),
         format!("status: {}, {}, branch {}", get("status", 40), get("generated_at", 40), get("current_branch", 80)),
         format!("tags: {}", get("search_tags", 200)),
         format!("file: {}", place.history.directory.join(entry.get("file")).display()),
     ];
-    if !entry.origin().is_empty() {
+    if is_ours && !entry.origin().is_empty() {
         preview.insert(0, format!("from outside, {}", text::one_line(entry.origin(), 200)));
     }
     Choice { line, preview }

@@ -91,10 +91,11 @@ impl Arrivals {
         let items: HashSet<&OwnKey> =
             self.memory.iter().filter(|(_, is_statement)| *is_statement).map(|(key, _)| key).collect();
         let handoffs: HashSet<&OwnKey> = self.handoffs.iter().collect();
-        let (items, handoffs) = (text::count(items.len(), "item"), text::count(handoffs.len(), "handoff"));
+        let what = match (items.len(), handoffs.len()) {
+            (0, 0) => "other changes of memory and history".to_owned(),
+            (items, handoffs) => format!("{} and {}", text::count(items, "item"), text::count(handoffs, "handoff")),
+        };
         let Destination { remote, branch, .. } = destination;
-        Some(format!(
-            "{items} and {handoffs} came from {remote}/{branch}; `agent-handover allow --memory` accepts them as yours"
-        ))
+        Some(format!("{what} came from {remote}/{branch}; `agent-handover allow --memory` accepts them as yours"))
     }
 }
