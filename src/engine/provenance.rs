@@ -81,10 +81,12 @@ impl Provenance {
 
     /// Whether RESUME_PROMPT.txt is ours, with every ruling in it.
     pub(crate) fn owns_prompt(&self, history: &History) -> bool {
-        let standing = history.standing().unwrap_or_default();
+        let owns_lines = |lines: &[String]| lines.iter().all(|line| line.starts_with("(+") || self.owns_decision(line));
+        let owns_with = |standing: &Vec<String>| {
+            owns_lines(standing) && history.key_of_prompt(standing).is_some_and(|key| self.owns_handoff(&key))
+        };
         self.history.is_of_0_1_0
-            || standing.iter().all(|line| line.starts_with("(+") || self.owns_decision(line))
-                && history.key_of_prompt(&standing).is_some_and(|key| self.owns_handoff(&key))
+            || history.prompt_listings().unwrap_or_default().iter().any(owns_with)
             || self.history.directory.vouches()
     }
 

@@ -31,13 +31,13 @@ impl History {
         status.decisions = decisions::count(&log);
         let lifecycle = readable("LIFECYCLE.yaml", self.lifecycle().map(Some), &mut problems)?.unwrap_or_default();
         status.rulings = Rulings::of(&log, &lifecycle.revoked);
-        let standing = rulings::prompt_lines(&log, &lifecycle.revoked);
+        let listings = rulings::prompt_listings(&log, &lifecycle.revoked);
         let (start, end) = ends.unwrap_or_default();
         let split = start.find("\nsessions:").map_or(start.len(), |at| at + 1);
         let head = &start[..split];
         match Index::parse(head) {
             Err(error) => problems.push(format!("INDEX.yaml: line {}: {}", error.line, error.message)),
-            Ok(index) => self.fill_status(&mut status, &index, (head, &end), &standing, &mut problems)?,
+            Ok(index) => self.fill_status(&mut status, &index, (head, &end), &listings, &mut problems)?,
         }
         status.problems = problems;
         Ok(status)
@@ -49,7 +49,7 @@ impl History {
         status: &mut HistoryStatus,
         index: &Index,
         (head, end): (&str, &str),
-        standing: &[String],
+        listings: &[Vec<String>],
         problems: &mut Vec<String>,
     ) -> Result<()> {
         let mut latest = index_ends::find_entry(end, &index.latest_session);
@@ -70,7 +70,7 @@ impl History {
         status.latest_file = index.latest_file.clone();
         if let Some(latest) = self.check_latest(problems)? {
             check_latest_in_index(&IndexHead { index, status: &status.status }, &latest, problems);
-            self.check_prompt(Some(&latest), &status.status, standing, problems)?;
+            self.check_prompt(Some(&latest), &status.status, listings, problems)?;
         }
         self.check_file("latest_file", &status.latest_file, problems);
         Ok(())

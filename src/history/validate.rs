@@ -42,8 +42,8 @@ impl History {
         let index = index?;
         let status = index.as_ref().and_then(|index| index.latest()).map_or("", |entry| entry.get("status")).to_owned();
         let lifecycle = readable("LIFECYCLE.yaml", self.lifecycle().map(Some), &mut problems)?.unwrap_or_default();
-        let standing = rulings::prompt_lines(&log, &lifecycle.revoked);
-        self.check_prompt(latest.as_ref(), &status, &standing, &mut problems)?;
+        let listings = rulings::prompt_listings(&log, &lifecycle.revoked);
+        self.check_prompt(latest.as_ref(), &status, &listings, &mut problems)?;
         let Some(index) = index else { return Ok(problems) };
         if let Some(latest) = &latest {
             check_latest_in_index(&IndexHead { index: &index, status: &status }, latest, &mut problems);
@@ -104,7 +104,7 @@ impl History {
         &self,
         latest: Option<&Handoff>,
         status: &str,
-        standing: &[String],
+        listings: &[Vec<String>],
         problems: &mut Vec<String>,
     ) -> Result<()> {
         let Some(bytes) = required("RESUME_PROMPT.txt", self.read_own(&self.prompt_path()), problems)? else {
@@ -113,12 +113,13 @@ impl History {
         let found = String::from_utf8_lossy(&bytes);
         let Some(latest) = latest else { return Ok(()) };
         let first = latest.texts("next_todo_items").first().copied().unwrap_or_default();
+        let is_with = |status: &str| listings.iter().any(|standing| found == prompt::render(latest, status, standing));
         if !found.contains(&handoff::one_line(first)) {
             problems.push(format!(
                 "RESUME_PROMPT.txt is stale: it does not contain LATEST.md next_todo_items[0] ({})",
                 repr(first)
             ));
-        } else if found != prompt::render(latest, status, standing) && found != prompt::render(latest, "", standing) {
+        } else if !is_with(status) && !is_with("") {
             problems.push(
                 "RESUME_PROMPT.txt is not what LATEST.md and DECISIONS.md make it: somebody changed it".to_owned(),
             );
