@@ -157,7 +157,8 @@ impl Known<'_> {
             todos.iter().filter(|todo| todo["status"] == "completed").map(|todo| field(todo, "text")).collect();
         let mut account = account_of(values);
         let own_goal = account.goal.as_ref().map(|goal| goal.text.clone());
-        Before::of(values).carry_into(&mut account, &completed);
+        let subjects: Vec<String> = items("commits").iter().map(|commit| field(commit, "subject")).collect();
+        Before::of(values).carry_into(&mut account, &completed, &subjects);
         Known {
             values,
             account,
