@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::git;
 use crate::guard::own_record::{self, OwnDirectory, OwnKey, OwnRecord};
 use crate::guard::registry;
+use crate::handoff::Handoff;
 use crate::history::{History, SessionEntry, own_keys as history_keys};
 use crate::memory::listing::ListedNote;
 use crate::memory::state::{CurrentState, Item};
@@ -73,6 +74,12 @@ impl Provenance {
     /// Whether the handoff of an entry is ours and says what the entry says.
     pub(crate) fn owns_entry(&self, history: &History, entry: &SessionEntry) -> bool {
         history.key_of(entry).is_some_and(|key| self.owns_handoff(&key)) || self.history.directory.vouches()
+    }
+
+    /// The handoff of an entry, if it is ours and says what the entry says.
+    pub(crate) fn own_handoff(&self, history: &History, entry: &SessionEntry) -> Option<Handoff> {
+        let (key, handoff) = history.handoff_of(entry)?;
+        (self.owns_handoff(&key) || self.history.directory.vouches()).then_some(handoff)
     }
 
     pub(crate) fn owns_decision(&self, line: &str) -> bool {

@@ -160,9 +160,8 @@ impl Sources {
                 let shown = elsewhere(open).into_iter();
                 let strange = shown.filter(|entry| sort(provenance.owns_entry(&history, entry)));
                 whose.earlier = strange.map(|entry| entry.get("session_id").to_owned()).collect();
-                let before = superseded(open).into_iter().filter(|entry| provenance.owns_entry(&history, entry));
-                let found = before.filter_map(|entry| history.find(entry.get("session_id")).ok());
-                self.before = found.map(|found| found.handoff).collect();
+                let before = superseded(open).into_iter();
+                self.before = before.filter_map(|entry| provenance.own_handoff(&history, entry)).collect();
             }
         }
         let (newest, older) = self.rulings.newest();
