@@ -62,9 +62,16 @@ fn says_done(sentence: &str) -> bool {
 
 /// The parts of a sentence that say that something is done: "X is done", or what follows "Done:".
 fn clauses(sentence: &str) -> Vec<String> {
-    match sentence.split_once(':') {
+    match sentence.split_once(": ") {
         Some((lead, rest)) if has_word(lead, DONE) && content(lead).is_empty() => vec![rest.to_owned()],
-        _ => sentence.split([',', ';', ':']).filter(|part| has_word(part, DONE)).map(str::to_owned).collect(),
+        // A mark inside of a word, as in `cli.py:42`, separates nothing.
+        _ => [", ", "; ", ": "]
+            .iter()
+            .fold(vec![sentence], |parts, mark| parts.into_iter().flat_map(|part| part.split(*mark)).collect())
+            .into_iter()
+            .filter(|part| has_word(part, DONE))
+            .map(str::to_owned)
+            .collect(),
     }
 }
 
