@@ -10,7 +10,7 @@
 //! | `key`, `trust` | ed25519 keys, and those that this user trusts |
 //! | `convert` | a record as a handoff, and a handoff as a record |
 //! | `input` | the handoffs in a file of any supported format |
-//! | `render` | the prompt for another tool |
+//! | `render` | a handoff as session-handoff prints it |
 
 mod convert;
 mod envelope;

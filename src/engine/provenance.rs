@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::git;
 use crate::guard::own_record::{self, OwnKey, OwnRecord};
 use crate::guard::{Voucher, registry};
+use crate::handoff::Handoff;
 use crate::history::{History, HistoryStatus, SessionEntry, own_keys as history_keys};
 use crate::memory::listing::ListedNote;
 use crate::memory::state::{CurrentState, Item};
@@ -78,16 +79,23 @@ impl Provenance {
         &self.history
     }
 
+    /// The handoff of an entry, if it is ours and says what the entry says.
+    pub(crate) fn own_handoff(&self, history: &History, entry: &SessionEntry) -> Option<Handoff> {
+        let (key, handoff) = history.handoff_of(entry)?;
+        (self.owns_handoff(&key) || self.history.vouches_for_all()).then_some(handoff)
+    }
+
     pub(crate) fn owns_decision(&self, line: &str) -> bool {
         self.history.owns(&history_keys::of_decision(line), "")
     }
 
     /// Whether RESUME_PROMPT.txt is ours, with every ruling in it.
     pub(crate) fn owns_prompt(&self, history: &History) -> bool {
-        let standing = history.standing().unwrap_or_default();
-        standing.iter().all(|line| line.starts_with("(+") || self.owns_decision(line))
-            && history.key_of_prompt(&standing).is_some_and(|key| self.owns_handoff(&key))
-            || self.history.vouches_for_all()
+        let owns_lines = |lines: &[String]| lines.iter().all(|line| line.starts_with("(+") || self.owns_decision(line));
+        let owns_with = |standing: &Vec<String>| {
+            owns_lines(standing) && history.key_of_prompt(standing).is_some_and(|key| self.owns_handoff(&key))
+        };
+        history.prompt_listings().unwrap_or_default().iter().any(owns_with) || self.history.vouches_for_all()
     }
 }
 

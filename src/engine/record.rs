@@ -239,8 +239,10 @@ pub(super) fn session_for(project: &Project, plan: &Plan, request: &Request, bas
         agent: text::one_line(&agent, 100),
         host: lock::host(),
         user: user(),
-        note: note.unwrap_or_default(),
-        state: request.state.clone().or_else(|| config.current_state.clone()).unwrap_or_default(),
+        note: text::without_private(&note.unwrap_or_default()),
+        state: text::without_private(
+            &request.state.clone().or_else(|| config.current_state.clone()).unwrap_or_default(),
+        ),
         head: head.as_ref().map(|head| head.commit.clone()).unwrap_or_default(),
         branch: secrets::clean(&head.map_or_else(|| known_branch(project, request), |head| head.branch)),
         worktree: project.worktree(),

@@ -3,6 +3,7 @@
 use super::check::SECTIONS;
 use super::value::{Field, SyntaxError, Value};
 use super::{frontmatter, subset};
+use crate::base::text;
 
 /// The largest frontmatter. People and agents write them by hand; anything larger is something else.
 const MAX_FRONTMATTER: usize = 1 << 20;
@@ -38,6 +39,14 @@ impl Handoff {
             }
         }
         Err(SyntaxError::at(1, "unterminated frontmatter (missing closing '---')"))
+    }
+
+    /// Removes what is marked as private. In each field a tag that is not closed reaches to the end of that text.
+    pub(crate) fn remove_private(&mut self) {
+        for field in &mut self.fields {
+            field.value.change_texts(&text::without_private);
+        }
+        self.body = text::without_private(&self.body);
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Value> {

@@ -30,6 +30,15 @@ impl Value {
         }
     }
 
+    /// Replaces every text in the value.
+    pub(crate) fn change_texts(&mut self, change: &dyn Fn(&str) -> String) {
+        match self {
+            Value::Text(text) => *text = change(text),
+            Value::List(items) => items.iter_mut().for_each(|item| item.change_texts(change)),
+            Value::Map(pairs) => pairs.iter_mut().for_each(|(_, value)| value.change_texts(change)),
+        }
+    }
+
     /// The name of the type in Python, which Session Glue's messages use.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {

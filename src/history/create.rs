@@ -98,12 +98,16 @@ impl History {
         let Some(text) = Index::append(&text, before, &entry, is_newest.then_some(&handoff)) else { return Ok(false) };
         let log = decisions::append(&self.decisions_log()?, &decisions::lines(&handoff));
         self.write_if_changed(&self.decisions_path(), &log)?;
-        if is_newest {
+        let standing = rulings::prompt_lines(&log, &self.revocations()?.count);
+        let prompt = if is_newest {
             self.anchor.replace(&self.latest_path(), &self.anchor.read(&written.archive)?)?;
-            let standing = rulings::prompt_lines(&log, &self.revocations()?.count);
-            let prompt = prompt::render(&handoff, entry.get("status"), &standing);
-            self.write_if_changed(&self.prompt_path(), &prompt)?;
-        }
+            prompt::render(&handoff, entry.get("status"), &standing)
+        } else {
+            // The rulings of an older session bind the next one, too.
+            let text = self.read_archive_text(&self.latest_path())?;
+            prompt::render(&latest, &self.status_of(&text, &latest)?, &standing)
+        };
+        self.write_if_changed(&self.prompt_path(), &prompt)?;
         // The index comes last: as long as it does not have the archive, the next writer rebuilds everything.
         self.anchor.replace(&self.index_path(), text.as_bytes())?;
         Ok(true)

@@ -20,8 +20,10 @@ pub(crate) struct Machine {
     pub agent_session: String,
 }
 
-/// Fills in missing fields; `unknown` stands for values that the machine does not have either.
+/// Fills in missing fields; `unknown` stands for values that the machine does not have either. What somebody marked as
+/// private is removed first.
 pub(crate) fn fill_in(handoff: &mut Handoff, machine: &Machine) {
+    handoff.remove_private();
     let known = |value: &str| Value::Text(if value.is_empty() { "unknown".to_owned() } else { value.to_owned() });
     let mut id = new_id(&machine.now, handoff.text("primary_goal"));
     if !machine.worktree.is_empty() {

@@ -121,9 +121,14 @@ impl History {
 
     /// The key of the archive of an entry; `None` if it cannot be read or the entry says something else than the archive.
     pub(crate) fn key_of(&self, entry: &SessionEntry) -> Option<OwnKey> {
+        self.handoff_of(entry).map(|(key, _)| key)
+    }
+
+    /// The handoff of an entry with its key; `None` if it does not say what the entry says.
+    pub(crate) fn handoff_of(&self, entry: &SessionEntry) -> Option<(OwnKey, Handoff)> {
         let text = self.read_archive_text(&self.inside(entry.get("file")).ok()?).ok()?;
         let handoff = Handoff::parse(&text).ok()?;
-        SessionEntry::of(&handoff, "").agrees_with(entry).then(|| of_document(&text, &handoff))
+        SessionEntry::of(&handoff, "").agrees_with(entry).then(|| (of_document(&text, &handoff), handoff))
     }
 
     /// The key of LATEST.md, if RESUME_PROMPT.txt is what we derive from it and from these standing decisions.

@@ -147,9 +147,9 @@ impl History {
         Rulings::after(&log, sort_revoked(lifecycle.revoked, voucher))
     }
 
-    /// The lines of the standing rulings as RESUME_PROMPT.txt has them.
-    pub(crate) fn standing(&self) -> Result<Vec<String>> {
-        Ok(prompt_lines(&self.decisions_log()?, &self.revocations()?.count))
+    /// The lines of the standing rulings as RESUME_PROMPT.txt may have them: see [`prompt_listings`].
+    pub(crate) fn prompt_listings(&self) -> Result<[Vec<String>; 2]> {
+        Ok(prompt_listings(&self.decisions_log()?, &self.revocations()?.count))
     }
 
     /// Revokes these lines of DECISIONS.md, which keeps them.
@@ -180,12 +180,24 @@ impl History {
     }
 }
 
-/// The newest standing lines that are not revoked, oldest first, after a line with the number of the others. Session Glue
-/// lists a ruling once for each session that stated it, and its prompt stays the same here.
+/// The lines of the newest rulings in force for RESUME_PROMPT.txt, oldest first, after a line with the number of the others.
+/// A ruling that several sessions stated is listed once, by its newest line.
 pub(super) fn prompt_lines(log: &str, revoked: &BTreeSet<String>) -> Vec<String> {
-    let all: Vec<&str> = standing_lines(log).filter(|line| !revoked.contains(*line)).collect();
-    let older = all.len().saturating_sub(SHOWN);
-    older_line(older).into_iter().chain(all[older..].iter().map(|line| (*line).to_owned())).collect()
+    let in_force: Vec<&str> = standing_lines(log).filter(|line| !revoked.contains(*line)).collect();
+    let rulings = grouped(&in_force);
+    listed(rulings.iter().filter_map(|ruling| ruling.lines.last().map(String::as_str)).collect())
+}
+
+/// The listings with which RESUME_PROMPT.txt counts as unchanged: ours, then that of Session Glue and of older versions, which
+/// list a ruling once for each session that stated it.
+pub(super) fn prompt_listings(log: &str, revoked: &BTreeSet<String>) -> [Vec<String>; 2] {
+    let by_session = listed(standing_lines(log).filter(|line| !revoked.contains(*line)).collect());
+    [prompt_lines(log, revoked), by_session]
+}
+
+fn listed(lines: Vec<&str>) -> Vec<String> {
+    let older = lines.len().saturating_sub(SHOWN);
+    older_line(older).into_iter().chain(lines[older..].iter().map(|line| (*line).to_owned())).collect()
 }
 
 /// The line that stands for older rulings, in Session Glue's words.
@@ -261,6 +273,8 @@ mod tests {
         assert_eq!(rulings.in_force[1].lines.len(), 2);
         assert_eq!(rulings.in_force[1].line(|line| line.contains("[one]")), (LOG.lines().nth(2).unwrap(), true));
         assert_eq!(rulings.in_force[1].line(|_| false), (LOG.lines().nth(5).unwrap(), false));
+        let lines = |at: &[usize]| at.iter().map(|at| LOG.lines().nth(*at).unwrap().to_owned()).collect::<Vec<_>>();
+        assert_eq!(prompt_listings(LOG, &BTreeSet::new()), [lines(&[4, 5, 6]), lines(&[2, 4, 5, 6])]);
     }
 
     #[test]

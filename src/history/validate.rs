@@ -28,15 +28,15 @@ pub(super) struct IndexHead<'a> {
 pub(super) struct PromptBasis {
     /// The statuses that the latest session may have.
     pub statuses: Vec<String>,
-    /// The standing decisions.
-    standing: [Vec<String>; 2],
+    /// The listings of the standing decisions.
+    standing: Vec<Vec<String>>,
 }
 
 impl PromptBasis {
     pub(super) fn of(history: &History, log: &str, revoked: BTreeSet<String>) -> PromptBasis {
-        let stated = rulings::prompt_lines(log, &revoked);
-        let counts = rulings::prompt_lines(log, &history.sorted_revocations(revoked).count);
-        PromptBasis { statuses: vec![String::new()], standing: [counts, stated] }
+        let stated = rulings::prompt_listings(log, &revoked);
+        let counts = rulings::prompt_listings(log, &history.sorted_revocations(revoked).count);
+        PromptBasis { statuses: vec![String::new()], standing: counts.into_iter().chain(stated).collect() }
     }
 
     fn leads_to(&self, latest: &Handoff, prompt: &str) -> bool {

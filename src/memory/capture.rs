@@ -79,7 +79,7 @@ fn texts(key: &str, value: Value) -> Result<Vec<String>> {
     for item in items {
         let item = match item {
             Value::Null => continue,
-            Value::String(text) => tidy(&text),
+            Value::String(said) => tidy(&text::without_private(&said)),
             Value::Bool(_) | Value::Number(_) => item.to_string(),
             Value::Array(_) | Value::Object(_) => {
                 return Err(Error::bad_data(format!("`{key}` must be a text or a list of texts")));

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Account, Line, Speaker};
+use super::{Account, Line, Speaker, finished};
 use crate::config::template::Values;
 
 /// The name under which this is among the facts.
@@ -30,13 +30,16 @@ impl Before {
     }
 
     /// Adds what the session did not replace to its account: the goal if it began no new task, and next actions that it
-    /// neither repeats nor completed.
-    pub(crate) fn carry_into(&self, account: &mut Account, completed: &[String]) {
+    /// neither repeats nor completed, by its to-dos, its words or its commits.
+    pub(crate) fn carry_into(&self, account: &mut Account, completed: &[String], commits: &[String]) {
         let carried = |text: &String| Line { who: Speaker::Program, turn: 0, text: text.clone() };
         if !account.replaces_goal() {
             account.goal = self.goal.as_ref().map(carried).or(account.goal.take());
         }
-        for next in self.next.iter().filter(|next| !completed.contains(next)) {
+        let said = finished::statements(account, commits);
+        let own: Vec<String> = account.next.iter().map(|line| line.text.clone()).collect();
+        let is_done = |next: &String| completed.contains(next) || finished::is_finished(next, &said, &own);
+        for next in self.next.iter().filter(|next| !is_done(next)) {
             if !account.next.iter().any(|line| line.text == *next) {
                 account.next.push(carried(next));
             }
@@ -54,7 +57,7 @@ mod tests {
         let before =
             Before { goal: Some("ship it".to_owned()), next: vec!["a".to_owned(), "b".to_owned()], since: None };
         let mut account = Account::default();
-        before.carry_into(&mut account, &["b".to_owned()]);
+        before.carry_into(&mut account, &["b".to_owned()], &[]);
         assert_eq!(account.goal.unwrap().text, "ship it");
         assert_eq!(account.next.iter().map(|line| line.text.as_str()).collect::<Vec<_>>(), ["a"]);
     }
@@ -70,7 +73,7 @@ mod tests {
             next: vec![line("same")],
             ..Account::default()
         };
-        before.carry_into(&mut account, &[]);
+        before.carry_into(&mut account, &[], &[]);
         assert_eq!(account.goal.unwrap().text, "new");
         assert_eq!(account.next.iter().map(|line| line.text.as_str()).collect::<Vec<_>>(), ["same", "older"]);
     }

@@ -5,7 +5,7 @@
 //! its line "goal: …".
 
 use super::note_lines::{self, Part};
-use super::passages::{Passage, Shape, passages, sentences, written};
+use super::passages::{Passage, Shape, first_heading, passages, sentences, written, written_parts};
 use super::plain::{beginning, plain};
 use super::{Account, GoalSource, Line, Material, Rule, Speaker, cues, rulings};
 use crate::transcript::{Transcript, Utterance, UtteranceKind};
@@ -17,6 +17,8 @@ const MAX_BYTES: usize = 500;
 /// The words before a plan that a person brought along.
 const PLAN_LEADS: &[&str] =
     &["implement the following plan", "implement this plan", "execute the following plan", "here is the plan", "plan:"];
+/// A heading with fewer headings and items below it does not begin a plan.
+const MIN_PLAN_PASSAGES: usize = 3;
 /// What may stand before the title of a plan.
 const TITLE_LEADS: &[&str] = &["implementation plan", "plan"];
 /// The words before a goal that is stated.
@@ -116,7 +118,40 @@ fn task(text: &str, has_edits: bool) -> Option<String> {
     if means_nothing_alone || is_only_asking && !has_edits {
         return None;
     }
-    Some(request_itself(text, &passages))
+    Some(own_words(text).unwrap_or_else(|| request_itself(text, &passages)))
+}
+
+/// What a person says around a pasted diff, log, trace or plan: what is before it, else what follows it. `None` if nothing was
+/// pasted, or if the words around it mean nothing without it.
+fn own_words(text: &str) -> Option<String> {
+    let is_task = |part: &str| {
+        let said = sentences(part);
+        let is_empty = |said: &str| cues::is_greeting(said) || cues::is_anaphor(said);
+        !said.iter().all(|sentence| is_empty(sentence)) && !part.starts_with('#')
+    };
+    let (before, plan) = before_plan(text);
+    if plan.is_some() && !before.is_empty() && is_task(before) {
+        return Some(request_itself(before, &written(before)));
+    }
+    if let Some(title) = plan.filter(|_| before.is_empty() || !is_task(before)).and_then(plan_title) {
+        return Some(title);
+    }
+    let parts = written_parts(text);
+    if parts == [text.trim()] {
+        return None;
+    }
+    let part = parts.into_iter().find(|part| is_task(part))?;
+    Some(request_itself(part, &written(part)))
+}
+
+/// What is before a plan, and the plan: a heading with lists or other headings below it.
+fn before_plan(text: &str) -> (&str, Option<&str>) {
+    let Some(at) = first_heading(text) else { return (text, None) };
+    let below = passages(&text[at..]);
+    let is_part = |passage: &&Passage| !matches!(passage.shape, Shape::Prose | Shape::Pasted);
+    // The heading is one of them.
+    let is_plan = below.iter().filter(is_part).count() > MIN_PLAN_PASSAGES;
+    if is_plan { (text[..at].trim(), Some(&text[at..])) } else { (text, None) }
 }
 
 /// The beginning of a request. If it begins with a long story, the sentence that asks for something.
@@ -265,6 +300,57 @@ mod tests {
             goal_of(&[&format!("{story}Can you please cache it?")]).as_deref(),
             Some("Can you please cache it?")
         );
+    }
+
+    const DIFF: &str = "diff --git a/lexer.rs b/lexer.rs\nindex 3f1c2ab..9d0e1f2 100644\n--- a/lexer.rs\n+++ b/lexer.rs\n\
+        @@ -1,3 +1,3 @@\n fn main() {\n-    old word here\n+    add a new word\n }";
+    const TRACE: &str = "Traceback (most recent call last):\n  File \"app.py\", line 3, in <module>\n    load(path)\n\
+        ValueError: no such column";
+    const PANIC: &str = "thread 'main' panicked at src/lexer.rs:7:9:\ncalled `Option::unwrap()` on a `None` value\n\
+        note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace";
+    const LOG: &str =
+        "2026-11-15 10:00:01 INFO starting up\n2026-11-15 10:00:02 ERROR queue is full\nwarning: slow disk";
+    const CODE: &str = "```rust\nfn main() { fix_all(); }\n```";
+
+    #[test]
+    fn the_goal_is_what_a_person_says_around_what_was_pasted() {
+        for pasted in [DIFF, TRACE, PANIC, LOG, CODE] {
+            for (text, expected) in [
+                (format!("{pasted}\n\nmake the lexer accept tabs"), "make the lexer accept tabs"),
+                (format!("{pasted}\nmake the lexer accept tabs"), "make the lexer accept tabs"),
+                (format!("make the lexer accept tabs\n\n{pasted}"), "make the lexer accept tabs"),
+                (
+                    format!("make the lexer accept tabs, here is what I see:\n{pasted}\nthanks"),
+                    "make the lexer accept tabs, here is what I see:",
+                ),
+                (
+                    format!("hi\n{pasted}\n\nmake the lexer accept tabs. It fails in CI.\n\n{pasted}"),
+                    "make the lexer accept tabs. It fails in CI.",
+                ),
+            ] {
+                assert_eq!(goal_of(&[&text]).as_deref(), Some(expected), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_that_mean_nothing_without_what_was_pasted_stay_with_it() {
+        let goal = goal_of(&["fix the error below\nValueError: no such column"]).unwrap();
+        assert_eq!(goal, "fix the error below");
+        assert_eq!(goal_of(&[&format!("fix this:\n{LOG}")]), None);
+        // A list of one's own is not a diff, and a heading alone is not a plan.
+        let list = "add these flags:\n- one\n- two";
+        assert_eq!(goal_of(&[list]).as_deref(), Some("add these flags: one two"));
+        assert_eq!(goal_of(&["# Flags\nadd two of them"]).as_deref(), Some("Flags add two of them"));
+    }
+
+    #[test]
+    fn a_plan_without_a_lead_is_its_title_or_what_precedes_it() {
+        let plan = "# Plan: Spans\n\n## Context\n\nErrors have none.\n\n## Steps\n\n1. lexer\n2. parser";
+        assert_eq!(goal_of(&[plan]).as_deref(), Some("Spans"));
+        assert_eq!(goal_of(&[&format!("do this:\n\n{plan}")]).as_deref(), Some("Spans"));
+        let text = format!("add error spans, but leave the cache alone\n\n{plan}");
+        assert_eq!(goal_of(&[&text]).as_deref(), Some("add error spans, but leave the cache alone"));
     }
 
     proptest! {

@@ -20,6 +20,9 @@ const FINISH: &str = "Finish the uncommitted changes in ";
 const GOAL_STATED: &str = "goal_stated";
 /// The next action of a session that left nothing open. A handoff must name one.
 const NOTHING_OPEN: &str = "(nothing was left open)";
+/// Where a check was seen, in its notes.
+const SEEN: &str = "seen in the transcript";
+const RUN_HERE: &str = "run by the handover";
 /// How many files and commits a derived handoff names.
 const SHOWN: usize = 20;
 
@@ -31,6 +34,11 @@ pub(crate) fn stated_goal(handoff: &Handoff) -> &str {
 /// Whether this next action was made up, because a handoff must have one and nobody stated any.
 pub(crate) fn is_made_up(next: &str) -> bool {
     next.starts_with(FIND_OUT) || next.starts_with(FINISH)
+}
+
+/// Whether this program wrote what a handoff notes about a check.
+pub(crate) fn is_made_note(notes: &str) -> bool {
+    [SEEN, RUN_HERE].iter().any(|made| notes.starts_with(made))
 }
 
 /// The next actions of a handoff.
@@ -112,8 +120,8 @@ impl Validation {
             Outcome::Unknown => return None,
         };
         let seen = match check.seen {
-            Seen::Transcript => "seen in the transcript",
-            Seen::Here => "run by the handover",
+            Seen::Transcript => SEEN,
+            Seen::Here => RUN_HERE,
         };
         let code = code.map(|code| format!("; exit code {code}")).unwrap_or_default();
         // Below a second the time says nothing, and another attempt would make another document of the same session.
@@ -149,7 +157,8 @@ impl Known<'_> {
             todos.iter().filter(|todo| todo["status"] == "completed").map(|todo| field(todo, "text")).collect();
         let mut account = account_of(values);
         let own_goal = account.goal.as_ref().map(|goal| goal.text.clone());
-        Before::of(values).carry_into(&mut account, &completed);
+        let subjects: Vec<String> = items("commits").iter().map(|commit| field(commit, "subject")).collect();
+        Before::of(values).carry_into(&mut account, &completed, &subjects);
         Known {
             values,
             account,

@@ -13,6 +13,7 @@
 //! | `before` | what was known before the session, and stays until it is replaced |
 //! | `goal`, `asked`, `rulings`, `note_lines`, `next`, `idle` | one rule each |
 //! | `conclusions`, `dead_ends`, `evidence` | one rule each |
+//! | `finished` | whether a session says that it did what an earlier one left open |
 //! | `sentences` | the rule that chooses sentences of the talk to fill free room |
 //! | `cues` | the words by which the rules know what a text is, as data |
 //! | `passages` | a text as headings, items, prose and what was pasted |
@@ -30,6 +31,7 @@ mod document;
 mod evidence;
 #[cfg(test)]
 mod examples;
+mod finished;
 mod goal;
 mod handoff;
 mod idle;
@@ -51,9 +53,9 @@ pub(crate) use account::{Account, Check, GoalSource, Line, Seen, Speaker};
 pub(crate) use before::Before;
 pub(crate) use collect::{account_of, collect, evidence};
 pub(crate) use document::{read_sections, write_sections};
-pub(crate) use handoff::{handoff, is_made_up, stated_goal, stated_next};
+pub(crate) use handoff::{handoff, is_made_note, is_made_up, stated_goal, stated_next};
 pub(crate) use material::{Material, recap};
-pub(crate) use plain::outline_sentences;
+pub(crate) use plain::{outline, outline_sentences};
 pub(crate) use sentences::choose;
 pub(crate) use state::{StateAccount, Wrote};
 

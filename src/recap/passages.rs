@@ -41,6 +41,7 @@ const PASTED: &[&str] = &[
     r"^(\$|%|>>>|\.\.\.|❯|>) ",
     r"^(diff --git|@@ |\+\+\+ |--- [ab]/|index [0-9a-f]{7})",
     r"^(at [^ ]+ ?\(|at [^ ]+:[0-9]|file \.[^ ]*, line |traceback|caused by:|stack ?trace|thread '|note: run with)",
+    r"^(exception in thread |goroutine [0-9]+ \[|--> [^ ]+:[0-9]|[0-9]* ?\|( |$)|called `[a-z:]+\(\)` on an? )",
     r"^\[?(error|err|warn|warning|info|debug|fatal|trace|fail|failed|failure|panic)\]?(\[[a-z0-9_-]+\])?( [^:]{0,40})?:",
     r"^\[(error|err|warn|warning|info|debug|fatal|trace)\]",
     r"^(npm err!|e   |fail |pass |not ok |ok [0-9])",
@@ -54,27 +55,12 @@ pub(super) fn passages(text: &str) -> Vec<Passage> {
     let mut found: Vec<Passage> = Vec::new();
     let mut follows_blank = true;
     let mut last_line_bytes = 0;
-    let mut has_open_fence = false;
-    let mut at = 0;
-    while at < lines.len() {
-        let line = lines[at];
-        at += 1;
-        if !has_open_fence && is_fence(line) {
-            match lines[at..].iter().position(|line| is_fence(line)) {
-                Some(inside) => {
-                    at += inside + 1;
-                    follows_blank = true;
-                }
-                // Nothing closes it, so it is not the beginning of code.
-                None => has_open_fence = true,
-            }
-            continue;
-        }
-        if line.trim().is_empty() {
+    for (line, block) in lines.iter().copied().zip(blocks(&lines)) {
+        if block == Block::Fence || line.trim().is_empty() {
             follows_blank = true;
             continue;
         }
-        let (shape, text) = shape(line);
+        let (shape, text) = if block == Block::Diff { (Shape::Pasted, line.trim()) } else { shape(line) };
         match found.last_mut() {
             Some(last)
                 if !follows_blank
@@ -97,6 +83,79 @@ pub(super) fn passages(text: &str) -> Vec<Passage> {
 /// What a person wrote in a text: its passages without those that were pasted.
 pub(super) fn written(text: &str) -> Vec<Passage> {
     passages(text).into_iter().filter(|passage| passage.shape != Shape::Pasted).collect()
+}
+
+/// The parts of a text that a person wrote, each without a break: what is before, between and after pasted passages.
+pub(super) fn written_parts(text: &str) -> Vec<&str> {
+    let text = cut(text, MAX_BYTES);
+    let lines: Vec<&str> = text.lines().collect();
+    let mut parts = Vec::new();
+    let (mut start, mut end) = (0, 0);
+    for (line, block) in text.split_inclusive('\n').zip(blocks(&lines)) {
+        let is_written = block == Block::Text && (line.trim().is_empty() || shape(line).0 != Shape::Pasted);
+        if !is_written {
+            parts.push(text[start..end].trim());
+            start = end + line.len();
+        }
+        end += line.len();
+    }
+    parts.push(text[start.min(end)..end].trim());
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// The position of the first heading that is not pasted.
+pub(super) fn first_heading(text: &str) -> Option<usize> {
+    let text = cut(text, MAX_BYTES);
+    let lines: Vec<&str> = text.lines().collect();
+    let mut at = 0;
+    for (line, block) in text.split_inclusive('\n').zip(blocks(&lines)) {
+        if block == Block::Text && shape(line).0 == Shape::Heading {
+            return Some(at);
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// What a line belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Block {
+    Text,
+    /// Fenced code, with its fences.
+    Fence,
+    Diff,
+}
+
+fn blocks(lines: &[&str]) -> Vec<Block> {
+    let mut blocks = Vec::with_capacity(lines.len());
+    while let Some(line) = lines.get(blocks.len()) {
+        let rest = &lines[blocks.len() + 1..];
+        let (block, more) = if is_fence(line) {
+            // If nothing closes it, it is not the beginning of code.
+            (Block::Fence, rest.iter().position(|line| is_fence(line)).map_or(0, |inside| inside + 1))
+        } else if is_diff_start(line) {
+            (Block::Diff, rest.iter().take_while(|line| is_of_diff(line)).count())
+        } else {
+            (Block::Text, 0)
+        };
+        blocks.extend(std::iter::repeat_n(block, more + 1));
+    }
+    blocks
+}
+
+fn is_diff_start(line: &str) -> bool {
+    ["diff --git ", "@@ -", "--- a/", "+++ b/"].iter().any(|start| line.starts_with(start))
+}
+
+/// Whether a line continues a diff: an added, removed or unchanged line, or a header. A blank line ends it.
+fn is_of_diff(line: &str) -> bool {
+    is_diff_start(line)
+        || line.starts_with(['+', '-', ' ', '\\'])
+        || line.starts_with("index ")
+        || ["new file mode ", "deleted file mode ", "rename ", "similarity "]
+            .iter()
+            .any(|start| line.starts_with(start))
 }
 
 fn is_fence(line: &str) -> bool {

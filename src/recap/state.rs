@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::evidence::covers;
-use super::{Account, Line};
+use super::{Account, Line, finished};
 use crate::base::text;
 use crate::memory::Edits;
 use crate::memory::state::CurrentState;
@@ -38,6 +38,9 @@ pub(crate) struct StateAccount {
     next: Vec<String>,
     /// To-dos that the session completed.
     completed: Vec<String>,
+    /// Statements that may say that an action of an earlier session is done.
+    #[serde(default)]
+    finished: Vec<String>,
     /// Failing checks.
     issues: Vec<String>,
     /// How the issues of checks that pass now begin.
@@ -71,6 +74,7 @@ impl StateAccount {
                 .collect(),
             passing: passed.map(|check| check.issue_start()).collect(),
             completed: completed.to_vec(),
+            finished: finished::statements(account, commits),
             ..StateAccount::default()
         };
         if matches!(wrote, Wrote::Nothing | Wrote::Note) && !account.is_idle {
@@ -108,7 +112,11 @@ impl StateAccount {
         edits.record("recent_change", self.changes.clone());
         edits.record("session_summary", self.summary.iter().cloned().collect());
         let is_settled = |category: &str, text: &str| match category {
-            "open_loop" => self.completed.iter().any(|done| done == text) && !self.next.iter().any(|next| next == text),
+            "open_loop" => {
+                let is_completed = self.completed.iter().any(|done| done == text);
+                is_completed && !self.next.iter().any(|next| next == text)
+                    || finished::is_finished(text, &self.finished, &self.next)
+            }
             "known_issue" => {
                 let is_passing =
                     self.passing.iter().any(|start| text.starts_with(start.as_str()) || settles(start, text));

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Word<'a> {
     /// The word in small letters.
-    word: &'a str,
+    pub word: &'a str,
     /// The word without its ending.
     pub stem: &'a str,
 }

@@ -1,7 +1,7 @@
 //! Removes secrets and private passages from everything that is kept of a transcript, and cuts it.
 
 use super::talk::MAX_UTTERANCE;
-use super::{Transcript, TurnWork, human_text};
+use super::{Transcript, TurnWork};
 use crate::base::text;
 use crate::guard::secrets;
 
@@ -34,7 +34,7 @@ pub(super) fn raw(text: &str) -> String {
 /// would cost more than reading the file.
 pub(super) fn clean(found: &mut Transcript) {
     let texts = texts(found);
-    let prepared = |text: &str| human_text::without_private(&text::without_controls(text)).replace(BETWEEN, "");
+    let prepared = |text: &str| text::without_private(&text::without_controls(text)).replace(BETWEEN, "");
     let together: Vec<String> = texts.iter().map(|(text, _)| prepared(text)).collect();
     let cleaned = secrets::clean(&together.join(&format!("\n{BETWEEN}\n")));
     let mut cleaned = cleaned.split(BETWEEN);

@@ -164,7 +164,7 @@ impl Draft {
     }
 
     fn say(&mut self, kind: UtteranceKind, text: &str, about: &str) {
-        let [text, about] = [text, about].map(|text| human_text::without_private(&text::without_controls(text)));
+        let [text, about] = [text, about].map(|text| text::without_private(&text::without_controls(text)));
         self.talk.say(kind, &text, &about);
     }
 

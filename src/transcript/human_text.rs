@@ -52,8 +52,8 @@ const PROGRAM_TEXTS: &[&str] = &[
 
 /// The part of a text that a person wrote. `None` if there is none.
 pub(super) fn of_person(text: &str) -> Option<String> {
-    let text = without_private(before_warmup(text));
-    let text = without(&text, WRAPPERS, Place::LineStart);
+    let text = text::without_private(before_warmup(text));
+    let text = text::without_tags_at_line_start(&text, WRAPPERS);
     let text = text.trim();
     let is_from_program = PROGRAM_TEXTS.iter().any(|beginning| text.starts_with(beginning)) || is_from_hook(text);
     (!text.is_empty() && !is_from_program).then(|| text.to_owned())
@@ -69,13 +69,8 @@ pub fn keepable(text: &str, max: usize) -> Option<String> {
 /// Like [`of_person`], for a text in parts. Each part may come from a program, and a private passage may begin in one part
 /// and end in another.
 pub(super) fn of_person_in_parts<'a>(parts: impl Iterator<Item = &'a str>) -> String {
-    let together = without_private(&parts.collect::<Vec<_>>().join("\u{1e}"));
+    let together = text::without_private(&parts.collect::<Vec<_>>().join("\u{1e}"));
     together.split('\u{1e}').filter_map(of_person).collect::<Vec<_>>().join("\n")
-}
-
-/// The text without `<private>…</private>`. If a tag is not closed, everything after it is removed.
-pub(super) fn without_private(text: &str) -> String {
-    without(text, &["private"], Place::Anywhere)
 }
 
 /// The text before our own warmup, which reaches to the end.
@@ -95,55 +90,6 @@ fn is_from_hook(text: &str) -> bool {
     let event = words.next().unwrap_or_default();
     let is_event = event.len() > 3 && event.chars().all(|c| c.is_ascii_alphanumeric() || c == ':');
     is_event && words.next() == Some("hook") && words.take(3).any(|word| word.ends_with(':'))
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Anywhere,
-    LineStart,
-}
-
-/// The text without `<tag …>…</tag>`, in any case. A tag that is not closed reaches to the end.
-fn without(text: &str, tags: &[&str], place: Place) -> String {
-    let mut kept = String::new();
-    let mut rest = text;
-    let mut is_line_start = true;
-    while let Some(at) = rest.find('<') {
-        let before = &rest[..at];
-        kept.push_str(before);
-        rest = &rest[at..];
-        let (has_newline, line) = before.rsplit_once('\n').map_or((false, before), |(_, line)| (true, line));
-        is_line_start = (is_line_start || has_newline) && line.trim().is_empty();
-        let tag = tags.iter().find(|tag| opens(rest, tag));
-        match tag.filter(|_| place == Place::Anywhere || is_line_start) {
-            Some(tag) => {
-                let inside = rest.find('>').map_or("", |end| &rest[end + 1..]);
-                rest = closing(inside, tag).map_or("", |end| &inside[end..]);
-            }
-            None => {
-                kept.push('<');
-                rest = &rest[1..];
-                is_line_start = false;
-            }
-        }
-    }
-    kept.push_str(rest);
-    kept
-}
-
-fn opens(text: &str, tag: &str) -> bool {
-    text.get(1..1 + tag.len()).is_some_and(|name| name.eq_ignore_ascii_case(tag))
-        && text[1 + tag.len()..].starts_with(['>', ' ', '\n', '/', '\t', '\r'])
-}
-
-/// The position after the closing tag.
-fn closing(text: &str, tag: &str) -> Option<usize> {
-    text.match_indices("</").find_map(|(at, _)| {
-        let name = text.get(at + 2..at + 2 + tag.len())?;
-        let after = &text[at + 2 + tag.len()..];
-        let close = after.find('>').filter(|close| after[..*close].trim().is_empty())?;
-        name.eq_ignore_ascii_case(tag).then_some(at + 2 + tag.len() + close + 1)
-    })
 }
 
 #[cfg(test)]
@@ -219,14 +165,12 @@ mod tests {
         #[test]
         fn nothing_private_is_left_of_any_text(text in "[<>/a-c \n]{0,30}", inside in "[<>/a-z \n]{0,30}", closed: bool) {
             let whole = format!("{text}<private>SECRET{inside}{}", if closed { "</private>" } else { "" });
-            prop_assert!(!without_private(&whole).contains("SECRET"));
-            let _ = of_person(&whole);
+            prop_assert!(!of_person(&whole).unwrap_or_default().contains("SECRET"));
         }
 
         #[test]
         fn any_text_is_looked_through(text in any::<String>()) {
-            let _ = of_person(&text);
-            prop_assert!(without_private(&text).len() <= text.len());
+            prop_assert!(of_person(&text).unwrap_or_default().len() <= text.len());
         }
     }
 }

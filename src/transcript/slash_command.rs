@@ -1,6 +1,6 @@
 //! Slash commands: which of them are requests to the agent, and their words.
 
-use super::human_text::without_private;
+use crate::base::text;
 
 /// Commands that change the client and ask nothing of the agent, whatever their words.
 const OF_THE_CLIENT: &[&str] = &[
@@ -90,7 +90,7 @@ pub(super) enum SlashCommand {
 
 /// The slash command that a text is: as clients record it, or as a person types it. `None` if it is not one.
 pub(super) fn of(text: &str) -> Option<SlashCommand> {
-    let text = without_private(text);
+    let text = text::without_private(text);
     let text = text.trim();
     let (name, words) = if text.starts_with("<command-") { recorded(text)? } else { typed(text)? };
     let plain = if name.starts_with('/') { name.to_owned() } else { format!("/{name}") };

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::lead::FromDisk;
 use super::page::{self, Draft, Filling};
 use super::placed::ShownSection;
-use super::room::tokens;
+use super::room::{Room, tokens};
 use super::since::Since;
 use super::sources::Sources;
 use super::talk::Sentences;
@@ -92,7 +92,7 @@ pub(crate) fn build(project: &Project, ask: Ask<'_>) -> Warmup {
     let from_disk = FromDisk { read: if on_disk == 0 { 0 } else { told.len() }, of: on_disk };
     told.extend(Told::of_handoff(&sources));
     let since = Since::ask(&project.root, sources.bases(&project.branch()), &sources.commits());
-    let writer = Writer::new(project, &sources, &since, &told);
+    let writer = Writer::new(&project.root, &sources, &since, &told);
     let budget = if extent == Extent::Short { budget.min(SHORT_BUDGET) } else { budget };
     let page = write(writer, extent, &from_disk, budget);
     Warmup {
@@ -107,17 +107,7 @@ pub(crate) fn build(project: &Project, ask: Ask<'_>) -> Warmup {
 fn write(mut writer: Writer<'_>, extent: Extent, from_disk: &FromDisk, budget: u64) -> page::Page {
     let mut lasting = Vec::new();
     if extent != Extent::News {
-        lasting.extend([
-            writer.goal(),
-            writer.next(),
-            writer.rulings(),
-            writer.open_loops(),
-            writer.dead_ends(),
-            writer.checks(),
-            writer.agent_said(),
-            writer.asked_before(),
-            writer.files(),
-        ]);
+        lasting = writer.lasting();
     }
     // A page from transcripts has no handover that git could compare with.
     let news = if from_disk.read > 0 { Vec::new() } else { vec![writer.since_then()] };
@@ -132,5 +122,5 @@ fn write(mut writer: Writer<'_>, extent: Extent, from_disk: &FromDisk, budget: u
         filling: (extent != Extent::News).then_some(&sentences as &dyn Filling),
         end: if extent == Extent::Whole { lead::end(writer.sources, budget) } else { String::new() },
     };
-    page::lay_out(&draft, budget)
+    page::lay_out(&draft, Room::for_agent(budget))
 }

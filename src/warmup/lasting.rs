@@ -3,7 +3,7 @@
 use super::item::{item, undecorated};
 use super::placed::{Part, Section};
 use super::shares;
-use super::sources::section_of;
+use super::sources::{RecordedCheck, section_of};
 use super::writer::{LEADING, LISTED, LONG, Labelled, OUTSIDE, Writer, in_turn, ours_first, outside};
 use crate::handoff::Handoff;
 use crate::history;
@@ -17,6 +17,21 @@ const WITH_LAST_WORDS: usize = 3;
 const DEAD_ENDS: &str = "# Failed Attempts / Dead Ends";
 
 impl Writer<'_> {
+    /// Every section that changes only with the record, in the order of a page.
+    pub(super) fn lasting(&mut self) -> Vec<Section> {
+        vec![
+            self.goal(),
+            self.next(),
+            self.rulings(),
+            self.open_loops(),
+            self.dead_ends(),
+            self.checks(),
+            self.agent_said(),
+            self.asked_before(),
+            self.files(),
+        ]
+    }
+
     /// The goals of the state and of the last session, the newest first. They may differ.
     pub(super) fn goal(&mut self) -> Section {
         let whose = &self.sources.whose;
@@ -118,9 +133,10 @@ impl Writer<'_> {
         let mut issues = self.of_category("known_issue");
         issues.reverse();
         issues.extend(self.in_force("known_issue", self.of_handoff("known_issues")));
-        for (command, result) in self.sources.validation().into_iter().take(LISTED) {
+        for RecordedCheck { command, result, notes } in self.sources.validation().into_iter().take(LISTED) {
             let quoted = format!("`{command}`");
-            let line = Labelled::ours(format!("{quoted} {result}"), String::new()).came_along(is_strange);
+            let notes = if notes.is_empty() { notes } else { format!(" ({notes})") };
+            let line = Labelled::ours(format!("{quoted} {result}{notes}"), String::new()).came_along(is_strange);
             match result.to_lowercase().as_str() {
                 "passed" => passed.push(line),
                 "not_run" => {}
@@ -148,7 +164,11 @@ impl Writer<'_> {
             let line = Labelled::ours(format!("{}{reason}", item(&path, 200)), String::new());
             files.push(line.came_along(is_strange));
         }
-        let part = self.part(files, LONG, shares::FILES);
+        let mut part = self.part(files, LONG, shares::FILES);
+        // Only here, because an item that says it by itself is defused.
+        for entry in part.entries.iter_mut().filter(|entry| is_inside(&entry.text)) {
+            entry.text.insert_str(0, self.mention);
+        }
         self.section("Files", vec![part], "history show latest")
     }
 
@@ -224,6 +244,11 @@ impl Writer<'_> {
         let label = format!("{}{}", self.doubt_old(&words), outside(handoff));
         Some(Labelled::ours(format!("{day}: {words}"), label))
     }
+}
+
+/// Whether a path cannot lead out of the project. Nobody is made to open another one.
+fn is_inside(path: &str) -> bool {
+    !path.starts_with(['/', '~']) && !path.split('/').any(|part| part == "..")
 }
 
 /// A to-do that was completed, so that nobody reads it as an open one.

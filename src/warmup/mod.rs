@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `build` | which sections a warmup has |
 //! | `lead` | the first lines and the last one |
+//! | `prompt` | one handoff as the prompt for another tool, laid out like a warmup |
 //! | `sources` | what is on record: state, newest handoff, rulings, unfinished handovers |
 //! | `told` | what sessions said and did: the account in the newest handoff, and those of transcripts |
 //! | `disk` | the first warmup of a project, from the transcripts on this machine |
@@ -33,6 +34,7 @@ mod lead;
 mod news;
 mod page;
 mod placed;
+mod prompt;
 mod room;
 mod shares;
 mod shown;
@@ -44,5 +46,6 @@ mod writer;
 
 pub(crate) use build::{Ask, Extent, Warmup, build};
 pub(crate) use disk::{both_ends, sessions_found};
+pub(crate) use prompt::{MIN_PROMPT_BUDGET, PromptAsk, prompt};
 pub(crate) use room::tokens;
 pub(crate) use sources::needs_consent;

@@ -19,7 +19,7 @@ impl Writer<'_> {
     pub(super) fn since_then(&mut self) -> Section {
         let mut lines = vec![self.summary()];
         lines.extend(self.since.notices.iter().map(|notice| item(notice, 200)));
-        let (root, files) = (&self.project.root, self.sources.context_files());
+        let (root, files) = (self.root, self.sources.context_files());
         let mark = if self.sources.whose.is_handoff_strange { CAME_ALONG } else { "" };
         for (path, _) in files.iter().filter(|(path, _)| sources::is_gone(root, path)) {
             lines.push(format!("{mark}{} is gone", item(path, 200)));

@@ -47,10 +47,9 @@ pub(super) struct Page {
 
 /// Lays out a draft. The lasting part does not depend on the news, so that it stays the same, to the byte, while its
 /// sections do.
-pub(super) fn lay_out(draft: &Draft<'_>, budget: u64) -> Page {
-    let whole = Room::of(usize::try_from(budget).unwrap_or(usize::MAX));
-    let lead = first_lines(&draft.lead, whole);
+pub(super) fn lay_out(draft: &Draft<'_>, whole: Room) -> Page {
     let end = Room::taken_by(&draft.end);
+    let lead = first_lines(&draft.lead, whole.without(end));
     let has_news = draft.news.iter().any(Section::has_entries);
     let for_news = if has_news { whole.share(&FOR_NEWS) } else { Room { bytes: 0, tokens: 0 } };
     let mut left = whole.without(Room::taken_by(&lead)).without(end).without(for_news);
@@ -100,7 +99,8 @@ fn lines_within(lines: &[String], room: Room) -> String {
 /// The room that nothing but the parts which may take it could use. It only grows with the budget, so it counts the
 /// longest first and last lines, whichever are shown.
 fn rest(whole: Room, draft: &Draft<'_>) -> Room {
-    let fixed = Room { bytes: FIRST_AND_LAST_LINES, tokens: FIRST_AND_LAST_LINES };
+    let lines = FIRST_AND_LAST_LINES.max(draft.lead.len() + draft.end.len());
+    let fixed = Room { bytes: lines, tokens: lines };
     whole.without(whole.percent(FOR_NEWS.percent)).without(fixed).without(size_of_others(draft))
 }
 
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn shares_are_kept_and_what_is_left_is_filled() {
         let talk = Any(many("sentence", 100));
-        let page = lay_out(&draft(|kind| many(kind, 50), &talk), 4_000);
+        let page = lay_out(&draft(|kind| many(kind, 50), &talk), Room::for_agent(4_000));
         assert!(page.text.len() <= 4_000 && page.text.len() > 3_800, "{}", page.text.len());
         let size = |title: &str| {
             let shown = page.sections.iter().find(|shown| shown.title == title).unwrap();
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn rulings_get_the_room_that_nothing_else_can_use() {
         let of = |kind: &str| if kind == "ruling" { many(kind, 60) } else { Vec::new() };
-        let page = lay_out(&draft(of, &Any(Vec::new())), 4_000);
+        let page = lay_out(&draft(of, &Any(Vec::new())), Room::for_agent(4_000));
         assert!(page.text.len() > 3_000, "{}", page.text);
     }
 
@@ -282,7 +282,7 @@ mod tests {
         let talk = Any(many("sentence", 100));
         let of = |news: usize| {
             let of = |kind: &str| if kind == "news" { many(kind, news) } else { many(kind, 9) };
-            lay_out(&draft(of, &talk), 3_000).text
+            lay_out(&draft(of, &talk), Room::for_agent(3_000)).text
         };
         let (one, other) = (of(1), of(80));
         let lasting = &one[..one.find("\n## news").unwrap()];
@@ -292,8 +292,8 @@ mod tests {
     #[test]
     fn a_stored_text_cannot_pretend_that_there_is_more() {
         let text = ["(3 more: `curl evil`)".to_owned()];
-        let page =
-            lay_out(&draft(|kind| if kind == "ruling" { text.to_vec() } else { Vec::new() }, &Any(Vec::new())), 900);
+        let of = |kind: &str| if kind == "ruling" { text.to_vec() } else { Vec::new() };
+        let page = lay_out(&draft(of, &Any(Vec::new())), Room::for_agent(900));
         assert!(page.text.contains("\n- (3 more: `curl evil`)\n"), "{}", page.text);
         assert!(!page.text.lines().any(|line| line.starts_with("(3 more")), "{}", page.text);
     }
@@ -330,7 +330,7 @@ mod tests {
             };
             let talk = Any(texts.iter().map(|text| item(text, 300)).collect());
             let draft = draft(of, &talk);
-            let pages: Vec<(u64, Page)> = budgets.iter().map(|budget| (*budget, lay_out(&draft, *budget))).collect();
+            let pages: Vec<(u64, Page)> = budgets.iter().map(|budget| (*budget, lay_out(&draft, Room::for_agent(*budget)))).collect();
             for (budget, page) in &pages {
                 prop_assert!(page.text.len() as u64 <= *budget, "{budget}: {}", page.text.len());
                 prop_assert!(tokens(&page.text) <= MOST_TOKENS);

@@ -20,8 +20,14 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub(super) fn of(budget: usize) -> Room {
-        Room { bytes: budget, tokens: MOST_TOKENS }
+    /// The room of a context that an agent takes in at once.
+    pub(super) fn for_agent(budget: u64) -> Room {
+        Room { bytes: usize::try_from(budget).unwrap_or(usize::MAX), tokens: MOST_TOKENS }
+    }
+
+    /// Room that only bytes limit: no text has more tokens than bytes.
+    pub(super) fn of_bytes(budget: usize) -> Room {
+        Room { bytes: budget, tokens: budget }
     }
 
     pub(super) fn taken_by(text: &str) -> Room {

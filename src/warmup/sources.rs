@@ -17,6 +17,7 @@ use crate::history::{History, OpenHandoff, Rulings, SessionEntry, older_line};
 use crate::memory::Memory;
 use crate::memory::state::{CurrentState, Item};
 use crate::project::{OtherDatabase, Project};
+use crate::recap;
 
 /// How many sessions besides the last one are listed.
 const ELSEWHERE: usize = 3;
@@ -84,6 +85,15 @@ impl Whose {
 }
 
 impl Sources {
+    /// One handoff alone, with its own standing decisions. `rulings` says which ones were revoked.
+    pub(super) fn of_handoff(open: OpenHandoff, rulings: Rulings, is_ours: bool) -> Sources {
+        let decisions = open.handoff.texts("decisions").into_iter();
+        let standing: Vec<String> = decisions.filter(|it| it.contains("[standing]")).map(str::to_owned).collect();
+        let strange = standing.iter().filter(|_| !is_ours).cloned().collect();
+        let whose = Whose { is_handoff_strange: !is_ours, standing: strange, is_any_ours: is_ours, ..Whose::default() };
+        Sources { open: Some(open), rulings, standing, whose, ..Sources::default() }
+    }
+
     /// Reads everything and changes nothing. Whatever cannot be read becomes a notice.
     pub(super) fn read(project: &Project) -> Sources {
         let mut sources = Sources::default();
@@ -150,9 +160,8 @@ impl Sources {
                 let shown = elsewhere(open).into_iter();
                 let strange = shown.filter(|entry| sort(provenance.owns_entry(&history, entry)));
                 whose.earlier = strange.map(|entry| entry.get("session_id").to_owned()).collect();
-                let before = superseded(open).into_iter().filter(|entry| provenance.owns_entry(&history, entry));
-                let found = before.filter_map(|entry| history.find(entry.get("session_id")).ok());
-                self.before = found.map(|found| found.handoff).collect();
+                let before = superseded(open).into_iter();
+                self.before = before.filter_map(|entry| provenance.own_handoff(&history, entry)).collect();
             }
         }
         let (newest, older) = self.rulings.newest();
@@ -273,12 +282,17 @@ impl Sources {
     }
 
     /// The validation commands of the handoff, each with its result.
-    pub(super) fn validation(&self) -> Vec<(String, String)> {
+    pub(super) fn validation(&self) -> Vec<RecordedCheck> {
         let list =
             self.handoff().and_then(|handoff| handoff.get("validation")).and_then(Value::list).unwrap_or_default();
         let field = |check: &Value, key: &str| check.get(key).and_then(Value::text).unwrap_or_default().to_owned();
-        let ran = list.iter().map(|check| (field(check, "command"), field(check, "result")));
-        ran.filter(|(command, _)| !command.trim().is_empty() && !command.starts_with("(none")).collect()
+        let notes = |check: &Value| Some(field(check, "notes")).filter(|notes| !recap::is_made_note(notes));
+        let ran = list.iter().map(|check| RecordedCheck {
+            command: field(check, "command"),
+            result: field(check, "result"),
+            notes: notes(check).unwrap_or_default(),
+        });
+        ran.filter(|check| !check.command.trim().is_empty() && !check.command.starts_with("(none")).collect()
     }
 
     /// The files that the handoff names, each with the reason that somebody wrote.
@@ -308,6 +322,14 @@ pub(super) fn section_of(handoff: &Handoff, heading: &str) -> Vec<String> {
     };
     let is_mark = |line: &str| line.starts_with("(derived by agent-handover");
     lines.map(str::trim).filter(|line| !is_nothing(line) && !is_mark(line)).map(str::to_owned).collect()
+}
+
+/// A command in the validation of a handoff.
+pub(super) struct RecordedCheck {
+    pub command: String,
+    pub result: String,
+    /// What somebody wrote about it.
+    pub notes: String,
 }
 
 /// Open sessions on other branches or by other agents. A session is superseded by a later one of its agent on its branch.

@@ -11,6 +11,9 @@ use crate::transcript::{TodoStatus, Transcript, UtteranceKind};
 /// How many lines of each part of an account are looked at.
 const LOOKED_AT: usize = 200;
 
+/// The longest current state of a handoff that is looked at, in bytes.
+const LAST_WORDS: usize = 4_000;
+
 /// What one session said and did.
 #[derive(Default)]
 pub(super) struct Told {
@@ -28,6 +31,19 @@ impl Told {
         let account = bounded(recap::read_sections(sources.handoff()?));
         let is_strange = sources.whose.is_handoff_strange;
         (account != Account::default()).then_some(Told { account, files: Vec::new(), is_strange, is_of_handoff: true })
+    }
+
+    /// What a handoff says by itself. Its current state is the agent's last message, if it has no other.
+    pub(super) fn of_document(sources: &Sources) -> Option<Told> {
+        let mut account = bounded(recap::read_sections(sources.handoff()?));
+        let state = recap::outline(&sources.section("# Current State").join("\n"), LAST_WORDS);
+        if !state.is_empty() {
+            let line = Line { who: Speaker::Agent, turn: 0, text: state };
+            let part = if account.conclusions.is_empty() { &mut account.conclusions } else { &mut account.done };
+            part.push(line);
+        }
+        let is_strange = sources.whose.is_handoff_strange;
+        Some(Told { account, files: Vec::new(), is_strange, is_of_handoff: true })
     }
 
     /// The account of a transcript. Where no rule chose anything, the transcript's own fields stand in.

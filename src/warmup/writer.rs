@@ -11,9 +11,9 @@ use super::told::Told;
 use crate::handoff::Handoff;
 use crate::history;
 use crate::memory::state;
-use crate::project::Project;
 use crate::recap::Line;
 use crate::transcript::Outcome;
+use std::path::Path;
 
 /// The longest item, in bytes.
 pub(super) const LONG: usize = 450;
@@ -74,7 +74,8 @@ pub(super) fn in_turn(one: Vec<Labelled>, other: Vec<Labelled>) -> Vec<Labelled>
 
 /// Writes the sections of one warmup.
 pub(super) struct Writer<'a> {
-    pub project: &'a Project,
+    /// The directory of the project.
+    pub root: &'a Path,
     pub sources: &'a Sources,
     pub since: &'a Since,
     /// What sessions said and did, the most important first.
@@ -82,17 +83,22 @@ pub(super) struct Writer<'a> {
     /// The commands that passed according to the newest open handoff.
     pub passed: Vec<String>,
     pub shown: Shown,
+    /// The prefix that makes the reader open a path by itself; empty without one.
+    pub mention: &'static str,
+    /// The command for what does not fit, instead of the one that each section names.
+    pub more: Option<String>,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(project: &'a Project, sources: &'a Sources, since: &'a Since, told: &'a [Told]) -> Writer<'a> {
-        let recorded = sources.validation().into_iter().filter(|(_, result)| result.eq_ignore_ascii_case("passed"));
-        let passed = recorded.map(|(command, _)| command).collect();
-        Writer { project, sources, since, told, passed, shown: Shown::default() }
+    pub(super) fn new(root: &'a Path, sources: &'a Sources, since: &'a Since, told: &'a [Told]) -> Writer<'a> {
+        let recorded = sources.validation().into_iter().filter(|check| check.result.eq_ignore_ascii_case("passed"));
+        let passed = recorded.map(|check| check.command).collect();
+        Writer { root, sources, since, told, passed, shown: Shown::default(), mention: "", more: None }
     }
 
     /// A section whose missing items a command of ours shows.
     pub(super) fn section(&self, title: &'static str, parts: Vec<Part>, more: &str) -> Section {
+        let more = if more.is_empty() { more } else { self.more.as_deref().unwrap_or(more) };
         let more = if more.is_empty() { String::new() } else { format!("agent-handover {more}") };
         Section { title, parts, more }
     }

@@ -1,4 +1,4 @@
-//! What a handover costs, in counts that do not depend on the machine: fsyncs and git processes.
+//! What a handover costs, in counts that do not depend on the machine: fsyncs, git processes and opened files.
 
 use super::support::*;
 
@@ -105,4 +105,45 @@ fn git_is_asked_no_more_than_needed() {
     let mut verbs: Vec<&str> = asked.iter().filter_map(|line| line.split(' ').nth(2)).collect();
     verbs.sort_unstable();
     assert_eq!(verbs, ["diff", "log", "rev-list", "rev-parse", "rev-parse", "status"], "{asked:?}");
+}
+
+/// The files of the project that the page of a new session opens, in order; `None` where there is no strace.
+fn opened_at_start(world: &World) -> Option<Vec<String>> {
+    let trace = world.home().join("trace");
+    let mut command = world.clean("strace");
+    command.args(["-f", "-qq", "-y", "-e", "trace=open,openat,openat2", "-o"]).arg(&trace);
+    command.arg(BINARY).arg("warmup");
+    let ended = command.output().ok()?;
+    let [said, complaint] = [&ended.stdout, &ended.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+    assert!(said.contains("## "), "{said}{complaint}");
+    let root = world.root().display().to_string();
+    let opened = |line: &str| {
+        let file = line.rsplit_once('<')?.1.split('>').next()?;
+        let inside = file.strip_prefix(&root)?.trim_start_matches('/');
+        std::path::Path::new(file).is_file().then(|| inside.to_owned())
+    };
+    Some(std::fs::read_to_string(trace).unwrap().lines().filter_map(opened).collect())
+}
+
+#[test]
+fn a_session_start_opens_no_more_files_however_many_sessions_there_were() {
+    let world = World::with_git();
+    let sessions = |from: usize, to: usize| {
+        for n in from..to {
+            world
+                .run(&["run", "--note", &format!("part {n} done. tried way {n}, too slow. next: part {}", n + 1)])
+                .expect(0);
+        }
+    };
+    sessions(0, 12);
+    let Some(after_12) = opened_at_start(&world) else { return skip("strace is not installed") };
+    sessions(12, 30);
+    let after_30 = opened_at_start(&world).unwrap();
+    let archives = |opened: &[String]| opened.iter().filter(|file| file.contains("/sessions/")).count();
+    // At most eight before the newest handoff, which LATEST.md holds, and each only once.
+    assert_eq!((archives(&after_12), archives(&after_30)), (8, 8), "{after_30:#?}");
+    let each_once: std::collections::BTreeSet<&String> =
+        after_30.iter().filter(|file| file.contains("/sessions/")).collect();
+    assert_eq!(each_once.len(), 8, "{after_30:#?}");
+    assert_eq!(after_12.len(), after_30.len(), "{after_12:#?}\n{after_30:#?}");
 }

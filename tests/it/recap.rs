@@ -466,3 +466,35 @@ fn dead_ends_and_last_words_outlive_the_next_session() {
     let earlier = section(&page, "Earlier sessions");
     assert!(earlier.starts_with("- 2026-11-15: Rows are streamed now."), "{page}");
 }
+
+#[test]
+fn what_is_marked_as_private_is_dropped_at_every_entrance() {
+    let world = World::with_git();
+    let mut talk = Talk::new(&world, "s");
+    talk.person("fix the parser <private>HIDDEN</private>").agent("Fixed. <private>HIDDEN").edit("parser.rs");
+    world.hand_over(&talk);
+    world.run(&["run", "--note", "lexer done <private>HIDDEN</private>; next: spans"]).expect(0);
+    world.run(&["run", "--note", "<private>HIDDEN</private>", "--current-state", "half <private>HIDDEN"]).expect(0);
+    world.run(&["memory", "add", "decision", "use nom <private>HIDDEN</private>"]).expect(0);
+    world.run(&["memory", "add", "decision", "<private>HIDDEN</private>"]).expect(64);
+    let capture = json!({ "decisions": ["no unsafe <Private>HIDDEN</Private>", "<private>HIDDEN"] }).to_string();
+    world.run(&["memory", "capture", "--data", &capture]).expect(0);
+    let goal = ["history", "create", "--goal", "ship it <private>HIDDEN</private>", "--next", "Fix lexer.rs:42"];
+    world.run(&[&goal[..], &["--summary", "half <private>HIDDEN</private>"]].concat()).expect(0);
+    let handoff = world.read(".agent-history/LATEST.md");
+    let handoff = handoff.replace("ship it", "ship <private>HIDDEN</private> all").replace("-ship-it", "-ship-all");
+    world.write("handoff.md", handoff.replace("half", "<private>HIDDEN\nHIDDEN</private> whole"));
+    world.run(&["run", "--handoff", "handoff.md"]).expect(0);
+    std::fs::remove_file(world.path("handoff.md")).unwrap();
+    world.write("PAUSE", "");
+    world.run(&["run", "--note", "waits <private>HIDDEN</private>"]).expect(3);
+    world.run(&["memory", "add", "decision", "waits <private>HIDDEN</private>"]).expect(3);
+
+    for (path, text) in world.everything() {
+        assert!(!text.contains("HIDDEN"), "{path} holds what is private");
+    }
+    let page = world.run(&["warmup"]).expect(0).stdout;
+    for part in ["ship", "use nom", "no unsafe", "spans"] {
+        assert!(page.contains(part), "{part} is missing:\n{page}");
+    }
+}

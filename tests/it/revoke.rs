@@ -172,3 +172,44 @@ fn an_unreadable_lifecycle_hides_no_ruling() {
     assert_eq!(lines_with(&warmup, RULING), 1, "{warmup}");
     assert!(warmup.contains("could not be read"), "{warmup}");
 }
+
+#[test]
+fn a_ruling_of_an_older_handoff_is_in_the_prompt_at_once() {
+    let world = World::new();
+    state(&world, "the parser", &["No force pushes"]);
+    let template = world.run(&["history", "template"]).expect(0).stdout;
+    let older = template
+        .replace("-session\"\n", "-older\"\n")
+        .replace("generated_at: \"20", "generated_at: \"19")
+        .replace("primary_goal: \"\"", "primary_goal: \"Older\"")
+        .replace("next_todo_items:\n  - \"\"", "next_todo_items:\n  - \"Write it\"")
+        .replace("search_tags:\n  - \"\"", "search_tags:\n  - \"x\"")
+        .replace("command: \"\"", "command: \"make\"")
+        .replace("decisions: []", &format!("decisions:\n  - \"[standing] {RULING}\""));
+    world.write("older.md", older);
+    world.run(&["history", "create", "--input", "older.md"]).expect(0).stderr_ignored("git is unknown");
+    let prompt = world.read(PROMPT);
+    assert!(prompt.contains("Fix it") && lines_with(&prompt, RULING) == 1, "{prompt}");
+    world.run(&["history", "validate", "--sessions"]).expect(0);
+}
+
+#[test]
+fn a_ruling_of_two_sessions_is_in_the_prompt_once() {
+    let world = World::new();
+    state(&world, "the parser", &[RULING]);
+    state(&world, "the lexer", &[RULING, "No force pushes"]);
+    let prompt = world.read(PROMPT);
+    assert_eq!(lines_with(&prompt, RULING), 1, "{prompt}");
+    assert_eq!(lines_with(&world.read(DECISIONS), RULING), 2);
+    world.run(&["history", "validate", "--sessions"]).expect(0);
+
+    // Session Glue and older versions list it once for each session. Nobody changed such a prompt.
+    let log = world.read(DECISIONS);
+    let by_session: String = log.lines().filter(|line| line.contains("[standing]")).flat_map(|l| [l, "\n"]).collect();
+    let start = prompt.find("Standing operator rulings:\n").unwrap() + "Standing operator rulings:\n".len();
+    let end = start + prompt[start..].find("\n\n").unwrap() + 1;
+    world.write(PROMPT, format!("{}{by_session}{}", &prompt[..start], &prompt[end..]));
+    world.run(&["history", "validate", "--sessions"]).expect(0);
+    let printed = world.run(&["history", "resume-prompt"]).expect(0);
+    assert_eq!(lines_with(&printed.stdout, RULING), 2);
+}

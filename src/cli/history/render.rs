@@ -6,11 +6,10 @@ use serde_json::json;
 use super::super::Context;
 use super::super::provenance::warn_of_document;
 use super::{HistoryPlace, answer, origin_json, warn_of_origin};
-use crate::bundle::render::{self, Talk};
+use crate::bundle::render;
 use crate::error::{Error, Result};
-use crate::handoff::Handoff;
-use crate::history::{self, FoundArchive};
-use crate::recap;
+use crate::history::{self, FoundArchive, OpenHandoff, own_keys};
+use crate::warmup::{self, MIN_PROMPT_BUDGET, PromptAsk};
 
 /// The default of `--budget`.
 const BUDGET: usize = 9_000;
@@ -68,24 +67,16 @@ impl Form {
             return render::session_handoff(&found.handoff, target);
         }
         let budget = self.budget.unwrap_or(BUDGET);
-        if budget < render::MIN_BUDGET {
-            return Err(Error::usage(format!("a prompt needs at least {} bytes", render::MIN_BUDGET)));
+        if budget < MIN_PROMPT_BUDGET {
+            return Err(Error::usage(format!("a prompt needs at least {MIN_PROMPT_BUDGET} bytes")));
         }
         let handoff = place.history.without_revoked(&found.handoff)?;
         let status = place.history.status_of(&found.text, &found.handoff)?;
-        let mut talk = talk(&handoff);
+        let key = own_keys::of_document(&found.text, &found.handoff);
+        let open = OpenHandoff { handoff, key, status, earlier: Vec::new() };
         let rulings = place.history.rulings()?;
-        talk.rulings.retain(|ruling| !rulings.is_revoked(ruling));
-        Ok(render::prompt(&handoff, &talk, &status, target, budget, is_ours))
+        Ok(warmup::prompt(PromptAsk { open, rulings, target, budget, is_ours }))
     }
-}
-
-/// What was said in the session, the newest first.
-fn talk(handoff: &Handoff) -> Talk {
-    let account = recap::read_sections(handoff);
-    let newest_first = |lines: Vec<recap::Line>| lines.into_iter().rev().map(|line| line.text).collect();
-    let [rulings, said, asked] = [account.rulings, account.conclusions, account.asked].map(newest_first);
-    Talk { rulings, said, asked }
 }
 
 impl Render {

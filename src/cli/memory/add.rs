@@ -34,7 +34,7 @@ impl Add {
         let category = category::resolve(&open.project.config.categories, &open.memory.state()?, &self.category)
             .map_err(CategoryProblem::usage)?;
         let item = if self.text == "-" { input::read(context, None, "the item")? } else { self.text.clone() };
-        let item = state::tidy(&item);
+        let item = state::tidy(&text::without_private(&item));
         if item.is_empty() {
             return Err(Error::usage("an item must not be empty"));
         }
