@@ -40,12 +40,12 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
 
 /// Uses that still exist: file, name and what removes it. A line that is no longer needed fails the test.
 const STILL_NAMED: &[(&str, &str, &str)] = &[
-    ("bundle/render.rs", "claude-code", "the targets of `render` are a table of their own, in session-handoff's names"),
-    ("bundle/render.rs", "codex", "as above"),
-    ("bundle/render.rs", "copilot", "as above"),
-    ("bundle/render.rs", "cursor", "as above"),
-    ("bundle/render.rs", "gemini", "as above"),
-    ("bundle/render.rs", "opencode", "as above"),
+    ("warmup/prompt.rs", "claude-code", "the targets of `render` are a table of their own, in session-handoff's names"),
+    ("warmup/prompt.rs", "codex", "as above"),
+    ("warmup/prompt.rs", "copilot", "as above"),
+    ("warmup/prompt.rs", "cursor", "as above"),
+    ("warmup/prompt.rs", "gemini", "as above"),
+    ("warmup/prompt.rs", "opencode", "as above"),
 ];
 
 /// All entries of all registries.
