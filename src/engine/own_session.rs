@@ -12,12 +12,13 @@ pub(super) fn own_session(store: &Store) -> Option<HandedPart> {
     let session = store.open_sessions().ok()?.into_iter().rev().find(|session| above.contains(&session.process))?;
     let to = if session.transcript.is_empty() { 0 } else { length(Path::new(&session.transcript)) };
     Some(HandedPart {
-        from: session.handed_over,
+        before: session.handed_over,
         turns: session.turns,
         to: to.max(session.handed_over),
         transcript: session.transcript,
         agent: session.agent,
         id: session.id,
+        file: session.file,
         is_over: false,
     })
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, FixedOffset};
 
 use super::session;
-use crate::checkpoint::{AgentSession, HandedPart};
+use crate::checkpoint::{AgentSession, FileIdentity, HandedPart};
 use crate::engine::{Attendance, Request};
 use crate::error::Result;
 use crate::transcript::{self, Source};
@@ -26,9 +26,10 @@ pub(super) fn left(session: &AgentSession, at: Option<DateTime<FixedOffset>>) ->
         agent: session.agent.clone(),
         id: session.id.clone(),
         transcript: session.transcript.clone(),
-        from: session.handed_over,
+        before: session.handed_over,
         turns: session.turns,
         to: session.handed_over,
+        file: session.file.clone(),
         is_over: true,
     };
     let request = |handed: HandedPart| Request {
@@ -89,5 +90,7 @@ pub(super) fn unseen(agent: &str, id: &str, transcript: &str) -> AgentSession {
         run: String::new(),
         worktree: String::new(),
         branch: String::new(),
+        file: FileIdentity::default(),
+        is_fork: false,
     }
 }
