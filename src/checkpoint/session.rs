@@ -2,12 +2,10 @@
 
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use super::Store;
+use super::{Store, schema, transcript_files};
 use crate::base::fault;
 use crate::error::Result;
 
-/// Sessions beyond this many are forgotten, oldest first, once they are over.
-const KEPT_SESSIONS: i64 = 5_000;
 /// The first version of the tables that knows sessions.
 const SINCE_VERSION: i32 = 2;
 
@@ -40,6 +38,19 @@ pub(crate) struct AgentSession {
     pub worktree: String,
     /// The branch that was last seen there; empty if it is unknown.
     pub branch: String,
+    /// The file of which `handed_over` bytes were handed over.
+    pub file: FileIdentity,
+    /// The agent said that the session begins with a copy of another.
+    pub is_fork: bool,
+}
+
+/// Which file a transcript is, beside its path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FileIdentity {
+    /// 0 if it is unknown.
+    pub inode: u64,
+    /// A digest of the beginning of the file, with the number of bytes that it covers; empty if it is unknown.
+    pub beginning: String,
 }
 
 /// What one call of a hook says about a session. An empty text leaves the recorded value as it is.
@@ -57,12 +68,10 @@ pub(crate) struct SessionSighting {
     pub said: String,
     /// Why context was injected. The same reason within a few seconds is another call for the same event.
     pub warmed: String,
-    /// The call also looked for other sessions that nobody has handed over.
-    pub swept: bool,
     /// Nothing of the session is left to hand over.
     pub is_over: bool,
-    /// The transcript begins with a copy of another session, which is not to be handed over again.
-    pub is_copied: bool,
+    /// The agent says that the session begins with a copy of another, which is not to be handed over again.
+    pub is_fork: bool,
     /// The linked worktree in which the session runs; empty for the directory of the checkpoint.
     pub worktree: String,
     pub branch: String,
@@ -74,12 +83,14 @@ pub(crate) struct HandedPart {
     pub agent: String,
     pub id: String,
     pub transcript: String,
-    /// Where in the transcript the part begins.
-    pub from: u64,
-    /// How many turns it has. With `from`, this shows whether another process has handed it over meanwhile.
+    /// What was handed over when the session was read.
+    pub before: u64,
+    /// How many turns the part has. With `before`, this shows whether another process has handed it over meanwhile.
     pub turns: u64,
     /// Where in the transcript the part ends.
     pub to: u64,
+    /// The file of the part.
+    pub file: FileIdentity,
     /// The session has ended: no other part is expected.
     pub is_over: bool,
 }
@@ -88,20 +99,23 @@ impl HandedPart {
     /// Marks the part as handed over. `false` if another process has done so since the session was read.
     pub(super) fn write(&self, transaction: &Transaction<'_>, run: &str, at: &str) -> rusqlite::Result<bool> {
         insert(transaction, &self.agent, &self.id, at)?;
+        transcript_files::keep_left_file(transaction, &self.agent, &self.id, &self.transcript)?;
         let changed = transaction.execute(
-            "UPDATE session SET handed_over = max(handed_over, ?4), seen = max(seen, ?4), turns = 0, asked = '', said = '',
-                 is_over = ?5, run = ?6, seen_at = ?7, transcript = CASE ?8 WHEN '' THEN transcript ELSE ?8 END
+            "UPDATE session SET handed_over = ?4, seen = ?4, turns = 0, asked = '', said = '', is_over = ?5, run = ?6,
+                 seen_at = ?7, transcript = CASE ?8 WHEN '' THEN transcript ELSE ?8 END, inode = ?10, beginning = ?11
              WHERE agent = ?1 AND id = ?2 AND handed_over = ?3 AND turns <= ?9",
             params![
                 self.agent,
                 self.id,
-                signed(self.from),
+                signed(self.before),
                 signed(self.to),
                 self.is_over,
                 run,
                 at,
                 self.transcript,
-                signed(self.turns)
+                signed(self.turns),
+                signed(self.file.inode),
+                self.file.beginning
             ],
         )?;
         Ok(changed > 0)
@@ -140,7 +154,7 @@ impl Store {
     /// Every session on record, and whether it is over.
     pub(crate) fn all_sessions(&self) -> Result<Vec<(AgentSession, bool)>> {
         let sql = format!("SELECT {}, is_over FROM session ORDER BY seq", self.session_columns()?);
-        let read = |row: &Row<'_>| Ok((read(row)?, row.get(14)?));
+        let read = |row: &Row<'_>| Ok((read(row)?, row.get(17)?));
         if self.knows_sessions()? {
             self.ask(|connection| connection.prepare(&sql)?.query_map([], read)?.collect())
         } else {
@@ -168,7 +182,8 @@ impl Store {
                          transcript = CASE transcript WHEN '' THEN ?3 ELSE transcript END,
                          process = CASE process WHEN '' THEN ?4 ELSE process END,
                          seen_at = max(seen_at, ?5), seen = max(seen, ?6), handed_over = max(handed_over, ?7),
-                         turns = max(turns, ?8), run = ?9, worktree = ?10, is_over = ?13,
+                         turns = max(turns, ?8), run = ?9, worktree = ?10, is_over = ?13, inode = ?14, beginning = ?15,
+                         is_fork = ?16,
                          asked = CASE asked WHEN '' THEN ?11 ELSE asked END,
                          said = CASE said WHEN '' THEN ?12 ELSE said END
                      WHERE agent = ?1 AND id = ?2",
@@ -185,7 +200,10 @@ impl Store {
                         worktree,
                         session.asked,
                         session.said,
-                        is_over
+                        is_over,
+                        signed(session.file.inode),
+                        session.file.beginning,
+                        session.is_fork
                     ],
                 )?;
             }
@@ -193,22 +211,11 @@ impl Store {
         })
     }
 
-    /// When a hook was first called in this project, and when sessions were last swept.
-    pub(crate) fn listening_since(&self) -> Result<(Option<String>, Option<String>)> {
-        if !self.knows_sessions()? {
-            return Ok((None, None));
-        }
-        self.ask(|connection| {
-            connection.query_row("SELECT min(started_at), max(nullif(swept_at, '')) FROM session", [], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })
-        })
-    }
-
     /// Records what a hook saw. `false` if another call for the same event, after `not_since`, has injected context already.
     pub(crate) fn note_session(&mut self, seen: &SessionSighting, not_since: &str) -> Result<bool> {
         let is_new = self.write(|transaction| {
             insert(transaction, &seen.agent, &seen.id, &seen.at)?;
+            transcript_files::keep_left_file(transaction, &seen.agent, &seen.id, &seen.transcript)?;
             let before: (String, String) = transaction.query_row(
                 "SELECT warmed, seen_at FROM session WHERE agent = ?1 AND id = ?2",
                 params![seen.agent, seen.id],
@@ -223,10 +230,10 @@ impl Store {
                      asked = CASE asked WHEN '' THEN ?8 ELSE asked END,
                      said = CASE ?9 WHEN '' THEN said ELSE ?9 END,
                      warmed = CASE ?10 WHEN '' THEN warmed ELSE ?10 END,
-                     swept_at = CASE ?11 WHEN 1 THEN ?5 ELSE swept_at END,
-                     is_over = ?12,
-                     handed_over = CASE ?13 WHEN 1 THEN max(handed_over, ?6) ELSE handed_over END,
-                     worktree = ?14, branch = CASE ?15 WHEN '' THEN branch ELSE ?15 END
+                     is_over = ?11,
+                     handed_over = CASE ?12 WHEN 1 THEN max(handed_over, ?6) ELSE handed_over END,
+                     is_fork = max(is_fork, ?12),
+                     worktree = ?13, branch = CASE ?14 WHEN '' THEN branch ELSE ?14 END
                  WHERE agent = ?1 AND id = ?2",
                 params![
                     seen.agent,
@@ -239,9 +246,8 @@ impl Store {
                     seen.asked,
                     seen.said,
                     seen.warmed,
-                    seen.swept,
                     seen.is_over,
-                    seen.is_copied,
+                    seen.is_fork,
                     seen.worktree,
                     seen.branch
                 ],
@@ -252,13 +258,24 @@ impl Store {
         Ok(is_new)
     }
 
-    /// Marks sessions as over, each handed over up to the given length of its transcript. A session whose transcript grows
-    /// beyond that is picked up again.
-    pub(crate) fn sessions_are_over(&mut self, sessions: &[(&AgentSession, u64)]) -> Result<()> {
+    /// Marks sessions as over, each handed over up to the given length of the given file. A session whose transcript grows
+    /// beyond that is picked up again. A session that another process has handed over meanwhile stays as it is.
+    pub(crate) fn sessions_are_over(&mut self, sessions: &[(&AgentSession, u64, FileIdentity)]) -> Result<()> {
         self.write(|transaction| {
-            let sql = "UPDATE session SET is_over = 1, handed_over = max(handed_over, ?3) WHERE agent = ?1 AND id = ?2";
-            for (session, size) in sessions {
-                transaction.execute(sql, params![session.agent, session.id, signed(*size)])?;
+            let sql = "UPDATE session SET is_over = 1, handed_over = ?3, inode = ?4, beginning = ?5
+                       WHERE agent = ?1 AND id = ?2 AND handed_over = ?6";
+            for (session, size, file) in sessions {
+                transaction.execute(
+                    sql,
+                    params![
+                        session.agent,
+                        session.id,
+                        signed(*size),
+                        signed(file.inode),
+                        file.beginning,
+                        signed(session.handed_over)
+                    ],
+                )?;
             }
             Ok(())
         })?;
@@ -266,17 +283,11 @@ impl Store {
         Ok(())
     }
 
-    /// Records that the sessions on disk were swept by a process that runs in no session itself.
-    pub(crate) fn swept(&mut self, at: &str) -> Result<()> {
-        self.write(|transaction| {
-            let sql = "UPDATE session SET swept_at = ?1 WHERE seq = (SELECT max(seq) FROM session)";
-            transaction.execute(sql, [at]).map(|_| ())
-        })
-    }
-
     fn session_columns(&self) -> Result<String> {
         let place = if self.knows_worktrees()? { "worktree, branch" } else { "'', ''" };
-        Ok(format!("{COLUMNS}, {place}"))
+        let is_identified = schema::knows_transcript_identity(self.version()?);
+        let file = if is_identified { "inode, beginning, is_fork" } else { "0, '', 0" };
+        Ok(format!("{COLUMNS}, {place}, {file}"))
     }
 
     fn knows_sessions(&self) -> Result<bool> {
@@ -288,12 +299,7 @@ fn insert(transaction: &Transaction<'_>, agent: &str, id: &str, at: &str) -> rus
     let sql =
         "INSERT INTO session (agent, id, transcript, process, started_at, seen_at) VALUES (?1, ?2, '', '', ?3, ?3)
                ON CONFLICT DO NOTHING";
-    if transaction.execute(sql, params![agent, id, at])? > 0 {
-        let newest = transaction.last_insert_rowid();
-        let sql = "DELETE FROM session WHERE seq <= ?1 AND is_over = 1";
-        transaction.execute(sql, [newest - KEPT_SESSIONS])?;
-    }
-    Ok(())
+    transaction.execute(sql, params![agent, id, at]).map(|_| ())
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<AgentSession> {
@@ -313,10 +319,12 @@ fn read(row: &Row<'_>) -> rusqlite::Result<AgentSession> {
         run: row.get(11)?,
         worktree: row.get(12)?,
         branch: row.get(13)?,
+        file: FileIdentity { inode: size(14)?, beginning: row.get(15)? },
+        is_fork: row.get(16)?,
     })
 }
 
-fn signed(number: u64) -> i64 {
+pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
@@ -375,7 +383,7 @@ mod tests {
         // It goes on.
         store.note_session(&SessionSighting { is_turn_end: true, size: 90, ..seen("2") }, "").unwrap();
         assert_eq!(store.open_sessions().unwrap().len(), 1);
-        handed = HandedPart { from: 70, to: 90, ..handed };
+        handed = HandedPart { before: 70, to: 90, ..handed };
         record(&mut store, "C", &handed).unwrap();
     }
 
@@ -392,7 +400,7 @@ mod tests {
     #[test]
     fn a_database_from_before_there_were_sessions_knows_none() {
         let (directory, store) = store();
-        let old = "DROP TABLE meta; DROP TABLE session; ALTER TABLE run DROP COLUMN worktree;
+        let old = "DROP TABLE meta; DROP TABLE session; DROP TABLE transcript_file; DROP TABLE transcript_place; ALTER TABLE run DROP COLUMN worktree;
                    ALTER TABLE run DROP COLUMN branch; PRAGMA user_version = 1";
         store.connection.execute_batch(old).unwrap();
         drop(store);

@@ -1,18 +1,32 @@
 //! Claude Code: `~/.claude/projects/<directory>/<session>.jsonl`. The directory is named after the one in which the session
 //! was started.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::calls::{Ended, Question};
 use super::draft::Draft;
+use super::forks::{Key, Origin};
+use super::listing::{Extent, Listing, ListingBudget, ListingLimits};
 use super::{Todo, TodoStatus, TranscriptFormat, human_text};
 use crate::base::{env, fs};
 
-pub(super) const FORMAT: TranscriptFormat =
-    TranscriptFormat { name: "claude-code", place: (env::CLAUDE_CONFIG_DIR, ".claude"), is_one, take, candidates, id };
+pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
+    name: "claude-code",
+    place: (env::CLAUDE_CONFIG_DIR, ".claude"),
+    is_one,
+    take,
+    candidates,
+    id,
+    origin,
+    file_of,
+    siblings,
+};
 
+/// Among how many other sessions the parent of a fork is looked for.
+const MAX_SIBLINGS: usize = 50;
 /// Longer directory names are cut there and a hash is added.
 const MAX_NAME: usize = 200;
 
@@ -244,20 +258,27 @@ fn status(name: &str) -> Option<TodoStatus> {
     }
 }
 
-/// The directories of sessions at or below the root. Different paths can have the same name, so others may be among them.
-fn candidates(place: &Path, root: &Path, most: usize) -> Option<Vec<PathBuf>> {
-    let projects = place.join("projects");
-    let name = directory_name(root);
-    let mut files = Vec::new();
-    for directory in fs::names(&projects).unwrap_or_default() {
-        let is_below = directory.strip_prefix(&name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
-        if is_below {
-            let directory = projects.join(directory);
-            let names = fs::names_at_most(&directory, most.checked_sub(files.len())?)?;
-            files.extend(names.iter().filter(|name| name.ends_with(".jsonl")).map(|name| directory.join(name)));
-        }
-    }
-    Some(files)
+/// The directories of sessions at or below the roots. Different paths can have the same name, so others may be among them.
+fn candidates(home: &Path, roots: &[PathBuf], budget: &mut ListingBudget) -> Vec<Listing> {
+    let projects = home.join("projects");
+    let names: Vec<String> = roots.iter().map(|root| directory_name(root)).collect();
+    let is_below = |directory: &str, name: &String| {
+        directory.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    // Among too many projects, only the roots themselves are found.
+    let directories = budget.directories(&projects).unwrap_or_else(|| names.clone());
+    let directories = directories.into_iter().filter(|directory| names.iter().any(|name| is_below(directory, name)));
+    let directories: BTreeSet<PathBuf> = directories.map(|directory| projects.join(directory)).collect();
+    directories
+        .into_iter()
+        .map(|place| {
+            let Some(names) = budget.names(&place) else {
+                return Listing { place, files: Vec::new(), extent: Extent::TooMany };
+            };
+            let files = names.iter().filter(|name| name.ends_with(".jsonl")).map(|name| place.join(name)).collect();
+            Listing { place, files, extent: Extent::Whole }
+        })
+        .collect()
 }
 
 /// Every character but ASCII letters and digits becomes a dash.
@@ -269,4 +290,24 @@ fn directory_name(path: &Path) -> String {
 
 fn id(path: &Path) -> Option<String> {
     path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned)
+}
+
+/// A copy has the `uuid` of its original, or says of which record it is a copy.
+fn origin(record: &Value) -> Origin {
+    let key = record["uuid"].as_str().map(Key::of_id);
+    Origin { is_copy: record["forkedFrom"]["sessionId"].is_string(), parent: None, key }
+}
+
+fn file_of(path: &Path, id: &str) -> Option<PathBuf> {
+    Some(path.with_file_name(format!("{id}.jsonl"))).filter(|file| fs::is_file(file))
+}
+
+fn siblings(path: &Path) -> Vec<PathBuf> {
+    let Some(directory) = path.parent() else { return Vec::new() };
+    let names = fs::names_at_most(directory, ListingLimits::GLANCE.entries).unwrap_or_default();
+    let others = names.iter().filter(|name| name.ends_with(".jsonl")).map(|name| directory.join(name));
+    let mut others: Vec<PathBuf> = others.filter(|other| other != path).collect();
+    others.sort_by_cached_key(|other| std::cmp::Reverse(fs::modified(other)));
+    others.truncate(MAX_SIBLINGS);
+    others
 }

@@ -50,6 +50,8 @@ mod session_agent;
 mod shared_branch;
 mod strangers;
 mod support;
+mod sweep;
+mod transcript_identity;
 mod transcript_talk;
 mod transcripts;
 mod upgrade;
