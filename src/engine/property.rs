@@ -1,5 +1,6 @@
-//! A property test: after any plan, crashes, pauses, failures and concurrent recorders, a resume leaves the files that
-//! uninterrupted runs would have left.
+//! Property tests. After any plan, crashes, pauses, failures and concurrent recorders, a resume leaves the files that
+//! uninterrupted runs would have left. If runs are also replanned and abandoned, each note stands there once, and what is
+//! recorded as done was done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::queue::{Goal, drain};
-use super::{Drained, RecordOutcome, Request, record};
+use super::{Drained, HowToRun, RecordOutcome, Request, Task, abandon, hand_over, record};
 use crate::base::fault::inject::crashing_at;
 use crate::checkpoint::{RunStatus, StepState, Store};
 use crate::config::Config;
@@ -50,7 +51,17 @@ enum Happening {
     Break,
     Repair,
     /// New runs get this plan.
-    Replan(Vec<Kind>),
+    Configure(Vec<Kind>),
+    /// A process continues the unfinished runs with the present plan, and crashes at the n-th fault point.
+    Replan {
+        crash: Option<u32>,
+    },
+    /// The oldest unfinished run is abandoned.
+    Abandon,
+    /// Everything unfinished is abandoned, and a new run is recorded and run.
+    Restart {
+        crash: Option<u32>,
+    },
 }
 
 fn kinds() -> impl Strategy<Value = Vec<Kind>> {
@@ -76,7 +87,18 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => Just(Happening::Unpause),
         2 => Just(Happening::Break),
         1 => Just(Happening::Repair),
-        1 => kinds().prop_map(Happening::Replan),
+        1 => kinds().prop_map(Happening::Configure),
+    ]
+}
+
+/// Also what changes runs that are on record.
+fn any_happening() -> impl Strategy<Value = Happening> {
+    let crash = proptest::option::of(0..25u32);
+    prop_oneof![
+        8 => happening(),
+        3 => crash.clone().prop_map(|crash| Happening::Replan { crash }),
+        1 => Just(Happening::Abandon),
+        1 => crash.prop_map(|crash| Happening::Restart { crash }),
     ]
 }
 
@@ -101,6 +123,8 @@ fn config(plan: &[Kind]) -> String {
     text
 }
 
+const AT_ONCE: HowToRun = HowToRun { wait: Duration::from_secs(60), detach: false };
+
 /// What was recorded: the note, and the plan it was recorded with.
 type Said = BTreeMap<String, (String, Vec<Kind>)>;
 
@@ -119,7 +143,7 @@ impl World {
         Project::open(self.root(), &Options::default(), &steps::vocabulary()).unwrap()
     }
 
-    fn replan(&mut self, plan: &[Kind]) {
+    fn configure(&mut self, plan: &[Kind]) {
         self.plan = plan.to_vec();
         std::fs::write(self.root().join("handover.toml"), config(plan)).unwrap();
     }
@@ -180,7 +204,22 @@ impl World {
             Happening::Unpause => drop(std::fs::remove_file(flag("PAUSE"))),
             Happening::Break => std::fs::write(flag("broken"), "").unwrap(),
             Happening::Repair => drop(std::fs::remove_file(flag("broken"))),
-            Happening::Replan(plan) => self.replan(plan),
+            Happening::Configure(plan) => self.configure(plan),
+            Happening::Replan { crash } => {
+                let replan = || hand_over(&project, Task::Replan, AT_ONCE, &mut |_| ());
+                crashing_at(*crash, || replan().unwrap());
+            }
+            Happening::Abandon => {
+                let mut store = Store::open(&project.checkpoint_file()).unwrap();
+                drop(abandon(&project, &mut store, None).unwrap());
+            }
+            Happening::Restart { crash } => {
+                let request = Request { note: Some(format!("note {next}")), ..Request::default() };
+                // While paused, nothing is abandoned and nothing recorded.
+                crashing_at(*crash, || drop(hand_over(&project, Task::Restart(&request), AT_ONCE, &mut |_| ())));
+                let newest = Store::read(&project.checkpoint_file()).unwrap().and_then(|store| store.latest().unwrap());
+                said.extend(newest.filter(|run| !self.said.contains_key(&run.id)).map(|run| (run.id, next)));
+            }
         }
         for (id, n) in said {
             self.said.insert(id, (format!("note {n}"), self.plan.clone()));
@@ -195,6 +234,49 @@ impl World {
             None => {}
             Some(Drained::Tried { failures, .. }) => assert!(failures.is_empty(), "{failures:?}"),
             Some(other) => panic!("{other:?}"),
+        }
+    }
+
+    /// The notes of runs in layer 1: run, step and content. Notes about replaced states are left out.
+    fn notes(&self) -> Vec<(String, String, String)> {
+        let pieces = |file: &std::path::PathBuf| note::parse(&std::fs::read(file).unwrap());
+        let mut found = Vec::new();
+        for piece in files(&self.root().join("memory/layer1")).iter().flat_map(pieces) {
+            if let Piece::Note { note, .. } = piece
+                && note.changes.is_empty()
+            {
+                found.push((note.run, note.step, String::from_utf8(note.content).unwrap()));
+            }
+        }
+        found
+    }
+
+    /// Compares the files with what the checkpoint says that each run has done.
+    fn check_record(&self) {
+        let store = Store::open(&self.project().checkpoint_file()).unwrap();
+        assert!(store.unfinished(u32::MAX).unwrap().is_empty());
+        let notes = self.notes();
+        let effects = std::fs::read_to_string(self.root().join("effects")).unwrap_or_default();
+        for (id, (said, _)) in &self.said {
+            let run = store.run_by_id(id).unwrap().unwrap();
+            let steps = store.steps(run.seq).unwrap();
+            let count = |kind: &str, state: StepState| {
+                steps.iter().filter(|step| step.kind == kind && step.state == state).count()
+            };
+            let is_completed = run.status == RunStatus::Completed;
+            let is_settled = |state: StepState| matches!(state, StepState::Done | StepState::Skipped);
+            assert!(!is_completed || steps.iter().all(|step| is_settled(step.state)), "{steps:?}");
+            let own: BTreeSet<_> = notes.iter().filter(|(run, ..)| run == id).collect();
+            assert_eq!(own.len(), notes.iter().filter(|(run, ..)| run == id).count(), "a note stands there twice");
+            for (_, step, content) in &own {
+                assert_eq!(*content, format!("{said} in {step}"));
+            }
+            // An abandoned run may have been interrupted after it wrote and before that was recorded.
+            let done = count("note", StepState::Done);
+            let begun = if is_completed { 0 } else { count("note", StepState::Intended) };
+            assert!((done..=done + begun).contains(&own.len()), "{own:?} of {steps:?}");
+            let ran: BTreeSet<&str> = effects.lines().filter(|line| line.starts_with(id.as_str())).collect();
+            assert!(ran.len() >= count("command", StepState::Done), "{ran:?} of {steps:?}");
         }
     }
 
@@ -304,11 +386,22 @@ proptest! {
         std::fs::create_dir_all(&old).unwrap();
         let note = "<!-- note run=OLD step=note at=2020-01-05T00:00:00Z -->\nlong ago\n<!-- /note -->\n";
         std::fs::write(old.join("old-2020-01-05.md"), note).unwrap();
-        world.replan(&plan);
+        world.configure(&plan);
         for happening in &happenings {
             world.happen(happening);
         }
         world.settle();
         world.check();
+    }
+
+    #[test]
+    fn whatever_is_replanned_or_abandoned_nothing_is_lost_or_doubled(plan in kinds(), happenings in proptest::collection::vec(any_happening(), 1..12)) {
+        let mut world = World { directory: tempfile::tempdir().unwrap(), plan: Vec::new(), said: Said::new() };
+        world.configure(&plan);
+        for happening in &happenings {
+            world.happen(happening);
+        }
+        world.settle();
+        world.check_record();
     }
 }

@@ -86,19 +86,24 @@ fn continued(mut plan: Plan, recorded: Option<&Plan>, found: &[RecordedStep]) ->
         None => PlannedStep::unknown(&found.name, &found.kind),
     };
     let mut keeps: Vec<Option<usize>> = Vec::new();
+    let mut steps = Vec::new();
     for step in &plan.steps {
         let namesake = found.iter().find(|found| is_namesake(step, found));
         let renamed = || {
             found.iter().find(|found| {
                 let is_gone = !plan.steps.iter().any(|step| is_namesake(step, found));
                 let is_taken = keeps.contains(&Some(found.position));
-                is_gone && !is_taken && found.state == StepState::Done && is_same(step, &old(found))
+                let is_begun = matches!(found.state, StepState::Done | StepState::Intended | StepState::Stopped);
+                is_gone && !is_taken && is_begun && is_same(step, &old(found))
             })
         };
         let kept = match namesake {
             Some(namesake) => Some(namesake).filter(|found| stays(found, step, &old(found))),
             None => renamed(),
         };
+        // What a step wrote is found again by its name, so a renamed one keeps the old name.
+        let name = kept.map_or(&step.name, |found| &found.name);
+        steps.push(PlannedStep { name: name.clone(), ..step.clone() });
         keeps.push(kept.map(|found| found.position));
     }
     // What was done stays on record, also if the config has no such step any more.
@@ -107,6 +112,7 @@ fn continued(mut plan: Plan, recorded: Option<&Plan>, found: &[RecordedStep]) ->
         .filter(|found| found.state == StepState::Done && !keeps.contains(&Some(found.position)))
         .filter(|found| !plan.steps.iter().any(|step| is_namesake(step, found)))
         .collect();
+    plan.steps = steps;
     plan.steps.splice(0..0, gone.iter().map(|found| old(found)));
     keeps.splice(0..0, gone.iter().map(|found| Some(found.position)));
     NewPlan { plan, keeps }
@@ -186,7 +192,7 @@ mod tests {
         let old = plan(&[("a", "note", "x"), ("b", "command", "")]);
         let found = [found(0, "a", "note", StepState::Done), found(1, "b", "command", StepState::Failed)];
         let new = continued(plan(&[("first", "note", "x"), ("second", "note", "x")]), Some(&old), &found);
-        assert_eq!(names(&new), [("first", Some(0)), ("second", None)]);
+        assert_eq!(names(&new), [("a", Some(0)), ("second", None)]);
     }
 
     #[test]
@@ -194,7 +200,7 @@ mod tests {
         let old = plan(&[("s0", "note", "x"), ("s1", "command", "")]);
         let found = [found(0, "s0", "note", StepState::Done), found(1, "s1", "command", StepState::Failed)];
         let new = continued(plan(&[("s0", "command", ""), ("s1", "note", "x")]), Some(&old), &found);
-        assert_eq!(names(&new), [("s0", None), ("s1", Some(0))]);
+        assert_eq!(names(&new), [("s0", None), ("s0", Some(0))]);
     }
 
     #[test]
