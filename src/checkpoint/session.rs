@@ -20,7 +20,7 @@ pub(crate) struct AgentSession {
     pub id: String,
     /// The path of the agent's transcript; empty if unknown.
     pub transcript: String,
-    /// The agent's process, as the text of a `base::process::Identity`; empty if unknown.
+    /// The agent's process, as the text of a `base::process_identity::Identity`; empty if unknown.
     pub process: String,
     pub started_at: String,
     pub seen_at: String,

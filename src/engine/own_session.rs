@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use crate::base::{fs, process};
+use crate::base::{fs, process_identity};
 use crate::checkpoint::{HandedPart, Store};
 
 /// The part of the session that runs this process, if hooks have seen that session. What is handed over here is said by
 /// that session, so its hook need not hand the same part over again.
 pub(super) fn own_session(store: &Store) -> Option<HandedPart> {
-    let above: Vec<String> = process::ancestors().iter().map(|above| above.identity.text().to_owned()).collect();
-    let session = store.open_sessions().ok()?.into_iter().rev().find(|session| above.contains(&session.process))?;
+    let above = process_identity::ancestors();
+    let is_above = |process: &str| above.iter().any(|above| above.identity.is(process));
+    let session = store.open_sessions().ok()?.into_iter().rev().find(|session| is_above(&session.process))?;
     let to = if session.transcript.is_empty() { 0 } else { length(Path::new(&session.transcript)) };
     Some(HandedPart {
         from: session.handed_over,

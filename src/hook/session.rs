@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use crate::agents::{self, Call};
-use crate::base::{clock, fs, process};
+use crate::base::{clock, fs, process_identity};
 use crate::checkpoint::{AgentSession, SessionSighting};
 use crate::project::Project;
 use crate::transcript;
@@ -21,9 +21,12 @@ pub(super) fn process(agent: &str) -> String {
     let Some(agent) = agents::by_name(agent).filter(|agent| agent.processes.one_session_each) else {
         return String::new();
     };
-    let above = process::ancestors().into_iter().find(|above| !SHELLS.contains(&above.name.as_str()));
-    let is_one_session = |above: &process::Ancestor| {
-        agent.processes.is_session_server.is_none_or(|is_server| !is_server(&process::arguments(&above.identity)))
+    let above = process_identity::ancestors().into_iter().find(|above| !SHELLS.contains(&above.name.as_str()));
+    let is_one_session = |above: &process_identity::Ancestor| {
+        agent
+            .processes
+            .is_session_server
+            .is_none_or(|is_server| !is_server(&process_identity::arguments(&above.identity)))
     };
     above.filter(is_one_session).map(|above| above.identity.text().to_owned()).unwrap_or_default()
 }
@@ -63,12 +66,12 @@ pub(super) fn seen(project: &Project, call: &Call, session: &str) -> SessionSigh
 }
 
 /// Whether a session is over, for a call from `process`: its process has ended, or has begun another session. If its process
-/// is unknown, the session is over when it has not changed for a while.
+/// is unknown, or runs in another container, the session is over when it has not changed for a while.
 pub(super) fn is_over(session: &AgentSession, process: &str, last_change: Option<SystemTime>) -> bool {
-    let is_alive = Some(session.process.as_str()).filter(|text| !text.is_empty()).and_then(process::is_alive);
+    let is_alive = Some(session.process.as_str()).filter(|text| !text.is_empty()).and_then(process_identity::is_alive);
     let is_reused = agents::by_name(&session.agent).is_some_and(|agent| agent.processes.reused_by_next_session);
     match is_alive {
-        Some(true) => is_reused && session.process == process,
+        Some(true) => is_reused && process_identity::is_same(&session.process, process),
         Some(false) => true,
         None => is_quiet(session, last_change),
     }

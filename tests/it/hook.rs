@@ -20,7 +20,7 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn of(world: &'a World, id: &'a str) -> Session<'a> {
+    pub fn of(world: &'a World, id: &'a str) -> Session<'a> {
         Session { world, id, is_short_lived: false }
     }
 
@@ -29,7 +29,7 @@ impl<'a> Session<'a> {
         Session { world, id, is_short_lived: true }
     }
 
-    fn transcript(&self) -> PathBuf {
+    pub fn transcript(&self) -> PathBuf {
         let root = self.world.root().canonicalize().unwrap();
         let name: String =
             root.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -54,7 +54,7 @@ impl<'a> Session<'a> {
         ]);
     }
 
-    fn changed_at(&self, time: &str) {
+    pub fn changed_at(&self, time: &str) {
         let time = chrono::DateTime::parse_from_rfc3339(time).unwrap();
         std::fs::File::options().append(true).open(self.transcript()).unwrap().set_modified(time.into()).unwrap();
     }
@@ -70,7 +70,7 @@ impl<'a> Session<'a> {
         ]);
     }
 
-    fn payload(&self, event: &str, more: Value) -> Value {
+    pub fn payload(&self, event: &str, more: Value) -> Value {
         let mut payload = json!({
             "session_id": self.id,
             "transcript_path": self.transcript(),
@@ -142,20 +142,21 @@ pub fn feed(command: &mut Command, payload: &[u8]) -> Output {
 
 /// Waits for what goes on in the background.
 #[track_caller]
-fn settled(world: &World) {
+pub fn settled(world: &World) {
     if world.exists(".agent-handover/checkpoint.db") {
         wait_until("the handover", || world.run(&["check"]).code != 4);
     }
 }
 
-fn runs(world: &World) -> Vec<(String, String)> {
+/// The status and the agent of each run.
+pub fn runs(world: &World) -> Vec<(String, String)> {
     let database = world.database();
     let mut rows = database.prepare("SELECT status, agent FROM run ORDER BY seq").unwrap();
     let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     rows.map(Result::unwrap).collect()
 }
 
-fn log(world: &World) -> String {
+pub fn log(world: &World) -> String {
     world.read(".agent-handover/log/hook.log")
 }
 
