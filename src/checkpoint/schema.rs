@@ -5,6 +5,7 @@
 //! | `run` | the queue, in the order of `seq`. `plan` and `inputs` are only needed to resume, so completing a run removes them |
 //! | `step` | the journal of each run |
 //! | `session` | the agents' sessions that hooks have seen, and how much of each was handed over |
+//! | `session_word` | what agents passed to their hooks since the last handover of a session |
 //! | `meta` | facts about the file itself: `id`, which the user's own state knows |
 //!
 //! A step becomes `intended` before it acts. A step that is found `intended` was interrupted: with an `error`, by a signal or
@@ -84,11 +85,38 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE session ADD COLUMN worktree TEXT NOT NULL DEFAULT '';
     ALTER TABLE session ADD COLUMN branch TEXT NOT NULL DEFAULT '';
 ",
+    // Until here a session kept one request and one answer. `warmed_at` is when context was last injected.
+    "
+    ALTER TABLE session ADD COLUMN warmed_at TEXT NOT NULL DEFAULT '';
+    CREATE TABLE session_word (
+        seq   INTEGER PRIMARY KEY AUTOINCREMENT,
+        agent TEXT NOT NULL,
+        id    TEXT NOT NULL,
+        kind  TEXT NOT NULL,
+        text  TEXT NOT NULL,
+        FOREIGN KEY (agent, id) REFERENCES session (agent, id) ON DELETE CASCADE
+    ) STRICT;
+    CREATE INDEX session_word_of ON session_word (agent, id, seq);
+    INSERT INTO session_word (agent, id, kind, text)
+        SELECT agent, id, 'request', asked FROM session WHERE asked <> ''
+        UNION ALL SELECT agent, id, 'answer', said FROM session WHERE said <> '';
+    UPDATE session SET asked = '', said = '';
+",
 ];
 
-/// The first version whose tables know worktrees and branches.
+/// Whether the tables of this version know worktrees and branches.
 pub(super) fn knows_worktrees(version: i32) -> bool {
-    let first = MIGRATIONS.iter().position(|migration| migration.contains("ADD COLUMN worktree"));
+    has(version, "ADD COLUMN worktree")
+}
+
+/// Whether the tables of this version keep what agents passed to their hooks.
+pub(super) fn knows_words(version: i32) -> bool {
+    has(version, "CREATE TABLE session_word")
+}
+
+/// Whether this version has gone through the migration with these words.
+fn has(version: i32, words: &str) -> bool {
+    let first = MIGRATIONS.iter().position(|migration| migration.contains(words));
     first.and_then(|first| i32::try_from(first).ok()).is_some_and(|first| version > first)
 }
 

@@ -12,7 +12,9 @@ pub(super) fn own_session(store: &Store) -> Option<HandedPart> {
     let is_above = |process: &str| above.iter().any(|above| above.identity.is(process));
     let session = store.open_sessions().ok()?.into_iter().rev().find(|session| is_above(&session.process))?;
     let to = if session.transcript.is_empty() { 0 } else { length(Path::new(&session.transcript)) };
+    let (words, _) = store.words(&session.agent, &session.id).ok()?;
     Some(HandedPart {
+        words,
         from: session.handed_over,
         turns: session.turns,
         to: to.max(session.handed_over),

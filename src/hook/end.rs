@@ -34,13 +34,15 @@ pub(super) fn end(project: &Project, call: &Call) -> Result<Done> {
         session.transcript.clone_from(&seen.transcript);
     }
     let why = call.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
-    let request = match pending::left(&session, None)? {
+    let request = match pending::left(&store, &session, &seen.words, None)? {
         Pending::Something(request) => request,
         Pending::Nothing(size) => return over(&mut store, &session, size, &why),
     };
     drop(store);
     Ok(match engine::hand_over(project, Task::Record(&request), DETACHED, &mut |_| ())? {
-        HandedOver::Detached { recorded, child } => recorded_and(recorded, child, &why),
+        HandedOver::Detached { recorded, child } => {
+            recorded_and(recorded, child, &format!("{why}{}", pending::instead_of(&request.told)))
+        }
         HandedOver::ByAnother => Done::nothing("another call has handed it over"),
         // Only a resume or a run without a child comes to this.
         HandedOver::NothingOnRecord | HandedOver::Ran { .. } => Done::default(),

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::agents::{self, Call};
+use crate::agents::{self, Call, Event};
 use crate::base::{clock, fs, process_identity};
-use crate::checkpoint::{AgentSession, SessionSighting};
+use crate::checkpoint::{AgentSession, SessionSighting, Word, WordKind};
 use crate::project::Project;
 use crate::transcript;
 
@@ -13,8 +13,6 @@ use crate::transcript;
 pub(super) const QUIET: Duration = Duration::from_secs(10 * 60);
 /// Programs that may run between an agent and this process.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "nu", "agent-handover"];
-/// How many bytes are kept of a text that the agent passed to its hook.
-const MAX_TEXT: usize = 2_000;
 
 /// The process of the agent that called us; empty if nobody knows, or if it has many sessions.
 pub(super) fn process(agent: &str) -> String {
@@ -45,11 +43,6 @@ pub(super) fn size(path: &Path) -> u64 {
 /// What is recorded of every call.
 pub(super) fn seen(project: &Project, call: &Call, session: &str) -> SessionSighting {
     let path = transcript(call);
-    let kept = |text: &Option<String>| {
-        // The transcript has the whole text.
-        let text = text.as_deref().filter(|_| path.is_none());
-        text.and_then(|text| transcript::keepable(text, MAX_TEXT)).unwrap_or_default()
-    };
     SessionSighting {
         agent: call.agent.name.to_owned(),
         id: session.to_owned(),
@@ -57,12 +50,31 @@ pub(super) fn seen(project: &Project, call: &Call, session: &str) -> SessionSigh
         process: process(call.agent.name),
         at: clock::stamp(&clock::now()),
         size: path.map_or(0, size),
-        asked: kept(&call.prompt),
-        said: kept(&call.last_message),
+        words: words(call),
         worktree: project.worktree(),
         branch: project.branch(),
         ..SessionSighting::default()
     }
+}
+
+/// What the agent passed to this call, fit to be kept. The transcript normally has the same, but may be gone or unreadable
+/// when the session ends.
+fn words(call: &Call) -> Vec<Word> {
+    let is_end = call.event == Event::SessionEnd;
+    let answer = call.last_message.as_deref().filter(|_| call.error.is_none());
+    let error = call.error.as_deref().map(|error| match &call.last_message {
+        Some(message) if message != error => format!("{error}: {message}"),
+        _ => error.to_owned(),
+    });
+    let mut found = vec![
+        (WordKind::Request, call.prompt.as_deref()),
+        (WordKind::Command, call.command.as_deref()),
+        (WordKind::Answer, answer),
+        (WordKind::Error, error.as_deref()),
+        (WordKind::Reason, call.reason.as_deref().filter(|_| is_end)),
+    ];
+    found.extend(call.edited.iter().map(|path| (WordKind::Edited, Some(path.as_str()))));
+    found.into_iter().filter_map(|(kind, text)| transcript::word(kind, text?)).collect()
 }
 
 /// Whether a session is over, for a call from `process`: its process has ended, or has begun another session. If its process

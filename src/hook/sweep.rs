@@ -88,13 +88,14 @@ fn hand_over(project: &Project, store: &mut Store, mut over: Vec<AgentSession>) 
         }
         let at = changed(Path::new(&session.transcript)).map(local);
         let at = at.or_else(|| clock::parse_stamp(&session.seen_at));
-        match pending::left(session, at) {
+        match pending::left(store, session, &[], at) {
             Ok(Pending::Nothing(size)) => nothing.push((session, size)),
             Ok(Pending::Something(request)) => {
                 // A session belongs to the worktree in which it ran.
                 let place = project.seen_from(&session.worktree, &steps::vocabulary());
                 if let RecordOutcome::Recorded(recorded) = engine::record(&place, store, &request)? {
-                    told.push(format!("swept {} {} into {}", session.agent, session.id, recorded.id));
+                    let from = pending::instead_of(&request.told);
+                    told.push(format!("swept {} {} into {}{from}", session.agent, session.id, recorded.id));
                 }
             }
             // A transcript that cannot be read today cannot be read tomorrow either.

@@ -16,6 +16,7 @@
 //! | `contents` | the result: [`Transcript`] |
 //! | `calls`, `talk`, `work`, `todo_list` | parts of the draft: open tool calls; what was said, done in each turn, planned |
 //! | `human_text`, `slash_command` | what a person wrote, without what programs added and what is private |
+//! | `hook_words` | a transcript made of what the agent passed to its hooks |
 //! | `command_line` | a command line's parts and programs |
 //! | `test_command`, `test_outcome` | which commands are tests, and whether commands passed |
 
@@ -28,6 +29,7 @@ mod command_line;
 mod contents;
 mod draft;
 mod format;
+mod hook_words;
 mod human_text;
 mod lines;
 mod sessions;
@@ -41,6 +43,7 @@ mod work;
 
 pub use contents::{Command, Outcome, Todo, TodoStatus, Transcript, TurnWork, Utterance, UtteranceKind};
 pub use format::{TranscriptFormat, is_readable};
+pub use hook_words::{of_words, word};
 pub use human_text::{WARMUP_MARKER, keepable};
 pub use sessions::{SessionFile, is_subagent, sessions, sessions_of};
 pub use source::{Source, read};

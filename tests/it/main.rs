@@ -27,6 +27,7 @@ mod git_facts;
 mod history;
 mod hook;
 mod hook_payloads;
+mod hook_words;
 mod hostile_files;
 mod hostile_git;
 mod hostile_memory;
