@@ -1,5 +1,7 @@
 //! The current time, which tests can pin.
 
+use std::time::SystemTime;
+
 use chrono::{DateTime, FixedOffset, Local};
 
 use super::env;
@@ -8,6 +10,11 @@ use super::env;
 pub(crate) fn now() -> DateTime<FixedOffset> {
     let pinned = env::get_text(env::TEST_NOW);
     pinned.and_then(|text| DateTime::parse_from_rfc3339(&text).ok()).unwrap_or_else(|| Local::now().fixed_offset())
+}
+
+/// The time of a file, with the local offset.
+pub(crate) fn of_file(time: SystemTime) -> DateTime<FixedOffset> {
+    DateTime::<Local>::from(time).fixed_offset()
 }
 
 /// The form in which times are stored. It keeps the instant and the local date.

@@ -9,7 +9,7 @@ use rusqlite::TransactionBehavior;
 use super::failure::{Failure, explain};
 use super::file::CheckpointFile;
 use super::{Store, schema};
-use crate::base::{fault, fs};
+use crate::base::{clock, fault, fs};
 use crate::error::{Error, Result};
 
 /// How ids are made and recognised.
@@ -104,6 +104,10 @@ impl Store {
                 fault::at("state.known");
                 schema::set_id(&transaction, &id).map_err(explain)?;
             }
+        }
+        // The time of the file itself: transcripts get theirs from the same clock.
+        if let Some(created) = fs::modified(&path) {
+            schema::keep_since(&transaction, &clock::stamp(&clock::of_file(created))).map_err(explain)?;
         }
         transaction.commit().map_err(explain)
     }

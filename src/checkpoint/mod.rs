@@ -30,6 +30,6 @@ pub(crate) use file::CheckpointFile;
 pub(crate) use identity::{Accepts, Identity, Ids};
 pub(crate) use open::open_or_replace;
 pub(crate) use run::{NewRun, Next, OnUnfinished, RecordedStep, Run, RunStatus, Settled, StepState};
-pub(crate) use session::{AgentSession, HandedPart, SessionSighting};
+pub(crate) use session::{AgentSession, FileIdentity, HandedPart, SessionSighting};
 pub(crate) use store::Store;
 pub(crate) use word::{Told, Word, WordKind};

@@ -6,7 +6,9 @@
 //! | `step` | the journal of each run |
 //! | `session` | the agents' sessions that hooks have seen, and how much of each was handed over |
 //! | `session_word` | what agents passed to their hooks since the last handover of a session |
-//! | `meta` | facts about the file itself: `id`, which the user's own state knows |
+//! | `transcript_file` | the session files on disk of which nothing is owed while they stay as they are |
+//! | `transcript_place` | the directories of session files whose files from before `since` are in `transcript_file` |
+//! | `meta` | facts about the file itself: `id`, which the user's own state knows, and `since`, when the project was first used |
 //!
 //! A step becomes `intended` before it acts. A step that is found `intended` was interrupted: with an `error`, by a signal or
 //! PAUSE, and that was recorded; without one, because the process died.
@@ -85,6 +87,27 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE session ADD COLUMN worktree TEXT NOT NULL DEFAULT '';
     ALTER TABLE session ADD COLUMN branch TEXT NOT NULL DEFAULT '';
 ",
+    // Which file was handed over, beside its length: its inode, 0 if unknown, and a digest of its beginning, empty if
+    // unknown. `is_fork`: the agent said that the session begins with a copy of another. A file of 0.1.0 does not know
+    // when the project was first used; the earliest time in it stands for that.
+    "
+    ALTER TABLE session ADD COLUMN inode INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE session ADD COLUMN beginning TEXT NOT NULL DEFAULT '';
+    ALTER TABLE session ADD COLUMN is_fork INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX session_transcript ON session (transcript);
+    CREATE TABLE transcript_file (
+        path   TEXT PRIMARY KEY,
+        inode  INTEGER NOT NULL,
+        length INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE transcript_place (
+        path TEXT PRIMARY KEY
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO meta (key, value)
+        SELECT 'since', strftime('%Y-%m-%dT%H:%M:%fZ', min(at)) FROM (
+            SELECT julianday(recorded_at) AS at FROM run UNION ALL SELECT julianday(started_at) FROM session
+        ) HAVING min(at) IS NOT NULL;
+",
     // Until here a session kept one request and one answer. `warmed_at` is when context was last injected.
     "
     ALTER TABLE session ADD COLUMN warmed_at TEXT NOT NULL DEFAULT '';
@@ -120,6 +143,11 @@ fn has(version: i32, words: &str) -> bool {
     first.and_then(|first| i32::try_from(first).ok()).is_some_and(|first| version > first)
 }
 
+/// Whether the tables of this version know which file of a session was handed over.
+pub(super) fn knows_transcript_identity(version: i32) -> bool {
+    has(version, "ADD COLUMN inode")
+}
+
 /// The version this program writes.
 pub(super) fn newest() -> i32 {
     i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX)
@@ -146,6 +174,12 @@ pub(super) fn id(connection: &Connection) -> rusqlite::Result<Option<String>> {
         return Ok(None);
     }
     connection.query_row("SELECT value FROM meta WHERE key = 'id'", [], |row| row.get(0)).optional()
+}
+
+/// Keeps when the project was first used. A time that is known already stays.
+pub(super) fn keep_since(transaction: &Transaction<'_>, since: &str) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO meta (key, value) VALUES ('since', ?1) ON CONFLICT DO NOTHING";
+    transaction.execute(sql, [since]).map(|_| ())
 }
 
 pub(super) fn set_id(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {

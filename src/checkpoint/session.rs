@@ -2,8 +2,8 @@
 
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use super::Store;
 use super::word::{self, Word};
+use super::{Store, schema};
 use crate::base::fault;
 use crate::error::Result;
 
@@ -37,6 +37,19 @@ pub(crate) struct AgentSession {
     pub worktree: String,
     /// The branch that was last seen there; empty if it is unknown.
     pub branch: String,
+    /// The file of which `handed_over` bytes were handed over.
+    pub file: FileIdentity,
+    /// The agent said that the session begins with a copy of another.
+    pub is_fork: bool,
+}
+
+/// Which file a transcript is, beside its path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FileIdentity {
+    /// 0 if it is unknown.
+    pub inode: u64,
+    /// A digest of the beginning of the file, with the number of bytes that it covers; empty if it is unknown.
+    pub beginning: String,
 }
 
 /// What one call of a hook says about a session. An empty text leaves the recorded value as it is.
@@ -72,12 +85,14 @@ pub(crate) struct HandedPart {
     pub agent: String,
     pub id: String,
     pub transcript: String,
-    /// Where in the transcript the part begins.
-    pub from: u64,
-    /// How many turns it has. With `from`, this shows whether another process has handed it over meanwhile.
+    /// What was handed over when the session was read.
+    pub before: u64,
+    /// How many turns the part has. With `before`, this shows whether another process has handed it over meanwhile.
     pub turns: u64,
     /// Where in the transcript the part ends.
     pub to: u64,
+    /// The file of the part.
+    pub file: FileIdentity,
     /// The session has ended: no other part is expected.
     pub is_over: bool,
     /// The mark of the last of its words, as [`Store::words`] returns it; 0 if it has none.
@@ -90,21 +105,23 @@ impl HandedPart {
         insert(transaction, &self.agent, &self.id, at)?;
         // A part without a transcript has only its words and turns to show that nobody has handed it over.
         let has_words = word::count(transaction, &self.agent, &self.id, self.words)? > 0;
-        let is_new = self.to != self.from || !self.is_over || has_words;
+        let is_new = self.to != self.before || !self.is_over || has_words;
         let changed = transaction.execute(
-            "UPDATE session SET handed_over = max(handed_over, ?4), seen = max(seen, ?4), turns = 0, is_over = ?5,
-                 run = ?6, seen_at = ?7, transcript = CASE ?8 WHEN '' THEN transcript ELSE ?8 END
-             WHERE agent = ?1 AND id = ?2 AND handed_over = ?3 AND turns <= ?9 AND (?10 OR turns > 0)",
+            "UPDATE session SET handed_over = ?4, seen = ?4, turns = 0, is_over = ?5, run = ?6,
+                 seen_at = ?7, transcript = CASE ?8 WHEN '' THEN transcript ELSE ?8 END, inode = ?10, beginning = ?11
+             WHERE agent = ?1 AND id = ?2 AND handed_over = ?3 AND turns <= ?9 AND (?12 OR turns > 0)",
             params![
                 self.agent,
                 self.id,
-                signed(self.from),
+                signed(self.before),
                 signed(self.to),
                 self.is_over,
                 run,
                 at,
                 self.transcript,
                 signed(self.turns),
+                signed(self.file.inode),
+                self.file.beginning,
                 is_new
             ],
         )?;
@@ -147,7 +164,7 @@ impl Store {
     /// Every session on record, and whether it is over.
     pub(crate) fn all_sessions(&self) -> Result<Vec<(AgentSession, bool)>> {
         let sql = format!("SELECT {}, is_over FROM session ORDER BY seq", self.session_columns()?);
-        let read = |row: &Row<'_>| Ok((read(row)?, row.get(12)?));
+        let read = |row: &Row<'_>| Ok((read(row)?, row.get(15)?));
         if self.knows_sessions()? {
             self.ask(|connection| connection.prepare(&sql)?.query_map([], read)?.collect())
         } else {
@@ -175,7 +192,8 @@ impl Store {
                          transcript = CASE transcript WHEN '' THEN ?3 ELSE transcript END,
                          process = CASE process WHEN '' THEN ?4 ELSE process END,
                          seen_at = max(seen_at, ?5), seen = max(seen, ?6), handed_over = max(handed_over, ?7),
-                         turns = max(turns, ?8), run = ?9, worktree = ?10, is_over = ?11
+                         turns = max(turns, ?8), run = ?9, worktree = ?10, is_over = ?11, inode = ?12, beginning = ?13,
+                         is_fork = ?14
                      WHERE agent = ?1 AND id = ?2",
                     params![
                         session.agent,
@@ -188,7 +206,10 @@ impl Store {
                         signed(session.turns),
                         session.run,
                         worktree,
-                        is_over
+                        is_over,
+                        signed(session.file.inode),
+                        session.file.beginning,
+                        session.is_fork
                     ],
                 )?;
             }
@@ -230,6 +251,7 @@ impl Store {
                      swept_at = CASE ?9 WHEN 1 THEN ?5 ELSE swept_at END,
                      is_over = ?10,
                      handed_over = CASE ?11 WHEN 1 THEN max(handed_over, ?6) ELSE handed_over END,
+                     is_fork = max(is_fork, ?11),
                      worktree = ?12, branch = CASE ?13 WHEN '' THEN branch ELSE ?13 END
                  WHERE agent = ?1 AND id = ?2",
                 params![
@@ -254,13 +276,24 @@ impl Store {
         Ok(is_new)
     }
 
-    /// Marks sessions as over, each handed over up to the given length of its transcript. A session whose transcript grows
-    /// beyond that is picked up again.
-    pub(crate) fn sessions_are_over(&mut self, sessions: &[(&AgentSession, u64)]) -> Result<()> {
+    /// Marks sessions as over, each handed over up to the given length of the given file. A session whose transcript grows
+    /// beyond that is picked up again. A session that another process has handed over meanwhile stays as it is.
+    pub(crate) fn sessions_are_over(&mut self, sessions: &[(&AgentSession, u64, FileIdentity)]) -> Result<()> {
         self.write(|transaction| {
-            let sql = "UPDATE session SET is_over = 1, handed_over = max(handed_over, ?3) WHERE agent = ?1 AND id = ?2";
-            for (session, size) in sessions {
-                transaction.execute(sql, params![session.agent, session.id, signed(*size)])?;
+            let sql = "UPDATE session SET is_over = 1, handed_over = ?3, inode = ?4, beginning = ?5
+                       WHERE agent = ?1 AND id = ?2 AND handed_over = ?6";
+            for (session, size, file) in sessions {
+                transaction.execute(
+                    sql,
+                    params![
+                        session.agent,
+                        session.id,
+                        signed(*size),
+                        signed(file.inode),
+                        file.beginning,
+                        signed(session.handed_over)
+                    ],
+                )?;
             }
             Ok(())
         })?;
@@ -278,7 +311,9 @@ impl Store {
 
     fn session_columns(&self) -> Result<String> {
         let place = if self.knows_worktrees()? { "worktree, branch" } else { "'', ''" };
-        Ok(format!("{COLUMNS}, {place}"))
+        let is_identified = schema::knows_transcript_identity(self.version()?);
+        let file = if is_identified { "inode, beginning, is_fork" } else { "0, '', 0" };
+        Ok(format!("{COLUMNS}, {place}, {file}"))
     }
 
     fn knows_sessions(&self) -> Result<bool> {
@@ -313,6 +348,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<AgentSession> {
         run: row.get(9)?,
         worktree: row.get(10)?,
         branch: row.get(11)?,
+        file: FileIdentity { inode: size(12)?, beginning: row.get(13)? },
+        is_fork: row.get(14)?,
     })
 }
 
@@ -375,7 +412,7 @@ mod tests {
         // It goes on.
         store.note_session(&SessionSighting { is_turn_end: true, size: 90, ..seen("2") }, "").unwrap();
         assert_eq!(store.open_sessions().unwrap().len(), 1);
-        handed = HandedPart { from: 70, to: 90, ..handed };
+        handed = HandedPart { before: 70, to: 90, ..handed };
         record(&mut store, "C", &handed).unwrap();
     }
 
@@ -424,7 +461,8 @@ mod tests {
     #[test]
     fn a_database_from_before_there_were_sessions_knows_none() {
         let (directory, store) = store();
-        let old = "DROP TABLE meta; DROP TABLE session_word; DROP TABLE session; ALTER TABLE run DROP COLUMN worktree;
+        let old = "DROP TABLE meta; DROP TABLE session_word; DROP TABLE session; DROP TABLE transcript_file;
+                   DROP TABLE transcript_place; ALTER TABLE run DROP COLUMN worktree;
                    ALTER TABLE run DROP COLUMN branch; PRAGMA user_version = 1";
         store.connection.execute_batch(old).unwrap();
         drop(store);

@@ -15,12 +15,13 @@ pub(super) fn own_session(store: &Store) -> Option<HandedPart> {
     let (words, _) = store.words(&session.agent, &session.id).ok()?;
     Some(HandedPart {
         words,
-        from: session.handed_over,
+        before: session.handed_over,
         turns: session.turns,
         to: to.max(session.handed_over),
         transcript: session.transcript,
         agent: session.agent,
         id: session.id,
+        file: session.file,
         is_over: false,
     })
 }

@@ -65,7 +65,7 @@ fn recorded_and(recorded: Recorded, child: Result<u32, NotDetached>, why: &str) 
 fn over(store: &mut Store, session: &AgentSession, size: u64, why: &str) -> Result<Done> {
     // A session that no hook has seen before needs no row.
     if !session.started_at.is_empty() {
-        store.sessions_are_over(&[(session, size)])?;
+        store.sessions_are_over(&[(session, size, session.file.clone())])?;
     }
     Ok(Done::nothing(&format!("nothing was asked since the last handover{why}")))
 }

@@ -6,7 +6,7 @@ use chrono::{DateTime, FixedOffset};
 
 use super::session;
 use crate::base::fs;
-use crate::checkpoint::{AgentSession, HandedPart, Store, Told, Word};
+use crate::checkpoint::{AgentSession, FileIdentity, HandedPart, Store, Told, Word};
 use crate::engine::{Attendance, Request};
 use crate::error::{Error, Result};
 use crate::transcript::{self, Source};
@@ -48,9 +48,10 @@ pub(super) fn left(
         agent: session.agent.clone(),
         id: session.id.clone(),
         transcript: session.transcript.clone(),
-        from: session.handed_over,
+        before: session.handed_over,
         turns: session.turns,
         to,
+        file: session.file.clone(),
         is_over: true,
         words: mark,
     };
@@ -126,5 +127,7 @@ pub(super) fn unseen(agent: &str, id: &str, transcript: &str) -> AgentSession {
         run: String::new(),
         worktree: String::new(),
         branch: String::new(),
+        file: FileIdentity::default(),
+        is_fork: false,
     }
 }

@@ -12,7 +12,7 @@ use chrono::{DateTime, FixedOffset};
 use super::pending::{self, Pending};
 use super::session;
 use crate::base::{clock, fs};
-use crate::checkpoint::{AgentSession, Store};
+use crate::checkpoint::{AgentSession, FileIdentity, Store};
 use crate::engine::{self, RecordOutcome};
 use crate::error::Result;
 use crate::project::{self, Project};
@@ -105,8 +105,11 @@ fn hand_over(project: &Project, store: &mut Store, mut over: Vec<AgentSession>) 
             }
         }
     }
-    let known: Vec<(&AgentSession, u64)> =
-        nothing.into_iter().filter(|(session, _)| !session.started_at.is_empty()).collect();
+    let known: Vec<(&AgentSession, u64, FileIdentity)> = nothing
+        .into_iter()
+        .filter(|(session, _)| !session.started_at.is_empty())
+        .map(|(session, size)| (session, size, session.file.clone()))
+        .collect();
     if !known.is_empty() {
         store.sessions_are_over(&known)?;
     }

@@ -26,6 +26,7 @@ mod gate;
 mod git_facts;
 mod history;
 mod hook;
+mod hook_load;
 mod hook_payloads;
 mod hook_words;
 mod hostile_files;
