@@ -5,6 +5,7 @@
 //! | `run` | a run, a step and what is recorded about them, as values |
 //! | `store` | recording, advancing and abandoning runs; the questions that can be asked |
 //! | `session` | the agents' sessions: how much of each was handed over |
+//! | `transcript_files` | the session files on disk, as far as sweeps have dealt with them |
 //! | `word` | what agents passed to their hooks, for sessions whose transcript cannot be read |
 //! | `open` | opening the file to write or to read it; moving an unusable one aside |
 //! | `file` | the place of the file, checked before SQLite opens it by name |
@@ -24,6 +25,7 @@ mod session;
 mod store;
 #[cfg(test)]
 mod tests;
+mod transcript_files;
 mod word;
 
 pub(crate) use file::CheckpointFile;
@@ -32,4 +34,5 @@ pub(crate) use open::open_or_replace;
 pub(crate) use run::{NewRun, Next, OnUnfinished, RecordedStep, Run, RunStatus, Settled, StepState};
 pub(crate) use session::{AgentSession, FileIdentity, HandedPart, SessionSighting};
 pub(crate) use store::Store;
+pub(crate) use transcript_files::{DoneFile, DoneFiles};
 pub(crate) use word::{Told, Word, WordKind};

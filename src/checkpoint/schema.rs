@@ -185,3 +185,15 @@ pub(super) fn keep_since(transaction: &Transaction<'_>, since: &str) -> rusqlite
 pub(super) fn set_id(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
     transaction.execute("INSERT INTO meta (key, value) VALUES ('id', ?1)", [id]).map(|_| ())
 }
+
+/// Takes a database back to what 0.1.0 wrote.
+#[cfg(test)]
+pub(super) fn as_of_0_1_0(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "DROP TABLE meta; DROP TABLE transcript_file; DROP TABLE transcript_place; DROP INDEX session_transcript;
+         ALTER TABLE session DROP COLUMN inode; ALTER TABLE session DROP COLUMN beginning;
+         ALTER TABLE session DROP COLUMN is_fork; ALTER TABLE session DROP COLUMN worktree;
+         ALTER TABLE session DROP COLUMN branch; ALTER TABLE run DROP COLUMN worktree; ALTER TABLE run DROP COLUMN branch;
+         PRAGMA user_version = 2",
+    )
+}

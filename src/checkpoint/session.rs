@@ -3,12 +3,10 @@
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::word::{self, Word};
-use super::{Store, schema};
+use super::{Store, schema, transcript_files};
 use crate::base::fault;
 use crate::error::Result;
 
-/// Sessions beyond this many are forgotten, oldest first, once they are over.
-const KEPT_SESSIONS: i64 = 5_000;
 /// The first version of the tables that knows sessions.
 const SINCE_VERSION: i32 = 2;
 
@@ -68,12 +66,10 @@ pub(crate) struct SessionSighting {
     /// Why context was injected; empty for any other event. The same reason within a few seconds, with no other event
     /// between, is another call for the same event.
     pub warmed: String,
-    /// The call also looked for other sessions that nobody has handed over.
-    pub swept: bool,
     /// Nothing of the session is left to hand over.
     pub is_over: bool,
-    /// The transcript begins with a copy of another session, which is not to be handed over again.
-    pub is_copied: bool,
+    /// The agent says that the session begins with a copy of another, which is not to be handed over again.
+    pub is_fork: bool,
     /// The linked worktree in which the session runs; empty for the directory of the checkpoint.
     pub worktree: String,
     pub branch: String,
@@ -103,6 +99,7 @@ impl HandedPart {
     /// Marks the part as handed over. `false` if another process has done so since the session was read.
     pub(super) fn write(&self, transaction: &Transaction<'_>, run: &str, at: &str) -> rusqlite::Result<bool> {
         insert(transaction, &self.agent, &self.id, at)?;
+        transcript_files::keep_left_file(transaction, &self.agent, &self.id, &self.transcript)?;
         // A part without a transcript has only its words and turns to show that nobody has handed it over.
         let has_words = word::count(transaction, &self.agent, &self.id, self.words)? > 0;
         let is_new = self.to != self.before || !self.is_over || has_words;
@@ -217,22 +214,11 @@ impl Store {
         })
     }
 
-    /// When a hook was first called in this project, and when sessions were last swept.
-    pub(crate) fn listening_since(&self) -> Result<(Option<String>, Option<String>)> {
-        if !self.knows_sessions()? {
-            return Ok((None, None));
-        }
-        self.ask(|connection| {
-            connection.query_row("SELECT min(started_at), max(nullif(swept_at, '')) FROM session", [], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })
-        })
-    }
-
     /// Records what a hook saw. `false` if another call for the same event, after `not_since`, has injected context already.
     pub(crate) fn note_session(&mut self, seen: &SessionSighting, not_since: &str) -> Result<bool> {
         let is_new = self.write(|transaction| {
             insert(transaction, &seen.agent, &seen.id, &seen.at)?;
+            transcript_files::keep_left_file(transaction, &seen.agent, &seen.id, &seen.transcript)?;
             let before: (String, String) = transaction.query_row(
                 "SELECT warmed, warmed_at FROM session WHERE agent = ?1 AND id = ?2",
                 params![seen.agent, seen.id],
@@ -248,11 +234,10 @@ impl Store {
                      process = CASE ?4 WHEN '' THEN process ELSE ?4 END,
                      seen_at = ?5, seen = max(seen, ?6), turns = turns + ?7,
                      warmed = ?8, warmed_at = CASE ?8 WHEN '' THEN warmed_at ELSE ?5 END,
-                     swept_at = CASE ?9 WHEN 1 THEN ?5 ELSE swept_at END,
-                     is_over = ?10,
-                     handed_over = CASE ?11 WHEN 1 THEN max(handed_over, ?6) ELSE handed_over END,
-                     is_fork = max(is_fork, ?11),
-                     worktree = ?12, branch = CASE ?13 WHEN '' THEN branch ELSE ?13 END
+                     is_over = ?9,
+                     handed_over = CASE ?10 WHEN 1 THEN max(handed_over, ?6) ELSE handed_over END,
+                     is_fork = max(is_fork, ?10),
+                     worktree = ?11, branch = CASE ?12 WHEN '' THEN branch ELSE ?12 END
                  WHERE agent = ?1 AND id = ?2",
                 params![
                     seen.agent,
@@ -263,9 +248,8 @@ impl Store {
                     signed(seen.size),
                     seen.is_turn_end,
                     seen.warmed,
-                    seen.swept,
                     seen.is_over,
-                    seen.is_copied,
+                    seen.is_fork,
                     seen.worktree,
                     seen.branch
                 ],
@@ -301,14 +285,6 @@ impl Store {
         Ok(())
     }
 
-    /// Records that the sessions on disk were swept by a process that runs in no session itself.
-    pub(crate) fn swept(&mut self, at: &str) -> Result<()> {
-        self.write(|transaction| {
-            let sql = "UPDATE session SET swept_at = ?1 WHERE seq = (SELECT max(seq) FROM session)";
-            transaction.execute(sql, [at]).map(|_| ())
-        })
-    }
-
     fn session_columns(&self) -> Result<String> {
         let place = if self.knows_worktrees()? { "worktree, branch" } else { "'', ''" };
         let is_identified = schema::knows_transcript_identity(self.version()?);
@@ -325,12 +301,7 @@ fn insert(transaction: &Transaction<'_>, agent: &str, id: &str, at: &str) -> rus
     let sql =
         "INSERT INTO session (agent, id, transcript, process, started_at, seen_at) VALUES (?1, ?2, '', '', ?3, ?3)
                ON CONFLICT DO NOTHING";
-    if transaction.execute(sql, params![agent, id, at])? > 0 {
-        let newest = transaction.last_insert_rowid();
-        let sql = "DELETE FROM session WHERE seq <= ?1 AND is_over = 1";
-        transaction.execute(sql, [newest - KEPT_SESSIONS])?;
-    }
-    Ok(())
+    transaction.execute(sql, params![agent, id, at]).map(|_| ())
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<AgentSession> {
@@ -353,7 +324,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<AgentSession> {
     })
 }
 
-fn signed(number: u64) -> i64 {
+pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 

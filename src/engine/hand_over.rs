@@ -194,3 +194,13 @@ pub(crate) fn finish_due(project: &Project, store: &Store, runs: &[Run], limit: 
     let (still, _) = due(project, store)?;
     Ok(runs.len().saturating_sub(still.len()))
 }
+
+/// Starts the child that carries out what is due, and waits for nothing. `None` if another process has the lock or a brake
+/// is on.
+pub(crate) fn start_child(project: &Project) -> Result<Option<u32>> {
+    match detach(project, &ids::new_run_id()?, None, ChildTask::Due) {
+        Ok(pid) => Ok(Some(pid)),
+        Err(NotDetached::Busy(_) | NotDetached::Stopped(_)) => Ok(None),
+        Err(NotDetached::Failed(error)) => Err(error),
+    }
+}

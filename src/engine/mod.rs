@@ -51,7 +51,7 @@ pub(crate) use defer::{Deferral, defer, deferred_command, title, waiting_command
 pub(crate) use deliver::{Direction, deliver};
 pub(crate) use detach::{ChildTask, NotDetached, carry_out_inherited};
 pub(crate) use event::{Event, Listener};
-pub(crate) use hand_over::{HandedOver, HowToRun, Task, finish_due, hand_over, hand_over_with};
+pub(crate) use hand_over::{HandedOver, HowToRun, Task, finish_due, hand_over, hand_over_with, start_child};
 pub(crate) use leftovers::{Unmerged, adopt_sessions, left_behind, unmerged};
 pub(crate) use plan::{Plan, PlannedStep};
 pub(crate) use preview::{preview, summarize};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::pending::{self, Pending};
+use super::pending::{self, Nothing, Pending};
 use super::respond::{Done, store};
 use super::session;
 use crate::agents::{Call, Event};
@@ -36,7 +36,7 @@ pub(super) fn end(project: &Project, call: &Call) -> Result<Done> {
     let why = call.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
     let request = match pending::left(&store, &session, &seen.words, None)? {
         Pending::Something(request) => request,
-        Pending::Nothing(size) => return over(&mut store, &session, size, &why),
+        Pending::Nothing(nothing) => return over(&mut store, &session, &nothing, &why),
     };
     drop(store);
     Ok(match engine::hand_over(project, Task::Record(&request), DETACHED, &mut |_| ())? {
@@ -62,10 +62,10 @@ fn recorded_and(recorded: Recorded, child: Result<u32, NotDetached>, why: &str) 
     Done { context: None, told, is_trouble }
 }
 
-fn over(store: &mut Store, session: &AgentSession, size: u64, why: &str) -> Result<Done> {
+fn over(store: &mut Store, session: &AgentSession, nothing: &Nothing, why: &str) -> Result<Done> {
     // A session that no hook has seen before needs no row.
     if !session.started_at.is_empty() {
-        store.sessions_are_over(&[(session, size, session.file.clone())])?;
+        store.sessions_are_over(&[(session, nothing.size, nothing.file.clone())])?;
     }
-    Ok(Done::nothing(&format!("nothing was asked since the last handover{why}")))
+    Ok(Done { is_trouble: !nothing.trouble.is_empty(), ..Done::nothing(&format!("{}{why}", nothing.why())) })
 }

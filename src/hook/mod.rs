@@ -19,6 +19,7 @@
 //! | `pending` | the part of a session that nobody has handed over |
 //! | `session` | the process and the transcript of a session, and whether it is over |
 //! | `sweep` | sessions that ended without calling a hook |
+//! | `owed` | which session files on disk nobody has dealt with |
 //! | `carry_out` | the child that runs what is due |
 //! | `log` | `log/hook.log` |
 
@@ -26,6 +27,7 @@ mod carry_out;
 mod context;
 mod end;
 pub(crate) mod log;
+mod owed;
 mod pending;
 mod receive;
 mod respond;

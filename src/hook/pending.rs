@@ -5,32 +5,34 @@ use std::path::Path;
 use chrono::{DateTime, FixedOffset};
 
 use super::session;
-use crate::base::fs;
+use crate::base::fs::{self, FileState};
 use crate::checkpoint::{AgentSession, FileIdentity, HandedPart, Store, Told, Word};
 use crate::engine::{Attendance, Request};
 use crate::error::{Error, Result};
-use crate::transcript::{self, Source};
+use crate::transcript::{self, Asks, Source};
 
 /// How many bytes are searched for a request. In a longer transcript one is assumed.
 const LOOK: u64 = 8 << 20;
 
 /// What a session has left to hand over.
 pub(super) enum Pending {
-    /// Nothing was asked since the last handover. The transcript has this length.
-    Nothing(u64),
+    Nothing(Nothing),
     Something(Box<Request>),
 }
 
-/// What the transcript of a session shows.
-enum Shown {
-    /// A request that nobody has handed over, or so much that one is assumed.
-    Request(Source),
-    /// No request. The transcript has this length.
-    NoRequest(u64),
-    /// Nothing, because nothing is there.
-    Nothing(Error),
-    /// Nothing that this program understands.
-    Unreadable(Error),
+/// Why a session has nothing left to hand over, and how far its transcript was looked at.
+pub(super) struct Nothing {
+    pub size: u64,
+    pub file: FileIdentity,
+    /// What was not understood; empty if nothing was asked.
+    pub trouble: String,
+}
+
+impl Nothing {
+    /// The reason, for the log.
+    pub(super) fn why(&self) -> &str {
+        if self.trouble.is_empty() { "nothing was asked since the last handover" } else { &self.trouble }
+    }
 }
 
 /// The part of this session that is left to hand over. `words` are those of the present call, which are not recorded yet. `at`
@@ -43,65 +45,94 @@ pub(super) fn left(
 ) -> Result<Pending> {
     let (mark, mut known) = store.words(&session.agent, &session.id)?;
     known.extend_from_slice(words);
-    let mut told = Told { session: session.id.clone(), words: known, instead_of: String::new() };
-    let handed = |to: u64| HandedPart {
+    let told = Told { session: session.id.clone(), words: known, instead_of: String::new() };
+    let unmoved = HandedPart { words: mark, ..unmoved(session) };
+    let (is_there, why) = match part_of_transcript(session) {
+        Ok(Part::Rest(source, file)) => {
+            let handed = HandedPart { to: source.end, file, ..unmoved };
+            let request = Request { transcript: Some(source), told, ..request(session, handed, at) };
+            return Ok(Pending::Something(Box::new(request)));
+        }
+        Ok(Part::Nothing(size, file)) => {
+            return Ok(Pending::Nothing(Nothing { size, file, trouble: String::new() }));
+        }
+        Ok(Part::Missing(why)) => (false, why),
+        Err(why) => (true, why),
+    };
+    // A transcript that cannot be used does not say whether anything was asked. The hooks may know. If an agent has no
+    // transcripts that can be read, its hooks may be told nothing, and git may still know something.
+    let is_expected = !transcript::is_readable(&session.agent);
+    if told.says_something() || is_expected && session.turns > 0 {
+        let told = Told { instead_of: why.one_line(), ..told };
+        return Ok(Pending::Something(Box::new(Request { told, ..request(session, unmoved, at) })));
+    }
+    // A session in which nobody asked anything may never get a transcript.
+    let is_lost = is_there || session.turns > 0;
+    let trouble = format!("nothing is handed over: {}; the hooks were told nothing either", why.one_line());
+    Ok(Pending::Nothing(Nothing {
+        size: session.handed_over,
+        file: session.file.clone(),
+        trouble: if is_lost { trouble } else { String::new() },
+    }))
+}
+
+/// What a transcript has left.
+enum Part {
+    Rest(Source, FileIdentity),
+    /// Nothing was asked. The transcript has this length.
+    Nothing(u64, FileIdentity),
+    /// The session has no transcript yet, or none any more.
+    Missing(Error),
+}
+
+fn part_of_transcript(session: &AgentSession) -> Result<Part> {
+    if session.transcript.is_empty() {
+        return Ok(Part::Missing(Error::failed("the agent names no transcript that can be read")));
+    }
+    let path = Path::new(&session.transcript);
+    let missing = |what: &str| Part::Missing(Error::failed(format!("the transcript `{}` {what}", path.display())));
+    let is_unchanged = |state: &FileState| {
+        session.handed_over > 0 && (state.inode, state.length) == (session.file.inode, session.handed_over)
+    };
+    if fs::state(path).is_some_and(|state| is_unchanged(&state)) {
+        return Ok(Part::Nothing(session.handed_over, session.file.clone()));
+    }
+    let rest = Source::rest(path, &session.id, session.handed_over, &session.file)?;
+    let Some((source, file)) = rest else { return Ok(missing("does not exist")) };
+    if source.end == 0 {
+        return Ok(missing("is empty"));
+    }
+    if source.end <= source.start || source.asks(LOOK)? == Asks::No {
+        return Ok(Part::Nothing(source.end, file));
+    }
+    Ok(Part::Rest(source, file))
+}
+
+/// The part of a session that hands nothing of its transcript over.
+fn unmoved(session: &AgentSession) -> HandedPart {
+    HandedPart {
         agent: session.agent.clone(),
         id: session.id.clone(),
         transcript: session.transcript.clone(),
         before: session.handed_over,
         turns: session.turns,
-        to,
+        to: session.handed_over,
         file: session.file.clone(),
         is_over: true,
-        words: mark,
-    };
-    let request = |handed: HandedPart, transcript: Option<Source>, told: Told| {
-        Pending::Something(Box::new(Request {
-            note: Some(String::new()),
-            agent: Some(session.agent.clone()),
-            attendance: Attendance::Hook,
-            transcript,
-            told,
-            handed: Some(handed),
-            branch: session.branch.clone(),
-            at,
-            ..Request::default()
-        }))
-    };
-    let (is_there, why) = match look(session).unwrap_or_else(Shown::Unreadable) {
-        Shown::Request(source) => return Ok(request(handed(source.end), Some(source), told)),
-        Shown::NoRequest(size) => return Ok(Pending::Nothing(size)),
-        Shown::Nothing(why) => (false, why),
-        Shown::Unreadable(why) => (true, why),
-    };
-    // An agent whose transcripts cannot be read may tell its hooks nothing, and git may still know something.
-    let is_expected = !transcript::is_readable(&session.agent);
-    if told.says_something() || is_expected && session.turns > 0 {
-        told.instead_of = why.one_line();
-        return Ok(request(handed(session.handed_over), None, told));
+        words: 0,
     }
-    // A session in which nobody asked anything may never get a transcript.
-    let is_lost = is_there || session.turns > 0;
-    if is_lost { Err(why.follow("; the hooks were told nothing either")) } else { Ok(Pending::Nothing(0)) }
 }
 
-fn look(session: &AgentSession) -> Result<Shown> {
-    if session.transcript.is_empty() {
-        return Ok(Shown::Nothing(Error::failed("the agent names no transcript that can be read")));
+fn request(session: &AgentSession, handed: HandedPart, at: Option<DateTime<FixedOffset>>) -> Request {
+    Request {
+        note: Some(String::new()),
+        agent: Some(session.agent.clone()),
+        attendance: Attendance::Hook,
+        handed: Some(handed),
+        branch: session.branch.clone(),
+        at,
+        ..Request::default()
     }
-    let path = Path::new(&session.transcript);
-    let mut source = Source::pin(path, &session.id)?;
-    if source.end == 0 {
-        let what = if fs::exists(path) { "is empty" } else { "does not exist" };
-        return Ok(Shown::Nothing(Error::failed(format!("the transcript `{}` {what}", path.display()))));
-    }
-    if source.agent().is_none() {
-        let message = format!("the transcript `{}` has an unknown format", path.display());
-        return Ok(Shown::Unreadable(Error::bad_data(message)));
-    }
-    source.start = session.handed_over;
-    let is_silent = source.end <= source.start || source.asks(LOOK)? == Some(false);
-    Ok(if is_silent { Shown::NoRequest(source.end) } else { Shown::Request(source) })
 }
 
 /// The end of a log line about a handover that is not made from a transcript.

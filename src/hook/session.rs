@@ -10,7 +10,7 @@ use crate::project::Project;
 use crate::transcript;
 
 /// A session whose process is unknown counts as over after this time without a change.
-pub(super) const QUIET: Duration = Duration::from_secs(10 * 60);
+const QUIET: Duration = Duration::from_secs(10 * 60);
 /// Programs that may run between an agent and this process.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "nu", "agent-handover"];
 
@@ -93,11 +93,13 @@ fn is_quiet(session: &AgentSession, last_change: Option<SystemTime>) -> bool {
     match last_change {
         Some(changed) => has_passed(changed),
         None => clock::parse_stamp(&session.seen_at)
-            .is_none_or(|seen| (clock::now() - seen).to_std().is_ok_and(|passed| passed >= QUIET)),
+            .is_none_or(|seen| (clock::now() - seen).abs().to_std().is_ok_and(|passed| passed >= QUIET)),
     }
 }
 
-/// Whether a change is long enough ago for its session to be over.
+/// Whether a change is long enough ago for its session to be over. A change in the future was made while the clock was
+/// ahead, so it is not one of just now either.
 pub(super) fn has_passed(changed: SystemTime) -> bool {
-    SystemTime::now().duration_since(changed).is_ok_and(|passed| passed >= QUIET)
+    let apart = SystemTime::now().duration_since(changed).unwrap_or_else(|ahead| ahead.duration());
+    apart >= QUIET
 }

@@ -65,7 +65,7 @@ fn prepare(project: &Project, call: &Call, told: &mut Vec<String>) -> Result<boo
             }
             Err(error) => told.push(format!("not swept: {}", error.one_line())),
         }
-        finish_due(project, &store, told)?;
+        finish_due(project, &store, is_whole, told)?;
     }
     if session.is_empty() {
         told.push("the agent names no session".to_owned());
@@ -73,14 +73,13 @@ fn prepare(project: &Project, call: &Call, told: &mut Vec<String>) -> Result<boo
     }
     let mut seen = session::seen(project, call, &session);
     seen.warmed = source(call).to_owned();
-    seen.swept = is_whole;
-    seen.is_copied = source(call) == "fork";
+    seen.is_fork = source(call) == "fork";
     let at_once = chrono::Duration::from_std(AT_ONCE).unwrap_or_default();
     store.note_session(&seen, &clock::stamp(&(clock::now() - at_once)))
 }
 
-/// Lets a child finish what may run unattended.
-fn finish_due(project: &Project, store: &Store, told: &mut Vec<String>) -> Result<()> {
+/// Lets a child finish what may run unattended. The child also hands over what the sweep left; nobody waits for that.
+fn finish_due(project: &Project, store: &Store, is_swept: bool, told: &mut Vec<String>) -> Result<()> {
     let (due, left) = engine::due(project, store)?;
     if !left.is_empty() {
         told.push(format!("{} left for `agent-handover run --resume`: they need your consent", left.len()));
@@ -88,6 +87,8 @@ fn finish_due(project: &Project, store: &Store, told: &mut Vec<String>) -> Resul
     if !due.is_empty() || engine::left_behind(project).is_some() {
         let finished = engine::finish_due(project, store, &due, DUE_LIMIT)?;
         told.push(format!("{finished} of {} due finished", due.len()));
+    } else if !is_swept && engine::start_child(project)?.is_some() {
+        told.push("other sessions are swept in the background".to_owned());
     }
     Ok(())
 }

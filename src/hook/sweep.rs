@@ -2,33 +2,43 @@
 //! such hook.
 //!
 //! There are two sorts: sessions that a hook has seen, and sessions on disk for which no hook was ever called. `session::is_over`
-//! says whether a session is over. Sessions from before hooks first ran in this project are ignored.
+//! says whether a session is over, `owed` which files on disk are owed. A session start does what it has time for. The rest
+//! stays owed, and the child that the start leaves behind does it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use chrono::{DateTime, FixedOffset};
-
+use super::owed::{self, Owed, OwedFile};
 use super::pending::{self, Pending};
 use super::session;
 use crate::base::{clock, fs};
-use crate::checkpoint::{AgentSession, FileIdentity, Store};
+use crate::checkpoint::{AgentSession, DoneFile, FileIdentity, Store};
 use crate::engine::{self, RecordOutcome};
 use crate::error::Result;
 use crate::project::{self, Project};
 use crate::steps;
-use crate::transcript;
+use crate::transcript::ListingLimits;
 
-/// How many sessions are handed over at one start; the others follow at the next.
-const MOST: usize = 5;
-/// How long recording them may take, because a person waits.
-const LIMIT: Duration = Duration::from_millis(700);
-/// How many files on disk are looked into.
-const MOST_FILES: usize = 50;
-/// With more transcripts than this, a session start does not look at all of them; the next child does.
-const FEW: usize = 1_000;
-/// Sessions that are older than this are not handed over.
-const LONG_AGO: Duration = Duration::from_secs(14 * 24 * 3600);
+/// What a session start does: a person waits for it.
+const AT_START: Limits =
+    Limits { listing: ListingLimits::GLANCE, opened: 50, sessions: 5, time: Duration::from_millis(700) };
+/// What the child does.
+const IN_BACKGROUND: Limits =
+    Limits { listing: ListingLimits::NONE, opened: usize::MAX, sessions: usize::MAX, time: Duration::from_secs(60) };
+/// How many files the child deals with before it carries out what it recorded.
+const BATCH: usize = 50;
+
+/// How much one sweep does.
+#[derive(Clone, Copy)]
+struct Limits {
+    listing: ListingLimits,
+    /// Files that are opened to find out whose session they hold.
+    opened: usize,
+    /// Sessions that are handed over.
+    sessions: usize,
+    /// How long recording them may take.
+    time: Duration,
+}
 
 /// The session that starts, and so looks for others.
 pub(super) struct Caller<'a> {
@@ -38,130 +48,152 @@ pub(super) struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    fn is(&self, agent: &str, session: &str) -> bool {
+    const NOBODY: Caller<'static> = Caller { agent: "", session: "", process: "" };
+
+    pub(super) fn is(&self, agent: &str, session: &str) -> bool {
         agent == self.agent && session == self.session
     }
 }
 
 /// What came of a sweep.
+#[derive(Default)]
 pub(super) struct Swept {
     pub told: Vec<String>,
-    /// Every session on disk was looked at.
+    /// How many handovers were recorded.
+    pub recorded: usize,
+    /// Nothing is left for the background.
     pub is_whole: bool,
 }
 
-/// Records a handover for each session on disk that no hook has seen, however many files there are. For a process that
-/// nobody waits for.
-pub(super) fn sweep_disk(project: &Project, store: &mut Store) -> Result<Vec<String>> {
-    let nobody = Caller { agent: "", session: "", process: "" };
-    let open = store.open_sessions()?;
-    let (_, unseen) = never_seen(project, store, &nobody, &open, usize::MAX)?;
-    let told = hand_over(project, store, unseen)?;
-    store.swept(&clock::stamp(&clock::now()))?;
-    Ok(told)
-}
-
-/// Records a handover for each session that is over and has something left.
+/// Records a handover for the sessions that are over and have something left, as far as a session start has time for it.
 pub(super) fn sweep(project: &Project, store: &mut Store, caller: &Caller<'_>) -> Result<Swept> {
     let open = store.open_sessions()?;
-    let mut over: Vec<AgentSession> = Vec::new();
-    for session in open.iter().filter(|session| !caller.is(&session.agent, &session.id)) {
-        if session::is_over(session, caller.process, changed(Path::new(&session.transcript))) {
-            over.push(session.clone());
-        }
-    }
-    let (is_whole, unseen) = never_seen(project, store, caller, &open, FEW)?;
-    over.extend(unseen);
-    Ok(Swept { told: hand_over(project, store, over)?, is_whole })
+    let owed = owed::on_disk(project, store, &open, caller, AT_START.listing)?;
+    let mut sweep = Sweep { project, store, open, swept: Swept { is_whole: owed.is_whole, ..Swept::default() } };
+    sweep.hand_over(caller, owed.files, AT_START)?;
+    Ok(sweep.swept)
 }
 
-fn hand_over(project: &Project, store: &mut Store, mut over: Vec<AgentSession>) -> Result<Vec<String>> {
-    let start = Instant::now();
-    // The session that ended last is recorded last, so that it is also the last in the notes.
-    over.sort_by_key(|session| changed(Path::new(&session.transcript)));
-    let skipped = over.len().saturating_sub(MOST);
-    let mut told = Vec::new();
-    let mut nothing = Vec::new();
-    for session in &over[skipped..] {
-        if start.elapsed() > LIMIT {
-            break;
-        }
-        let at = changed(Path::new(&session.transcript)).map(local);
-        let at = at.or_else(|| clock::parse_stamp(&session.seen_at));
-        match pending::left(store, session, &[], at) {
-            Ok(Pending::Nothing(size)) => nothing.push((session, size)),
-            Ok(Pending::Something(request)) => {
-                // A session belongs to the worktree in which it ran.
-                let place = project.seen_from(&session.worktree, &steps::vocabulary());
-                if let RecordOutcome::Recorded(recorded) = engine::record(&place, store, &request)? {
-                    let from = pending::instead_of(&request.told);
-                    told.push(format!("swept {} {} into {}{from}", session.agent, session.id, recorded.id));
+/// Everything that is owed, for a process that nobody waits for.
+pub(super) struct Backlog(Owed);
+
+impl Backlog {
+    /// Looks at every session file, however many there are.
+    pub(super) fn find(project: &Project, store: &mut Store) -> Result<Backlog> {
+        let open = store.open_sessions()?;
+        owed::on_disk(project, store, &open, &Caller::NOBODY, IN_BACKGROUND.listing).map(Backlog)
+    }
+
+    /// Records the next handovers, oldest first.
+    pub(super) fn hand_over_next(&mut self, project: &Project, store: &mut Store) -> Result<Swept> {
+        let open = store.open_sessions()?;
+        let rest = self.0.files.split_off(self.0.files.len().min(BATCH));
+        let next = std::mem::replace(&mut self.0.files, rest);
+        let swept = Swept { is_whole: self.0.files.is_empty(), ..Swept::default() };
+        let mut sweep = Sweep { project, store, open, swept };
+        sweep.hand_over(&Caller::NOBODY, next, IN_BACKGROUND)?;
+        Ok(sweep.swept)
+    }
+}
+
+struct Sweep<'a> {
+    project: &'a Project,
+    store: &'a mut Store,
+    /// The sessions that hooks have seen and that nobody has ended.
+    open: Vec<AgentSession>,
+    swept: Swept,
+}
+
+/// A session that is over.
+struct Over {
+    session: AgentSession,
+    /// The file on disk by which it was found, if no hook has seen it.
+    file: Option<OwedFile>,
+    changed: Option<SystemTime>,
+}
+
+impl Sweep<'_> {
+    fn hand_over(&mut self, caller: &Caller<'_>, files: Vec<OwedFile>, limits: Limits) -> Result<()> {
+        let start = Instant::now();
+        let mut done = Vec::new();
+        let mut over = self.seen_by_hooks(caller);
+        over.extend(self.on_disk(files, limits.opened, &mut done)?);
+        // The session that ended last is recorded last, so that it is also the last in the notes.
+        over.sort_by_key(|over| over.changed);
+        let skipped = over.len().saturating_sub(limits.sessions);
+        self.swept.is_whole &= skipped == 0;
+        let mut nothing = Vec::new();
+        for over in &over[skipped..] {
+            if start.elapsed() > limits.time {
+                self.swept.is_whole = false;
+                break;
+            }
+            let at = over.changed.map(clock::of_file).or_else(|| clock::parse_stamp(&over.session.seen_at));
+            match pending::left(self.store, &over.session, &[], at)? {
+                Pending::Nothing(left) => {
+                    if !left.trouble.is_empty() {
+                        let (agent, id) = (&over.session.agent, &over.session.id);
+                        self.swept.told.push(format!("{agent} {id} was not swept: {}", left.why()));
+                    }
+                    nothing.push((&over.session, left.size, left.file));
                 }
+                Pending::Something(request) => self.record(&over.session, &request)?,
             }
-            // A transcript that cannot be read today cannot be read tomorrow either.
-            Err(error) => {
-                told.push(format!("{} {} was not swept: {}", session.agent, session.id, error.one_line()));
-                nothing.push((session, session.handed_over));
-            }
+            done.extend(over.file.as_ref().map(OwedFile::done));
         }
-    }
-    let known: Vec<(&AgentSession, u64, FileIdentity)> = nothing
-        .into_iter()
-        .filter(|(session, _)| !session.started_at.is_empty())
-        .map(|(session, size)| (session, size, session.file.clone()))
-        .collect();
-    if !known.is_empty() {
-        store.sessions_are_over(&known)?;
-    }
-    Ok(told)
-}
-
-/// The sessions of this project on disk that no hook has seen, and whether all files were looked at.
-fn never_seen(
-    project: &Project,
-    store: &Store,
-    caller: &Caller<'_>,
-    open: &[AgentSession],
-    most: usize,
-) -> Result<(bool, Vec<AgentSession>)> {
-    let (first, last) = store.listening_since()?;
-    // No hook was ever called here, so none was missed.
-    let Some(first) = first.and_then(|first| clock::parse_stamp(&first)) else { return Ok((true, Vec::new())) };
-    // Sessions that were over at the last sweep were handled then.
-    let again = last
-        .and_then(|last| clock::parse_stamp(&last))
-        .map(|last| time(&last) - (session::QUIET + Duration::from_secs(60)));
-    let since = [Some(time(&first)), again, SystemTime::now().checked_sub(LONG_AGO)].into_iter().flatten().max();
-    // The mark of the last sweep is that of all worktrees, so the sessions of all are looked for.
-    let roots = project.worktree_roots();
-    let belongs = |cwd: &Path| roots.contains(&project::root(cwd));
-    let mut found = Vec::new();
-    let (is_whole, files) = transcript::sessions_of(roots.clone(), since, most, belongs);
-    for file in files.take(MOST_FILES) {
-        let Some(worktree) = project.worktree_of(&project::root(&file.cwd), &steps::vocabulary()) else { continue };
-        let is_open = open.iter().any(|session| session.agent == file.agent && session.id == file.session);
-        if file.is_subagent || is_open || caller.is(file.agent, &file.session) || !session::has_passed(file.modified) {
-            continue;
+        let known: Vec<(&AgentSession, u64, FileIdentity)> =
+            nothing.into_iter().filter(|(session, ..)| !session.started_at.is_empty()).collect();
+        if !known.is_empty() {
+            self.store.sessions_are_over(&known)?;
         }
-        let Some(path) = file.path.to_str() else { continue };
-        let known = store.session(file.agent, &file.session)?;
-        let unseen = || AgentSession { worktree, ..pending::unseen(file.agent, &file.session, path) };
-        let session = known.unwrap_or_else(unseen);
-        if file.size > session.handed_over {
-            found.push(session);
-        }
+        self.store.nothing_is_owed(&done, &[])
     }
-    Ok((is_whole, found))
-}
 
-fn changed(path: &Path) -> Option<SystemTime> {
-    fs::modified(path)
-}
+    fn record(&mut self, session: &AgentSession, request: &engine::Request) -> Result<()> {
+        // A session belongs to the worktree in which it ran.
+        let place = self.project.seen_from(&session.worktree, &steps::vocabulary());
+        if let RecordOutcome::Recorded(recorded) = engine::record(&place, self.store, request)? {
+            let from = pending::instead_of(&request.told);
+            self.swept.told.push(format!("swept {} {} into {}{from}", session.agent, session.id, recorded.id));
+            self.swept.recorded += 1;
+        }
+        Ok(())
+    }
 
-fn local(time: SystemTime) -> DateTime<FixedOffset> {
-    DateTime::<chrono::Local>::from(time).fixed_offset()
-}
+    /// The sessions that hooks have seen and that are over.
+    fn seen_by_hooks(&self, caller: &Caller<'_>) -> Vec<Over> {
+        let others = self.open.iter().filter(|session| !caller.is(&session.agent, &session.id));
+        others
+            .map(|session| (session, fs::modified(Path::new(&session.transcript))))
+            .filter(|(session, changed)| session::is_over(session, caller.process, *changed))
+            .map(|(session, changed)| Over { session: session.clone(), file: None, changed })
+            .collect()
+    }
 
-fn time(stamp: &DateTime<FixedOffset>) -> SystemTime {
-    SystemTime::from(*stamp)
+    /// The sessions of this project among these files. Files of others need not be looked at again and go to `done`.
+    fn on_disk(&mut self, mut files: Vec<OwedFile>, most: usize, done: &mut Vec<DoneFile>) -> Result<Vec<Over>> {
+        // The newest are at the end.
+        let skipped = files.len().saturating_sub(most);
+        self.swept.is_whole &= skipped == 0;
+        let roots = self.project.worktree_roots();
+        let mut over = Vec::new();
+        for file in files.split_off(skipped) {
+            // A file that cannot be read today may be readable tomorrow.
+            let Ok(about) = file.found.open() else { continue };
+            let worktree = about.as_ref().filter(|about| !about.is_subagent).and_then(|about| {
+                let root: PathBuf = project::root(&about.cwd);
+                let is_ours = roots.contains(&root);
+                is_ours.then(|| self.project.worktree_of(&root, &steps::vocabulary())).flatten()
+            });
+            let (Some(about), Some(worktree)) = (about, worktree) else {
+                done.push(file.done());
+                continue;
+            };
+            let known = self.store.session(about.agent, &about.session)?;
+            let unseen = || AgentSession { worktree, ..pending::unseen(about.agent, &about.session, "") };
+            let session = AgentSession { transcript: file.path.clone(), ..known.unwrap_or_else(unseen) };
+            over.push(Over { session, changed: Some(about.modified), file: Some(file) });
+        }
+        Ok(over)
+    }
 }

@@ -1,14 +1,16 @@
 //! Claude Code: `~/.claude/projects/<directory>/<session>.jsonl`. The directory is named after the one in which the session
 //! was started.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::calls::{Ended, Question};
 use super::draft::Draft;
+use super::listing::{Extent, Listing, ListingBudget};
 use super::{Todo, TodoStatus, TranscriptFormat, human_text};
-use crate::base::{env, fs};
+use crate::base::env;
 
 pub(super) const FORMAT: TranscriptFormat =
     TranscriptFormat { name: "claude-code", place: (env::CLAUDE_CONFIG_DIR, ".claude"), is_one, take, candidates, id };
@@ -244,20 +246,27 @@ fn status(name: &str) -> Option<TodoStatus> {
     }
 }
 
-/// The directories of sessions at or below the root. Different paths can have the same name, so others may be among them.
-fn candidates(place: &Path, root: &Path, most: usize) -> Option<Vec<PathBuf>> {
-    let projects = place.join("projects");
-    let name = directory_name(root);
-    let mut files = Vec::new();
-    for directory in fs::names(&projects).unwrap_or_default() {
-        let is_below = directory.strip_prefix(&name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
-        if is_below {
-            let directory = projects.join(directory);
-            let names = fs::names_at_most(&directory, most.checked_sub(files.len())?)?;
-            files.extend(names.iter().filter(|name| name.ends_with(".jsonl")).map(|name| directory.join(name)));
-        }
-    }
-    Some(files)
+/// The directories of sessions at or below the roots. Different paths can have the same name, so others may be among them.
+fn candidates(home: &Path, roots: &[PathBuf], budget: &mut ListingBudget) -> Vec<Listing> {
+    let projects = home.join("projects");
+    let names: Vec<String> = roots.iter().map(|root| directory_name(root)).collect();
+    let is_below = |directory: &str, name: &String| {
+        directory.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    // Among too many projects, only the roots themselves are found.
+    let directories = budget.directories(&projects).unwrap_or_else(|| names.clone());
+    let directories = directories.into_iter().filter(|directory| names.iter().any(|name| is_below(directory, name)));
+    let directories: BTreeSet<PathBuf> = directories.map(|directory| projects.join(directory)).collect();
+    directories
+        .into_iter()
+        .map(|place| {
+            let Some(names) = budget.names(&place) else {
+                return Listing { place, files: Vec::new(), extent: Extent::TooMany };
+            };
+            let files = names.iter().filter(|name| name.ends_with(".jsonl")).map(|name| place.join(name)).collect();
+            Listing { place, files, extent: Extent::Whole }
+        })
+        .collect()
 }
 
 /// Every character but ASCII letters and digits becomes a dash.

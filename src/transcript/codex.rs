@@ -3,20 +3,23 @@
 //! A tool call is a `response_item`. Models that call their tools from a script ("code mode") leave only the script there;
 //! the commands that it ran are in the `event_msg` records of completed items. Both are read, and one id is one call.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::calls::{Ended, Question};
 use super::draft::Draft;
+use super::listing::{Extent, Listing, ListingBudget};
 use super::{Todo, TodoStatus, TranscriptFormat, human_text};
 use crate::base::{env, fs};
 
 pub(super) const FORMAT: TranscriptFormat =
     TranscriptFormat { name: "codex", place: (env::CODEX_HOME, ".codex"), is_one, take, candidates, id };
 
-/// In how many directories, one per day, sessions are looked up, starting with the newest.
-const MAX_DAYS: usize = 60;
+const PLAIN: &str = ".jsonl";
+/// Codex compresses old sessions, and removes the plain file.
+const COMPRESSED: &str = ".jsonl.zst";
 
 fn is_one(record: &Value) -> bool {
     record["payload"].is_object() && record["type"].is_string() && record["timestamp"].is_string()
@@ -285,25 +288,43 @@ fn changed(draft: &mut Draft, id: &str, worked: bool, changes: &Value) {
     }
 }
 
-/// Every session of the last days, because only the first record names the directory.
-fn candidates(place: &Path, _root: &Path, most: usize) -> Option<Vec<PathBuf>> {
-    let sessions = place.join("sessions");
-    let mut files = Vec::new();
-    let mut days = 0;
-    for year in below(&sessions) {
-        for month in below(&year) {
-            for day in below(&month) {
-                let names = fs::names_at_most(&day, most.checked_sub(files.len())?)?;
-                let rollouts = names.iter().filter(|name| name.starts_with("rollout-") && name.ends_with(".jsonl"));
-                files.extend(rollouts.map(|name| day.join(name)));
-                days += 1;
-                if days == MAX_DAYS {
-                    return Some(files);
-                }
-            }
-        }
+/// Every session, because only the first record names the directory.
+fn candidates(home: &Path, _roots: &[PathBuf], budget: &mut ListingBudget) -> Vec<Listing> {
+    let archive = home.join("archived_sessions");
+    let mut listings = vec![by_day(home.join("sessions"), budget)];
+    if fs::is_directory(&archive) {
+        let names = budget.names(&archive);
+        let extent = if names.is_some() { Extent::Whole } else { Extent::TooMany };
+        let files = rollouts(&archive, &names.unwrap_or_default());
+        listings.push(Listing { place: archive, files, extent });
     }
-    Some(files)
+    listings
+}
+
+/// The sessions of each day, starting with the newest. A day is listed as a whole or not at all.
+fn by_day(place: PathBuf, budget: &mut ListingBudget) -> Listing {
+    let days = below(&place).into_iter().flat_map(|year| below(&year)).flat_map(|month| below(&month));
+    let mut files = Vec::new();
+    for day in days {
+        if budget.days == 0 {
+            return Listing { place, files, extent: Extent::NewestDays };
+        }
+        budget.days -= 1;
+        let Some(names) = budget.names(&day) else { return Listing { place, files, extent: Extent::TooMany } };
+        files.extend(rollouts(&day, &names));
+    }
+    Listing { place, files, extent: Extent::Whole }
+}
+
+/// The session files among these names. A compressed file beside the plain one is the same session.
+fn rollouts(directory: &Path, names: &[String]) -> Vec<PathBuf> {
+    let all: HashSet<&str> = names.iter().map(String::as_str).collect();
+    let is_rollout = |name: &&String| {
+        let plain = name.strip_suffix(".zst");
+        name.starts_with("rollout-")
+            && (name.ends_with(PLAIN) || name.ends_with(COMPRESSED) && plain.is_some_and(|plain| !all.contains(plain)))
+    };
+    names.iter().filter(is_rollout).map(|name| directory.join(name)).collect()
 }
 
 /// The directories in a directory, in reverse order of their names.
@@ -317,15 +338,20 @@ fn below(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The id: the last 36 characters of the name, which are a UUID.
+/// The id: the UUID at the end of the name. A session that was taken back to an earlier state goes on in another file, whose
+/// name has a second UUID after the first.
 fn id(path: &Path) -> Option<String> {
-    let stem = path.file_stem()?.to_str()?;
-    let id = stem.get(stem.len().checked_sub(36)?..)?;
-    let is_uuid = id.bytes().enumerate().all(|(at, byte)| match at {
-        8 | 13 | 18 | 23 => byte == b'-',
-        _ => byte.is_ascii_hexdigit(),
-    });
-    is_uuid.then(|| id.to_owned())
+    let name = path.file_name()?.to_str()?;
+    let stem = name.strip_suffix(COMPRESSED).or_else(|| name.strip_suffix(PLAIN)).unwrap_or(name);
+    let last = |stem: &str| {
+        let id = stem.get(stem.len().checked_sub(36)?..)?;
+        let is_uuid = id.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        });
+        is_uuid.then(|| id.to_owned())
+    };
+    stem.rsplit_once('_').and_then(|(stem, _)| last(stem)).or_else(|| last(stem))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::FORMATS;
 use super::draft::Draft;
+use super::listing::{Listing, ListingBudget};
 
 /// The way in which one agent writes its sessions down.
 pub struct TranscriptFormat {
@@ -17,8 +18,8 @@ pub struct TranscriptFormat {
     pub(super) is_one: fn(&Value) -> bool,
     /// Adds the contents of a record to the draft.
     pub(super) take: fn(&mut Draft, &Value),
-    /// The session files that may belong to a project, chosen without opening them. `None` if there are more than `most`.
-    pub(super) candidates: fn(place: &Path, root: &Path, most: usize) -> Option<Vec<PathBuf>>,
+    /// The session files that may belong to a project with these roots, chosen without opening them.
+    pub(super) candidates: fn(home: &Path, roots: &[PathBuf], budget: &mut ListingBudget) -> Vec<Listing>,
     /// The session's id, from the name of its file.
     pub(super) id: fn(&Path) -> Option<String>,
 }

@@ -9,6 +9,9 @@
 //! | `claude_code`, `codex` | one format each |
 //! | `format` | what a format has to know: [`TranscriptFormat`] |
 //! | `source` | one file, or the part of it that was there at some moment |
+//! | `identity` | which file a transcript is, beside its path |
+//! | `compression` | compressed transcripts |
+//! | `listing` | listing directories within limits |
 //! | `sessions` | the session files on this machine |
 //! | `lines`, `bounded_json` | lines and records of any size, read within limits |
 //! | `draft` | a transcript while it is read, everything in it bounded |
@@ -26,12 +29,15 @@ mod claude_code;
 mod cleaning;
 mod codex;
 mod command_line;
+mod compression;
 mod contents;
 mod draft;
 mod format;
 mod hook_words;
 mod human_text;
+mod identity;
 mod lines;
+mod listing;
 mod sessions;
 mod slash_command;
 mod source;
@@ -45,8 +51,10 @@ pub use contents::{Command, Outcome, Todo, TodoStatus, Transcript, TurnWork, Utt
 pub use format::{TranscriptFormat, is_readable};
 pub use hook_words::{of_words, word};
 pub use human_text::{WARMUP_MARKER, keepable};
-pub use sessions::{SessionFile, is_subagent, sessions, sessions_of};
-pub use source::{Source, read};
+pub(crate) use listing::{Extent, ListingLimits};
+pub(crate) use sessions::{FoundFile, FoundPlace, places_of, sessions_at_a_glance};
+pub use sessions::{SessionFile, is_subagent, sessions};
+pub use source::{Asks, Source, read};
 
 /// Every format. A new one is a file, its `mod` line and its entry here.
 pub const FORMATS: &[TranscriptFormat] = &[claude_code::FORMAT, codex::FORMAT];

@@ -1,12 +1,14 @@
 //! Finds session files on this machine, whether or not their sessions ended.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::draft::Draft;
+use super::listing::{Extent, ListingLimits};
 use super::{FORMATS, Transcript, TranscriptFormat, format, source};
-use crate::base::{env, fs};
+use crate::base::env;
+use crate::base::fs::{self, FileState};
+use crate::error::Result;
 
 /// A session file, described by its first records and its metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +23,51 @@ pub struct SessionFile {
     pub is_subagent: bool,
 }
 
+/// A session file that was listed, but not opened.
+#[derive(Clone)]
+pub(crate) struct FoundFile {
+    format: &'static TranscriptFormat,
+    pub path: PathBuf,
+    pub state: FileState,
+}
+
+/// A directory of session files that may belong to a project.
+pub(crate) struct FoundPlace {
+    pub path: PathBuf,
+    pub extent: Extent,
+    pub files: Vec<FoundFile>,
+}
+
+impl FoundFile {
+    pub(crate) fn agent(&self) -> &'static str {
+        self.format.name
+    }
+
+    /// The id of the session, from the name of the file.
+    pub(crate) fn session(&self) -> Option<String> {
+        (self.format.id)(&self.path)
+    }
+
+    /// What the first records say about the session. `None` if they do not name its directory.
+    pub(crate) fn open(&self) -> Result<Option<SessionFile>> {
+        let Some(about) = about(self.format, &self.path)? else { return Ok(None) };
+        Ok(Some(SessionFile {
+            agent: self.format.name,
+            path: self.path.clone(),
+            cwd: PathBuf::from(&about.cwd),
+            session: about.session,
+            size: self.state.length,
+            modified: self.state.modified,
+            is_subagent: about.is_subagent,
+        }))
+    }
+}
+
+/// The directories in which sessions of a project with these roots may be, with the state of each file. No file is opened.
+pub(crate) fn places_of(roots: &[PathBuf], limits: ListingLimits) -> Vec<FoundPlace> {
+    places_at(homes(), roots, limits)
+}
+
 /// The sessions of all formats whose directory `belongs` accepts, newest first. Only files changed after `since` are opened,
 /// lazily, and only their beginning is read.
 pub fn sessions(
@@ -28,67 +75,65 @@ pub fn sessions(
     since: Option<SystemTime>,
     belongs: impl Fn(&Path) -> bool,
 ) -> impl Iterator<Item = SessionFile> {
-    sessions_of(vec![root.to_path_buf()], since, usize::MAX, belongs).1
+    sessions_at(homes(), root, since, ListingLimits::NONE, belongs)
 }
 
-/// Like [`sessions`], for several roots; skips a format with more than `most` files. The flag says whether all formats
-/// were read.
-pub fn sessions_of(
-    roots: Vec<PathBuf>,
-    since: Option<SystemTime>,
-    most: usize,
-    belongs: impl Fn(&Path) -> bool,
-) -> (bool, impl Iterator<Item = SessionFile>) {
-    let places = FORMATS.iter().filter_map(|format| {
+/// Like [`sessions`], for a caller that cannot wait. Of an agent with very many files, only the newest are found, or none.
+pub(crate) fn sessions_at_a_glance(root: &Path, belongs: impl Fn(&Path) -> bool) -> impl Iterator<Item = SessionFile> {
+    sessions_at(homes(), root, None, ListingLimits::GLANCE, belongs)
+}
+
+/// Where each agent keeps its files.
+fn homes() -> impl Iterator<Item = (&'static TranscriptFormat, PathBuf)> {
+    FORMATS.iter().filter_map(|format| {
         let (variable, directory) = format.place;
         let place = env::get(variable).map(PathBuf::from).or_else(|| Some(env::home()?.join(directory)))?;
         Some((format, place))
+    })
+}
+
+fn places_at(
+    homes: impl Iterator<Item = (&'static TranscriptFormat, PathBuf)>,
+    roots: &[PathBuf],
+    limits: ListingLimits,
+) -> Vec<FoundPlace> {
+    let listed = homes.flat_map(|(format, home)| {
+        let mut budget = limits.budget();
+        (format.candidates)(&home, roots, &mut budget).into_iter().map(move |listing| (format, listing))
     });
-    sessions_at(places, roots, since, most, belongs)
+    let found = |format, path: PathBuf| Some(FoundFile { format, state: fs::state(&path)?, path });
+    listed
+        .map(|(format, listing)| FoundPlace {
+            path: listing.place,
+            extent: listing.extent,
+            files: listing.files.into_iter().filter_map(|path| found(format, path)).collect(),
+        })
+        .collect()
 }
 
 fn sessions_at(
-    places: impl Iterator<Item = (&'static TranscriptFormat, PathBuf)>,
-    roots: Vec<PathBuf>,
+    homes: impl Iterator<Item = (&'static TranscriptFormat, PathBuf)>,
+    root: &Path,
     since: Option<SystemTime>,
-    most: usize,
+    limits: ListingLimits,
     belongs: impl Fn(&Path) -> bool,
-) -> (bool, impl Iterator<Item = SessionFile>) {
-    let mut found = Vec::new();
-    let mut is_whole = true;
-    for (format, place) in places {
-        let mut paths = BTreeSet::new();
-        for root in &roots {
-            let candidates = (format.candidates)(&place, root, most);
-            is_whole &= candidates.is_some();
-            paths.extend(candidates.unwrap_or_default());
-        }
-        for path in paths {
-            let Some((length, modified)) = fs::length_and_change(&path) else { continue };
-            if since.is_none_or(|since| modified > since) {
-                found.push((format, path, length, modified));
-            }
-        }
-    }
-    found.sort_by(|a, b| b.3.cmp(&a.3).then_with(|| a.1.cmp(&b.1)));
-    let found = found.into_iter().filter_map(move |(format, path, size, modified)| {
-        let about = about(format, &path)?;
-        let cwd = PathBuf::from(&about.cwd);
-        let is_ours = belongs(&cwd);
-        let (agent, session, is_subagent) = (format.name, about.session, about.is_subagent);
-        is_ours.then_some(SessionFile { agent, path, session, cwd, size, modified, is_subagent })
-    });
-    (is_whole, found)
+) -> impl Iterator<Item = SessionFile> {
+    let places = places_at(homes, &[root.to_path_buf()], limits);
+    let mut files: Vec<FoundFile> = places.into_iter().flat_map(|place| place.files).collect();
+    files.retain(|file| since.is_none_or(|since| file.state.modified > since));
+    files.sort_by(|a, b| b.state.modified.cmp(&a.state.modified).then_with(|| a.path.cmp(&b.path)));
+    files.into_iter().filter_map(|file| file.open().ok()?).filter(move |session| belongs(&session.cwd))
 }
 
 /// Whether the transcript says that its session is a subagent's.
 pub fn is_subagent(agent: &str, path: &Path) -> bool {
-    format::of_agent(agent).and_then(|format| about(format, path)).is_some_and(|about| about.is_subagent)
+    let about = format::of_agent(agent).and_then(|format| about(format, path).ok()?);
+    about.is_some_and(|about| about.is_subagent)
 }
 
 /// What the first records of a file say about its session. `None` if they do not name its directory.
-fn about(format: &'static TranscriptFormat, path: &Path) -> Option<Transcript> {
-    let mut file = source::open(path).ok()??;
+fn about(format: &'static TranscriptFormat, path: &Path) -> Result<Option<Transcript>> {
+    let Some(mut file) = source::open_beginning(path)? else { return Ok(None) };
     let mut draft = Draft::of(format.name);
     if let Some(id) = (format.id)(path) {
         draft.found.session = id;
@@ -98,9 +143,9 @@ fn about(format: &'static TranscriptFormat, path: &Path) -> Option<Transcript> {
         (format.take)(&mut draft, &record);
         draft.found.cwd.is_empty()
     };
-    source::head(&mut file, u64::MAX, take).ok()?;
+    source::head(&mut file, u64::MAX, take).map_err(|cause| crate::error::Error::io("read", path, cause))?;
     let about = draft.finish();
-    (!about.cwd.is_empty()).then_some(about)
+    Ok((!about.cwd.is_empty()).then_some(about))
 }
 
 #[cfg(test)]
@@ -134,8 +179,8 @@ mod tests {
         std::fs::write(projects.join("-a-b-c/empty.jsonl"), "").unwrap();
         let root = Path::new("/a/b.c");
         let list = |since: Option<SystemTime>| -> Vec<SessionFile> {
-            let places = [(&FORMATS[0], place.clone())].into_iter();
-            sessions_at(places, vec![root.to_path_buf()], since, usize::MAX, |cwd| cwd.starts_with(root)).1.collect()
+            let homes = [(&FORMATS[0], place.clone())].into_iter();
+            sessions_at(homes, root, since, ListingLimits::NONE, |cwd| cwd.starts_with(root)).collect()
         };
         let all = list(None);
         let ids: Vec<&str> = all.iter().map(|session| session.session.as_str()).collect();

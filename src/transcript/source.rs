@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::draft::Draft;
 use super::lines::{self, Line, Lines};
-use super::{FORMATS, Transcript, TranscriptFormat, bounded_json, format};
+use super::{FORMATS, Transcript, TranscriptFormat, bounded_json, compression, format, identity};
 use crate::base::fs;
+use crate::checkpoint::FileIdentity;
 use crate::error::{Error, Result};
 
 /// How much of the beginning of a file is read, where the goal is.
@@ -48,6 +49,28 @@ impl Source {
         Ok(Source { path: path.to_path_buf(), session: session.to_owned(), start: 0, end })
     }
 
+    /// The part of a file that comes after what was handed over before, up to its present end, with the identity of the
+    /// file. A file that is shorter than before, or that begins with something else, is another file and starts at 0. `None`
+    /// if there is no file.
+    pub(crate) fn rest(
+        path: &Path,
+        session: &str,
+        before: u64,
+        known: &FileIdentity,
+    ) -> Result<Option<(Source, FileIdentity)>> {
+        let failed = |cause: io::Error| Error::io("read", path, cause);
+        let Some(mut file) = open(path)? else { return Ok(None) };
+        let end = file.metadata().map_err(failed)?.len();
+        let mut source = Source { path: path.to_path_buf(), session: session.to_owned(), start: 0, end };
+        if before > 0 && before <= source.end {
+            let is_same = identity::begins_with(&mut file, &known.beginning).map_err(failed)?;
+            source.start = if is_same.unwrap_or(true) { before } else { 0 };
+        }
+        let beginning = identity::beginning(&mut file, source.end).map_err(failed)?;
+        let inode = fs::state(path).map(|state| state.inode).unwrap_or_default();
+        Ok(Some((source, FileIdentity { inode, beginning })))
+    }
+
     /// Reads this part. `None` if the file no longer exists.
     pub fn read(&self) -> Result<Option<Transcript>> {
         let mut found = read(&self.path, self.start, self.end)?;
@@ -59,15 +82,15 @@ impl Source {
 
     /// The agent whose format the file has, if it is one that we can read.
     pub fn agent(&self) -> Option<&'static str> {
-        let mut file = open(&self.path).ok()??;
+        let mut file = open_beginning(&self.path).ok()??;
         format_of(&mut file, self.end).ok()?.map(|format| format.name)
     }
 
-    /// Whether this part has a request. Reads at most `most` bytes; `None` if that did not settle it.
-    pub fn asks(&self, most: u64) -> Result<Option<bool>> {
-        let Some(mut file) = open(&self.path)? else { return Ok(Some(false)) };
+    /// Whether this part has a request. Reads at most `most` bytes.
+    pub fn asks(&self, most: u64) -> Result<Asks> {
+        let Some(mut file) = open(&self.path)? else { return Ok(Asks::No) };
         let failed = |cause: io::Error| Error::io("read", &self.path, cause);
-        let Some(format) = format_of(&mut file, self.end).map_err(failed)? else { return Ok(Some(false)) };
+        let Some(format) = format_of(&mut file, self.end).map_err(failed)? else { return Err(unknown(&self.path)) };
         let start = line_start(&mut file, self.start.min(self.end)).map_err(failed)?;
         file.seek(SeekFrom::Start(start)).map_err(failed)?;
         let mut lines = Lines::of(BufReader::new(file.take(most.min(self.end - start))));
@@ -78,12 +101,26 @@ impl Source {
             {
                 (format.take)(&mut draft, &record);
                 if draft.found.requests > 0 {
-                    return Ok(Some(true));
+                    return Ok(Asks::Yes);
                 }
             }
         }
-        Ok((self.end - start <= most).then_some(false))
+        Ok(if self.end - start <= most { Asks::No } else { Asks::Unsettled })
     }
+}
+
+/// Whether a part of a transcript has a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    Yes,
+    No,
+    /// The part is too long to look through.
+    Unsettled,
+}
+
+fn unknown(path: &Path) -> Error {
+    let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    Error::bad_data(format!("`{}` is not a transcript of {}", path.display(), known.join(" or ")))
 }
 
 /// Reads a transcript from `start` to `end`. `None` if there is no file.
@@ -93,10 +130,7 @@ pub fn read(path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
     if end == 0 {
         return Ok(Some(Draft::of("").finish()));
     }
-    let Some(format) = format_of(&mut file, end).map_err(failed)? else {
-        let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        return Err(Error::bad_data(format!("`{}` is not a transcript of {}", path.display(), known.join(" or "))));
-    };
+    let Some(format) = format_of(&mut file, end).map_err(failed)? else { return Err(unknown(path)) };
     let mut draft = Draft::of(format.name);
     if let Some(id) = (format.id)(path) {
         draft.found.session = id;
@@ -180,9 +214,19 @@ fn read_piece(file: &mut File, from: u64, to: u64, format: &TranscriptFormat, dr
     Ok(())
 }
 
-/// Opens a regular file. `None` if there is none; a pipe or a device is refused because reading it could block.
+/// Opens a transcript, without its compression. `None` if there is no file; a pipe or a device is refused because reading it
+/// could block.
 pub(super) fn open(path: &Path) -> Result<Option<File>> {
-    fs::open_if_exists(path)
+    open_up_to(path, u64::MAX)
+}
+
+/// Like [`open`], for a caller that reads only the first records.
+pub(super) fn open_beginning(path: &Path) -> Result<Option<File>> {
+    open_up_to(path, HEAD_BYTES)
+}
+
+fn open_up_to(path: &Path, most: u64) -> Result<Option<File>> {
+    fs::open_if_exists(path)?.map(|file| compression::plain(file, path, most)).transpose()
 }
 
 /// Reads the first records of a file for as long as `wanted` returns true.

@@ -17,14 +17,12 @@ const END: u64 = 2 << 20;
 const BEGINNING: u64 = 512 << 10;
 /// How many files are looked into. Of most, only the first records are read.
 const LOOKED_INTO: usize = 50;
-/// An agent that keeps the sessions of all projects together may have very many files. Then they are not looked at.
-const FEW: usize = 1_000;
 
 /// The sessions of this user on disk for a project, newest first, without those of subagents. At most fifty files are
 /// looked into.
 fn sessions_on_disk(root: &Path) -> Vec<SessionFile> {
     let belongs = |cwd: &Path| project::root(cwd) == root;
-    let (_, files) = transcript::sessions_of(vec![root.to_path_buf()], None, FEW, belongs);
+    let files = transcript::sessions_at_a_glance(root, belongs);
     files.take(LOOKED_INTO).filter(|file| !file.is_subagent).collect()
 }
 

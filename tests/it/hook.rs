@@ -36,7 +36,7 @@ impl<'a> Session<'a> {
         self.world.home().join(".claude/projects").join(name).join(format!("{}.jsonl", self.id))
     }
 
-    fn write(&self, records: &[Value]) {
+    pub fn write(&self, records: &[Value]) {
         let path = self.transcript();
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let mut file = std::fs::File::options().create(true).append(true).open(path).unwrap();
@@ -57,6 +57,11 @@ impl<'a> Session<'a> {
     pub fn changed_at(&self, time: &str) {
         let time = chrono::DateTime::parse_from_rfc3339(time).unwrap();
         std::fs::File::options().append(true).open(self.transcript()).unwrap().set_modified(time.into()).unwrap();
+    }
+
+    /// Makes the transcript look as if nobody had written to it for a while.
+    pub fn falls_silent(&self) {
+        self.changed_at(&(chrono::Utc::now() - chrono::Duration::minutes(11)).to_rfc3339());
     }
 
     pub fn edit(&self, path: &str) {
@@ -146,6 +151,16 @@ pub fn settled(world: &World) {
     if world.exists(".agent-handover/checkpoint.db") {
         wait_until("the handover", || world.run(&["check"]).code != 4);
     }
+}
+
+/// Moves the first use of this project back, so that transcripts can have been silent since.
+pub fn first_used_an_hour_ago(world: &World) {
+    first_used_at(world, &(chrono::Utc::now() - chrono::Duration::hours(1)).to_rfc3339());
+}
+
+pub fn first_used_at(world: &World, time: &str) {
+    let changed = world.database().execute("UPDATE meta SET value = ?1 WHERE key = 'since'", [time]).unwrap();
+    assert_eq!(changed, 1);
 }
 
 /// The status and the agent of each run.
@@ -367,33 +382,12 @@ fn a_session_that_no_hook_has_seen_is_swept_when_it_has_been_silent_for_a_while(
     unseen.ask("Hooks were switched off for me");
     Session::of(&world, "cccc-3").start("startup");
     assert_eq!(runs(&world), [], "it may still run");
-    let long_ago = chrono::Utc::now() - chrono::Duration::minutes(11);
-    unseen.changed_at(&long_ago.to_rfc3339());
+    first_used_an_hour_ago(&world);
+    unseen.falls_silent();
     let told = Session::of(&world, "dddd-4").start("startup");
     assert!(told.contains("Hooks were switched off for me"), "{told}");
     Session::of(&world, "eeee-5").start("startup");
     assert_eq!(runs(&world).len(), 1);
-}
-
-/// Where a start would take too long for looking at all of them, the end does it in the background.
-#[test]
-fn among_very_many_transcripts_an_unseen_session_is_found_when_nobody_waits() {
-    let world = World::with_git();
-    // Its child makes ids of its own, which must not be pinned to those of its parent.
-    let first = Session::dying(&world, "aaaa-1");
-    first.start("startup");
-    let unseen = Session::of(&world, "bbbb-2");
-    unseen.ask("One among many");
-    unseen.changed_at(&(chrono::Utc::now() - chrono::Duration::minutes(11)).to_rfc3339());
-    for n in 0..1_000 {
-        std::fs::write(unseen.transcript().with_file_name(format!("old-{n}.jsonl")), "").unwrap();
-    }
-    assert!(!first.start("clear").contains("One among many"));
-    first.ask("Something else");
-    first.end();
-    wait_until("the sweep", || runs(&world).len() == 2 && world.run(&["check"]).code == 2);
-    let told = Session::of(&world, "cccc-3").start("startup");
-    assert!(told.contains("One among many"), "{told}");
 }
 
 #[test]

@@ -50,6 +50,7 @@ mod secrets;
 mod session_agent;
 mod shared_branch;
 mod support;
+mod sweep;
 mod transcript_talk;
 mod transcripts;
 mod upgrade;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::plain_read::is_absent;
 
@@ -66,10 +66,23 @@ pub(crate) fn length(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|about| about.len())
 }
 
-/// The length of a regular file and when it was last changed; `None` for anything else.
-pub(crate) fn length_and_change(path: &Path) -> Option<(u64, SystemTime)> {
+/// What the file system knows about a regular file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileState {
+    pub inode: u64,
+    pub length: u64,
+    /// When the content was last changed, which programs may set.
+    pub modified: SystemTime,
+    /// When the content or the name, owner or mode was last changed, which only the system sets.
+    pub changed: SystemTime,
+}
+
+/// The state of a regular file; `None` for anything else.
+pub(crate) fn state(path: &Path) -> Option<FileState> {
     let about = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Some((about.len(), about.modified().ok()?))
+    let since_epoch = Duration::new(u64::try_from(about.ctime()).ok()?, u32::try_from(about.ctime_nsec()).ok()?);
+    let changed = SystemTime::UNIX_EPOCH + since_epoch;
+    Some(FileState { inode: about.ino(), length: about.len(), modified: about.modified().ok()?, changed })
 }
 
 /// When a file was last changed.

@@ -36,8 +36,8 @@ mod tests;
 pub(crate) use anchor::{About, Anchor, FileError, FileKind};
 pub(crate) use directories::{DirectoryLock, create_directories, create_private_directories, lock_directory};
 pub(crate) use examine::{
-    exists, is_directory, is_executable, is_file, is_pipe, is_taken, is_writable, length, length_and_change, mark,
-    may_be_directory, may_be_taken, modified, real, real_if_exists,
+    FileState, exists, is_directory, is_executable, is_file, is_pipe, is_taken, is_writable, length, mark,
+    may_be_directory, may_be_taken, modified, real, real_if_exists, state,
 };
 pub(crate) use links::{resolve, tidy};
 pub(crate) use log::{append, append_durably};
@@ -45,6 +45,8 @@ pub(crate) use names::{names, names_at_most};
 pub(crate) use owner::{
     foreign_owner, is_foreign_owner, is_open_to_all, is_readable_by_others, refuse_foreign_owner, refuse_owner,
 };
-pub(crate) use plain_read::{Seen, is_absent, open, open_if_exists, read_at_most, read_if_exists, read_within};
+pub(crate) use plain_read::{
+    Seen, is_absent, open, open_if_exists, read_at_most, read_if_exists, read_within, scratch_file,
+};
 pub(crate) use remove::{Depth, remove_empty_directory, remove_file, sweep_temporaries};
 pub(crate) use replace::{Created, TEMPORARY_GLOB, replace, replace_executable, write_marker, write_private};

@@ -61,6 +61,11 @@ pub(crate) fn open_if_exists(path: &Path) -> Result<Option<File>> {
     if file.metadata().map_err(failed)?.is_file() { Ok(Some(file)) } else { Err(not_a_file(path)) }
 }
 
+/// A file without a name, which is gone when it is closed, for content that is too large to hold.
+pub(crate) fn scratch_file() -> io::Result<File> {
+    tempfile::tempfile()
+}
+
 /// Whether an error means that nothing is there, rather than that we cannot know.
 pub(crate) fn is_absent(cause: &io::Error) -> bool {
     matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)

@@ -1,0 +1,53 @@
+//! Which file a transcript is: a path alone does not say it, because a client may write another file under the same name.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use sha2::{Digest, Sha256};
+
+/// How much of the beginning of a file is digested. The first records name the session and hold its first request.
+const BEGINNING: u64 = 4 << 10;
+/// How many bytes of the digest are kept.
+const KEPT: usize = 16;
+
+/// A digest of the first bytes of a file, of which `length` bytes are known: `BYTES:HEX`.
+pub(super) fn beginning(file: &mut File, length: u64) -> io::Result<String> {
+    let bytes = length.min(BEGINNING);
+    Ok(format!("{bytes}:{}", digest(file, bytes)?))
+}
+
+/// Whether the file begins with the bytes of which this is the digest. `None` if the digest is unknown.
+pub(super) fn begins_with(file: &mut File, beginning: &str) -> io::Result<Option<bool>> {
+    let Some((bytes, hex)) = beginning.split_once(':') else { return Ok(None) };
+    let Ok(bytes) = bytes.parse::<u64>() else { return Ok(None) };
+    Ok(Some(digest(file, bytes.min(BEGINNING))? == hex))
+}
+
+fn digest(file: &mut File, bytes: u64) -> io::Result<String> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut read = Vec::new();
+    Read::by_ref(file).take(bytes).read_to_end(&mut read)?;
+    Ok(Sha256::digest(&read).iter().take(KEPT).map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_grew_begins_as_before_and_another_one_does_not() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"one\ntwo\n").unwrap();
+        let known = beginning(&mut file, 8).unwrap();
+        file.seek(SeekFrom::End(0)).unwrap();
+        file.write_all(&[b'x'; 10_000]).unwrap();
+        assert_eq!(begins_with(&mut file, &known).unwrap(), Some(true));
+        let longer = beginning(&mut file, 10_008).unwrap();
+        assert!(longer.starts_with("4096:"), "{longer}");
+        file.set_len(3).unwrap();
+        assert_eq!(begins_with(&mut file, &known).unwrap(), Some(false));
+        assert_eq!(begins_with(&mut file, "").unwrap(), None);
+    }
+}
