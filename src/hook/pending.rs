@@ -98,9 +98,13 @@ fn part_of_transcript(session: &AgentSession) -> Result<Part> {
         return Ok(Part::Nothing(session.handed_over, session.file.clone()));
     }
     let rest = Source::rest(path, &session.id, session.handed_over, &session.file)?;
-    let Some((source, file)) = rest else { return Ok(missing("does not exist")) };
+    let Some((mut source, file)) = rest else { return Ok(missing("does not exist")) };
     if source.end == 0 {
         return Ok(missing("is empty"));
+    }
+    // Later parts are the session's own.
+    if session.run.is_empty() {
+        source = source.without_copy(session.is_fork)?;
     }
     if source.end <= source.start || source.asks(LOOK)? == Asks::No {
         return Ok(Part::Nothing(source.end, file));

@@ -8,13 +8,25 @@ use serde_json::Value;
 
 use super::calls::{Ended, Question};
 use super::draft::Draft;
-use super::listing::{Extent, Listing, ListingBudget};
+use super::forks::{Key, Origin};
+use super::listing::{Extent, Listing, ListingBudget, ListingLimits};
 use super::{Todo, TodoStatus, TranscriptFormat, human_text};
-use crate::base::env;
+use crate::base::{env, fs};
 
-pub(super) const FORMAT: TranscriptFormat =
-    TranscriptFormat { name: "claude-code", place: (env::CLAUDE_CONFIG_DIR, ".claude"), is_one, take, candidates, id };
+pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
+    name: "claude-code",
+    place: (env::CLAUDE_CONFIG_DIR, ".claude"),
+    is_one,
+    take,
+    candidates,
+    id,
+    origin,
+    file_of,
+    siblings,
+};
 
+/// Among how many other sessions the parent of a fork is looked for.
+const MAX_SIBLINGS: usize = 50;
 /// Longer directory names are cut there and a hash is added.
 const MAX_NAME: usize = 200;
 
@@ -278,4 +290,24 @@ fn directory_name(path: &Path) -> String {
 
 fn id(path: &Path) -> Option<String> {
     path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned)
+}
+
+/// A copy has the `uuid` of its original, or says of which record it is a copy.
+fn origin(record: &Value) -> Origin {
+    let key = record["uuid"].as_str().map(Key::of_id);
+    Origin { is_copy: record["forkedFrom"]["sessionId"].is_string(), parent: None, key }
+}
+
+fn file_of(path: &Path, id: &str) -> Option<PathBuf> {
+    Some(path.with_file_name(format!("{id}.jsonl"))).filter(|file| fs::is_file(file))
+}
+
+fn siblings(path: &Path) -> Vec<PathBuf> {
+    let Some(directory) = path.parent() else { return Vec::new() };
+    let names = fs::names_at_most(directory, ListingLimits::GLANCE.entries).unwrap_or_default();
+    let others = names.iter().filter(|name| name.ends_with(".jsonl")).map(|name| directory.join(name));
+    let mut others: Vec<PathBuf> = others.filter(|other| other != path).collect();
+    others.sort_by_cached_key(|other| std::cmp::Reverse(fs::modified(other)));
+    others.truncate(MAX_SIBLINGS);
+    others
 }

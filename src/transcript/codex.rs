@@ -6,17 +6,31 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use chrono::DateTime;
 use serde_json::Value;
 
 use super::calls::{Ended, Question};
 use super::draft::Draft;
+use super::forks::{Key, Origin};
 use super::listing::{Extent, Listing, ListingBudget};
 use super::{Todo, TodoStatus, TranscriptFormat, human_text};
 use crate::base::{env, fs};
 
-pub(super) const FORMAT: TranscriptFormat =
-    TranscriptFormat { name: "codex", place: (env::CODEX_HOME, ".codex"), is_one, take, candidates, id };
+pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
+    name: "codex",
+    place: (env::CODEX_HOME, ".codex"),
+    is_one,
+    take,
+    candidates,
+    id,
+    origin,
+    file_of,
+    // The first record names the parent of a fork.
+    siblings: |_| Vec::new(),
+};
 
+/// In a directory with more names, the parent of a fork is not looked for.
+const MAX_NAMES: usize = 10_000;
 const PLAIN: &str = ".jsonl";
 /// Codex compresses old sessions, and removes the plain file.
 const COMPRESSED: &str = ".jsonl.zst";
@@ -352,6 +366,40 @@ fn id(path: &Path) -> Option<String> {
         is_uuid.then(|| id.to_owned())
     };
     stem.rsplit_once('_').and_then(|(stem, _)| last(stem)).or_else(|| last(stem))
+}
+
+/// A copy has the content of its original; its time is new, and an id may have been added.
+fn origin(record: &Value) -> Origin {
+    let payload = &record["payload"];
+    match record["type"].as_str() {
+        Some("session_meta") => {
+            let parent = payload["forked_from_id"].as_str().map(str::to_owned);
+            Origin { parent, ..Origin::default() }
+        }
+        Some("response_item") => {
+            let mut content = payload.clone();
+            content.as_object_mut().map(|fields| fields.shift_remove("id"));
+            let key = Key::of_content(&content, payload["role"] == "user");
+            Origin { key: Some(key), ..Origin::default() }
+        }
+        _ => Origin::default(),
+    }
+}
+
+/// The file of a session. Its id has the time at which it began, and with that its directory.
+fn file_of(path: &Path, id: &str) -> Option<PathBuf> {
+    let is_home =
+        |directory: &&Path| directory.file_name().is_some_and(|name| name == "sessions" || name == "archived_sessions");
+    let home = path.ancestors().find(is_home)?.parent()?;
+    let digits: String = id.split('-').take(2).collect();
+    let began = DateTime::from_timestamp_millis(i64::from_str_radix(&digits, 16).ok()?)?;
+    // The directory has the local date.
+    let days = [0, -1, 1].map(|days| began + chrono::Duration::days(days));
+    let directories = days.map(|day| home.join("sessions").join(day.format("%Y/%m/%d").to_string()));
+    directories.into_iter().chain([home.join("archived_sessions")]).find_map(|directory| {
+        let names = fs::names_at_most(&directory, MAX_NAMES)?;
+        rollouts(&directory, &names).into_iter().find(|file| self::id(file).as_deref() == Some(id))
+    })
 }
 
 #[cfg(test)]

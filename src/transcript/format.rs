@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::FORMATS;
 use super::draft::Draft;
+use super::forks::Origin;
 use super::listing::{Listing, ListingBudget};
 
 /// The way in which one agent writes its sessions down.
@@ -22,6 +23,12 @@ pub struct TranscriptFormat {
     pub(super) candidates: fn(home: &Path, roots: &[PathBuf], budget: &mut ListingBudget) -> Vec<Listing>,
     /// The session's id, from the name of its file.
     pub(super) id: fn(&Path) -> Option<String>,
+    /// Where a record came from, for sessions that begin with a copy of another.
+    pub(super) origin: fn(&Value) -> Origin,
+    /// The file of the session with this id, for a session in the file `path`.
+    pub(super) file_of: fn(path: &Path, id: &str) -> Option<PathBuf>,
+    /// Other files of which the session in `path` may be a copy, newest first. Only asked if nothing names the parent.
+    pub(super) siblings: fn(path: &Path) -> Vec<PathBuf>,
 }
 
 /// The format of an agent, if we can read it.

@@ -10,6 +10,7 @@ const KEPT: usize = 256 << 10;
 pub(super) struct Lines<R> {
     reader: R,
     buffer: Vec<u8>,
+    position: u64,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -22,7 +23,12 @@ pub(super) enum Line<'a> {
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn of(reader: R) -> Lines<R> {
-        Lines { reader, buffer: Vec::new() }
+        Lines { reader, buffer: Vec::new(), position: 0 }
+    }
+
+    /// How many bytes were read, with the line breaks.
+    pub(super) fn position(&self) -> u64 {
+        self.position
     }
 
     pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
@@ -53,6 +59,7 @@ impl<R: BufRead> Lines<R> {
             }
             let used = part.len() + usize::from(end.is_some());
             self.reader.consume(used);
+            self.position += used as u64;
             if end.is_some() {
                 return Ok(Some(if is_too_long { Line::TooLong } else { Line::Whole(&self.buffer) }));
             }
@@ -72,6 +79,7 @@ mod tests {
         let text = b"one\n".chain(long).chain(&b"\n\ntwo\nhalf"[..]);
         let mut lines = Lines::of(BufReader::new(text));
         assert_eq!(lines.next().unwrap(), Some(Line::Whole(b"one")));
+        assert_eq!(lines.position(), 4);
         assert_eq!(lines.next().unwrap(), Some(Line::TooLong));
         assert!(lines.buffer.capacity() <= 2 * MAX_LINE);
         assert_eq!(lines.next().unwrap(), Some(Line::Whole(b"")));

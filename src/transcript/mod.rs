@@ -10,6 +10,7 @@
 //! | `format` | what a format has to know: [`TranscriptFormat`] |
 //! | `source` | one file, or the part of it that was there at some moment |
 //! | `identity` | which file a transcript is, beside its path |
+//! | `forks` | where a session begins that starts with a copy of another |
 //! | `compression` | compressed transcripts |
 //! | `listing` | listing directories within limits |
 //! | `sessions` | the session files on this machine |
@@ -32,6 +33,7 @@ mod command_line;
 mod compression;
 mod contents;
 mod draft;
+mod forks;
 mod format;
 mod hook_words;
 mod human_text;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::draft::Draft;
 use super::lines::{self, Line, Lines};
-use super::{FORMATS, Transcript, TranscriptFormat, bounded_json, compression, format, identity};
+use super::{FORMATS, Transcript, TranscriptFormat, bounded_json, compression, forks, format, identity};
 use crate::base::fs;
 use crate::checkpoint::FileIdentity;
 use crate::error::{Error, Result};
@@ -69,6 +69,18 @@ impl Source {
         let beginning = identity::beginning(&mut file, source.end).map_err(failed)?;
         let inode = fs::state(path).map(|state| state.inode).unwrap_or_default();
         Ok(Some((source, FileIdentity { inode, beginning })))
+    }
+
+    /// Leaves out what the session copied from another one. `is_fork`: the agent said that it is a fork.
+    pub(crate) fn without_copy(mut self, is_fork: bool) -> Result<Source> {
+        if let Some(mut file) = open(&self.path)?
+            && let Some(format) =
+                format_of(&mut file, self.end).map_err(|cause| Error::io("read", &self.path, cause))?
+        {
+            let own = forks::own_part(format, &self.path, &mut file, self.end, is_fork)?;
+            self.start = self.start.max(own);
+        }
+        Ok(self)
     }
 
     /// Reads this part. `None` if the file no longer exists.

@@ -51,6 +51,7 @@ mod session_agent;
 mod shared_branch;
 mod support;
 mod sweep;
+mod transcript_identity;
 mod transcript_talk;
 mod transcripts;
 mod upgrade;
