@@ -70,6 +70,8 @@ pub(crate) struct SessionSighting {
     pub is_over: bool,
     /// The agent says that the session begins with a copy of another, which is not to be handed over again.
     pub is_fork: bool,
+    /// The session was not announced and may be a fork. Its transcript has more than a copy by now.
+    pub may_be_fork: bool,
     /// The linked worktree in which the session runs; empty for the directory of the checkpoint.
     pub worktree: String,
     pub branch: String,
@@ -236,7 +238,7 @@ impl Store {
                      warmed = ?8, warmed_at = CASE ?8 WHEN '' THEN warmed_at ELSE ?5 END,
                      is_over = ?9,
                      handed_over = CASE ?10 WHEN 1 THEN max(handed_over, ?6) ELSE handed_over END,
-                     is_fork = max(is_fork, ?10),
+                     is_fork = max(is_fork, ?10, ?13),
                      worktree = ?11, branch = CASE ?12 WHEN '' THEN branch ELSE ?12 END
                  WHERE agent = ?1 AND id = ?2",
                 params![
@@ -251,7 +253,8 @@ impl Store {
                     seen.is_over,
                     seen.is_fork,
                     seen.worktree,
-                    seen.branch
+                    seen.branch,
+                    seen.may_be_fork
                 ],
             )?;
             Ok(!is_repeated)

@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::agents::{self, Call, Event};
 use crate::base::{clock, fs, process_identity};
-use crate::checkpoint::{AgentSession, SessionSighting, Word, WordKind};
+use crate::checkpoint::{AgentSession, SessionSighting, Store, Word, WordKind};
+use crate::error::Result;
 use crate::project::Project;
 use crate::transcript;
 
@@ -75,6 +76,16 @@ fn words(call: &Call) -> Vec<Word> {
     ];
     found.extend(call.edited.iter().map(|path| (WordKind::Edited, Some(path.as_str()))));
     found.into_iter().filter_map(|(kind, text)| transcript::word(kind, text?)).collect()
+}
+
+/// Whether a session whose start nobody reported may be a fork: its process has reported another session. Claude Code reports
+/// the start of a fork by the id of its parent, as a resumed session.
+pub(super) fn may_be_fork(store: &Store, seen: &SessionSighting) -> Result<bool> {
+    if seen.process.is_empty() || store.session(&seen.agent, &seen.id)?.is_some() {
+        return Ok(false);
+    }
+    let is_of_same_process = |session: &AgentSession| process_identity::is_same(&session.process, &seen.process);
+    Ok(store.open_sessions()?.iter().any(is_of_same_process))
 }
 
 /// Whether a session is over, for a call from `process`: its process has ended, or has begun another session. If its process

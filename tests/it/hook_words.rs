@@ -199,3 +199,31 @@ fn the_words_of_a_session_are_bounded() {
         world.database().query_row("SELECT text FROM session_word ORDER BY seq LIMIT 1", [], |row| row.get(0)).unwrap();
     assert!(first.starts_with("request 0 "), "the goal stays: {first:.40}");
 }
+
+/// Claude Code reports the start of a fork by the id of its parent. The id of the fork comes with the end of its first turn.
+#[test]
+fn a_fork_that_was_announced_as_its_parent_hands_over_only_its_own_part() {
+    let world = World::with_git();
+    let (parent, fork) = (Session::of(&world, "aaaa-1"), Session::of(&world, "bbbb-2"));
+    let record = |session: &Session<'_>, uuid: &str, request: &str| {
+        let id = session.payload("", json!({}))["session_id"].clone();
+        let message = json!({ "role": "user", "content": request });
+        let record = json!({ "type": "user", "uuid": uuid, "sessionId": id, "cwd": world.root().canonicalize().unwrap(),
+            "isSidechain": false, "message": message });
+        let path = session.transcript();
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        std::fs::write(&path, format!("{before}{record}\n")).unwrap();
+    };
+    parent.start("startup");
+    record(&parent, "u1", "What the parent was asked");
+    parent.end();
+    parent.start("resume");
+    record(&fork, "u1", "What the parent was asked");
+    record(&fork, "u2", "What the fork was asked");
+    fork.turn();
+    fork.end();
+    assert_eq!(runs(&world).len(), 2);
+    let latest = world.read(".agent-history/LATEST.md");
+    assert!(latest.contains("What the fork was asked") && !latest.contains("What the parent"), "{latest}");
+}
