@@ -190,7 +190,8 @@ pub(super) fn set_id(transaction: &Transaction<'_>, id: &str) -> rusqlite::Resul
 #[cfg(test)]
 pub(super) fn as_of_0_1_0(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
-        "DROP TABLE meta; DROP TABLE transcript_file; DROP TABLE transcript_place; DROP INDEX session_transcript;
+        "DROP TABLE meta; DROP TABLE session_word; ALTER TABLE session DROP COLUMN warmed_at;
+         DROP TABLE transcript_file; DROP TABLE transcript_place; DROP INDEX session_transcript;
          ALTER TABLE session DROP COLUMN inode; ALTER TABLE session DROP COLUMN beginning;
          ALTER TABLE session DROP COLUMN is_fork; ALTER TABLE session DROP COLUMN worktree;
          ALTER TABLE session DROP COLUMN branch; ALTER TABLE run DROP COLUMN worktree; ALTER TABLE run DROP COLUMN branch;

@@ -4,13 +4,14 @@
 //! is owed. So no clock can make a sweep pass over a session.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::SystemTime;
 
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::Store;
 use super::session::signed;
-use crate::base::clock;
+use crate::base::{clock, fs};
 use crate::error::Result;
 
 /// Sessions beyond this many are forgotten, oldest first, once they are over and their file is gone.
@@ -24,24 +25,30 @@ pub(crate) struct DoneFile {
     pub length: u64,
 }
 
-/// The files of which nothing is owed, by path.
+/// The files of which nothing is owed.
 #[derive(Debug, Default)]
-pub(crate) struct DoneFiles(HashMap<String, Vec<(u64, u64)>>);
+pub(crate) struct DoneFiles {
+    /// Inode and length, by path.
+    states: HashMap<String, Vec<(u64, u64)>>,
+    /// The paths that sweeps recorded. The others are known from sessions.
+    recorded: Vec<String>,
+}
 
 impl DoneFiles {
     /// Whether nothing is owed of a file in this state. An inode that was not recorded matches any.
     pub(crate) fn has(&self, path: &str, inode: u64, length: u64) -> bool {
-        let done = self.0.get(path).map(Vec::as_slice).unwrap_or_default();
+        let done = self.states.get(path).map(Vec::as_slice).unwrap_or_default();
         done.iter().any(|(known, up_to)| (*known == inode || *known == 0) && *up_to == length)
     }
 
     /// Whether the file was dealt with before, in whatever state.
     pub(crate) fn has_seen(&self, path: &str) -> bool {
-        self.0.contains_key(path)
+        self.states.contains_key(path)
     }
 
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+    /// The paths that sweeps recorded.
+    pub(crate) fn recorded(&self) -> &[String] {
+        &self.recorded
     }
 }
 
@@ -56,9 +63,9 @@ impl Store {
 
     /// The files from `first` to `last`, in the order of their paths, of which nothing is owed in some state.
     pub(crate) fn done_files(&self, first: &str, last: &str) -> Result<DoneFiles> {
-        let sql = "SELECT path, inode, length FROM transcript_file WHERE path BETWEEN ?1 AND ?2
+        let sql = "SELECT path, inode, length, 1 FROM transcript_file WHERE path BETWEEN ?1 AND ?2
                    UNION ALL
-                   SELECT transcript, inode, handed_over FROM session
+                   SELECT transcript, inode, handed_over, 0 FROM session
                    WHERE transcript BETWEEN ?1 AND ?2 AND (is_over = 1 OR handed_over > 0)";
         let mut files = DoneFiles::default();
         self.ask(|connection| {
@@ -66,7 +73,11 @@ impl Store {
             let mut rows = statement.query([first, last])?;
             while let Some(row) = rows.next()? {
                 let number = |at: usize| row.get::<_, i64>(at).map(|value| u64::try_from(value).unwrap_or(0));
-                files.0.entry(row.get(0)?).or_default().push((number(1)?, number(2)?));
+                let path: String = row.get(0)?;
+                if row.get(3)? {
+                    files.recorded.push(path.clone());
+                }
+                files.states.entry(path).or_default().push((number(1)?, number(2)?));
             }
             Ok(())
         })?;
@@ -79,7 +90,8 @@ impl Store {
         self.ask(|connection| connection.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect())
     }
 
-    /// Records that nothing is owed of these files, and that all older files of these directories are recorded.
+    /// Records that nothing is owed of these files, and that all older files of these directories are recorded. It does not
+    /// wait for the disk: after a power cut, the files are looked at again.
     pub(crate) fn nothing_is_owed(&mut self, files: &[DoneFile], places: &[String]) -> Result<()> {
         if files.is_empty() && places.is_empty() {
             return Ok(());
@@ -96,22 +108,30 @@ impl Store {
 
     /// Forgets files that do not exist any more, and the oldest sessions without a file.
     pub(crate) fn forget_files(&mut self, gone: &[String]) -> Result<()> {
-        let newest = "SELECT ifnull(max(seq), 0) FROM session";
-        let newest: i64 = self.ask(|connection| connection.query_row(newest, [], |row| row.get(0)))?;
-        if gone.is_empty() && newest <= KEPT_SESSIONS {
+        let sessions = self.sessions_without_file()?;
+        if gone.is_empty() && sessions.is_empty() {
             return Ok(());
         }
         self.write(|transaction| {
             for path in gone {
                 transaction.execute("DELETE FROM transcript_file WHERE path = ?1", [path])?;
             }
-            transaction.execute(
-                "DELETE FROM session WHERE seq <= ?1 AND is_over = 1
-                 AND NOT EXISTS (SELECT 1 FROM transcript_file WHERE path = session.transcript)",
-                [newest - KEPT_SESSIONS],
-            )?;
+            for seq in sessions {
+                transaction.execute("DELETE FROM session WHERE seq = ?1 AND is_over = 1", [seq])?;
+            }
             Ok(())
         })
+    }
+
+    /// The sessions that can be forgotten: old, over, and without a file that could be taken for a new one.
+    fn sessions_without_file(&self) -> Result<Vec<i64>> {
+        let sql = "SELECT seq, transcript FROM session
+                   WHERE seq <= (SELECT max(seq) FROM session) - ?1 AND is_over = 1";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let old: Vec<(i64, String)> =
+            self.ask(|connection| connection.prepare(sql)?.query_map([KEPT_SESSIONS], read)?.collect())?;
+        let is_gone = |transcript: &str| transcript.is_empty() || !fs::is_taken(Path::new(transcript));
+        Ok(old.into_iter().filter(|(_, transcript)| is_gone(transcript)).map(|(seq, _)| seq).collect())
     }
 }
 
@@ -164,6 +184,23 @@ mod tests {
         assert!(!store.done_files("/p/c", "/p/d").unwrap().has_seen("/p/b.jsonl"));
         store.forget_files(&["/p/b.jsonl".into()]).unwrap();
         assert!(!store.done_files("/p/a", "/p/c").unwrap().has_seen("/p/b.jsonl"));
+    }
+
+    #[test]
+    fn a_session_is_forgotten_only_when_its_file_is_gone() {
+        let (directory, mut store) = store();
+        let kept = directory.path().join("kept.jsonl");
+        std::fs::write(&kept, "").unwrap();
+        let sql = "INSERT INTO session (seq, agent, id, transcript, process, started_at, seen_at, is_over)
+                   VALUES (?1, 'codex', ?1, ?2, '', '', '', ?3)";
+        let rows = [(1, "/gone", 1), (2, kept.to_str().unwrap(), 1), (3, "/gone", 0), (KEPT_SESSIONS + 9, "/gone", 1)];
+        for row in rows {
+            store.connection.execute(sql, row).unwrap();
+        }
+        store.forget_files(&[]).unwrap();
+        let left: Vec<i64> =
+            store.all_sessions().unwrap().iter().map(|(session, _)| session.id.parse().unwrap()).collect();
+        assert_eq!(left, [2, 3, KEPT_SESSIONS + 9]);
     }
 
     #[test]

@@ -101,7 +101,8 @@ impl Look {
         let done = done_files(store, &directory, &place)?;
         if place.extent == Extent::Whole {
             let present: HashSet<&str> = place.files.iter().filter_map(|file| file.path.to_str()).collect();
-            self.gone.extend(done.paths().filter(|path| !present.contains(path)).map(str::to_owned));
+            let gone = done.recorded().iter().filter(|path| !present.contains(path.as_str()));
+            self.gone.extend(gone.cloned());
             if !is_known {
                 self.places.push(directory);
             }

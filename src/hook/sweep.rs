@@ -117,7 +117,7 @@ impl Sweep<'_> {
         let start = Instant::now();
         let mut done = Vec::new();
         let mut over = self.seen_by_hooks(caller);
-        over.extend(self.on_disk(files, limits.opened, &mut done)?);
+        over.extend(self.on_disk(files, limits, &mut done)?);
         // The session that ended last is recorded last, so that it is also the last in the notes.
         over.sort_by_key(|over| over.changed);
         let skipped = over.len().saturating_sub(limits.sessions);
@@ -171,13 +171,15 @@ impl Sweep<'_> {
     }
 
     /// The sessions of this project among these files. Files of others need not be looked at again and go to `done`.
-    fn on_disk(&mut self, mut files: Vec<OwedFile>, most: usize, done: &mut Vec<DoneFile>) -> Result<Vec<Over>> {
-        // The newest are at the end.
-        let skipped = files.len().saturating_sub(most);
-        self.swept.is_whole &= skipped == 0;
+    fn on_disk(&mut self, files: Vec<OwedFile>, limits: Limits, done: &mut Vec<DoneFile>) -> Result<Vec<Over>> {
         let roots = self.project.worktree_roots();
         let mut over = Vec::new();
-        for file in files.split_off(skipped) {
+        // The newest are at the end.
+        for (opened, file) in files.into_iter().rev().enumerate() {
+            if opened == limits.opened || over.len() == limits.sessions {
+                self.swept.is_whole = false;
+                break;
+            }
             // A file that cannot be read today may be readable tomorrow.
             let Ok(about) = file.found.open() else { continue };
             let worktree = about.as_ref().filter(|about| !about.is_subagent).and_then(|about| {
