@@ -322,65 +322,6 @@ fn stat(pid: i32) -> Option<Stat> {
     Some(Stat { is_zombie, group: fields.nth(1)?.parse().ok()? })
 }
 
-/// A process above this one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Ancestor {
-    /// The name of its program, cut by the system after fifteen characters.
-    pub name: String,
-    pub identity: Identity,
-}
-
-/// Identifies one process, also after its number is reused and after a reboot.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity(String);
-
-impl Identity {
-    pub(crate) fn text(&self) -> &str {
-        &self.0
-    }
-}
-
-/// The processes above this one, the nearest first. Only systems with `/proc` can answer; elsewhere there are none.
-pub(crate) fn ancestors() -> Vec<Ancestor> {
-    const MOST: usize = 16;
-    let mut found = Vec::new();
-    let mut pid = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
-    while pid > 1 && found.len() < MOST {
-        let Some((name, parent, identity)) = about(pid) else { break };
-        found.push(Ancestor { name, identity });
-        pid = parent;
-    }
-    found
-}
-
-/// Whether the process with this identity still runs; `None` if the system has no `/proc`.
-pub(crate) fn is_alive(identity: &str) -> Option<bool> {
-    boot()?;
-    let pid = identity.split(' ').next().and_then(|pid| pid.parse().ok())?;
-    Some(about(pid).is_some_and(|(_, _, now)| now.0 == identity))
-}
-
-/// The command line of a process.
-pub(crate) fn arguments(identity: &Identity) -> Vec<String> {
-    let pid = identity.0.split(' ').next().unwrap_or_default();
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
-}
-
-fn boot() -> Option<String> {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned())
-}
-
-/// Name, parent and identity of a process that is not a zombie.
-fn about(pid: i32) -> Option<(String, i32, Identity)> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (before, after) = text.rsplit_once(')')?;
-    let name = before.split_once('(')?.1.to_owned();
-    let fields: Vec<&str> = after.split_whitespace().collect();
-    let (state, parent, start) = (fields.first()?, fields.get(1)?.parse().ok()?, fields.get(19)?);
-    (!matches!(*state, "Z" | "X")).then(|| Some((name, parent, Identity(format!("{pid} {start} {}", boot()?)))))?
-}
-
 /// Ends every process group that has a process with these variables in its environment, whatever its parent is by now.
 ///
 /// The environment identifies our children better than a recorded group id: a reused pid cannot be mistaken for one, and a

@@ -6,6 +6,7 @@
 //! | `store` | recording, advancing and abandoning runs; the questions that can be asked |
 //! | `session` | the agents' sessions: how much of each was handed over |
 //! | `transcript_files` | the session files on disk, as far as sweeps have dealt with them |
+//! | `word` | what agents passed to their hooks, for sessions whose transcript cannot be read |
 //! | `open` | opening the file to write or to read it; moving an unusable one aside |
 //! | `file` | the place of the file, checked before SQLite opens it by name |
 //! | `identity` | the id by which the user's own state knows a file, and whose files are opened |
@@ -25,6 +26,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod transcript_files;
+mod word;
 
 pub(crate) use file::CheckpointFile;
 pub(crate) use identity::{Accepts, Identity, Ids};
@@ -33,3 +35,4 @@ pub(crate) use run::{NewRun, Next, OnUnfinished, RecordedStep, ReplannedStep, Ru
 pub(crate) use session::{AgentSession, FileIdentity, HandedPart, SessionSighting};
 pub(crate) use store::Store;
 pub(crate) use transcript_files::{DoneFile, DoneFiles};
+pub(crate) use word::{Told, Word, WordKind};

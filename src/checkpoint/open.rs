@@ -1,7 +1,8 @@
 //! Opening `checkpoint.db`: for writing, for reading, and when it cannot be used.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -15,8 +16,11 @@ use crate::error::{Error, Result};
 
 /// How long a writer waits for another writer; each holds the database for one small transaction.
 const WRITER_WAIT: Duration = Duration::from_secs(20);
-/// How long a hook waits for another writer, because an agent waits for the hook.
-const SHORT_WAIT: Duration = Duration::from_millis(400);
+/// How long a hook waits for other writers in all, because an agent waits for the hook. The shortest limit that an agent sets
+/// is three seconds.
+const HOOK_WAIT: Duration = Duration::from_secs(2);
+/// How long a hook waits once more for a single write when that time is up.
+const SHORT_WAIT: Duration = Duration::from_millis(200);
 /// A reader only ever meets a lock while SQLite recovers the file of a killed process.
 const READER_WAIT: Duration = Duration::from_millis(200);
 
@@ -33,7 +37,7 @@ impl Store {
         Ok(Store::open_with(file, Patience::Long)?)
     }
 
-    /// Like [`Store::open`], for a caller that must answer at once: it waits for another writer less than a second.
+    /// Like [`Store::open`], for a hook: it waits for other writers no longer than an agent waits for it.
     pub(crate) fn open_briefly(file: &CheckpointFile) -> Result<Store> {
         Ok(Store::open_with(file, Patience::Short)?)
     }
@@ -67,7 +71,7 @@ impl Store {
     fn prepare(&mut self, patience: Patience) -> rusqlite::Result<()> {
         match patience {
             Patience::Long => self.connection.busy_handler(Some(wait_for_writer))?,
-            Patience::Short => self.connection.busy_timeout(SHORT_WAIT)?,
+            Patience::Short => self.connection.busy_handler(Some(wait_in_hook))?,
         }
         // Otherwise the last connection folds the log into the file when it closes, at the cost of four fsyncs.
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -189,6 +193,16 @@ fn wait_for_writer(tries: i32) -> bool {
     let pause = Duration::from_millis(5);
     std::thread::sleep(pause);
     signals::received().is_none() && pause * tries.unsigned_abs() < WRITER_WAIT
+}
+
+/// Waits for another writer in a process that is a hook. Many hooks may come at once and all of them wait here. Each looks again
+/// soon and at a moment of its own: with the growing pauses of SQLite, those that came first would wait longest.
+fn wait_in_hook(tries: i32) -> bool {
+    static FIRST_WAIT: OnceLock<Instant> = OnceLock::new();
+    let pause = Duration::from_millis(1 + u64::from(std::process::id() % 7));
+    let is_in_time = FIRST_WAIT.get_or_init(Instant::now).elapsed() < HOOK_WAIT;
+    std::thread::sleep(pause);
+    is_in_time || pause * tries.unsigned_abs() < SHORT_WAIT
 }
 
 /// Whether a newer program wrote this file, also if the rest of it cannot be read.

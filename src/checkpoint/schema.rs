@@ -5,6 +5,7 @@
 //! | `run` | the queue, in the order of `seq`. `plan` and `inputs` are only needed to resume, so completing a run removes them |
 //! | `step` | the journal of each run |
 //! | `session` | the agents' sessions that hooks have seen, and how much of each was handed over |
+//! | `session_word` | what agents passed to their hooks since the last handover of a session |
 //! | `transcript_file` | the session files on disk of which nothing is owed while they stay as they are |
 //! | `transcript_place` | the directories of session files whose files from before `since` are in `transcript_file` |
 //! | `meta` | facts about the file itself: `id`, which the user's own state knows, and `since`, when the project was first used |
@@ -107,18 +108,44 @@ const MIGRATIONS: &[&str] = &[
             SELECT julianday(recorded_at) AS at FROM run UNION ALL SELECT julianday(started_at) FROM session
         ) HAVING min(at) IS NOT NULL;
 ",
+    // Until here a session kept one request and one answer. `warmed_at` is when context was last injected.
+    "
+    ALTER TABLE session ADD COLUMN warmed_at TEXT NOT NULL DEFAULT '';
+    CREATE TABLE session_word (
+        seq   INTEGER PRIMARY KEY AUTOINCREMENT,
+        agent TEXT NOT NULL,
+        id    TEXT NOT NULL,
+        kind  TEXT NOT NULL,
+        text  TEXT NOT NULL,
+        FOREIGN KEY (agent, id) REFERENCES session (agent, id) ON DELETE CASCADE
+    ) STRICT;
+    CREATE INDEX session_word_of ON session_word (agent, id, seq);
+    INSERT INTO session_word (agent, id, kind, text)
+        SELECT agent, id, 'request', asked FROM session WHERE asked <> ''
+        UNION ALL SELECT agent, id, 'answer', said FROM session WHERE said <> '';
+    UPDATE session SET asked = '', said = '';
+",
 ];
 
-/// The first version whose tables know worktrees and branches.
+/// Whether the tables of this version know worktrees and branches.
 pub(super) fn knows_worktrees(version: i32) -> bool {
-    let first = MIGRATIONS.iter().position(|migration| migration.contains("ADD COLUMN worktree"));
+    has(version, "ADD COLUMN worktree")
+}
+
+/// Whether the tables of this version keep what agents passed to their hooks.
+pub(super) fn knows_words(version: i32) -> bool {
+    has(version, "CREATE TABLE session_word")
+}
+
+/// Whether this version has gone through the migration with these words.
+fn has(version: i32, words: &str) -> bool {
+    let first = MIGRATIONS.iter().position(|migration| migration.contains(words));
     first.and_then(|first| i32::try_from(first).ok()).is_some_and(|first| version > first)
 }
 
-/// The first version whose tables know which file of a session was handed over.
+/// Whether the tables of this version know which file of a session was handed over.
 pub(super) fn knows_transcript_identity(version: i32) -> bool {
-    let first = MIGRATIONS.iter().position(|migration| migration.contains("ADD COLUMN inode"));
-    first.and_then(|first| i32::try_from(first).ok()).is_some_and(|first| version > first)
+    has(version, "ADD COLUMN inode")
 }
 
 /// The version this program writes.
@@ -163,7 +190,8 @@ pub(super) fn set_id(transaction: &Transaction<'_>, id: &str) -> rusqlite::Resul
 #[cfg(test)]
 pub(super) fn as_of_0_1_0(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
-        "DROP TABLE meta; DROP TABLE transcript_file; DROP TABLE transcript_place; DROP INDEX session_transcript;
+        "DROP TABLE meta; DROP TABLE session_word; ALTER TABLE session DROP COLUMN warmed_at;
+         DROP TABLE transcript_file; DROP TABLE transcript_place; DROP INDEX session_transcript;
          ALTER TABLE session DROP COLUMN inode; ALTER TABLE session DROP COLUMN beginning;
          ALTER TABLE session DROP COLUMN is_fork; ALTER TABLE session DROP COLUMN worktree;
          ALTER TABLE session DROP COLUMN branch; ALTER TABLE run DROP COLUMN worktree; ALTER TABLE run DROP COLUMN branch;

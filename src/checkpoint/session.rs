@@ -2,6 +2,7 @@
 
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
+use super::word::{self, Word};
 use super::{Store, schema, transcript_files};
 use crate::base::fault;
 use crate::error::Result;
@@ -9,7 +10,7 @@ use crate::error::Result;
 /// The first version of the tables that knows sessions.
 const SINCE_VERSION: i32 = 2;
 
-const COLUMNS: &str = "agent, id, transcript, process, started_at, seen_at, seen, handed_over, turns, asked, said, run";
+const COLUMNS: &str = "agent, id, transcript, process, started_at, seen_at, seen, handed_over, turns, run";
 
 /// A session of an agent, as the hooks have seen it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub(crate) struct AgentSession {
     pub id: String,
     /// The path of the agent's transcript; empty if unknown.
     pub transcript: String,
-    /// The agent's process, as the text of a `base::process::Identity`; empty if unknown.
+    /// The agent's process, as the text of a `base::process_identity::Identity`; empty if unknown.
     pub process: String,
     pub started_at: String,
     pub seen_at: String,
@@ -28,10 +29,6 @@ pub(crate) struct AgentSession {
     pub handed_over: u64,
     /// How many turns have ended since then.
     pub turns: u64,
-    /// The first request since then, if the agent passes it to its hooks.
-    pub asked: String,
-    /// The last answer since then, if the agent passes it to its hooks.
-    pub said: String,
     /// The run that handed a part of this session over last.
     pub run: String,
     /// The linked worktree in which it runs; empty for the directory of the checkpoint.
@@ -64,14 +61,17 @@ pub(crate) struct SessionSighting {
     /// The length of the transcript.
     pub size: u64,
     pub is_turn_end: bool,
-    pub asked: String,
-    pub said: String,
-    /// Why context was injected. The same reason within a few seconds is another call for the same event.
+    /// What the agent passed to the hook.
+    pub words: Vec<Word>,
+    /// Why context was injected; empty for any other event. The same reason within a few seconds, with no other event
+    /// between, is another call for the same event.
     pub warmed: String,
     /// Nothing of the session is left to hand over.
     pub is_over: bool,
     /// The agent says that the session begins with a copy of another, which is not to be handed over again.
     pub is_fork: bool,
+    /// The session was not announced and may be a fork. Its transcript has more than a copy by now.
+    pub may_be_fork: bool,
     /// The linked worktree in which the session runs; empty for the directory of the checkpoint.
     pub worktree: String,
     pub branch: String,
@@ -93,6 +93,8 @@ pub(crate) struct HandedPart {
     pub file: FileIdentity,
     /// The session has ended: no other part is expected.
     pub is_over: bool,
+    /// The mark of the last of its words, as [`Store::words`] returns it; 0 if it has none.
+    pub words: i64,
 }
 
 impl HandedPart {
@@ -100,10 +102,13 @@ impl HandedPart {
     pub(super) fn write(&self, transaction: &Transaction<'_>, run: &str, at: &str) -> rusqlite::Result<bool> {
         insert(transaction, &self.agent, &self.id, at)?;
         transcript_files::keep_left_file(transaction, &self.agent, &self.id, &self.transcript)?;
+        // A part without a transcript has only its words and turns to show that nobody has handed it over.
+        let has_words = word::count(transaction, &self.agent, &self.id, self.words)? > 0;
+        let is_new = self.to != self.before || !self.is_over || has_words;
         let changed = transaction.execute(
-            "UPDATE session SET handed_over = ?4, seen = ?4, turns = 0, asked = '', said = '', is_over = ?5, run = ?6,
+            "UPDATE session SET handed_over = ?4, seen = ?4, turns = 0, is_over = ?5, run = ?6,
                  seen_at = ?7, transcript = CASE ?8 WHEN '' THEN transcript ELSE ?8 END, inode = ?10, beginning = ?11
-             WHERE agent = ?1 AND id = ?2 AND handed_over = ?3 AND turns <= ?9",
+             WHERE agent = ?1 AND id = ?2 AND handed_over = ?3 AND turns <= ?9 AND (?12 OR turns > 0)",
             params![
                 self.agent,
                 self.id,
@@ -115,9 +120,13 @@ impl HandedPart {
                 self.transcript,
                 signed(self.turns),
                 signed(self.file.inode),
-                self.file.beginning
+                self.file.beginning,
+                is_new
             ],
         )?;
+        if changed > 0 {
+            word::forget(transaction, &self.agent, &self.id, self.words)?;
+        }
         Ok(changed > 0)
     }
 }
@@ -154,7 +163,7 @@ impl Store {
     /// Every session on record, and whether it is over.
     pub(crate) fn all_sessions(&self) -> Result<Vec<(AgentSession, bool)>> {
         let sql = format!("SELECT {}, is_over FROM session ORDER BY seq", self.session_columns()?);
-        let read = |row: &Row<'_>| Ok((read(row)?, row.get(17)?));
+        let read = |row: &Row<'_>| Ok((read(row)?, row.get(15)?));
         if self.knows_sessions()? {
             self.ask(|connection| connection.prepare(&sql)?.query_map([], read)?.collect())
         } else {
@@ -182,10 +191,8 @@ impl Store {
                          transcript = CASE transcript WHEN '' THEN ?3 ELSE transcript END,
                          process = CASE process WHEN '' THEN ?4 ELSE process END,
                          seen_at = max(seen_at, ?5), seen = max(seen, ?6), handed_over = max(handed_over, ?7),
-                         turns = max(turns, ?8), run = ?9, worktree = ?10, is_over = ?13, inode = ?14, beginning = ?15,
-                         is_fork = ?16,
-                         asked = CASE asked WHEN '' THEN ?11 ELSE asked END,
-                         said = CASE said WHEN '' THEN ?12 ELSE said END
+                         turns = max(turns, ?8), run = ?9, worktree = ?10, is_over = ?11, inode = ?12, beginning = ?13,
+                         is_fork = ?14
                      WHERE agent = ?1 AND id = ?2",
                     params![
                         session.agent,
@@ -198,8 +205,6 @@ impl Store {
                         signed(session.turns),
                         session.run,
                         worktree,
-                        session.asked,
-                        session.said,
                         is_over,
                         signed(session.file.inode),
                         session.file.beginning,
@@ -217,23 +222,24 @@ impl Store {
             insert(transaction, &seen.agent, &seen.id, &seen.at)?;
             transcript_files::keep_left_file(transaction, &seen.agent, &seen.id, &seen.transcript)?;
             let before: (String, String) = transaction.query_row(
-                "SELECT warmed, seen_at FROM session WHERE agent = ?1 AND id = ?2",
+                "SELECT warmed, warmed_at FROM session WHERE agent = ?1 AND id = ?2",
                 params![seen.agent, seen.id],
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )?;
-            let is_repeated = !seen.warmed.is_empty() && before.0 == seen.warmed && before.1.as_str() > not_since;
+            // A time in the future says that the clock was set back, and nothing about this call.
+            let is_recent = before.1.as_str() > not_since && before.1 <= seen.at;
+            let is_repeated = !seen.warmed.is_empty() && before.0 == seen.warmed && is_recent;
+            word::keep(transaction, &seen.agent, &seen.id, &seen.words)?;
             transaction.execute(
                 "UPDATE session SET
                      transcript = CASE ?3 WHEN '' THEN transcript ELSE ?3 END,
                      process = CASE ?4 WHEN '' THEN process ELSE ?4 END,
                      seen_at = ?5, seen = max(seen, ?6), turns = turns + ?7,
-                     asked = CASE asked WHEN '' THEN ?8 ELSE asked END,
-                     said = CASE ?9 WHEN '' THEN said ELSE ?9 END,
-                     warmed = CASE ?10 WHEN '' THEN warmed ELSE ?10 END,
-                     is_over = ?11,
-                     handed_over = CASE ?12 WHEN 1 THEN max(handed_over, ?6) ELSE handed_over END,
-                     is_fork = max(is_fork, ?12),
-                     worktree = ?13, branch = CASE ?14 WHEN '' THEN branch ELSE ?14 END
+                     warmed = ?8, warmed_at = CASE ?8 WHEN '' THEN warmed_at ELSE ?5 END,
+                     is_over = ?9,
+                     handed_over = CASE ?10 WHEN 1 THEN max(handed_over, ?6) ELSE handed_over END,
+                     is_fork = max(is_fork, ?10, ?13),
+                     worktree = ?11, branch = CASE ?12 WHEN '' THEN branch ELSE ?12 END
                  WHERE agent = ?1 AND id = ?2",
                 params![
                     seen.agent,
@@ -243,13 +249,12 @@ impl Store {
                     seen.at,
                     signed(seen.size),
                     seen.is_turn_end,
-                    seen.asked,
-                    seen.said,
                     seen.warmed,
                     seen.is_over,
                     seen.is_fork,
                     seen.worktree,
-                    seen.branch
+                    seen.branch,
+                    seen.may_be_fork
                 ],
             )?;
             Ok(!is_repeated)
@@ -314,13 +319,11 @@ fn read(row: &Row<'_>) -> rusqlite::Result<AgentSession> {
         seen: size(6)?,
         handed_over: size(7)?,
         turns: size(8)?,
-        asked: row.get(9)?,
-        said: row.get(10)?,
-        run: row.get(11)?,
-        worktree: row.get(12)?,
-        branch: row.get(13)?,
-        file: FileIdentity { inode: size(14)?, beginning: row.get(15)? },
-        is_fork: row.get(16)?,
+        run: row.get(9)?,
+        worktree: row.get(10)?,
+        branch: row.get(11)?,
+        file: FileIdentity { inode: size(12)?, beginning: row.get(13)? },
+        is_fork: row.get(14)?,
     })
 }
 
@@ -397,10 +400,43 @@ mod tests {
         assert!(store.note_session(&start("30", "compact"), "25").unwrap());
     }
 
+    /// Two compactions may be seconds apart. What is between them shows that they are two.
+    #[test]
+    fn each_compaction_gets_its_context() {
+        let (_directory, mut store) = store();
+        let start = |at: &str| SessionSighting { warmed: "compact".into(), ..seen(at) };
+        assert!(store.note_session(&start("10"), "05").unwrap());
+        assert!(!store.note_session(&start("10"), "05").unwrap(), "a second installation");
+        store.note_session(&seen("11"), "").unwrap();
+        assert!(store.note_session(&start("12"), "07").unwrap());
+        assert!(!store.note_session(&start("12"), "07").unwrap());
+        // Something else that happens to the session does not make the last context younger.
+        record(&mut store, "A", &HandedPart { agent: "codex".into(), id: "s".into(), ..HandedPart::default() })
+            .unwrap();
+        assert!(store.note_session(&start("30"), "25").unwrap());
+        // The clock was set back.
+        assert!(store.note_session(&start("20"), "15").unwrap());
+    }
+
+    #[test]
+    fn words_are_handed_over_once() {
+        let (_directory, mut store) = store();
+        let said = |text: &str| vec![Word { kind: super::super::WordKind::Request, text: text.into() }];
+        store.note_session(&SessionSighting { words: said("one"), ..seen("1") }, "").unwrap();
+        let (mark, _) = store.words("codex", "s").unwrap();
+        let part =
+            HandedPart { agent: "codex".into(), id: "s".into(), words: mark, is_over: true, ..HandedPart::default() };
+        store.note_session(&SessionSighting { words: said("two"), ..seen("2") }, "").unwrap();
+        assert!(record(&mut store, "A", &part).unwrap().is_some());
+        assert_eq!(store.words("codex", "s").unwrap().1, said("two"), "nobody has handed it over");
+        assert_eq!(record(&mut store, "B", &part).unwrap(), None);
+    }
+
     #[test]
     fn a_database_from_before_there_were_sessions_knows_none() {
         let (directory, store) = store();
-        let old = "DROP TABLE meta; DROP TABLE session; DROP TABLE transcript_file; DROP TABLE transcript_place; ALTER TABLE run DROP COLUMN worktree;
+        let old = "DROP TABLE meta; DROP TABLE session_word; DROP TABLE session; DROP TABLE transcript_file;
+                   DROP TABLE transcript_place; ALTER TABLE run DROP COLUMN worktree;
                    ALTER TABLE run DROP COLUMN branch; PRAGMA user_version = 1";
         store.connection.execute_batch(old).unwrap();
         drop(store);

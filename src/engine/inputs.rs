@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock;
-use crate::checkpoint::Run;
+use crate::checkpoint::{Run, Told};
 use crate::error::{Error, Result};
 use crate::facts::Session;
 use crate::transcript::Source;
@@ -23,6 +23,7 @@ pub(super) struct Inputs {
     /// The commit of the last completed handover.
     base: String,
     transcript: Option<Source>,
+    told: Told,
 }
 
 impl Inputs {
@@ -44,15 +45,16 @@ impl Inputs {
             user,
             base,
             transcript,
+            told,
         } = session.clone();
-        Inputs { note, state, handoff, host, user, branch: session.branch.clone(), base, transcript }
+        Inputs { note, state, handoff, host, user, branch: session.branch.clone(), base, transcript, told }
     }
 
     /// The session again, from the columns of its run and from these inputs.
     pub(super) fn session(self, run: &Run) -> Result<Session> {
         let at = clock::parse_stamp(&run.recorded_at)
             .ok_or_else(|| Error::bad_data(format!("`{}` is not a time", run.recorded_at)))?;
-        let Inputs { note, state, handoff, host, user, branch, base, transcript } = self;
+        let Inputs { note, state, handoff, host, user, branch, base, transcript, told } = self;
         Ok(Session {
             run: run.id.clone(),
             at,
@@ -68,6 +70,7 @@ impl Inputs {
             branch,
             base,
             transcript,
+            told,
         })
     }
 
@@ -83,7 +86,7 @@ impl Inputs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoint::RunStatus;
+    use crate::checkpoint::{RunStatus, Word, WordKind};
 
     #[test]
     fn a_session_comes_back_from_the_checkpoint_as_it_was() {
@@ -103,6 +106,11 @@ mod tests {
             worktree: text("/worktree"),
             base: text("base"),
             transcript: Some(Source::pin(std::path::Path::new("/nowhere/t.jsonl"), "session").unwrap()),
+            told: Told {
+                session: text("session"),
+                words: vec![Word { kind: WordKind::Request, text: text("fix it") }],
+                instead_of: text("it is gone"),
+            },
         };
         let run = Run {
             seq: 1,

@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::resume::DEATHS_TO_PARK;
 use crate::agents::session_agent;
 use crate::base::{clock, env, fs, ids, lock, text};
-use crate::checkpoint::{HandedPart, NewRun, OnUnfinished, Store};
+use crate::checkpoint::{HandedPart, NewRun, OnUnfinished, Store, Told};
 use crate::config::{Config, Secrets};
 use crate::error::{Error, Result};
 use crate::facts::Session;
@@ -33,6 +33,8 @@ pub(crate) struct Request {
     pub agent: Option<String>,
     /// The agent's transcript, pinned to its present length.
     pub transcript: Option<Source>,
+    /// What the agent passed to its hooks, in case the transcript cannot be used.
+    pub told: Told,
     /// Kinds of secrets that may be recorded this time.
     pub allow_secrets: Vec<String>,
     /// Publish, but do not push.
@@ -248,6 +250,7 @@ pub(super) fn session_for(project: &Project, plan: &Plan, request: &Request, bas
         worktree: project.worktree(),
         base: base.unwrap_or_default(),
         transcript: request.transcript.clone(),
+        told: request.told.clone(),
     })
 }
 

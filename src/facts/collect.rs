@@ -26,6 +26,8 @@ pub(crate) struct Facts {
     pub detail: Option<String>,
     /// The agent's transcript, if there is one that could be read. Its paths are relative to the project.
     pub transcript: Option<Transcript>,
+    /// `transcript` is made of what the agent passed to its hooks. It may lack edits.
+    pub is_from_hooks: bool,
     /// What happened in the repository, as text for a session that gave no note.
     pub git_text: String,
     /// Messages about facts that are missing or incomplete.
@@ -48,6 +50,7 @@ pub(crate) fn collect(scene: &Scene<'_>) -> Result<Facts> {
         all.values.extend(found.values);
         all.notices.extend(found.notices);
         all.transcript = found.transcript.or(all.transcript);
+        all.is_from_hooks |= found.is_from_hooks;
         all.git_text.push_str(&found.git_text);
         details.extend(found.detail);
     }

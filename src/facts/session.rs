@@ -1,5 +1,6 @@
 //! A session as it was recorded, and the facts that the record holds.
 
+use crate::checkpoint::Told;
 use crate::config::template::Values;
 use crate::handoff::{self, Handoff};
 use crate::transcript::Source;
@@ -27,12 +28,14 @@ pub struct Session {
     pub base: String,
     /// The agent's transcript, up to the moment when the run was recorded.
     pub transcript: Option<Source>,
+    /// What the agent passed to its hooks, in case the transcript cannot be used.
+    pub(crate) told: Told,
 }
 
 impl Session {
     /// The id that the agent gave its session; empty if it is not known.
     pub(crate) fn agent_session(&self) -> &str {
-        self.transcript.as_ref().map(|source| source.session.as_str()).unwrap_or_default()
+        self.transcript.as_ref().map_or(self.told.session.as_str(), |source| source.session.as_str())
     }
 }
 

@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 
 use super::{Collector, Facts, Scene};
 use crate::base::fs;
+use crate::checkpoint::WordKind;
 use crate::error::Result;
-use crate::transcript::Transcript;
+use crate::facts::Session;
+use crate::transcript::{self, Transcript};
 
 pub(super) const COLLECTOR: Collector = Collector { name: "transcript", collect };
 
@@ -15,29 +17,45 @@ pub(super) const COLLECTOR: Collector = Collector { name: "transcript", collect 
 const MAX_COMMANDS: usize = 50;
 const MAX_FILES: usize = 200;
 
-/// Reads the transcript. One that cannot be read becomes a notice, and the handover goes on.
+/// Reads the transcript. If it shows nothing, what the agent passed to its hooks is used instead. Neither is a reason to fail.
 fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let mut facts = Facts::default();
-    let Some(source) = &scene.session.transcript else { return Ok(facts) };
-    let found = match source.read() {
-        // The transcript is still empty.
-        Ok(Some(found)) if found.agent.is_empty() => return Ok(facts),
-        Ok(Some(found)) => found,
-        Ok(None) => {
-            facts.notices.push(format!("the transcript `{}` is gone", source.path.display()));
-            return Ok(facts);
-        }
-        Err(error) => {
-            facts.notices.push(format!("the transcript was not read: {}", error.one_line()));
-            return Ok(facts);
-        }
-    };
+    let Some(found) = read(scene, &mut facts.notices).or_else(|| told(scene, &mut facts)) else { return Ok(facts) };
     facts.notices.extend(found.notices.iter().cloned());
     let found = only_project_files(scene.work, found);
-    facts.detail = Some(describe(&found));
+    facts.detail = Some(describe(&found, facts.is_from_hooks.then_some(scene.session)));
     facts.values.extend(values(&found).map(|(name, value)| (name.to_owned(), value)));
     facts.transcript = Some(found);
     Ok(facts)
+}
+
+/// The transcript. `None` if it shows nothing.
+fn read(scene: &Scene<'_>, notices: &mut Vec<String>) -> Option<Transcript> {
+    let source = scene.session.transcript.as_ref()?;
+    match source.read() {
+        // The transcript is still empty.
+        Ok(Some(found)) if found.agent.is_empty() => None,
+        Ok(Some(found)) => Some(found),
+        Ok(None) => {
+            notices.push(format!("the transcript `{}` is gone", source.path.display()));
+            None
+        }
+        Err(error) => {
+            notices.push(format!("the transcript was not read: {}", error.one_line()));
+            None
+        }
+    }
+}
+
+/// What the agent passed to its hooks, as a transcript.
+fn told(scene: &Scene<'_>, facts: &mut Facts) -> Option<Transcript> {
+    let told = &scene.session.told;
+    facts.notices.extend(Some(told.instead_of.clone()).filter(|why| !why.is_empty()));
+    if !told.says_something() {
+        return None;
+    }
+    facts.is_from_hooks = true;
+    Some(transcript::of_words(&told.words))
 }
 
 /// Keeps only files of the project, with relative paths. Files elsewhere are the agent's own, and their paths would reveal the
@@ -74,13 +92,23 @@ fn values(found: &Transcript) -> [(&'static str, Value); 7] {
     ]
 }
 
-fn describe(found: &Transcript) -> String {
+/// One line about what was found. `told` is the session if it was found in what its agent passed to its hooks.
+fn describe(found: &Transcript, told: Option<&Session>) -> String {
     let count = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    let (source, end) = match told {
+        Some(session) => (format!("words of {} to its hooks", session.agent), reason(session)),
+        None => (format!("transcript of {}", found.agent), String::new()),
+    };
     format!(
-        "transcript of {}: {}, {} edited, {}",
-        found.agent,
+        "{source}: {}, {} edited, {}{end}",
         count(found.requests, "request"),
         count(found.edited.len(), "file"),
         count(found.commands.len(), "command"),
     )
+}
+
+/// Why the session ended, if its agent said so.
+fn reason(session: &Session) -> String {
+    let reason = session.told.words.iter().rev().find(|word| word.kind == WordKind::Reason);
+    reason.map(|reason| format!(", ended by `{}`", reason.text)).unwrap_or_default()
 }

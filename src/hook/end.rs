@@ -19,7 +19,9 @@ pub(super) fn progress(project: &Project, call: &Call) -> Result<Done> {
     let Some(session) = &call.session_id else { return Ok(Done::nothing("the agent names no session")) };
     let mut seen = session::seen(project, call, session);
     seen.is_turn_end = call.event == Event::TurnEnd;
-    store(project)?.note_session(&seen, "")?;
+    let mut store = store(project)?;
+    seen.may_be_fork = session::may_be_fork(&store, &seen)?;
+    store.note_session(&seen, "")?;
     Ok(Done::nothing(&format!("noted at {} bytes", seen.size)))
 }
 
@@ -30,17 +32,20 @@ pub(super) fn end(project: &Project, call: &Call) -> Result<Done> {
     let mut store = store(project)?;
     let known = store.session(call.agent.name, id)?;
     let mut session = known.unwrap_or_else(|| pending::unseen(call.agent.name, id, &seen.transcript));
+    session.is_fork |= session::may_be_fork(&store, &seen)?;
     if !seen.transcript.is_empty() {
         session.transcript.clone_from(&seen.transcript);
     }
     let why = call.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
-    let request = match pending::left(&session, None) {
+    let request = match pending::left(&store, &session, &seen.words, None)? {
         Pending::Something(request) => request,
         Pending::Nothing(nothing) => return over(&mut store, &session, &nothing, &why),
     };
     drop(store);
     Ok(match engine::hand_over(project, Task::Record(&request), DETACHED, &mut |_| ())? {
-        HandedOver::Detached { recorded, child } => recorded_and(recorded, child, &why),
+        HandedOver::Detached { recorded, child } => {
+            recorded_and(recorded, child, &format!("{why}{}", pending::instead_of(&request.told)))
+        }
         HandedOver::ByAnother => Done::nothing("another call has handed it over"),
         // Only a resume or a run without a child comes to this.
         HandedOver::NothingOnRecord | HandedOver::Ran { .. } => Done::default(),

@@ -1,14 +1,14 @@
 //! The part of a session that nobody has handed over yet.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use chrono::{DateTime, FixedOffset};
 
 use super::session;
 use crate::base::fs::{self, FileState};
-use crate::checkpoint::{AgentSession, FileIdentity, HandedPart};
+use crate::checkpoint::{AgentSession, FileIdentity, HandedPart, Store, Told, Word};
 use crate::engine::{Attendance, Request};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::transcript::{self, Asks, Source};
 
 /// How many bytes are searched for a request. In a longer transcript one is assumed.
@@ -35,31 +35,45 @@ impl Nothing {
     }
 }
 
-/// The part of this session that is left to hand over. `at` is when the session ended, if that is not now.
-pub(super) fn left(session: &AgentSession, at: Option<DateTime<FixedOffset>>) -> Pending {
-    // An agent whose transcripts can be read, but that names none, has done nothing.
-    if session.transcript.is_empty() && !transcript::is_readable(&session.agent) && session.turns > 0 {
-        return Pending::Something(Box::new(request_by_words(session, at)));
-    }
-    match part_of_transcript(session) {
+/// The part of this session that is left to hand over. `words` are those of the present call, which are not recorded yet. `at`
+/// is when the session ended, if that is not now.
+pub(super) fn left(
+    store: &Store,
+    session: &AgentSession,
+    words: &[Word],
+    at: Option<DateTime<FixedOffset>>,
+) -> Result<Pending> {
+    let (mark, mut known) = store.words(&session.agent, &session.id)?;
+    known.extend_from_slice(words);
+    let told = Told { session: session.id.clone(), words: known, instead_of: String::new() };
+    let unmoved = HandedPart { words: mark, ..unmoved(session) };
+    let (is_there, why) = match part_of_transcript(session) {
         Ok(Part::Rest(source, file)) => {
-            let handed = HandedPart { to: source.end, file, ..unmoved(session) };
-            let request = Request { transcript: Some(source), ..request(session, handed, at) };
-            Pending::Something(Box::new(request))
+            let handed = HandedPart { to: source.end, file, ..unmoved };
+            let request = Request { transcript: Some(source), told, ..request(session, handed, at) };
+            return Ok(Pending::Something(Box::new(request)));
         }
-        Ok(Part::Nothing(size, file)) => Pending::Nothing(Nothing { size, file, trouble: String::new() }),
-        // A transcript that cannot be understood does not say whether anything was asked. The hooks may know.
-        Err(_) | Ok(Part::Missing) if has_words(session) => Pending::Something(Box::new(request_by_words(session, at))),
-        Ok(Part::Missing) => {
-            let (size, file) = (session.handed_over, session.file.clone());
-            Pending::Nothing(Nothing { size, file, trouble: String::new() })
+        Ok(Part::Nothing(size, file)) => {
+            return Ok(Pending::Nothing(Nothing { size, file, trouble: String::new() }));
         }
-        Err(error) => Pending::Nothing(Nothing {
-            size: session.handed_over,
-            file: session.file.clone(),
-            trouble: format!("nothing is handed over: {}", error.one_line()),
-        }),
+        Ok(Part::Missing(why)) => (false, why),
+        Err(why) => (true, why),
+    };
+    // A transcript that cannot be used does not say whether anything was asked. The hooks may know. If an agent has no
+    // transcripts that can be read, its hooks may be told nothing, and git may still know something.
+    let is_expected = !transcript::is_readable(&session.agent);
+    if told.says_something() || is_expected && session.turns > 0 {
+        let told = Told { instead_of: why.one_line(), ..told };
+        return Ok(Pending::Something(Box::new(Request { told, ..request(session, unmoved, at) })));
     }
+    // A session in which nobody asked anything may never get a transcript.
+    let is_lost = is_there || session.turns > 0;
+    let trouble = format!("nothing is handed over: {}; the hooks were told nothing either", why.one_line());
+    Ok(Pending::Nothing(Nothing {
+        size: session.handed_over,
+        file: session.file.clone(),
+        trouble: if is_lost { trouble } else { String::new() },
+    }))
 }
 
 /// What a transcript has left.
@@ -67,22 +81,27 @@ enum Part {
     Rest(Source, FileIdentity),
     /// Nothing was asked. The transcript has this length.
     Nothing(u64, FileIdentity),
-    Missing,
+    /// The session has no transcript yet, or none any more.
+    Missing(Error),
 }
 
 fn part_of_transcript(session: &AgentSession) -> Result<Part> {
     if session.transcript.is_empty() {
-        return Ok(Part::Missing);
+        return Ok(Part::Missing(Error::failed("the agent names no transcript that can be read")));
     }
-    let path = PathBuf::from(&session.transcript);
+    let path = Path::new(&session.transcript);
+    let missing = |what: &str| Part::Missing(Error::failed(format!("the transcript `{}` {what}", path.display())));
     let is_unchanged = |state: &FileState| {
         session.handed_over > 0 && (state.inode, state.length) == (session.file.inode, session.handed_over)
     };
-    if fs::state(&path).is_some_and(|state| is_unchanged(&state)) {
+    if fs::state(path).is_some_and(|state| is_unchanged(&state)) {
         return Ok(Part::Nothing(session.handed_over, session.file.clone()));
     }
-    let rest = Source::rest(&path, &session.id, session.handed_over, &session.file)?;
-    let Some((mut source, file)) = rest else { return Ok(Part::Missing) };
+    let rest = Source::rest(path, &session.id, session.handed_over, &session.file)?;
+    let Some((mut source, file)) = rest else { return Ok(missing("does not exist")) };
+    if source.end == 0 {
+        return Ok(missing("is empty"));
+    }
     // Later parts are the session's own.
     if session.run.is_empty() {
         source = source.without_copy(session.is_fork)?;
@@ -104,6 +123,7 @@ fn unmoved(session: &AgentSession) -> HandedPart {
         to: session.handed_over,
         file: session.file.clone(),
         is_over: true,
+        words: 0,
     }
 }
 
@@ -119,28 +139,12 @@ fn request(session: &AgentSession, handed: HandedPart, at: Option<DateTime<Fixed
     }
 }
 
-/// A handover of what the agent passed to its hooks.
-fn request_by_words(session: &AgentSession, at: Option<DateTime<FixedOffset>>) -> Request {
-    Request { note: Some(told(session)), ..request(session, unmoved(session), at) }
-}
-
-fn has_words(session: &AgentSession) -> bool {
-    !session.asked.is_empty() || !session.said.is_empty()
-}
-
-/// A note of what the agent told its hooks, for a session whose transcript cannot be read. It is empty if the agent told
-/// nothing; git may still know something about the session.
-fn told(session: &AgentSession) -> String {
-    let mut note = String::new();
-    for (what, text) in [("Asked first", &session.asked), ("Answered last", &session.said)] {
-        if !text.is_empty() {
-            note.push_str(&format!("{what}: {text} (derived)\n"));
-        }
+/// The end of a log line about a handover that is not made from a transcript.
+pub(super) fn instead_of(told: &Told) -> String {
+    match told.instead_of.as_str() {
+        "" => String::new(),
+        why => format!(", from what the hooks were told: {why}"),
     }
-    if !note.is_empty() {
-        note.push_str("\n(derived from what the agent told its hooks; the session gave no note)\n");
-    }
-    note
 }
 
 /// A session that no hook has seen, known by its transcript.
@@ -152,11 +156,9 @@ pub(super) fn unseen(agent: &str, id: &str, transcript: &str) -> AgentSession {
         process: String::new(),
         started_at: String::new(),
         seen_at: String::new(),
-        seen: session::size(std::path::Path::new(transcript)),
+        seen: session::size(Path::new(transcript)),
         handed_over: 0,
         turns: 0,
-        asked: String::new(),
-        said: String::new(),
         run: String::new(),
         worktree: String::new(),
         branch: String::new(),

@@ -152,6 +152,7 @@ fn act(project: &Project, call: &Call) -> Result<Done> {
             done
         }
         Event::SessionEnd => end::end(project, call)?,
+        Event::Unknown(_) if !call.edited.is_empty() || call.command.is_some() => end::progress(project, call)?,
         Event::Unknown(_) => Done::default(),
     };
     let notice = project.unattended_places().notice();

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::agents::{self, Call};
-use crate::base::{clock, fs, process};
-use crate::checkpoint::{AgentSession, SessionSighting};
+use crate::agents::{self, Call, Event};
+use crate::base::{clock, fs, process_identity};
+use crate::checkpoint::{AgentSession, SessionSighting, Store, Word, WordKind};
+use crate::error::Result;
 use crate::project::Project;
 use crate::transcript;
 
@@ -13,17 +14,18 @@ use crate::transcript;
 const QUIET: Duration = Duration::from_secs(10 * 60);
 /// Programs that may run between an agent and this process.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "nu", "agent-handover"];
-/// How many bytes are kept of a text that the agent passed to its hook.
-const MAX_TEXT: usize = 2_000;
 
 /// The process of the agent that called us; empty if nobody knows, or if it has many sessions.
 pub(super) fn process(agent: &str) -> String {
     let Some(agent) = agents::by_name(agent).filter(|agent| agent.processes.one_session_each) else {
         return String::new();
     };
-    let above = process::ancestors().into_iter().find(|above| !SHELLS.contains(&above.name.as_str()));
-    let is_one_session = |above: &process::Ancestor| {
-        agent.processes.is_session_server.is_none_or(|is_server| !is_server(&process::arguments(&above.identity)))
+    let above = process_identity::ancestors().into_iter().find(|above| !SHELLS.contains(&above.name.as_str()));
+    let is_one_session = |above: &process_identity::Ancestor| {
+        agent
+            .processes
+            .is_session_server
+            .is_none_or(|is_server| !is_server(&process_identity::arguments(&above.identity)))
     };
     above.filter(is_one_session).map(|above| above.identity.text().to_owned()).unwrap_or_default()
 }
@@ -42,11 +44,6 @@ pub(super) fn size(path: &Path) -> u64 {
 /// What is recorded of every call.
 pub(super) fn seen(project: &Project, call: &Call, session: &str) -> SessionSighting {
     let path = transcript(call);
-    let kept = |text: &Option<String>| {
-        // The transcript has the whole text.
-        let text = text.as_deref().filter(|_| path.is_none());
-        text.and_then(|text| transcript::keepable(text, MAX_TEXT)).unwrap_or_default()
-    };
     SessionSighting {
         agent: call.agent.name.to_owned(),
         id: session.to_owned(),
@@ -54,21 +51,50 @@ pub(super) fn seen(project: &Project, call: &Call, session: &str) -> SessionSigh
         process: process(call.agent.name),
         at: clock::stamp(&clock::now()),
         size: path.map_or(0, size),
-        asked: kept(&call.prompt),
-        said: kept(&call.last_message),
+        words: words(call),
         worktree: project.worktree(),
         branch: project.branch(),
         ..SessionSighting::default()
     }
 }
 
+/// What the agent passed to this call, fit to be kept. The transcript normally has the same, but may be gone or unreadable
+/// when the session ends.
+fn words(call: &Call) -> Vec<Word> {
+    let is_end = call.event == Event::SessionEnd;
+    let answer = call.last_message.as_deref().filter(|_| call.error.is_none());
+    let error = call.error.as_deref().map(|error| match &call.last_message {
+        Some(message) if message != error => format!("{error}: {message}"),
+        _ => error.to_owned(),
+    });
+    let mut found = vec![
+        (WordKind::Request, call.prompt.as_deref()),
+        (WordKind::Command, call.command.as_deref()),
+        (WordKind::Answer, answer),
+        (WordKind::Error, error.as_deref()),
+        (WordKind::Reason, call.reason.as_deref().filter(|_| is_end)),
+    ];
+    found.extend(call.edited.iter().map(|path| (WordKind::Edited, Some(path.as_str()))));
+    found.into_iter().filter_map(|(kind, text)| transcript::word(kind, text?)).collect()
+}
+
+/// Whether a session whose start nobody reported may be a fork: its process has reported another session. Claude Code reports
+/// the start of a fork by the id of its parent, as a resumed session.
+pub(super) fn may_be_fork(store: &Store, seen: &SessionSighting) -> Result<bool> {
+    if seen.process.is_empty() || store.session(&seen.agent, &seen.id)?.is_some() {
+        return Ok(false);
+    }
+    let is_of_same_process = |session: &AgentSession| process_identity::is_same(&session.process, &seen.process);
+    Ok(store.open_sessions()?.iter().any(is_of_same_process))
+}
+
 /// Whether a session is over, for a call from `process`: its process has ended, or has begun another session. If its process
-/// is unknown, the session is over when it has not changed for a while.
+/// is unknown, or runs in another container, the session is over when it has not changed for a while.
 pub(super) fn is_over(session: &AgentSession, process: &str, last_change: Option<SystemTime>) -> bool {
-    let is_alive = Some(session.process.as_str()).filter(|text| !text.is_empty()).and_then(process::is_alive);
+    let is_alive = Some(session.process.as_str()).filter(|text| !text.is_empty()).and_then(process_identity::is_alive);
     let is_reused = agents::by_name(&session.agent).is_some_and(|agent| agent.processes.reused_by_next_session);
     match is_alive {
-        Some(true) => is_reused && session.process == process,
+        Some(true) => is_reused && process_identity::is_same(&session.process, process),
         Some(false) => true,
         None => is_quiet(session, last_change),
     }

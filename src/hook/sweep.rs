@@ -129,7 +129,7 @@ impl Sweep<'_> {
                 break;
             }
             let at = over.changed.map(clock::of_file).or_else(|| clock::parse_stamp(&over.session.seen_at));
-            match pending::left(&over.session, at) {
+            match pending::left(self.store, &over.session, &[], at)? {
                 Pending::Nothing(left) => {
                     if !left.trouble.is_empty() {
                         let (agent, id) = (&over.session.agent, &over.session.id);
@@ -153,7 +153,8 @@ impl Sweep<'_> {
         // A session belongs to the worktree in which it ran.
         let place = self.project.seen_from(&session.worktree, &steps::vocabulary());
         if let RecordOutcome::Recorded(recorded) = engine::record(&place, self.store, request)? {
-            self.swept.told.push(format!("swept {} {} into {}", session.agent, session.id, recorded.id));
+            let from = pending::instead_of(&request.told);
+            self.swept.told.push(format!("swept {} {} into {}{from}", session.agent, session.id, recorded.id));
             self.swept.recorded += 1;
         }
         Ok(())

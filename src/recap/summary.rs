@@ -15,11 +15,12 @@ const LONG: usize = 600;
 /// The note. Empty if nothing is known.
 pub(super) fn write(account: &Account, facts: &Facts) -> String {
     let from_transcript = if account.is_idle { idle(account) } else { working(account, facts) };
+    let talk = if facts.is_from_hooks { "what the hooks were told" } else { "the transcript" };
     let (source, text) = match (from_transcript.is_empty(), facts.git_text.is_empty()) {
         (true, true) => return String::new(),
-        (false, true) => ("the transcript", from_transcript),
-        (true, false) => ("git", facts.git_text.clone()),
-        (false, false) => ("the transcript and git", format!("{from_transcript}\n{}", facts.git_text)),
+        (false, true) => (talk.to_owned(), from_transcript),
+        (true, false) => ("git".to_owned(), facts.git_text.clone()),
+        (false, false) => (format!("{talk} and git"), format!("{from_transcript}\n{}", facts.git_text)),
     };
     format!("(made from {source}; the session gave no note)\n\n{}", text.trim_end())
 }

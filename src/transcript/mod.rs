@@ -20,6 +20,7 @@
 //! | `contents` | the result: [`Transcript`] |
 //! | `calls`, `talk`, `work`, `todo_list` | parts of the draft: open tool calls; what was said, done in each turn, planned |
 //! | `human_text`, `slash_command` | what a person wrote, without what programs added and what is private |
+//! | `hook_words` | a transcript made of what the agent passed to its hooks |
 //! | `command_line` | a command line's parts and programs |
 //! | `test_command`, `test_outcome` | which commands are tests, and whether commands passed |
 
@@ -34,6 +35,7 @@ mod contents;
 mod draft;
 mod forks;
 mod format;
+mod hook_words;
 mod human_text;
 mod identity;
 mod lines;
@@ -49,6 +51,7 @@ mod work;
 
 pub use contents::{Command, Outcome, Todo, TodoStatus, Transcript, TurnWork, Utterance, UtteranceKind};
 pub use format::{TranscriptFormat, is_readable};
+pub use hook_words::{of_words, word};
 pub use human_text::{WARMUP_MARKER, keepable};
 pub(crate) use listing::{Extent, ListingLimits};
 pub(crate) use sessions::{FoundFile, FoundPlace, places_of, sessions_at_a_glance};

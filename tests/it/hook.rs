@@ -163,6 +163,7 @@ pub fn first_used_at(world: &World, time: &str) {
     assert_eq!(changed, 1);
 }
 
+/// The status and the agent of each run.
 pub fn runs(world: &World) -> Vec<(String, String)> {
     let database = world.database();
     let mut rows = database.prepare("SELECT status, agent FROM run ORDER BY seq").unwrap();
@@ -557,6 +558,7 @@ fn an_unreadable_transcript_still_leaves_the_last_message() {
     let said = json!({ "prompt": "Rename the crate <private>for the boss</private>", "prompt_response": "Renamed it",
         "stop_hook_active": false });
     call("AfterAgent", said);
+    world.write("Cargo.toml", "[package]\nname = \"renamed\"\n");
     // It fires twice.
     for _ in 0..2 {
         call("SessionEnd", json!({ "reason": "exit" }));
@@ -564,7 +566,8 @@ fn an_unreadable_transcript_still_leaves_the_last_message() {
     }
     assert_eq!(runs(&world), [("completed".to_owned(), "gemini".to_owned())]);
     let notes = world.read(NOTES);
-    assert!(notes.contains("Asked first: Rename the crate") && notes.contains("Answered last: Renamed it"), "{notes}");
+    assert!(notes.contains("made from what the hooks were told"), "{notes}");
+    assert!(notes.contains("Goal: Rename the crate") && notes.contains("The agent said last: Renamed it"), "{notes}");
     assert!(!notes.contains("boss"));
 }
 

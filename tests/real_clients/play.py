@@ -2,17 +2,19 @@
 """Plays one session of a real client against stub.py: no account, a HOME of its own, no way out to the network.
 
     play.py claude|codex --binary FILE --home DIR --project DIR [--prompt TEXT] [--scenario FILE] [--log FILE]
-            [--model NAME] [--resume ID] [--kill-after N]
+            [--model NAME] [--resume ID [--fork]] [--then TEXT]... [--compact-at N] [--kill-after N]
 
 The clients come from `npm install @anthropic-ai/claude-code @openai/codex` (then `node install.cjs` in the first, if npm
 did not run it). HOME and project are made if they are not there; hooks and settings already in them are left as they
 are. `--kill-after N` ends the client with SIGKILL a second after the stub was asked for the Nth time; without it the
-session ends by itself. Prints what the client printed; exits with its code.
+session ends by itself. `--then TEXT` sends another prompt in the same session (Claude Code only). `--compact-at N` lets
+Codex compact its context when it has N tokens. Prints what the client printed; exits with its code.
 
 Where `unshare -n` is allowed the client sees a network with nothing but the stub in it.
 """
 
 import argparse
+import json
 import os
 import shutil
 import signal
@@ -70,11 +72,32 @@ def environment(options, port):
 def command(options):
     if options.client == "claude":
         resume = ["--resume", options.resume] if options.resume else []
+        resume += ["--fork-session"] if options.fork else []
         tools = "Bash,Write,Edit,TodoWrite,TaskCreate,TaskUpdate,Agent,Task"
+        if options.then:
+            talk = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
+            return [options.binary, "-p", "--allowedTools", tools] + talk + resume
         return [options.binary, "-p", options.prompt, "--allowedTools", tools] + resume
-    resume = ["resume", options.resume] if options.resume else []
+    resume = ["fork" if options.fork else "resume", options.resume] if options.resume else []
     flags = ["--skip-git-repo-check", "--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox"]
+    if options.compact_at:
+        flags += ["-c", "model_auto_compact_token_limit=%d" % options.compact_at]
     return [options.binary, "exec"] + flags + resume + [options.prompt]
+
+
+def talk(client, prompts):
+    """Sends each prompt when the one before it is answered."""
+    for prompt in prompts:
+        message = {"type": "user", "message": {"role": "user", "content": prompt}}
+        client.stdin.write(json.dumps(message) + "\n")
+        client.stdin.flush()
+        for line in client.stdout:
+            print(line, end="")
+            if json.loads(line).get("type") == "result":
+                break
+    client.stdin.close()
+    for line in client.stdout:
+        print(line, end="")
 
 
 def count_lines(path):
@@ -102,7 +125,10 @@ def play(options):
             port = file.read()
         asked_before = count_lines(options.log)
         client = subprocess.Popen(command(options), cwd=options.project, env=environment(options, port),
-                                  stdin=subprocess.DEVNULL, start_new_session=True)
+                                  stdin=subprocess.PIPE if options.then else subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE if options.then else None, text=True, start_new_session=True)
+        if options.then:
+            talk(client, [options.prompt] + options.then)
         while client.poll() is None:
             if options.kill_after and count_lines(options.log) - asked_before >= options.kill_after:
                 time.sleep(1)
@@ -125,6 +151,9 @@ def main():
     parser.add_argument("--log", help="where the requests go [default: HOME/requests.jsonl]")
     parser.add_argument("--model", default="stub-model", help="which tools Codex offers depends on it")
     parser.add_argument("--resume", help="the session to go on with")
+    parser.add_argument("--fork", action="store_true", help="with --resume: go on with a copy of that session")
+    parser.add_argument("--then", action="append", help="another prompt in the same session (Claude Code only)")
+    parser.add_argument("--compact-at", type=int, help="how many tokens make Codex compact its context")
     parser.add_argument("--kill-after", type=int, help="SIGKILL a second after the stub was asked this often")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()

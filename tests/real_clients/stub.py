@@ -13,6 +13,8 @@ both streamed. What it answers is scripted in a scenario, in words that know no 
         {"do": "agent", "prompt": "…"},                       a sub-agent; left out where the client has none
         {"do": "hang", "seconds": 600}]}]}                    answers nothing for that long: time to kill the client
 
+A scene with `"tokens": N` makes the client believe that its context has N tokens after the first answer.
+
 The scene is the first whose `when` is in the last request of the user, else the last one; the step is how many
 results of tools came since that request. The server keeps no state, so sessions may be mixed and resumed.
 
@@ -219,7 +221,14 @@ def codex_answer(body, scenario, cwd):
     return calls[done] if done < len(calls) else ("say", "done")
 
 
-def codex_events(_body, call):
+def codex_tokens(body, scenario):
+    """How many tokens the context has, as the client is told."""
+    said = [texts(item.get("content")) for item in body.get("input", []) if item.get("role") == "user"]
+    last = "\n".join(said[-1]) if said else ""
+    return next((scene["tokens"] for scene in scenario["scenes"] if scene.get("when", "\0") in last and "tokens" in scene), 15)
+
+
+def codex_events(call, tokens):
     name, value = call
     stamp = str(time.time_ns())
     response = {"id": "resp_stub_" + stamp}
@@ -237,8 +246,8 @@ def codex_events(_body, call):
         if namespace:
             item["namespace"] = namespace
     yield {"type": "response.output_item.done", "output_index": 0, "item": item}
-    usage = {"input_tokens": 10, "input_tokens_details": None, "output_tokens": 5, "output_tokens_details": None,
-             "total_tokens": 15}
+    usage = {"input_tokens": tokens - 5, "input_tokens_details": None, "output_tokens": 5, "output_tokens_details": None,
+             "total_tokens": tokens}
     yield {"type": "response.completed", "response": dict(response, usage=usage)}
 
 
@@ -278,7 +287,8 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 self.reply(200, json.dumps(claude_whole(body, call)).encode())
         elif path.endswith("/responses"):
-            self.stream(codex_events(body, wait(codex_answer(body, options.scenes, options.cwd))))
+            call = wait(codex_answer(body, options.scenes, options.cwd))
+            self.stream(codex_events(call, codex_tokens(body, options.scenes)))
         else:
             self.reply(404, b"{}")
 

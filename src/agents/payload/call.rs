@@ -52,6 +52,12 @@ pub struct Call {
     pub prompt: Option<String>,
     /// The agent's last message, if the event has one. The transcript may not have it yet.
     pub last_message: Option<String>,
+    /// What the agent or its model reported as an error. The last message then is the text of the error.
+    pub error: Option<String>,
+    /// Files that the agent has just edited, if the event says so.
+    pub edited: Vec<String>,
+    /// A command that the agent has just run, if the event says so.
+    pub command: Option<String>,
     pub is_subagent: bool,
     /// Whether the agent runs without a person in front of it.
     pub is_headless: bool,

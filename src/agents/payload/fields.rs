@@ -42,6 +42,16 @@ impl Payload {
         self.raw(keys).map(|long| text::without_controls(text::cut(long, LONGEST_TEXT)))
     }
 
+    /// The input of the tool that the event is about. Some agents send it as the text of an object.
+    pub(super) fn tool_input(&self) -> Map<String, Value> {
+        let input = ["tool_input", "toolInput", "toolArgs", "tool_args"].into_iter().find_map(|key| self.0.get(key));
+        match input {
+            Some(Value::Object(input)) => input.clone(),
+            Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_default(),
+            _ => Map::new(),
+        }
+    }
+
     pub(super) fn flag(&self, key: &str) -> bool {
         self.0.get(key).and_then(Value::as_bool).unwrap_or(false)
     }
@@ -120,7 +130,10 @@ const WANTED: &[&str] = &[
     "conversation_id",
     "cursor_version",
     "cwd",
+    "error",
+    "error_details",
     "event",
+    "file_path",
     "hookEventName",
     "hookName",
     "hook_event_name",
@@ -140,6 +153,12 @@ const WANTED: &[&str] = &[
     "stop_reason",
     "taskId",
     "timestamp",
+    "toolArgs",
+    "toolInput",
+    "toolName",
+    "tool_args",
+    "tool_input",
+    "tool_name",
     "transcriptPath",
     "transcript_path",
     "trigger",

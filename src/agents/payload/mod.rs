@@ -7,6 +7,7 @@
 //! | `receive` | stdin, read to its end and kept in part |
 //! | `fields` | the keys of a payload, bounded and checked |
 //! | `call` | the result: [`Call`] and [`Event`] |
+//! | `tool_use` | the file or the command that a tool event is about |
 //! | `recognise` | a payload turned into a call |
 //! | `sample` | the payload that an agent would send, for simulations |
 
@@ -15,6 +16,7 @@ mod fields;
 mod receive;
 mod recognise;
 mod sample;
+mod tool_use;
 
 pub use call::{Call, Event};
 pub use fields::Payload;

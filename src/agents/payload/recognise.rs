@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::call::{Call, Event};
 use super::fields::{self, Payload};
+use super::tool_use::{ToolUse, tool_use};
 use crate::agents::agent::{Evidence, Variables};
 use crate::agents::clients::ANY_OTHER;
 use crate::agents::{AGENTS, Agent, by_name};
@@ -17,7 +18,14 @@ pub fn recognise(stdin: &[u8], argv_agent: Option<&str>, env: Variables<'_>) -> 
     let agent = caller(&payload, argv_agent, env, &mut problems);
     let name = payload.word(&["hook_event_name", "hookEventName", "hookName", "event"]);
     let event = event(agent, name.as_deref(), &payload);
-    if let Event::Unknown(name) = &event {
+    let ToolUse { edited, command } = match &event {
+        Event::Unknown(name) => tool_use(name, &payload),
+        _ => ToolUse::default(),
+    };
+    if let Event::Unknown(name) = &event
+        && edited.is_empty()
+        && command.is_none()
+    {
         problems.push(format!("{} sent the event `{name}`, which agent-handover does not use", agent.name));
     }
     let transcript_path = payload.path(&["transcript_path", "transcriptPath"], &mut problems);
@@ -32,6 +40,9 @@ pub fn recognise(stdin: &[u8], argv_agent: Option<&str>, env: Variables<'_>) -> 
         model: payload.word(&["model"]),
         prompt: payload.text(&["prompt", "initialPrompt"]),
         last_message: payload.text(&["last_assistant_message", "prompt_response"]),
+        error: payload.word(&["error", "error_details"]),
+        edited,
+        command,
         is_subagent: is_subagent(agent, &payload, transcript_path.as_deref()),
         is_headless: payload.flag("is_background_agent") || (agent.payloads.is_headless)(env),
         is_continued_by_hook: payload.flag("stop_hook_active"),

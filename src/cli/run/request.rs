@@ -42,12 +42,8 @@ impl Run {
             transcript,
             allow_secrets: self.allow_secret.clone(),
             no_push: self.no_push,
-            plan: None,
-            only_publish: false,
             attendance: if self.detach { Attendance::Detached } else { Attendance::Attended },
-            handed: None,
-            branch: String::new(),
-            at: None,
+            ..Request::default()
         })
     }
 }
