@@ -164,10 +164,9 @@ impl Sources {
                 self.before = before.filter_map(|entry| provenance.own_handoff(&history, entry)).collect();
             }
         }
-        let (newest, older) = self.rulings.newest();
+        let (newest, older) = self.rulings.newest(|line| provenance.owns_decision(line));
         self.standing.extend(older_line(older));
-        for ruling in newest {
-            let (line, is_ours) = ruling.line(|line| provenance.owns_decision(line));
+        for (line, is_ours) in newest {
             self.standing.push(line.to_owned());
             whose.standing.extend(sort(is_ours).then(|| line.to_owned()));
         }
