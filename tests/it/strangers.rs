@@ -291,3 +291,72 @@ fn a_branch_that_a_stranger_gives_our_session_is_marked() {
     assert!(line.contains("[came along]"), "{text}");
     assert_eq!(status(&world)["ours"], false);
 }
+
+/// A current state in which all these items are gone, as our program writes it for whoever deletes them.
+fn state_without(items: &[(&str, &str)]) -> String {
+    let theirs = World::salted("theirs");
+    for (category, text) in items {
+        theirs.run(&["memory", "add", category, text]).expect(0);
+    }
+    let list = theirs.run(&["memory", "list", "--json"]).expect(0).json();
+    for item in list["items"].as_array().unwrap() {
+        theirs.run(&["memory", "delete", item["id"].as_str().unwrap()]).expect(0);
+    }
+    theirs.read(STATE)
+}
+
+const SAID: [(&str, &str); 3] = [("goal", "ours"), ("open_loop", "Write our parser"), ("decision", "use nom")];
+
+fn create_said(world: &World) {
+    let arguments = ["history", "create", "--goal", "ours", "--next", "Write our parser", "--decision", "use nom"];
+    world.run(&[&arguments[..], &["--validation", "make=passed"]].concat()).expect(0);
+}
+
+#[test]
+fn what_a_stranger_deleted_from_the_memory_stays_in_our_handoff() {
+    let world = World::with_git();
+    create_said(&world);
+    world.write(STATE, state_without(&SAID));
+    let text = warmup(&world);
+    for (_, said) in SAID {
+        assert!(text.contains(&format!("\n- {said}\n")), "no `{said}` in\n{text}");
+    }
+    // Once it is accepted, it is as if this user had deleted them.
+    world.run(&["allow", "--memory"]).expect(0);
+    let text = warmup(&world);
+    assert!(!text.contains("Write our parser") && !text.contains("use nom"), "{text}");
+}
+
+#[test]
+fn what_we_deleted_from_the_memory_ourselves_is_left_out_of_our_handoff() {
+    let world = World::with_git();
+    create_said(&world);
+    for (category, text) in SAID {
+        world.run(&["memory", "add", category, text]).expect(0);
+    }
+    let list = world.run(&["memory", "list", "--json"]).expect(0).json();
+    for item in list["items"].as_array().unwrap() {
+        world.run(&["memory", "delete", item["id"].as_str().unwrap()]).expect(0);
+    }
+    share(&world);
+    let text = warmup(&world);
+    assert!(!text.contains("Write our parser") && !text.contains("use nom"), "{text}");
+}
+
+#[test]
+fn what_a_stranger_deleted_does_not_swallow_words_that_were_said_while_paused() {
+    for state in [state_without(&SAID), state_without(&SAID).replace("at=2026", "at=2062")] {
+        let world = World::with_git();
+        world.write(STATE, &state);
+        world.write("PAUSE", "");
+        for (category, text) in SAID {
+            world.run(&["memory", "add", category, text]).expect(3);
+        }
+        std::fs::remove_file(world.path("PAUSE")).unwrap();
+        world.run(&["run", "--resume"]).expect(0).stderr_ignored("the story of the resumed commands");
+        let list = world.run(&["memory", "list"]).expect(0).stdout;
+        for (_, text) in SAID {
+            assert!(list.contains(text), "no `{text}` in\n{list}");
+        }
+    }
+}
