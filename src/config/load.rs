@@ -125,6 +125,19 @@ fn places(root: &DeTable<'_>) -> BTreeMap<String, Range<usize>> {
     places
 }
 
+/// Whether git would make a branch of this name. `refs/heads/x` is one for `git update-ref`, but nobody means it, and a branch
+/// `HEAD` makes git ask which one is meant.
+fn is_branch(name: &str) -> bool {
+    let is_part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+    let is_refused = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
+    name.split('/').all(is_part)
+        && !name.contains(is_refused)
+        && !["..", "@{"].iter().any(|part| name.contains(part))
+        && !name.ends_with('.')
+        && !name.starts_with("refs/")
+        && !["HEAD", "@"].contains(&name)
+}
+
 /// Reads `[backend]`. Publishing is never a guess, so `type` is required; only for the Python tool it is git by default.
 fn read_backend(table: &mut Reader<'_>, backends: &[&str], is_python: bool) -> Backend {
     if !is_python {
@@ -147,6 +160,12 @@ fn read_backend(table: &mut Reader<'_>, backends: &[&str], is_python: bool) -> B
         if found.value.is_empty() || found.value.starts_with('-') {
             let message = format!("`{key}` in `[backend]` must be a name that does not start with `-`");
             table.wrong(found.span, message, None);
+            return None;
+        }
+        if key == "branch" && !is_branch(&found.value) {
+            let message = format!("`{}` is not a name that git accepts for a branch", found.value);
+            let near = found.value.strip_prefix("refs/heads/").map(|near| format!("did you mean `{near}`?"));
+            table.wrong(found.span, message, near);
             return None;
         }
         Some(found.value)

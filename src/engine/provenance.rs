@@ -19,7 +19,7 @@ use crate::guard::{Voucher, registry};
 use crate::handoff::Handoff;
 use crate::history::{History, HistoryStatus, SessionEntry, own_keys as history_keys};
 use crate::memory::listing::ListedNote;
-use crate::memory::state::{CurrentState, Item};
+use crate::memory::state::{CurrentState, Item, Tombstone};
 use crate::memory::{Memory, own_keys as memory_keys};
 use crate::project::{self, Project};
 use crate::publish::Destination;
@@ -47,6 +47,11 @@ impl Provenance {
 
     pub(crate) fn owns_item(&self, category: &str, item: &Item) -> bool {
         self.memory.owns(&memory_keys::of_item(category, item), &item.run)
+    }
+
+    /// Whether this user removed an item.
+    pub(crate) fn owns_removal(&self, category: &str, removed: &Tombstone) -> bool {
+        self.memory.owns(&memory_keys::of_removal(category, removed), "")
     }
 
     pub(crate) fn owns_note(&self, note: &ListedNote) -> bool {

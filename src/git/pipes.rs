@@ -61,15 +61,22 @@ fn is_read_in(top: &Path, path: &Path) -> bool {
 pub(super) fn search(top: &Path) -> Result<()> {
     let git = directories(top).map(|found| found.common).unwrap_or_else(|| top.join(".git"));
     let deadline = Instant::now() + SEARCH;
-    let found = first_pipe(&git, |_| true, deadline)
-        .or_else(|| first_pipe(top, |name| name != ".git" && IN_WORK_TREE.contains(&name), deadline));
+    let found = first_pipe(&git, |_| true, deadline).or_else(|| {
+        // A repository inside of the work tree is asked what it has checked out.
+        let is_of_other =
+            |path: &Path| path.strip_prefix(top).is_ok_and(|below| below.iter().any(|name| name == ".git"));
+        let is_read = |path: &Path| IN_WORK_TREE.iter().any(|name| path.ends_with(name)) || is_of_other(path);
+        first_pipe(top, is_read, deadline)
+    });
     FOUND.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&found);
     look(found)
 }
 
-/// The first pipe below a directory whose name git reads.
-fn first_pipe(directory: &Path, is_read: impl Fn(&str) -> bool, deadline: Instant) -> Option<PathBuf> {
+/// The first pipe below a directory that git reads.
+fn first_pipe(directory: &Path, is_read: impl Fn(&Path) -> bool, deadline: Instant) -> Option<PathBuf> {
     let anchor = Anchor::new(directory);
+    // The git directory of the work tree itself is searched as a whole.
+    let own = directory.join(".git");
     let mut left = vec![directory.to_path_buf()];
     while let Some(directory) = left.pop() {
         for (name, kind) in anchor.names_and_kinds(&directory).unwrap_or_default() {
@@ -78,8 +85,8 @@ fn first_pipe(directory: &Path, is_read: impl Fn(&str) -> bool, deadline: Instan
             }
             let path = directory.join(&name);
             match kind {
-                FileKind::Directory if name != ".git" => left.push(path),
-                FileKind::Fifo | FileKind::Link | FileKind::Unknown if is_read(&name) && fs::is_pipe(&path) => {
+                FileKind::Directory if path != own => left.push(path),
+                FileKind::Fifo | FileKind::Link | FileKind::Unknown if is_read(&path) && fs::is_pipe(&path) => {
                     return Some(path);
                 }
                 _ => {}

@@ -36,9 +36,14 @@ impl Voucher {
         self.is_of_0_1_0 || self.record.owns(&self.directory, key, run)
     }
 
+    /// Whether a run of ours wrote the text with this key.
+    pub(crate) fn wrote(&self, key: &OwnKey) -> bool {
+        self.record.has(key)
+    }
+
     /// Whether a run of ours wrote the text with this key, or the user accepted it. Does not ask git.
     pub(crate) fn has(&self, key: &OwnKey) -> bool {
-        self.record.has(key) || self.record.is_adopted(self.directory.path(), key)
+        self.wrote(key) || self.record.is_adopted(self.directory.path(), key)
     }
 
     /// Whether all text in the directory is ours unless it says otherwise.

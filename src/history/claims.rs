@@ -34,6 +34,8 @@ impl SessionStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Revocations {
     pub count: BTreeSet<String>,
+    /// Those of them that this user revoked, or accepted as revoked.
+    pub own: BTreeSet<String>,
     /// Lines of our own rulings, which a file revokes that came along.
     pub claimed: BTreeSet<String>,
 }
@@ -64,8 +66,7 @@ impl History {
 
 /// The status that a session has if the files state this one.
 pub(super) fn judge(stated: &str, handoff: &Handoff, document: &OwnKey, voucher: &Voucher) -> SessionStatus {
-    let is_own_end = |status: &&&str| voucher.has(&own_keys::of_own_end(handoff, document, status));
-    let ours = CLOSED.iter().find(is_own_end).copied().unwrap_or_else(|| handoff.text("status"));
+    let ours = own_status(handoff, document, voucher);
     // The last question may start git, so it is asked only about a session of ours whose status differs.
     let counts = stated == ours
         || !voucher.owns(document, "")
@@ -76,13 +77,35 @@ pub(super) fn judge(stated: &str, handoff: &Handoff, document: &OwnKey, voucher:
     SessionStatus { now: ours.to_owned(), claimed: Some(stated.to_owned()) }
 }
 
-/// Sorts revoked lines: a line of ours counts only if its revocation is ours, too.
-pub(super) fn sort_revoked(lines: BTreeSet<String>, voucher: &Voucher) -> Revocations {
-    let counts = |line: &String| {
-        voucher.has(&own_keys::of_revocation(line))
-            || !voucher.owns(&own_keys::of_decision(line), "")
-            || voucher.owns(&own_keys::of_revocation(line), "")
-    };
-    let (count, claimed) = lines.into_iter().partition(counts);
-    Revocations { count, claimed }
+/// The status that this user gave a session: the one with which they ended it, or else that of its document.
+pub(super) fn own_status<'a>(handoff: &'a Handoff, document: &OwnKey, voucher: &Voucher) -> &'a str {
+    let is_own_end = |status: &&&str| voucher.wrote(&own_keys::of_own_end(handoff, document, status));
+    CLOSED.iter().find(is_own_end).copied().unwrap_or_else(|| handoff.text("status"))
+}
+
+/// Sorts the lines that LIFECYCLE.yaml revokes: a line of ours counts only if its revocation is ours, too. What this user
+/// revoked of `stated`, the lines of DECISIONS.md, stays revoked if the file no longer says so.
+pub(super) fn sort_revoked<'a>(
+    lines: BTreeSet<String>,
+    stated: impl Iterator<Item = &'a str>,
+    voucher: &Voucher,
+) -> Revocations {
+    let mut sorted = Revocations::default();
+    let is_kept_by_record = |line: &&str| !lines.contains(*line) && voucher.has(&own_keys::of_revocation(line));
+    let withheld: Vec<String> = stated.filter(is_kept_by_record).map(str::to_owned).collect();
+    for line in lines {
+        let is_own = voucher.owns(&own_keys::of_revocation(&line), "");
+        if !is_own && voucher.owns(&own_keys::of_decision(&line), "") {
+            sorted.claimed.insert(line);
+            continue;
+        }
+        sorted.own.extend(is_own.then(|| line.clone()));
+        sorted.count.insert(line);
+    }
+    // Where only this user writes, it was this user who took the line out of the file.
+    if !withheld.is_empty() && !voucher.vouches_for_all() {
+        sorted.own.extend(withheld.iter().cloned());
+        sorted.count.extend(withheld);
+    }
+    sorted
 }

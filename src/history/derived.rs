@@ -31,7 +31,7 @@ impl History {
         if !log.is_empty() {
             self.write_if_changed(&self.decisions_path(), &log)?;
         }
-        let revoked = self.sorted_revocations(lifecycle.revoked).count;
+        let revoked = self.sorted_revocations(lifecycle.revoked, &log).count;
         self.write_latest(index, &rulings::prompt_lines(&log, &revoked))
     }
 

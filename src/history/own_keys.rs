@@ -1,8 +1,10 @@
 //! What identifies handoffs, decisions, ends of sessions and revocations in the user's own record: their content. Archives do
 //! not change, so the digest of one holds for as long as it exists.
 
+use std::collections::HashMap;
 use std::path::Path;
 
+use super::claims::own_status;
 use super::index::Index;
 use super::lifecycle::{CLOSED, Lifecycle};
 use super::{History, SessionEntry, decisions, prompt};
@@ -39,7 +41,8 @@ pub(super) fn of_revocation(line: &str) -> OwnKey {
 
 /// The keys of what a LIFECYCLE.yaml states.
 fn of_lifecycle(lifecycle: &Lifecycle) -> impl Iterator<Item = OwnKey> {
-    let ends = lifecycle.sessions.iter().map(|(id, status)| of_end(id, status));
+    let ended = lifecycle.sessions.iter().filter(|(_, status)| CLOSED.contains(&status.as_str()));
+    let ends = ended.map(|(id, status)| of_end(id, status));
     ends.chain(lifecycle.revoked.iter().map(|line| of_revocation(line)))
 }
 
@@ -105,18 +108,25 @@ impl History {
     pub(crate) fn own_keys(&self) -> Result<(Vec<OwnKey>, usize)> {
         let held = self.holding_archives();
         let names = self.archive_names()?.names;
-        let (mut keys, mut count) = (Vec::new(), 0);
+        let (mut keys, mut statuses) = (Vec::new(), HashMap::new());
+        let voucher = self.voucher();
         for name in names {
-            let Ok(text) = held.read_archive_text(&self.sessions().join(name)) else { continue };
-            keys.extend(of_handoff(&text, &Handoff::parse(&text).unwrap_or_default()));
-            count += 1;
+            let Ok(text) = held.read_archive_text(&self.sessions().join(&name)) else { continue };
+            let handoff = Handoff::parse(&text).unwrap_or_default();
+            let status = own_status(&handoff, &of_document(&text, &handoff), &voucher).to_owned();
+            statuses.insert(format!("sessions/{name}"), status);
+            keys.extend(of_handoff(&text, &handoff));
         }
         keys.extend(log_lines(&self.decisions_log()?).map(of_decision));
         keys.extend(of_lifecycle(&self.lifecycle().unwrap_or_default()));
         let index = self.read_own(&self.index_path()).ok().flatten().unwrap_or_default();
         let index = Index::parse(&String::from_utf8_lossy(&index)).unwrap_or_default();
-        keys.extend(index.sessions.iter().map(|entry| of_end(entry.get("session_id"), entry.get("status"))));
-        Ok((keys, count))
+        // A status that nobody disputes needs no key. With one, it would count again after this user has ended the session.
+        let is_disputed =
+            |entry: &&SessionEntry| statuses.get(entry.get("file")).is_none_or(|own| own != entry.get("status"));
+        let disputed = index.sessions.iter().filter(is_disputed);
+        keys.extend(disputed.map(|entry| of_end(entry.get("session_id"), entry.get("status"))));
+        Ok((keys, statuses.len()))
     }
 
     /// The key of the archive of an entry; `None` if it cannot be read or the entry says something else than the archive.

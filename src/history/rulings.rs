@@ -39,6 +39,8 @@ pub(crate) struct Ruling {
 pub(crate) struct Rulings {
     pub in_force: Vec<Ruling>,
     pub revoked: Vec<Ruling>,
+    /// The texts of revoked rulings that this user revoked.
+    revoked_here: BTreeSet<String>,
     /// Lines of rulings in force that a file revokes which came along.
     claimed: BTreeSet<String>,
 }
@@ -72,11 +74,14 @@ impl Rulings {
         let in_force = grouped(&stated);
         let mut revoked = grouped(&gone);
         revoked.retain(|ruling| in_force.iter().all(|other| other.text != ruling.text));
-        Rulings { in_force, revoked, claimed: BTreeSet::new() }
+        Rulings { in_force, revoked, ..Rulings::default() }
     }
 
     pub(super) fn after(log: &str, revocations: Revocations) -> Rulings {
-        Rulings { claimed: revocations.claimed, ..Rulings::of(log, &revocations.count) }
+        let rulings = Rulings::of(log, &revocations.count);
+        let is_own = |ruling: &&Ruling| ruling.lines.iter().any(|line| revocations.own.contains(line));
+        let revoked_here = rulings.revoked.iter().filter(is_own).map(|ruling| ruling.text.clone()).collect();
+        Rulings { claimed: revocations.claimed, revoked_here, ..rulings }
     }
 
     /// Whether a file that came along revokes this ruling of ours, which nobody here has accepted.
@@ -84,16 +89,34 @@ impl Rulings {
         ruling.lines.iter().any(|line| self.claimed.contains(line))
     }
 
-    /// The newest rulings, and the number of older ones that are left out.
-    pub(crate) fn newest(&self) -> (&[Ruling], usize) {
-        let older = self.in_force.len().saturating_sub(SHOWN);
-        (&self.in_force[older..], older)
+    /// The newest rulings, oldest first, each with its line and whether this user made it, and the number of rulings that are
+    /// left out. Those of this user go before others: however many a stranger adds, they hide none of ours.
+    pub(crate) fn newest(&self, is_ours: impl Fn(&str) -> bool) -> (Vec<(&str, bool)>, usize) {
+        let all: Vec<(&str, bool)> = self.in_force.iter().map(|ruling| ruling.line(&is_ours)).collect();
+        let ours = all.iter().filter(|(_, is_ours)| *is_ours).count();
+        let mut too_many = [ours.saturating_sub(SHOWN), (all.len() - ours).saturating_sub(SHOWN.saturating_sub(ours))];
+        let left_out = too_many.iter().sum();
+        let is_shown = |(_, is_ours): &(&str, bool)| {
+            let left = &mut too_many[usize::from(!*is_ours)];
+            let is_shown = *left == 0;
+            *left = left.saturating_sub(1);
+            is_shown
+        };
+        (all.into_iter().filter(is_shown).collect(), left_out)
     }
 
-    /// Whether this text is a ruling that was revoked, with or without its mark.
-    pub(crate) fn is_revoked(&self, text: &str) -> bool {
+    /// Whether this text is a ruling that was revoked, with or without its mark. What this user said is revoked only by this
+    /// user: a stranger may state the same ruling, and revoke that.
+    pub(crate) fn is_revoked(&self, text: &str, is_ours: bool) -> bool {
         let text = words(text.trim());
-        self.revoked.iter().any(|ruling| ruling.words() == text)
+        let revoked = self.revoked.iter().filter(|ruling| ruling.words() == text);
+        revoked.into_iter().any(|ruling| !is_ours || self.revoked_here.contains(&ruling.text))
+    }
+
+    /// Whether a ruling in force has this text, with or without its mark.
+    pub(crate) fn is_in_force(&self, text: &str) -> bool {
+        let text = words(text.trim());
+        self.in_force.iter().any(|ruling| ruling.words() == text)
     }
 
     /// The only ruling in force that fits: by its id or the beginning of it, by its line, or by a part of its text.
@@ -127,16 +150,21 @@ impl Rulings {
 impl History {
     /// The standing rulings, each once.
     pub(crate) fn rulings(&self) -> Result<Rulings> {
-        Ok(Rulings::after(&self.decisions_log()?, self.revocations()?))
+        let log = self.decisions_log()?;
+        let revocations = self.sorted_revocations(self.lifecycle()?.revoked, &log);
+        Ok(Rulings::after(&log, revocations))
     }
 
     /// The revoked lines of DECISIONS.md: those that count, and those that are only claimed.
     pub(super) fn revocations(&self) -> Result<Revocations> {
-        Ok(self.sorted_revocations(self.lifecycle()?.revoked))
+        Ok(self.sorted_revocations(self.lifecycle()?.revoked, &self.decisions_log()?))
     }
 
-    pub(super) fn sorted_revocations(&self, revoked: BTreeSet<String>) -> Revocations {
-        if revoked.is_empty() { Revocations::default() } else { sort_revoked(revoked, &self.voucher()) }
+    pub(super) fn sorted_revocations(&self, revoked: BTreeSet<String>, log: &str) -> Revocations {
+        if revoked.is_empty() && standing_lines(log).next().is_none() {
+            return Revocations::default();
+        }
+        sort_revoked(revoked, standing_lines(log), &self.voucher())
     }
 
     /// Like [`History::rulings`], for a reader that must not miss a ruling: a file that cannot be read is reported in
@@ -144,7 +172,7 @@ impl History {
     pub(crate) fn readable_rulings(&self, voucher: &Voucher, problems: &mut Vec<Error>) -> Rulings {
         let log = self.decisions_log().map_err(|error| problems.push(error.into())).unwrap_or_default();
         let lifecycle = self.lifecycle().map_err(|error| problems.push(error.into())).unwrap_or_default();
-        Rulings::after(&log, sort_revoked(lifecycle.revoked, voucher))
+        Rulings::after(&log, sort_revoked(lifecycle.revoked, standing_lines(&log), voucher))
     }
 
     /// The lines of the standing rulings as RESUME_PROMPT.txt may have them: see [`prompt_listings`].
@@ -298,10 +326,14 @@ mod tests {
         let again = "- [2026-11-15][two] [standing] No force pushes";
         let rulings = Rulings::of(LOG, &revoked(&[first]));
         assert_eq!(rulings.find("No force pushes").unwrap().lines, [again]);
-        assert!(!rulings.is_revoked("No force pushes"));
-        let rulings = Rulings::of(LOG, &revoked(&[first, again]));
-        assert!(rulings.is_revoked("[standing] No force pushes") && rulings.is_revoked("No force pushes"));
-        assert!(!rulings.is_revoked("No force pushes to main"));
+        assert!(!rulings.is_revoked("No force pushes", false));
+        let both = revoked(&[first, again]);
+        let rulings = Rulings::of(LOG, &both);
+        assert!(rulings.is_revoked("[standing] No force pushes", false));
+        assert!(rulings.is_revoked("No force pushes", false) && !rulings.is_revoked("No force pushes", true));
+        assert!(!rulings.is_revoked("No force pushes to main", false));
+        let own = Rulings::after(LOG, Revocations { own: both.clone(), count: both, ..Revocations::default() });
+        assert!(own.is_revoked("No force pushes", true) && own.is_in_force("No force pushes to main"));
         assert!(Error::from(rulings.find(first).unwrap_err()).one_line().contains("is revoked already"));
     }
 

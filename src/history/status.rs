@@ -43,7 +43,7 @@ impl History {
         status.decisions = decisions::count(&log);
         let lifecycle = readable("LIFECYCLE.yaml", self.lifecycle().map(Some), &mut problems)?.unwrap_or_default();
         let basis = PromptBasis::of(self, &log, lifecycle.revoked.clone());
-        status.rulings = Rulings::after(&log, self.sorted_revocations(lifecycle.revoked));
+        status.rulings = Rulings::after(&log, self.sorted_revocations(lifecycle.revoked, &log));
         let (start, end) = ends.unwrap_or_default();
         let split = start.find("\nsessions:").map_or(start.len(), |at| at + 1);
         let head = &start[..split];

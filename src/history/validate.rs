@@ -35,7 +35,7 @@ pub(super) struct PromptBasis {
 impl PromptBasis {
     pub(super) fn of(history: &History, log: &str, revoked: BTreeSet<String>) -> PromptBasis {
         let stated = rulings::prompt_listings(log, &revoked);
-        let counts = rulings::prompt_listings(log, &history.sorted_revocations(revoked).count);
+        let counts = rulings::prompt_listings(log, &history.sorted_revocations(revoked, log).count);
         PromptBasis { statuses: vec![String::new()], standing: counts.into_iter().chain(stated).collect() }
     }
 

@@ -9,7 +9,7 @@ use super::archive::{self, ArchiveEntry};
 use super::listing::ListedNote;
 use super::merge::{archive_of, notes_of};
 use super::note::Note;
-use super::state::{CurrentState, Item, readable, tidy};
+use super::state::{CurrentState, Item, Tombstone, readable, tidy};
 use super::{Author, ChangeVerb, Edits, Memory, StateChange, listing};
 use crate::config::category::Categories;
 use crate::error::Result;
@@ -49,6 +49,11 @@ pub(crate) fn of_text(date: Option<NaiveDate>, text: &[u8]) -> OwnKey {
     OwnKey::of_text("text", &date, readable(text).as_bytes())
 }
 
+/// The key of the statement that an item is done or deleted.
+pub(crate) fn of_removal(category: &str, removed: &Tombstone) -> OwnKey {
+    OwnKey::of_text("gone", &removed.at, format!("{category}\0{}", removed.id).as_bytes())
+}
+
 /// The key of the free text; `None` if it is blank.
 pub(crate) fn of_state_text(state: &CurrentState) -> Option<OwnKey> {
     let text = state.text();
@@ -70,8 +75,11 @@ pub(crate) fn pieces(path: &Path, file: &[u8]) -> Vec<MemoryPiece> {
     if path == Path::new("layer2/current-state.md") {
         let state = CurrentState::parse(file);
         let items = state.items().map(|(category, item)| (of_item(category, item), item.run.clone()));
-        let pieces = items.chain(of_state_text(&state).map(|key| (key, String::new())));
-        return pieces.map(|(key, run)| MemoryPiece { key, run, is_statement: true }).collect();
+        let statements = items.chain(of_state_text(&state).map(|key| (key, String::new())));
+        let statements = statements.map(|(key, run)| MemoryPiece { key, run, is_statement: true });
+        let removals = state.removals().map(|(category, removed)| of_removal(category, removed));
+        let removals = removals.map(|key| MemoryPiece { key, run: String::new(), is_statement: false });
+        return statements.chain(removals).collect();
     }
     Vec::new()
 }
@@ -114,6 +122,29 @@ impl Memory {
             .chain(added)
             .map(|(category, text)| of_statement(&categories.get(category).name, author.run, &tidy(text)));
         own_record::remember_texts(keys);
+    }
+
+    /// Remembers the removals among these changes, which were stated at the time `at`, as this user's own.
+    pub(super) fn remember_removals(&self, changes: &[StateChange], at: &str) {
+        let is_removal = |change: &&StateChange| matches!(change.verb, ChangeVerb::Done | ChangeVerb::Deleted);
+        let key = |StateChange { category, id, .. }: &StateChange| {
+            of_removal(category, &Tombstone { id: id.clone(), at: at.to_owned() })
+        };
+        own_record::remember_texts(changes.iter().filter(is_removal).map(key));
+    }
+
+    /// The current state for what this user says next. Removals that came along are left out: a stranger withdraws nothing
+    /// that we say.
+    pub(crate) fn state_for_saying(&self) -> Result<CurrentState> {
+        let mut state = self.state()?;
+        state.keep_removals(self.own_removals());
+        Ok(state)
+    }
+
+    /// Answers whether this user removed an item. What a stranger removes stays said by us.
+    pub(super) fn own_removals(&self) -> impl Fn(&str, &Tombstone) -> bool {
+        let (record, directory) = (OwnRecord::open(), OwnDirectory::of(&self.directory, git::may_track));
+        move |category, removed| record.owns(&directory, &of_removal(category, removed), "")
     }
 
     /// Whether these changes quote only text of this user. `before` are the states that they change: text that came along

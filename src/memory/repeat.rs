@@ -9,10 +9,10 @@
 //! | yes | as it was: its digest is the recorded one | are not applied |
 //! | yes | has changed | are applied if the state shows a trace of any of them |
 
-use super::state::{self, CurrentState};
+use super::state::{CurrentState, Tombstone};
 use super::update::change_notes;
 use super::{Author, ChangeVerb, Edits, Memory, StateChange, change, marker_time};
-use crate::base::fs;
+use crate::base::{clock, fs};
 use crate::error::Result;
 
 impl Memory {
@@ -39,12 +39,18 @@ fn shows(state: &CurrentState, change: &StateChange, run: &str, at: &str) -> boo
     })
 }
 
-/// Leaves out items that were deleted or done after `at`, when they were stated.
-pub(super) fn leave_out_deleted(edits: &mut Edits, state: &CurrentState, at: &str) {
+/// Leaves out items that were deleted or done after `at`, when they were stated. `counts` says whether a removal is this
+/// user's own. One with a time in the future says nothing about what came first: the words are kept.
+pub(super) fn leave_out_deleted(
+    edits: &mut Edits,
+    state: &CurrentState,
+    at: &str,
+    counts: impl Fn(&str, &Tombstone) -> bool,
+) {
+    let now = marker_time(&clock::now());
     let is_deleted = |category: &str, text: &str| {
-        let id = state::item_id(category, &state::tidy(text), 0);
-        let sections = state.sections.iter().filter(|section| section.category == category);
-        sections.flat_map(|section| section.tombstones()).any(|gone| gone.id == id && gone.at.as_str() > at)
+        let is_later = |gone: &Tombstone| gone.at.as_str() > at && gone.at <= now;
+        state.removals_of(category, text).any(|gone| is_later(gone) && counts(category, gone))
     };
     for (category, texts) in &mut edits.record {
         texts.retain(|text| !is_deleted(category, text));

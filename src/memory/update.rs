@@ -119,7 +119,7 @@ impl Memory {
             if self.is_applied(author, &state, &before)? {
                 return Ok(Vec::new());
             }
-            repeat::leave_out_deleted(&mut edits, &state, &marker_time(&author.at));
+            repeat::leave_out_deleted(&mut edits, &state, &marker_time(&author.at), self.own_removals());
         }
         let edits = &edits;
         // Time never goes back: an item with a time in the future is not newer than one that is stated now.
@@ -135,6 +135,7 @@ impl Memory {
         let held = [CurrentState::parse(old.as_deref().unwrap_or_default())];
         let is_ours = self.owns_changes(&recorded, &held);
         self.remember_edits(author, categories, edits);
+        self.remember_removals(&changes, &stamp.at);
         self.record_changes(author, &recorded, &before, is_ours)?;
         let has_content = old.is_some() || !changes.is_empty() || edits.text.is_some();
         if has_content && old.as_deref() != Some(&new) {

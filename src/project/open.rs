@@ -206,9 +206,15 @@ impl Project {
             ("memory_dir", "handover.memory_dir", self.config.memory_dir == default.memory_dir),
             ("history_dir", "handover.history_dir", self.config.history_dir == default.history_dir),
             ("state_dir", "handover.state_dir", self.config.state_dir == default.state_dir),
+            ("checkpoint", "handover.checkpoint", self.has_checkpoint_in_state()),
         ];
         let is_named = |key: &str| matches!(self.config.origin(key), Origin::File { .. });
         places.into_iter().filter(|(_, key, is_same)| !is_same && is_named(key)).map(|(name, ..)| name).collect()
+    }
+
+    /// Whether the configured checkpoint is in the state directory.
+    fn has_checkpoint_in_state(&self) -> bool {
+        self.configured_checkpoint.parent().is_some_and(|directory| fs::real(directory) == fs::real(&self.state))
     }
 
     /// Which places a hook or `warmup` may use. Nobody typed a command then, so every place that is not a default one needs

@@ -54,7 +54,7 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     };
     let account = of_account(context, wrote);
     let memory = Memory::at(context.root, context.memory.clone());
-    let changes_nothing = account.changes_nothing(&memory.state()?);
+    let changes_nothing = account.changes_nothing(&memory.state_for_saying()?);
     if let Some(younger) = context.overtaken_by {
         let session = context.session;
         if said.is_empty()
@@ -186,7 +186,7 @@ fn of_intent(intent: &Value) -> StateAccount {
 fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
     let mut edits = edits(intent)?;
     let memory = Memory::at(context.root, context.memory.clone());
-    of_intent(intent).add_to(&mut edits, &memory.state()?);
+    of_intent(intent).add_to(&mut edits, &memory.state_for_saying()?);
     let items: usize = edits.record.iter().map(|(_, texts)| texts.len()).sum();
     let mut parts = Vec::new();
     parts.extend(edits.text.map(|text| format!("{} bytes of text", text.len())));
@@ -213,7 +213,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
         is_late: context.overtaken_by.is_some(),
     };
     let mut edits = edits(intent)?;
-    of_intent(intent).add_to(&mut edits, &memory.state()?);
+    of_intent(intent).add_to(&mut edits, &memory.state_for_saying()?);
     // The free text names no run. If this fails, the text is shown as if it came with the repository.
     let key = edits.text.as_ref().map(|text| own_keys::of_text(Some(session.at.date_naive()), text.as_bytes()));
     if let Err(error) = own_record::remember(key) {

@@ -95,8 +95,9 @@ impl Writer<'_> {
         decisions.extend(self.of_category("decision").into_iter().rev());
         decisions.extend(self.in_force("decision", self.of_handoff("decisions")));
         // Standing decisions are among the rulings.
-        let is_other = |text: &str| !text.contains("[standing]") && !self.sources.rulings.is_revoked(text);
-        decisions.retain(|decision| is_other(&decision.text));
+        let rulings = &self.sources.rulings;
+        let is_listed = |text: &str| text.contains("[standing]") && rulings.is_in_force(text);
+        decisions.retain(|Labelled { mark, text, .. }| !is_listed(text) && !rulings.is_revoked(text, mark.is_empty()));
         let all = in_turn(ours_first(standing), ours_first(decisions));
         let part = self.part(all.into_iter().map(Labelled::into_ruling).collect(), LONG, shares::RULINGS);
         self.section("Rulings", vec![part], "memory list")

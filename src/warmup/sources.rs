@@ -15,7 +15,7 @@ use crate::guard::{Pause, own_record};
 use crate::handoff::{Handoff, Value};
 use crate::history::{History, OpenHandoff, Rulings, SessionEntry, older_line};
 use crate::memory::Memory;
-use crate::memory::state::{CurrentState, Item};
+use crate::memory::state::{CurrentState, Item, Tombstone};
 use crate::project::{OtherDatabase, Project};
 use crate::recap;
 
@@ -56,6 +56,8 @@ pub(super) struct Whose {
     items: HashSet<String>,
     pub is_text_strange: bool,
     pub is_handoff_strange: bool,
+    /// The removals of items that came along, each with the category and the id of the item.
+    removals: HashSet<(String, String)>,
     /// Standing decisions that came along.
     standing: HashSet<String>,
     /// Session ids of earlier handoffs that came along.
@@ -67,6 +69,10 @@ pub(super) struct Whose {
 impl Whose {
     pub(super) fn is_item_strange(&self, item: &Item) -> bool {
         self.items.contains(&item.id)
+    }
+
+    pub(super) fn is_removal_ours(&self, category: &str, removed: &Tombstone) -> bool {
+        !self.removals.contains(&(category.to_owned(), removed.id.clone()))
     }
 
     pub(super) fn is_ruling_strange(&self, line: &str) -> bool {
@@ -150,6 +156,8 @@ impl Sources {
             .filter(|(category, item)| sort(provenance.owns_item(category, item)))
             .map(|(_, item)| item.id.clone())
             .collect();
+        let removals = self.state.removals().filter(|(category, removed)| !provenance.owns_removal(category, removed));
+        let removals = removals.map(|(category, removed)| (category.to_owned(), removed.id.clone())).collect();
         if !self.state.text().trim_ascii().is_empty() {
             whose.is_text_strange = sort(provenance.owns_text(&self.state));
         }
@@ -164,14 +172,13 @@ impl Sources {
                 self.before = before.filter_map(|entry| provenance.own_handoff(&history, entry)).collect();
             }
         }
-        let (newest, older) = self.rulings.newest();
+        let (newest, older) = self.rulings.newest(|line| provenance.owns_decision(line));
         self.standing.extend(older_line(older));
-        for ruling in newest {
-            let (line, is_ours) = ruling.line(|line| provenance.owns_decision(line));
+        for (line, is_ours) in newest {
             self.standing.push(line.to_owned());
             whose.standing.extend(sort(is_ours).then(|| line.to_owned()));
         }
-        self.whose = whose;
+        self.whose = Whose { removals, ..whose };
     }
 
     fn add_notices(&mut self, project: &Project, problems: &[Error]) {

@@ -10,7 +10,7 @@ use super::sources::Sources;
 use super::told::Told;
 use crate::handoff::Handoff;
 use crate::history;
-use crate::memory::state;
+use crate::memory::state::{self, Tombstone};
 use crate::recap::Line;
 use crate::transcript::Outcome;
 use std::path::Path;
@@ -148,7 +148,13 @@ impl<'a> Writer<'a> {
 
     /// What a session said, without what somebody deleted from the current state since then, or said is done.
     pub(super) fn in_force(&self, category: &str, mut said: Vec<Labelled>) -> Vec<Labelled> {
-        said.retain(|labelled| !self.sources.state.is_withdrawn(category, &labelled.text));
+        let is_removed = |Labelled { mark, text, .. }: &Labelled| {
+            // A stranger does not remove what this user said.
+            let counts =
+                |removed: &Tombstone| !mark.is_empty() || self.sources.whose.is_removal_ours(category, removed);
+            self.sources.state.removals_of(category, text).any(counts)
+        };
+        said.retain(|labelled| !is_removed(labelled));
         said
     }
 

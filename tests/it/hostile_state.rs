@@ -330,6 +330,23 @@ fn a_config_that_nobody_allowed_cannot_make_hooks_write_over_the_users_files() {
     }
 }
 
+#[test]
+fn a_config_that_nobody_allowed_cannot_choose_where_hooks_put_their_database() {
+    for checkpoint in ["docs/x.json", "x.db"] {
+        let world = World::with_config(&format!("[handover]\ncheckpoint = \"{checkpoint}\"\n"));
+        world.git(&["init", "--quiet"]);
+        world.write("docs/own", "the user's own words");
+        let before = world.tree();
+        let started = hook_of(&world, "SessionStart", "s-1").stderr_ignored("it reports the place").expect(0);
+        let notice = "`checkpoint` of this config names another directory: not read or written";
+        assert!(started.stdout.contains(notice), "{}", started.stdout);
+        hook_of(&world, "SessionEnd", "s-1").stderr_ignored("it reports the place").expect(0);
+        let is_user_s = |path: &str| !path.starts_with(".git/") && !path.starts_with(".agent-handover/");
+        let now = world.tree().into_iter().filter(|(path, _)| is_user_s(path));
+        assert!(now.eq(before.into_iter().filter(|(path, _)| is_user_s(path))), "{checkpoint}");
+    }
+}
+
 /// Ends a session that has asked something, with the transcript that says so.
 fn end_with_transcript(world: &World, session: &str) {
     use std::io::Write;
@@ -385,8 +402,13 @@ fn a_command_waits_for_at_most_one_git_that_waits_for_a_pipe() {
     let (object, rest) = head.trim().split_at(2);
     let object = format!(".git/objects/{object}/{rest}");
     // What hangs, and the question at which it hangs.
-    for (path, question) in [("deep/down/.gitignore", "status "), (object.as_str(), "HEAD^{commit}")] {
+    for (path, question) in
+        [("deep/down/.gitignore", "status "), ("deep/down/.git/HEAD", "status "), (object.as_str(), "HEAD^{commit}")]
+    {
         make_pipe(&world, path);
+        for directory in ["objects", "refs"] {
+            std::fs::create_dir_all(world.path("deep/down/.git").join(directory)).unwrap();
+        }
         let (programs, log) = logging_git(&world);
         for arguments in
             [&["run", "--note", "x"][..], &["history", "create", "--goal", question, "--next", "n"], &["warmup"]]
@@ -403,5 +425,6 @@ fn a_command_waits_for_at_most_one_git_that_waits_for_a_pipe() {
         let facts = world.run(&["run", "--note", "y"]).expect(0).stderr_ignored("it reports the pipe").seen();
         assert!(facts.contains(&format!("{path}` is a named pipe, which git would wait for")), "{path}: {facts}");
         std::fs::remove_file(world.path(path)).unwrap();
+        std::fs::remove_dir_all(world.path("deep/down/.git")).unwrap();
     }
 }

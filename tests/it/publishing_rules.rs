@@ -54,6 +54,23 @@ fn a_file_without_steps_and_without_evidence_publishes_nothing() {
 }
 
 #[test]
+fn a_branch_that_git_would_not_make_is_refused_before_anything_is_recorded() {
+    for branch in
+        ["HEAD", "@", "refs/heads/main", "a..b", "a.lock", "a/.b", "a b", "a~1", "a^", "a:b", "a?", "a*", "a//b", "a."]
+    {
+        let world = with_remote(&format!("[backend]\ntype = \"git\"\nbranch = \"{branch}\"\n"));
+        let before = refs(&world);
+        let output = world.run(&["run", "--note", "x"]).expect(65);
+        assert!(output.stderr.contains(&format!("`{branch}` is not a name that git accepts for a branch")), "{branch}");
+        assert_eq!(refs(&world), before, "{branch}");
+        world.run(&["config"]).stderr_ignored("the same error").expect(65);
+    }
+    let world = with_remote("[backend]\ntype = \"git\"\nbranch = \"memory/\u{fc}ber-@1\"\n");
+    world.run(&["run", "--note", "x"]).expect(0);
+    assert!(refs(&world).contains("refs/heads/memory/\u{fc}ber-@1"), "{}", refs(&world));
+}
+
+#[test]
 fn a_git_backend_without_a_branch_uses_one_of_its_own() {
     let world = with_remote("[backend]\ntype = \"git\"\n");
     let main = world.git(&["rev-parse", "main"]);

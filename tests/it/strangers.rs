@@ -123,6 +123,20 @@ fn our_own_end_counts_and_a_stranger_cannot_take_it_back() {
 }
 
 #[test]
+fn a_status_that_we_accepted_does_not_reopen_a_session_that_we_ended_later() {
+    let world = shared();
+    world.run(&["allow", "--memory"]).expect(0);
+    let index = world.read(INDEX);
+    world.run(&["history", "close", "--status", "DONE"]).expect(0);
+    world.write(INDEX, index);
+    world.write(LIFECYCLE, "");
+    assert_eq!((&status(&world)["status"], &status(&world)["claimed_status"]), (&"DONE".into(), &"IN_PROGRESS".into()));
+    // A person may accept that, too.
+    world.run(&["allow", "--memory"]).expect(0);
+    assert_eq!(status(&world)["status"], "IN_PROGRESS");
+}
+
+#[test]
 fn where_only_we_write_whoever_ends_our_session_ends_it() {
     let world = World::with_git();
     create(&world, "ours", "Write our parser");
@@ -181,6 +195,67 @@ fn a_claimed_revocation_counts_once_it_is_accepted() {
 }
 
 #[test]
+fn a_stranger_does_not_put_a_ruling_in_force_again_that_we_revoked() {
+    let world = shared();
+    world.run(&["history", "revoke", "never push"]).expect(0);
+    world.write(LIFECYCLE, "");
+    assert!(!warmup(&world).contains("never push to main"), "{}", warmup(&world));
+    assert_eq!(status(&world)["standing"], serde_json::json!([]));
+    let list = world.run(&["history", "revoke", "--list", "--json"]).expect(0).json();
+    assert_eq!(list["rulings"], serde_json::json!([]));
+    // Whoever states it in a later session means it.
+    create(&world, "later", "Write our parser");
+    assert!(warmup(&world).contains("never push to main"), "{}", warmup(&world));
+}
+
+#[test]
+fn where_only_we_write_a_revocation_can_be_taken_out_of_the_file() {
+    let world = World::with_git();
+    create(&world, "ours", "Write our parser");
+    world.run(&["history", "revoke", "never push"]).expect(0);
+    assert!(!warmup(&world).contains("never push to main"));
+    world.write(LIFECYCLE, "");
+    assert!(warmup(&world).contains("never push to main"));
+}
+
+#[test]
+fn a_stranger_does_not_revoke_a_decision_in_our_memory_by_revoking_their_own() {
+    let world = World::with_git();
+    for decision in ["never force push", "[standing] never rebase"] {
+        world.run(&["memory", "add", "decision", decision]).expect(0);
+    }
+    let theirs = |text: &str| format!("- [2026-11-17][2026-11-17-2208-x] [standing] {text}");
+    let lines = [theirs("never force push"), theirs("never rebase")];
+    world.write(".agent-history/DECISIONS.md", format!("# Decisions\n\n{}\n", lines.join("\n")));
+    world.write(LIFECYCLE, format!("revoked:\n  - \"{}\"\n  - \"{}\"\n", lines[0], lines[1]));
+    let text = warmup(&world);
+    assert!(text.contains("\n- never force push") && text.contains("never rebase"), "{text}");
+}
+
+#[test]
+fn a_standing_decision_that_only_the_memory_has_is_shown() {
+    let world = World::with_git();
+    world.run(&["memory", "add", "decision", "[standing] never rebase"]).expect(0);
+    assert!(warmup(&world).contains("never rebase"), "{}", warmup(&world));
+}
+
+#[test]
+fn many_rulings_of_a_stranger_hide_none_of_ours() {
+    let world = shared();
+    let theirs = (0..30).map(|at| format!("- [2026-11-17][2026-11-17-2208-x] [standing] theirs {at}\n"));
+    world.write(
+        ".agent-history/DECISIONS.md",
+        format!("{}{}", world.read(".agent-history/DECISIONS.md"), theirs.collect::<String>()),
+    );
+    let answer = status(&world);
+    assert_eq!(answer["standing"][0], "(+11 older standing lines in DECISIONS.md)", "{answer}");
+    assert_eq!((&answer["standing"][1], &answer["standing_ours"][1]), (&ruling(&world).into(), &true.into()));
+    assert_eq!(answer["standing"].as_array().unwrap().len(), 21);
+    let text = warmup(&world);
+    assert!(text.contains("\n- [standing] never push to main\n") && text.contains("theirs 29"), "{text}");
+}
+
+#[test]
 fn history_status_and_validate_mark_every_value_that_came_along() {
     let theirs = World::salted("theirs");
     create(&theirs, "theirs", "Write their parser");
@@ -215,4 +290,73 @@ fn a_branch_that_a_stranger_gives_our_session_is_marked() {
     let line = text.lines().find(|line| line.contains("evil-")).unwrap();
     assert!(line.contains("[came along]"), "{text}");
     assert_eq!(status(&world)["ours"], false);
+}
+
+/// A current state in which all these items are gone, as our program writes it for whoever deletes them.
+fn state_without(items: &[(&str, &str)]) -> String {
+    let theirs = World::salted("theirs");
+    for (category, text) in items {
+        theirs.run(&["memory", "add", category, text]).expect(0);
+    }
+    let list = theirs.run(&["memory", "list", "--json"]).expect(0).json();
+    for item in list["items"].as_array().unwrap() {
+        theirs.run(&["memory", "delete", item["id"].as_str().unwrap()]).expect(0);
+    }
+    theirs.read(STATE)
+}
+
+const SAID: [(&str, &str); 3] = [("goal", "ours"), ("open_loop", "Write our parser"), ("decision", "use nom")];
+
+fn create_said(world: &World) {
+    let arguments = ["history", "create", "--goal", "ours", "--next", "Write our parser", "--decision", "use nom"];
+    world.run(&[&arguments[..], &["--validation", "make=passed"]].concat()).expect(0);
+}
+
+#[test]
+fn what_a_stranger_deleted_from_the_memory_stays_in_our_handoff() {
+    let world = World::with_git();
+    create_said(&world);
+    world.write(STATE, state_without(&SAID));
+    let text = warmup(&world);
+    for (_, said) in SAID {
+        assert!(text.contains(&format!("\n- {said}\n")), "no `{said}` in\n{text}");
+    }
+    // Once it is accepted, it is as if this user had deleted them.
+    world.run(&["allow", "--memory"]).expect(0);
+    let text = warmup(&world);
+    assert!(!text.contains("Write our parser") && !text.contains("use nom"), "{text}");
+}
+
+#[test]
+fn what_we_deleted_from_the_memory_ourselves_is_left_out_of_our_handoff() {
+    let world = World::with_git();
+    create_said(&world);
+    for (category, text) in SAID {
+        world.run(&["memory", "add", category, text]).expect(0);
+    }
+    let list = world.run(&["memory", "list", "--json"]).expect(0).json();
+    for item in list["items"].as_array().unwrap() {
+        world.run(&["memory", "delete", item["id"].as_str().unwrap()]).expect(0);
+    }
+    share(&world);
+    let text = warmup(&world);
+    assert!(!text.contains("Write our parser") && !text.contains("use nom"), "{text}");
+}
+
+#[test]
+fn what_a_stranger_deleted_does_not_swallow_words_that_were_said_while_paused() {
+    for state in [state_without(&SAID), state_without(&SAID).replace("at=2026", "at=2062")] {
+        let world = World::with_git();
+        world.write(STATE, &state);
+        world.write("PAUSE", "");
+        for (category, text) in SAID {
+            world.run(&["memory", "add", category, text]).expect(3);
+        }
+        std::fs::remove_file(world.path("PAUSE")).unwrap();
+        world.run(&["run", "--resume"]).expect(0).stderr_ignored("the story of the resumed commands");
+        let list = world.run(&["memory", "list"]).expect(0).stdout;
+        for (_, text) in SAID {
+            assert!(list.contains(text), "no `{text}` in\n{list}");
+        }
+    }
 }

@@ -60,9 +60,8 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
     let provenance = place.provenance();
     let is_ours = provenance.owns_head(&place.history, &status, place.history.latest()?.as_ref());
     let are_problems_ours = status.problems.is_empty() || provenance.of_history().vouches_for_all();
-    let (newest, older) = status.rulings.newest();
-    let rulings = newest.iter().map(|ruling| ruling.line(|line| provenance.owns_decision(line)));
-    let rulings = rulings.map(|(line, is_ours)| (line.to_owned(), is_ours));
+    let (newest, older) = status.rulings.newest(|line| provenance.owns_decision(line));
+    let rulings = newest.into_iter().map(|(line, is_ours)| (line.to_owned(), is_ours));
     let (standing, standing_ours): (Vec<String>, Vec<bool>) =
         history::older_line(older).map(|line| (line, true)).into_iter().chain(rulings).unzip();
     let value = |text: &str| if text.is_empty() { "(unknown)".to_owned() } else { marked(is_ours, text) };

@@ -2,8 +2,8 @@
 
 use chrono::NaiveDate;
 
-use super::item::{Item, item_id, tidy};
-use super::section::CategorySection;
+use super::item::{Item, Tombstone, item_id, tidy};
+use super::section::{CategorySection, SectionPart};
 use crate::memory::marker;
 
 /// Markers that a line of free text must not start with; such a line is escaped.
@@ -31,11 +31,30 @@ impl CurrentState {
         marker::unescape(body, &MARKERS).into_owned()
     }
 
+    /// The items that somebody deleted or said to be done, each with its category.
+    pub(crate) fn removals(&self) -> impl Iterator<Item = (&str, &Tombstone)> {
+        self.sections
+            .iter()
+            .flat_map(|section| section.tombstones().map(|removed| (section.category.as_str(), removed)))
+    }
+
     /// Whether somebody deleted this item, or said that it is done.
     pub(crate) fn is_withdrawn(&self, category: &str, text: &str) -> bool {
-        let id = item_id(category, &tidy(text), 0);
-        let sections = self.sections.iter().filter(|section| section.category == category);
-        sections.flat_map(CategorySection::tombstones).any(|tombstone| tombstone.id == id)
+        self.removals_of(category, text).next().is_some()
+    }
+
+    /// Leaves out the removals that do not count.
+    pub(in crate::memory) fn keep_removals(&mut self, counts: impl Fn(&str, &Tombstone) -> bool) {
+        for CategorySection { category, parts, .. } in &mut self.sections {
+            parts.retain(|part| !matches!(part, SectionPart::Tombstone(removed, _) if !counts(category, removed)));
+        }
+    }
+
+    /// Where somebody deleted this item, or said that it is done.
+    pub(crate) fn removals_of<'a>(&'a self, category: &str, text: &str) -> impl Iterator<Item = &'a Tombstone> {
+        let (category, id) = (category.to_owned(), item_id(category, &tidy(text), 0));
+        let is_it = move |(of, removed): &(&str, &Tombstone)| *of == category && removed.id == id;
+        self.removals().filter(is_it).map(|(_, removed)| removed)
     }
 
     /// The latest time in any marker; empty if there is none.

@@ -40,8 +40,8 @@ mod write;
 pub(crate) use bullet::{indent, read_bullet};
 pub(crate) use current::CurrentState;
 pub(super) use edit::replaced_text;
+pub(super) use item::readable;
 pub(crate) use item::{Item, Stamp, Tombstone, tidy};
-pub(super) use item::{item_id, readable};
 pub(crate) use section::{CategorySection, title};
 
 #[cfg(test)]
