@@ -27,7 +27,7 @@ pub(crate) struct Checked {
 pub(crate) fn pause_of(project: &Project, run: Option<&Run>) -> Option<Pause> {
     let of_worktree = |run: &Run| {
         let is_elsewhere = run.status == RunStatus::Unfinished && run.worktree != project.worktree();
-        is_elsewhere.then(|| project.seen_from(&run.worktree, &steps::vocabulary()).brake().paused()).flatten()
+        is_elsewhere.then(|| project.seen_from(&run.worktree, "", &steps::vocabulary()).brake().paused()).flatten()
     };
     project.brake().paused().or_else(|| run.and_then(of_worktree))
 }

@@ -92,7 +92,7 @@ fn hand_over(project: &Project, store: &mut Store, mut over: Vec<AgentSession>) 
             Ok(Pending::Nothing(size)) => nothing.push((session, size)),
             Ok(Pending::Something(request)) => {
                 // A session belongs to the worktree in which it ran.
-                let place = project.seen_from(&session.worktree, &steps::vocabulary());
+                let place = project.seen_from(&session.worktree, "", &steps::vocabulary());
                 if let RecordOutcome::Recorded(recorded) = engine::record(&place, store, &request)? {
                     told.push(format!("swept {} {} into {}", session.agent, session.id, recorded.id));
                 }
