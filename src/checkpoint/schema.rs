@@ -5,7 +5,7 @@
 //! | `run` | the queue, in the order of `seq`. `plan` and `inputs` are only needed to resume, so completing a run removes them |
 //! | `step` | the journal of each run |
 //! | `session` | the agents' sessions that hooks have seen, and how much of each was handed over |
-//! | `meta` | facts about the file itself: `id`, which the user's own state knows |
+//! | `meta` | facts about the file itself: `id`, which the user's own state knows, and `retired` |
 //!
 //! A step becomes `intended` before it acts. A step that is found `intended` was interrupted: with an `error`, by a signal or
 //! PAUSE, and that was recorded; without one, because the process died.
@@ -122,4 +122,14 @@ pub(super) fn id(connection: &Connection) -> rusqlite::Result<Option<String>> {
 
 pub(super) fn set_id(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
     transaction.execute("INSERT INTO meta (key, value) VALUES ('id', ?1)", [id]).map(|_| ())
+}
+
+/// Whether the file is out of use: what it held is merged elsewhere.
+pub(super) fn is_retired(connection: &Connection) -> rusqlite::Result<bool> {
+    let found = connection.query_row("SELECT 1 FROM meta WHERE key = 'retired'", [], |_| Ok(())).optional()?;
+    Ok(found.is_some())
+}
+
+pub(super) fn retire(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute("INSERT OR IGNORE INTO meta (key, value) VALUES ('retired', '')", []).map(|_| ())
 }

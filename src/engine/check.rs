@@ -40,10 +40,9 @@ pub(crate) fn check(project: &Project) -> Result<Checked> {
     {
         return Ok(answer);
     }
-    if let Some(run) = unmerged(project).and_then(|left| left.unfinished) {
-        let line = format!(
-            "interrupted: handover {run} is unfinished in this worktree itself; run `agent-handover run --resume`"
-        );
+    let left = unmerged(project).and_then(|left| Some((left.unfinished?, left.place)));
+    if let Some((run, place)) = left {
+        let line = format!("interrupted: handover {run} is unfinished {place}; run `agent-handover run --resume`");
         let paused = project.brake().paused();
         return Ok(Checked { code: 1, state: "interrupted", run: Some(run), line, paused });
     }

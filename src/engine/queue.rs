@@ -333,7 +333,8 @@ pub(super) fn wait_for_lock(
         if let Some(stop) = brake.pressed() {
             return Ok(LockAttempt::Stopped(stop));
         }
-        if let Some(lock) = Lock::try_take(&project.lock())? {
+        let lock = Lock::try_take(&project.lock());
+        if let Ok(Some(lock)) = lock {
             return Ok(LockAttempt::Taken(lock));
         }
         if let Some((store, seq)) = own
@@ -341,6 +342,8 @@ pub(super) fn wait_for_lock(
         {
             return Ok(LockAttempt::Finished);
         }
+        // The owner of the lock may have put the directory away after it finished the run, so that is asked first.
+        lock?;
         let owner = lock::owner(&project.lock());
         tracing::debug!(?owner, "the lock is held");
         if start.elapsed() >= wait {

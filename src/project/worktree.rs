@@ -65,13 +65,14 @@ impl Shared {
 
     /// Where memory and state of all worktrees are now. `None` if neither that directory nor one in the user's own state can
     /// be written.
-    pub(super) fn place(&self, config: &Config) -> Option<PathBuf> {
-        if self.is_writable(config) { Some(self.root.clone()) } else { apart::open(&self.root, config) }
+    /// `root` is in a worktree of the repository.
+    pub(super) fn place(&self, root: &Path, config: &Config) -> Option<PathBuf> {
+        if self.is_writable(config) { Some(self.root.clone()) } else { apart::open(root, self, config) }
     }
 
     /// Whether memory and state of all worktrees are, or may be, at `memory_root`.
     fn is_at(&self, memory_root: &Path) -> bool {
-        self.root == memory_root || apart::place_for(&self.root).is_some_and(|apart| apart == memory_root)
+        self.root == memory_root || apart::place_for(self).is_some_and(|apart| apart == memory_root)
     }
 
     /// The path of the project below the top of its work tree.
@@ -155,6 +156,14 @@ impl Project {
         local.choose_database().ok()?;
         let places = [Some(local.state.clone()), local.memory_dir().ok(), local.history_dir().ok()];
         places.iter().all(|place| place.as_ref().is_some_and(|place| place.starts_with(memory_root))).then_some(local)
+    }
+
+    /// The project with memory and state where they are now, if the place that it had is not the right one any more.
+    pub(crate) fn at_present_place(&self) -> Option<Project> {
+        let place = self.shared.as_ref()?.place(&self.root, &self.config);
+        let has_no_place = place.is_none();
+        let moved = self.with_places_at(&place.unwrap_or_else(|| self.root.clone()))?;
+        Some(Project { has_no_place, ..moved })
     }
 
     /// The roots of this project in all work trees of its repository: `memory_root` and this one first.
