@@ -34,9 +34,11 @@ const LAYERS: [&str; 3] = ["layer1", "layer2", "layer3"];
 /// How deep our directories are.
 const DEPTH: u32 = 4;
 
-/// The project with the memory and state that are elsewhere, once for each place.
+/// The project with the memory and state that are elsewhere, once for each place. A second database of ours for the same
+/// memory is such a place, too, while something in it is unfinished.
 pub(crate) fn left_behind(project: &Project) -> Vec<Project> {
-    [left_in_worktree(project), project.kept_apart()].into_iter().flatten().collect()
+    let places = [left_in_worktree(project), project.kept_apart()].into_iter().flatten();
+    places.chain(project.with_other_own_databases()).collect()
 }
 
 /// The project with the memory and state that are in this worktree itself, if there are any. Only what our own checkpoint or
@@ -72,6 +74,11 @@ pub(crate) fn unmerged(project: &Project) -> Option<Unmerged> {
         (
             "in your own state",
             "your own state has memory of the time when this repository could not be written: `agent-handover run --resume` merges it",
+        )
+    } else if first.memory_root == project.memory_root {
+        (
+            "in a second database of yours",
+            "a second database of yours has unfinished handovers: `agent-handover run --resume` finishes them",
         )
     } else {
         (
@@ -140,6 +147,9 @@ fn merge(project: &Project, local: &Project, is_asked: bool, listener: &mut List
         finish_runs(local, lock, is_asked, listener)?;
     } else {
         drop(lock);
+    }
+    if local.memory_root == project.memory_root {
+        return Ok(false);
     }
     // The lock is free again; nobody but an older version takes it.
     let Some(_lock) = Lock::try_take(&local.lock())? else { return Ok(false) };
