@@ -8,7 +8,7 @@
 //! | `session_word` | what agents passed to their hooks since the last handover of a session |
 //! | `transcript_file` | the session files on disk of which nothing is owed while they stay as they are |
 //! | `transcript_place` | the directories of session files whose files from before `since` are in `transcript_file` |
-//! | `meta` | facts about the file itself: `id`, which the user's own state knows, and `since`, when the project was first used |
+//! | `meta` | facts about the file itself: `id`, which the user's own state knows, `since`, when the project was first used, and `retired` |
 //!
 //! A step becomes `intended` before it acts. A step that is found `intended` was interrupted: with an `error`, by a signal or
 //! PAUSE, and that was recorded; without one, because the process died.
@@ -184,6 +184,16 @@ pub(super) fn keep_since(transaction: &Transaction<'_>, since: &str) -> rusqlite
 
 pub(super) fn set_id(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
     transaction.execute("INSERT INTO meta (key, value) VALUES ('id', ?1)", [id]).map(|_| ())
+}
+
+/// Whether the file is out of use: what it held is merged elsewhere.
+pub(super) fn is_retired(connection: &Connection) -> rusqlite::Result<bool> {
+    let found = connection.query_row("SELECT 1 FROM meta WHERE key = 'retired'", [], |_| Ok(())).optional()?;
+    Ok(found.is_some())
+}
+
+pub(super) fn retire(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute("INSERT OR IGNORE INTO meta (key, value) VALUES ('retired', '')", []).map(|_| ())
 }
 
 /// Takes a database back to what 0.1.0 wrote.

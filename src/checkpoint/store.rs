@@ -30,9 +30,15 @@ pub(crate) struct Store {
 
 impl Store {
     /// Records a run, the first thing that every handover does: from here on nothing can be lost. Returns its place in
-    /// the queue, or `None` if another process has already handed over the same part of the session.
+    /// the queue, or `None` if another process has already handed over the same part of the session. Fails if the file is
+    /// out of use.
     pub(crate) fn record(&mut self, run: &NewRun<'_>, others: OnUnfinished) -> Result<Option<i64>> {
+        let mut is_retired = false;
         let seq = self.write(|transaction| {
+            is_retired = schema::is_retired(transaction)?;
+            if is_retired {
+                return Ok(None);
+            }
             if let Some(handed) = run.handed
                 && !handed.write(transaction, run.id, run.recorded_at)?
             {
@@ -66,8 +72,30 @@ impl Store {
             }
             Ok(Some(seq))
         })?;
+        if is_retired {
+            let message = format!("`{}` is out of use: another process has merged it", self.file.path.display());
+            return Err(Error::failed(message).hint("run the command again"));
+        }
         fault::at("checkpoint.recorded");
         Ok(seq)
+    }
+
+    /// Takes the file out of use if nothing in it is unfinished: a process that opened it before can record nothing in it
+    /// from now on. Returns whether it is out of use.
+    pub(crate) fn retire(&mut self) -> Result<bool> {
+        self.write(|transaction| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM run WHERE status = 'unfinished')";
+            let is_busy: bool = transaction.query_row(sql, [], |row| row.get(0))?;
+            if !is_busy {
+                schema::retire(transaction)?;
+            }
+            Ok(!is_busy)
+        })
+    }
+
+    /// Whether the file is out of use.
+    pub(crate) fn is_retired(&self) -> Result<bool> {
+        self.ask(schema::is_retired)
     }
 
     /// Records how steps ended, if any did, together with what comes next. Fails if the run is no longer unfinished.

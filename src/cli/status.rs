@@ -53,6 +53,8 @@ struct Picture {
     root: PathBuf,
     /// This worktree has memory that is not merged.
     unmerged: Option<&'static str>,
+    /// Directories in the user's own state with memory of other repositories that were at this path.
+    kept_for_others: Vec<PathBuf>,
 }
 
 impl Status {
@@ -100,6 +102,7 @@ fn nothing_yet(project: &Project) -> Result<Picture> {
         others: project.other_databases(),
         root: project.root.clone(),
         unmerged: engine::unmerged(project).map(|unmerged| unmerged.sentence),
+        kept_for_others: project.kept_for_others_here(),
     })
 }
 
@@ -223,6 +226,12 @@ impl Picture {
         }
         if let Some(unmerged) = self.unmerged {
             ui.answer(&format!("not merged: {unmerged}"));
+        }
+        for directory in &self.kept_for_others {
+            let directory = directory.display();
+            ui.answer(&format!(
+                "not merged: `{directory}` is the memory of another repository that was here; delete it if you do not need it"
+            ));
         }
         if let Some(pause) = &self.paused {
             ui.answer(&pause.to_string());

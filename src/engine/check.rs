@@ -27,7 +27,7 @@ pub(crate) struct Checked {
 pub(crate) fn pause_of(project: &Project, run: Option<&Run>) -> Option<Pause> {
     let of_worktree = |run: &Run| {
         let is_elsewhere = run.status == RunStatus::Unfinished && run.worktree != project.worktree();
-        is_elsewhere.then(|| project.seen_from(&run.worktree, &steps::vocabulary()).brake().paused()).flatten()
+        is_elsewhere.then(|| project.seen_from(&run.worktree, "", &steps::vocabulary()).brake().paused()).flatten()
     };
     project.brake().paused().or_else(|| run.and_then(of_worktree))
 }
@@ -40,10 +40,9 @@ pub(crate) fn check(project: &Project) -> Result<Checked> {
     {
         return Ok(answer);
     }
-    if let Some(run) = unmerged(project).and_then(|left| left.unfinished) {
-        let line = format!(
-            "interrupted: handover {run} is unfinished in this worktree itself; run `agent-handover run --resume`"
-        );
+    let left = unmerged(project).and_then(|left| Some((left.unfinished?, left.place)));
+    if let Some((run, place)) = left {
+        let line = format!("interrupted: handover {run} is unfinished {place}; run `agent-handover run --resume`");
         let paused = project.brake().paused();
         return Ok(Checked { code: 1, state: "interrupted", run: Some(run), line, paused });
     }

@@ -52,7 +52,8 @@ fn record(project: &Project, deferral: Deferral<'_>) -> Result<Recorded, HandOve
     let memory = memory_dir(project, &plan)?;
     project.prepare()?;
     let mut store = Store::open(&project.checkpoint_file())?;
-    let prepared = Prepared { plan, memory, session, warnings: Vec::new(), handed: None };
+    let worktree_mark = project.worktree_mark();
+    let prepared = Prepared { plan, memory, session, warnings: Vec::new(), handed: None, worktree_mark };
     match write(&mut store, prepared, OnUnfinished::Keep)? {
         RecordOutcome::Recorded(recorded) => Ok(recorded),
         RecordOutcome::AlreadyHandedOver => Err(Error::bug("a command was taken for a session").into()),

@@ -84,10 +84,19 @@ pub(crate) fn hand_over_with(
     provided: &Provided<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<HandedOver, HandOverError> {
+    let reopened;
+    let mut project = project;
     let (mut store, outcome, lock) = match task {
         Task::Resume => return Ok(resume(project, how.wait, provided, listener)?),
         Task::Replan => return Ok(resume_replanned(project, how.wait, provided, listener)?),
-        Task::Record(request) => record_new(project, request, how)?,
+        Task::Record(request) => match record_new(project, request, how) {
+            Ok(begun) => begun,
+            Err(error) => {
+                reopened = leftovers::reopen(project).ok().flatten().ok_or(error)?;
+                project = &reopened;
+                record_new(project, request, how)?
+            }
+        },
         Task::Restart(request) => restart(project, request, how, listener)?,
     };
     let recorded = match outcome {

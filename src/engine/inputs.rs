@@ -4,9 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock;
-use crate::checkpoint::{Run, Told};
+use crate::checkpoint::{Run, Store, Told};
 use crate::error::{Error, Result};
 use crate::facts::Session;
+use crate::project::Project;
+use crate::steps;
 use crate::transcript::Source;
 
 /// The fields of a [`Session`] that have no column of their own in the checkpoint.
@@ -24,6 +26,15 @@ pub(super) struct Inputs {
     base: String,
     transcript: Option<Source>,
     told: Told,
+    /// Marks the worktree in which the session ran.
+    worktree_mark: String,
+}
+
+/// The project as the session of a run saw it, from its worktree.
+pub(super) fn seen_by(run: &Run, project: &Project, store: &Store) -> Project {
+    let inputs = store.plan_and_inputs(run.seq).and_then(|(_, inputs)| Inputs::from_json(&inputs));
+    let mark = inputs.map(|inputs| inputs.worktree_mark).unwrap_or_default();
+    project.seen_from(&run.worktree, &mark, &steps::vocabulary())
 }
 
 impl Inputs {
@@ -47,14 +58,21 @@ impl Inputs {
             transcript,
             told,
         } = session.clone();
-        Inputs { note, state, handoff, host, user, branch: session.branch.clone(), base, transcript, told }
+        let (branch, worktree_mark) = (session.branch.clone(), String::new());
+        Inputs { note, state, handoff, host, user, branch, base, transcript, told, worktree_mark }
+    }
+
+    /// The same, with the mark of the worktree in which the session ran.
+    #[must_use]
+    pub(super) fn in_worktree(self, worktree_mark: String) -> Inputs {
+        Inputs { worktree_mark, ..self }
     }
 
     /// The session again, from the columns of its run and from these inputs.
     pub(super) fn session(self, run: &Run) -> Result<Session> {
         let at = clock::parse_stamp(&run.recorded_at)
             .ok_or_else(|| Error::bad_data(format!("`{}` is not a time", run.recorded_at)))?;
-        let Inputs { note, state, handoff, host, user, branch, base, transcript, told } = self;
+        let Inputs { note, state, handoff, host, user, branch, base, transcript, told, worktree_mark: _ } = self;
         Ok(Session {
             run: run.id.clone(),
             at,

@@ -6,15 +6,17 @@
 //!    does. Merging twice changes nothing, so a kill anywhere is harmless.
 //! 3. The originals are moved into `merged` in the worktree's state directory, which git ignores: nothing is merged again,
 //!    and `git worktree remove` works.
-//! 4. The checkpoint is moved last. It is the evidence that the files are ours.
+//! 4. The checkpoint is taken out of use, so that a process that has it open records nothing in it any more, and then moved.
+//!    It is the last, because it is the evidence that the files are ours.
 //!
 //! In the user's own state, steps 3 and 4 rename the whole directory.
 
 use std::path::{Path, PathBuf};
 
+use super::before_run::keep_out_of_git;
 use super::event::{Event, Listener};
+use super::plan::Plan;
 use super::queue::{Drained, Goal, drain_locked, drain_unattended};
-use super::resume::DEATHS_TO_PARK;
 use crate::base::fs::{Anchor, FileKind};
 use crate::base::lock::Lock;
 use crate::base::three_way::Theirs;
@@ -32,9 +34,11 @@ const LAYERS: [&str; 3] = ["layer1", "layer2", "layer3"];
 /// How deep our directories are.
 const DEPTH: u32 = 4;
 
-/// The project with the memory and state that are elsewhere, once for each place.
+/// The project with the memory and state that are elsewhere, once for each place. A second database of ours for the same
+/// memory is such a place, too, while something in it is unfinished.
 pub(crate) fn left_behind(project: &Project) -> Vec<Project> {
-    [left_in_worktree(project), project.kept_apart()].into_iter().flatten().collect()
+    let places = [left_in_worktree(project), project.kept_apart()].into_iter().flatten();
+    places.chain(project.with_other_own_databases()).collect()
 }
 
 /// The project with the memory and state that are in this worktree itself, if there are any. Only what our own checkpoint or
@@ -52,6 +56,8 @@ fn left_in_worktree(project: &Project) -> Option<Project> {
 pub(crate) struct Unmerged {
     /// The oldest run there that is unfinished.
     pub unfinished: Option<String>,
+    /// Where that run is, for a person.
+    pub place: &'static str,
     /// What there is, for a person. The next handover or session merges it, too.
     pub sentence: &'static str,
 }
@@ -63,12 +69,24 @@ pub(crate) fn unmerged(project: &Project) -> Option<Unmerged> {
         let store = Store::read(&local.checkpoint_file()).ok().flatten()?;
         store.oldest_unfinished().ok().flatten()
     });
-    let sentence = if left.first()?.is_apart() {
-        "your own state has memory of the time when this repository could not be written: `agent-handover run --resume` merges it"
+    let first = left.first()?;
+    let (place, sentence) = if first.is_apart() {
+        (
+            "in your own state",
+            "your own state has memory of the time when this repository could not be written: `agent-handover run --resume` merges it",
+        )
+    } else if first.memory_root == project.memory_root {
+        (
+            "in a second database of yours",
+            "a second database of yours has unfinished handovers: `agent-handover run --resume` finishes them",
+        )
     } else {
-        "this worktree has memory of its own that is not shown here: `agent-handover run --resume` merges it"
+        (
+            "in this worktree itself",
+            "this worktree has memory of its own that is not shown here: `agent-handover run --resume` merges it",
+        )
     };
-    Some(Unmerged { unfinished: unfinished.map(|run| run.id), sentence })
+    Some(Unmerged { unfinished: unfinished.map(|run| run.id), place, sentence })
 }
 
 /// Makes the sessions that the worktree's own checkpoint knows known to the shared one, so that no part of them is handed
@@ -115,22 +133,29 @@ fn where_words_are_kept(project: &Project) -> Option<String> {
     })
 }
 
-/// `false` if another process uses the worktree's own checkpoint.
+/// `false` if another process uses the worktree's own checkpoint, and if there are only runs to finish.
 fn merge(project: &Project, local: &Project, is_asked: bool, listener: &mut Listener<'_>) -> Result<bool> {
     local.prepare()?;
     project.prepare()?;
     let Some(lock) = Lock::try_take(&local.lock())? else { return Ok(false) };
+    if let Some(text) = keep_out_of_git(project, &Plan::of(&project.config)) {
+        listener(Event::Notice { text });
+    }
     let has_checkpoint = local.checkpoint_file().is_there();
-    let is_finished = if has_checkpoint {
+    if has_checkpoint {
         adopt_sessions_of(local, project, &mut Store::open(&project.checkpoint_file())?)?;
-        finish_runs(local, lock, is_asked, listener)?
+        finish_runs(local, lock, is_asked, listener)?;
     } else {
         drop(lock);
-        true
-    };
+    }
+    if local.memory_root == project.memory_root {
+        return Ok(false);
+    }
     // The lock is free again; nobody but an older version takes it.
     let Some(_lock) = Lock::try_take(&local.lock())? else { return Ok(false) };
     let moved = [merge_memory(project, local)?, merge_history(project, local)?].concat();
+    // Only now: whoever finds the checkpoint out of use may rely on the rest being merged.
+    let is_finished = !has_checkpoint || Store::open(&local.checkpoint_file())?.retire()?;
     if local.is_apart() {
         return if is_finished { local.put_apart_away().map(|()| true) } else { Ok(true) };
     }
@@ -151,8 +176,8 @@ fn merge(project: &Project, local: &Project, is_asked: bool, listener: &mut List
     Ok(true)
 }
 
-/// Finishes the runs that are unfinished in the worktree. Says whether none is left.
-fn finish_runs(local: &Project, lock: Lock, is_asked: bool, listener: &mut Listener<'_>) -> Result<bool> {
+/// Finishes the runs that are unfinished in the worktree.
+fn finish_runs(local: &Project, lock: Lock, is_asked: bool, listener: &mut Listener<'_>) -> Result<()> {
     let mut store = Store::open(&local.checkpoint_file())?;
     let drained = if is_asked {
         drain_locked(local, &mut store, Goal::Resume, lock, &Provided::default(), listener)?
@@ -161,11 +186,35 @@ fn finish_runs(local: &Project, lock: Lock, is_asked: bool, listener: &mut Liste
     };
     if let Drained::Tried { failures, .. } = drained {
         for failure in failures {
-            let text = format!("handover {} of this worktree: {}", failure.run, failure.error.one_line());
+            let text = format!("handover {}: {}", failure.run, failure.error.one_line());
             listener(Event::Notice { text });
         }
     }
-    Ok(store.unfinished(DEATHS_TO_PARK)?.is_empty())
+    Ok(())
+}
+
+/// The project with the place that its memory has now, if another process has merged and put away the place that it had when
+/// this process began. `None` if nothing of the sort has happened.
+pub(super) fn reopen(project: &Project) -> Result<Option<Project>> {
+    if !project.is_apart() && !project.has_no_place {
+        return Ok(None);
+    }
+    let is_retired = || match Store::read(&project.checkpoint_file())? {
+        Some(store) => store.is_retired(),
+        None => Ok(!project.checkpoint_file().is_there()),
+    };
+    if !is_retired()? {
+        return Ok(None);
+    }
+    // A process that was killed in between has merged everything.
+    if project.is_apart()
+        && project.checkpoint_file().is_there()
+        && let Some(_lock) = Lock::try_take(&project.lock())?
+        && is_retired()?
+    {
+        project.put_apart_away()?;
+    }
+    Ok(project.at_present_place())
 }
 
 /// Merges the layers, and returns the paths that are merged.
@@ -219,8 +268,12 @@ fn merge_history(project: &Project, local: &Project) -> Result<Vec<PathBuf>> {
     Ok(vec![from])
 }
 
-/// Whether everything in this directory was written by this user's runs.
+/// Whether everything in this directory was written by this user's runs. Memory that is kept apart begins as a copy of what
+/// may have come with the repository; what runs of this user add there is on record already.
 fn is_ours(local: &Project, directory: &Path) -> bool {
+    if local.is_apart() {
+        return false;
+    }
     let history = local.history_dir().unwrap_or_default();
     registry::is_remembered_by_0_1_0(&local.root, &history) || own_record::is_created(directory)
 }

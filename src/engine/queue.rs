@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::event::{Event, Listener};
+use super::inputs::seen_by;
 use super::plan::Plan;
 use super::replan::{self, REPLAN};
 use super::resume::DEATHS_TO_PARK;
@@ -123,7 +124,7 @@ pub(super) fn drain_locked(
 pub(crate) fn due(project: &Project, store: &Store) -> Result<(Vec<Run>, Vec<Run>)> {
     let may_run = |run: &Run| {
         let plan = store.plan_and_inputs(run.seq).and_then(|(plan, _)| Plan::from_json(&plan));
-        let config = project.seen_from(&run.worktree, &steps::vocabulary()).config;
+        let config = seen_by(run, project, store).config;
         plan.is_ok_and(|plan| plan.may_run_unattended(&config))
     };
     Ok(store.unfinished(DEATHS_TO_PARK)?.into_iter().partition(may_run))
@@ -332,7 +333,8 @@ pub(super) fn wait_for_lock(
         if let Some(stop) = brake.pressed() {
             return Ok(LockAttempt::Stopped(stop));
         }
-        if let Some(lock) = Lock::try_take(&project.lock())? {
+        let lock = Lock::try_take(&project.lock());
+        if let Ok(Some(lock)) = lock {
             return Ok(LockAttempt::Taken(lock));
         }
         if let Some((store, seq)) = own
@@ -340,6 +342,8 @@ pub(super) fn wait_for_lock(
         {
             return Ok(LockAttempt::Finished);
         }
+        // The owner of the lock may have put the directory away after it finished the run, so that is asked first.
+        lock?;
         let owner = lock::owner(&project.lock());
         tracing::debug!(?owner, "the lock is held");
         if start.elapsed() >= wait {

@@ -129,6 +129,8 @@ pub(super) struct Prepared {
     pub session: Session,
     pub warnings: Vec<String>,
     pub handed: Option<HandedPart>,
+    /// Marks the worktree in which the session ran.
+    pub worktree_mark: String,
 }
 
 /// Makes the plan and the session of a request. `base` is the commit of the last handover.
@@ -157,7 +159,8 @@ pub(super) fn prepare(project: &Project, request: &Request, base: Option<String>
         ("agent", &mut session.agent),
     ])?;
     let memory = memory_dir(project, &plan)?;
-    Ok(Prepared { plan, memory, session, warnings, handed: request.handed.clone() })
+    let (handed, worktree_mark) = (request.handed.clone(), project.worktree_mark());
+    Ok(Prepared { plan, memory, session, warnings, handed, worktree_mark })
 }
 
 /// The memory directory of a plan, relative to the project where possible.
@@ -191,7 +194,7 @@ pub(super) fn write(
     prepared: Prepared,
     others: OnUnfinished,
 ) -> Result<RecordOutcome, HandOverError> {
-    let Prepared { plan, memory, session, warnings, handed } = prepared;
+    let Prepared { plan, memory, session, warnings, handed, worktree_mark } = prepared;
     let run = NewRun {
         id: &session.run,
         recorded_at: &clock::stamp(&session.at),
@@ -202,7 +205,7 @@ pub(super) fn write(
         worktree: &session.worktree,
         branch: &session.branch,
         plan: &plan.to_json()?,
-        inputs: &Inputs::of(&session).to_json()?,
+        inputs: &Inputs::of(&session).in_worktree(worktree_mark).to_json()?,
         steps: plan.steps.iter().map(|step| (step.name.as_str(), step.kind.as_str())).collect(),
         handed: handed.as_ref(),
     };

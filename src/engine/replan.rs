@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use super::event::{Event, Listener};
+use super::inputs::seen_by;
 use super::plan::{Plan, PlannedStep};
 use super::record::memory_dir;
 use super::resume::DEATHS_TO_PARK;
@@ -57,7 +58,7 @@ fn new_plan(project: &Project, store: &Store, run: &Run) -> Result<Option<NewPla
     }
     // Another version may have recorded a plan that this one cannot read.
     let recorded = Plan::from_json(&store.plan(run.seq)?).ok();
-    let config = project.seen_from(&run.worktree, &steps::vocabulary()).config;
+    let config = seen_by(run, project, store).config;
     let mut typed = Plan::of(&config);
     if found.iter().any(|step| steps::collects(&step.kind)) && !typed.collects() {
         // A hook recorded it: that session said nothing itself.

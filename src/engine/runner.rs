@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::before_run;
 use super::event::{Event, Listener};
-use super::inputs::Inputs;
+use super::inputs::{Inputs, seen_by};
 use super::plan::Plan;
 use super::provenance;
 use super::walk::Walk;
@@ -15,7 +15,7 @@ use crate::facts;
 use crate::guard::{Brake, Stop};
 use crate::project::{self, Project};
 use crate::recap::{self, Before};
-use crate::steps::{self, Provided};
+use crate::steps::Provided;
 
 /// How a run ended for now.
 pub(super) enum RunEnd {
@@ -47,7 +47,7 @@ impl Runner<'_, '_> {
         let found = self.store.steps(run.seq)?;
         let resumed = found.iter().any(|step| step.state != StepState::Pending);
         let _span = tracing::debug_span!("run", id = run.id, resumed).entered();
-        let work = self.project.seen_from(&run.worktree, &steps::vocabulary());
+        let work = seen_by(run, self.project, self.store);
         let brake = self.brake.and(work.brake());
         if let (Some(pause), None) = (brake.paused(), self.brake.paused()) {
             self.notice(Some(format!("handover {} waits: {pause}", run.id)));

@@ -151,7 +151,7 @@ impl Sweep<'_> {
 
     fn record(&mut self, session: &AgentSession, request: &engine::Request) -> Result<()> {
         // A session belongs to the worktree in which it ran.
-        let place = self.project.seen_from(&session.worktree, &steps::vocabulary());
+        let place = self.project.seen_from(&session.worktree, "", &steps::vocabulary());
         if let RecordOutcome::Recorded(recorded) = engine::record(&place, self.store, request)? {
             let from = pending::instead_of(&request.told);
             self.swept.told.push(format!("swept {} {} into {}{from}", session.agent, session.id, recorded.id));

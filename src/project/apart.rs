@@ -13,55 +13,201 @@ use crate::base::fs::{self, Anchor, FileKind};
 use crate::base::{env, ids, text};
 use crate::config::Config;
 use crate::error::Result;
+use crate::git::Git;
+use crate::guard::own_record;
 
 const DIRECTORY: &str = "apart";
 /// The copy that is left as it was.
 const BASE: &str = "base";
+/// Says which repository the memory belongs to: a digest of the path, and a commit of it.
+const OF: &str = "of";
+/// More than that file has.
+const MAX_OF: u64 = 4 << 10;
+/// The beginning of the name of memory that is merged.
+const MERGED: &str = "merged-";
 /// How deep our directories are.
 const DEPTH: u32 = 4;
 
-/// Where the memory of the project at `shared` is while that directory cannot be written. `None` without a home directory
-/// that can be written.
-pub(super) fn place_for(shared: &Path) -> Option<PathBuf> {
-    let state = env::user_state().filter(|_| !cfg!(test))?;
-    let directory = state.join(DIRECTORY).join(text::digest(shared.as_os_str().as_bytes(), 16));
+/// Where the memory of a repository is while its main work tree cannot be written. `None` without a home directory that can
+/// be written.
+///
+/// The name comes from the git directory itself. So the memory is found when the repository was moved, and another
+/// repository at the same path does not get it.
+pub(super) fn place_for(shared: &Shared) -> Option<PathBuf> {
+    let above = env::user_state().filter(|_| !cfg!(test))?.join(DIRECTORY);
+    let directory = above.join(name_of(shared)?);
+    if !fs::is_directory(&directory)
+        && let Some(other) = of_same_path(&above, shared).into_iter().find(|other| has_commit_of(other, shared))
+    {
+        return Some(other);
+    }
     fs::may_be_directory(&directory).then_some(directory)
 }
 
-/// The same, and makes it if it does not exist.
-pub(super) fn open(shared: &Path, config: &Config) -> Option<PathBuf> {
+fn name_of(shared: &Shared) -> Option<String> {
+    let mark = fs::lasting_mark(&shared.git)?;
+    let below = shared.root.strip_prefix(&shared.top).unwrap_or(&shared.root);
+    Some(text::digest(&[mark.as_bytes(), b"\0", below.as_os_str().as_bytes()].concat(), 16))
+}
+
+/// The memory of repositories that were at the path of this one under another name: this one was restored or cloned again,
+/// or it is another one.
+fn of_same_path(above: &Path, shared: &Shared) -> Vec<PathBuf> {
+    let names = if fs::is_directory(above) { fs::names(above).unwrap_or_default() } else { Vec::new() };
+    let own = name_of(shared);
+    let others = names.into_iter().filter(|name| !name.starts_with(MERGED) && own.as_ref() != Some(name));
+    let digest = path_digest(&shared.root);
+    others.map(|name| above.join(name)).filter(|other| said_of(other).is_some_and(|(path, _)| path == digest)).collect()
+}
+
+fn path_digest(path: &Path) -> String {
+    text::digest(path.as_os_str().as_bytes(), 16)
+}
+
+/// What memory that is kept apart says about its repository.
+fn said_of(apart: &Path) -> Option<(String, String)> {
+    let text = String::from_utf8(fs::read_within(&apart.join(OF), MAX_OF).ok()?).ok()?;
+    let mut lines = text.lines();
+    Some((lines.next()?.to_owned(), lines.next().unwrap_or_default().to_owned()))
+}
+
+/// Whether a repository has the commit that the memory was said at.
+fn has_commit_of(apart: &Path, shared: &Shared) -> bool {
+    let is_commit = |text: &str| text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let Some((_, commit)) = said_of(apart).filter(|(_, commit)| is_commit(commit)) else { return false };
+    let object = format!("{commit}^{{commit}}");
+    git_of(shared).ask(&["cat-file", "-e", &object]).is_ok_and(|answer| answer.succeeded)
+}
+
+fn git_of(shared: &Shared) -> Git {
+    if shared.is_bare { Git::in_bare(&shared.git, &shared.top) } else { Git::at(&shared.top) }
+}
+
+/// The same as [`place_for`], and makes it if it does not exist. `root` is in a worktree of the repository.
+pub(super) fn open(root: &Path, shared: &Shared, config: &Config) -> Option<PathBuf> {
     let apart = place_for(shared)?;
     if !fs::is_directory(&apart) {
         // Another process may have been faster.
-        let _ = create(shared, &apart, config);
+        let _ = create(root, shared, &apart, config);
+    } else if may_read(shared) && !has_words(&apart, config) && !is_copy(&shared.root, &apart, config) {
+        let _ = renew(root, shared, &apart, config);
     }
     fs::is_directory(&apart).then_some(apart)
 }
 
-/// Copies memory and history under another name first, because two processes may do it at once.
-fn create(shared: &Path, apart: &Path, config: &Config) -> Result<()> {
+/// Makes the directory under another name first, because two processes may do it at once.
+fn create(root: &Path, shared: &Shared, apart: &Path, config: &Config) -> Result<()> {
     let above = apart.parent().unwrap_or(apart);
     fs::create_private_directories(above)?;
     let anchor = Anchor::new(above);
-    let new = above.join(ids::new_run_id()?);
-    let copied = copy_places(shared, &new, config).and_then(|()| Ok(anchor.rename(&new, apart)?));
-    if copied.is_err() {
+    let new = above.join(format!("{MERGED}{}", ids::new_run_id()?));
+    let made = copy_places(shared, &new, config)
+        .and_then(|()| say_of(root, shared, &new))
+        .and_then(|()| Ok(anchor.rename(&new, apart)?));
+    if made.is_err() {
         let _ = anchor.remove_tree(&new);
+        return made;
     }
-    copied
+    // The copy may hold what came with the repository, so the directory vouches for nothing.
+    for text in [&config.memory_dir, &config.history_dir] {
+        own_record::unmark_created(&apart.join(text));
+    }
+    Ok(())
 }
 
-fn copy_places(shared: &Path, new: &Path, config: &Config) -> Result<()> {
+/// Replaces a copy in which nobody said anything.
+fn renew(root: &Path, shared: &Shared, apart: &Path, config: &Config) -> Result<()> {
+    let above = apart.parent().unwrap_or(apart);
+    let anchor = Anchor::new(above);
+    let old = above.join(format!("{MERGED}{}", ids::new_run_id()?));
+    anchor.rename(apart, &old)?;
+    if has_words(&old, config) {
+        // Somebody has said something just now.
+        return Ok(anchor.rename(&old, apart)?);
+    }
+    create(root, shared, apart, config)?;
+    Ok(anchor.remove_tree(&old)?)
+}
+
+fn say_of(root: &Path, shared: &Shared, new: &Path) -> Result<()> {
+    let head = Git::at(root).head().ok().flatten().map(|head| head.commit).unwrap_or_default();
+    let text = format!("{}\n{head}\n{}\n", path_digest(&shared.root), shared.root.display());
+    Ok(Anchor::new(new).replace(&new.join(OF), text.as_bytes())?)
+}
+
+fn copy_places(shared: &Shared, new: &Path, config: &Config) -> Result<()> {
     fs::create_private_directories(new)?;
-    // Nobody may read the memory of another user on their behalf.
-    if fs::refuse_foreign_owner(shared, "directory").is_err() {
+    if !may_read(shared) {
         return Ok(());
     }
+    for (from, below) in places(&shared.root, config)? {
+        for to in [new.join(&below), new.join(BASE).join(&below)] {
+            copy_tree(&Anchor::new(&shared.root), &from, &Anchor::new(new), &to, DEPTH)?;
+        }
+    }
+    Ok(())
+}
+
+/// Nobody may read the memory of another user on their behalf.
+fn may_read(shared: &Shared) -> bool {
+    fs::refuse_foreign_owner(&shared.root, "directory").is_ok()
+}
+
+/// The directories of memory and history that are below a directory, and their paths below it.
+fn places(root: &Path, config: &Config) -> Result<Vec<(PathBuf, PathBuf)>> {
+    let mut places = Vec::new();
     for text in [&config.memory_dir, &config.history_dir] {
-        let from = place(shared, text)?;
-        let Ok(below) = from.strip_prefix(shared) else { continue };
-        for to in [new.join(below), new.join(BASE).join(below)] {
-            copy_tree(&Anchor::new(shared), &from, &Anchor::new(new), &to, DEPTH)?;
+        let path = place(root, text)?;
+        let below = path.strip_prefix(root).map(Path::to_path_buf);
+        places.extend(below.into_iter().map(|below| (path.clone(), below)));
+    }
+    Ok(places)
+}
+
+/// Whether anything was said here, or may have been.
+fn has_words(apart: &Path, config: &Config) -> bool {
+    fs::is_taken(&apart.join(&config.state_dir)) || !is_copy(apart, apart, config)
+}
+
+/// Whether memory and history below `root` are what was copied.
+fn is_copy(root: &Path, apart: &Path, config: &Config) -> bool {
+    let base = apart.join(BASE);
+    let is_same = |(path, below): (PathBuf, PathBuf)| {
+        let files = |root: &Path, directory: &Path| {
+            let mut files = Vec::new();
+            read_tree(&Anchor::new(root), directory, DEPTH, &mut files).ok()?;
+            files.sort();
+            Some(files)
+        };
+        files(root, &path).is_some_and(|found| files(apart, &base.join(below)) == Some(found))
+    };
+    places(root, config).is_ok_and(|places| places.into_iter().all(is_same))
+}
+
+/// The regular files of a directory that would be copied, with their content.
+fn read_tree(anchor: &Anchor, directory: &Path, depth: u32, files: &mut Vec<(PathBuf, Vec<u8>)>) -> Result<()> {
+    if !anchor.is_directory(directory) {
+        return Ok(());
+    }
+    read_below(anchor, directory, Path::new(""), depth, files)
+}
+
+fn read_below(
+    anchor: &Anchor,
+    directory: &Path,
+    below: &Path,
+    depth: u32,
+    files: &mut Vec<(PathBuf, Vec<u8>)>,
+) -> Result<()> {
+    for (name, _) in anchor.names_and_kinds(&directory.join(below))? {
+        let path = below.join(&name);
+        match anchor.about(&directory.join(&path))?.map(|about| about.kind) {
+            Some(FileKind::Directory) if depth > 0 => read_below(anchor, directory, &path, depth - 1, files)?,
+            Some(FileKind::Regular) if !name.ends_with(".tmp") => {
+                let content = anchor.read(&directory.join(&path))?;
+                files.push((path, content));
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -69,17 +215,15 @@ fn copy_places(shared: &Path, new: &Path, config: &Config) -> Result<()> {
 
 /// Copies the regular files of a directory. Links and special files are left out.
 fn copy_tree(source: &Anchor, from: &Path, target: &Anchor, to: &Path, depth: u32) -> Result<()> {
-    if !source.is_directory(from) {
-        return Ok(());
+    let mut files = Vec::new();
+    read_tree(source, from, depth, &mut files)?;
+    if source.is_directory(from) {
+        target.create_directories(to)?;
     }
-    target.create_directories(to)?;
-    for (name, _) in source.names_and_kinds(from)? {
-        let (from, to) = (from.join(&name), to.join(&name));
-        match source.about(&from)?.map(|about| about.kind) {
-            Some(FileKind::Directory) if depth > 0 => copy_tree(source, &from, target, &to, depth - 1)?,
-            Some(FileKind::Regular) if !name.ends_with(".tmp") => target.replace(&to, &source.read(&from)?)?,
-            _ => {}
-        }
+    for (below, content) in files {
+        let to = to.join(below);
+        target.create_directories(to.parent().unwrap_or(&to))?;
+        target.replace(&to, &content)?;
     }
     Ok(())
 }
@@ -88,10 +232,23 @@ impl Project {
     /// The project with the memory that was kept apart while the main work tree could not be written. `None` if there is
     /// none, or if this project uses it.
     pub(crate) fn kept_apart(&self) -> Option<Project> {
-        let shared = self.shared.as_ref().map_or(&self.root, |shared| &shared.root);
-        let apart = place_for(shared).filter(|apart| self.memory_root != *apart && fs::is_directory(apart))?;
+        // Mostly there is none, and nobody looks further.
+        env::user_state().filter(|state| fs::is_directory(&state.join(DIRECTORY)))?;
         let shared = self.shared.clone().or_else(|| Shared::of_main_tree(&self.root))?;
+        let apart = place_for(&shared).filter(|apart| self.memory_root != *apart && fs::is_directory(apart))?;
+        if !has_words(&apart, &self.config) {
+            return None;
+        }
         Project { shared: Some(shared), ..self.clone() }.with_places_at(&apart)
+    }
+
+    /// The directories with memory of other repositories that were at the path of this one.
+    pub(crate) fn kept_for_others_here(&self) -> Vec<PathBuf> {
+        let Some(above) = env::user_state().map(|state| state.join(DIRECTORY)) else { return Vec::new() };
+        let Some(shared) = self.shared.clone().or_else(|| Shared::of_main_tree(&self.root)) else { return Vec::new() };
+        let own = place_for(&shared);
+        let others = of_same_path(&above, &shared).into_iter();
+        others.filter(|other| own.as_ref() != Some(other) && has_words(other, &self.config)).collect()
     }
 
     /// Where a directory of the memory that was kept apart has its unchanged copy. `None` if this project does not keep
@@ -110,7 +267,7 @@ impl Project {
     /// Moves memory that was kept apart out of the way after it was merged. Nothing is deleted.
     pub(crate) fn put_apart_away(&self) -> Result<()> {
         let above = self.memory_root.parent().unwrap_or(&self.memory_root);
-        let merged = above.join(format!("merged-{}", ids::new_run_id()?));
+        let merged = above.join(format!("{MERGED}{}", ids::new_run_id()?));
         Ok(Anchor::new(above).rename(&self.memory_root, &merged)?)
     }
 }

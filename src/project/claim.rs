@@ -106,6 +106,14 @@ impl Claim<'_> {
                     .is_some_and(|word| names_beside(configured, &word).take(1).any(|beside| is_ours(&beside)))
     }
 
+    /// Our databases beside a configured path. They stay when the file there becomes ours again, for example because git
+    /// does not track it any more.
+    pub(super) fn ours_beside(&self, configured: &Path) -> Vec<PathBuf> {
+        let Some(word) = state_ids::word().filter(|_| state_ids::is_possible()) else { return Vec::new() };
+        let is_ours = |path: &PathBuf| self.anchor(path).is_regular(path) && self.whose(path) == Whose::Ours;
+        names_beside(configured, &word).take_while(|path| fs::is_taken(path)).filter(is_ours).collect()
+    }
+
     fn whose(&self, path: &Path) -> Whose {
         let file =
             CheckpointFile::new(self.anchor(path), path, IDS, Accepts::Any).of_another_user_if(self.may_be_foreign);

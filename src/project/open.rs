@@ -93,7 +93,7 @@ impl Project {
         }
         let is_gone = shared.is_some() && !fs::is_directory(&root);
         let is_shared = |_: &&Shared| is_gone || !worktree::is_memory_tracked(&root, &config);
-        let places = shared.as_ref().filter(is_shared).map(|shared| shared.place(&config));
+        let places = shared.as_ref().filter(is_shared).map(|shared| shared.place(&root, &config));
         let has_no_place = matches!(places, Some(None));
         let memory_root = match (places.flatten(), &shared) {
             (Some(place), _) => place,

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Project;
-use super::claim::IDS;
+use super::claim::{Claim, IDS};
+use super::{Project, place_of_others};
 use crate::base::{fs, text};
 use crate::checkpoint::{Accepts, CheckpointFile, Store};
 use crate::config::Origin;
@@ -78,12 +78,38 @@ impl Project {
             return Vec::new();
         }
         let Some(directory) = self.checkpoint.parent() else { return Vec::new() };
+        let ours = self.own_databases_beside();
         let names = fs::names_at_most(directory, MOST_NAMES).unwrap_or_default();
         let is_database = |name: &String| name.starts_with("checkpoint") && name.ends_with(".db");
         let mut names: Vec<String> = names.into_iter().filter(is_database).collect();
         names.sort();
-        let paths = names.into_iter().map(|name| directory.join(name)).filter(|path| *path != self.checkpoint);
+        let is_other = |path: &PathBuf| *path != self.checkpoint && !ours.contains(path);
+        let paths = names.into_iter().map(|name| directory.join(name)).filter(is_other);
         paths.take(MOST).map(|path| self.look_into(path)).collect()
+    }
+
+    /// Our other databases, from the time when the one in use counted as foreign.
+    fn own_databases_beside(&self) -> Vec<PathBuf> {
+        let Ok(history) = place_of_others(&self.memory_root, &self.config.history_dir) else { return Vec::new() };
+        let may_be_foreign = || self.accepts_other_owners();
+        let root = fs::real(&self.memory_root);
+        let claim = Claim { root: &root, history: &history, may_be_foreign: &may_be_foreign };
+        let mut ours = claim.ours_beside(&self.configured_checkpoint);
+        ours.retain(|path| *path != self.checkpoint);
+        ours
+    }
+
+    /// This project with each of our other databases in which something is unfinished.
+    pub(crate) fn with_other_own_databases(&self) -> Vec<Project> {
+        if matches!(self.config.origin("handover.checkpoint"), Origin::Flag(_)) {
+            return Vec::new();
+        }
+        let with = |checkpoint: PathBuf| Project { checkpoint, accepts: Accepts::Known, ..self.clone() };
+        let is_unfinished = |project: &Project| {
+            let store = Store::read(&project.checkpoint_file()).ok().flatten();
+            store.is_some_and(|store| store.count_unfinished().is_ok_and(|count| count > 0))
+        };
+        self.own_databases_beside().into_iter().map(with).filter(is_unfinished).collect()
     }
 
     fn look_into(&self, path: PathBuf) -> OtherDatabase {

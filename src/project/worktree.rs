@@ -65,13 +65,14 @@ impl Shared {
 
     /// Where memory and state of all worktrees are now. `None` if neither that directory nor one in the user's own state can
     /// be written.
-    pub(super) fn place(&self, config: &Config) -> Option<PathBuf> {
-        if self.is_writable(config) { Some(self.root.clone()) } else { apart::open(&self.root, config) }
+    /// `root` is in a worktree of the repository.
+    pub(super) fn place(&self, root: &Path, config: &Config) -> Option<PathBuf> {
+        if self.is_writable(config) { Some(self.root.clone()) } else { apart::open(root, self, config) }
     }
 
     /// Whether memory and state of all worktrees are, or may be, at `memory_root`.
     fn is_at(&self, memory_root: &Path) -> bool {
-        self.root == memory_root || apart::place_for(&self.root).is_some_and(|apart| apart == memory_root)
+        self.root == memory_root || apart::place_for(self).is_some_and(|apart| apart == memory_root)
     }
 
     /// The path of the project below the top of its work tree.
@@ -92,13 +93,14 @@ impl Shared {
 
 /// A project in one of several worktrees.
 impl Project {
-    /// The same project as a session in another worktree of the repository sees it. `worktree` is as a run records it.
-    pub(crate) fn seen_from(&self, worktree: &str, vocabulary: &Vocabulary) -> Project {
-        if worktree == self.worktree() {
+    /// The same project as a session in another worktree of the repository sees it. `worktree` and `mark` are as a run
+    /// records them; the mark may be empty.
+    pub(crate) fn seen_from(&self, worktree: &str, mark: &str, vocabulary: &Vocabulary) -> Project {
+        if worktree == self.worktree() && is_worktree(&self.root, mark) {
             return self.clone();
         }
         let root = if worktree.is_empty() { self.memory_root.clone() } else { PathBuf::from(worktree) };
-        let root = self.moved_to(&root).unwrap_or(root);
+        let root = self.moved_to(&root, mark).unwrap_or(root);
         let places = |project: Project| Project {
             memory_root: self.memory_root.clone(),
             state: self.state.clone(),
@@ -107,8 +109,8 @@ impl Project {
             accepts: self.accepts,
             ..project
         };
-        let is_known =
-            root == self.memory_root || Shared::of(&root).is_some_and(|found| found.is_at(&self.memory_root));
+        let is_known = root == self.memory_root
+            || Shared::of(&root).is_some_and(|found| found.is_at(&self.memory_root)) && is_worktree(&root, mark);
         if !is_known || !fs::is_directory(&root) {
             let pause_files = vec![own_pause_file(&root)];
             return Project { root, is_gone: true, pause_files, ..self.clone() };
@@ -119,14 +121,15 @@ impl Project {
     }
 
     /// Where the worktree that was at `root` is now, if `git worktree move` has moved it. It is known by its git directory.
-    fn moved_to(&self, root: &Path) -> Option<PathBuf> {
+    fn moved_to(&self, root: &Path, mark: &str) -> Option<PathBuf> {
         let is_here = |root: &Path| Shared::of(root).is_some_and(|found| found.is_at(&self.memory_root));
-        if root == self.memory_root || is_here(root) {
+        if root == self.memory_root || is_here(root) && is_worktree(root, mark) {
             return None;
         }
         let known = recall_at(root)?;
+        let mark = if mark.is_empty() { &known.git_mark } else { mark };
         let top = git::top_level(&self.root).filter(|_| !self.is_gone)?;
-        let is_same = |top: &PathBuf| git_mark(top).is_some_and(|mark| mark == known.git_mark);
+        let is_same = |top: &PathBuf| git_mark(top).is_some_and(|found| found == mark);
         let moved = git::linked_worktrees(top).into_iter().find(is_same)?;
         let below = known.shared.below()?;
         let moved = if below.as_os_str().is_empty() { moved } else { moved.join(below) };
@@ -153,6 +156,14 @@ impl Project {
         local.choose_database().ok()?;
         let places = [Some(local.state.clone()), local.memory_dir().ok(), local.history_dir().ok()];
         places.iter().all(|place| place.as_ref().is_some_and(|place| place.starts_with(memory_root))).then_some(local)
+    }
+
+    /// The project with memory and state where they are now, if the place that it had is not the right one any more.
+    pub(crate) fn at_present_place(&self) -> Option<Project> {
+        let place = self.shared.as_ref()?.place(&self.root, &self.config);
+        let has_no_place = place.is_none();
+        let moved = self.with_places_at(&place.unwrap_or_else(|| self.root.clone()))?;
+        Some(Project { has_no_place, ..moved })
     }
 
     /// The roots of this project in all work trees of its repository: `memory_root` and this one first.
@@ -182,6 +193,13 @@ impl Project {
     /// The worktree as a run records it: empty for the directory that memory and state are in.
     pub(crate) fn worktree(&self) -> String {
         if self.root == self.memory_root { String::new() } else { self.root.display().to_string() }
+    }
+
+    /// Marks the worktree: another one at the same path has another mark. Empty for the directory that memory and state are
+    /// in, and if nothing can be told apart.
+    pub(crate) fn worktree_mark(&self) -> String {
+        let is_elsewhere = self.root != self.memory_root && !self.is_gone;
+        is_elsewhere.then(|| git_mark(&self.root)).flatten().unwrap_or_default()
     }
 
     /// The git directory of a repository whose memory and state are not in a work tree: the repository is bare, or they are
@@ -308,9 +326,19 @@ fn recall_at(root: &Path) -> Option<KnownWorktree> {
     is_there.then_some(KnownWorktree { root: known, shared, git_mark })
 }
 
-/// Marks the git directory of the worktree around a directory: another worktree has another mark.
+/// Marks the git directory of the worktree around a directory, and the one that all worktrees share. `None` where the file
+/// system does not know when they were created: another directory may have the same number then.
 fn git_mark(directory: &Path) -> Option<String> {
-    git::top_level(directory).and_then(git::directories).and_then(|found| fs::mark(&found.private))
+    let found = git::top_level(directory).and_then(git::directories)?;
+    let mark = |path: &Path| fs::lasting_mark(path).filter(|mark| !mark.ends_with(":0"));
+    Some(format!("{} {}", mark(&found.private)?, mark(&found.common)?))
+}
+
+/// Whether the worktree around a directory is the one with this mark. If the whole repository was restored or copied, its
+/// path is all that is left to know it by.
+fn is_worktree(directory: &Path, mark: &str) -> bool {
+    let Some((_, common)) = mark.split_once(' ') else { return true };
+    git_mark(directory).is_none_or(|found| found == mark || found.split_once(' ').is_none_or(|(_, now)| now != common))
 }
 
 fn record(root: &Path) -> Option<PathBuf> {

@@ -237,6 +237,29 @@ fn our_own_database_is_foreign_while_git_tracks_it() {
 }
 
 #[test]
+fn words_of_the_time_when_git_tracked_our_database_are_finished_afterwards() {
+    let world = World::with_git();
+    world.run(&["run", "--note", "first"]).expect(0);
+    world.git(&["add", "--force", ".agent-handover/checkpoint.db"]);
+    world.write("PAUSE", "");
+    world.run(&["run", "--note", "said while it was tracked"]).expect(3);
+    std::fs::remove_file(world.path("PAUSE")).unwrap();
+    world.git(&["rm", "--quiet", "--cached", ".agent-handover/checkpoint.db"]);
+    let checked = world.run(&["check"]).expect(1).stdout;
+    assert!(checked.contains("is unfinished in a second database of yours"), "{checked}");
+    let status = world.run(&["status"]).expect(0).stdout;
+    assert!(
+        !status.contains("not yours") && status.contains("`agent-handover run --resume` finishes them"),
+        "{status}"
+    );
+    world.run(&["run", "--resume"]).expect(0);
+    assert_eq!(world.read(NOTES).matches("\nsaid while it was tracked\n").count(), 1);
+    assert!(world.run(&["check"]).expect(2).stdout.starts_with("completed"));
+    let status = world.run(&["status"]).expect(0).stdout;
+    assert!(!status.contains("not yours") && !status.contains("second database"), "{status}");
+}
+
+#[test]
 fn a_strangers_database_that_is_written_into_our_file_is_noticed() {
     let world = World::with_git();
     world.run(&["run", "--note", "ours"]).expect(0);

@@ -182,6 +182,58 @@ fn a_new_worktree_of_the_same_name_does_not_get_the_commands_of_one_that_is_gone
 }
 
 #[test]
+fn a_new_worktree_at_the_path_of_another_one_does_not_get_its_commands() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    std::fs::write(topic.join("handover.toml"), GATE).unwrap();
+    repository.run(&topic, &["run", "--note", "before it is gone"]).expect(1);
+    repository.git(&main, &["worktree", "remove", "--force", topic.to_str().unwrap()]);
+    repository.git(&main, &["worktree", "add", "--quiet", "-b", "other", topic.to_str().unwrap()]);
+    std::fs::write(topic.join("fixed"), "").unwrap();
+    // It is used before anybody resumes.
+    drop(repository.run(&topic, &["run", "--note", "in the new one"]).stderr_ignored("it tells what is skipped"));
+    let resumed = repository.run(&topic, &["status"]).expect(0).stdout;
+    assert!(resumed.contains("completed"), "{resumed}");
+    assert!(!repository.at("where").exists());
+    let notes = repository.world.read(NOTES);
+    assert!(notes.contains("before it is gone") && notes.contains("in the new one"), "{notes}");
+}
+
+#[test]
+fn a_moved_worktree_keeps_its_commands_although_another_one_is_at_its_path() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    std::fs::write(topic.join("handover.toml"), GATE).unwrap();
+    repository.run(&topic, &["run", "--note", "before the move"]).expect(1);
+    let moved = repository.at("moved");
+    repository.git(&main, &["worktree", "move", topic.to_str().unwrap(), moved.to_str().unwrap()]);
+    repository.git(&main, &["worktree", "add", "--quiet", "-b", "other", topic.to_str().unwrap()]);
+    for root in [&moved, &topic] {
+        std::fs::write(root.join("fixed"), "").unwrap();
+    }
+    repository.run(&topic, &["run", "--resume"]).expect(0);
+    assert_eq!(std::fs::read_to_string(repository.at("where")).unwrap().trim(), moved.to_str().unwrap());
+}
+
+/// Every directory is a new one then, and the path is all that is left.
+#[test]
+fn commands_run_in_the_worktrees_of_a_repository_that_was_restored_from_a_backup() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    std::fs::write(topic.join("handover.toml"), GATE).unwrap();
+    repository.run(&topic, &["run", "--note", "before the restore"]).expect(1);
+    for root in [&main, &topic] {
+        let backup = repository.at("backup");
+        assert!(repository.world.clean("cp").arg("-a").args([root, &backup]).status().unwrap().success());
+        std::fs::remove_dir_all(root).unwrap();
+        std::fs::rename(&backup, root).unwrap();
+    }
+    std::fs::write(topic.join("fixed"), "").unwrap();
+    repository.run(&main, &["run", "--resume"]).expect(0);
+    assert_eq!(std::fs::read_to_string(repository.at("where")).unwrap().trim(), topic.to_str().unwrap());
+}
+
+#[test]
 fn a_submodule_in_a_worktree_shares_the_memory_of_the_same_submodule_in_the_main_tree() {
     let repository = Repository::new();
     let main = repository.main();

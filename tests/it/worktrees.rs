@@ -452,7 +452,7 @@ fn killed_while_it_merges_a_worktree_nothing_is_lost_or_doubled() {
 }
 
 /// Runs a script in a worktree while the main one cannot be written; `None` where nobody may mount.
-fn with_read_only_main(repository: &Repository, worktree: &Path, script: &str) -> Option<Output> {
+pub fn with_read_only_main(repository: &Repository, worktree: &Path, script: &str) -> Option<Output> {
     let script = format!(
         "mount --bind {0} {0} && mount -o remount,bind,ro {0} && cd {1} && {{ {script}; }}",
         repository.main().display(),

@@ -15,6 +15,11 @@ pub(crate) fn mark(path: &Path) -> Option<String> {
     Some(format!("{}:{}:{}", about.dev(), about.ino(), created.unwrap_or_default().as_nanos()))
 }
 
+/// Marks a file or directory like [`mark`], without the number of its file system, which may be another one after a reboot.
+pub(crate) fn lasting_mark(path: &Path) -> Option<String> {
+    mark(path).and_then(|mark| mark.split_once(':').map(|(_, rest)| rest.to_owned()))
+}
+
 /// Whether a directory is at the path, or could be created there by this user. Nothing is created to find out.
 pub(crate) fn may_be_directory(path: &Path) -> bool {
     let nearest = path.ancestors().find(|directory| directory.symlink_metadata().is_ok());

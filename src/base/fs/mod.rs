@@ -36,8 +36,8 @@ mod tests;
 pub(crate) use anchor::{About, Anchor, FileError, FileKind};
 pub(crate) use directories::{DirectoryLock, create_directories, create_private_directories, lock_directory};
 pub(crate) use examine::{
-    FileState, exists, is_directory, is_executable, is_file, is_pipe, is_taken, is_writable, length, mark,
-    may_be_directory, may_be_taken, modified, real, real_if_exists, state,
+    FileState, exists, is_directory, is_executable, is_file, is_pipe, is_taken, is_writable, lasting_mark, length,
+    mark, may_be_directory, may_be_taken, modified, real, real_if_exists, state,
 };
 pub(crate) use links::{resolve, tidy};
 pub(crate) use log::{append, append_durably};
