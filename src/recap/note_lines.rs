@@ -86,6 +86,16 @@ pub(super) fn speaker(material: &Material<'_>) -> Speaker {
 
 /// The parts of a text in its order, each a cut of it.
 pub(super) fn parse(text: &str) -> Vec<(Part, String)> {
+    parts(text, Some(Part::Next))
+}
+
+/// Like [`parse`]. An unticked box is next only below a heading or a label that says so.
+pub(super) fn parse_without_boxes(text: &str) -> Vec<(Part, String)> {
+    parts(text, None)
+}
+
+/// `open_box` is what an unticked box is, whatever it is below.
+fn parts(text: &str, open_box: Option<Part>) -> Vec<(Part, String)> {
     let mut found = Vec::new();
     let mut section = Section::default();
     for passage in passages(text) {
@@ -100,7 +110,7 @@ pub(super) fn parse(text: &str) -> Vec<(Part, String)> {
         }
         match passage.shape {
             Shape::TickedItem => found.push((Part::Done, line)),
-            Shape::OpenItem => found.push((Part::Next, line)),
+            Shape::OpenItem => found.push((open_box.or(section.part).unwrap_or(Part::Done), line)),
             _ => pieces(&line, section.part, &mut found),
         }
     }
