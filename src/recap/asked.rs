@@ -1,5 +1,6 @@
 //! The requests of a person that are not trivial.
 
+use super::passages::written_parts;
 use super::plain::beginning;
 use super::{Account, Line, Material, Rule, Speaker, cues};
 use crate::transcript::{Utterance, UtteranceKind};
@@ -23,7 +24,7 @@ fn apply(material: &Material<'_>, account: &mut Account) {
     let mut found: Vec<Line> = Vec::new();
     for (at, request) in requests.iter().enumerate() {
         let is_trivial = steers(request) || cues::is_trivial(&request.text) || cues::is_greeting(&request.text);
-        let text = beginning(&request.text, MAX_BYTES);
+        let text = in_own_words(&request.text);
         if text.is_empty() || is_trivial && Some(at) != last {
             continue;
         }
@@ -33,6 +34,13 @@ fn apply(material: &Material<'_>, account: &mut Account) {
         }
     }
     account.asked.extend(within_budget(found));
+}
+
+/// A request without what was pasted before or after it. If nothing else is left, what was pasted is the request.
+fn in_own_words(text: &str) -> String {
+    let says_something = |part: &&str| !cues::is_filler(part) && !cues::is_greeting(part);
+    let own = written_parts(text).into_iter().find(says_something);
+    beginning(own.unwrap_or(text), MAX_BYTES)
 }
 
 fn within_budget(mut lines: Vec<Line>) -> Vec<Line> {
@@ -82,6 +90,15 @@ mod tests {
         ] {
             assert_eq!(asked(requests), expected);
         }
+    }
+
+    #[test]
+    fn what_was_pasted_is_not_asked() {
+        let trace =
+            "Traceback (most recent call last):\n  File \"app.py\", line 3, in <module>\nValueError: no such column";
+        assert_eq!(asked(&[&format!("hi\n{trace}\n\nwhy does the import fail?")]), ["why does the import fail?"]);
+        assert_eq!(asked(&[&format!("the import fails:\n{trace}\nplease")]), ["the import fails:"]);
+        assert_eq!(asked(&["ValueError: no such column"]), ["ValueError: no such column"]);
     }
 
     #[test]

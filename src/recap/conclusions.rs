@@ -2,7 +2,7 @@
 
 use super::plain::{outline, sentences};
 use super::sentences::is_announcement;
-use super::{Account, Line, Material, Rule, Speaker};
+use super::{Account, Line, Material, Rule, Speaker, cues};
 use crate::transcript::{Transcript, Utterance, UtteranceKind};
 
 pub(crate) const RULE: Rule = Rule { name: "conclusions", apply: keep_conclusions };
@@ -19,7 +19,8 @@ fn keep_conclusions(material: &Material<'_>, account: &mut Account) {
     let mut room = MAX_TOTAL_BYTES;
     for (age, utterance) in texts.iter().rev().enumerate() {
         // A turn that ends so was interrupted. What the session was doing at its very end is worth knowing.
-        if age > 0 && sentences(&utterance.text).iter().all(|sentence| is_announcement(sentence)) {
+        let says_nothing = |sentence: &String| is_announcement(sentence) || cues::is_greeting(sentence);
+        if age > 0 && sentences(&utterance.text).iter().all(says_nothing) {
             continue;
         }
         let text = outline(&utterance.text, if age == 0 { MAX_LAST_BYTES } else { MAX_BYTES });
@@ -75,14 +76,15 @@ mod tests {
     fn the_last_text_of_each_turn_is_kept_in_order() {
         use UtteranceKind::{AgentText, Request};
         let talk = [
-            (1, Request, "fix the parser"),
-            (1, AgentText, "Looking at it."),
-            (1, AgentText, "**Fixed**: the parser keeps spans."),
-            (2, Request, "and the docs"),
-            (2, AgentText, "cli.py:42 still prints; next: stream to disk"),
+            (1, AgentText, "Hello! How are you today?"),
+            (2, Request, "fix the parser"),
+            (2, AgentText, "Looking at it."),
+            (2, AgentText, "**Fixed**: the parser keeps spans."),
+            (3, Request, "and the docs"),
+            (3, AgentText, "cli.py:42 still prints; next: stream to disk"),
         ];
         let expected =
-            [line(1, "Fixed: the parser keeps spans."), line(2, "cli.py:42 still prints; next: stream to disk")];
+            [line(2, "Fixed: the parser keeps spans."), line(3, "cli.py:42 still prints; next: stream to disk")];
         assert_eq!(conclusions(&talk), expected);
     }
 

@@ -239,7 +239,7 @@ const ANYWHERE: &[&str] = &[
     r"\b(you|we) (do not|don't|dont) (need|have) to\b",
     r"\bi (do not|don't|dont) think (we|you|it|this|that|the [a-z]+) (should|need|needs|must|have to|has to|ought)\b",
     r"\b(you|we) (can't|cannot|can not|may not) (use|add|change|touch|rely|depend|break|commit|ship|push|edit|modify|remove|delete|drop|store|log|install|require)\b",
-    r"\bwe (always|never|only) (use|do|write|log|commit|push|merge|rebase|squash|test|mock|deploy|ship|store|keep|put|return|pin|release|support|run|name|format|raise|throw|call|add|accept|sort|want|need|have)\b",
+    r"\bwe (always|never|only) (use|do|write|log|commit|push|merge|rebase|squash|test|mock|deploy|ship|store|keep|put|return|pin|release|support|run|name|format|raise|throw|call|add|accept|sort|want|need)\b",
     r"\b(we're|we are|i'm|i am) (not )?(going with|sticking (with|to)|staying (with|on)|keeping|dropping|switching to|not going to)\b",
     r"\b(we'll|we will|we're going to) (go with|use|keep|stick|stay|skip|drop|take|support)\b",
     r"\b(we|i) (won't|will not|aren't going to|are not going to) (support|use|add|do|ship|merge|keep|change|need)\b",

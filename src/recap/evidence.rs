@@ -1,12 +1,18 @@
 //! Evidence: the checks that were seen to pass or fail.
 
 use super::{Account, Check, Material, Rule, Seen};
-use crate::transcript::Outcome;
+use crate::transcript::{Outcome, Transcript};
 
 pub(crate) const RULE: Rule = Rule { name: "evidence", apply: keep_checks };
 
 /// The newest checks are kept.
 const MAX_CHECKS: usize = 20;
+
+/// How many commands that brought something out are kept.
+const MAX_DELIVERIES: usize = 3;
+/// Commands that bring something out.
+const DELIVERIES: &[&str] =
+    &["git push", "git merge", "gh pr merge", "gh release create", "npm publish", "cargo publish"];
 
 /// Options that change what a check prints, not what it checks.
 const OPTIONS: &[&str] = &["-v", "-vv", "-q", "-s", "-x", "--verbose", "--quiet", "--no-fail-fast", "2>&1"];
@@ -43,14 +49,40 @@ fn keep_checks(material: &Material<'_>, account: &mut Account) {
             took_ms: None,
         });
     }
+    account.checks.extend(delivered(transcript));
     let too_many = account.checks.len().saturating_sub(MAX_CHECKS);
     account.checks.drain(..too_many);
+}
+
+/// The commands that brought something out and passed, each once. One that failed is no evidence: it is often repeated with
+/// other words.
+fn delivered(transcript: &Transcript) -> Vec<Check> {
+    let mut found: Vec<Check> = Vec::new();
+    for command in transcript.commands.iter().filter(|command| command.outcome == Outcome::Passed) {
+        // Each part of `a && b` passed if the whole did.
+        for part in command.command.split("&&").map(str::trim).filter(|part| is_delivery(part)) {
+            found.retain(|check| check.command != part);
+            let command = part.to_owned();
+            found.push(Check { command, outcome: Outcome::Passed, seen: Seen::Transcript, took_ms: None });
+        }
+    }
+    found.drain(..found.len().saturating_sub(MAX_DELIVERIES));
+    found
+}
+
+/// Whether a command does nothing but bring something out, so that no test stands behind it.
+pub(crate) fn is_delivery(command: &str) -> bool {
+    DELIVERIES
+        .iter()
+        .any(|known| command.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
+        && !command.contains([';', '|', '&', '\n'])
+        && !command.contains("--dry-run")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transcript::{Command, Transcript};
+    use crate::transcript::Command;
 
     fn checks(tests: &[(&str, Outcome)]) -> Vec<(String, Outcome)> {
         let tests =
@@ -60,6 +92,21 @@ mod tests {
         let mut account = Account::default();
         keep_checks(&material, &mut account);
         account.checks.into_iter().map(|check| (check.command, check.outcome)).collect()
+    }
+
+    #[test]
+    fn what_was_brought_out_is_evidence_of_that() {
+        let ran = |command: &str, outcome| Command { command: command.to_owned(), outcome };
+        let commands = vec![
+            ran("git push", Outcome::Failed(Some(1))),
+            ran("git commit -m 'git push' && git push -u origin x", Outcome::Passed),
+            ran("git push --dry-run", Outcome::Passed),
+            ran("git push; true", Outcome::Passed),
+            ran("echo git push", Outcome::Passed),
+        ];
+        let transcript = Transcript { commands, ..Transcript::default() };
+        let found: Vec<String> = delivered(&transcript).into_iter().map(|check| check.command).collect();
+        assert_eq!(found, ["git push -u origin x"]);
     }
 
     #[test]

@@ -75,7 +75,8 @@ fn first_task(transcript: &Transcript) -> Option<(Line, bool)> {
             UtteranceKind::ApprovedPlan => plan_title(&utterance.text),
             UtteranceKind::SlashCommand if cues::is_client_command(&utterance.text) => continue,
             UtteranceKind::SlashCommand => {
-                let command = beginning(&utterance.text, MAX_BYTES);
+                let words = written_parts(&utterance.text).into_iter().next().unwrap_or_default();
+                let command = beginning(words, MAX_BYTES);
                 let is_bare = !command.contains(' ');
                 if is_bare {
                     bare_command.get_or_insert((command.clone(), utterance.turn, is_first));
@@ -260,6 +261,8 @@ mod tests {
         let plan = said(1, UtteranceKind::ApprovedPlan, "# Plan: Spans\n\n1. lexer");
         for (talk, expected) in [
             (vec![said(1, slash, "/fix-issue 4711 login loops")], "/fix-issue 4711 login loops"),
+            (vec![said(1, slash, &format!("/review this diff\n\n{DIFF}"))], "/review this diff"),
+            (vec![said(1, slash, &format!("/review {DIFF}"))], "/review diff --git a/lexer.rs b/lexer.rs"),
             (vec![said(1, slash, "/model opus"), said(2, REQUEST, "fix b")], "fix b"),
             (vec![said(1, slash, "/review"), said(2, REQUEST, "181")], "/review"),
             (vec![said(1, slash, "/review"), said(2, REQUEST, "fix b")], "fix b"),

@@ -41,9 +41,10 @@ pub(crate) fn is_made_note(notes: &str) -> bool {
     [SEEN, RUN_HERE].iter().any(|made| notes.starts_with(made))
 }
 
-/// The next actions of a handoff.
+/// The next actions of a handoff. Nobody said that uncommitted changes are unfinished, and the page names them anyway.
 pub(crate) fn stated_next(handoff: &Handoff) -> Vec<&str> {
-    handoff.texts("next_todo_items").into_iter().filter(|next| *next != NOTHING_OPEN).collect()
+    let is_stated = |next: &&str| *next != NOTHING_OPEN && !next.starts_with(FINISH);
+    handoff.texts("next_todo_items").into_iter().filter(is_stated).collect()
 }
 
 /// A handoff for a session that wrote none; `None` if it did nothing that the next session has to know.

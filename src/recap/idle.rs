@@ -13,9 +13,10 @@ const MAX_ANSWERS: usize = 1_000;
 fn apply(material: &Material<'_>, account: &mut Account) {
     let has_changes = material.has_changes || edited(material);
     account.goes_on = has_changes || left_open(material, account);
+    let has_next = account.goal.is_some() && !account.next.is_empty();
     let has_said = !material.note.trim().is_empty() || !material.state.trim().is_empty();
     let has_decided = !account.rulings.is_empty() || account.goal_source == GoalSource::Stated;
-    account.is_idle = !account.goes_on && !has_said && !has_decided && is_short(account);
+    account.is_idle = !account.goes_on && !has_next && !has_said && !has_decided && is_short(account);
 }
 
 /// Whether this was a question or two. A longer talk is worth an account of its own, whatever came of it.
@@ -28,15 +29,15 @@ fn edited(material: &Material<'_>) -> bool {
     material.transcript.is_some_and(|transcript| !transcript.edited.is_empty())
 }
 
-/// Whether there are open to-dos, a plan or next actions, or a task that the agent never answered: then the session was cut
-/// off. What an agent proposes that only answered a question is not open.
+/// Whether there are open to-dos or a plan, or a task that the agent never answered: then the session was cut off. An agent
+/// that only answered or reviewed may propose something, which begins no task.
 fn left_open(material: &Material<'_>, account: &Account) -> bool {
     let Some(transcript) = material.transcript else { return !account.next.is_empty() };
     let has_open_todo = transcript.todos.iter().any(|todo| todo.status != TodoStatus::Completed);
     let has_plan = transcript.talk.iter().any(|said| said.kind == UtteranceKind::ApprovedPlan);
     let is_cut_off = transcript.talk.last().is_some_and(|last| last.kind != UtteranceKind::AgentText);
     let has_task = account.goal.is_some();
-    has_open_todo || has_plan || has_task && (is_cut_off || !account.next.is_empty())
+    has_open_todo || has_plan || has_task && is_cut_off
 }
 
 #[cfg(test)]
@@ -63,6 +64,17 @@ mod tests {
         let open = Todo { text: "x".to_owned(), status: TodoStatus::Pending };
         assert!(!is_idle(&Transcript { todos: vec![open], ..asked.clone() }, "", false));
         assert!(!is_idle(&Transcript { edited: vec!["a".to_owned()], ..asked }, "", false));
+    }
+
+    #[test]
+    fn what_an_agent_proposes_begins_no_task() {
+        let of = |transcript: &Transcript| {
+            recap(&Material { transcript: Some(transcript), note: "", state: "", has_changes: false })
+        };
+        let reviewed = of(&talk("can you review the lexer?", "Two findings. Next: rename `tick`"));
+        assert!(!reviewed.is_idle && !reviewed.replaces_goal() && reviewed.next.len() == 1);
+        let cut_off = of(&transcript(vec![said(1, UtteranceKind::Request, "port the lexer")]));
+        assert!(cut_off.replaces_goal());
     }
 
     #[test]

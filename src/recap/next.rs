@@ -4,8 +4,8 @@
 use super::note_lines::{self, Part};
 use super::passages::{Shape, passages, sentences, written};
 use super::plain::beginning;
-use super::{Account, Line, Material, Rule, Speaker, cues, goal};
-use crate::transcript::{TodoStatus, Transcript, UtteranceKind};
+use super::{Account, Line, Material, Rule, Speaker, cues, goal, rulings};
+use crate::transcript::{TodoStatus, Transcript, Utterance, UtteranceKind};
 
 pub(super) const RULE: Rule = Rule { name: "next", apply };
 
@@ -51,13 +51,49 @@ fn unanswered(transcript: &Transcript) -> Option<Line> {
     })
 }
 
+/// What the agent's last message says. An earlier message counts if the person only ruled or asked something after it, or if
+/// the agent never answered.
 fn of_last_message(transcript: &Transcript) -> Vec<Line> {
-    let Some(last) = transcript.talk.iter().rfind(|utterance| utterance.kind == UtteranceKind::AgentText) else {
-        return Vec::new();
+    // The turn of the text that was looked at before: it is later.
+    let mut later = None;
+    for said in transcript.talk.iter().rev() {
+        match said.kind {
+            // Only the last text of a turn says what is left.
+            UtteranceKind::AgentText if later == Some(said.turn) => {}
+            UtteranceKind::AgentText => {
+                let found = stated(&said.text, !transcript.edited.is_empty());
+                if !found.is_empty() {
+                    let line = |text| Line { who: Speaker::Agent, turn: said.turn, text };
+                    return found.into_iter().map(line).collect();
+                }
+                later = Some(said.turn);
+            }
+            UtteranceKind::Refusal | UtteranceKind::Answer => {}
+            UtteranceKind::Request if !begins_work(transcript, said) => {}
+            // What the agent never answered replaces nothing.
+            UtteranceKind::Request | UtteranceKind::SlashCommand | UtteranceKind::ApprovedPlan if later.is_none() => {}
+            UtteranceKind::Request | UtteranceKind::SlashCommand | UtteranceKind::ApprovedPlan => break,
+        }
+    }
+    Vec::new()
+}
+
+/// Whether a request is more than a ruling or a question.
+fn begins_work(transcript: &Transcript, request: &Utterance) -> bool {
+    let is_edited = transcript.work.iter().any(|work| work.turn == request.turn && !work.edited.is_empty());
+    let is_question = || {
+        let passages = written(&request.text);
+        let mut said = passages.iter().flat_map(|passage| sentences(&passage.text)).peekable();
+        said.peek().is_some() && said.all(cues::is_question)
     };
-    let parts =
-        note_lines::parse(&last.text).into_iter().filter(|(part, text)| *part == Part::Next && !text.ends_with('?'));
-    parts.map(|(_, text)| Line { who: Speaker::Agent, turn: last.turn, text }).collect()
+    !rulings::is_ruling(&request.text) && (is_edited || !is_question())
+}
+
+/// The next actions in a message. Without edits, unticked boxes are those of a review or a checklist.
+fn stated(message: &str, has_edits: bool) -> Vec<String> {
+    let parts = if has_edits { note_lines::parse(message) } else { note_lines::parse_without_boxes(message) };
+    let is_next = |(part, text): &(Part, String)| *part == Part::Next && !text.ends_with('?');
+    parts.into_iter().filter(is_next).map(|(_, text)| text).collect()
 }
 
 fn of_todos(transcript: &Transcript) -> Vec<Line> {
@@ -132,7 +168,7 @@ mod tests {
     use super::super::examples::{letters, material, said, transcript};
     use super::super::plain::plain;
     use super::*;
-    use crate::transcript::{Todo, TurnWork, Utterance};
+    use crate::transcript::{Todo, TurnWork};
 
     fn next(transcript: &Transcript, note: &str) -> Vec<String> {
         let material = Material { note, ..material(transcript) };
@@ -170,10 +206,34 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_message_counts() {
-        let mut talk = answer("next: spans");
-        talk.push(said(2, UtteranceKind::AgentText, "Spans are done."));
-        assert_eq!(next(&transcript(talk), ""), [""; 0]);
+    fn an_earlier_message_counts_until_more_work_is_asked_for() {
+        let talk = |request: &str| {
+            let more = [said(2, UtteranceKind::Request, request), said(2, UtteranceKind::AgentText, "Done.")];
+            transcript([answer("Halfway there. Next: spans"), more.to_vec()].concat())
+        };
+        for request in ["never log account numbers", "no, use csv not pandas", "why is the cache so slow?"] {
+            assert_eq!(next(&talk(request), ""), ["spans"], "{request}");
+        }
+        let mut announced = talk("never log account numbers");
+        announced.talk.insert(1, said(1, UtteranceKind::AgentText, "Next, I port the lexer"));
+        assert_eq!(next(&announced, ""), ["spans"], "only the last text of a turn");
+        for request in ["yes", "continue", "go ahead", "now the docs", "add spans", "commit it"] {
+            assert_eq!(next(&talk(request), ""), [""; 0], "{request}");
+        }
+        let mut edited = talk("why is the cache so slow?");
+        edited.work = vec![TurnWork { turn: 2, edited: vec!["cache.rs".to_owned()], ..TurnWork::default() }];
+        assert_eq!(next(&edited, ""), [""; 0]);
+    }
+
+    #[test]
+    fn the_boxes_of_a_review_are_not_next() {
+        let review = "Review:\n- [x] names\n- [ ] paging is missing\n\nNext: rename `tick`";
+        assert_eq!(next(&transcript(answer(review)), ""), ["rename tick"]);
+        let mut edited = transcript(answer(review));
+        edited.edited = vec!["lexer.rs".to_owned()];
+        assert_eq!(next(&edited, ""), ["paging is missing", "rename tick"]);
+        let listed = "Plan:\n\n## Next steps\n- [ ] paging";
+        assert_eq!(next(&transcript(answer(listed)), ""), ["paging"]);
     }
 
     #[test]

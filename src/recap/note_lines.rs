@@ -52,6 +52,12 @@ const LABELS: &[(Part, &str)] = &[
     (Part::Done, "done|finished|completed|changes|summary|what was done|what changed|progress|status"),
 ];
 
+/// Labels that begin a clause even if no mark is before them: "parser done next: error spans".
+const UNMARKED: &[&str] = &["next:", "next steps:", "todo:", "decision:", "decided:"];
+/// What may not be before such a label: the words then belong together.
+const BEFORE_LABEL: &str = "a an and are as called comes come do field goes happens is key label my named our says the that this \
+    up what what's with your";
+
 /// What may not follow a "next" without a colon: it then is an adjective.
 const NEXT_OF_SOMETHING: &str = "release version week session month sprint line token page iteration year to door \
     generation.js day run time call row item version. major minor quarter";
@@ -80,6 +86,16 @@ pub(super) fn speaker(material: &Material<'_>) -> Speaker {
 
 /// The parts of a text in its order, each a cut of it.
 pub(super) fn parse(text: &str) -> Vec<(Part, String)> {
+    parts(text, Some(Part::Next))
+}
+
+/// Like [`parse`]. An unticked box is next only below a heading or a label that says so.
+pub(super) fn parse_without_boxes(text: &str) -> Vec<(Part, String)> {
+    parts(text, None)
+}
+
+/// `open_box` is what an unticked box is, whatever it is below.
+fn parts(text: &str, open_box: Option<Part>) -> Vec<(Part, String)> {
     let mut found = Vec::new();
     let mut section = Section::default();
     for passage in passages(text) {
@@ -87,13 +103,23 @@ pub(super) fn parse(text: &str) -> Vec<(Part, String)> {
         if section.begins(&passage, &line) {
             continue;
         }
+        if let Some((before, part)) = label_at_end(&line).filter(|_| passage.shape != Shape::Pasted) {
+            pieces(before, section.part, &mut found);
+            section = Section { part: Some(part), is_heading: false };
+            continue;
+        }
         match passage.shape {
             Shape::TickedItem => found.push((Part::Done, line)),
-            Shape::OpenItem => found.push((Part::Next, line)),
+            Shape::OpenItem => found.push((open_box.or(section.part).unwrap_or(Part::Done), line)),
             _ => pieces(&line, section.part, &mut found),
         }
     }
-    for (_, text) in &mut found {
+    for (part, text) in &mut found {
+        // "TODO: none. It looks good." leaves nothing to do.
+        let said = sentences(text);
+        if *part == Part::Next && said.len() > 1 && cues::is_nothing(said[0]) {
+            *part = Part::Done;
+        }
         *text = beginning(text, MAX_BYTES);
     }
     found.retain(|(part, text)| !text.is_empty() && (*part != Part::Next || is_action(text)));
@@ -135,6 +161,14 @@ impl Section {
         }
         false
     }
+}
+
+/// The label that ends a line after other words, as in "The parser is done. Remaining:", and what is before it.
+fn label_at_end(line: &str) -> Option<(&str, Part)> {
+    let label = line.strip_suffix(':')?;
+    let at = label.rfind(['.', '!', ';'])? + 1;
+    let part = part_of_label(&label[at..])?;
+    Some((label[..at].trim_end_matches(';'), part))
 }
 
 fn part_of_label(label: &str) -> Option<Part> {
@@ -185,12 +219,29 @@ fn joined<'a>(line: &'a str, first: &str, second: &str) -> &'a str {
     line.get(offset(first)..offset(second) + second.len()).unwrap_or(line)
 }
 
+/// A sentence in the parts that labels without a mark before them begin, and whether each begins the sentence.
+fn at_unmarked_labels(sentence: &str) -> Vec<(&str, bool)> {
+    let lower = sentence.to_ascii_lowercase();
+    let mut starts = vec![0];
+    for (at, _) in lower.match_indices(' ') {
+        let before = lower[..at].rsplit(' ').next().unwrap_or_default();
+        let is_label = UNMARKED.iter().any(|label| lower[at + 1..].starts_with(label));
+        if is_label
+            && before.ends_with(char::is_alphanumeric)
+            && !BEFORE_LABEL.split_whitespace().any(|it| it == before)
+        {
+            starts.push(at + 1);
+        }
+    }
+    let ends = starts.iter().skip(1).copied().chain([sentence.len()]);
+    starts.iter().zip(ends).map(|(start, end)| (sentence[*start..end].trim_end(), *start == 0)).collect()
+}
+
 /// The clauses of a line, and whether a sentence ends before each. A comma or dash separates only before a label.
 fn clauses(line: &str) -> Vec<(&str, bool)> {
     let mut found = Vec::new();
-    for sentence in sentences(line) {
+    for (sentence, mut follows_sentence) in sentences(line).into_iter().flat_map(at_unmarked_labels) {
         let mut start = 0;
-        let mut follows_sentence = true;
         for (at, mark) in sentence.match_indices([';', ',', '-', '–', '—', '|']) {
             let end = at + mark.len();
             let is_separate =
@@ -324,6 +375,16 @@ mod tests {
             ("first ran a, then b", &[(Done, "first ran a, then b")]),
             ("next: continue", &[]),
             ("next: none", &[]),
+            ("TODO: none. It looks good.", &[(Done, "none. It looks good.")]),
+            (
+                "The lexer is done; all green. Remaining:\n- spans\n- docs\n\nBye.",
+                &[(Done, "The lexer is done; all green."), (Next, "spans"), (Next, "docs"), (Done, "Bye.")],
+            ),
+            ("lexer done; next:\n- spans", &[(Done, "lexer done"), (Next, "spans")]),
+            ("The lexer needs three things:\n- spans", &[(Done, "The lexer needs three things:"), (Done, "spans")]),
+            ("parser done next: error spans", &[(Done, "parser done"), (Next, "error spans")]),
+            ("parser done todo: docs", &[(Done, "parser done"), (Next, "docs")]),
+            ("what comes next: nobody knows", &[(Done, "what comes next: nobody knows")]),
             ("", &[]),
         ] {
             let found = parse(note);

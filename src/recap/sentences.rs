@@ -15,6 +15,8 @@ pub(crate) const RULE: Rule = Rule { name: "sentences", apply: keep_sentences };
 
 /// How much of the talk an account keeps.
 const ACCOUNT_BYTES: usize = 10_000;
+/// "Let me check it" is worth a line only if it says what.
+const MIN_ANNOUNCED_WORDS: usize = 3;
 /// A message with this many pasted lines is mostly code or a log.
 const MANY_PASTED: usize = 3;
 /// `- ` and the end of the line.
@@ -87,7 +89,8 @@ fn written_sentences(text: &str) -> Vec<String> {
     let passages = passages(text);
     let pasted = passages.iter().filter(|passage| passage.shape == Shape::Pasted).count();
     let is_written = |passage: &&Passage| match passage.shape {
-        Shape::Pasted => false,
+        // What was pasted, without its lines.
+        Shape::Pasted => passage.text.starts_with("diff --git "),
         Shape::Heading => pasted < MANY_PASTED,
         _ => true,
     };
@@ -250,8 +253,7 @@ impl<'a> Choice<'a> {
             new_words += usize::from(self.vocabulary.kinds[*word] != WordKind::Common);
             worth += self.worth[*word];
         }
-        // "Let me check it" is worth a line only if it says what.
-        let min_new_words = stage.min_new_words + usize::from(*is_announcement);
+        let min_new_words = if *is_announcement { MIN_ANNOUNCED_WORDS } else { stage.min_new_words };
         (new_words >= min_new_words).then_some(Entry { score: worth * factor, candidate })
     }
 }

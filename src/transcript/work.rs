@@ -53,11 +53,23 @@ impl Work {
             }
             return;
         }
+        if outcome == Outcome::Passed {
+            self.passed(turn, cut_at_sentence(command, MAX_COMMAND));
+        }
         for (part, _) in parts(command) {
             let Some((name, arguments)) = program(&part) else { continue };
             if name == GIT {
                 self.git(turn, &arguments);
             }
+        }
+    }
+
+    /// A command that passes in the end did not fail its turn.
+    fn passed(&mut self, turn: usize, command: &str) {
+        let Some(work) = self.turns.back_mut().filter(|work| work.turn == turn) else { return };
+        if let Some(at) = work.failed.iter().position(|failed| failed == command) {
+            work.failed.remove(at);
+            self.size -= command.len() + COST;
         }
     }
 
@@ -223,6 +235,8 @@ mod tests {
             (1, "grep -rn x nowhere", Outcome::Failed(Some(2))),
             (2, "ls", Outcome::Passed),
             (3, "git checkout -- a", Outcome::Failed(Some(128))),
+            (3, "cargo test", Outcome::Failed(Some(101))),
+            (3, "cargo test", Outcome::Passed),
         ] {
             work.command_ended(turn, command, outcome);
         }

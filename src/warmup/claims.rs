@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
+use crate::recap;
+
 pub(super) const UNVERIFIED: &str = " (unverified)";
 
 /// Words by which people say that checks passed.
@@ -19,15 +21,15 @@ const CHECKED: &str = r"(?ix-u) \b (
 
 /// Words by which people say that something is out. Only a command that does it supports them, not a test.
 const DELIVERED: &str = r"(?ix-u) (
-    (?: ^ | \b (?: is|was|got|are|were|been|have|has|we|i|and|now|already|successfully ) \s+ (?: now\s+|all\s+ )* )
+    (?: ^ | \b (?: is|was|got|are|were|been|have|has|we|i|and|now|successfully ) \s+ (?: now\s+|all\s+ )* )
     (?: deploy(?<deploy>ed) | merg(?<merge>ed) | releas(?<release>ed) | publish(?<publish>ed) | ship(?<ship>ped)
       | push(?<push>ed) ) \b
-    | \b deployed \s+ (to|successfully)
+    | \b deployed \s+ (successfully|to\s+(prod|production|staging|live)\b)
 ) ";
 
 /// Words before a claim that make it a plan, a wish or its opposite.
 const UNSAID: &str = r"(?ix-u) \b (
-    not | never | cannot | no\s+longer | \w+n't | un(til|less) | if | once | when | whether | before | after | should | must
+    not | never | already | cannot | no\s+longer | \w+n't | un(til|less) | if | once | when | whether | before | after | should | must
     | make | makes | get | let | ensure | to\s+be | need | needs | will | would | could | so\s+that | check\s+that | fails?
 ) \b";
 
@@ -45,7 +47,7 @@ const DELIVERIES: [(&str, &str); 6] = [
 pub(super) fn is_claim_without(text: &str, passed: &[String]) -> bool {
     sentences(text).any(|sentence| match claim(sentence) {
         None => false,
-        Some(Claim::Checked) => passed.is_empty(),
+        Some(Claim::Checked) => passed.iter().all(|passed| recap::is_delivery(passed)),
         Some(Claim::Delivered(command)) => !passed.iter().any(|passed| passed.contains(command)),
     })
 }
@@ -114,6 +116,8 @@ mod tests {
             "never push before the suite is green",
             "Deploy to production",
             "the merged branches are listed first",
+            "The parent branches were already merged to main",
+            "A static page deployed to GitHub Pages by hand",
         ] {
             assert!(!is_claim(other), "{other}");
         }
@@ -125,5 +129,8 @@ mod tests {
         assert!(!is_claim_without("All tests pass.", &passed));
         assert!(is_claim_without("All tests pass. Deployed to production.", &passed));
         assert!(!is_claim_without("Deployed to production", &["./deploy.sh prod".to_owned()]));
+        let pushed = ["git push -u origin x".to_owned()];
+        assert!(!is_claim_without("Committed and pushed.", &pushed));
+        assert!(is_claim_without("All tests pass. Committed and pushed.", &pushed));
     }
 }

@@ -3,8 +3,8 @@
 use super::item::{item, undecorated};
 use super::placed::{Part, Section};
 use super::shares;
-use super::sources::{RecordedCheck, section_of};
-use super::writer::{LEADING, LISTED, LONG, Labelled, OUTSIDE, Writer, in_turn, ours_first, outside};
+use super::sources::{RecordedCheck, section_of, validation_of};
+use super::writer::{LEADING, LISTED, LONG, Labelled, OUTSIDE, Writer, doubt, in_turn, ours_first, outside};
 use crate::handoff::Handoff;
 use crate::history;
 use crate::memory::state;
@@ -125,7 +125,9 @@ impl Writer<'_> {
             for check in &told.account.checks {
                 let line = |what: &str| Labelled::ours(format!("`{}` {what}", check.command), String::new());
                 match check.outcome {
-                    Outcome::Failed(_) => failing.push(line("failed").came_along(told.is_strange)),
+                    Outcome::Failed(_) => {
+                        failing.push(Labelled::ours(check.issue(), String::new()).came_along(told.is_strange));
+                    }
                     Outcome::Passed => passed.push(line("passed").came_along(told.is_strange)),
                     Outcome::Unknown => {}
                 }
@@ -242,7 +244,9 @@ impl Writer<'_> {
             return None;
         }
         let day = item(handoff.text("session_date"), 10);
-        let label = format!("{}{}", self.doubt_old(&words), outside(handoff));
+        let passed: Vec<String> =
+            validation_of(handoff).into_iter().filter(RecordedCheck::has_passed).map(|it| it.command).collect();
+        let label = format!("{}{}", doubt(&words, &passed), outside(handoff));
         Some(Labelled::ours(format!("{day}: {words}"), label))
     }
 }

@@ -290,16 +290,7 @@ impl Sources {
 
     /// The validation commands of the handoff, each with its result.
     pub(super) fn validation(&self) -> Vec<RecordedCheck> {
-        let list =
-            self.handoff().and_then(|handoff| handoff.get("validation")).and_then(Value::list).unwrap_or_default();
-        let field = |check: &Value, key: &str| check.get(key).and_then(Value::text).unwrap_or_default().to_owned();
-        let notes = |check: &Value| Some(field(check, "notes")).filter(|notes| !recap::is_made_note(notes));
-        let ran = list.iter().map(|check| RecordedCheck {
-            command: field(check, "command"),
-            result: field(check, "result"),
-            notes: notes(check).unwrap_or_default(),
-        });
-        ran.filter(|check| !check.command.trim().is_empty() && !check.command.starts_with("(none")).collect()
+        self.handoff().map(validation_of).unwrap_or_default()
     }
 
     /// The files that the handoff names, each with the reason that somebody wrote.
@@ -316,6 +307,25 @@ impl Sources {
         };
         let files = list.unwrap_or_default().iter().filter_map(|file| Some((path(file)?, reason(file))));
         files.filter(|(path, _)| !path.trim().is_empty()).collect()
+    }
+}
+
+/// The validation commands of a handoff, each with its result.
+pub(super) fn validation_of(handoff: &Handoff) -> Vec<RecordedCheck> {
+    let list = handoff.get("validation").and_then(Value::list).unwrap_or_default();
+    let field = |check: &Value, key: &str| check.get(key).and_then(Value::text).unwrap_or_default().to_owned();
+    let notes = |check: &Value| Some(field(check, "notes")).filter(|notes| !recap::is_made_note(notes));
+    let ran = list.iter().map(|check| RecordedCheck {
+        command: field(check, "command"),
+        result: field(check, "result"),
+        notes: notes(check).unwrap_or_default(),
+    });
+    ran.filter(|check| !check.command.trim().is_empty() && !check.command.starts_with("(none")).collect()
+}
+
+impl RecordedCheck {
+    pub(super) fn has_passed(&self) -> bool {
+        self.result.eq_ignore_ascii_case("passed")
     }
 }
 

@@ -6,7 +6,7 @@ use super::placed::{Part, Section};
 use super::shares::Share;
 use super::shown::Shown;
 use super::since::Since;
-use super::sources::Sources;
+use super::sources::{RecordedCheck, Sources};
 use super::told::Told;
 use crate::handoff::Handoff;
 use crate::history;
@@ -91,7 +91,7 @@ pub(super) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     pub(super) fn new(root: &'a Path, sources: &'a Sources, since: &'a Since, told: &'a [Told]) -> Writer<'a> {
-        let recorded = sources.validation().into_iter().filter(|check| check.result.eq_ignore_ascii_case("passed"));
+        let recorded = sources.validation().into_iter().filter(RecordedCheck::has_passed);
         let passed = recorded.map(|check| check.command).collect();
         Writer { root, sources, since, told, passed, shown: Shown::default(), mention: "", more: None }
     }
@@ -203,7 +203,7 @@ impl<'a> Writer<'a> {
 }
 
 /// The mark for a claim of success that none of these commands supports.
-fn doubt(text: &str, passed: &[String]) -> &'static str {
+pub(super) fn doubt(text: &str, passed: &[String]) -> &'static str {
     if claims::is_claim_without(text, passed) { UNVERIFIED } else { "" }
 }
 
