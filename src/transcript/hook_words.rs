@@ -17,7 +17,7 @@ pub fn word(kind: WordKind, said: &str) -> Option<Word> {
     let said = text::cut(said, MAX_EXAMINED);
     let said = match kind {
         WordKind::Request => human_text::of_person(said)?,
-        _ => human_text::without_private(said),
+        _ => text::without_private(said),
     };
     let clean = secrets::clean(&text::without_controls(&said));
     let text = match kind {
