@@ -1,6 +1,7 @@
 //! Which part of a transcript is handed over: of a file that was replaced, cut, moved, compressed or forked, and of one that
 //! nobody understands.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -277,4 +278,19 @@ fn a_request_that_the_client_wrote_twice_was_made_once() {
     let latest = latest(&world);
     let asked = latest.split_once("# Asked").map(|(_, asked)| asked.trim());
     assert_eq!(asked, Some("- 1: Now the docs"), "{latest}");
+}
+
+/// A client that is killed while it writes leaves half a line. When it continues the session, it appends to that line.
+#[test]
+fn a_request_on_the_line_of_a_torn_record_is_handed_over() {
+    let world = World::with_git();
+    let session = handed_over(&world, "aaaa-1");
+    let mut file = std::fs::File::options().append(true).open(session.transcript()).unwrap();
+    file.write_all(br#"{"type":"assistant","sessionId":"aaaa-1","message":{"content":[{"type":"text","te"#).unwrap();
+    session.end();
+    session.ask("Now the docs");
+    session.end();
+    assert!(latest(&world).contains("Now the docs"), "{}", log(&world));
+    session.end();
+    assert_eq!(runs(&world).len(), 2, "{}", log(&world));
 }
