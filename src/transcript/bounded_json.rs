@@ -20,15 +20,38 @@ struct Budget {
     bytes: Cell<usize>,
 }
 
+/// How much of a torn line is parsed, as a multiple of its length. A line full of beginnings would cost more.
+const MOST_PASSES: usize = 4;
+
 /// Parses one record. `None` if it is not a JSON object or is nested too deeply.
+///
+/// A client that is killed while it writes leaves half a record without a line break. When it continues the session, the next
+/// record comes on the same line; that one is returned.
 pub(super) fn parse(line: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(line);
+    let mut work = match object(&text) {
+        Ok(found) => return found,
+        Err(parsed) => parsed,
+    };
+    for (start, _) in text.match_indices("{\"").filter(|(start, _)| *start > 0) {
+        match object(&text[start..]) {
+            Ok(found) => return found,
+            Err(parsed) => work += parsed,
+        }
+        if work > text.len().saturating_mul(MOST_PASSES) {
+            break;
+        }
+    }
+    None
+}
+
+/// The object that a text is, `None` if it is another value. If the text is not JSON, how much of it was parsed.
+fn object(text: &str) -> Result<Option<Value>, usize> {
     let budget = Budget { values: Cell::new(MAX_VALUES), bytes: Cell::new(MAX_TEXTS) };
     // Reading recurses, and the parser limits its depth. Skipping does not recurse.
-    let mut parser = serde_json::Deserializer::from_str(&text);
-    let value = Bounded(&budget).deserialize(&mut parser).ok()?;
-    parser.end().ok()?;
-    value.is_object().then_some(value)
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let value = Bounded(&budget).deserialize(&mut parser).and_then(|value| parser.end().map(|()| value));
+    value.map(|value| value.is_object().then_some(value)).map_err(|error| error.column())
 }
 
 impl Budget {
@@ -144,6 +167,23 @@ mod tests {
             assert_eq!(parse(text.as_bytes()), None);
         }
         assert!(parse(b"{\"a\":\"\xff\"}").is_some());
+    }
+
+    #[test]
+    fn a_record_after_a_torn_one_is_read() {
+        let whole = r#"{"type":"user","message":{"content":[{"type":"text","text":"{\"a\":1}"}]}}"#;
+        for torn in
+            ["\0\0\0", r#"{"type":"user","message":{"content":[{"type":"te"#, r#"{"a":"{\"b\":1}"#, r#"{"a":{"b":1},"#]
+        {
+            assert_eq!(parse(format!("{torn}{whole}").as_bytes()), serde_json::from_str(whole).ok(), "{torn}");
+            assert_eq!(parse(torn.as_bytes()), None);
+        }
+    }
+
+    #[test]
+    fn a_line_full_of_beginnings_costs_a_few_passes() {
+        assert_eq!(parse(r#"{"a":"#.repeat(1_000_000).as_bytes()), None);
+        assert_eq!(parse(r#"{"":[1,"#.repeat(1_000_000).as_bytes()), None);
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     name: "claude-code",
     place: (env::CLAUDE_CONFIG_DIR, ".claude"),
     is_one,
+    id_mark: b"\"uuid\":\"",
     take,
     candidates,
     id,
@@ -37,6 +38,9 @@ fn is_one(record: &Value) -> bool {
 fn take(draft: &mut Draft, record: &Value) {
     let text = |name: &str| record[name].as_str().unwrap_or_default();
     let is_side = record["isSidechain"] == true;
+    if draft.taken.is_repeated(text("uuid")) {
+        return;
+    }
     draft.at(text("timestamp"));
     if draft.found.session.is_empty() {
         draft.found.session = text("sessionId").to_owned();

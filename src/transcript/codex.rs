@@ -20,6 +20,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     name: "codex",
     place: (env::CODEX_HOME, ".codex"),
     is_one,
+    id_mark: b"",
     take,
     candidates,
     id,

@@ -6,6 +6,7 @@ use chrono::DateTime;
 
 use super::calls::{Calls, Ended, OpenCall, Question};
 use super::cleaning::{clean, raw};
+use super::repeats::TakenRecords;
 use super::slash_command::{self, SlashCommand};
 use super::talk::Talk;
 use super::todo_list::TodoList;
@@ -28,6 +29,8 @@ pub(super) struct Draft {
     pub found: Transcript,
     /// Whether to take only what describes the session: id, directory, branch.
     pub about_only: bool,
+    /// The records that were read, if the client may write one twice.
+    pub taken: TakenRecords,
     commands: VecDeque<(u64, Command)>,
     next_command: u64,
     /// By [`test_outcome::name`].
@@ -55,6 +58,7 @@ impl Draft {
         Draft {
             found: Transcript { agent, ..Transcript::default() },
             about_only: false,
+            taken: TakenRecords::default(),
             commands: VecDeque::new(),
             next_command: 0,
             tests: Vec::new(),

@@ -17,6 +17,8 @@ pub struct TranscriptFormat {
     pub(super) place: (&'static str, &'static str),
     /// Whether a record has this format.
     pub(super) is_one: fn(&Value) -> bool,
+    /// What comes before the id of a record in its line; empty if the client writes no record twice.
+    pub(super) id_mark: &'static [u8],
     /// Adds the contents of a record to the draft.
     pub(super) take: fn(&mut Draft, &Value),
     /// The session files that may belong to a project with these roots, chosen without opening them.

@@ -12,6 +12,7 @@
 //! | `identity` | which file a transcript is, beside its path |
 //! | `forks` | where a session begins that starts with a copy of another |
 //! | `compression` | compressed transcripts |
+//! | `repeats` | records that a client writes twice |
 //! | `listing` | listing directories within limits |
 //! | `sessions` | the session files on this machine |
 //! | `lines`, `bounded_json` | lines and records of any size, read within limits |
@@ -40,6 +41,7 @@ mod human_text;
 mod identity;
 mod lines;
 mod listing;
+mod repeats;
 mod sessions;
 mod slash_command;
 mod source;

@@ -104,9 +104,10 @@ impl Source {
         let failed = |cause: io::Error| Error::io("read", &self.path, cause);
         let Some(format) = format_of(&mut file, self.end).map_err(failed)? else { return Err(unknown(&self.path)) };
         let start = line_start(&mut file, self.start.min(self.end)).map_err(failed)?;
+        let mut draft = Draft::of(format.name);
+        draft.taken.add_before(&mut file, start, most, format.id_mark).map_err(failed)?;
         file.seek(SeekFrom::Start(start)).map_err(failed)?;
         let mut lines = Lines::of(BufReader::new(file.take(most.min(self.end - start))));
-        let mut draft = Draft::of(format.name);
         while let Some(line) = lines.next().map_err(failed)? {
             if let Line::Whole(line) | Line::Unended(line) = line
                 && let Some(record) = bounded_json::parse(line)
@@ -158,6 +159,7 @@ pub fn read(path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
         draft.about_only = false;
     }
     let start = line_start(&mut file, start.min(end)).map_err(failed)?;
+    draft.taken.add_before(&mut file, start, u64::MAX, format.id_mark).map_err(failed)?;
     for (from, to) in pieces(start, end) {
         if from > start {
             draft.passed_over(from - start - MAX_BEGINNING.min(from - start));

@@ -1,6 +1,7 @@
 //! Which part of a transcript is handed over: of a file that was replaced, cut, moved, compressed or forked, and of one that
 //! nobody understands.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -253,4 +254,43 @@ fn a_fork_in_which_nothing_was_asked_is_not_handed_over() {
     fork.write(&[copy]);
     fork.end();
     assert_eq!(runs(&world), []);
+}
+
+/// Claude Code, when it compacts for the second time, writes records from before the first compaction again, as they were.
+#[test]
+fn a_request_that_the_client_wrote_twice_was_made_once() {
+    let world = World::with_git();
+    let session = Session::of(&world, "aaaa-1");
+    session.start("startup");
+    session.write(&[with_uuid("Port the parser", "u1"), with_uuid("Then port the lexer", "u2")]);
+    session.write(&[with_uuid("Port the parser", "u1")]);
+    session.end();
+    let note = world.run(&["memory", "list", "--layer", "1", "--json"]).stdout;
+    assert!(note.contains("Last request: Then port the lexer"), "{note}");
+    // It goes on, and the part that is handed over has nothing but old records, then also a new one.
+    session.write(&[with_uuid("Port the parser", "u1"), with_uuid("Then port the lexer", "u2")]);
+    session.end();
+    assert_eq!(runs(&world).len(), 1, "{}", log(&world));
+    session.write(&[with_uuid("Then port the lexer", "u2"), with_uuid("Now the docs", "u3")]);
+    session.write(&[with_uuid("Port the parser", "u1")]);
+    session.end();
+    assert_eq!(runs(&world).len(), 2, "{}", log(&world));
+    let latest = latest(&world);
+    let asked = latest.split_once("# Asked").map(|(_, asked)| asked.trim());
+    assert_eq!(asked, Some("- 1: Now the docs"), "{latest}");
+}
+
+/// A client that is killed while it writes leaves half a line. When it continues the session, it appends to that line.
+#[test]
+fn a_request_on_the_line_of_a_torn_record_is_handed_over() {
+    let world = World::with_git();
+    let session = handed_over(&world, "aaaa-1");
+    let mut file = std::fs::File::options().append(true).open(session.transcript()).unwrap();
+    file.write_all(br#"{"type":"assistant","sessionId":"aaaa-1","message":{"content":[{"type":"text","te"#).unwrap();
+    session.end();
+    session.ask("Now the docs");
+    session.end();
+    assert!(latest(&world).contains("Now the docs"), "{}", log(&world));
+    session.end();
+    assert_eq!(runs(&world).len(), 2, "{}", log(&world));
 }
