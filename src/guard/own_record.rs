@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::consent_store::ConsentStore;
-use crate::base::fs::{self, Anchor, FileKind};
+use crate::base::fs::{self, About, Anchor, FileKind};
 use crate::base::{env, ids, text};
 use crate::error::{Error, Result};
 
@@ -76,8 +76,8 @@ pub(crate) struct OwnDirectory {
     /// Whether git tracks something in it. It is asked only about text that nothing else vouches for.
     tracks: fn(&Path) -> bool,
     is_tracked: OnceCell<bool>,
-    /// Whether something in it belongs to another user. It is looked for as late.
-    has_foreign_file: OnceCell<bool>,
+    /// Whether other users write into it. It is looked for as late.
+    is_shared: OnceCell<bool>,
 }
 
 impl OwnDirectory {
@@ -87,7 +87,7 @@ impl OwnDirectory {
             is_created_here: is_created(path),
             tracks,
             is_tracked: OnceCell::new(),
-            has_foreign_file: OnceCell::new(),
+            is_shared: OnceCell::new(),
         }
     }
 
@@ -98,10 +98,9 @@ impl OwnDirectory {
     /// Whether text in it is ours unless it says otherwise: a run of ours made it, and nobody else writes into it.
     pub(crate) fn vouches(&self) -> bool {
         self.is_created_here
-            // Somebody else may have put another directory in its place, or opened it to all.
+            // Somebody else may have put another directory in its place.
             && fs::refuse_foreign_owner(&self.path, "directory").is_ok()
-            && !fs::is_open_to_all(&self.path)
-            && !*self.has_foreign_file.get_or_init(|| has_foreign_file(&self.path))
+            && !*self.is_shared.get_or_init(|| is_shared(&self.path))
             && !*self.is_tracked.get_or_init(|| (self.tracks)(&self.path))
     }
 }
@@ -244,16 +243,20 @@ pub(crate) fn is_created(directory: &Path) -> bool {
     created().is_some_and(|store| store.is_set(directory, &[]))
 }
 
-/// Whether another user, but root, owns something in this directory: the users of a group can write into it.
-fn has_foreign_file(directory: &Path) -> bool {
+/// Whether another user, but root, owns something in this directory, or may write the directory or something in it.
+fn is_shared(directory: &Path) -> bool {
     let anchor = Anchor::new(directory);
+    let is_open = |about: &About| about.is_shared && matches!(about.kind, FileKind::Directory | FileKind::Regular);
+    if Anchor::beside(directory).about(directory).ok().flatten().is_some_and(|about| is_open(&about)) {
+        return true;
+    }
     let (mut left, mut seen) = (vec![directory.to_path_buf()], 0);
     while let Some(directory) = left.pop() {
         for name in anchor.names(&directory).unwrap_or_default() {
             let path = directory.join(name);
             let Ok(Some(about)) = anchor.about(&path) else { continue };
             seen += 1;
-            if fs::is_foreign_owner(about.owner) {
+            if fs::is_foreign_owner(about.owner) || is_open(&about) {
                 return true;
             }
             if seen > MOST_FILES {
@@ -340,7 +343,7 @@ mod tests {
             is_created_here,
             tracks: |_| false,
             is_tracked: OnceCell::new(),
-            has_foreign_file: OnceCell::new(),
+            is_shared: OnceCell::new(),
         };
         assert!(record.owns(&place(true), &reworded, RUN) && record.owns(&place(true), &reworded, ""));
         assert!(!record.owns(&place(true), &reworded, "01KJ0000000000000000000001"));

@@ -64,13 +64,31 @@ impl History {
         let is_strange = newest.as_ref().is_some_and(|newest| !voucher.owns(&newest.key, ""));
         let newest = Some(()).filter(|()| is_strange).and_then(|()| self.newest_of_ours(&open, voucher)).or(newest);
         newest.map(|mut newest| {
-            let superseded: Vec<&str> = entries.iter().map(|entry| entry.get("supersedes")).collect();
+            let superseded = self.superseded(&entries, voucher);
             let id = newest.handoff.text("session_id").to_owned();
             let is_other =
                 |entry: &&SessionEntry| entry.get("session_id") != id && !superseded.contains(&entry.get("session_id"));
             newest.earlier = open.into_iter().filter(is_other).cloned().collect();
             newest
         })
+    }
+
+    /// The sessions that others of these supersede. A stranger's session supersedes none of ours.
+    fn superseded<'a>(&self, entries: &'a [SessionEntry], voucher: &Voucher) -> Vec<&'a str> {
+        let mut reading = Reading::default();
+        let mut is_ours = |entry: &SessionEntry| {
+            let key = reading.has_room_for(self, entry).then(|| self.key_of(entry)).flatten();
+            key.is_some_and(|key| voucher.owns(&key, ""))
+        };
+        let by_id = |id: &str| entries.iter().find(|entry| entry.get("session_id") == id);
+        let mut superseded = Vec::new();
+        for entry in entries.iter().filter(|entry| !entry.get("supersedes").is_empty()) {
+            let id = entry.get("supersedes");
+            if is_ours(entry) || !by_id(id).is_some_and(&mut is_ours) {
+                superseded.push(id);
+            }
+        }
+        superseded
     }
 
     /// The newest of these sessions whose handoff is ours. A session start waits for this, so it reads only so much.
@@ -82,7 +100,25 @@ impl History {
         let mut reading = Reading::default();
         let near = open.into_iter().filter(|entry| reading.has_room_for(self, entry));
         let mut found = near.filter_map(|entry| self.open_handoff_of(entry, voucher, &mut Vec::new()));
-        found.find(|open| voucher.owns(&open.key, "") && !is_over(&open.status))
+        let is_wanted = |open: &OpenHandoff| voucher.owns(&open.key, "") && !is_over(&open.status);
+        found.find(is_wanted).or_else(|| self.newest_of_our_names(voucher, is_wanted))
+    }
+
+    /// The newest handoff that is wanted, among those whose file names the user's own record has. However many a stranger
+    /// adds, and wherever ours is in the index, they hide none of ours.
+    fn newest_of_our_names(&self, voucher: &Voucher, is_wanted: impl Fn(&OpenHandoff) -> bool) -> Option<OpenHandoff> {
+        let mut names = self.archive_names().ok()?.names;
+        names.retain(|name| voucher.has(&own_keys::of_name(name)));
+        names.sort_unstable_by(|a, b| b.cmp(a));
+        let lifecycle = self.lifecycle().unwrap_or_default();
+        let mut found = names.iter().take(LOOKED_INTO).filter_map(|name| {
+            let path = self.sessions().join(name);
+            let (handoff, key) = self.parse_with_key(&path, &self.read_archive_text(&path).ok()?).ok()?;
+            let stated = lifecycle.status(handoff.text("session_id")).unwrap_or_else(|| handoff.text("status"));
+            let status = judge(stated, &handoff, &key, voucher).now;
+            Some(OpenHandoff { status, handoff, key, earlier: Vec::new() })
+        });
+        found.find(is_wanted)
     }
 
     /// Whether this entry ends a session of ours although nobody here said so.

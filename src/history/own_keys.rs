@@ -7,6 +7,7 @@ use std::path::Path;
 use super::claims::own_status;
 use super::index::Index;
 use super::lifecycle::{CLOSED, Lifecycle};
+use super::store::file_name;
 use super::{History, SessionEntry, decisions, prompt};
 use crate::error::Result;
 use crate::guard::own_record::{self, OwnKey};
@@ -15,6 +16,12 @@ use crate::handoff::Handoff;
 /// The key of an archived document.
 pub(crate) fn of_document(text: &str, handoff: &Handoff) -> OwnKey {
     OwnKey::of_text("handoff", handoff.text("generated_at"), text.as_bytes())
+}
+
+/// The key of the file name of an archive. It finds our own among those of others; whether it is ours, its document says.
+pub(super) fn of_name(name: &str) -> OwnKey {
+    // Most names begin with a date.
+    OwnKey::of_text("session", name, name.as_bytes())
 }
 
 /// The key of a line of DECISIONS.md, `- [date][session] text`.
@@ -46,12 +53,13 @@ fn of_lifecycle(lifecycle: &Lifecycle) -> impl Iterator<Item = OwnKey> {
     ends.chain(lifecycle.revoked.iter().map(|line| of_revocation(line)))
 }
 
-/// The keys of a document, of the decisions that it adds to the log, and of its status if it ends its session.
+/// The keys of a document, of the decisions that it adds to the log, of its status if it ends its session, and of its name.
 fn of_handoff(text: &str, handoff: &Handoff) -> Vec<OwnKey> {
     let (id, status) = (handoff.text("session_id"), handoff.text("status"));
     let mut keys = vec![of_document(text, handoff)];
     keys.extend(decisions::lines(handoff).iter().map(|line| of_decision(line)));
     keys.extend(CLOSED.contains(&status).then(|| of_end(id, status)));
+    keys.push(of_name(&format!("{}.md", file_name(id))));
     keys
 }
 

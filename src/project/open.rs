@@ -212,11 +212,6 @@ impl Project {
         places.into_iter().filter(|(_, key, is_same)| !is_same && is_named(key)).map(|(name, ..)| name).collect()
     }
 
-    /// Whether the configured checkpoint is in the state directory.
-    fn has_checkpoint_in_state(&self) -> bool {
-        self.configured_checkpoint.parent().is_some_and(|directory| fs::real(directory) == fs::real(&self.state))
-    }
-
     /// Which places a hook or `warmup` may use. Nobody typed a command then, so every place that is not a default one needs
     /// consent to the config that names it: a stranger's config could name the user's own files.
     pub(crate) fn unattended_places(&self) -> UnattendedPlaces {

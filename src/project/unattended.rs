@@ -1,5 +1,15 @@
 //! The places of a project that may be used although nobody typed a command.
 
+use super::Project;
+use crate::base::fs;
+
+impl Project {
+    /// Whether the configured checkpoint is in the state directory.
+    pub(super) fn has_checkpoint_in_state(&self) -> bool {
+        self.configured_checkpoint.parent().is_some_and(|directory| fs::real(directory) == fs::real(&self.state))
+    }
+}
+
 /// The places that may be used although nobody typed a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UnattendedPlaces {

@@ -21,8 +21,10 @@ use crate::recap;
 
 /// How many sessions besides the last one are listed.
 const ELSEWHERE: usize = 3;
-/// How many sessions before the last one are read.
+/// How many sessions before the last one are shown.
 const BEFORE: usize = 8;
+/// How many of them are read: some may be a stranger's.
+const BEFORE_READ: usize = 40;
 /// How many databases from elsewhere are named.
 const NAMED_DATABASES: usize = 2;
 /// A larger current state is refused rather than read.
@@ -169,7 +171,8 @@ impl Sources {
                 let strange = shown.filter(|entry| sort(provenance.owns_entry(&history, entry)));
                 whose.earlier = strange.map(|entry| entry.get("session_id").to_owned()).collect();
                 let before = superseded(open).into_iter();
-                self.before = before.filter_map(|entry| provenance.own_handoff(&history, entry)).collect();
+                let own = before.filter_map(|entry| provenance.own_handoff(&history, entry));
+                self.before = own.take(BEFORE).collect();
             }
         }
         let (newest, older) = self.rulings.newest(|line| provenance.owns_decision(line));
@@ -372,7 +375,7 @@ fn superseded(open: &OpenHandoff) -> Vec<&SessionEntry> {
     let is_of_place = |entry: &&SessionEntry| {
         entry.origin().is_empty() && is_same_place(last, (entry.get("current_branch"), entry.get("agent")))
     };
-    open.earlier.iter().filter(is_of_place).take(BEFORE).collect()
+    open.earlier.iter().filter(is_of_place).take(BEFORE_READ).collect()
 }
 
 /// Whether branch and agent are the same. A person who gives a note names no agent and goes on where any agent stopped.

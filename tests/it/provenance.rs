@@ -313,12 +313,28 @@ fn a_directory_of_ours_into_which_everybody_can_write_vouches_for_nothing() {
     world.run(&["memory", "add", "decision", "use SQLite"]).expect(0);
     world.write(STATE, world.read(STATE) + "\n<!-- section name=constraint -->\n- by hand\n<!-- /section -->\n");
     assert_marked(&warmup(&world), "by hand", false);
-    let mode = |mode| std::fs::set_permissions(world.path("memory"), std::fs::Permissions::from_mode(mode)).unwrap();
-    mode(0o777);
+    for (path, private, open) in [("memory", 0o755, 0o777), ("memory/layer2", 0o755, 0o777), (STATE, 0o644, 0o666)] {
+        let mode = |mode| std::fs::set_permissions(world.path(path), std::fs::Permissions::from_mode(mode)).unwrap();
+        mode(open);
+        assert_marked(&warmup(&world), "by hand", true);
+        assert_marked(&warmup(&world), "use SQLite", false);
+        mode(private);
+        assert_marked(&warmup(&world), "by hand", false);
+    }
+}
+
+#[test]
+fn a_file_of_ours_that_another_group_can_write_is_marked() {
+    let world = World::new();
+    world.run(&["memory", "add", "decision", "use SQLite"]).expect(0);
+    world.write(STATE, world.read(STATE) + "\n<!-- section name=constraint -->\n- by hand\n<!-- /section -->\n");
+    std::fs::set_permissions(world.path(STATE), std::fs::Permissions::from_mode(0o664)).unwrap();
+    assert_marked(&warmup(&world), "by hand", false);
+    if std::os::unix::fs::chown(world.path(STATE), None, Some(12345)).is_err() {
+        return skip("only root can give a file to another group");
+    }
     assert_marked(&warmup(&world), "by hand", true);
     assert_marked(&warmup(&world), "use SQLite", false);
-    mode(0o755);
-    assert_marked(&warmup(&world), "by hand", false);
 }
 
 #[test]

@@ -40,6 +40,12 @@ pub(crate) fn is_readable_by_others(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| about.is_file() && about.mode() & 0o044 != 0)
 }
 
+/// Whether others than this user may write a file or directory with this mode and group. The group of this process is taken
+/// for the user's own, as most systems have it.
+pub(super) fn is_shared(mode: u32, group: u32) -> bool {
+    mode & 0o002 != 0 || mode & 0o020 != 0 && group != rustix::process::getegid().as_raw()
+}
+
 /// Whether everybody may create files in a directory.
 pub(crate) fn is_open_to_all(directory: &Path) -> bool {
     fs::metadata(directory).is_ok_and(|about| about.mode() & 0o002 != 0)

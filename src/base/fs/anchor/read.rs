@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, statat};
 
 use super::{Anchor, FileError, FileKind};
+use crate::base::fs::owner::is_shared;
 use crate::base::fs::{Seen, is_absent};
 
 /// What is known of a path without opening it.
@@ -18,6 +19,8 @@ pub struct About {
     pub modified: SystemTime,
     /// The user it belongs to.
     pub owner: u32,
+    /// Whether other users may write it.
+    pub is_shared: bool,
 }
 
 /// The beginning and the end of a file.
@@ -189,6 +192,7 @@ impl About {
             length: u64::try_from(stat.st_size as i64).unwrap_or(0),
             modified: SystemTime::UNIX_EPOCH + Duration::new(seconds, stat.st_mtime_nsec as u32),
             owner: stat.st_uid,
+            is_shared: is_shared(stat.st_mode as u32, stat.st_gid),
         }
     }
 }
