@@ -22,7 +22,7 @@ use crate::base::lock::Lock;
 use crate::base::three_way::Theirs;
 use crate::base::{clock, ids};
 use crate::checkpoint::Store;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::guard::{own_record, registry};
 use crate::history::{History, registry as known_histories};
 use crate::memory::{Author, Memory};
@@ -37,7 +37,7 @@ const DEPTH: u32 = 4;
 /// The project with the memory and state that are elsewhere, once for each place. A second database of ours for the same
 /// memory is such a place, too, while something in it is unfinished.
 pub(crate) fn left_behind(project: &Project) -> Vec<Project> {
-    let places = [left_in_worktree(project), project.kept_apart()].into_iter().flatten();
+    let places = left_in_worktree(project).into_iter().chain(project.kept_apart());
     places.chain(project.with_other_own_databases()).collect()
 }
 
@@ -111,7 +111,9 @@ pub(super) fn bring_home(project: &Project, is_asked: bool, listener: &mut Liste
         }
         let what =
             if local.is_apart() { "the memory that was kept in your own state" } else { "the memory of this worktree" };
-        let text = match merge(project, &local, is_asked, listener) {
+        let no_place = || Error::failed("the directories of its config cannot be used here");
+        let target = project.with_layout_of(&local).ok_or_else(no_place);
+        let text = match target.and_then(|target| merge(&target, &local, is_asked, listener)) {
             Ok(true) => format!("merged {what} into {}", project.known_root().display()),
             Ok(false) => continue,
             Err(error) => format!("{what} is not merged yet: {}", error.one_line()),

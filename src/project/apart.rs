@@ -19,7 +19,7 @@ use crate::guard::own_record;
 const DIRECTORY: &str = "apart";
 /// The copy that is left as it was.
 const BASE: &str = "base";
-/// Says which repository the memory belongs to: a digest of the path, and a commit of it.
+/// Says whose the memory is.
 const OF: &str = "of";
 /// More than that file has.
 const MAX_OF: u64 = 4 << 10;
@@ -28,64 +28,107 @@ const MERGED: &str = "merged-";
 /// How deep our directories are.
 const DEPTH: u32 = 4;
 
-/// Where the memory of a repository is while its main work tree cannot be written. `None` without a home directory that can
-/// be written.
-///
-/// The name comes from the git directory itself. So the memory is found when the repository was moved, and another
-/// repository at the same path does not get it.
-pub(super) fn place_for(shared: &Shared) -> Option<PathBuf> {
-    let above = env::user_state().filter(|_| !cfg!(test))?.join(DIRECTORY);
-    let directory = above.join(name_of(shared)?);
-    if !fs::is_directory(&directory)
-        && let Some(other) = of_same_path(&above, shared).into_iter().find(|other| has_commit_of(other, shared))
-    {
-        return Some(other);
-    }
-    fs::may_be_directory(&directory).then_some(directory)
+/// Whose memory is kept: the repository, and the directories of the config that it was said with. The worktrees of a
+/// repository may have different configs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Of {
+    /// Names the git directory, so that the memory is found when the repository was moved, and another repository at the
+    /// same path does not get it.
+    repository: String,
+    /// A digest of the path.
+    path: String,
+    /// A commit of the repository, which also one that was restored or cloned again has.
+    commit: String,
+    /// The directories for memory, history and state.
+    layout: [String; 3],
 }
 
-fn name_of(shared: &Shared) -> Option<String> {
+impl Of {
+    /// The fields end with a NUL, which no path has.
+    fn read(apart: &Path) -> Option<Of> {
+        let text = String::from_utf8(fs::read_within(&apart.join(OF), MAX_OF).ok()?).ok()?;
+        let mut fields = text.split_terminator('\0').map(str::to_owned);
+        let mut next = || fields.next();
+        let (repository, path, commit) = (next()?, next()?, next()?);
+        Some(Of { repository, path, commit, layout: [next()?, next()?, next()?] })
+    }
+
+    fn write(&self, new: &Path) -> Result<()> {
+        let Of { repository, path, commit, layout } = self;
+        let fields = [repository, path, commit].into_iter().chain(layout);
+        let text: String = fields.flat_map(|field| [field, "\0"]).collect();
+        Ok(Anchor::new(new).replace(&new.join(OF), text.as_bytes())?)
+    }
+
+    /// Whether the memory belongs to this repository.
+    fn is_of(&self, shared: &Shared) -> bool {
+        Some(&self.repository) == repository_id(shared).as_ref()
+            || self.path == path_digest(&shared.root) && self.has_commit(shared)
+    }
+
+    fn has_commit(&self, shared: &Shared) -> bool {
+        if self.commit.len() < 40 || !self.commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return false;
+        }
+        let git = if shared.is_bare { Git::in_bare(&shared.git, &shared.top) } else { Git::at(&shared.top) };
+        let object = format!("{}^{{commit}}", self.commit);
+        git.ask(&["cat-file", "-e", &object]).is_ok_and(|answer| answer.succeeded)
+    }
+
+    /// A config with these directories.
+    fn apply(&self, config: &Config) -> Config {
+        let mut config = config.clone();
+        [config.memory_dir, config.history_dir, config.state_dir] = self.layout.clone();
+        config
+    }
+}
+
+fn layout(config: &Config) -> [String; 3] {
+    [&config.memory_dir, &config.history_dir, &config.state_dir].map(Clone::clone)
+}
+
+fn repository_id(shared: &Shared) -> Option<String> {
     let mark = fs::lasting_mark(&shared.git)?;
     let below = shared.root.strip_prefix(&shared.top).unwrap_or(&shared.root);
     Some(text::digest(&[mark.as_bytes(), b"\0", below.as_os_str().as_bytes()].concat(), 16))
 }
 
-/// The memory of repositories that were at the path of this one under another name: this one was restored or cloned again,
-/// or it is another one.
-fn of_same_path(above: &Path, shared: &Shared) -> Vec<PathBuf> {
-    let names = if fs::is_directory(above) { fs::names(above).unwrap_or_default() } else { Vec::new() };
-    let own = name_of(shared);
-    let others = names.into_iter().filter(|name| !name.starts_with(MERGED) && own.as_ref() != Some(name));
-    let digest = path_digest(&shared.root);
-    others.map(|name| above.join(name)).filter(|other| said_of(other).is_some_and(|(path, _)| path == digest)).collect()
+fn above() -> Option<PathBuf> {
+    env::user_state().filter(|_| !cfg!(test)).map(|state| state.join(DIRECTORY))
+}
+
+/// Where the memory of a repository is while its main work tree cannot be written. `None` without a home directory that can
+/// be written.
+fn place_for(shared: &Shared, config: &Config) -> Option<PathBuf> {
+    let layout = layout(config);
+    let name = [repository_id(shared)?, layout.join("\0")].join("\0");
+    let directory = above()?.join(text::digest(name.as_bytes(), 16));
+    if fs::is_directory(&directory) {
+        return Some(directory);
+    }
+    let other = all().into_iter().find(|(_, of)| of.layout == layout && of.is_of(shared));
+    other.map(|(path, _)| path).or_else(|| fs::may_be_directory(&directory).then_some(directory))
+}
+
+/// Whether a directory has the memory of this repository.
+pub(super) fn is_place_of(directory: &Path, shared: &Shared) -> bool {
+    above().is_some_and(|above| directory.starts_with(above)) && Of::read(directory).is_some_and(|of| of.is_of(shared))
+}
+
+/// All memory that is kept apart and not merged yet.
+fn all() -> Vec<(PathBuf, Of)> {
+    let Some(above) = above().filter(|above| fs::is_directory(above)) else { return Vec::new() };
+    let names = fs::names(&above).unwrap_or_default().into_iter().filter(|name| !name.starts_with(MERGED));
+    names.map(|name| above.join(name)).filter_map(|path| Of::read(&path).map(|of| (path, of))).collect()
 }
 
 fn path_digest(path: &Path) -> String {
     text::digest(path.as_os_str().as_bytes(), 16)
 }
 
-/// What memory that is kept apart says about its repository.
-fn said_of(apart: &Path) -> Option<(String, String)> {
-    let text = String::from_utf8(fs::read_within(&apart.join(OF), MAX_OF).ok()?).ok()?;
-    let mut lines = text.lines();
-    Some((lines.next()?.to_owned(), lines.next().unwrap_or_default().to_owned()))
-}
-
-/// Whether a repository has the commit that the memory was said at.
-fn has_commit_of(apart: &Path, shared: &Shared) -> bool {
-    let is_commit = |text: &str| text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let Some((_, commit)) = said_of(apart).filter(|(_, commit)| is_commit(commit)) else { return false };
-    let object = format!("{commit}^{{commit}}");
-    git_of(shared).ask(&["cat-file", "-e", &object]).is_ok_and(|answer| answer.succeeded)
-}
-
-fn git_of(shared: &Shared) -> Git {
-    if shared.is_bare { Git::in_bare(&shared.git, &shared.top) } else { Git::at(&shared.top) }
-}
-
 /// The same as [`place_for`], and makes it if it does not exist. `root` is in a worktree of the repository.
 pub(super) fn open(root: &Path, shared: &Shared, config: &Config) -> Option<PathBuf> {
-    let apart = place_for(shared)?;
+    let apart = place_for(shared, config)?;
     if !fs::is_directory(&apart) {
         // Another process may have been faster.
         let _ = create(root, shared, &apart, config);
@@ -102,7 +145,7 @@ fn create(root: &Path, shared: &Shared, apart: &Path, config: &Config) -> Result
     let anchor = Anchor::new(above);
     let new = above.join(format!("{MERGED}{}", ids::new_run_id()?));
     let made = copy_places(shared, &new, config)
-        .and_then(|()| say_of(root, shared, &new))
+        .and_then(|()| describe(root, shared, config).write(&new))
         .and_then(|()| Ok(anchor.rename(&new, apart)?));
     if made.is_err() {
         let _ = anchor.remove_tree(&new);
@@ -129,10 +172,13 @@ fn renew(root: &Path, shared: &Shared, apart: &Path, config: &Config) -> Result<
     Ok(anchor.remove_tree(&old)?)
 }
 
-fn say_of(root: &Path, shared: &Shared, new: &Path) -> Result<()> {
-    let head = Git::at(root).head().ok().flatten().map(|head| head.commit).unwrap_or_default();
-    let text = format!("{}\n{head}\n{}\n", path_digest(&shared.root), shared.root.display());
-    Ok(Anchor::new(new).replace(&new.join(OF), text.as_bytes())?)
+fn describe(root: &Path, shared: &Shared, config: &Config) -> Of {
+    Of {
+        repository: repository_id(shared).unwrap_or_default(),
+        path: path_digest(&shared.root),
+        commit: Git::at(root).head().ok().flatten().map(|head| head.commit).unwrap_or_default(),
+        layout: layout(config),
+    }
 }
 
 fn copy_places(shared: &Shared, new: &Path, config: &Config) -> Result<()> {
@@ -229,26 +275,43 @@ fn copy_tree(source: &Anchor, from: &Path, target: &Anchor, to: &Path, depth: u3
 }
 
 impl Project {
-    /// The project with the memory that was kept apart while the main work tree could not be written. `None` if there is
-    /// none, or if this project uses it.
-    pub(crate) fn kept_apart(&self) -> Option<Project> {
-        // Mostly there is none, and nobody looks further.
-        env::user_state().filter(|state| fs::is_directory(&state.join(DIRECTORY)))?;
-        let shared = self.shared.clone().or_else(|| Shared::of_main_tree(&self.root))?;
-        let apart = place_for(&shared).filter(|apart| self.memory_root != *apart && fs::is_directory(apart))?;
-        if !has_words(&apart, &self.config) {
-            return None;
-        }
-        Project { shared: Some(shared), ..self.clone() }.with_places_at(&apart)
+    /// The project with the memory that was kept apart while the main work tree could not be written, once for each layout.
+    /// Nothing while this project does not use the main work tree.
+    pub(crate) fn kept_apart(&self) -> Vec<Project> {
+        let kept = all();
+        let Some(shared) = self.shared_by_all().filter(|shared| !kept.is_empty() && shared.root == self.memory_root)
+        else {
+            return Vec::new();
+        };
+        let open = |(apart, of): (PathBuf, Of)| {
+            let config = of.apply(&self.config);
+            let has_words = of.is_of(&shared) && has_words(&apart, &config);
+            let project = Project { shared: Some(shared.clone()), config, ..self.clone() };
+            has_words.then(|| project.with_places_at(&apart)).flatten()
+        };
+        kept.into_iter().filter_map(open).collect()
     }
 
     /// The directories with memory of other repositories that were at the path of this one.
     pub(crate) fn kept_for_others_here(&self) -> Vec<PathBuf> {
-        let Some(above) = env::user_state().map(|state| state.join(DIRECTORY)) else { return Vec::new() };
-        let Some(shared) = self.shared.clone().or_else(|| Shared::of_main_tree(&self.root)) else { return Vec::new() };
-        let own = place_for(&shared);
-        let others = of_same_path(&above, &shared).into_iter();
-        others.filter(|other| own.as_ref() != Some(other) && has_words(other, &self.config)).collect()
+        let kept = all();
+        let Some(shared) = self.shared_by_all().filter(|_| !kept.is_empty()) else { return Vec::new() };
+        let is_other = |(apart, of): &(PathBuf, Of)| {
+            of.path == path_digest(&shared.root) && !of.is_of(&shared) && has_words(apart, &of.apply(&self.config))
+        };
+        kept.into_iter().filter(is_other).map(|(apart, _)| apart).collect()
+    }
+
+    fn shared_by_all(&self) -> Option<Shared> {
+        self.shared.clone().or_else(|| Shared::of_main_tree(&self.root))
+    }
+
+    /// This project with the directories that another one has for memory, history and state. `None` if they cannot be used.
+    pub(crate) fn with_layout_of(&self, other: &Project) -> Option<Project> {
+        if layout(&self.config) == layout(&other.config) {
+            return Some(self.clone());
+        }
+        Project { config: other.config.clone(), ..self.clone() }.with_places_at(&self.memory_root)
     }
 
     /// Where a directory of the memory that was kept apart has its unchanged copy. `None` if this project does not keep

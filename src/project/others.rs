@@ -90,6 +90,9 @@ impl Project {
 
     /// Our other databases, from the time when the one in use counted as foreign.
     fn own_databases_beside(&self) -> Vec<PathBuf> {
+        if !self.has_database_beside() {
+            return Vec::new();
+        }
         let Ok(history) = place_of_others(&self.memory_root, &self.config.history_dir) else { return Vec::new() };
         let may_be_foreign = || self.accepts_other_owners();
         let root = fs::real(&self.memory_root);
@@ -97,6 +100,15 @@ impl Project {
         let mut ours = claim.ours_beside(&self.configured_checkpoint);
         ours.retain(|path| *path != self.checkpoint);
         ours
+    }
+
+    /// Whether there may be a database beside the configured one. Mostly there is none, and nobody looks further.
+    fn has_database_beside(&self) -> bool {
+        let (directory, stem) = (self.configured_checkpoint.parent(), self.configured_checkpoint.file_stem());
+        let Some((directory, stem)) = directory.zip(stem) else { return false };
+        let start = format!("{}-", stem.to_string_lossy());
+        let names = fs::names_at_most(directory, MOST_NAMES).unwrap_or_default();
+        names.iter().any(|name| name.starts_with(&start) && directory.join(name) != self.checkpoint)
     }
 
     /// This project with each of our other databases in which something is unfinished.

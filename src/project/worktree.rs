@@ -72,7 +72,7 @@ impl Shared {
 
     /// Whether memory and state of all worktrees are, or may be, at `memory_root`.
     fn is_at(&self, memory_root: &Path) -> bool {
-        self.root == memory_root || apart::place_for(self).is_some_and(|apart| apart == memory_root)
+        self.root == memory_root || apart::is_place_of(memory_root, self)
     }
 
     /// The path of the project below the top of its work tree.

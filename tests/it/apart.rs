@@ -155,3 +155,28 @@ fn a_copy_in_which_nothing_was_said_is_renewed_and_not_reported() {
     let items = repository.run(&main, &["memory", "list"]).expect(0).stdout;
     assert!(["Parse once", "Parse lazily", "Decided apart"].iter().all(|item| items.contains(item)), "{items}");
 }
+
+#[test]
+fn words_of_a_worktree_whose_config_names_other_directories_are_merged_by_any_handover() {
+    let repository = Repository::new();
+    let (main, topic, other) = (repository.main(), repository.add("topic"), repository.add("other"));
+    let config = "[handover]\nmemory_dir = \"words\"\nhistory_dir = \"told\"\nstate_dir = \"queue\"\n";
+    std::fs::write(other.join("handover.toml"), config).unwrap();
+    if !say_apart(&repository, &topic, "said as usual") {
+        return;
+    }
+    assert!(say_apart(&repository, &other, "said elsewhere"));
+    repository.git(&main, &["worktree", "remove", "--force", other.to_str().unwrap()]);
+    for _ in 0..2 {
+        let _ = merge(&repository, &main);
+        for (path, note) in
+            [(NOTES.to_owned(), "said as usual"), (NOTES.replace("memory/", "words/"), "said elsewhere")]
+        {
+            let notes = repository.world.read(&path);
+            assert_eq!(notes.matches(&format!("\n{note}\n")).count(), 1, "{path}: {notes}");
+            assert_eq!(notes.matches("\nsaid ").count(), 1, "{path}: {notes}");
+        }
+        assert_eq!(std::fs::read_dir(main.join("told/sessions")).unwrap().count(), 1);
+        assert_eq!(repository.status(&main), "");
+    }
+}
