@@ -13,6 +13,8 @@ use crate::transcript::Outcome;
 
 /// How many sessions before the last one are shown by their last words.
 const WITH_LAST_WORDS: usize = 3;
+/// The end of a completed task that was a to-do.
+const TODO: &str = " (to-do)";
 /// The heading of the dead ends in a handoff.
 const DEAD_ENDS: &str = "# Failed Attempts / Dead Ends";
 
@@ -180,7 +182,13 @@ impl Writer<'_> {
         for told in self.told {
             notes.extend(self.claims_of(told, &told.account.done));
         }
-        notes.extend(self.of_handoff("completed_tasks").into_iter().map(done));
+        // The agent's last words often name what it ticked off.
+        let said: Vec<&str> =
+            self.told.iter().flat_map(|told| &told.account.conclusions).map(|it| it.text.as_str()).collect();
+        let said = said.join("\n");
+        let is_said =
+            |task: &Labelled| task.text.ends_with(TODO) && recap::has_words_of(&said, task.text.trim_end_matches(TODO));
+        notes.extend(self.of_handoff("completed_tasks").into_iter().filter(|task| !is_said(task)).map(done));
         notes.extend(self.of_category("session_summary").into_iter().next_back());
         notes.extend(self.of_category("recent_change").into_iter().rev());
         notes.extend(self.state_text());
@@ -257,7 +265,7 @@ fn is_inside(path: &str) -> bool {
 
 /// A to-do that was completed, so that nobody reads it as an open one.
 fn done(task: Labelled) -> Labelled {
-    match task.text.strip_suffix(" (to-do)") {
+    match task.text.strip_suffix(TODO) {
         Some(todo) => Labelled { text: format!("done: {todo}"), ..task },
         None => task,
     }
