@@ -245,7 +245,7 @@ impl Writer<'_> {
 
     /// The day of a session and the last words of its agent; without those, what it completed. `None` if the page has them.
     fn last_words(&self, handoff: &Handoff) -> Option<Labelled> {
-        let words = recap::read_sections(handoff).conclusions.pop().map(|line| line.text);
+        let words = recap::read_sections(handoff).last_words().map(|line| line.text.clone());
         let words = words.or_else(|| handoff.texts("completed_tasks").first().map(|task| (*task).to_owned()))?;
         if self.shown.repeats(&words) {
             return None;
