@@ -3,6 +3,7 @@
 use super::item::{item, undecorated};
 use super::placed::{Part, Section};
 use super::shares;
+use super::since::NOT_HERE;
 use super::sources::{RecordedCheck, section_of, validation_of};
 use super::writer::{LEADING, LISTED, LONG, Labelled, OUTSIDE, Writer, doubt, in_turn, ours_first, outside};
 use crate::handoff::Handoff;
@@ -66,7 +67,10 @@ impl Writer<'_> {
         let of_handoff = open.map(recap::stated_next).unwrap_or_default().into_iter().take(LISTED);
         let of_handoff = of_handoff.map(|text| self.handoff_line(text.to_owned()));
         let said = self.in_force("open_loop", said.chain(of_handoff).collect());
-        ours_first(said.into_iter().chain(self.of_category("open_loop")).collect())
+        let mut all: Vec<Labelled> = said.into_iter().chain(self.of_category("open_loop")).collect();
+        // What another branch left open is not what comes next in this one.
+        all.sort_by_key(|action| action.label.ends_with(NOT_HERE));
+        ours_first(all)
     }
 
     pub(super) fn next(&mut self) -> Section {
