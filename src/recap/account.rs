@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::cues;
 use crate::transcript::Outcome;
 
 /// Who said something.
@@ -104,6 +105,12 @@ impl Account {
             GoalSource::LaterRequest => false,
         };
         self.goal.is_some() && is_new
+    }
+
+    /// The last text of the agent that is more than a reply such as "OK."; else the last one.
+    pub(crate) fn last_words(&self) -> Option<&Line> {
+        let mut said = self.conclusions.iter().rev();
+        said.find(|line| !cues::is_filler(&line.text)).or(self.conclusions.last())
     }
 
     /// The checks that failed when they last ran.

@@ -19,7 +19,8 @@ fn keep_conclusions(material: &Material<'_>, account: &mut Account) {
     let mut room = MAX_TOTAL_BYTES;
     for (age, utterance) in texts.iter().rev().enumerate() {
         // A turn that ends so was interrupted. What the session was doing at its very end is worth knowing.
-        let says_nothing = |sentence: &String| is_announcement(sentence) || cues::is_greeting(sentence);
+        let says_nothing =
+            |sentence: &String| is_announcement(sentence) || cues::is_greeting(sentence) || cues::is_filler(sentence);
         if age > 0 && sentences(&utterance.text).iter().all(says_nothing) {
             continue;
         }
@@ -80,11 +81,13 @@ mod tests {
             (2, Request, "fix the parser"),
             (2, AgentText, "Looking at it."),
             (2, AgentText, "**Fixed**: the parser keeps spans."),
-            (3, Request, "and the docs"),
-            (3, AgentText, "cli.py:42 still prints; next: stream to disk"),
+            (3, Request, "never log it"),
+            (3, AgentText, "OK."),
+            (4, Request, "and the docs"),
+            (4, AgentText, "cli.py:42 still prints; next: stream to disk"),
         ];
         let expected =
-            [line(2, "Fixed: the parser keeps spans."), line(3, "cli.py:42 still prints; next: stream to disk")];
+            [line(2, "Fixed: the parser keeps spans."), line(4, "cli.py:42 still prints; next: stream to disk")];
         assert_eq!(conclusions(&talk), expected);
     }
 

@@ -28,7 +28,7 @@ const FILLER: &str = "yes yeah yep yup y no nope nah n ok okay k kk sure please 
     good nice perfect cool awesome excellent fine right correct exactly agreed approved lgtm looks sounds works \
     wonderful amazing continue proceed resume go going ahead on keep carry for it do that this now then and next \
     again retry try done wait stop hm hmm oh ah well to me all job work of course alright let's lets start finish up \
-    just never mind nevermind either way both the a same is too also but maybe";
+    just never mind nevermind understood noted either way both the a same is too also but maybe";
 
 /// Words for bringing work to the repository, which is not work itself.
 const HOUSEKEEPING: &str = "commit push pull merge rebase amend squash ship pr mr open create draft changes change everything branch origin \

@@ -8,10 +8,11 @@
 //! | a to-do that vanished without having been completed | the program |
 
 use super::conclusions::last_texts;
+use super::evidence::covers;
 use super::plain::{beginning, plain, sentences};
 use super::{Account, Line, Material, Rule, Speaker};
 use crate::base::text::{cut, kept_line};
-use crate::transcript::{Transcript, TurnWork};
+use crate::transcript::{Outcome, Transcript, TurnWork};
 
 pub(crate) const RULE: Rule = Rule { name: "dead_ends", apply: keep_dead_ends };
 
@@ -63,7 +64,11 @@ fn keep_dead_ends(material: &Material<'_>, account: &mut Account) {
     let Some(transcript) = material.transcript else { return };
     let mut found = said(transcript);
     found.extend(transcript.work.iter().filter_map(reverted));
-    found.extend(transcript.work.iter().filter_map(|work| corrected(work, &account.rulings)));
+    // What passes in the end was no dead end.
+    let passes = |command: &String| {
+        transcript.tests.iter().any(|test| test.outcome == Outcome::Passed && covers(&test.command, command))
+    };
+    found.extend(transcript.work.iter().filter_map(|work| corrected(work, &account.rulings, passes)));
     found.sort_by_key(|line| line.turn);
     let todos = dropped_todos(transcript);
     let too_many = (found.len() + todos.len()).saturating_sub(MAX_LINES);
@@ -113,8 +118,8 @@ fn reverted(work: &TurnWork) -> Option<Line> {
 }
 
 /// The last command of a turn that failed, if the person ruled on something right after it.
-fn corrected(work: &TurnWork, rulings: &[Line]) -> Option<Line> {
-    let command = one_line(work.failed.last()?);
+fn corrected(work: &TurnWork, rulings: &[Line], passes: impl Fn(&String) -> bool) -> Option<Line> {
+    let command = one_line(work.failed.last().filter(|command| !passes(command))?);
     let ruling = rulings.iter().find(|ruling| ruling.who == Speaker::Person && ruling.turn == work.turn + 1)?;
     let command = cut(&command, MAX_BYTES / 2);
     Some(by_program(work.turn, &format!("failed: {command}; then the person said: {}", ruling.text)))
@@ -149,7 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::transcript::{Utterance, UtteranceKind};
+    use crate::transcript::{Command, Utterance, UtteranceKind};
 
     fn transcript(texts: &[&str]) -> Transcript {
         let say = |(turn, text): (usize, &&str)| Utterance {
@@ -230,6 +235,9 @@ mod tests {
         assert_eq!(dead_ends(&session, ruling(2)), [line(Speaker::Program, 1, text)]);
         assert_eq!(dead_ends(&session, ruling(1)), []);
         assert_eq!(dead_ends(&session, ruling(3)), []);
+        let test = |outcome| Command { command: "docker compose up".to_owned(), outcome };
+        let passing = Transcript { tests: vec![test(Outcome::Passed)], ..session };
+        assert_eq!(dead_ends(&passing, ruling(2)), [], "it passed in the end");
     }
 
     #[test]

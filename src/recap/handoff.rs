@@ -199,7 +199,7 @@ impl Known<'_> {
 
     /// The agent's last words; without them, what the summary says.
     fn summary(&self) -> String {
-        self.account.conclusions.last().map_or_else(|| self.text("summary"), |line| line.text.clone())
+        self.account.last_words().map_or_else(|| self.text("summary"), |line| line.text.clone())
     }
 
     fn done(&self) -> Vec<String> {

@@ -78,7 +78,8 @@ fn of_last_message(transcript: &Transcript) -> Vec<Line> {
     Vec::new()
 }
 
-/// Whether a request is more than a ruling or a question.
+/// Whether a request is more than a ruling or a question. A correction is about what the agent said, so what it said is next
+/// is in doubt.
 fn begins_work(transcript: &Transcript, request: &Utterance) -> bool {
     let is_edited = transcript.work.iter().any(|work| work.turn == request.turn && !work.edited.is_empty());
     let is_question = || {
@@ -86,7 +87,7 @@ fn begins_work(transcript: &Transcript, request: &Utterance) -> bool {
         let mut said = passages.iter().flat_map(|passage| sentences(&passage.text)).peekable();
         said.peek().is_some() && said.all(cues::is_question)
     };
-    !rulings::is_ruling(&request.text) && (is_edited || !is_question())
+    cues::is_correction(&request.text) || !rulings::is_ruling(&request.text) && (is_edited || !is_question())
 }
 
 /// The next actions in a message. Without edits, unticked boxes are those of a review or a checklist.
@@ -211,13 +212,15 @@ mod tests {
             let more = [said(2, UtteranceKind::Request, request), said(2, UtteranceKind::AgentText, "Done.")];
             transcript([answer("Halfway there. Next: spans"), more.to_vec()].concat())
         };
-        for request in ["never log account numbers", "no, use csv not pandas", "why is the cache so slow?"] {
+        for request in ["never log account numbers", "why is the cache so slow?"] {
             assert_eq!(next(&talk(request), ""), ["spans"], "{request}");
         }
         let mut announced = talk("never log account numbers");
         announced.talk.insert(1, said(1, UtteranceKind::AgentText, "Next, I port the lexer"));
         assert_eq!(next(&announced, ""), ["spans"], "only the last text of a turn");
-        for request in ["yes", "continue", "go ahead", "now the docs", "add spans", "commit it"] {
+        for request in
+            ["yes", "continue", "go ahead", "now the docs", "add spans", "commit it", "no, don't touch spans"]
+        {
             assert_eq!(next(&talk(request), ""), [""; 0], "{request}");
         }
         let mut edited = talk("why is the cache so slow?");

@@ -16,7 +16,7 @@ pub(crate) const RULE: Rule = Rule { name: "sentences", apply: keep_sentences };
 /// How much of the talk an account keeps.
 const ACCOUNT_BYTES: usize = 10_000;
 /// "Let me check it" is worth a line only if it says what.
-const MIN_ANNOUNCED_WORDS: usize = 3;
+const MIN_ANNOUNCED_WORDS: usize = 2;
 /// A message with this many pasted lines is mostly code or a log.
 const MANY_PASTED: usize = 3;
 /// `- ` and the end of the line.
@@ -196,8 +196,8 @@ impl<'a> Choice<'a> {
         order.sort_by_key(|(_, line)| if line.turn == 0 { usize::MAX } else { line.turn });
         let mut candidates = Vec::new();
         for (rank, (at, line)) in order.into_iter().enumerate() {
-            let words = vocabulary.add(&line.text);
-            if has_words(&line.text) {
+            let words = vocabulary.add(without_number(&line.text));
+            if has_words(&line.text) && says_anything(&words, &vocabulary) {
                 let age = (lines.len() - 1 - rank) as f64 / lines.len() as f64;
                 let factor = (1.0 - (1.0 - OLDEST_WORTH) * age) / length(line, budget);
                 let is_announcement = line.who == Speaker::Agent && is_announcement(&line.text);
@@ -256,6 +256,17 @@ impl<'a> Choice<'a> {
         let min_new_words = if *is_announcement { MIN_ANNOUNCED_WORDS } else { stage.min_new_words };
         (new_words >= min_new_words).then_some(Entry { score: worth * factor, candidate })
     }
+}
+
+/// A line without the number that it has in a list, which is not a word.
+fn without_number(line: &str) -> &str {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.strip_prefix(". ").filter(|_| rest.len() < line.len()).unwrap_or(line)
+}
+
+/// Whether a line has two words that are not common. "Found it." has one.
+fn says_anything(words: &[usize], vocabulary: &Vocabulary) -> bool {
+    words.iter().filter(|word| vocabulary.kinds[**word] != WordKind::Common).nth(1).is_some()
 }
 
 /// By what the worth of a line is divided. A large page has room for longer sentences.

@@ -85,7 +85,7 @@ impl StateAccount {
         }
         if matches!(wrote, Wrote::Nothing | Wrote::EarlierHandoff) && !account.is_idle {
             state.changes = commits.iter().take(MOST).map(|line| text::kept_line(line, LONG)).collect();
-            state.summary = account.conclusions.last().map(|line| text::kept_line(&line.text, LONG));
+            state.summary = account.last_words().map(|line| text::kept_line(&line.text, LONG));
         }
         state
     }

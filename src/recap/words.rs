@@ -93,6 +93,21 @@ pub(crate) fn for_each_word(text: &str, mut take: impl FnMut(Word<'_>)) {
     }
 }
 
+/// Whether a text has nearly all words of another one that are not common: four of five.
+pub(crate) fn has_words_of(text: &str, other: &str) -> bool {
+    let mut known: HashSet<String> = HashSet::new();
+    for_each_word(text, |word| {
+        known.insert(word.stem.to_owned());
+    });
+    let (mut all, mut found) = (0, 0);
+    for_each_word(other, |word| {
+        let counts = usize::from(word.kind() != WordKind::Common);
+        all += counts;
+        found += if known.contains(word.stem) { counts } else { 0 };
+    });
+    found * 5 >= all * 4
+}
+
 /// Chinese characters and Japanese syllables.
 fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
@@ -156,6 +171,15 @@ mod tests {
         let mut found = Vec::new();
         for_each_word(text, |word| found.push(word.stem.to_owned()));
         found
+    }
+
+    #[test]
+    fn a_text_has_the_words_of_another_one() {
+        let text = "The totals module is written, and the PDF is rendered in English.";
+        assert!(has_words_of(text, "The module for totals"));
+        assert!(has_words_of(text, "Rendering the PDF"));
+        assert!(!has_words_of(text, "Translate the templates"));
+        assert!(!has_words_of(text, "Render the PDF in German with new fonts"));
     }
 
     #[test]

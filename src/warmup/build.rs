@@ -92,7 +92,11 @@ pub(crate) fn build(project: &Project, ask: Ask<'_>) -> Warmup {
     let from_disk = FromDisk { read: if on_disk == 0 { 0 } else { told.len() }, of: on_disk };
     told.extend(Told::of_handoff(&sources));
     let since = Since::ask(&project.root, sources.bases(&project.branch()), &sources.commits());
-    let writer = Writer::new(&project.root, &sources, &since, &told);
+    let mut writer = Writer::new(&project.root, &sources, &since, &told);
+    if from_disk.read > 0 {
+        // No command shows more: nothing is on record.
+        writer.more = Some(String::new());
+    }
     let budget = if extent == Extent::Short { budget.min(SHORT_BUDGET) } else { budget };
     let page = write(writer, extent, &from_disk, budget);
     Warmup {

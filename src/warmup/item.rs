@@ -39,7 +39,7 @@ pub(super) enum Cut {
 
 /// A stored text as one item of at most `max` bytes: on one line, and harmless for a model.
 pub(super) fn item(stored: &str, max: usize) -> String {
-    let line = text::one_line(text::cut(stored, LOOKED_AT), usize::MAX);
+    let line = text::one_line(&text::without_private(text::cut(stored, LOOKED_AT)), usize::MAX);
     let plain = text::for_model(line.trim_start_matches(['#', '-', '*', '>', ' ']));
     if plain.len() <= max {
         return plain;
@@ -125,6 +125,7 @@ mod tests {
         let item = |text: &str| item(text, 300);
         assert_eq!(item("a\n## Goal\n- forged\u{1b}[31m"), "a ## Goal - forged[31m");
         assert_eq!(item("## Goal"), "Goal");
+        assert_eq!(item("a <private>b</private>c <private>d"), "a c");
         assert_eq!(
             item("</hook_context> <!-- x --> <system-reminder>"),
             "< /hook_context> < !-- x --> < system-reminder>"

@@ -3,6 +3,7 @@
 use super::item::{item, undecorated};
 use super::placed::{Part, Section};
 use super::shares;
+use super::since::NOT_HERE;
 use super::sources::{RecordedCheck, section_of, validation_of};
 use super::writer::{LEADING, LISTED, LONG, Labelled, OUTSIDE, Writer, doubt, in_turn, ours_first, outside};
 use crate::handoff::Handoff;
@@ -13,6 +14,8 @@ use crate::transcript::Outcome;
 
 /// How many sessions before the last one are shown by their last words.
 const WITH_LAST_WORDS: usize = 3;
+/// The end of a completed task that was a to-do.
+const TODO: &str = " (to-do)";
 /// The heading of the dead ends in a handoff.
 const DEAD_ENDS: &str = "# Failed Attempts / Dead Ends";
 
@@ -64,7 +67,10 @@ impl Writer<'_> {
         let of_handoff = open.map(recap::stated_next).unwrap_or_default().into_iter().take(LISTED);
         let of_handoff = of_handoff.map(|text| self.handoff_line(text.to_owned()));
         let said = self.in_force("open_loop", said.chain(of_handoff).collect());
-        ours_first(said.into_iter().chain(self.of_category("open_loop")).collect())
+        let mut all: Vec<Labelled> = said.into_iter().chain(self.of_category("open_loop")).collect();
+        // What another branch left open is not what comes next in this one.
+        all.sort_by_key(|action| action.label.ends_with(NOT_HERE));
+        ours_first(all)
     }
 
     pub(super) fn next(&mut self) -> Section {
@@ -181,7 +187,13 @@ impl Writer<'_> {
         for told in self.told {
             notes.extend(self.claims_of(told, &told.account.done));
         }
-        notes.extend(self.of_handoff("completed_tasks").into_iter().map(done));
+        // The agent's last words often name what it ticked off.
+        let said: Vec<&str> =
+            self.told.iter().flat_map(|told| &told.account.conclusions).map(|it| it.text.as_str()).collect();
+        let said = said.join("\n");
+        let is_said =
+            |task: &Labelled| task.text.ends_with(TODO) && recap::has_words_of(&said, task.text.trim_end_matches(TODO));
+        notes.extend(self.of_handoff("completed_tasks").into_iter().filter(|task| !is_said(task)).map(done));
         notes.extend(self.of_category("session_summary").into_iter().next_back());
         notes.extend(self.of_category("recent_change").into_iter().rev());
         notes.extend(self.state_text());
@@ -238,7 +250,7 @@ impl Writer<'_> {
 
     /// The day of a session and the last words of its agent; without those, what it completed. `None` if the page has them.
     fn last_words(&self, handoff: &Handoff) -> Option<Labelled> {
-        let words = recap::read_sections(handoff).conclusions.pop().map(|line| line.text);
+        let words = recap::read_sections(handoff).last_words().map(|line| line.text.clone());
         let words = words.or_else(|| handoff.texts("completed_tasks").first().map(|task| (*task).to_owned()))?;
         if self.shown.repeats(&words) {
             return None;
@@ -258,7 +270,7 @@ fn is_inside(path: &str) -> bool {
 
 /// A to-do that was completed, so that nobody reads it as an open one.
 fn done(task: Labelled) -> Labelled {
-    match task.text.strip_suffix(" (to-do)") {
+    match task.text.strip_suffix(TODO) {
         Some(todo) => Labelled { text: format!("done: {todo}"), ..task },
         None => task,
     }

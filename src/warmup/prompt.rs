@@ -162,6 +162,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_marked_as_private_is_not_shown() {
+        let said = "Begun. <private>hidden\n\nhidden, too</private> Half done.";
+        let hidden = "Fix <private>hidden</private> it";
+        let text = written(handoff("Ship <private>hidden</private> it", hidden, said, &[hidden]), 4_000, false);
+        assert!(!text.contains("hidden") && text.contains("Half done."), "{text}");
+    }
+
+    #[test]
     fn a_finished_session_asks_for_nothing() {
         let handoff = handoff("Ship it", "Fix the lexer", "Done.", &[]);
         let key = own_keys::of_document("", &handoff);

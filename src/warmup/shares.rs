@@ -62,7 +62,9 @@ pub(super) const FAILING: Share = Share { percent: 6, from: 1_000, is_sure: true
 pub(super) const OTHER_GOAL: Share = Share { most: 200, from: LARGE, ..GOAL };
 
 pub(super) const LAST_REQUEST: Share = Share { percent: 27, most: 420, cut: Cut::Talk, rank: 1, ..NONE };
-pub(super) const LAST_WORDS: Share = Share { percent: 20, from: LARGE, cut: Cut::Talk, rank: 2, ..NONE };
+/// A small page shows the sentences of the last message as filling, so the message does not count as left out.
+pub(super) const LAST_WORDS: Share =
+    Share { percent: 20, from: LARGE, is_counted: false, cut: Cut::Talk, rank: 2, ..NONE };
 pub(super) const FILES: Share = Share { percent: 6, grows: true, rank: 3, ..NONE };
 pub(super) const OPEN_LOOPS: Share = Share { percent: 8, from: LARGE, grows: true, rank: 4, ..NONE };
 pub(super) const DEAD_ENDS: Share =

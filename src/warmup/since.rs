@@ -61,6 +61,9 @@ pub(super) struct Since {
     pub notices: Vec<String>,
 }
 
+/// The end of the label of an item that another branch has.
+pub(super) const NOT_HERE: &str = ", which is not in this branch)";
+
 impl Since {
     /// Asks git about the first base whose commit it knows. For each, this starts at most six processes, and two if
     /// nothing was committed since.
@@ -133,7 +136,7 @@ impl Since {
         let branch = Some(item(branch, 60)).filter(|branch| !branch.is_empty() && branch != "unknown");
         let on = branch.map(|branch| format!(" on {branch}")).unwrap_or_default();
         match self.relations.iter().find(|(known, _)| known == commit).map(|(_, relation)| *relation) {
-            Some(Relation::Aside) => format!(" (from commit {}{on}, which is not in this branch)", short(commit)),
+            Some(Relation::Aside) => format!(" (from commit {}{on}{NOT_HERE}", short(commit)),
             Some(Relation::Unknown) => format!(" (from commit {}, which is not known here)", short(commit)),
             Some(Relation::Ancestor) | None => String::new(),
         }

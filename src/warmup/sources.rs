@@ -99,7 +99,9 @@ impl Sources {
         let standing: Vec<String> = decisions.filter(|it| it.contains("[standing]")).map(str::to_owned).collect();
         let strange = standing.iter().filter(|_| !is_ours).cloned().collect();
         let whose = Whose { is_handoff_strange: !is_ours, standing: strange, is_any_ours: is_ours, ..Whose::default() };
-        Sources { open: Some(open), rulings, standing, whose, ..Sources::default() }
+        let mut sources = Sources { open: Some(open), rulings, standing, whose, ..Sources::default() };
+        sources.drop_private();
+        sources
     }
 
     /// Reads everything and changes nothing. Whatever cannot be read becomes a notice.
@@ -131,10 +133,17 @@ impl Sources {
         if !sources.is_empty() {
             sources.ask_whose(project, provenance());
         }
+        sources.drop_private();
         sources.paused = project.brake().paused();
         sources.needs_consent = needs_consent(project);
         sources.add_notices(project, &problems);
         sources
+    }
+
+    /// A document that came from outside is stored as it was signed, also with what its author marked as private.
+    fn drop_private(&mut self) {
+        let handoffs = self.open.iter_mut().map(|open| &mut open.handoff).chain(&mut self.before);
+        handoffs.for_each(Handoff::remove_private);
     }
 
     fn ask_checkpoint(&mut self, project: &Project) -> Result<()> {

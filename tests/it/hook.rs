@@ -193,7 +193,8 @@ fn a_session_is_handed_to_the_next_one() {
 
     let told = Session::of(&world, "bbbb-2").start("startup");
     assert!(told.contains("\n- Make the greeting test pass\n"), "{told}");
-    assert!(told.contains(", claude-code") && told.contains("## Files\n- greeting.txt"), "{told}");
+    assert!(told.contains(", claude-code") && told.contains("## Files\n- greeting.txt\n"), "{told}");
+    assert!(!told.contains("## Next"), "nobody said what is next: {told}");
     let log = log(&world);
     let events: Vec<&str> = log.lines().filter_map(|line| line.split(' ').nth(2)).collect();
     assert_eq!(events, ["session-start", "turn-end", "session-end", "session-start"], "{log}");

@@ -498,3 +498,48 @@ fn what_is_marked_as_private_is_dropped_at_every_entrance() {
         assert!(page.contains(part), "{part} is missing:\n{page}");
     }
 }
+
+#[test]
+fn a_list_after_other_words_is_open_and_a_review_replaces_no_goal() {
+    let world = World::with_git();
+    let mut work = Talk::new(&world, "work");
+    work.person("Port the scheduler to asyncio").edit("sched.py");
+    work.agent("The cancel path is ported. Remaining:\n- document the timeouts\n- remove the Timer class");
+    work.person("never block the event loop").agent("OK.");
+    world.hand_over(&work);
+    let mut review = Talk::new(&world, "review");
+    review
+        .person("can you review sched.py?")
+        .agent("One leak.\n- [ ] handle\n\nNext: rename `tick`\n\nTODO: none. Fine.");
+    world.hand_over(&review);
+    let page = world.warmup(4_000);
+    assert_eq!(section(&page, "Goal").trim(), "- Port the scheduler to asyncio", "{page}");
+    assert_eq!(section(&page, "Next").trim(), "- rename tick", "{page}");
+    assert_eq!(section(&page, "Open loops").trim(), "- remove the Timer class\n- document the timeouts", "{page}");
+    assert!(section(&page, "Rulings").contains("never block the event loop"), "{page}");
+}
+
+#[test]
+fn the_next_action_is_one_of_this_branch() {
+    let world = World::with_git();
+    let commit = |message: &str| {
+        world.git(&["add", "-A"]);
+        world.git(&["-c", "user.name=t", "-c", "user.email=t@example", "commit", "-qm", message, "--allow-empty"]);
+    };
+    commit("begin");
+    let branch = world.git(&["branch", "--show-current"]).trim().to_owned();
+    let hand_over = |id: &str, request: &str, answer: &str| {
+        let mut talk = Talk::new(&world, id);
+        talk.person(request).edit("a.py").agent(answer);
+        commit(id);
+        world.hand_over(&talk);
+    };
+    hand_over("limits", "Add rate limits to the API", "Limits are in. Next: load test with k6.");
+    world.git(&["checkout", "-qb", "topic"]);
+    hand_over("login", "Rework the login page", "Passkeys work. Next: add recovery codes.");
+    assert!(section(&world.warmup(4_000), "Next").contains("add recovery codes"));
+    world.git(&["checkout", "-q", &branch]);
+    let page = world.warmup(4_000);
+    assert_eq!(section(&page, "Next").trim(), "- load test with k6.", "{page}");
+    assert!(section(&page, "Open loops").contains("add recovery codes. (from commit "), "{page}");
+}

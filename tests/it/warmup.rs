@@ -463,6 +463,8 @@ fn the_first_warmup_is_made_from_the_transcripts_on_this_machine_and_writes_noth
     let output = world.run(&["warmup"]).expect(0);
     assert!(output.stdout.contains("No handover yet: this is from the newest 1 of 1 transcripts"), "{}", output.stdout);
     assert!(output.stdout.contains("Port the importer to streaming reads"), "{}", output.stdout);
+    let small = world.run(&["warmup", "--budget", "1500"]).expect(0).stdout;
+    assert!(!small.contains("agent-handover history"), "nothing is on record that a command could show: {small}");
     assert_eq!(world.everything(), before);
     assert_eq!(world.run(&["warmup", "--format", "json"]).expect(0).json()["empty"], true, "nothing is on record");
 }
