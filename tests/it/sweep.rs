@@ -345,3 +345,20 @@ fn a_worktree_with_a_broken_config_only_delays_its_sessions() {
     start(&world, "later-2");
     assert!(notes(&world).contains("Asked in the worktree"), "{}", log(&world));
 }
+
+/// Claude Code began a session with a line for each earlier one, and a first prompt may have pictures.
+#[test]
+fn a_transcript_that_names_its_directory_late_is_handed_over() {
+    let world = used();
+    let summary = format!("{}\n", json!({ "type": "summary", "summary": "An earlier session", "leafUuid": "u" }));
+    let pictures = json!({ "type": "user", "sessionId": "late-2", "message": { "content": "x".repeat(5 << 20) } });
+    for (id, first) in [("late-1", summary.repeat(100)), ("late-2", format!("{pictures}\n"))] {
+        let session = Session::of(&world, id);
+        std::fs::create_dir_all(session.transcript().parent().unwrap()).unwrap();
+        std::fs::write(session.transcript(), first).unwrap();
+        unseen(&world, id, &format!("Request of {id}, please"));
+    }
+    start(&world, "later-1");
+    let notes = notes(&world);
+    assert!(notes.contains("Request of late-1") && notes.contains("Request of late-2"), "{notes}{}", log(&world));
+}
