@@ -1,6 +1,7 @@
 //! The place of `checkpoint.db`. SQLite opens files by name, so everything is checked right before.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::identity::{Accepts, Ids};
 use crate::base::fs::{self, About, Anchor, FileError};
@@ -105,6 +106,11 @@ impl CheckpointFile {
     fn sibling(&self, suffix: &str) -> PathBuf {
         with_suffix(&self.path, suffix)
     }
+}
+
+/// When a database was last written to, itself or the log that SQLite keeps beside it.
+pub(super) fn last_written(path: &Path) -> Option<SystemTime> {
+    fs::modified(path).max(fs::modified(&with_suffix(path, "-wal")))
 }
 
 /// The error for a reader that meets a link or a special file: for it that is a checkpoint that cannot be used.

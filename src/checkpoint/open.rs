@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::Store;
 use super::failure::{Failure, damaged, explain};
-use super::file::{CheckpointFile, unreadable};
+use super::file::{self, CheckpointFile, unreadable};
 use super::schema;
 use crate::base::{fault, signals};
 use crate::error::{Error, Result};
@@ -182,7 +182,12 @@ pub(crate) fn open_or_replace(file: &CheckpointFile, suffix: &str) -> Result<(St
         Ok(store) => Ok((store, None)),
         Err(Failure::Unusable(_)) if !is_newer_format(&file.path) => {
             let aside = file.move_aside(suffix)?;
-            Ok((Store::open(file)?, Some(aside)))
+            let mut store = Store::open(file)?;
+            // The sessions since then could not be recorded. They are owed.
+            if let Some(written) = file::last_written(&aside) {
+                store.move_since(written)?;
+            }
+            Ok((store, Some(aside)))
         }
         Err(failure) => Err(failure.into()),
     }

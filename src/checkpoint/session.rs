@@ -102,13 +102,15 @@ impl HandedPart {
     pub(super) fn write(&self, transaction: &Transaction<'_>, run: &str, at: &str) -> rusqlite::Result<bool> {
         insert(transaction, &self.agent, &self.id, at)?;
         transcript_files::keep_left_file(transaction, &self.agent, &self.id, &self.transcript)?;
-        // A part without a transcript has only its words and turns to show that nobody has handed it over.
+        // A part without a transcript has only its words and turns to show that nobody has handed it over. Another file of the
+        // same length is known by its beginning.
         let has_words = word::count(transaction, &self.agent, &self.id, self.words)? > 0;
         let is_new = self.to != self.before || !self.is_over || has_words;
         let changed = transaction.execute(
             "UPDATE session SET handed_over = ?4, seen = ?4, turns = 0, is_over = ?5, run = ?6,
                  seen_at = ?7, transcript = CASE ?8 WHEN '' THEN transcript ELSE ?8 END, inode = ?10, beginning = ?11
-             WHERE agent = ?1 AND id = ?2 AND handed_over = ?3 AND turns <= ?9 AND (?12 OR turns > 0)",
+             WHERE agent = ?1 AND id = ?2 AND handed_over = ?3 AND turns <= ?9
+                 AND (?12 OR turns > 0 OR beginning <> ?11)",
             params![
                 self.agent,
                 self.id,
@@ -388,6 +390,24 @@ mod tests {
         assert_eq!(store.open_sessions().unwrap().len(), 1);
         handed = HandedPart { before: 70, to: 90, ..handed };
         record(&mut store, "C", &handed).unwrap();
+    }
+
+    #[test]
+    fn another_file_of_the_same_length_is_handed_over_once() {
+        let (_directory, mut store) = store();
+        let of = |before: u64, beginning: &str| HandedPart {
+            agent: "codex".into(),
+            id: "s".into(),
+            before,
+            to: 70,
+            file: FileIdentity { inode: 7, beginning: beginning.into() },
+            is_over: true,
+            ..HandedPart::default()
+        };
+        assert!(record(&mut store, "A", &of(0, "70:aa")).unwrap().is_some());
+        assert!(record(&mut store, "B", &of(70, "70:aa")).unwrap().is_none());
+        assert!(record(&mut store, "C", &of(70, "70:bb")).unwrap().is_some());
+        assert!(record(&mut store, "D", &of(70, "70:bb")).unwrap().is_none());
     }
 
     #[test]

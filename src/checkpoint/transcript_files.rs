@@ -61,6 +61,14 @@ impl Store {
         Ok(stamp.and_then(|stamp| clock::parse_stamp(&stamp)).map(SystemTime::from))
     }
 
+    /// Changes when the project was first used. Only for a database that replaces another one.
+    pub(super) fn move_since(&mut self, first: SystemTime) -> Result<()> {
+        let stamp = clock::stamp(&clock::of_file(first));
+        self.write(|transaction| {
+            transaction.execute("UPDATE meta SET value = ?1 WHERE key = 'since'", [&stamp]).map(|_| ())
+        })
+    }
+
     /// The files from `first` to `last`, in the order of their paths, of which nothing is owed in some state.
     pub(crate) fn done_files(&self, first: &str, last: &str) -> Result<DoneFiles> {
         let sql = "SELECT path, inode, length, 1 FROM transcript_file WHERE path BETWEEN ?1 AND ?2
@@ -212,6 +220,20 @@ mod tests {
         drop(store);
         let again = Store::open(&CheckpointFile::beside(&directory.path().join("c.db"))).unwrap();
         assert_eq!(again.since().unwrap(), Some(since));
+    }
+
+    /// The sessions that ended while the database was damaged are not on record.
+    #[test]
+    fn a_database_that_replaces_a_damaged_one_begins_where_that_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("c.db");
+        std::fs::write(&path, "not a database").unwrap();
+        let written = SystemTime::now() - std::time::Duration::from_secs(7_200);
+        std::fs::File::options().append(true).open(&path).unwrap().set_modified(written).unwrap();
+        let (store, aside) = crate::checkpoint::open_or_replace(&CheckpointFile::beside(&path), ".damaged").unwrap();
+        assert!(aside.is_some());
+        let since = store.since().unwrap().unwrap();
+        assert!(since <= written && written.duration_since(since).unwrap().as_millis() < 2, "{since:?} {written:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! says whether a session is over, `owed` which files on disk are owed. A session start does what it has time for. The rest
 //! stays owed, and the child that the start leaves behind does it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::owed::{self, Owed, OwedFile};
@@ -137,7 +137,14 @@ impl Sweep<'_> {
                     }
                     nothing.push((&over.session, left.size, left.file));
                 }
-                Pending::Something(request) => self.record(&over.session, &request)?,
+                Pending::Something(request) => {
+                    // A session that cannot be recorded stays owed, and does not keep the others from coming.
+                    if let Err(error) = self.record(&over.session, &request) {
+                        let (agent, id) = (&over.session.agent, &over.session.id);
+                        self.swept.told.push(format!("{agent} {id} was not swept: {}", error.one_line()));
+                        continue;
+                    }
+                }
             }
             done.extend(over.file.as_ref().map(OwedFile::done));
         }
@@ -174,6 +181,7 @@ impl Sweep<'_> {
     fn on_disk(&mut self, files: Vec<OwedFile>, limits: Limits, done: &mut Vec<DoneFile>) -> Result<Vec<Over>> {
         let roots = self.project.worktree_roots();
         let mut over = Vec::new();
+        let mut blocked = None;
         // The newest are at the end.
         for (opened, file) in files.into_iter().rev().enumerate() {
             if opened == limits.opened || over.len() == limits.sessions {
@@ -182,11 +190,16 @@ impl Sweep<'_> {
             }
             // A file that cannot be read today may be readable tomorrow.
             let Ok(about) = file.found.open() else { continue };
-            let worktree = about.as_ref().filter(|about| !about.is_subagent).and_then(|about| {
-                let root: PathBuf = project::root(&about.cwd);
-                let is_ours = roots.contains(&root);
-                is_ours.then(|| self.project.worktree_of(&root, &steps::vocabulary())).flatten()
-            });
+            let root = about.as_ref().filter(|about| !about.is_subagent).map(|about| project::root(&about.cwd));
+            let root = root.filter(|root| roots.contains(root));
+            let worktree = match root.map(|root| self.project.worktree_of(&root, &steps::vocabulary())) {
+                // A worktree that cannot be used today may be usable tomorrow.
+                Some(Err(error)) => {
+                    blocked.get_or_insert_with(|| format!("`{}` was not swept: {}", file.path, error.one_line()));
+                    continue;
+                }
+                worktree => worktree.and_then(Result::ok).flatten(),
+            };
             let (Some(about), Some(worktree)) = (about, worktree) else {
                 done.push(file.done());
                 continue;
@@ -196,6 +209,7 @@ impl Sweep<'_> {
             let session = AgentSession { transcript: file.path.clone(), ..known.unwrap_or_else(unseen) };
             over.push(Over { session, changed: Some(about.modified), file: Some(file) });
         }
+        self.swept.told.extend(blocked);
         Ok(over)
     }
 }

@@ -181,13 +181,14 @@ impl Project {
         roots
     }
 
-    /// The worktree at `root` as a run records it; `None` if it does not share the memory of this project.
-    pub(crate) fn worktree_of(&self, root: &Path, vocabulary: &Vocabulary) -> Option<String> {
+    /// The worktree at `root` as a run records it; `None` if it does not share the memory of this project. It fails while
+    /// that cannot be known, for example because of its config.
+    pub(crate) fn worktree_of(&self, root: &Path, vocabulary: &Vocabulary) -> Result<Option<String>> {
         if root == self.root {
-            return Some(self.worktree());
+            return Ok(Some(self.worktree()));
         }
-        let other = Project::open(root, &Options::default(), vocabulary).ok()?;
-        (other.memory_root == self.memory_root).then(|| other.worktree())
+        let other = Project::open(root, &Options::default(), vocabulary)?;
+        Ok((other.memory_root == self.memory_root).then(|| other.worktree()))
     }
 
     /// The worktree as a run records it: empty for the directory that memory and state are in.

@@ -18,9 +18,12 @@ use crate::error::{Error, Result};
 const MAX_BEGINNING: u64 = 16 << 20;
 /// How much of the end is read, where the latest work is.
 const MAX_END: u64 = 240 << 20;
-/// How many records are read to find out the format and the session.
-const HEAD_RECORDS: usize = 50;
-const HEAD_BYTES: u64 = 4 << 20;
+/// How many records are read to find out the format and the session. Claude Code may begin with a summary of each earlier
+/// session, and the first prompt may have several pictures.
+const HEAD_RECORDS: usize = 500;
+const HEAD_BYTES: u64 = 16 << 20;
+/// How much of a compressed file is decompressed for that.
+const DECOMPRESSED_HEAD: u64 = 4 << 20;
 const BLOCK: u64 = 64 << 10;
 
 /// A fixed part of a transcript. Records that are written later are not in it.
@@ -236,7 +239,7 @@ pub(super) fn open(path: &Path) -> Result<Option<File>> {
 
 /// Like [`open`], for a caller that reads only the first records.
 pub(super) fn open_beginning(path: &Path) -> Result<Option<File>> {
-    open_up_to(path, HEAD_BYTES)
+    open_up_to(path, DECOMPRESSED_HEAD)
 }
 
 fn open_up_to(path: &Path, most: u64) -> Result<Option<File>> {

@@ -319,3 +319,46 @@ fn an_older_session_that_is_found_later_does_not_replace_the_newer_goal() {
     assert_eq!(goal, "- Write the reference of the configuration", "{context}");
     assert!(world.read(".agent-history/LATEST.md").contains("Write the reference"));
 }
+
+/// Whether the session of a worktree belongs to the project cannot be known while the config of the worktree is broken.
+#[test]
+fn a_worktree_with_a_broken_config_only_delays_its_sessions() {
+    let world = used();
+    let root = world.root().canonicalize().unwrap().join("wt");
+    world.git(&["worktree", "add", "--quiet", root.to_str().unwrap()]);
+    std::fs::write(root.join("handover.toml"), "broken [").unwrap();
+    let name: String =
+        root.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let place = world.home().join(".claude/projects").join(name);
+    std::fs::create_dir_all(&place).unwrap();
+    let message = json!({ "role": "user", "content": "Asked in the worktree" });
+    let record = json!({ "type": "user", "isSidechain": false, "sessionId": "w-1", "cwd": root, "message": message });
+    std::fs::write(place.join("w-1.jsonl"), format!("{record}\n")).unwrap();
+    let silent = std::time::SystemTime::now() - std::time::Duration::from_secs(660);
+    let file = std::fs::File::options().append(true).open(place.join("w-1.jsonl")).unwrap();
+    file.set_modified(silent).unwrap();
+    unseen(&world, "main-1", "Asked in the main tree");
+    start(&world, "later-1");
+    assert!(log(&world).contains("w-1.jsonl` was not swept: "), "{}", log(&world));
+    assert!(notes(&world).contains("Asked in the main tree") && !notes(&world).contains("Asked in the worktree"));
+    std::fs::remove_file(root.join("handover.toml")).unwrap();
+    start(&world, "later-2");
+    assert!(notes(&world).contains("Asked in the worktree"), "{}", log(&world));
+}
+
+/// Claude Code began a session with a line for each earlier one, and a first prompt may have pictures.
+#[test]
+fn a_transcript_that_names_its_directory_late_is_handed_over() {
+    let world = used();
+    let summary = format!("{}\n", json!({ "type": "summary", "summary": "An earlier session", "leafUuid": "u" }));
+    let pictures = json!({ "type": "user", "sessionId": "late-2", "message": { "content": "x".repeat(5 << 20) } });
+    for (id, first) in [("late-1", summary.repeat(100)), ("late-2", format!("{pictures}\n"))] {
+        let session = Session::of(&world, id);
+        std::fs::create_dir_all(session.transcript().parent().unwrap()).unwrap();
+        std::fs::write(session.transcript(), first).unwrap();
+        unseen(&world, id, &format!("Request of {id}, please"));
+    }
+    start(&world, "later-1");
+    let notes = notes(&world);
+    assert!(notes.contains("Request of late-1") && notes.contains("Request of late-2"), "{notes}{}", log(&world));
+}
