@@ -35,7 +35,10 @@ fn read(scene: &Scene<'_>, notices: &mut Vec<String>) -> Option<Transcript> {
     match source.read() {
         // The transcript is still empty.
         Ok(Some(found)) if found.agent.is_empty() => None,
-        Ok(Some(found)) => Some(found),
+        Ok(Some(mut found)) => {
+            transcript::add_last_answer(&mut found, &scene.session.told.words);
+            Some(found)
+        }
         Ok(None) => {
             notices.push(format!("the transcript `{}` is gone", source.path.display()));
             None

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::talk::{MAX_UTTERANCE, cut_at_sentence};
-use super::{Transcript, human_text};
+use super::{Transcript, Utterance, UtteranceKind, human_text};
 use crate::base::text;
 use crate::checkpoint::{Word, WordKind};
 use crate::guard::secrets;
@@ -11,6 +11,8 @@ use crate::guard::secrets;
 const MAX_EXAMINED: usize = 64 << 10;
 /// How long a path, a command or a reason may be.
 const MAX_LINE: usize = 1_000;
+/// How much of an answer is compared with the transcript.
+const MAX_COMPARED: usize = 500;
 
 /// A text of an agent or a person as it may be kept: without secrets, without what is private, cut. `None` if nothing is left.
 pub fn word(kind: WordKind, said: &str) -> Option<Word> {
@@ -43,6 +45,25 @@ pub fn of_words(words: &[Word]) -> Transcript {
     draft.finish()
 }
 
+/// Adds the last answer that the agent passed to a hook, unless the transcript has it. An agent may write its transcript after
+/// it has called the hook, or be killed before it does.
+pub fn add_last_answer(found: &mut Transcript, words: &[Word]) {
+    let Some(answer) = words.iter().rev().find(|word| word.kind == WordKind::Answer) else { return };
+    let Some(turn) = found.talk.last().map(|last| last.turn) else { return };
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = plain(&answer.text);
+    // A hook may get several texts as one, and a text may be shortened in a long transcript.
+    let is_told = |said: &Utterance| {
+        let said = plain(&said.text);
+        told.contains(&said) || said.contains(text::cut(&told, MAX_COMPARED))
+    };
+    let mut texts = found.talk.iter().filter(|said| said.kind == UtteranceKind::AgentText);
+    if !texts.any(is_told) {
+        let text = answer.text.clone();
+        found.talk.push(Utterance { turn, kind: UtteranceKind::AgentText, text, about: String::new() });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,5 +87,26 @@ mod tests {
         assert_eq!(talk, expected);
         assert_eq!((found.requests, found.edited.as_slice()), (2, &["/p/src/lexer.rs".to_owned()][..]));
         assert_eq!(found.notices, ["the agent reported an error: rate_limit"]);
+    }
+
+    #[test]
+    fn an_answer_that_the_transcript_lacks_is_added_once() {
+        let words: Vec<Word> =
+            ["Done.", "Stage two\nis open."].iter().filter_map(|answer| word(WordKind::Answer, answer)).collect();
+        let texts = |requests: &[&str], answers: &[&str]| {
+            let mut draft = Draft::of("claude-code");
+            for (number, request) in requests.iter().enumerate() {
+                draft.asked(request);
+                answers.get(number).iter().for_each(|answer| draft.said(answer));
+            }
+            let mut found = draft.finish();
+            add_last_answer(&mut found, &words);
+            found.talk.into_iter().map(|said| (said.turn, said.text)).collect::<Vec<_>>()
+        };
+        let last = (2, "Stage two\nis open.".to_owned());
+        assert_eq!(texts(&["one", "two"], &["Done."]).last(), Some(&last));
+        assert_eq!(texts(&["one", "two"], &["Done.", "Stage two is open."]).len(), 4);
+        assert_eq!(texts(&["one", "two", "killed"], &["Done.", "Stage two is open."]).len(), 5);
+        assert_eq!(texts(&[], &[]), []);
     }
 }

@@ -53,7 +53,7 @@ mod work;
 
 pub use contents::{Command, Outcome, Todo, TodoStatus, Transcript, TurnWork, Utterance, UtteranceKind};
 pub use format::{TranscriptFormat, is_readable};
-pub use hook_words::{of_words, word};
+pub use hook_words::{add_last_answer, of_words, word};
 pub use human_text::{WARMUP_MARKER, keepable};
 pub(crate) use listing::{Extent, ListingLimits};
 pub(crate) use sessions::{FoundFile, FoundPlace, places_of, sessions_at_a_glance};

@@ -14,8 +14,9 @@ use super::lines::{Line, Lines};
 
 /// How many records are told apart. A transcript of the largest size that is read has fewer.
 const MOST: usize = 2 << 20;
-/// How much of what comes before a part is searched for the ids of its records.
-const MOST_BYTES: u64 = 64 << 20;
+/// How much of what comes before a part is searched for the ids of its records. A client repeats what was in its context,
+/// and a hook reads this after each compaction.
+const MOST_BYTES: u64 = 16 << 20;
 /// Longer texts are not ids.
 const MAX_ID: usize = 200;
 

@@ -227,3 +227,17 @@ fn a_fork_that_was_announced_as_its_parent_hands_over_only_its_own_part() {
     let latest = world.read(".agent-history/LATEST.md");
     assert!(latest.contains("What the fork was asked") && !latest.contains("What the parent"), "{latest}");
 }
+
+/// Claude Code writes its transcript after it has called its hooks, and may be killed before it does.
+#[test]
+fn an_answer_that_is_not_in_the_transcript_yet_is_handed_over() {
+    let world = World::with_git();
+    let session = Session::of(&world, "aaaa-1");
+    session.start("startup");
+    session.ask("Port the lexer");
+    session.call("Stop", json!({ "last_assistant_message": "The lexer is ported. Next: write the docs." }));
+    session.end();
+    let notes = world.run(&["memory", "list", "--layer", "1", "--json"]).stdout;
+    assert!(notes.contains("write the docs"), "{notes}");
+    assert!(!notes.contains("Next:\\n- Port the lexer"), "{notes}");
+}
