@@ -17,7 +17,8 @@ type Cue = LazyLock<Option<Regex>>;
 /// How much of a sentence is looked at.
 const MAX_SENTENCE_BYTES: usize = 1_000;
 
-/// One pattern out of many. `None` only if the pattern is not valid, which the tests exclude.
+/// One pattern out of many. The program has no Unicode tables, so patterns use no `\s`, `\w`, `\d` and no `(?i)`. `None` only
+/// if the pattern is not valid, which the tests exclude.
 pub(super) fn compile(patterns: &[&str]) -> Option<Regex> {
     let together: Vec<String> = patterns.iter().map(|pattern| format!("(?:{pattern})")).collect();
     Regex::new(&together.join("|").replace(r"\b", r"(?-u:\b)")).ok()
@@ -128,7 +129,7 @@ const IDIOMS: &[&str] = &[
     r"\bno (more |new |further |other |such )*(hits?|matches|conflicts?|hint|reason|difference|effect)\b",
     r"\b(i|we) (can|could) (only|never|always)\b",
     r"\bwhat (i|we|you|they) (have |had )?(decided|agreed|chose|said)\b",
-    r"\bgo (ahead|on|for it)\b",
+    r"\bgo (ahead|on|for it|with (that|this|it))\b",
     r"\bkeep (the|it|that|this|them|your)( [a-z]+){0,2} (running|open|going|alive|warm|ready)\b",
     r"\b(call it a day|the same)\b",
     r"\bleave (it|that|this|them|the [a-z]+) (running|open|on)\b",
@@ -180,7 +181,7 @@ const CLAUSE_STARTS: &[&str] = &[
 /// Beginnings of a sentence that rule.
 static SENTENCE_STARTS: Cue = LazyLock::new(|| {
     compile(&[
-        r"^(decision|decided|ruling|rule|decisions|verdict|policy)\s*(:| - | – | — )",
+        r"^(decision|decided|ruling|rule|decisions|verdict|policy) ?(:| - | – | — )",
         r"^(from now on|going forward|henceforth|under no circumstances|in no case|as a rule|at no point)\b",
         r"^(thinking again|on second thoughts?|come to think of it|scratch that|changed my mind|i('ve| have)? changed my mind|forget (that|about|the))\b.* [a-z]",
         &format!(
@@ -213,7 +214,7 @@ static SENTENCE_STARTS: Cue = LazyLock::new(|| {
         r"^i like (the )?(option|approach|first|second|third|last|latter|former|variant|idea of)\b",
         r"^(that's|that is|this is|it's|it is|you're|you are|that was) (still |also |just |completely |totally |simply |all )*(wrong|incorrect|not (correct|right|true|what|how|the|acceptable|ok|okay|good enough|allowed|needed|necessary))\b",
         r"^(your|this|that|these|those) [a-z0-9_./ -]{0,60}\b(is|are|was) (still |just |simply )*(wrong|incorrect|not (correct|right|what|how))\b",
-        r"^the [a-z0-9_./ -]{0,60}\b(is|are|was) (still |just |simply )*(wrong|incorrect|not (correct|right))\s?[,:;] [a-z]",
+        r"^the [a-z0-9_./ -]{0,60}\b(is|are|was) (still |just |simply )*(wrong|incorrect|not (correct|right)) ?[,:;] [a-z]",
         r"^(wrong|incorrect|not correct|not right)\b[ ,.:;!-]+[a-z0-9]",
     ])
 });
@@ -447,7 +448,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_pattern_is_valid() {
+    fn every_pattern_is_valid_in_the_program_too() {
         for cue in [
             &DIRECTIVES,
             &CORRECTED,
@@ -463,7 +464,10 @@ mod tests {
             &STANDING_CUE,
             &POLITE_ORDER_CUE,
         ] {
-            assert!(cue.is_some());
+            // Dev-dependencies turn on features of the regex crate that the program is built without: there, a pattern with a
+            // Unicode class or without regard to case would be no pattern at all.
+            let pattern = cue.as_ref().unwrap().as_str();
+            assert!(!["\\s", "\\w", "\\d", "\\p", "(?i"].iter().any(|class| pattern.contains(class)), "{pattern}");
         }
     }
 

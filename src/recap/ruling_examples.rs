@@ -196,6 +196,9 @@ pub(super) const RULINGS: &[&str] = &[
 ];
 
 pub(super) const NOT_RULINGS: &[&str] = &[
+    "we only have two runners, so it is slow",
+    "let's go with that for now and see",
+    "main is clean",
     "should we never retry on 404?",
     "why does it always fail on CI",
     "why is it always the second test?",
