@@ -22,6 +22,8 @@ pub(super) const LOCK: &str = "lock";
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub config: Option<PathBuf>,
+    /// The project that `config` came with. Without it, a person named the file.
+    pub config_of: Option<PathBuf>,
     pub checkpoint: Option<PathBuf>,
     pub tag: Option<String>,
     /// Nobody typed a command, so places that need consent are not even looked at.
@@ -411,7 +413,11 @@ fn is_in_git_directory(root: &Path, path: &Path) -> bool {
 /// A worktree without a config uses that of the main work tree, which git may not track.
 fn config_file(cwd: &Path, root: &Path, shared: Option<&Shared>, options: &Options) -> Option<ConfigFile> {
     if let Some(path) = &options.config {
-        return Some(ConfigFile::named(cwd.join(path)));
+        let path = cwd.join(path);
+        return Some(match &options.config_of {
+            Some(root) => ConfigFile::of_project(path, root),
+            None => ConfigFile::named(path),
+        });
     }
     let path = match env::get(env::CONFIG) {
         Some(path) => cwd.join(path),
