@@ -4,7 +4,7 @@ use std::fs::{File, Metadata, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,13 @@ impl std::fmt::Display for Owner {
     }
 }
 
+/// The place of a lock, and the anchor below which it is reached without following a link.
+#[derive(Clone, Debug)]
+pub(crate) struct LockFile {
+    pub anchor: Anchor,
+    pub path: PathBuf,
+}
+
 /// A lock that is held until it is dropped or the process is gone.
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -40,8 +47,9 @@ pub(crate) struct Lock {
 impl Lock {
     /// Takes the lock; `None` if another process holds it. A reader that only looks holds it for the length of a system
     /// call, so this tries a few times.
-    pub(crate) fn try_take(path: &Path) -> Result<Option<Lock>> {
-        let file = Anchor::beside(path).open_private(path)?;
+    pub(crate) fn try_take(place: &LockFile) -> Result<Option<Lock>> {
+        let path = place.path.as_path();
+        let file = place.anchor.open_private(path)?;
         for pause in [0, 1, 2, 4, 8] {
             std::thread::sleep(std::time::Duration::from_millis(pause));
             match file.try_lock() {
@@ -66,7 +74,8 @@ impl Lock {
     /// The lock that our parent took and gave us as standard input. It is the same open file, so the lock was never free
     /// in between.
     #[allow(clippy::disallowed_methods, reason = "only compares the lock with standard input")]
-    pub(crate) fn inherited(path: &Path) -> Result<Lock> {
+    pub(crate) fn inherited(place: &LockFile) -> Result<Lock> {
+        let path = place.path.as_path();
         let failed = |cause| Error::io("take over the lock", path, cause);
         let file = File::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
         let same = |a: &Metadata, b: &Metadata| a.dev() == b.dev() && a.ino() == b.ino();
@@ -133,8 +142,8 @@ pub(crate) fn describe(owner: Option<&Owner>) -> String {
 }
 
 /// Who holds the lock right now, if anybody does. Keeps a runner from taking it for no longer than a system call.
-pub(crate) fn holder(path: &Path) -> Option<Option<Owner>> {
-    let mut file = open(path).ok()?;
+pub(crate) fn holder(place: &LockFile) -> Option<Option<Owner>> {
+    let mut file = open(place).ok()?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Some(owner_in(&mut file)),
         _ => None,
@@ -142,16 +151,16 @@ pub(crate) fn holder(path: &Path) -> Option<Option<Owner>> {
 }
 
 /// The owner that the lock file names; `None` while its owner has not signed.
-pub(crate) fn owner(path: &Path) -> Option<Owner> {
-    owner_in(&mut open(path).ok()?)
+pub(crate) fn owner(place: &LockFile) -> Option<Owner> {
+    owner_in(&mut open(place).ok()?)
 }
 
 fn owner_in(file: &mut File) -> Option<Owner> {
     serde_json::from_slice(&read_start(file).ok()?).ok()
 }
 
-fn open(path: &Path) -> Result<File, FileError> {
-    Anchor::beside(path).open(path)
+fn open(place: &LockFile) -> Result<File, FileError> {
+    place.anchor.open(&place.path)
 }
 
 pub(crate) fn host() -> String {
@@ -173,26 +182,37 @@ mod tests {
     #[test]
     fn one_owner_at_a_time_and_its_name_is_known() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("lock");
-        assert_eq!(holder(&path), None);
-        let mut lock = Lock::try_take(&path).unwrap().unwrap();
+        let place = LockFile { anchor: Anchor::new(directory.path()), path: directory.path().join("lock") };
+        assert_eq!(holder(&place), None);
+        let mut lock = Lock::try_take(&place).unwrap().unwrap();
         lock.sign("01X").unwrap();
-        assert!(Lock::try_take(&path).unwrap().is_none());
-        assert_eq!(holder(&path).unwrap().unwrap().run, "01X");
+        assert!(Lock::try_take(&place).unwrap().is_none());
+        assert_eq!(holder(&place).unwrap().unwrap().run, "01X");
         drop(lock);
         // Another test may be forking just now, and its child has the lock for as long as it takes to start a program.
-        wait_until(|| holder(&path).is_none());
-        let _lock = Lock::try_take(&path).unwrap().unwrap();
-        assert_eq!(holder(&path), Some(None), "nobody takes the last owner for this one");
+        wait_until(|| holder(&place).is_none());
+        let _lock = Lock::try_take(&place).unwrap().unwrap();
+        assert_eq!(holder(&place), Some(None), "nobody takes the last owner for this one");
     }
 
     #[test]
     fn a_lock_that_is_handed_over_stays_held() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("lock");
-        let file = Lock::try_take(&path).unwrap().unwrap().hand_over();
-        assert!(Lock::try_take(&path).unwrap().is_none());
+        let place = LockFile { anchor: Anchor::new(directory.path()), path: directory.path().join("lock") };
+        let file = Lock::try_take(&place).unwrap().unwrap().hand_over();
+        assert!(Lock::try_take(&place).unwrap().is_none());
         drop(file);
-        wait_until(|| Lock::try_take(&path).unwrap().is_some());
+        wait_until(|| Lock::try_take(&place).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_directory_is_not_followed() {
+        let (directory, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let state = directory.path().join("state");
+        std::os::unix::fs::symlink(elsewhere.path(), &state).unwrap();
+        let place = LockFile { anchor: Anchor::new(directory.path()), path: state.join("lock") };
+        let error = Lock::try_take(&place).unwrap_err();
+        assert!(error.message().contains("is a symlink"), "{error:?}");
+        assert!(!elsewhere.path().join("lock").exists());
     }
 }

@@ -41,6 +41,14 @@ impl CheckpointFile {
         CheckpointFile::new(Anchor::beside(path), path, ids, Accepts::Any)
     }
 
+    /// The path for SQLite, which then refuses a link anywhere in it: those above the anchor are resolved.
+    pub(super) fn path_without_links(&self) -> PathBuf {
+        match self.path.strip_prefix(self.anchor.path()) {
+            Ok(below) => fs::real(self.anchor.path()).join(below),
+            Err(_) => self.path.clone(),
+        }
+    }
+
     /// Whether anything is there, be it a checkpoint or not.
     pub(crate) fn is_there(&self) -> bool {
         self.anchor.is_taken(&self.path)

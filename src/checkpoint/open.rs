@@ -24,6 +24,9 @@ const SHORT_WAIT: Duration = Duration::from_millis(200);
 /// A reader only ever meets a lock while SQLite recovers the file of a killed process.
 const READER_WAIT: Duration = Duration::from_millis(200);
 
+/// A link that takes the place of a directory after we looked is not followed.
+const ALWAYS: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+
 /// How long to wait for another writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Patience {
@@ -49,8 +52,9 @@ impl Store {
         if let Some(about) = file.examine().map_err(refused)? {
             file.refuse_foreign_owner(&about).map_err(Failure::Unusable)?;
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(|cause| explain(path, cause))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | ALWAYS;
+        let connection =
+            Connection::open_with_flags(file.path_without_links(), flags).map_err(|cause| explain(path, cause))?;
         let mut store = Store { connection, file: file.clone(), scratch: None };
         store.prepare(patience).map_err(|cause| explain(path, cause))?;
         let version = store.version()?;
@@ -115,8 +119,9 @@ impl Store {
         let path = file.path.as_path();
         let Some(about) = file.examine().map_err(unreadable)? else { return Ok(None) };
         file.refuse_foreign_owner(&about)?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(|cause| explain(path, cause))?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | ALWAYS;
+        let connection =
+            Connection::open_with_flags(file.path_without_links(), flags).map_err(|cause| explain(path, cause))?;
         connection.busy_timeout(READER_WAIT).map_err(|cause| explain(path, cause))?;
         let mut store = Store { connection, file: file.clone(), scratch: None };
         let version = match store.version() {

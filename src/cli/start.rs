@@ -30,6 +30,17 @@ impl Context<'_> {
         Project::open(&self.cwd, &options, &steps::vocabulary())
     }
 
+    /// The project of a child that its parent started. `config_of` is the project that the config came with.
+    pub(super) fn project_of_child(&self, checkpoint: Option<&Path>, config_of: Option<&Path>) -> Result<Project> {
+        let options = Options {
+            config: self.config.clone(),
+            config_of: config_of.map(Path::to_path_buf),
+            checkpoint: checkpoint.map(Path::to_path_buf),
+            ..Options::default()
+        };
+        Project::open(&self.cwd, &options, &steps::vocabulary())
+    }
+
     /// The project of a person who is about to allow its config, whoever owns it.
     pub(super) fn project_to_allow(&self) -> Result<Project> {
         let options = Options { config: self.config.clone(), accepts_any_owner: true, ..Options::default() };

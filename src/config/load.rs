@@ -31,7 +31,8 @@ impl Config {
     /// Reads and checks a file.
     /// `root` is the project, where the Python tool would have left its checkpoint.
     pub fn load(file: &ConfigFile, root: &Path, vocabulary: &Vocabulary) -> Result<Config> {
-        Config::parse_with(&file.path, &file.read()?, vocabulary, python::has_checkpoint(root))
+        let config = Config::parse_with(&file.path, &file.read()?, vocabulary, python::has_checkpoint(root))?;
+        Ok(Config { came_with: file.root().map(Path::to_path_buf), ..config })
     }
 
     /// Checks a text without looking at anything else.

@@ -17,6 +17,8 @@ pub(crate) const MIN_WARMUP_BUDGET: u64 = 300;
 pub struct Config {
     /// The file it came from; `None` for the built-in defaults.
     pub file: Option<PathBuf>,
+    /// The project that the file came with; `None` for a file that a person named.
+    pub came_with: Option<PathBuf>,
     pub memory_dir: String,
     pub history_dir: String,
     pub state_dir: String,
@@ -80,6 +82,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             file: None,
+            came_with: None,
             memory_dir: "memory".to_owned(),
             history_dir: ".agent-history".to_owned(),
             state_dir: ".agent-handover".to_owned(),

@@ -39,6 +39,10 @@ impl ChildTask<'_> {
         if let Some(config) = &project.config.file {
             arguments.extend(["--config".into(), config.clone().into_os_string()]);
         }
+        // Nobody named this file, so the child must not follow a link that took its place meanwhile.
+        if let Some(root) = &project.config.came_with {
+            arguments.extend(["--config-of".into(), root.clone().into_os_string()]);
+        }
         arguments.extend(["--checkpoint".into(), project.checkpoint.clone().into_os_string()]);
         arguments
     }

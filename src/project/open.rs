@@ -16,12 +16,14 @@ use crate::guard::{Brake, PauseFile, consent, state_ids};
 
 pub(super) const STATE_DIR: &str = ".agent-handover";
 pub(super) const DATABASE: &str = "checkpoint.db";
-const LOCK: &str = "lock";
+pub(super) const LOCK: &str = "lock";
 
 /// The options of the command line. Options that are missing come from the environment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub config: Option<PathBuf>,
+    /// The project that `config` came with. Without it, a person named the file.
+    pub config_of: Option<PathBuf>,
     pub checkpoint: Option<PathBuf>,
     pub tag: Option<String>,
     /// Nobody typed a command, so places that need consent are not even looked at.
@@ -116,9 +118,9 @@ impl Project {
                 fs::resolve(&path).unwrap_or(path)
             }
             (None, Some(path)) => {
-                resolve_directory(beside_json(place_inside(&memory_root, &config, "checkpoint", path)?))
+                resolve_place(&memory_root, beside_json(place_inside(&memory_root, &config, "checkpoint", path)?))
             }
-            (None, None) => resolve_directory(state.join(DATABASE)),
+            (None, None) => resolve_place(&memory_root, state.join(DATABASE)),
         };
         let checkpoint = configured_checkpoint.clone();
         let pause_files = pause::pause_files(&root, &config);
@@ -221,18 +223,6 @@ impl Project {
         let outside = self.outside();
         let renamed = self.renamed().into_iter().filter(|key| !outside.contains(key)).collect();
         UnattendedPlaces { outside, renamed }
-    }
-
-    /// The lock file beside the checkpoint: `lock`, or the name of the database with `.lock` if it is not the default one.
-    pub(crate) fn lock(&self) -> PathBuf {
-        match self.checkpoint.file_name() {
-            Some(name) if name != DATABASE => {
-                let mut name = name.to_owned();
-                name.push(".lock");
-                self.checkpoint.with_file_name(name)
-            }
-            _ => self.checkpoint.with_file_name(LOCK),
-        }
     }
 
     /// The checkpoint, to be opened without following a link below the project root.
@@ -395,8 +385,12 @@ fn place_inside(root: &Path, config: &Config, key: &str, text: &str) -> Result<P
     place(root, text).map_err(wrong)
 }
 
-/// The path with the links of its directory resolved.
-fn resolve_directory(path: PathBuf) -> PathBuf {
+/// The path of a place with the links of its directory resolved. Below the root there are none: [`place`] refused them, and
+/// one that appears later must not lead elsewhere.
+fn resolve_place(root: &Path, path: PathBuf) -> PathBuf {
+    if let Ok(below) = path.strip_prefix(root) {
+        return fs::real(root).join(below);
+    }
     let directory = path.parent().and_then(|directory| fs::resolve(directory).ok());
     match (directory, path.file_name()) {
         (Some(directory), Some(name)) => directory.join(name),
@@ -419,7 +413,11 @@ fn is_in_git_directory(root: &Path, path: &Path) -> bool {
 /// A worktree without a config uses that of the main work tree, which git may not track.
 fn config_file(cwd: &Path, root: &Path, shared: Option<&Shared>, options: &Options) -> Option<ConfigFile> {
     if let Some(path) = &options.config {
-        return Some(ConfigFile::named(cwd.join(path)));
+        let path = cwd.join(path);
+        return Some(match &options.config_of {
+            Some(root) => ConfigFile::of_project(path, root),
+            None => ConfigFile::named(path),
+        });
     }
     let path = match env::get(env::CONFIG) {
         Some(path) => cwd.join(path),

@@ -1,5 +1,7 @@
 //! A detached run: it is recorded, inherits the lock, and continues without the process that asked for it.
 
+use std::process::Stdio;
+
 use super::support::*;
 
 const SLOW: &str = "[[step]]\nname = \"slow\"\nkind = \"command\"\nshell = \"echo $$ > pid; while ! test -e go; do sleep 0.01; done\"\n\
@@ -180,4 +182,22 @@ fn a_restart_can_be_detached_and_keeps_its_lock() {
         code == 2
     });
     assert!(world.read(NOTES).contains("\nnew\n") && !world.read(NOTES).contains("\nold\n"));
+}
+
+#[test]
+fn a_child_follows_no_link_that_took_the_place_of_the_config() {
+    let world = World::with_config("[[step]]\nname = \"note\"\nkind = \"note\"\n");
+    world.write("../private.toml", "planted secret\n");
+    let mut command = world.command(&["run", "--detach", "--note", "said"]);
+    command.env("AGENT_HANDOVER_TEST_FAULT", "lock.taken:1=stop").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let parent = command.spawn().unwrap();
+    wait_until("the parent to stop, which has read its config", || is_stopped(parent.id()));
+    std::fs::remove_file(world.path("handover.toml")).unwrap();
+    std::os::unix::fs::symlink("../private.toml", world.path("handover.toml")).unwrap();
+    signal(parent.id(), "CONT");
+    assert!(parent.wait_with_output().unwrap().status.success());
+    let log = || world.everything().into_iter().find(|(path, _)| path.ends_with("/detached.log")).map(|(_, text)| text);
+    wait_until("the child to report", || log().is_some_and(|text| text.contains("hint: ") || text.contains("planted")));
+    let log = log().unwrap();
+    assert!(log.contains("handover.toml` is a symlink") && !log.contains("planted"), "{log}");
 }

@@ -11,9 +11,14 @@ use crate::error::Result;
 use crate::hook;
 
 /// Carries out the run with this id, for somebody who typed `run --detach`; without an id what is due, for a hook.
-pub(super) fn carry_out(context: &mut Context<'_>, checkpoint: Option<&Path>, run: Option<&str>) -> Result<u8> {
+pub(super) fn carry_out(
+    context: &mut Context<'_>,
+    checkpoint: Option<&Path>,
+    config_of: Option<&Path>,
+    run: Option<&str>,
+) -> Result<u8> {
     process::leave_session();
-    let project = context.project(checkpoint, None)?;
+    let project = context.project_of_child(checkpoint, config_of)?;
     signals::listen();
     match run {
         Some(id) => {

@@ -70,6 +70,9 @@ pub(crate) struct Run {
     /// Carry out this run, or what is due; the lock is standard input
     #[arg(long, value_name = "RUN", num_args = 0..=1, hide = true)]
     pub(super) inherited: Option<Option<String>>,
+    /// The project that the config came with, so that no link to it is followed
+    #[arg(long, value_name = "DIR", requires = "inherited", hide = true)]
+    pub(super) config_of: Option<PathBuf>,
     /// How long to wait for another run to end [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
     pub(super) wait: Option<Duration>,
@@ -94,7 +97,7 @@ impl Run {
 
     pub(crate) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         if let Some(run) = &self.inherited {
-            return child::carry_out(context, self.checkpoint.as_deref(), run.as_deref());
+            return child::carry_out(context, self.checkpoint.as_deref(), self.config_of.as_deref(), run.as_deref());
         }
         let says_something_new = !(self.resume || self.replan || self.dry_run || self.abandon.is_some());
         let lost = |error: Error| if says_something_new { not_recorded(error) } else { error };
