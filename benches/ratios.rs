@@ -143,20 +143,28 @@ struct World {
 
 impl World {
     fn new(config: &str) -> World {
-        let directory = tempfile::tempdir().unwrap();
-        std::fs::write(directory.path().join("handover.toml"), config).unwrap();
-        World { directory }
+        let world = World { directory: tempfile::tempdir().unwrap() };
+        std::fs::create_dir(world.path()).unwrap();
+        std::fs::create_dir(world.home()).unwrap();
+        std::fs::write(world.path().join("handover.toml"), config).unwrap();
+        world
     }
 
+    /// The project.
     fn path(&self) -> PathBuf {
-        self.directory.path().to_path_buf()
+        self.directory.path().join("project")
+    }
+
+    /// Beside the project: hooks do nothing in a home directory.
+    fn home(&self) -> PathBuf {
+        self.directory.path().join("home")
     }
 
     fn command(&self, arguments: &'static [&'static str]) -> impl Fn() -> Command + use<> {
-        let path = self.path();
+        let (path, home) = (self.path(), self.home());
         move || {
             let mut command = Command::new(BINARY);
-            command.args(arguments).current_dir(&path).env("HOME", &path);
+            command.args(arguments).current_dir(&path).env("HOME", &home);
             command
         }
     }
@@ -552,7 +560,7 @@ fn hook() {
         world.run(&["run", "--note", "n"]);
         let root = world.path().canonicalize().unwrap().display().to_string();
         let name: String = root.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let transcripts = world.path().join(".claude/projects").join(name);
+        let transcripts = world.home().join(".claude/projects").join(name);
         std::fs::create_dir_all(&transcripts).unwrap();
         let asked = move |id: &str, text: &str| {
             format!(
@@ -585,6 +593,9 @@ fn hook() {
         };
         next();
         let start = world.command(&["hook", "--agent", "codex"]);
+        let told = start().stdin(std::fs::File::open(&payload).unwrap()).output().unwrap().stdout;
+        assert!(String::from_utf8_lossy(&told).contains("agent-handover"), "the hook does nothing here");
+        next();
         starts.push(side(&format!("session start after {size} sessions"), start).input(&payload).after(next));
 
         let payload = world.path().join("end.json");
