@@ -556,8 +556,6 @@ fn hook() {
         };
         git(&["init", "--quiet"]);
         git(&["commit", "--quiet", "--allow-empty", "-m", "Begin"]);
-        fill(world, size);
-        world.run(&["run", "--note", "n"]);
         let root = world.path().canonicalize().unwrap().display().to_string();
         let name: String = root.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let transcripts = world.home().join(".claude/projects").join(name);
@@ -567,11 +565,17 @@ fn hook() {
                 "{{\"type\":\"user\",\"sessionId\":\"{id}\",\"cwd\":\"{root}\",\"message\":{{\"content\":\"{text}\"}}}}\n"
             )
         };
+        // From before the project was first used: nothing is owed of these.
+        for n in 0..size {
+            let id = format!("old-{n:06}");
+            std::fs::write(transcripts.join(format!("{id}.jsonl")), asked(&id, "an old request")).unwrap();
+        }
+        fill(world, size);
+        world.run(&["run", "--note", "n"]);
         let database = rusqlite::Connection::open(world.path().join(".agent-handover/checkpoint.db")).unwrap();
         database.execute_batch("BEGIN").unwrap();
         for n in 0..size {
             let id = format!("old-{n:06}");
-            std::fs::write(transcripts.join(format!("{id}.jsonl")), asked(&id, "an old request")).unwrap();
             let sql = "INSERT INTO session (agent, id, transcript, process, started_at, seen_at, handed_over, is_over)
                        VALUES ('claude-code', ?1, '', '', ?2, ?2, 1000000, 1)";
             database.execute(sql, [&id, "2026-01-01T00:00:00.000Z"]).unwrap();
