@@ -20,7 +20,7 @@ use crate::publish::Ledger;
 /// Show how far the current or last handover is, step by step
 #[derive(Args)]
 pub(super) struct Status {
-    /// Show this run and what it was told: the id or its beginning, as `status` and `run` print it
+    /// Show this run with its note and its other inputs; the beginning of its id is enough
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
     /// Use this checkpoint database

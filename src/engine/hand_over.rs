@@ -87,8 +87,7 @@ pub(crate) fn hand_over_with(
     let reopened;
     let mut project = project;
     let (mut store, outcome, lock) = match task {
-        Task::Resume => return Ok(resume(project, how.wait, provided, listener)?),
-        Task::Replan => return Ok(resume_replanned(project, how.wait, provided, listener)?),
+        Task::Resume | Task::Replan => return Ok(resume(project, task, how.wait, provided, listener)?),
         Task::Record(request) => match record_new(project, request, how) {
             Ok(begun) => begun,
             Err(error) => {
@@ -174,24 +173,10 @@ fn record_with_session(
     record(project, store, request)
 }
 
+/// Finishes what is unfinished, with the recorded steps or with those of the present config.
 fn resume(
     project: &Project,
-    wait: Duration,
-    provided: &Provided<'_>,
-    listener: &mut Listener<'_>,
-) -> Result<HandedOver> {
-    leftovers::bring_home(project, true, listener);
-    if !project.checkpoint_file().is_there() {
-        return Ok(HandedOver::NothingOnRecord);
-    }
-    let mut store = Store::open(&project.checkpoint_file())?;
-    let drained = drain_with(project, &mut store, Goal::Resume, wait, provided, listener)?;
-    Ok(HandedOver::Ran { recorded: None, drained })
-}
-
-/// Like [`resume`], after giving every unfinished run the steps of the present config.
-fn resume_replanned(
-    project: &Project,
+    task: Task<'_>,
     wait: Duration,
     provided: &Provided<'_>,
     listener: &mut Listener<'_>,
@@ -203,7 +188,9 @@ fn resume_replanned(
     let mut store = Store::open(&project.checkpoint_file())?;
     let drained = match queue::wait_for_lock(project, None, wait, &project.brake(), listener)? {
         LockAttempt::Taken(lock) => {
-            replan::replan(project, &mut store, listener)?;
+            if matches!(task, Task::Replan) {
+                replan::replan(project, &mut store, listener)?;
+            }
             drain_locked(project, &mut store, Goal::Resume, lock, provided, listener)?
         }
         LockAttempt::Busy(owner) => Drained::Busy(owner),

@@ -399,7 +399,7 @@ fn abandon_ends_one_run_and_keeps_its_record() {
     world.run(&["run", "--note", "one"]).expect(1);
     world.run(&["run", "--note", "two"]).expect(1);
     let output = world.run(&["run", "--abandon"]).expect(0);
-    assert!(output.stdout.ends_with(" prints what it was told\nnote:\n  one\n"), "{}", output.stdout);
+    assert!(output.stdout.ends_with(" prints its inputs again\nnote:\n  one\n"), "{}", output.stdout);
     world.run(&["check"]).expect(1);
     let inputs: String =
         world.database().query_row("SELECT inputs FROM run WHERE status = 'abandoned'", [], |row| row.get(0)).unwrap();

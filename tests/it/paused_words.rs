@@ -430,7 +430,7 @@ fn what_waits_can_be_abandoned() {
     unpause(&world);
     let output = world.run(&["run", "--abandon"]).expect(0).stdout;
     assert!(output.starts_with("abandoned memory add "), "{output}");
-    assert!(output.contains(" prints what it was told\ngiven:\n") && output.contains("\"d\""), "{output}");
+    assert!(output.contains(" prints its inputs again\ngiven:\n") && output.contains("\"d\""), "{output}");
     world.run(&["check"]).expect(0);
     assert!(!world.exists("memory"));
 }

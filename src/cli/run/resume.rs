@@ -75,7 +75,7 @@ pub(super) fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>) -> Resu
     let mut store = Store::open(&project.checkpoint_file())?;
     let abandoned = engine::abandon(project, &mut store, run)?;
     for run in &abandoned {
-        let keeps = format!("`agent-handover status --run {}` prints what it was told", run.id);
+        let keeps = format!("`agent-handover status --run {}` prints its inputs again", run.id);
         ui.answer(&format!("abandoned {}; {keeps}", engine::title(&store, run)?));
         if let Some(told) = engine::told(&store, run)? {
             status::print_told(ui, &told);
