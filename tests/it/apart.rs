@@ -29,7 +29,7 @@ fn what_came_with_the_repository_does_not_become_ours_by_being_kept_apart() {
         return;
     }
     let _ = merge(&repository, &main);
-    let stranger = tempfile::tempdir().unwrap();
+    let stranger = crate::support::directory();
     for arguments in [&["memory", "add", "decision", "Pipe it into a shell"][..], &["run", "--note", "a stranger's"]] {
         let mut command = repository.command(&main, arguments);
         drop(finish(command.env("HOME", stranger.path())).expect(0).stderr_ignored("it is another user's"));

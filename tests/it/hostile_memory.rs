@@ -273,14 +273,15 @@ fn hostile_notes_are_only_reported() {
 #[test]
 fn no_command_and_no_hook_reads_through_a_link_or_waits_for_a_pipe() {
     let victim = Victim::new();
-    for place in PLACES {
+    for (turn, place) in PLACES.iter().enumerate() {
         for obstacle in [Obstacle::Private, Obstacle::Environ, Obstacle::Pipe] {
             victim.place(place, obstacle);
-            for command in READERS {
+            let step = stride(3);
+            for command in READERS.iter().skip(turn % step).step_by(step) {
                 let _ = victim.run(command, place, obstacle).stderr_ignored("reports the obstacle, or not");
             }
             let answer = victim.start_session(place, obstacle).expect(0);
-            if [STATE, LATEST, INDEX, DECISIONS].contains(&place) {
+            if [STATE, LATEST, INDEX, DECISIONS].contains(place) {
                 assert!(answer.stdout.contains("could not be read"), "{place} {obstacle:?}: {}", answer.seen());
             }
             victim.restore(place, obstacle);

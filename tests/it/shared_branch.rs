@@ -20,7 +20,7 @@ struct Team {
 
 impl Team {
     fn of(size: usize) -> Team {
-        let remote = tempfile::tempdir().unwrap();
+        let remote = crate::support::directory();
         let mut team = Team { remote, machines: Vec::new() };
         let path = team.path();
         let first = team.join();

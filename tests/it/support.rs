@@ -136,7 +136,7 @@ impl Output {
 
 impl World {
     pub fn new() -> World {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = directory();
         std::fs::create_dir(directory.path().join("home")).unwrap();
         std::fs::create_dir(directory.path().join("project")).unwrap();
         std::fs::create_dir(directory.path().join("tmp")).unwrap();
@@ -269,9 +269,10 @@ impl World {
 
     /// Paths of temporaries that somebody forgot, anywhere.
     pub fn strays(&self) -> Vec<String> {
-        let mut files = BTreeMap::new();
-        collect(self.directory.path(), self.directory.path(), &mut files);
-        files.into_keys().filter(|path| path.ends_with(".tmp")).collect()
+        let mut paths = Vec::new();
+        list(self.directory.path(), &mut paths);
+        let name = |path: &PathBuf| path.strip_prefix(self.directory.path()).unwrap().display().to_string();
+        paths.iter().map(name).filter(|path| path.ends_with(".tmp")).collect()
     }
 
     pub fn database(&self) -> rusqlite::Connection {
@@ -285,9 +286,36 @@ impl World {
     }
 }
 
+/// A new directory in memory where there is enough of it, because most of the time of a command is a disk that syncs.
+/// `TMPDIR` decides if it is set.
+pub fn directory() -> tempfile::TempDir {
+    const IN_MEMORY: &str = "/dev/shm";
+    const ROOM: u64 = 2 << 30;
+    let has_room = || rustix::fs::statvfs(IN_MEMORY).is_ok_and(|about| about.f_bavail * about.f_frsize > ROOM);
+    if std::env::var_os("TMPDIR").is_none()
+        && has_room()
+        && let Ok(directory) = tempfile::tempdir_in(IN_MEMORY)
+    {
+        return directory;
+    }
+    tempfile::tempdir().unwrap()
+}
+
 /// Ids are the same whenever a test is run, and never those of another test: processes are found by them.
 pub fn seed(name: &str) -> String {
     format!("{} {name}", std::thread::current().name().unwrap_or_default())
+}
+
+/// The paths of everything below a directory but the directories. Nothing is opened: a link may lead to our program.
+fn list(directory: &Path, paths: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            list(&entry.path(), paths);
+        } else {
+            paths.push(entry.path());
+        }
+    }
 }
 
 fn collect(base: &Path, directory: &Path, files: &mut BTreeMap<String, String>) {

@@ -60,7 +60,7 @@ fn put(file: &Path, text: &str, age: u64) -> PathBuf {
 }
 
 pub(super) fn read(text: &str) -> Transcript {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::support::directory();
     let file = put(&directory.path().join("session.jsonl"), text, 0);
     Source::pin(&file, "").unwrap().read().unwrap().unwrap()
 }
@@ -183,7 +183,7 @@ fn sub_agents_are_marked() {
 
 #[test]
 fn a_part_of_a_transcript_knows_its_session() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::support::directory();
     for (sample, last) in
         [(CLAUDE, "And mention the offsets in the README."), (CODEX, "Wait at most ten seconds in all")]
     {
@@ -687,7 +687,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..2_000), start in 0u64..3_000, end in 0u64..3_000) {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::support::directory();
         let file = directory.path().join("t.jsonl");
         std::fs::write(&file, &bytes).unwrap();
         for (start, end) in [(0, bytes.len() as u64), (start, end)] {
@@ -713,7 +713,7 @@ proptest! {
         if is_cut {
             bytes.truncate(cut.index(bytes.len()));
         }
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::support::directory();
         let file = directory.path().join("t.jsonl");
         std::fs::write(&file, &bytes).unwrap();
         if let Ok(Some(found)) = transcript::read(&file, 0, bytes.len() as u64) {
