@@ -22,6 +22,7 @@ pub const POINTS: &[&str] = &[
     "checkpoint.intended",
     "checkpoint.settled",
     "checkpoint.completed",
+    "checkpoint.forgotten",
     "step.acted",
     "process.started",
     "process.ended",

@@ -64,6 +64,8 @@ pub(crate) struct NewRun<'a> {
     pub inputs: &'a str,
     /// Name and kind of each step, in order.
     pub steps: Vec<(&'a str, &'a str)>,
+    /// The intent of the first step, if the process begins with it right away.
+    pub begun: Option<&'a str>,
     /// The part of an agent's session that this run hands over, if the session is known.
     pub handed: Option<&'a HandedPart>,
 }
@@ -141,6 +143,8 @@ pub(crate) enum Next<'a> {
     Complete {
         at: &'a str,
     },
+    /// Remove the record of the run: nobody asks about it later. Nothing depends on it, so it is not synced.
+    Forget,
     /// Nothing for now: the run stays unfinished.
     Rest,
 }

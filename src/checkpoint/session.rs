@@ -362,6 +362,7 @@ mod tests {
             plan: "{}",
             inputs: "{}",
             steps: vec![("note", "note")],
+            begun: None,
             handed: Some(handed),
         };
         store.record(&run, OnUnfinished::Keep)

@@ -70,6 +70,12 @@ impl Store {
             for (position, (name, kind)) in run.steps.iter().enumerate() {
                 insert.execute(params![seq, position as i64, name, kind])?;
             }
+            if let Some(intent) = run.begun {
+                transaction.execute(
+                    "UPDATE step SET state = 'intended', attempts = 1, intent = ?2 WHERE run = ?1 AND position = 0",
+                    params![seq, intent],
+                )?;
+            }
             Ok(Some(seq))
         })?;
         if is_retired {
@@ -100,6 +106,9 @@ impl Store {
 
     /// Records how steps ended, if any did, together with what comes next. Fails if the run is no longer unfinished.
     pub(crate) fn advance(&mut self, run: i64, settled: &[Settled], next: Next<'_>) -> Result<()> {
+        if matches!(next, Next::Forget) {
+            return self.forget(run);
+        }
         let is_unfinished = self.write(|transaction| {
             let mut changed = 1;
             for settled in settled {
@@ -130,7 +139,7 @@ impl Store {
                         .execute(params![run, position as i64, intent, died])?;
                 }
                 Next::Complete { at } => changed = complete(transaction, run, at)?,
-                Next::Rest => {}
+                Next::Forget | Next::Rest => {}
             }
             Ok(changed > 0)
         })?;
@@ -143,9 +152,24 @@ impl Store {
         fault::at(match next {
             Next::Intend { .. } => "checkpoint.intended",
             Next::Complete { .. } => "checkpoint.completed",
-            Next::Rest => "checkpoint.settled",
+            Next::Forget | Next::Rest => "checkpoint.settled",
         });
         Ok(())
+    }
+
+    /// Removes the record of a run. After a power cut the record may be back; then its step is found to be done already.
+    fn forget(&mut self, run: i64) -> Result<()> {
+        self.set_synchronous("NORMAL")?;
+        let forgotten = self.write(|transaction| transaction.execute("DELETE FROM run WHERE seq = ?1", [run]));
+        self.set_synchronous("FULL")?;
+        forgotten?;
+        self.tidy();
+        fault::at("checkpoint.forgotten");
+        Ok(())
+    }
+
+    fn set_synchronous(&self, mode: &str) -> Result<()> {
+        self.ask(|connection| connection.pragma_update(None, "synchronous", mode))
     }
 
     /// Keeps the file small: readers have to look through the log, and the file would otherwise never shrink after a long
@@ -242,6 +266,11 @@ impl Store {
     /// The newest run that was not abandoned.
     pub(crate) fn latest(&self) -> Result<Option<Run>> {
         Ok(self.runs("WHERE status <> 'abandoned' ORDER BY seq DESC LIMIT 1", params![])?.pop())
+    }
+
+    /// The newest completed run.
+    pub(crate) fn latest_completed(&self) -> Result<Option<Run>> {
+        Ok(self.runs("WHERE status = 'completed' ORDER BY seq DESC LIMIT 1", params![])?.pop())
     }
 
     /// The commit that was checked out for the last completed run of this worktree, or else of any worktree.
@@ -367,7 +396,15 @@ fn complete(transaction: &rusqlite::Transaction<'_>, run: i64, at: &str) -> rusq
         params![run, at],
     )?;
     transaction.execute("UPDATE step SET intent = NULL WHERE run = ?1", [run])?;
-    transaction.execute("DELETE FROM run WHERE status = 'completed' AND seq <= ?1 - ?2", params![run, KEPT_RUNS])?;
+    if run > KEPT_RUNS {
+        // Commands take numbers, too, so the numbers do not tell how many runs are kept.
+        transaction.execute(
+            "DELETE FROM run WHERE status = 'completed' AND seq <= (
+                 SELECT seq FROM run WHERE status = 'completed' ORDER BY seq DESC LIMIT 1 OFFSET ?1
+             )",
+            [KEPT_RUNS],
+        )?;
+    }
     Ok(changed)
 }
 

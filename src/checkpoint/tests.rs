@@ -23,6 +23,7 @@ fn record(store: &mut Store, id: &str) -> i64 {
                 plan: "{}",
                 inputs: "{\"note\":\"n\"}",
                 steps: vec![("note", "note"), ("state", "state")],
+                begun: None,
                 handed: None,
             },
             OnUnfinished::Keep,
@@ -106,11 +107,20 @@ fn old_completed_runs_are_forgotten_and_unfinished_ones_never() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = Store::open(&CheckpointFile::beside(&directory.path().join("c.db"))).unwrap();
     record(&mut store, "unfinished");
-    let old = record(&mut store, "old");
-    store.advance(old, &[], Next::Complete { at: "x" }).unwrap();
+    let complete = |store: &mut Store, id: &str| {
+        let seq = record(store, id);
+        store.advance(seq, &[], Next::Complete { at: "x" }).unwrap();
+        seq
+    };
+    store.connection.pragma_update(None, "synchronous", "OFF").unwrap();
+    let old = complete(&mut store, "old");
+    // Commands that left no record do not count.
     store.connection.execute("UPDATE sqlite_sequence SET seq = seq + ?1", [KEPT_RUNS]).unwrap();
-    let new = record(&mut store, "new");
-    store.advance(new, &[], Next::Complete { at: "x" }).unwrap();
+    for number in 1..KEPT_RUNS {
+        complete(&mut store, &format!("run {number}"));
+    }
+    assert!(store.run(old).unwrap().is_some());
+    complete(&mut store, "new");
     assert!(store.run(old).unwrap().is_none());
     assert!(store.steps(old).unwrap().is_empty());
     assert_eq!(store.unfinished(5).unwrap()[0].id, "unfinished");

@@ -69,6 +69,9 @@ impl Compact {
         if let Some(stop) = project.brake().pressed() {
             return Err(stop.error());
         }
+        if !self.dry_run {
+            engine::finish_interrupted(&project, &mut |event| run::warn_of(context.ui, &event));
+        }
         // Looking needs no lock, and on most days there is nothing to do.
         let done = match memory.has_notes(&selection)? {
             false => Compaction::default(),

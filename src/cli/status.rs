@@ -11,7 +11,7 @@ use super::ui::Ui;
 use crate::base::{duration, lock, text};
 use crate::checkpoint::python::{PythonCheckpoint, PythonState};
 use crate::checkpoint::{RecordedStep, Run, RunStatus, StepState, Store};
-use crate::engine::{self, DEATHS_TO_PARK, Told};
+use crate::engine::{self, Told};
 use crate::error::{Error, Result};
 use crate::guard::Pause;
 use crate::project::{self, OtherDatabase, Project};
@@ -112,10 +112,10 @@ fn look(project: &Project) -> Result<Picture> {
         picture.theirs = project.read_python_checkpoint()?;
         return Ok(picture);
     };
-    let mut unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter();
+    let mut unfinished = engine::waiting(project, &store)?.into_iter();
     let run = match unfinished.next() {
         Some(run) => Some(run),
-        None => store.latest()?,
+        None => store.latest_completed()?,
     };
     for run in unfinished {
         let command = engine::deferred_command(&store, &run)?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::at_once;
 use super::plan::Plan;
 use super::queue::{self, LockAttempt, busy};
 use super::record::{HandOverError, RecordOutcome, Request, prepare, write};
@@ -17,7 +18,7 @@ use crate::steps;
 
 /// Abandons the run whose id starts with `id`, or the oldest unfinished run. Its record and inputs stay.
 pub(crate) fn abandon(project: &Project, store: &mut Store, id: Option<&str>) -> Result<Vec<Run>> {
-    let unfinished = store.unfinished(DEATHS_TO_PARK)?;
+    let unfinished = at_once::waiting(project, store)?;
     let chosen: Vec<Run> = match id {
         None => unfinished.into_iter().take(1).collect(),
         Some(id) => vec![choose(unfinished, id)?],
@@ -92,6 +93,8 @@ pub(super) fn restart(project: &Project, request: &Request, wait: Duration) -> R
         LockAttempt::Busy(owner) => return Err(Error::failed(lock::describe(owner.as_ref())).into()),
         LockAttempt::Finished => return Err(Error::bug("waited for a run without one").into()),
     };
+    // Half of a command would stay, and nothing would repair it.
+    at_once::finish_interrupted(project, &mut |_| ());
     let at = clock::now().format("%Y%m%dT%H%M%S").to_string();
     let (mut store, aside) = checkpoint::open_or_replace(&project.checkpoint_file(), &format!(".damaged-{at}"))?;
     prepared.session.base = store.last_head(&project.worktree())?.unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Whether a handover was interrupted. Asked at every session start, so it reads no more than a row.
 
+use super::at_once::waiting;
 use super::defer::{deferred_command, title};
 use super::leftovers::unmerged;
 use super::replan::{REPLAN, is_outdated};
@@ -47,7 +48,7 @@ pub(crate) fn check(project: &Project) -> Result<Checked> {
         return Ok(Checked { code: 1, state: "interrupted", run: Some(run), line, paused });
     }
     let Some(store) = store else { return of_python(project) };
-    match store.latest()? {
+    match store.latest_completed()? {
         Some(run) => {
             let at = run.finished_at.as_deref().unwrap_or("an unknown time");
             let line = format!("completed: {} at {at}", title(&store, &run)?);
@@ -57,16 +58,24 @@ pub(crate) fn check(project: &Project) -> Result<Checked> {
     }
 }
 
+/// The oldest run that is unfinished and not just being carried out by the command that recorded it.
+fn oldest_waiting(project: &Project, store: &Store) -> Result<Option<Run>> {
+    if store.oldest_unfinished()?.is_none() {
+        return Ok(None);
+    }
+    Ok(waiting(project, store)?.into_iter().min_by_key(|run| run.seq))
+}
+
 /// The answer if a handover is running or unfinished.
 fn of_unfinished(project: &Project, store: &Store) -> Result<Option<Checked>> {
-    if let Some(run) = store.oldest_unfinished()? {
+    if let Some(run) = oldest_waiting(project, store)? {
         if let Some(owner) = lock::holder(&project.lock()) {
             let who = lock::describe(owner.as_ref());
             let (line, paused) = (format!("busy: {who}"), project.brake().paused());
             return Ok(Some(Checked { code: 4, state: "running", run: Some(run.id), line, paused }));
         }
         // The run may have completed between the two questions.
-        if let Some(run) = store.oldest_unfinished()? {
+        if let Some(run) = oldest_waiting(project, store)? {
             let what = match deferred_command(store, &run)? {
                 Some(command) => format!("{command} {}, recorded {}, waits", run.id, run.recorded_at),
                 None => format!("handover {} is unfinished", run.id),

@@ -41,6 +41,22 @@ pub(crate) fn defer(project: &Project, pause: &Pause, deferral: Deferral<'_>) ->
 }
 
 fn record(project: &Project, deferral: Deferral<'_>) -> Result<Recorded, HandOverError> {
+    let prepared = prepare(project, deferral)?;
+    project.prepare()?;
+    let mut store = Store::open(&project.checkpoint_file())?;
+    record_in(&mut store, prepared)
+}
+
+/// Records a command that was prepared.
+pub(super) fn record_in(store: &mut Store, prepared: Prepared) -> Result<Recorded, HandOverError> {
+    match write(store, prepared, OnUnfinished::Keep)? {
+        RecordOutcome::Recorded(recorded) => Ok(recorded),
+        RecordOutcome::AlreadyHandedOver => Err(Error::bug("a command was taken for a session").into()),
+    }
+}
+
+/// The run of one step that does what a command was given.
+pub(super) fn prepare(project: &Project, deferral: Deferral<'_>) -> Result<Prepared> {
     let plan = plan(project, &deferral)?;
     // A run that only publishes asks for no note, and neither does this one.
     let request = Request { agent: deferral.agent, only_publish: true, ..Request::default() };
@@ -50,14 +66,8 @@ fn record(project: &Project, deferral: Deferral<'_>) -> Result<Recorded, HandOve
     session.agent = text::one_line(&session.agent, 100);
     session.tag = deferral.tag;
     let memory = memory_dir(project, &plan)?;
-    project.prepare()?;
-    let mut store = Store::open(&project.checkpoint_file())?;
     let worktree_mark = project.worktree_mark();
-    let prepared = Prepared { plan, memory, session, warnings: Vec::new(), handed: None, worktree_mark };
-    match write(&mut store, prepared, OnUnfinished::Keep)? {
-        RecordOutcome::Recorded(recorded) => Ok(recorded),
-        RecordOutcome::AlreadyHandedOver => Err(Error::bug("a command was taken for a session").into()),
-    }
+    Ok(Prepared { plan, memory, session, warnings: Vec::new(), handed: None, worktree_mark, begun: None })
 }
 
 /// The plan of one step. It publishes nothing, as the command itself would publish nothing.

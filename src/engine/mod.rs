@@ -6,6 +6,7 @@
 //! | `hand_over` | the order of things: record, then run the queue here or in a child |
 //! | `record` | what a session says, made into a recorded run |
 //! | `defer` | what a command was given while paused, recorded as a run of one step |
+//! | `at_once` | a command that changes several files: all of it is done, or nothing, also after a kill |
 //! | `inputs` | the session as the checkpoint keeps it, and back |
 //! | `leftovers` | memory in a linked worktree that belongs to the main one |
 //! | `own_session` | the agent session that this process runs in |
@@ -25,6 +26,7 @@
 //! | `deliver` | `push` and `pull`: a delivery without a run |
 
 mod abandon;
+mod at_once;
 mod before_run;
 mod check;
 mod defer;
@@ -49,6 +51,7 @@ mod told;
 mod walk;
 
 pub(crate) use abandon::abandon;
+pub(crate) use at_once::{Issued, carry_out_at_once, finish_interrupted, waiting};
 pub(crate) use before_run::keep_out_of_git;
 pub(crate) use check::{Checked, check, pause_of};
 pub(crate) use defer::{Deferral, defer, deferred_command, title, waiting_commands};

@@ -23,6 +23,16 @@ pub(crate) struct Plan {
     /// Whether the project's own directories are hidden from `git status` before the run.
     #[serde(default = "yes")]
     pub keeps_out_of_git: bool,
+    /// For a command that carries out its run itself, at once. `None` for every other run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<AtOnce>,
+}
+
+/// What a command that is carried out at once found. Its run leaves no record when it is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AtOnce {
+    /// The latest time in the current state. What the command states is newer.
+    pub newest: String,
 }
 
 fn yes() -> bool {
@@ -140,6 +150,7 @@ impl Plan {
             categories: config.categories.clone(),
             steps,
             keeps_out_of_git: true,
+            at_once: None,
         }
     }
 

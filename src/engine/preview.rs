@@ -58,6 +58,7 @@ pub(crate) fn preview(project: &Project, request: &Request) -> Result<Vec<Previe
             provided: &Provided::default(),
             categories: &plan.categories,
             overtaken_by: None,
+            newest_before: "",
         };
         let mut missing = Vec::new();
         let what = match (kind.intend)(&context)? {

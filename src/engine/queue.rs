@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::at_once::{self, Claim};
 use super::event::{Event, Listener};
 use super::inputs::seen_by;
 use super::plan::Plan;
@@ -127,7 +128,7 @@ pub(crate) fn due(project: &Project, store: &Store) -> Result<(Vec<Run>, Vec<Run
         let config = seen_by(run, project, store).config;
         plan.is_ok_and(|plan| plan.may_run_unattended(&config))
     };
-    Ok(store.unfinished(DEATHS_TO_PARK)?.into_iter().partition(may_run))
+    Ok(at_once::waiting(project, store)?.into_iter().partition(may_run))
 }
 
 /// Like [`drain_locked`], for a hook: runs that need consent are left for a person.
@@ -171,6 +172,7 @@ pub(super) fn between_runs_with<T>(
         }
         LockAttempt::Finished => return Err(Error::bug("waited for a run without one")),
     };
+    at_once::finish_interrupted(project, listener);
     let before = unfinished(project)?;
     lock.sign("")?;
     let done = act(listener);
@@ -242,10 +244,20 @@ fn drain_except(
             }
             lock.sign(&run.id)?;
             tried.push(run.seq);
+            // Commands do not take the lock of the queue, so the process that recorded this one may be carrying it out.
             let relation = match goal {
                 Goal::Run(own) if run.seq < own => RunRelation::Older,
                 Goal::Run(own) if run.seq > own => RunRelation::Younger,
                 _ => RunRelation::Own,
+            };
+            let _alone = match at_once::claim(project, store, &run) {
+                Ok(Claim::NotNeeded) => None,
+                Ok(Claim::Held(alone)) => Some(alone),
+                Ok(Claim::Finished) => continue,
+                Err(error) => {
+                    failures.push(RunFailure { run: run.id, relation, error });
+                    continue;
+                }
             };
             let mut steps = Vec::new();
             let mut runner = Runner { project, store, brake: &brake, provided, listener, is_hidden: &mut is_hidden };

@@ -131,6 +131,8 @@ pub(super) struct Prepared {
     pub handed: Option<HandedPart>,
     /// Marks the worktree in which the session ran.
     pub worktree_mark: String,
+    /// The intent of the first step, if this process begins with it right away.
+    pub begun: Option<String>,
 }
 
 /// Makes the plan and the session of a request. `base` is the commit of the last handover.
@@ -160,7 +162,7 @@ pub(super) fn prepare(project: &Project, request: &Request, base: Option<String>
     ])?;
     let memory = memory_dir(project, &plan)?;
     let (handed, worktree_mark) = (request.handed.clone(), project.worktree_mark());
-    Ok(Prepared { plan, memory, session, warnings, handed, worktree_mark })
+    Ok(Prepared { plan, memory, session, warnings, handed, worktree_mark, begun: None })
 }
 
 /// The memory directory of a plan, relative to the project where possible.
@@ -194,7 +196,7 @@ pub(super) fn write(
     prepared: Prepared,
     others: OnUnfinished,
 ) -> Result<RecordOutcome, HandOverError> {
-    let Prepared { plan, memory, session, warnings, handed, worktree_mark } = prepared;
+    let Prepared { plan, memory, session, warnings, handed, worktree_mark, begun } = prepared;
     let run = NewRun {
         id: &session.run,
         recorded_at: &clock::stamp(&session.at),
@@ -207,6 +209,7 @@ pub(super) fn write(
         plan: &plan.to_json()?,
         inputs: &Inputs::of(&session).in_worktree(worktree_mark).to_json()?,
         steps: plan.steps.iter().map(|step| (step.name.as_str(), step.kind.as_str())).collect(),
+        begun: begun.as_deref(),
         handed: handed.as_ref(),
     };
     match store.record(&run, others) {

@@ -90,7 +90,7 @@ impl Walk<'_, '_, '_> {
             }
         }
         let at = clock::stamp(&clock::now());
-        self.record(Next::Complete { at: &at })?;
+        self.record(if self.plan.at_once.is_some() { Next::Forget } else { Next::Complete { at: &at } })?;
         Ok(RunEnd::Completed)
     }
 
@@ -285,6 +285,7 @@ impl Walk<'_, '_, '_> {
             provided: self.runner.provided,
             categories: &self.plan.categories,
             overtaken_by: self.overtaken_by.as_deref(),
+            newest_before: self.plan.at_once.as_ref().map_or("", |at_once| &at_once.newest),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Brings the files that are derived from the archives up to date.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::index::{Index, SessionEntry};
 use super::lifecycle::{CLOSED, Lifecycle};
@@ -19,9 +19,20 @@ impl History {
     /// Brings the derived files up to date; writes only those that differ. The caller holds the lock.
     pub(super) fn bring_up_to_date(&self, order: Order) -> Result<()> {
         let text = self.read_own(&self.index_path())?.unwrap_or_default();
-        let mut index = std::str::from_utf8(&text).ok().and_then(|text| Index::parse(text).ok()).unwrap_or_default();
+        let index = std::str::from_utf8(&text).ok().and_then(|text| Index::parse(text).ok()).unwrap_or_default();
+        self.derive_from(index, order)
+    }
+
+    /// Like [`History::bring_up_to_date`], with this index instead of the one on disk.
+    pub(super) fn derive_from(&self, mut index: Index, order: Order) -> Result<()> {
         let mut lifecycle = self.lifecycle()?;
         take_over_closed(&index, &mut lifecycle);
+        let closed: HashMap<&str, &str> = lifecycle.sessions.iter().map(|(id, status)| (&**id, &**status)).collect();
+        for entry in &mut index.sessions {
+            if let Some(status) = closed.get(entry.get("session_id")) {
+                entry.set("status", status);
+            }
+        }
         let new_decisions = self.add_unknown_archives(&mut index, &lifecycle)?;
         if order == Order::OfTime {
             index.sessions.sort_by(|a, b| (a.age(), a.get("session_id")).cmp(&(b.age(), b.get("session_id"))));
@@ -62,20 +73,21 @@ impl History {
         Ok(new_decisions)
     }
 
-    /// Writes the index and the files that speak of the newest session only.
+    /// Writes the files that speak of the newest session only, and the index. The index comes last: as long as it does not
+    /// have every archive, the next writer rebuilds everything.
     fn write_latest(&self, mut index: Index, standing: &[String]) -> Result<()> {
         let Some(latest) = index.newest().cloned() else { return Ok(()) };
         let archive = self.directory.join(latest.get("file"));
         let bytes = self.anchor.read(&archive)?;
         let handoff = self.read_archive(&archive)?;
         index.set_latest(&handoff, &latest);
-        self.write_if_changed(&self.index_path(), &index.render())?;
         if self.read_own(&self.latest_path())?.as_deref() != Some(bytes.as_slice()) {
             self.anchor.replace(&self.latest_path(), &bytes)?;
         }
         let status = self.status_of_entry(&latest, &self.voucher()).now;
         let prompt = prompt::render(&handoff, &status, standing);
-        self.write_if_changed(&self.prompt_path(), &prompt)
+        self.write_if_changed(&self.prompt_path(), &prompt)?;
+        self.write_if_changed(&self.index_path(), &index.render())
     }
 }
 

@@ -87,12 +87,13 @@ impl History {
         own_keys::remember_end(&id, status, archive.as_deref());
         let mut lifecycle = self.lifecycle()?;
         lifecycle.set(&id, status);
+        // If this process is killed, the next writer rebuilds everything, with the status that the lifecycle has by then.
+        self.anchor.replace(&self.index_path(), unsettled(&index, &id).as_bytes())?;
         self.anchor.replace(&self.lifecycle_path(), lifecycle.render().as_bytes())?;
         for entry in index.sessions.iter_mut().filter(|entry| entry.get("session_id") == id) {
             entry.set("status", status);
         }
-        self.anchor.replace(&self.index_path(), index.render().as_bytes())?;
-        self.bring_up_to_date(Order::OfArrival)?;
+        self.derive_from(index, Order::OfArrival)?;
         Ok(id)
     }
 
@@ -117,6 +118,22 @@ impl SessionEntry {
             self.set("status", status);
         }
         self
+    }
+}
+
+/// The index while the status of a session changes: without the number of sessions, so that every reader and writer takes it
+/// for incomplete, and without the old status, which a writer would take over if the session was closed before.
+fn unsettled(index: &Index, id: &str) -> String {
+    let mut index = index.clone();
+    for entry in index.sessions.iter_mut().filter(|entry| entry.get("session_id") == id) {
+        if CLOSED.contains(&entry.get("status")) {
+            entry.set("status", "IN_PROGRESS");
+        }
+    }
+    let text = index.render();
+    match text.split_once('\n') {
+        Some((first, rest)) if first.starts_with("# sessions:") => rest.to_owned(),
+        _ => text,
     }
 }
 

@@ -117,6 +117,11 @@ impl History {
         Ok(lock)
     }
 
+    /// What every change of the history changes at least one of: the files beside the archives, and their directory.
+    pub(crate) fn changing_files(&self) -> Vec<PathBuf> {
+        self.own_files().into_iter().chain([self.sessions()]).collect()
+    }
+
     /// The files that stand beside the archives.
     fn own_files(&self) -> [PathBuf; 5] {
         [self.latest_path(), self.index_path(), self.prompt_path(), self.decisions_path(), self.lifecycle_path()]

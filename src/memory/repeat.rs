@@ -89,10 +89,10 @@ mod tests {
             let place = tempfile::tempdir().unwrap();
             let memory = Memory::at(place.path(), place.path().to_path_buf());
             let first = author("A", "2026-11-15T10:00:00Z");
-            memory.update_once(&first, &Categories::default(), &add("x")).unwrap();
+            memory.update_once(&first, &Categories::default(), &add("x"), "").unwrap();
             let gone = Edits { delete: vec![id(&memory, "x")], ..Edits::default() };
             memory.update_now(&author("B", later), &Categories::default(), &gone).unwrap();
-            assert_eq!(memory.update_once(&first, &Categories::default(), &add("x")).unwrap(), []);
+            assert_eq!(memory.update_once(&first, &Categories::default(), &add("x"), "").unwrap(), []);
             assert_eq!(texts(&memory), [""; 0], "{later}");
         }
     }
@@ -104,7 +104,7 @@ mod tests {
         memory.update_now(&author("A", "2026-11-15T10:00:00Z"), &Categories::default(), &add("x")).unwrap();
         let gone = Edits { delete: vec![id(&memory, "x")], clear: vec!["decision".to_owned()], ..Edits::default() };
         memory.update_now(&author("B", "2026-11-15T10:00:09Z"), &Categories::default(), &add("x")).unwrap();
-        memory.update_once(&author("C", "2026-11-15T10:00:05Z"), &Categories::default(), &gone).unwrap();
+        memory.update_once(&author("C", "2026-11-15T10:00:05Z"), &Categories::default(), &gone, "").unwrap();
         assert_eq!(texts(&memory), ["x"]);
     }
 
@@ -121,7 +121,7 @@ mod tests {
             if is_again {
                 memory.update_now(&author(&again, at), &Categories::default(), &add("x")).unwrap();
             }
-            memory.update_once(&author(&deleter, at), &Categories::default(), &gone).unwrap();
+            memory.update_once(&author(&deleter, at), &Categories::default(), &gone, "").unwrap();
             assert_eq!(texts(&memory).len(), usize::from(is_again));
         }
     }
@@ -134,10 +134,10 @@ mod tests {
         memory.update_now(&author("A", at), &Categories::default(), &add("x")).unwrap();
         let gone = Edits { delete: vec![id(&memory, "x")], ..Edits::default() };
         for _ in 0..2 {
-            memory.update_once(&author("B", at), &Categories::default(), &gone).unwrap();
+            memory.update_once(&author("B", at), &Categories::default(), &gone, "").unwrap();
         }
         for _ in 0..2 {
-            memory.update_once(&author("C", at), &Categories::default(), &add("x")).unwrap();
+            memory.update_once(&author("C", at), &Categories::default(), &add("x"), "").unwrap();
         }
         assert_eq!(texts(&memory), ["x"]);
     }

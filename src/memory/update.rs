@@ -58,13 +58,13 @@ impl Edits {
 
 /// When the edits were stated, relative to what the current state holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stated {
+enum Stated<'a> {
     /// Just now: the edits are newer than everything in the file, even if its times lie in the future.
     Now,
     /// At the author's time, which may be before other changes.
     AtItsTime,
-    /// Like `AtItsTime`, and perhaps applied already by a process that was killed afterwards.
-    Once,
+    /// Like `AtItsTime`, but not before this time, and perhaps applied already by a process that was killed afterwards.
+    Once { not_before: &'a str },
 }
 
 impl Memory {
@@ -89,14 +89,16 @@ impl Memory {
     }
 
     /// Applies edits that were stated at the author's time, unless the same run and step applied them already. What was
-    /// stated since then wins: an item that was deleted later does not come back.
+    /// stated since then wins: an item that was deleted later does not come back. `newest_before` is the latest time in the
+    /// state when they were stated, if that is known: they are newer, whatever the clocks say.
     pub(crate) fn update_once(
         &self,
         author: &Author<'_>,
         categories: &Categories,
         edits: &Edits,
+        newest_before: &str,
     ) -> Result<Vec<StateChange>> {
-        self.change_state(author, categories, edits, Stated::Once)
+        self.change_state(author, categories, edits, Stated::Once { not_before: newest_before })
     }
 
     /// Changes the current state. Layer 1 is written first, so that each item is always in one of the two layers; a
@@ -106,7 +108,7 @@ impl Memory {
         author: &Author<'_>,
         categories: &Categories,
         edits: &Edits,
-        stated: Stated,
+        stated: Stated<'_>,
     ) -> Result<Vec<StateChange>> {
         let path = self.state_path();
         let _lock = self.lock_for_writing(&path)?;
@@ -115,7 +117,9 @@ impl Memory {
         let mut state = CurrentState::parse(old.as_deref().unwrap_or(empty.as_bytes()));
         let before = text::digest(old.as_deref().unwrap_or_default(), 5);
         let mut edits = edits.clone();
-        if stated == Stated::Once {
+        let mut not_before = "";
+        if let Stated::Once { not_before: newest } = stated {
+            not_before = newest;
             if self.is_applied(author, &state, &before)? {
                 return Ok(Vec::new());
             }
@@ -125,8 +129,10 @@ impl Memory {
         // Time never goes back: an item with a time in the future is not newer than one that is stated now.
         let is_ahead = !author.is_late && state.newest() > marker_time(&clock::now()).as_str();
         let is_newest = stated == Stated::Now || is_ahead;
-        let mut stamp = author.stamp(if is_newest { state.newest() } else { "" });
-        stamp.moment = if is_newest { None } else { ids::time_of_run_id(author.run) };
+        let mut stamp = author.stamp(if is_newest { state.newest() } else { not_before });
+        // Among items of the same second, those of a later run are newer. A time of another clock does not say that.
+        let is_own_time = !is_newest && stamp.at == marker_time(&author.at);
+        stamp.moment = if is_own_time { ids::time_of_run_id(author.run) } else { None };
         // Whoever wrote by hand saw everything that was in the file, so that text is newer.
         let mut recorded = state.adopt(&author.stamp(state.newest()));
         let changes = self.apply(&mut state, author, &stamp, categories, edits)?;

@@ -41,6 +41,8 @@ pub struct Context<'a> {
     pub categories: &'a Categories,
     /// For a kind with `newest_wins`: the younger run that has already done its own step.
     pub overtaken_by: Option<&'a str>,
+    /// For a command that was carried out at once: the latest time in the current state before it. Empty for others.
+    pub newest_before: &'a str,
 }
 
 impl Context<'_> {

@@ -1,8 +1,9 @@
-//! A step that a command asks for, rather than a config: what the command was given, recorded because it may not act now.
+//! A step that a command asks for, rather than a config: what the command was given. It is recorded because the command may
+//! not act now, or because a kill must not leave half of it.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Context;
 use crate::error::{Error, Result};
@@ -14,13 +15,22 @@ pub(crate) struct DeferredStep {
     pub command: String,
     pub(super) kind: &'static str,
     pub(super) params: Value,
+    /// What the step is about to do, if the command knows that. Otherwise the step finds out when it begins.
+    pub(super) intent: Option<Value>,
 }
 
 impl DeferredStep {
+    /// The step of a command. The parameters of most commands say everything, so that the intent is empty.
     pub(super) fn new(command: &str, kind: &'static str, given: &impl Serialize) -> Result<DeferredStep> {
         let params = serde_json::to_value(given)
             .map_err(|cause| Error::bug(format!("what `{command}` was given cannot be written")).cause(cause))?;
-        Ok(DeferredStep { command: command.to_owned(), kind, params })
+        Ok(DeferredStep { command: command.to_owned(), kind, params, intent: Some(json!({})) })
+    }
+
+    /// The same step with what it is about to do; `None` if only the step can find out.
+    #[must_use]
+    pub(super) fn with_intent(self, intent: Option<Value>) -> DeferredStep {
+        DeferredStep { intent, ..self }
     }
 
     pub(crate) fn kind(&self) -> &'static str {
@@ -29,6 +39,10 @@ impl DeferredStep {
 
     pub(crate) fn params(&self) -> &Value {
         &self.params
+    }
+
+    pub(crate) fn intent(&self) -> Option<&Value> {
+        self.intent.as_ref()
     }
 }
 

@@ -38,8 +38,9 @@ struct Given {
 
 /// The step that closes a session. `was` is the status that it has now, if that is known.
 pub(crate) fn history_close(session: Option<&str>, status: &str, was: Option<String>) -> Result<DeferredStep> {
+    let intent = session.zip(was.as_deref()).map(|(session, was)| intent(session, was));
     let given = Given { session: session.map(str::to_owned), status: status.to_owned(), was };
-    DeferredStep::new("history close", KIND.name, &given)
+    Ok(DeferredStep::new("history close", KIND.name, &given)?.with_intent(intent))
 }
 
 fn intend(context: &Context<'_>) -> Result<Intent> {
@@ -55,7 +56,11 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     if given.was.is_some_and(|was| was != now) {
         return Ok(Intent::Nothing(set_since(&now)));
     }
-    Ok(Intent::Do(json!({ "session": session, "was": now })))
+    Ok(Intent::Do(intent(&session, &now)))
+}
+
+fn intent(session: &str, was: &str) -> Value {
+    json!({ "session": session, "was": was })
 }
 
 fn preview(_: &Context<'_>, intent: &Value) -> Result<String> {

@@ -68,7 +68,7 @@ fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
         let memory = Memory::at(context.root, context.memory.clone());
         let session = context.session;
         let (author, edits) = edits_of_handoff(&handoff, &session.run, session.at, &session.tag);
-        memory.update_once(&author.author(), context.categories, &edits)?;
+        memory.update_once(&author.author(), context.categories, &edits, context.newest_before)?;
     }
     Ok(Outcome::new(context.show(&written.archive)))
 }

@@ -41,7 +41,8 @@ struct Given {
 
 /// The step that revokes a ruling. `found` is the ruling, if nothing that waits can change what it is.
 pub(crate) fn history_revoke(wanted: &str, found: Option<Ruling>) -> Result<DeferredStep> {
-    DeferredStep::new("history revoke", KIND.name, &Given { wanted: wanted.to_owned(), found })
+    let intent = found.as_ref().map(|found| json!(found));
+    Ok(DeferredStep::new("history revoke", KIND.name, &Given { wanted: wanted.to_owned(), found })?.with_intent(intent))
 }
 
 /// The deletion of the decisions in the current state that say the same as a ruling.
@@ -92,7 +93,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
             branch: &session.branch,
             is_late: false,
         };
-        memory.update_once(&author, context.categories, &edits)?;
+        memory.update_once(&author, context.categories, &edits, context.newest_before)?;
     }
     Ok(Outcome::new(format!("revoked: {}", ruling.words())))
 }

@@ -68,7 +68,7 @@ fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
         branch: &session.branch,
         is_late: false,
     };
-    let changes = memory.update_once(&author, context.categories, &edit.edits)?;
+    let changes = memory.update_once(&author, context.categories, &edit.edits, context.newest_before)?;
     let path = context.show(&memory.state_path());
     Ok(Outcome::new(match changes.len() {
         0 => format!("{path}: nothing new"),

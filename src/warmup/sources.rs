@@ -8,7 +8,7 @@ use super::since::Base;
 use crate::base::fs::{self, Anchor};
 use crate::base::{lock, text};
 use crate::checkpoint::Store;
-use crate::engine::{self, DEATHS_TO_PARK, Plan, Provenance};
+use crate::engine::{self, Plan, Provenance};
 use crate::error::{Error, Result};
 use crate::git;
 use crate::guard::{Pause, own_record};
@@ -148,7 +148,7 @@ impl Sources {
 
     fn ask_checkpoint(&mut self, project: &Project) -> Result<()> {
         let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(()) };
-        self.unfinished = store.unfinished(DEATHS_TO_PARK)?.into_iter().map(|run| run.id).collect();
+        self.unfinished = engine::waiting(project, &store)?.into_iter().map(|run| run.id).collect();
         let run = store.last_with_head(&project.worktree())?;
         self.handover = run.and_then(|run| Some(Base::handover(run.head?, &run.recorded_at)));
         Ok(())

@@ -175,6 +175,7 @@ fn killed_at_any_point_a_resume_ends_as_if_nothing_had_happened() {
         "state.known",
         "checkpoint.created",
         "checkpoint.noted",
+        "checkpoint.forgotten",
         "fs.directory",
         "fs.marked",
         "fs.moved",

@@ -3,6 +3,7 @@
 #![allow(unreachable_pub)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, clippy::print_stderr)]
 
+mod all_or_nothing;
 mod apart;
 mod architecture;
 mod bundle;

@@ -32,7 +32,14 @@ pub(super) fn close(
         };
         return Err(place.defer(&pause, steps::history_close(found.as_deref(), status, was)?, None, true));
     }
-    let id = place.history.close(session, status)?;
+    place.finish_interrupted(context);
+    let id = match place.history.session_to_close(session) {
+        Ok(id) => {
+            let step = steps::history_close(Some(&id), status, Some(place.history.status_by_id(&id)?))?;
+            place.carry_out(context, step, None, true, |_| Ok(place.history.close(Some(&id), status)?))?
+        }
+        Err(reason) => return Err(reason.into()),
+    };
     let line = format!("set session {id} status to {status}");
     answer(context, as_json, "close", &[&line], json!({ "session_id": id, "status": status }));
     Ok(0)

@@ -70,6 +70,7 @@ pub(super) struct Create {
 impl Create {
     pub(super) fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         let (raw, mut handoff) = self.read(context)?;
+        place.finish_interrupted(context);
         history::fill_in(&mut handoff, &machine(place, self.tool.as_deref()));
         let (flagged, problems): (Vec<_>, Vec<_>) = handoff::check(&handoff).into_iter().partition(|problem| {
             self.allow_flagged_todo && matches!(problem.kind, HandoffProblemKind::ResumeMechanic { .. })
@@ -88,11 +89,16 @@ impl Create {
         }
         let if_taken = if self.supersede { IfTaken::Supersede } else { IfTaken::Refuse };
         place.prepare()?;
-        let written = place.history.create(&handoff, if_taken)?;
-        registry::remember(&place.memory_root, &place.history.directory);
-        if let Err(error) = place.feed_memory(&handoff) {
-            warnings.push(format!("the current state does not have it yet: {}", error.one_line()));
-        }
+        let step = steps::history_create(&handoff, place.has_memory())?;
+        let written = place.carry_out(context, step, self.tool.as_deref(), self.no_exclude, |issued| {
+            let written = place.history.create(&handoff, if_taken)?;
+            registry::remember(&place.memory_root, &place.history.directory);
+            if let Err(error) = place.feed_memory(&handoff, issued) {
+                issued.memory_failed();
+                warnings.push(format!("the current state does not have it yet: {}", error.one_line()));
+            }
+            Ok(written)
+        })?;
         let registered = if self.no_exclude { Vec::new() } else { register(place) };
         warnings.extend(leaks(place, &raw));
         for warning in &warnings {

@@ -14,7 +14,7 @@ use crate::base::{clock, fs, text};
 use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Trusted};
 use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
-use crate::history::{Landing, OnConflict, Origin, registry};
+use crate::history::{Landing, NotChanged, OnConflict, Origin, registry};
 use crate::steps;
 
 /// How many handoffs are scanned for secrets, which is slow.
@@ -97,7 +97,7 @@ impl Import {
         let landings = if self.dry_run || paused.is_some() {
             place.history.plan_import(&handoffs, self.policy())
         } else {
-            place.history.import(&handoffs, self.policy())
+            self.import(context, place, &handoffs, source.len())?
         };
         let landings = match landings {
             Err(reason) => return self.refuse(context, &candidates, is_encrypted, reason.into(), as_json),
@@ -120,6 +120,27 @@ impl Import {
         }
         self.report(context, &candidates, &landings, is_encrypted, &refused, as_json);
         Ok(0)
+    }
+
+    /// Imports the handoffs. A kill leaves either all of them or none to be imported, unless the bundle is very large: then
+    /// the same import completes it.
+    fn import(
+        &self,
+        context: &Context<'_>,
+        place: &HistoryPlace,
+        handoffs: &[Handoff],
+        size: usize,
+    ) -> Result<Result<Vec<Landing>, NotChanged>> {
+        let policy = self.policy();
+        if size > MAX_DEFERRED {
+            return Ok(place.history.import(handoffs, policy));
+        }
+        place.finish_interrupted(context);
+        let step = steps::history_import(handoffs, policy)?;
+        place.carry_out(context, step, None, false, |_| match place.history.import(handoffs, policy) {
+            Err(NotChanged::Failed(error)) => Err(error),
+            answer => Ok(answer),
+        })
     }
 
     fn policy(&self) -> OnConflict {

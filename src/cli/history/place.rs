@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::Context;
+use super::super::{Context, run};
 use crate::agents::session_agent;
-use crate::base::{clock, fs, ids};
+use crate::base::{clock, fs};
 use crate::config::Secrets;
-use crate::engine::{self, Deferral, Provenance};
+use crate::engine::{self, Deferral, Issued, Provenance};
 use crate::error::{Error, Result};
 use crate::git::{self, Git};
 use crate::guard::own_record::{self, OwnKey};
@@ -104,23 +104,22 @@ impl HistoryPlace {
     }
 
     /// Brings a new handoff into the current state, as a handover with it would.
-    pub(super) fn feed_memory(&self, handoff: &Handoff) -> Result<()> {
+    pub(super) fn feed_memory(&self, handoff: &Handoff, issued: &Issued) -> Result<()> {
         if !self.has_memory() {
             return Ok(());
         }
         let project = self.project()?;
         let (memory, history) = (project.memory_dir()?, project.history_dir()?);
-        let run = ids::new_run_id()?;
         engine::adopt_after_upgrade(&project.memory_root, &memory, &history)?;
-        own_record::remember(OwnKey::of_run(&run))?;
-        let (author, edits) = steps::edits_of_handoff(handoff, &run, clock::now(), &project.config.tag);
+        own_record::remember(OwnKey::of_run(&issued.run))?;
+        let (author, edits) = steps::edits_of_handoff(handoff, &issued.run, issued.at, &project.config.tag);
         let memory = Memory::at(&project.memory_root, memory);
         memory.update_now(&author.author(), &project.config.categories, &edits)?;
         Ok(())
     }
 
     /// Deletes the decisions of the current state that say the same as a ruling that was revoked.
-    pub(super) fn withdraw_from_memory(&self, ruling: &Ruling) -> Result<()> {
+    pub(super) fn withdraw_from_memory(&self, ruling: &Ruling, issued: &Issued) -> Result<()> {
         if !self.has_memory() {
             return Ok(());
         }
@@ -130,12 +129,11 @@ impl HistoryPlace {
         if edits.delete.is_empty() {
             return Ok(());
         }
-        let run = ids::new_run_id()?;
-        own_record::remember(OwnKey::of_run(&run))?;
+        own_record::remember(OwnKey::of_run(&issued.run))?;
         let author = Author {
-            run: &run,
+            run: &issued.run,
             step: steps::REVOKE,
-            at: clock::now(),
+            at: issued.at,
             agent: &session_agent(None, None),
             tag: &project.config.tag,
             commit: "",
@@ -152,14 +150,43 @@ impl HistoryPlace {
             Ok(project) => project,
             Err(error) => return error.hint(format!("{pause}; nothing was recorded, because of the error above")),
         };
-        let deferral = Deferral {
+        engine::defer(&project, pause, self.deferral(&project, step, tool, no_exclude))
+    }
+
+    /// Finishes what an earlier command left half-done, for a command that is about to change something.
+    pub(super) fn finish_interrupted(&self, context: &Context<'_>) {
+        if let Ok(project) = self.project() {
+            engine::finish_interrupted(&project, &mut |event| run::warn_of(context.ui, &event));
+        }
+    }
+
+    /// Carries out a command now: all of it, or nothing, also if the process is killed. A project that uses only the history
+    /// gets no record, because it has no state directory: there, the next command that changes the history completes it.
+    pub(super) fn carry_out<T>(
+        &self,
+        context: &Context<'_>,
+        step: DeferredStep,
+        tool: Option<&str>,
+        no_exclude: bool,
+        act: impl FnOnce(&mut Issued) -> Result<T>,
+    ) -> Result<T> {
+        match self.project() {
+            Ok(project) if self.has_memory() => {
+                let deferral = self.deferral(&project, step, tool, no_exclude);
+                engine::carry_out_at_once(&project, deferral, &mut |event| run::warn_of(context.ui, &event), act)
+            }
+            _ => act(&mut Issued::unrecorded()?),
+        }
+    }
+
+    fn deferral(&self, project: &Project, step: DeferredStep, tool: Option<&str>, no_exclude: bool) -> Deferral<'_> {
+        Deferral {
             step,
             agent: tool.map(str::to_owned),
             tag: project.config.tag.clone(),
             history: self.project.is_none().then_some(&*self.history.directory),
             no_exclude,
-        };
-        engine::defer(&project, pause, deferral)
+        }
     }
 }
 

@@ -33,6 +33,7 @@ impl Revoke {
 }
 
 fn revoke(context: &mut Context<'_>, place: &HistoryPlace, wanted: &str, as_json: bool) -> Result<u8> {
+    place.finish_interrupted(context);
     let rulings = place.history.rulings()?;
     let found = rulings.find(wanted);
     if let Some(pause) = brake(&place.root).paused() {
@@ -48,8 +49,11 @@ fn revoke(context: &mut Context<'_>, place: &HistoryPlace, wanted: &str, as_json
         return Err(place.defer(&pause, step, None, true));
     }
     let ruling = found?;
-    place.history.revoke(&ruling.lines)?;
-    place.withdraw_from_memory(ruling)?;
+    let step = steps::history_revoke(wanted, Some(ruling.clone()))?;
+    place.carry_out(context, step, None, true, |issued| {
+        place.history.revoke(&ruling.lines)?;
+        place.withdraw_from_memory(ruling, issued)
+    })?;
     let line = format!("revoked: {}", ruling.words());
     let document = json!({ "id": ruling.id(), "ruling": ruling.text, "lines": ruling.lines });
     answer(context, as_json, "revoke", &[&line], document);

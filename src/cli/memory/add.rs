@@ -30,7 +30,7 @@ pub(super) struct Add {
 
 impl Add {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        let open = OpenMemory::open(context, self.options.tag.as_deref())?;
+        let open = OpenMemory::open_to_change(context, self.options.tag.as_deref())?;
         let category = category::resolve(&open.project.config.categories, &open.memory.state()?, &self.category)
             .map_err(CategoryProblem::usage)?;
         let item = if self.text == "-" { input::read(context, None, "the item")? } else { self.text.clone() };

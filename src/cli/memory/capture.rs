@@ -30,7 +30,7 @@ pub(super) struct Capture {
 
 impl Capture {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        let open = OpenMemory::open(context, self.options.tag.as_deref())?;
+        let open = OpenMemory::open_to_change(context, self.options.tag.as_deref())?;
         let categories = &open.project.config.categories;
         // `--clear` alone needs no object, so it does not read standard input.
         let has_data = self.data.is_some() || self.file.is_some() || self.clear.is_empty();

@@ -46,7 +46,7 @@ impl Delete {
 }
 
 fn close(context: &mut Context<'_>, id: &str, options: &WriteOptions, verb: ChangeVerb, as_json: bool) -> Result<u8> {
-    let open = OpenMemory::open(context, options.tag.as_deref())?;
+    let open = OpenMemory::open_to_change(context, options.tag.as_deref())?;
     let state = open.memory.state()?;
     let (category, item) = memory::find(&state, id)?;
     let (category, item) = (category.to_owned(), item.clone());

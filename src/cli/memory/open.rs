@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::super::Context;
+use super::super::{Context, run};
 use crate::agents::session_agent;
-use crate::base::{clock, ids, text};
+use crate::base::text;
 use crate::engine::{self, Attendance, Deferral, Plan};
 use crate::error::Result;
 use crate::git::{self, Git};
@@ -48,6 +48,14 @@ impl OpenMemory {
         Ok(OpenMemory { project, memory })
     }
 
+    /// Like [`OpenMemory::open`], for a verb that changes the memory. What an earlier command left half-done is finished
+    /// first, so that the verb sees it.
+    pub(super) fn open_to_change(context: &mut Context<'_>, tag: Option<&str>) -> Result<OpenMemory> {
+        let open = OpenMemory::open(context, tag)?;
+        engine::finish_interrupted(&open.project, &mut |event| run::warn_of(context.ui, &event));
+        Ok(open)
+    }
+
     /// Changes the current state, and keeps secrets out. While everything is paused, the edits are recorded to be made later.
     ///
     /// `base` is the commit at which the session began; without one, it is the commit that is checked out.
@@ -69,34 +77,47 @@ impl OpenMemory {
         for warning in policy.keep_out(fields)? {
             context.ui.warn(&warning);
         }
-        if let Some(pause) = self.project.brake().paused() {
-            let commit = base.or_else(|| head(&self.project.root)).unwrap_or_default();
-            let verb = if step == ChangeVerb::Deleted.name() { "delete" } else { step };
-            let step = MemoryEdit { step: step.to_owned(), edits, commit }.deferred(verb)?;
-            let deferral = Deferral { step, agent: Some(agent), tag, history: None, no_exclude: false };
-            return Err(engine::defer(&self.project, &pause, deferral));
-        }
-        if let Some(notice) = engine::keep_out_of_git(&self.project, &Plan::of(&self.project.config)) {
+        let pause = self.project.brake().paused();
+        if pause.is_none()
+            && let Some(notice) = engine::keep_out_of_git(&self.project, &Plan::of(&self.project.config))
+        {
             context.ui.tell(&notice);
         }
         let commit = base.or_else(|| head(&self.project.root)).unwrap_or_default();
-        let run = ids::new_run_id()?;
-        if let Err(error) = self.remember(&run) {
+        let verb = if step == ChangeVerb::Deleted.name() { "delete" } else { step };
+        let edit = MemoryEdit { step: step.to_owned(), edits, commit };
+        let deferral = Deferral {
+            step: edit.deferred(verb)?,
+            agent: Some(agent.clone()),
+            tag: tag.clone(),
+            history: None,
+            no_exclude: false,
+        };
+        if let Some(pause) = pause {
+            return Err(engine::defer(&self.project, &pause, deferral));
+        }
+        let mut forgotten = None;
+        let listener = &mut |event| run::warn_of(context.ui, &event);
+        let changes = engine::carry_out_at_once(&self.project, deferral, listener, |issued| {
+            forgotten = self.remember(&issued.run).err();
+            let author = Author {
+                run: &issued.run,
+                step,
+                at: issued.at,
+                agent: &text::one_line(&agent, 100),
+                tag: &tag,
+                commit: &edit.commit,
+                branch: &secrets::clean(&self.project.branch()),
+                is_late: false,
+            };
+            self.project.prepare_memory_root()?;
+            self.memory.update_now(&author, &self.project.config.categories, &edit.edits)
+        });
+        if let Some(error) = forgotten {
             let what = "this will be shown as if it came with the repository";
             context.ui.warn(&format!("{what}: {}", error.one_line()));
         }
-        let author = Author {
-            run: &run,
-            step,
-            at: clock::now(),
-            agent: &text::one_line(&agent, 100),
-            tag: &tag,
-            commit: &commit,
-            branch: &secrets::clean(&self.project.branch()),
-            is_late: false,
-        };
-        self.project.prepare_memory_root()?;
-        self.memory.update_now(&author, &self.project.config.categories, &edits)
+        changes
     }
 
     /// Makes a run known in the user's own state, so that what it writes is ours.

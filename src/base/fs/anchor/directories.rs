@@ -1,7 +1,7 @@
 //! Creating, listing, locking and removing directories below an anchor.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -123,6 +123,13 @@ impl Anchor {
         let below = self.below(path)?;
         let directory = self.open_below("open", &below, DIRECTORY, Mode::empty()).map_err(Error::from)?;
         lock_opened(File::from(directory), &self.shown(&below))
+    }
+
+    /// Whether another process holds the lock of a directory. Keeps others from taking it for no longer than a system call.
+    pub fn is_directory_locked(&self, path: &Path) -> bool {
+        let Ok(below) = self.below(path) else { return false };
+        let Ok(directory) = self.open_below("open", &below, DIRECTORY, Mode::empty()) else { return false };
+        matches!(File::from(directory).try_lock_shared(), Err(TryLockError::WouldBlock))
     }
 
     /// Removes the temporary files that a killed process left. Call it only where nobody else writes: the temporary files of
