@@ -22,6 +22,7 @@ pub const POINTS: &[&str] = &[
     "checkpoint.intended",
     "checkpoint.settled",
     "checkpoint.completed",
+    "checkpoint.shrunk",
     "step.acted",
     "process.started",
     "process.ended",
