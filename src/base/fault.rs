@@ -23,6 +23,7 @@ pub const POINTS: &[&str] = &[
     "checkpoint.settled",
     "checkpoint.completed",
     "checkpoint.forgotten",
+    "checkpoint.shrunk",
     "step.acted",
     "process.started",
     "process.ended",

@@ -11,6 +11,7 @@
 //! | `file` | the place of the file, checked before SQLite opens it by name |
 //! | `identity` | the id by which the user's own state knows a file, and whose files are opened |
 //! | `failure` | why the file could not be used |
+//! | `space` | giving back the space of long texts that are not needed any more |
 //! | `schema` | the tables, and how an old file becomes a new one |
 //! | `python` | the Python tool's `checkpoint.json`, which is only read |
 
@@ -22,6 +23,7 @@ pub(crate) mod python;
 mod run;
 mod schema;
 mod session;
+mod space;
 mod store;
 #[cfg(test)]
 mod tests;

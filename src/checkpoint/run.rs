@@ -62,6 +62,8 @@ pub(crate) struct NewRun<'a> {
     pub branch: &'a str,
     pub plan: &'a str,
     pub inputs: &'a str,
+    /// The texts that are too long for `inputs`, by name.
+    pub texts: &'a [(&'static str, String)],
     /// Name and kind of each step, in order.
     pub steps: Vec<(&'a str, &'a str)>,
     /// The intent of the first step, if the process begins with it right away.

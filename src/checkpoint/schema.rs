@@ -3,6 +3,7 @@
 //! | table | holds |
 //! |---|---|
 //! | `run` | the queue, in the order of `seq`. `plan` and `inputs` are only needed to resume, so completing a run removes them |
+//! | `run_text` | the texts of a run that are too long for `inputs`. Completing the run removes them, too |
 //! | `step` | the journal of each run |
 //! | `session` | the agents' sessions that hooks have seen, and how much of each was handed over |
 //! | `session_word` | what agents passed to their hooks since the last handover of a session |
@@ -125,6 +126,15 @@ const MIGRATIONS: &[&str] = &[
         UNION ALL SELECT agent, id, 'answer', said FROM session WHERE said <> '';
     UPDATE session SET asked = '', said = '';
 ",
+    // The long texts of a run, which `inputs` had before: a row of `run` is read more often than its texts.
+    "
+    CREATE TABLE run_text (
+        run  INTEGER NOT NULL REFERENCES run (seq) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        text TEXT NOT NULL,
+        UNIQUE (run, name)
+    ) STRICT;
+",
 ];
 
 /// Whether the tables of this version know worktrees and branches.
@@ -135,6 +145,11 @@ pub(super) fn knows_worktrees(version: i32) -> bool {
 /// Whether the tables of this version keep what agents passed to their hooks.
 pub(super) fn knows_words(version: i32) -> bool {
     has(version, "CREATE TABLE session_word")
+}
+
+/// Whether the tables of this version keep long texts apart from the inputs of a run.
+pub(super) fn knows_long_texts(version: i32) -> bool {
+    has(version, "CREATE TABLE run_text")
 }
 
 /// Whether this version has gone through the migration with these words.
@@ -200,7 +215,7 @@ pub(super) fn retire(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 #[cfg(test)]
 pub(super) fn as_of_0_1_0(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
-        "DROP TABLE meta; DROP TABLE session_word; ALTER TABLE session DROP COLUMN warmed_at;
+        "DROP TABLE meta; DROP TABLE run_text; DROP TABLE session_word; ALTER TABLE session DROP COLUMN warmed_at;
          DROP TABLE transcript_file; DROP TABLE transcript_place; DROP INDEX session_transcript;
          ALTER TABLE session DROP COLUMN inode; ALTER TABLE session DROP COLUMN beginning;
          ALTER TABLE session DROP COLUMN is_fork; ALTER TABLE session DROP COLUMN worktree;

@@ -361,6 +361,7 @@ mod tests {
             branch: "",
             plan: "{}",
             inputs: "{}",
+            texts: &[],
             steps: vec![("note", "note")],
             begun: None,
             handed: Some(handed),
@@ -456,7 +457,7 @@ mod tests {
     #[test]
     fn a_database_from_before_there_were_sessions_knows_none() {
         let (directory, store) = store();
-        let old = "DROP TABLE meta; DROP TABLE session_word; DROP TABLE session; DROP TABLE transcript_file;
+        let old = "DROP TABLE meta; DROP TABLE run_text; DROP TABLE session_word; DROP TABLE session; DROP TABLE transcript_file;
                    DROP TABLE transcript_place; ALTER TABLE run DROP COLUMN worktree;
                    ALTER TABLE run DROP COLUMN branch; PRAGMA user_version = 1";
         store.connection.execute_batch(old).unwrap();

@@ -9,10 +9,12 @@ use super::{NewRun, Next, OnUnfinished, RecordedStep, ReplannedStep, Run, RunSta
 use crate::base::fault;
 use crate::error::{Error, Result};
 
-/// A log longer than this is folded into the file when a run completes.
-const LONG_LOG: u64 = 256 << 10;
 /// Completed runs beyond this many are forgotten, oldest first. Their notes are in the files.
 pub(super) const KEPT_RUNS: i64 = 1_000;
+
+/// Only a resume needs what a step intended, and an abandoned run is not resumed.
+const FORGET_INTENTS: &str = "UPDATE step SET intent = NULL
+    WHERE intent IS NOT NULL AND run IN (SELECT seq FROM run WHERE status = 'abandoned')";
 
 /// Selects the unfinished runs in the order of the queue, with parked runs last.
 const UNFINISHED: &str = "WHERE status = 'unfinished' ORDER BY EXISTS (
@@ -47,6 +49,7 @@ impl Store {
             if others == OnUnfinished::Abandon {
                 let sql = "UPDATE run SET status = 'abandoned', finished_at = ?1 WHERE status = 'unfinished'";
                 transaction.execute(sql, [run.recorded_at])?;
+                transaction.execute(FORGET_INTENTS, [])?;
             }
             transaction.execute(
                 "INSERT INTO run (id, status, recorded_at, agent, tag, memory_dir, head, plan, inputs, worktree, branch)
@@ -65,6 +68,10 @@ impl Store {
                 ],
             )?;
             let seq = transaction.last_insert_rowid();
+            for (name, text) in run.texts {
+                transaction
+                    .execute("INSERT INTO run_text (run, name, text) VALUES (?1, ?2, ?3)", params![seq, name, text])?;
+            }
             let mut insert = transaction
                 .prepare("INSERT INTO step (run, position, name, kind, state) VALUES (?1, ?2, ?3, ?4, 'pending')")?;
             for (position, (name, kind)) in run.steps.iter().enumerate() {
@@ -147,7 +154,7 @@ impl Store {
             return Err(Error::failed("another process abandoned this handover while it was running"));
         }
         if matches!(next, Next::Complete { .. }) {
-            self.tidy();
+            self.give_back_space();
         }
         fault::at(match next {
             Next::Intend { .. } => "checkpoint.intended",
@@ -163,27 +170,13 @@ impl Store {
         let forgotten = self.write(|transaction| transaction.execute("DELETE FROM run WHERE seq = ?1", [run]));
         self.set_synchronous("FULL")?;
         forgotten?;
-        self.tidy();
+        self.give_back_space();
         fault::at("checkpoint.forgotten");
         Ok(())
     }
 
     fn set_synchronous(&self, mode: &str) -> Result<()> {
         self.ask(|connection| connection.pragma_update(None, "synchronous", mode))
-    }
-
-    /// Keeps the file small: readers have to look through the log, and the file would otherwise never shrink after a long
-    /// note. Nothing depends on it, so failures are ignored.
-    fn tidy(&self) {
-        let free = self.connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
-        let is_loose = free.is_ok_and(|pages| pages > 256);
-        if is_loose {
-            // Few pages are in use by now, so rewriting the file is quick.
-            let _ = self.connection.execute_batch("VACUUM");
-        }
-        if is_loose || self.file.log_length() > LONG_LOG {
-            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        }
     }
 
     /// Gives an unfinished run another plan. Steps that keep the state of a recorded one also keep what is recorded of it,
@@ -218,7 +211,7 @@ impl Store {
         Ok(())
     }
 
-    /// Abandons runs. Their record and inputs stay.
+    /// Abandons runs. Their record and inputs stay, because nothing else may have their words.
     pub(crate) fn abandon(&mut self, runs: &[i64], at: &str) -> Result<()> {
         self.write(|transaction| {
             for seq in runs {
@@ -227,8 +220,10 @@ impl Store {
                     params![seq, at],
                 )?;
             }
+            transaction.execute(FORGET_INTENTS, [])?;
             Ok(())
         })?;
+        self.give_back_space();
         fault::at("checkpoint.settled");
         Ok(())
     }
@@ -335,6 +330,17 @@ impl Store {
         self.ask(|connection| connection.query_row(sql, [run], |row| Ok((row.get(0)?, row.get(1)?))).optional())
     }
 
+    /// The texts of a run that are not in its inputs, by name.
+    pub(crate) fn texts(&self, run: i64) -> Result<Vec<(String, String)>> {
+        if !schema::knows_long_texts(self.version()?) {
+            return Ok(Vec::new());
+        }
+        let sql = "SELECT name, text FROM run_text WHERE run = ?1 ORDER BY name";
+        self.ask(|connection| {
+            connection.prepare(sql)?.query_map([run], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })
+    }
+
     pub(crate) fn steps(&self, run: i64) -> Result<Vec<RecordedStep>> {
         self.ask(|connection| {
             connection
@@ -395,6 +401,7 @@ fn complete(transaction: &rusqlite::Transaction<'_>, run: i64, at: &str) -> rusq
          WHERE seq = ?1 AND status = 'unfinished'",
         params![run, at],
     )?;
+    transaction.execute("DELETE FROM run_text WHERE run = ?1", [run])?;
     transaction.execute("UPDATE step SET intent = NULL WHERE run = ?1", [run])?;
     if run > KEPT_RUNS {
         // Commands take numbers, too, so the numbers do not tell how many runs are kept.

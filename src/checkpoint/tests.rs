@@ -9,6 +9,10 @@ use super::*;
 use crate::error::Category;
 
 fn record(store: &mut Store, id: &str) -> i64 {
+    record_with(store, id, &[])
+}
+
+fn record_with(store: &mut Store, id: &str, texts: &[(&'static str, String)]) -> i64 {
     store
         .record(
             &NewRun {
@@ -22,6 +26,7 @@ fn record(store: &mut Store, id: &str) -> i64 {
                 branch: "",
                 plan: "{}",
                 inputs: "{\"note\":\"n\"}",
+                texts,
                 steps: vec![("note", "note"), ("state", "state")],
                 begun: None,
                 handed: None,
@@ -124,6 +129,52 @@ fn old_completed_runs_are_forgotten_and_unfinished_ones_never() {
     assert!(store.run(old).unwrap().is_none());
     assert!(store.steps(old).unwrap().is_empty());
     assert_eq!(store.unfinished(5).unwrap()[0].id, "unfinished");
+}
+
+/// The bytes of the database and of the log beside it.
+fn size(path: &std::path::Path) -> u64 {
+    let log = path.with_extension("db-wal");
+    std::fs::metadata(path).unwrap().len() + std::fs::metadata(log).map_or(0, |about| about.len())
+}
+
+#[test]
+fn the_space_of_a_long_text_is_given_back_and_readers_see_a_whole_file() {
+    const LONG: usize = 8 << 20;
+    for of_0_1_0 in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("c.db");
+        if of_0_1_0 {
+            let old = Connection::open(&path).unwrap();
+            old.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).unwrap();
+            old.execute_batch("PRAGMA auto_vacuum = NONE; VACUUM").unwrap();
+            old.execute_batch("CREATE TABLE first (x); DROP TABLE first").unwrap();
+        }
+        let mut store = Store::open(&CheckpointFile::beside(&path)).unwrap();
+        let mode: i64 = store.connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0)).unwrap();
+        let empty = size(&path);
+        let texts = [("note", "x".repeat(LONG)), ("state", "y".repeat(LONG))];
+        let (done, abandoned) = (record_with(&mut store, "A", &texts), record_with(&mut store, "B", &texts[..1]));
+        assert_eq!(store.texts(done).unwrap().len(), 2);
+        let reader = Store::read(&CheckpointFile::beside(&path)).unwrap().unwrap();
+        reader.connection.execute_batch("BEGIN; SELECT count(*) FROM run").unwrap();
+        // The intent repeats the text, as a template may.
+        store.advance(abandoned, &[], Next::Intend { position: 0, intent: &texts[0].1, died: false }).unwrap();
+        store.advance(done, &[], Next::Complete { at: "x" }).unwrap();
+        let count = "SELECT count(*) FROM run_text";
+        let seen: i64 = reader.connection.query_row(count, [], |row| row.get(0)).unwrap();
+        assert_eq!(seen, 3, "a reader keeps what it began with");
+        reader.connection.execute_batch("COMMIT").unwrap();
+        drop(reader);
+        store.abandon(&[abandoned], "x").unwrap();
+        assert!(store.texts(done).unwrap().is_empty());
+        let kept = store.texts(abandoned).unwrap();
+        assert!(kept.len() == 1 && kept[0].1 == texts[0].1, "nothing else may have the words of an abandoned run");
+        let limit = empty + LONG as u64 + LONG as u64 / 4;
+        assert!(size(&path) < limit, "{} bytes, auto_vacuum was {mode}", size(&path));
+        let mode: i64 = store.connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0)).unwrap();
+        assert_eq!(mode, space::INCREMENTAL);
+        store.examine().unwrap();
+    }
 }
 
 #[test]

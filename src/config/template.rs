@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::base::text;
@@ -40,6 +41,14 @@ pub const NAMES: &[&str] = &[
 ];
 
 pub(crate) type Values = BTreeMap<String, Value>;
+
+/// A value that a template uses.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Used<'v> {
+    Text(&'v str),
+    Fact(&'v Value),
+}
 
 /// More instructions than any sane template needs; a loop without end stops here.
 const FUEL: u64 = 100_000;
@@ -105,11 +114,16 @@ pub(crate) fn mentions_a_name(template: &str) -> bool {
         })
 }
 
-pub(crate) fn render(template: &str, values: &Values) -> Result<String> {
+/// The template with values filled in. `texts` are values, too: long ones, which are not copied unless they are used.
+pub(crate) fn render(template: &str, values: &Values, texts: &[(&str, &str)]) -> Result<String> {
     if is_plain(template) {
         return Ok(template.to_owned());
     }
-    environment().render_str(template, minijinja::value::Serde(values)).map_err(|error| {
+    let texts = texts.iter().map(|(name, text)| (*name, Used::Text(text)));
+    let values = values.iter().map(|(name, value)| (name.as_str(), Used::Fact(value)));
+    // The engine copies what it is given, so it is not given what the template does not name.
+    let used: BTreeMap<&str, Used<'_>> = texts.chain(values).filter(|(name, _)| template.contains(name)).collect();
+    environment().render_str(template, minijinja::value::Serde(used)).map_err(|error| {
         Error::failed(format!("the template `{}` cannot be filled in", text::one_line(template, 60))).cause(&error)
     })
 }
@@ -137,13 +151,15 @@ mod tests {
     #[test]
     fn known_names_without_a_value_render_empty() {
         let values = values(&[("tag", "x")]);
-        assert_eq!(render("[{{ tag }}|{{ note }}|{{ handoff.goal.deep }}]\n", &values).unwrap(), "[x||]\n");
+        assert_eq!(render("[{{ tag }}|{{ note }}|{{ handoff.goal.deep }}]\n", &values, &[]).unwrap(), "[x||]\n");
     }
 
     #[test]
     fn values_are_not_rendered_again_and_not_escaped() {
-        let values = values(&[("note", "<b>{{ tag }} & {% x %}")]);
-        assert_eq!(render("{{ note }}", &values).unwrap(), "<b>{{ tag }} & {% x %}");
+        let said = [("note", "<b>{{ tag }} & {% x %}")];
+        assert_eq!(render("{{ note }}", &values(&said), &[]).unwrap(), "<b>{{ tag }} & {% x %}");
+        assert_eq!(render("{{ note }}", &Values::new(), &said).unwrap(), "<b>{{ tag }} & {% x %}");
+        assert_eq!(render("{{ note }}", &values(&[("note", "first")]), &said).unwrap(), "first");
     }
 
     #[test]
@@ -160,6 +176,6 @@ mod tests {
     #[test]
     fn a_template_cannot_run_for_ever() {
         let endless = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
-        assert!(render(endless, &Values::new()).is_err());
+        assert!(render(endless, &Values::new(), &[]).is_err());
     }
 }

@@ -61,7 +61,7 @@ fn clear_up(project: &Project, store: &Store, run: &Run) -> Result<()> {
             step.attempts,
         )?;
     }
-    let (plan, _) = store.plan_and_inputs(run.seq)?;
+    let plan = store.plan(run.seq)?;
     match Plan::from_json(&plan).and_then(|plan| project::place(&project.memory_root, &plan.memory_dir)) {
         Ok(memory) => Memory::at(&project.memory_root, memory).sweep(),
         // Another version recorded this plan, so where it wrote is unknown.
@@ -83,7 +83,7 @@ pub(super) struct Restarted {
 /// Abandons everything unfinished and records a new run, in one transaction. An unusable database is moved aside; the
 /// database of a newer program is left alone.
 pub(super) fn restart(project: &Project, request: &Request, wait: Duration) -> Result<Restarted, HandOverError> {
-    let mut prepared = prepare(project, request, None)?;
+    let mut prepared = prepare(project, request, request.handed.as_ref(), None)?;
     let lock = match queue::wait_for_lock(project, None, wait, &project.brake(), &mut |_| ())? {
         LockAttempt::Taken(lock) => lock,
         LockAttempt::Stopped(stop) => {

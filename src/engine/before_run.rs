@@ -13,7 +13,7 @@ use crate::guard::own_record::{self, OwnKey};
 use crate::memory::own_keys;
 use crate::project::{self, Project};
 use crate::publish::{self, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
-use crate::steps::Provided;
+use crate::steps::{self, Provided};
 
 /// Hides the project's own directories from `git status`, unless they are published on the branch that is checked out
 /// and so belong to it. Returns a sentence for the user, if there is something to report.
@@ -41,7 +41,9 @@ pub(crate) fn keep_out_of_git(project: &Project, plan: &Plan) -> Option<String> 
 pub(super) fn remember(project: &Project, session: &Session, memory: &Path, history: &Path) -> Option<String> {
     let date = Some(session.at.date_naive());
     // The free text of the current state names no run. Mostly it is one of these.
-    let texts = [&session.state, &session.note].into_iter().filter(|text| !text.trim().is_empty());
+    // A long one is shown in part there, and the step that does so remembers it.
+    let texts = [&session.state, &session.note].into_iter();
+    let texts = texts.filter(|text| text.len() <= steps::MOST_STATE_TEXT && !text.trim().is_empty());
     let texts = texts.map(|text| own_keys::of_text(date, text.as_bytes()));
     let remembered = provenance::adopt_after_upgrade(&project.memory_root, memory, history)
         .and_then(|()| own_record::remember(OwnKey::of_run(&session.run).into_iter().chain(texts)));

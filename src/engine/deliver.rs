@@ -39,7 +39,7 @@ pub(crate) fn deliver(
     plan.destination.push = true;
     let request = Request { only_publish: true, ..Request::default() };
     let session = session_for(project, &plan, &request, None)?;
-    let message = template::render(&plan.destination.message, &facts::recorded(&session))?;
+    let message = template::render(&plan.destination.message, &facts::recorded(&session), &facts::texts(&session))?;
     let memory = project::place(&project.memory_root, &plan.memory_dir)?;
     let history = project::place(&project.memory_root, &plan.history_dir)?;
     let brake = project.brake();

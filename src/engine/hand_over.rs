@@ -17,7 +17,7 @@ use super::event::{Event, Listener};
 use super::leftovers;
 use super::own_session::own_session;
 use super::queue::{self, Drained, Goal, LockAttempt, drain_locked, drain_with, due};
-use super::record::{Attendance, HandOverError, RecordOutcome, Recorded, Request, record};
+use super::record::{Attendance, HandOverError, RecordOutcome, Recorded, Request, record, record_part};
 use super::replan;
 use crate::base::ids;
 use crate::base::lock::{self, Lock};
@@ -165,7 +165,7 @@ fn record_with_session(
     let says_something = request.note.is_some() || request.handoff.is_some();
     let own = if says_something && request.handed.is_none() { own_session(store) } else { None };
     if own.is_some() {
-        let outcome = record(project, store, &Request { handed: own, ..request.clone() })?;
+        let outcome = record_part(project, store, request, own.as_ref())?;
         if matches!(outcome, RecordOutcome::Recorded(_)) {
             return Ok(outcome);
         }

@@ -30,6 +30,30 @@ pub(super) struct Inputs {
     worktree_mark: String,
 }
 
+/// A text that is longer than this, in bytes, is kept apart from the inputs.
+const LONG: usize = 16 << 10;
+
+/// Takes the long texts out of a session, by name.
+pub(super) fn take_long_texts(session: &mut Session) -> Vec<(&'static str, String)> {
+    let texts = text_fields(session).into_iter().filter(|(_, text)| text.len() > LONG);
+    texts.map(|(name, text)| (name, std::mem::take(text))).collect()
+}
+
+fn text_fields(session: &mut Session) -> [(&'static str, &mut String); 3] {
+    [("note", &mut session.note), ("state", &mut session.state), ("handoff", &mut session.handoff)]
+}
+
+/// The session of a recorded run, with all of its texts.
+pub(super) fn recorded_session(store: &Store, run: &Run, inputs: &str) -> Result<Session> {
+    let mut session = Inputs::from_json(inputs)?.session(run)?;
+    for (name, text) in store.texts(run.seq)? {
+        let field = text_fields(&mut session).into_iter().find(|(known, _)| *known == name);
+        let (_, field) = field.ok_or_else(|| Error::bad_data(format!("the recorded text `{name}` is not known")))?;
+        *field = text;
+    }
+    Ok(session)
+}
+
 /// The project as the session of a run saw it, from its worktree.
 pub(super) fn seen_by(run: &Run, project: &Project, store: &Store) -> Project {
     let inputs = store.plan_and_inputs(run.seq).and_then(|(_, inputs)| Inputs::from_json(&inputs));

@@ -27,7 +27,7 @@ pub(crate) fn preview(project: &Project, request: &Request) -> Result<Vec<Previe
         .map(|store| store.last_head(&project.worktree()))
         .transpose()?
         .flatten();
-    let Prepared { plan, session, .. } = prepare(project, request, base)?;
+    let Prepared { plan, session, .. } = prepare(project, request, request.handed.as_ref(), base)?;
     let memory = project::place(&project.memory_root, &plan.memory_dir)?;
     let history = project::place(&project.memory_root, &plan.history_dir)?;
     let mut values = facts::recorded(&session);
@@ -87,11 +87,13 @@ pub(crate) fn summarize(project: &Project, request: &Request) -> Result<(Option<
         .map(|store| store.last_head(&project.worktree()))
         .transpose()?
         .flatten();
-    let Prepared { session, warnings, .. } = prepare(project, request, base)?;
+    let Prepared { session, warnings, .. } = prepare(project, request, request.handed.as_ref(), base)?;
     let mut values = facts::recorded(&session);
-    known_before(project, &project.memory_dir()?, &project.history_dir()?, &session.branch).add_to(&mut values);
+    let (memory, history) = (project.memory_dir()?, project.history_dir()?);
+    known_before(project, &memory, &history, &session.branch).add_to(&mut values);
     let found = recap::collect(&Scene { session: &session, root: &project.root, work: &project.root, is_gone: false })?;
     values.extend(found.values);
     let notices = warnings.into_iter().chain(found.notices).collect();
-    Ok((recap::handoff(&session, &values, project.known_root()), notices))
+    // Nothing is recorded, so the session is where the whole text is.
+    Ok((recap::handoff(&session, &values, project.known_root(), "what the session gave"), notices))
 }

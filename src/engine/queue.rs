@@ -124,7 +124,7 @@ pub(super) fn drain_locked(
 /// The unfinished runs that may be carried out although nobody asked for it, and those that need consent.
 pub(crate) fn due(project: &Project, store: &Store) -> Result<(Vec<Run>, Vec<Run>)> {
     let may_run = |run: &Run| {
-        let plan = store.plan_and_inputs(run.seq).and_then(|(plan, _)| Plan::from_json(&plan));
+        let plan = store.plan(run.seq).and_then(|plan| Plan::from_json(&plan));
         let config = seen_by(run, project, store).config;
         plan.is_ok_and(|plan| plan.may_run_unattended(&config))
     };

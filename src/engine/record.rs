@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset};
 
-use super::inputs::Inputs;
+use super::inputs::{Inputs, recorded_session, take_long_texts};
 use super::plan::Plan;
 use super::resume::DEATHS_TO_PARK;
 use crate::agents::session_agent;
@@ -136,7 +136,12 @@ pub(super) struct Prepared {
 }
 
 /// Makes the plan and the session of a request. `base` is the commit of the last handover.
-pub(super) fn prepare(project: &Project, request: &Request, base: Option<String>) -> Result<Prepared> {
+pub(super) fn prepare(
+    project: &Project,
+    request: &Request,
+    handed: Option<&HandedPart>,
+    base: Option<String>,
+) -> Result<Prepared> {
     let is_hook = request.attendance == Attendance::Hook;
     let mut plan = match &request.plan {
         Some(plan) => plan.clone(),
@@ -147,7 +152,7 @@ pub(super) fn prepare(project: &Project, request: &Request, base: Option<String>
     if request.only_publish {
         plan.steps.retain(|step| step.is_of(|kind| kind.delivers));
     }
-    let mut session = session_for(project, &plan, request, base)?;
+    let mut session = session_of_part(project, &plan, request, handed, base)?;
     let mut policy = secret_policy(&project.config, request.attendance, &request.allow_secrets);
     if is_hook && !project.is_allowed() {
         // Somebody else's config cannot let secrets through.
@@ -161,7 +166,7 @@ pub(super) fn prepare(project: &Project, request: &Request, base: Option<String>
         ("agent", &mut session.agent),
     ])?;
     let memory = memory_dir(project, &plan)?;
-    let (handed, worktree_mark) = (request.handed.clone(), project.worktree_mark());
+    let (handed, worktree_mark) = (handed.cloned(), project.worktree_mark());
     Ok(Prepared { plan, memory, session, warnings, handed, worktree_mark, begun: None })
 }
 
@@ -174,7 +179,17 @@ pub(super) fn memory_dir(project: &Project, plan: &Plan) -> Result<String> {
 
 /// Records a run. No lock is needed, and from here on nothing can be lost.
 pub(crate) fn record(project: &Project, store: &mut Store, request: &Request) -> Result<RecordOutcome, HandOverError> {
-    let prepared = prepare(project, request, store.last_head(&project.worktree())?)?;
+    record_part(project, store, request, request.handed.as_ref())
+}
+
+/// Like [`record`], for a request that covers another part of an agent's session.
+pub(super) fn record_part(
+    project: &Project,
+    store: &mut Store,
+    request: &Request,
+    handed: Option<&HandedPart>,
+) -> Result<RecordOutcome, HandOverError> {
+    let prepared = prepare(project, request, handed, store.last_head(&project.worktree())?)?;
     write(store, prepared, OnUnfinished::Keep)
 }
 
@@ -183,7 +198,7 @@ pub(crate) fn record(project: &Project, store: &mut Store, request: &Request) ->
 pub(crate) fn is_on_record(store: &Store, plan: &Plan, note: &str, state: &str) -> Result<bool> {
     for run in store.unfinished(DEATHS_TO_PARK)? {
         let (recorded, inputs) = store.plan_and_inputs(run.seq)?;
-        let session = Inputs::from_json(&inputs)?.session(&run)?;
+        let session = recorded_session(store, &run, &inputs)?;
         if recorded == plan.to_json()? && session.note == note && session.state == state {
             return Ok(true);
         }
@@ -196,7 +211,8 @@ pub(super) fn write(
     prepared: Prepared,
     others: OnUnfinished,
 ) -> Result<RecordOutcome, HandOverError> {
-    let Prepared { plan, memory, session, warnings, handed, worktree_mark, begun } = prepared;
+    let Prepared { plan, memory, mut session, warnings, handed, worktree_mark, begun } = prepared;
+    let texts = take_long_texts(&mut session);
     let run = NewRun {
         id: &session.run,
         recorded_at: &clock::stamp(&session.at),
@@ -208,6 +224,7 @@ pub(super) fn write(
         branch: &session.branch,
         plan: &plan.to_json()?,
         inputs: &Inputs::of(&session).in_worktree(worktree_mark).to_json()?,
+        texts: &texts,
         steps: plan.steps.iter().map(|step| (step.name.as_str(), step.kind.as_str())).collect(),
         begun: begun.as_deref(),
         handed: handed.as_ref(),
@@ -227,8 +244,18 @@ pub(super) fn write(
 
 /// The session as it is recorded: what it said, who it was, where and when.
 pub(super) fn session_for(project: &Project, plan: &Plan, request: &Request, base: Option<String>) -> Result<Session> {
+    session_of_part(project, plan, request, request.handed.as_ref(), base)
+}
+
+fn session_of_part(
+    project: &Project,
+    plan: &Plan,
+    request: &Request,
+    handed: Option<&HandedPart>,
+    base: Option<String>,
+) -> Result<Session> {
     let config = &project.config;
-    let note = request.note.clone().or_else(|| config.session_note.clone());
+    let note = request.note.as_ref().or(config.session_note.as_ref());
     if note.is_none() && config.is_python() && !request.only_publish && request.plan.is_none() {
         return Err(Error::usage("no session note: pass note=... (CLI --note) or set [note].session in the config"));
     }
@@ -240,17 +267,20 @@ pub(super) fn session_for(project: &Project, plan: &Plan, request: &Request, bas
         run: ids::new_run_id()?,
         at,
         handoff: match &request.handoff {
-            Some(text) => complete_handoff(project, text, head.as_ref(), at, &agent, request)?,
+            Some(text) => complete_handoff(project, text, head.as_ref(), at, &agent, handed)?,
             None => String::new(),
         },
         tag: config.tag.clone(),
         agent: text::one_line(&agent, 100),
         host: lock::host(),
         user: user(),
-        note: text::without_private(&note.unwrap_or_default()),
-        state: text::without_private(
-            &request.state.clone().or_else(|| config.current_state.clone()).unwrap_or_default(),
-        ),
+        note: note.map(|note| text::without_private(note)).unwrap_or_default(),
+        state: request
+            .state
+            .as_ref()
+            .or(config.current_state.as_ref())
+            .map(|state| text::without_private(state))
+            .unwrap_or_default(),
         head: head.as_ref().map(|head| head.commit.clone()).unwrap_or_default(),
         branch: secrets::clean(&head.map_or_else(|| known_branch(project, request), |head| head.branch)),
         worktree: project.worktree(),
@@ -272,7 +302,7 @@ fn complete_handoff(
     head: Option<&Head>,
     now: DateTime<FixedOffset>,
     agent: &str,
-    request: &Request,
+    handed: Option<&HandedPart>,
 ) -> Result<String> {
     let mut handoff = history::parse(text)?;
     let machine = Machine {
@@ -282,7 +312,7 @@ fn complete_handoff(
         branch: head.map(|head| head.branch.clone()).unwrap_or_default(),
         commit: head.map(|head| head.commit.clone()).unwrap_or_default(),
         agent: agent.to_owned(),
-        agent_session: request.handed.as_ref().map(|part| part.id.clone()).unwrap_or_default(),
+        agent_session: handed.map(|part| part.id.clone()).unwrap_or_default(),
     };
     history::fill_in(&mut handoff, &machine);
     let wrong = handoff::check(&handoff);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::before_run;
 use super::event::{Event, Listener};
-use super::inputs::{Inputs, seen_by};
+use super::inputs::{recorded_session, seen_by};
 use super::plan::Plan;
 use super::provenance;
 use super::walk::Walk;
@@ -55,7 +55,7 @@ impl Runner<'_, '_> {
         }
         (self.listener)(Event::RunStarted { run: run.id.clone(), resumed });
         let prepared = Plan::from_json(&plan).and_then(|plan| {
-            let session = Inputs::from_json(&inputs)?.session(run)?;
+            let session = recorded_session(self.store, run, &inputs)?;
             let memory = project::place(&self.project.memory_root, &plan.memory_dir)?;
             let history = project::place(&self.project.memory_root, &plan.history_dir)?;
             Ok((plan, session, memory, history))

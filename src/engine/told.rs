@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::inputs::Inputs;
+use super::inputs::recorded_session;
 use super::plan::Plan;
 use crate::checkpoint::{Run, Store};
 use crate::error::{Error, Result};
@@ -50,7 +50,7 @@ impl Told {
 /// What a run was told. `None` for a completed run: its words are in the files.
 pub(crate) fn told(store: &Store, run: &Run) -> Result<Option<Told>> {
     let Some((plan, inputs)) = store.kept_plan_and_inputs(run.seq)? else { return Ok(None) };
-    let session = Inputs::from_json(&inputs)?.session(run)?;
+    let session = recorded_session(store, run, &inputs)?;
     let command = Plan::from_json(&plan).ok().and_then(|plan| {
         let step = plan.steps.into_iter().next()?;
         steps::is_deferred(&step.kind).then_some(step.params)

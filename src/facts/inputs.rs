@@ -8,10 +8,8 @@ pub(super) const COLLECTOR: Collector = Collector { name: "inputs", collect };
 fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let session = scene.session;
     let mut values = super::recorded(session);
-    // The record of the run already has these texts.
-    for text in ["note", "state", "summary", "handoff"] {
-        values.remove(text);
-    }
+    // The record of the run already has it.
+    values.remove("handoff");
     let who = if session.agent.is_empty() { &session.user } else { &session.agent };
     let note = match session.note.len() {
         0 => "no note".to_owned(),

@@ -15,7 +15,7 @@ mod session;
 mod transcript;
 
 pub(crate) use collect::{Collector, Facts, Scene, collect};
-pub(crate) use session::{Session, recorded};
+pub(crate) use session::{Session, recorded, texts};
 pub(crate) use transcript::only_project_files;
 
 /// Every source of facts, in order. A later one may replace a value of an earlier one.

@@ -39,12 +39,15 @@ impl Session {
     }
 }
 
-/// The facts that the record itself holds; nothing needs to be collected for them.
+/// The texts of a session by name, for templates. They may be long, so they are not among the facts.
+pub(crate) fn texts(session: &Session) -> [(&'static str, &str); 3] {
+    // A session without a note has its summary among the facts.
+    [("note", &session.note), ("state", &session.state), ("summary", &session.note)]
+}
+
+/// The facts that the record itself holds, except for its texts; nothing needs to be collected for them.
 pub(crate) fn recorded(session: &Session) -> Values {
     let texts = [
-        ("note", session.note.clone()),
-        ("state", session.state.clone()),
-        ("summary", session.note.clone()),
         ("tag", session.tag.clone()),
         ("agent", session.agent.clone()),
         ("host", session.host.clone()),

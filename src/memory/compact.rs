@@ -9,8 +9,9 @@ use std::time::Duration;
 use chrono::{DateTime, FixedOffset, NaiveDate};
 
 use super::archive::{self, ArchiveEntry};
+use super::store::MOST_NOTES;
 use super::{Memory, Month, header};
-use crate::base::fs::{Anchor, Depth, Seen};
+use crate::base::fs::{Depth, Seen};
 use crate::base::text;
 use crate::error::{Error, Result};
 use crate::guard::{Brake, Stop};
@@ -161,7 +162,7 @@ impl Memory {
         let _lock = if selection.dry_run { None } else { Some(self.lock_for_writing(&path)?) };
         let mut files = Vec::new();
         for (day, file) in &source.files {
-            match self.anchor.read_seen(file, Anchor::LIMIT) {
+            match self.anchor.read_seen(file, MOST_NOTES) {
                 Ok(Some((content, seen))) => files.push(DayFile { day: *day, path: file, content, seen }),
                 // Another process compacted it while we waited for the lock.
                 Ok(None) => {}
@@ -172,7 +173,7 @@ impl Memory {
             files.iter().flat_map(|file| archive::of_notes(&file.content, file.day)).collect();
         archive::sort(&mut entries);
         let count = entries.len();
-        let old = self.anchor.read_if_exists(&path)?;
+        let old = self.read_notes(&path)?;
         let mut all = old.as_deref().map(archive::parse).unwrap_or_default();
         all.extend(entries.iter().cloned());
         archive::sort(&mut all);
@@ -203,7 +204,7 @@ impl Memory {
 
     /// Reads the archive back and checks that it holds every entry.
     fn verify_archive(&self, path: &Path, entries: &[ArchiveEntry<'_>]) -> Result<()> {
-        let written = self.anchor.read(path)?;
+        let written = self.anchor.read_within(path, MOST_NOTES)?;
         let mut found = archive::parse(&written).into_iter();
         // Both are sorted, so one pass is enough.
         for entry in entries {

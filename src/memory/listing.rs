@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::archive::{self, ArchiveEntry};
+use super::store::MOST_NOTES;
 use super::{Memory, Month, compact};
 use crate::base::fs::Anchor;
 use crate::error::{Error, Result};
@@ -67,10 +68,12 @@ fn archived_notes(
 
 /// The content of a file. One that cannot be read does not hold up the others.
 fn read(anchor: &Anchor, path: &Path, unreadable: &mut Vec<Error>) -> Option<Vec<u8>> {
-    anchor.read_if_exists(path).unwrap_or_else(|error| {
-        unreadable.push(error.into());
-        None
-    })
+    match anchor.read_within(path, MOST_NOTES) {
+        Ok(file) => return Some(file),
+        Err(error) if error.is_absent() => {}
+        Err(error) => unreadable.push(error.into()),
+    }
+    None
 }
 
 /// The name of a month, and the names in its directory.

@@ -45,31 +45,42 @@ pub enum Piece {
 }
 
 /// Replaces the block with the key of this note, or appends the note to the file.
-pub(crate) fn replace_or_append(file: &[u8], note: &Note) -> Vec<u8> {
-    let block = write(note);
-    let existing = parse(file).into_iter().find_map(|piece| match piece {
-        Piece::Note { note: found, range } if found.run == note.run && found.step == note.step => Some(range),
+///
+/// Notes and files may be long, so both are copied as seldom as possible.
+pub(crate) fn replace_or_append(file: impl Into<Vec<u8>>, note: &Note) -> Vec<u8> {
+    let mut file = file.into();
+    let is_same = |block: &[u8]| {
+        attributes(block).is_some_and(|found| {
+            found.get("run").as_ref() == Some(&note.run) && found.get("step").as_ref() == Some(&note.step)
+        })
+    };
+    let existing = spans(&file).into_iter().find_map(|span| match span {
+        Span::Note(range) if is_same(&file[range.clone()]) => Some(range),
         _ => None,
     });
-    let mut new = Vec::with_capacity(file.len() + block.len() + 1);
     match existing {
         Some(range) => {
-            new.extend(&file[..range.start]);
-            new.extend(&block);
-            new.extend(&file[range.end..]);
+            file.splice(range, write(note));
         }
         None => {
-            new.extend(file);
-            if new.last().is_some_and(|last| *last != b'\n') {
-                new.push(b'\n');
+            file.reserve_exact(note.content.len() + 512);
+            if file.last().is_some_and(|last| *last != b'\n') {
+                file.push(b'\n');
             }
-            new.extend(&block);
+            write_to(&mut file, note);
         }
     }
-    new
+    file
 }
 
 pub(crate) fn write(note: &Note) -> Vec<u8> {
+    let mut block = Vec::with_capacity(note.content.len() + 512);
+    write_to(&mut block, note);
+    block
+}
+
+/// Appends the block of a note to a file.
+fn write_to(file: &mut Vec<u8>, note: &Note) {
     let attributes = [
         ("run", note.run.as_str()),
         ("step", &note.step),
@@ -77,13 +88,10 @@ pub(crate) fn write(note: &Note) -> Vec<u8> {
         ("agent", &note.agent),
         ("changes", &note.changes),
     ];
-    let mut block = marker::line(NAME, &attributes).into_bytes();
-    block.push(b'\n');
-    block.extend_from_slice(&marker::escape(&note.content, &MARKERS));
-    block.push(b'\n');
-    block.extend(CLOSE.bytes());
-    block.push(b'\n');
-    block
+    file.extend_from_slice(marker::line(NAME, &attributes).as_bytes());
+    file.push(b'\n');
+    file.extend_from_slice(&marker::escape(&note.content, &MARKERS));
+    file.extend_from_slice(format!("\n{CLOSE}\n").as_bytes());
 }
 
 /// The pieces of a file, in order and without gaps.
@@ -206,10 +214,10 @@ mod tests {
     #[test]
     fn text_of_people_and_of_the_python_tool_stays() {
         let old = b"<!-- agent-handover | layer1 | 2026-11-15 -->\nfrom Python, without a newline at the end";
-        let file = replace_or_append(&replace_or_append(old, &note("A", "a")), &note("B", "b"));
+        let file = replace_or_append(replace_or_append(old, &note("A", "a")), &note("B", "b"));
         assert!(file.starts_with(old));
         assert_eq!(notes(&file).len(), 2);
-        let again = replace_or_append(&file, &note("A", "changed"));
+        let again = replace_or_append(file.clone(), &note("A", "changed"));
         assert_eq!(notes(&again)[0].content, b"changed");
         assert_eq!(notes(&again)[1].content, b"b");
         assert!(again.starts_with(old));
@@ -253,12 +261,12 @@ mod tests {
             let all: Vec<Note> =
                 contents.iter().enumerate().map(|(n, lines)| note(&format!("run{n}"), &lines.join("\n"))).collect();
             for note in &all {
-                file = replace_or_append(&file, note);
+                file = replace_or_append(file.clone(), note);
             }
             prop_assert!(file.starts_with(before.as_bytes()));
             prop_assert_eq!(&notes(&file)[foreign..], &all[..]);
             for note in &all {
-                prop_assert_eq!(&replace_or_append(&file, note), &file);
+                prop_assert_eq!(&replace_or_append(file.clone(), note), &file);
             }
         }
     }

@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 use chrono::NaiveDate;
 
 use super::month::Month;
-use super::note::{self, Note, Piece};
+use super::note::{self, Note, Span};
 use super::state::{self, CurrentState};
 use super::{archive, header};
-use crate::base::fs::{Anchor, Depth, DirectoryLock};
+use crate::base::fs::{Anchor, Depth, DirectoryLock, FileError};
 use crate::base::text;
 use crate::error::Result;
 use crate::guard::own_record;
+
+/// The largest file of notes, in bytes. A session's note may have 64 MiB, and a day or a month several of them.
+pub(super) const MOST_NOTES: u64 = 1 << 30;
 
 /// The memory directory of a project.
 pub(crate) struct Memory {
@@ -63,16 +66,16 @@ impl Memory {
             return Ok(self.archive_path(Month::of(date), &text::safe_file_name(tag)));
         }
         let _lock = self.lock_for_writing(&path)?;
-        let old = self.anchor.read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
+        let old = self.read_notes(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
         self.remember_note(note);
-        self.anchor.replace(&path, &note::replace_or_append(&old, note))?;
+        self.anchor.replace(&path, &note::replace_or_append(old, note))?;
         Ok(path)
     }
 
     /// Whether the archive of its month holds this note.
     fn is_archived(&self, tag: &str, date: NaiveDate, note: &Note) -> Result<bool> {
         let path = self.archive_path(Month::of(date), &text::safe_file_name(tag));
-        let Some(file) = self.anchor.read_if_exists(&path)? else { return Ok(false) };
+        let Some(file) = self.read_notes(&path)? else { return Ok(false) };
         Ok(archive::parse(&file).iter().any(|entry| entry.note().as_ref() == Some(note)))
     }
 
@@ -80,12 +83,34 @@ impl Memory {
     /// session that wrote it.
     pub(crate) fn is_noted(&self, tag: &str, date: Option<NaiveDate>, text: &str) -> Result<bool> {
         let Some(date) = date else { return Ok(false) };
-        let file = self.anchor.read_if_exists(&self.note_path(tag, date))?.unwrap_or_default();
+        let file = self.read_notes(&self.note_path(tag, date))?.unwrap_or_default();
         let text = state::tidy(text);
-        Ok(note::parse(&file).iter().any(|piece| match piece {
-            Piece::Note { note, .. } => state::readable(&note.content) == text,
-            Piece::Foreign(_) => false,
-        }))
+        let shown = text::before_cut(&text);
+        // A long text is shown in part, and its note has all of it.
+        let is_same = |content: &[u8]| match shown {
+            Some(shown) if content.len() > text.len() => content.starts_with(shown.as_bytes()),
+            // Nothing but white space and line ends may differ, so a much longer note is another one.
+            _ => content.len() <= text.len() * 2 + 1024 && state::readable(content) == text,
+        };
+        let is_note = |span| matches!(span, Span::Note(range) if is_same(&note::content(&file[range.clone()])));
+        Ok(note::spans(&file).into_iter().any(is_note))
+    }
+
+    /// Whether a note of that day has exactly this content.
+    pub(crate) fn holds_text(&self, tag: &str, date: NaiveDate, text: &str) -> Result<bool> {
+        let file = self.read_notes(&self.note_path(tag, date))?.unwrap_or_default();
+        let is_note =
+            |span| matches!(span, Span::Note(range) if note::content(&file[range.clone()]) == text.as_bytes());
+        Ok(note::spans(&file).into_iter().any(is_note))
+    }
+
+    /// The content of a file of notes or an archive, which may hold several notes of the largest size; `None` if there is
+    /// no such file.
+    pub(super) fn read_notes(&self, path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+        match self.anchor.read_within(path, MOST_NOTES) {
+            Err(error) if error.is_absent() => Ok(None),
+            read => read.map(Some),
+        }
     }
 
     /// Locks the memory, because several projects may share one, and makes the directory of this file. Removes

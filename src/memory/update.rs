@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
 
-use super::note::{self, Note, Piece};
+use super::note::{self, Note, Span};
 use super::state::{self, CurrentState, Stamp};
 use super::{ChangeVerb, Memory, StateChange, change, header, marker_time, repeat};
 use crate::base::fs::Depth;
@@ -217,7 +217,7 @@ impl Memory {
             self.anchor.create_directories(directory)?;
             self.anchor.sweep_temporaries(directory, Depth::Directory)?;
         }
-        let old = self.anchor.read_if_exists(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
+        let old = self.read_notes(&path)?.unwrap_or_else(|| header("layer1", date).into_bytes());
         let recorded = change_notes(&old);
         let content = change::write(changes);
         // Somebody recorded the same and was killed before the state itself could change.
@@ -240,17 +240,18 @@ impl Memory {
         if is_ours {
             self.remember_note(&note);
         }
-        Ok(self.anchor.replace(&path, &note::replace_or_append(&old, &note))?)
+        Ok(self.anchor.replace(&path, &note::replace_or_append(old, &note))?)
     }
 }
 
 /// The notes of a day file that record changes.
 pub(super) fn change_notes(file: &[u8]) -> Vec<Note> {
-    let notes = note::parse(file).into_iter().filter_map(|piece| match piece {
-        Piece::Note { note, .. } if !note.changes.is_empty() => Some(note),
-        _ => None,
+    let records_changes = |block: &&[u8]| note::attributes(block).is_some_and(|found| found.has("changes"));
+    let blocks = note::spans(file).into_iter().filter_map(|span| match span {
+        Span::Note(range) => Some(&file[range]),
+        Span::Foreign(_) => None,
     });
-    notes.collect()
+    blocks.filter(records_changes).filter_map(note::read).filter(|note| !note.changes.is_empty()).collect()
 }
 
 impl Author<'_> {

@@ -1,5 +1,6 @@
 //! The account as a handoff, for a session that wrote none.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::Value as Json;
@@ -23,6 +24,8 @@ const NOTHING_OPEN: &str = "(nothing was left open)";
 /// Where a check was seen, in its notes.
 const SEEN: &str = "seen in the transcript";
 const RUN_HERE: &str = "run by the handover";
+/// How much of what a session said is in a derived handoff, in bytes. Every session reads the latest one.
+pub(crate) const MOST_SUMMARY: usize = 64 << 10;
 /// How many files and commits a derived handoff names.
 const SHOWN: usize = 20;
 
@@ -47,10 +50,16 @@ pub(crate) fn stated_next(handoff: &Handoff) -> Vec<&str> {
     handoff.texts("next_todo_items").into_iter().filter(is_stated).collect()
 }
 
+/// The state or the note of a session, which its handoff quotes; empty if it gave neither.
+pub(crate) fn given_text(session: &Session) -> &str {
+    [&session.state, &session.note].into_iter().find(|text| !text.trim().is_empty()).map_or("", String::as_str)
+}
+
 /// A handoff for a session that wrote none; `None` if it did nothing that the next session has to know.
-pub(crate) fn handoff(session: &Session, values: &Values, root: &Path) -> Option<Handoff> {
+/// The document shows at most [`MOST_SUMMARY`] bytes of what the session said, and names the place of the whole text.
+pub(crate) fn handoff(session: &Session, values: &Values, root: &Path, whole_is_in: &str) -> Option<Handoff> {
     let known = Known::of(values);
-    let said = [&session.state, &session.note].into_iter().find(|text| !text.trim().is_empty());
+    let said = Some(given_text(session)).filter(|text| !text.is_empty());
     if said.is_none() && (known.account.is_idle || !known.has_anything()) {
         return None;
     }
@@ -60,7 +69,8 @@ pub(crate) fn handoff(session: &Session, values: &Values, root: &Path) -> Option
     let (done, issues, next, dead_ends) = (known.done(), known.issues(), known.next(), known.dead_ends());
     let decisions: Vec<String> = known.account.decisions.iter().map(|line| line.text.clone()).collect();
     let validation = known.validation();
-    let summary = said.cloned().unwrap_or_else(|| known.summary());
+    let summary =
+        said.map_or_else(|| Cow::Owned(known.summary()), |said| text::clipped(said, MOST_SUMMARY, whole_is_in));
     let text_list = |items: &[String]| Value::List(items.iter().map(|item| Value::Text(item.clone())).collect());
     let id = format!(
         "{}-{}",
@@ -187,7 +197,7 @@ impl Known<'_> {
     }
 
     /// What the session itself was about: its own goal, the first line of what it said, or its last request.
-    fn title(&self, said: Option<&String>) -> String {
+    fn title(&self, said: Option<&str>) -> String {
         let own = self.own_goal.as_deref();
         let first = said.and_then(|text| text.lines().map(str::trim).find(|line| !line.is_empty()));
         let asked = || self.account.asked.last().map(|line| line.text.as_str());

@@ -54,7 +54,7 @@ pub(crate) use before::Before;
 pub(crate) use collect::{account_of, collect, evidence};
 pub(crate) use document::{read_sections, write_sections};
 pub(crate) use evidence::is_delivery;
-pub(crate) use handoff::{handoff, is_made_note, is_made_up, stated_goal, stated_next};
+pub(crate) use handoff::{MOST_SUMMARY, given_text, handoff, is_made_note, is_made_up, stated_goal, stated_next};
 pub(crate) use material::{Material, recap};
 pub(crate) use plain::{outline, outline_sentences};
 pub(crate) use sentences::choose;

@@ -8,7 +8,7 @@ use super::Provided;
 use crate::config::category::Categories;
 use crate::config::template::{self, Values};
 use crate::error::Result;
-use crate::facts::Session;
+use crate::facts::{self, Session};
 use crate::guard::Brake;
 use crate::publish::Destination;
 
@@ -48,7 +48,7 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// A template with its values filled in.
     pub(super) fn render(&self, template: &str) -> Result<String> {
-        template::render(template, self.values)
+        template::render(template, self.values, &facts::texts(self.session))
     }
 
     /// A value by its name; empty if there is none, or if it is not a text.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
-use crate::error::{Error, Result};
+use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind, said};
+use crate::error::Result;
 use crate::handoff::Handoff;
 use crate::history::{self, DERIVED_TAG, History, IfTaken, SessionSpan, registry};
 use crate::recap::{self, Before};
@@ -31,12 +31,12 @@ const LONGEST_SESSION: chrono::TimeDelta = chrono::TimeDelta::hours(12);
 
 fn intend(context: &Context<'_>) -> Result<Intent> {
     if !context.session.handoff.is_empty() {
-        return Ok(Intent::Do(json!({ "document": context.session.handoff })));
+        return Ok(Intent::Do(json!({ "document": said::intended(&context.session.handoff, context.session) })));
     }
     if let Some(id) = written_by_session(context) {
         return Ok(Intent::Nothing(format!("the session wrote handoff {id} itself")));
     }
-    Ok(match recap::handoff(context.session, context.values, context.known_root) {
+    Ok(match recap::handoff(context.session, context.values, context.known_root, &said::place_of_whole(context)) {
         Some(handoff) => Intent::Do(json!({ "document": handoff.render() })),
         None => Intent::Nothing("no handoff was given, and the session changed nothing".to_owned()),
     })
@@ -63,14 +63,17 @@ pub(super) fn written_by_session(context: &Context<'_>) -> Option<String> {
 }
 
 fn preview(context: &Context<'_>, intent: &Json) -> Result<String> {
-    let handoff = history::parse(intent["document"].as_str().unwrap_or_default())?;
+    let handoff = history::parse(said::of_intent(intent, "document", context.session)?)?;
     Ok(format!("archive session {} in {}", handoff.text("session_id"), context.show(&context.history)))
 }
 
 fn act(context: &Context<'_>, intent: &Json) -> Result<Outcome, Failure> {
-    let text = intent["document"].as_str().ok_or_else(|| Error::bug("a history intent without a document"))?;
+    let text = said::of_intent(intent, "document", context.session)?;
     let archive = History::at(context.root, context.history.clone());
     let handoff = history::parse(text)?;
+    if is_derived(&handoff) {
+        said::keep_if_clipped(context, recap::given_text(context.session), recap::MOST_SUMMARY)?;
+    }
     // An earlier attempt may have archived what was known then. Its id ends like this run's, so it is this session's.
     let earlier = is_derived(&handoff).then(|| archive.archived(handoff.text("session_id"))).flatten();
     let handoff = earlier.filter(is_derived).unwrap_or(handoff);

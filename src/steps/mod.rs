@@ -8,6 +8,7 @@
 //! | `command` | running a program |
 //! | `function` | calling a function of a program that uses this crate |
 //! | `note`, `state`, `history` | writing the note, the current state, the archived handoff |
+//! | `said` | the texts of a session in an intent, and the whole of those that are shown in part |
 //! | `compact` | rolling finished months into layer 3 |
 //! | `publish` | delivering the files through the backend |
 //! | `deferred` | a step that a command asks for, rather than a config |
@@ -30,6 +31,7 @@ mod memory_edit;
 mod note;
 mod provided;
 mod publish;
+mod said;
 mod state;
 
 pub(crate) use command::remove_logs;
@@ -42,7 +44,7 @@ pub(crate) use history_revoke::{REVOKE, edits_of_revocation, history_revoke};
 pub(crate) use kind::{Failure, Intent, Kind, OnInterrupt, Outcome, Promise};
 pub(crate) use memory_edit::MemoryEdit;
 pub(crate) use provided::{Provided, StepFunction};
-pub(crate) use state::edits_of_handoff;
+pub(crate) use state::{MOST_STATE_TEXT, edits_of_handoff};
 
 use crate::config::{KindReader, Vocabulary};
 use crate::error::{Error, Result};

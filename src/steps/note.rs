@@ -1,9 +1,11 @@
 //! Adds the session's note to its day in layer 1.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
-use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
-use crate::error::{Error, Result};
+use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind, said};
+use crate::error::Result;
 use crate::memory::note::Note;
 use crate::memory::{self, Memory};
 
@@ -26,25 +28,29 @@ pub(super) const KIND: Kind = Kind {
 };
 
 fn intend(context: &Context<'_>) -> Result<Intent> {
+    let session = context.session;
     let content = match context.params.as_str() {
-        Some(template) => context.render(template)?,
-        None => context.value("summary"),
+        Some(template) => Cow::Owned(context.render(template)?),
+        // What the session did, if it gave no note.
+        None if session.note.trim().is_empty() => Cow::Owned(context.value("summary")),
+        None => Cow::Borrowed(session.note.as_str()),
     };
     if content.trim().is_empty() {
         return Ok(Intent::Nothing("no note was given".to_owned()));
     }
-    Ok(Intent::Do(json!({ "content": content })))
+    Ok(Intent::Do(json!({ "content": said::intended(&content, session) })))
 }
 
 fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
     let session = context.session;
     let path = Memory::at(context.root, context.memory.clone()).note_path(&session.tag, session.at.date_naive());
-    Ok(format!("add a note of {} bytes to {}", intent["content"].as_str().map_or(0, str::len), context.show(&path)))
+    let content = said::of_intent(intent, "content", session)?;
+    Ok(format!("add a note of {} bytes to {}", content.len(), context.show(&path)))
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
-    let content = intent["content"].as_str().ok_or_else(|| Error::bug("a note intent without content"))?;
     let session = context.session;
+    let content = said::of_intent(intent, "content", session)?;
     let note = Note {
         run: session.run.clone(),
         step: context.step.to_owned(),

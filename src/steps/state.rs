@@ -1,12 +1,14 @@
 //! Updates the current state in layer 2, the file that the next session reads first.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, FixedOffset};
 use serde_json::{Value, json};
 
 use super::history::written_by_session;
-use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
+use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind, said};
 use crate::base::text;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::guard::{own_record, secrets};
 use crate::handoff::Handoff;
 use crate::memory::{Author, ChangeVerb, Edits, Memory, own_keys};
@@ -39,14 +41,17 @@ const SAID_IN_LISTS: [(&str, &str); 4] = [
     ("completed_tasks", "recent_change"),
 ];
 
+/// The longest free text of the current state, in bytes. Every session reads it.
+pub(crate) const MOST_STATE_TEXT: usize = 512 << 10;
+
 fn intend(context: &Context<'_>) -> Result<Intent> {
     let content = match context.params.as_str() {
-        Some(template) => context.render(template)?,
-        None if !context.session.state.trim().is_empty() => context.session.state.clone(),
-        None => context.session.note.clone(),
+        Some(template) => Cow::Owned(context.render(template)?),
+        None if !context.session.state.trim().is_empty() => Cow::Borrowed(context.session.state.as_str()),
+        None => Cow::Borrowed(context.session.note.as_str()),
     };
-    let said = of_handoff(&context.session.handoff);
-    let wrote = match (said.is_empty(), content.trim().is_empty()) {
+    let listed = of_handoff(&context.session.handoff);
+    let wrote = match (listed.is_empty(), content.trim().is_empty()) {
         (false, _) => Wrote::Handoff,
         (true, false) => Wrote::Note,
         (true, true) if written_by_session(context).is_some() => Wrote::EarlierHandoff,
@@ -57,7 +62,7 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     let changes_nothing = account.changes_nothing(&memory.state_for_saying()?);
     if let Some(younger) = context.overtaken_by {
         let session = context.session;
-        if said.is_empty()
+        if listed.is_empty()
             && changes_nothing
             && memory.is_noted(&session.tag, Some(session.at.date_naive()), &content)?
         {
@@ -65,11 +70,11 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
         }
     }
     // A session that says nothing must not erase the state.
-    if content.trim().is_empty() && said.is_empty() && changes_nothing {
+    if content.trim().is_empty() && listed.is_empty() && changes_nothing {
         return Ok(Intent::Nothing("neither a state nor a note was given".to_owned()));
     }
     let account = serde_json::to_value(account).unwrap_or_default();
-    Ok(Intent::Do(json!({ "content": content, "said": said, "account": account })))
+    Ok(Intent::Do(json!({ "content": said::intended(&content, context.session), "said": listed, "account": account })))
 }
 
 /// What the account of the session changes.
@@ -165,17 +170,17 @@ pub(crate) fn edits_of_handoff(
     (author, edits)
 }
 
-fn edits(intent: &Value) -> Result<Edits> {
-    let content = intent["content"].as_str().ok_or_else(|| Error::bug("a state intent without content"))?;
+/// The changes of an intent, with this free text.
+fn edits(intent: &Value, content: &str) -> Edits {
     let mut edits = Edits {
         text: Some(content).filter(|content| !content.trim().is_empty()).map(str::to_owned),
         ..Edits::default()
     };
-    let said: Vec<(String, Vec<String>)> = serde_json::from_value(intent["said"].clone()).unwrap_or_default();
-    for (category, texts) in said {
+    let listed: Vec<(String, Vec<String>)> = serde_json::from_value(intent["said"].clone()).unwrap_or_default();
+    for (category, texts) in listed {
         edits.record(&category, texts);
     }
-    Ok(edits)
+    edits
 }
 
 /// The account in an intent; an empty one in an intent of 0.1.0.
@@ -184,7 +189,7 @@ fn of_intent(intent: &Value) -> StateAccount {
 }
 
 fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
-    let mut edits = edits(intent)?;
+    let mut edits = edits(intent, said::of_intent(intent, "content", context.session)?);
     let memory = Memory::at(context.root, context.memory.clone());
     of_intent(intent).add_to(&mut edits, &memory.state_for_saying()?);
     let items: usize = edits.record.iter().map(|(_, texts)| texts.len()).sum();
@@ -212,7 +217,8 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
         branch: &session.branch,
         is_late: context.overtaken_by.is_some(),
     };
-    let mut edits = edits(intent)?;
+    let content = said::clipped(context, said::of_intent(intent, "content", session)?, MOST_STATE_TEXT)?;
+    let mut edits = edits(intent, &content);
     of_intent(intent).add_to(&mut edits, &memory.state_for_saying()?);
     // The free text names no run. If this fails, the text is shown as if it came with the repository.
     let key = edits.text.as_ref().map(|text| own_keys::of_text(Some(session.at.date_naive()), text.as_bytes()));

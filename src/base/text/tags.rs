@@ -55,9 +55,9 @@ fn opens(text: &str, tag: &str) -> bool {
 fn closing(text: &str, tag: &str) -> Option<usize> {
     text.match_indices("</").find_map(|(at, _)| {
         let name = text.get(at + 2..at + 2 + tag.len())?;
-        let after = &text[at + 2 + tag.len()..];
-        let close = after.find('>').filter(|close| after[..*close].trim().is_empty())?;
-        name.eq_ignore_ascii_case(tag).then_some(at + 2 + tag.len() + close + 1)
+        // Only white space may follow, so this looks no further than the next mark.
+        let after = text[at + 2 + tag.len()..].trim_start().strip_prefix('>')?;
+        name.eq_ignore_ascii_case(tag).then_some(text.len() - after.len())
     })
 }
 

@@ -4,21 +4,39 @@ use sha2::{Digest, Sha256};
 
 use super::{for_model, for_terminal};
 
+/// How much of a text is looked at for a line of it. A text may have any size, and a line shows its beginning.
+const LOOKED_AT: usize = 1 << 20;
+
 /// Text for a message: one line as a terminal may show it, at most `max` characters.
 pub(crate) fn one_line(text: &str, max: usize) -> String {
     // A cut can leave half of a sequence behind, which then is not shown either.
-    for_terminal(&shortened(&joined(&for_terminal(&joined(text))), max))
+    for_terminal(&shortened(&joined(&for_terminal(&joined(beginning(text, max)))), max))
 }
 
 /// The same for a model: markup and `@path` are broken up.
 pub(crate) fn model_line(text: &str, max: usize) -> String {
-    for_terminal(&shortened(&for_model(&joined(&for_terminal(&joined(text)))), max))
+    for_terminal(&shortened(&for_model(&joined(&for_terminal(&joined(beginning(text, max))))), max))
 }
 
 /// Text for storage on one line, at most `max` characters: only control characters are removed, all else stays as it was
 /// written.
 pub(crate) fn kept_line(text: &str, max: usize) -> String {
-    shortened(&without_controls(&joined(text)), max)
+    let mut line = String::new();
+    let mut room = max;
+    let chars = text.split_whitespace().enumerate().flat_map(|(number, word)| {
+        let space = (number > 0).then_some(' ');
+        space.into_iter().chain(word.chars().filter(|c| !c.is_control()))
+    });
+    // Stops where the line is full, because the text may be much longer.
+    for c in chars {
+        if room == 0 {
+            line.push('…');
+            break;
+        }
+        line.push(c);
+        room -= 1;
+    }
+    line
 }
 
 /// Text for storage without control characters, except newline and tab.
@@ -26,8 +44,20 @@ pub(crate) fn without_controls(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
+/// The part of a text that can be in a line of `max` characters.
+fn beginning(text: &str, max: usize) -> &str {
+    cut(text, max.saturating_mul(64).max(LOOKED_AT))
+}
+
 fn joined(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut line = String::new();
+    for (number, word) in text.split_whitespace().enumerate() {
+        if number > 0 {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
 }
 
 fn shortened(line: &str, max: usize) -> String {
@@ -104,7 +134,16 @@ pub(crate) fn cut(text: &str, max: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_kept_line_is_the_beginning_of_the_joined_text(text in "[a-c \\n\\t\\x07é\u{200b}]{0,40}", max in 0..20usize) {
+            prop_assert_eq!(kept_line(&text, max), shortened(&without_controls(&joined(&text)), max));
+        }
+    }
 
     #[test]
     fn a_line_is_one_line_and_not_longer_than_asked() {

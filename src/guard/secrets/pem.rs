@@ -16,6 +16,8 @@ pub(super) fn key_around(text: &[u8], marker: Range<usize>, known: usize) -> Opt
         let is_followed = matches!(text[marker.end..], [] | [b'\n' | b'\r' | b'\\', ..]);
         return (is_followed || has_body(&text[marker.end..end])).then_some(marker.start..end);
     }
+    // A text may be one long line of markers, so none of them looks further than a key is long.
+    let known = known.max(marker.start.saturating_sub(MAX_KEY));
     let start = known + before(&text[known..marker.start]);
     let is_preceded = matches!(text[..marker.start], [] | [.., b'\n'] | [.., b'\\', b'n']);
     (is_preceded || has_body(&text[start..marker.start])).then_some(start..marker.end)
@@ -29,7 +31,12 @@ fn has_body(text: &[u8]) -> bool {
 /// The length of the key after its first line, including its last line.
 fn inside(text: &[u8]) -> usize {
     let mut end = 0;
-    for (number, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
+    for number in 0.. {
+        let rest = &text[end..];
+        if rest.is_empty() {
+            break;
+        }
+        let line = &rest[..memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1)];
         if let Some(last) = find(line, b"-----END ") {
             // Only if the key continues up to here. Otherwise this is the last line of another key.
             if is_inside(&line[..last]) {
@@ -51,7 +58,8 @@ fn inside(text: &[u8]) -> usize {
 /// The start of the key before its last line.
 fn before(text: &[u8]) -> usize {
     let mut start = text.len();
-    for line in text.split_inclusive(|byte| *byte == b'\n').rev() {
+    while start > 0 {
+        let line = &text[memchr::memrchr(b'\n', &text[..start - 1]).map_or(0, |at| at + 1)..start];
         if !is_inside(line) {
             return start - line.iter().rev().take_while(|byte| is_key_text(**byte)).count();
         }
@@ -71,8 +79,18 @@ fn is_inside(line: &[u8]) -> bool {
     let line = if number < 7 && behind.first().is_some_and(marks) { &behind[skip(behind, &marks)..] } else { line };
     let line = line.trim_ascii();
     let headers: [&[u8]; 5] = [b"Proc-Type: ", b"DEK-Info: ", b"Version: ", b"Comment: ", b"Hash: "];
-    let is_long = || line.split(|byte| !is_key_text(*byte)).any(|run| run.len() >= LONG_RUN);
-    headers.iter().any(|header| line.starts_with(header)) || line.iter().all(|byte| is_key_text(*byte)) || is_long()
+    headers.iter().any(|header| line.starts_with(header))
+        || line.iter().all(|byte| is_key_text(*byte))
+        || has_long_run(line)
+}
+
+/// Whether the line has a run as long as those of a key. One of every `LONG_RUN` bytes is enough to find it.
+fn has_long_run(line: &[u8]) -> bool {
+    (LONG_RUN - 1..line.len()).step_by(LONG_RUN).any(|at| {
+        let after = line[at..].iter().take(LONG_RUN).take_while(|byte| is_key_text(**byte)).count();
+        let before = line[..at].iter().rev().take(LONG_RUN).take_while(|byte| is_key_text(**byte)).count();
+        after > 0 && before + after >= LONG_RUN
+    })
 }
 
 /// Whether this is Base64, or the backslash of `\n` in a quoted text.
@@ -81,5 +99,5 @@ fn is_key_text(byte: u8) -> bool {
 }
 
 fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    text.windows(part.len()).position(|window| window == part)
+    memchr::memmem::find(text, part)
 }

@@ -51,7 +51,7 @@ fn day_file() -> impl Strategy<Value = (u32, Vec<u8>)> {
         let mut file = if headed { header("layer1", date).into_bytes() } else { Vec::new() };
         for piece in pieces {
             match piece {
-                Ok(note) => file = note::replace_or_append(&file, &note),
+                Ok(note) => file = note::replace_or_append(file.clone(), &note),
                 Err(text) => file.extend(text.bytes()),
             }
         }

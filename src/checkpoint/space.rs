@@ -1,0 +1,66 @@
+//! Giving back the space of what is not needed any more. A run may have a note of many megabytes, and SQLite keeps the pages
+//! of a removed text for later use.
+//!
+//! A new database is made so that free pages can be given back a few at a time (`auto_vacuum = INCREMENTAL`). One of 0.1.0 is
+//! rewritten as such the first time that this is worth it. Both are transactions: a kill loses nothing, readers go on, and
+//! another writer waits for one step. Only the process that carries out or abandons a run does this, never a hook.
+
+use super::Store;
+use crate::base::fault;
+
+/// A log longer than this, in bytes, is folded into the file.
+pub(super) const LONG_LOG: u64 = 256 << 10;
+/// SQLite's number for `auto_vacuum = INCREMENTAL`.
+pub(super) const INCREMENTAL: i64 = 2;
+/// As many free pages are left for later use.
+const SPARE_PAGES: i64 = 256;
+/// How many pages are given back in one transaction.
+const STEP_PAGES: i64 = 1_024;
+
+impl Store {
+    /// Keeps the file small: readers have to look through the log, and the file would otherwise never shrink after a long
+    /// note. Nothing depends on it, so failures are ignored.
+    pub(super) fn give_back_space(&self) {
+        let before = self.pragma("freelist_count");
+        if before > SPARE_PAGES {
+            if self.pragma("auto_vacuum") == INCREMENTAL {
+                self.give_back_pages();
+            } else {
+                // A file of 0.1.0. From now on its pages can be given back a few at a time.
+                let _ = self.connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; VACUUM");
+            }
+            fault::at("checkpoint.shrunk");
+        }
+        if before > SPARE_PAGES || self.file.log_length() > LONG_LOG {
+            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        }
+    }
+
+    fn give_back_pages(&self) {
+        let mut free = self.pragma("freelist_count");
+        while free > SPARE_PAGES {
+            if self.give_back_some().is_err() {
+                return;
+            }
+            let left = self.pragma("freelist_count");
+            // Another process may use the pages at the same time.
+            if left >= free {
+                return;
+            }
+            free = left;
+        }
+    }
+
+    fn give_back_some(&self) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare(&format!("PRAGMA incremental_vacuum({STEP_PAGES})"))?;
+        // SQLite answers with an empty row for each page, and ends the transaction after the last.
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+        Ok(())
+    }
+
+    /// A number that SQLite knows about the file; 0 if it does not answer.
+    fn pragma(&self, name: &str) -> i64 {
+        self.connection.pragma_query_value(None, name, |row| row.get(0)).unwrap_or(0)
+    }
+}
