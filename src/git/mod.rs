@@ -34,7 +34,7 @@ mod worktree;
 pub(crate) use command::Git;
 pub(crate) use exclude::keep_out;
 pub(crate) use failure::{Failure, FailureKind, Result};
-pub(crate) use objects::Tip;
+pub(crate) use objects::{CommitBetween, Tip};
 pub(crate) use parse::{Change, Commit, Difference, is_object_id, is_part_of_id};
 pub(crate) use question::{Head, may_track};
 pub(crate) use repository::{GitDirectories, boundary, directories, top_level};

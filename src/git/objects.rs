@@ -16,7 +16,8 @@ const MAX_BLOBS: u64 = 1 << 30;
 
 /// For each commit, the run that its message names: empty if no handover made it.
 const RUN_FORMAT: &str = "--format=%x00%(trailers:key=Handover-Run,valueonly,separator=%x2C)";
-const COMMIT_FORMAT: &str = "--format=%x01%(trailers:key=Handover-Run,valueonly,separator=%x2C)%x02";
+/// For each commit, also its id and those of its parents.
+const COMMIT_FORMAT: &str = "--format=%x01%H %P%x02%(trailers:key=Handover-Run,valueonly,separator=%x2C)%x02";
 
 /// Where a branch is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,17 @@ pub(crate) struct Tip {
     pub checked_out: Option<PathBuf>,
     /// The ref that the branch is only another name for.
     pub symbolic: Option<String>,
+}
+
+/// A commit that one history has and another has not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommitBetween {
+    pub id: String,
+    pub parents: Vec<String>,
+    /// A handover made it.
+    pub is_run: bool,
+    /// The files that it changed against its first parent.
+    pub paths: Vec<PathBuf>,
 }
 
 impl Git {
@@ -55,6 +67,13 @@ impl Git {
             }
         }
         Ok(None)
+    }
+
+    /// The commit that a ref names. `None` if there is no such ref.
+    pub(crate) fn commit_of(&self, name: &str) -> Result<Option<String>> {
+        let answer = self.ask(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")])?;
+        let commit = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        Ok(Some(commit).filter(|_| answer.succeeded))
     }
 
     /// Fills the index with a tree. Entries that stay the same keep what they know of the file on disk.
@@ -175,20 +194,24 @@ impl Git {
         Ok(text.split('\0').skip(1).all(|run| !run.trim().is_empty()))
     }
 
-    /// The commits that `new` has and `old` has not: for each, whether a handover made it, and which files it changed.
-    pub(crate) fn commits_between(&self, old: Option<&str>, new: &str) -> Result<Vec<(bool, Vec<PathBuf>)>> {
+    /// The commits that `new` has and `old` has not, each before its parents.
+    pub(crate) fn commits_between(&self, old: Option<&str>, new: &str) -> Result<Vec<CommitBetween>> {
         let range = old.map_or_else(|| new.to_owned(), |old| format!("{old}..{new}"));
         let fixed = ["log", "--no-show-signature", "--no-color", "-z", "--name-only", "--no-renames", "--no-ext-diff"];
-        let arguments = [&fixed[..], &["--diff-merges=first-parent", COMMIT_FORMAT, &range, "--"]].concat();
-        let answer = self.must(&arguments, None, MAX_BLOBS)?;
+        let order = ["--topo-order", "--diff-merges=first-parent", COMMIT_FORMAT, &range, "--"];
+        let answer = self.must(&[&fixed[..], &order].concat(), None, MAX_BLOBS)?;
         let mut commits = Vec::new();
-        // Each commit is a 0x01, the run, a 0x02, and the names of its files.
+        // Each commit is a 0x01, its id and parents, a 0x02, the run, a 0x02, and the names of its files.
         for commit in answer.split(|byte| *byte == 1).skip(1) {
-            let end = commit.iter().position(|byte| *byte == 2).unwrap_or(commit.len());
-            let is_ours = !commit[..end].trim_ascii().is_empty();
-            let names = commit[(end + 1).min(commit.len())..].split(|byte| matches!(byte, 0 | b'\n'));
-            let paths = names.filter(|name| !name.is_empty()).map(|name| PathBuf::from(OsStr::from_bytes(name)));
-            commits.push((is_ours, paths.collect()));
+            let mut parts = commit.splitn(3, |byte| *byte == 2);
+            let mut part = || parts.next().unwrap_or_default();
+            let ids = String::from_utf8_lossy(part()).into_owned();
+            let mut ids = ids.split_ascii_whitespace().map(str::to_owned);
+            let (id, parents) = (ids.next().unwrap_or_default(), ids.collect());
+            let is_run = !part().trim_ascii().is_empty();
+            let names = part().split(|byte| matches!(byte, 0 | b'\n')).filter(|name| !name.is_empty());
+            let paths = names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+            commits.push(CommitBetween { id, parents, is_run, paths });
         }
         Ok(commits)
     }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use super::index::{Index, SessionEntry};
 use super::store::{ArchiveNames, file_name};
 use super::{History, index_ends};
+use crate::base::clock;
 use crate::base::fs::FileError;
 use crate::error::{Error, Result};
 use crate::handoff::{Handoff, repr};
@@ -84,7 +85,11 @@ impl History {
     pub(crate) fn latest(&self) -> Result<Option<SessionEntry>> {
         match self.latest_of_index() {
             Some(entry) => Ok(Some(entry)),
-            None => Ok(self.entries()?.into_iter().next()),
+            None => {
+                let now = clock::now();
+                // The first of several that are equally new, because the list begins with the newest.
+                Ok(self.entries()?.into_iter().rev().max_by_key(|entry| entry.recency(&now)))
+            }
         }
     }
 
@@ -99,7 +104,8 @@ impl History {
         let head = start.find("\nsessions:").map(|at| &start[..at + 1]).filter(|_| is_current)?;
         let entry = index_ends::find_entry(&end, &Index::parse(head).ok()?.latest_session)?;
         self.inside(entry.get("file")).ok().filter(|path| self.anchor.is_regular(path))?;
-        Some(entry)
+        // The machine that wrote the index may have had a wrong clock.
+        Some(entry).filter(|entry| entry.recency(&clock::now()).0)
     }
 
     /// The archive with this id, or the only one whose id begins with it; `latest` is the newest.

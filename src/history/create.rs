@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::derived::Order;
 use super::index::{Index, SessionEntry};
 use super::{History, decisions, origin, own_keys, prompt, rulings};
+use crate::base::clock;
 use crate::base::fs::Created;
 use crate::error::{Error, Result};
 use crate::handoff::{Handoff, Value, repr};
@@ -94,7 +95,8 @@ impl History {
         let handoff = self.read_archive(&written.archive)?;
         let entry = SessionEntry::of(&handoff, &format!("sessions/{name}"));
         let Ok(latest) = self.read_archive(&self.latest_path()) else { return Ok(false) };
-        let is_newest = SessionEntry::of(&latest, "").age() <= entry.age();
+        let now = clock::now();
+        let is_newest = SessionEntry::of(&latest, "").recency(&now) <= entry.recency(&now);
         let Some(text) = Index::append(&text, before, &entry, is_newest.then_some(&handoff)) else { return Ok(false) };
         let log = decisions::append(&self.decisions_log()?, &decisions::lines(&handoff));
         self.write_if_changed(&self.decisions_path(), &log)?;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::index::{Index, SessionEntry};
 use super::lifecycle::{CLOSED, Lifecycle};
-use super::{History, decisions, prompt, rulings};
+use super::{History, decisions, index_ends, prompt, rulings};
 use crate::error::Result;
 
 /// The order of the sessions in an index.
@@ -16,6 +16,23 @@ pub(super) enum Order {
 }
 
 impl History {
+    /// Brings the derived files into the form that every machine with the same archives gives them: sessions of one second
+    /// in the order of their ids, and as the latest one that is not in the future. Looks only at the ends of the index.
+    pub(crate) fn settle(&self) -> Result<()> {
+        // An index that cannot be read is reported by whoever needs it.
+        let Some((start, end)) = index_ends::read(self).ok().flatten() else { return Ok(()) };
+        let head = start.find("\nsessions:").map_or("", |at| &start[..at + 1]);
+        let mut index = Index::parse(head).unwrap_or_default();
+        index.sessions = index_ends::entries(&end);
+        let is_settled = index.sessions.is_sorted_by(|a, b| shared_order(a) <= shared_order(b))
+            && index.newest().is_some_and(|newest| newest.get("session_id") == index.latest_session);
+        if is_settled || index.sessions.is_empty() {
+            return Ok(());
+        }
+        let _lock = self.lock_for_writing()?;
+        self.bring_up_to_date(Order::OfTime)
+    }
+
     /// Brings the derived files up to date; writes only those that differ. The caller holds the lock.
     pub(super) fn bring_up_to_date(&self, order: Order) -> Result<()> {
         let text = self.read_own(&self.index_path())?.unwrap_or_default();
@@ -35,7 +52,7 @@ impl History {
         }
         let new_decisions = self.add_unknown_archives(&mut index, &lifecycle)?;
         if order == Order::OfTime {
-            index.sessions.sort_by(|a, b| (a.age(), a.get("session_id")).cmp(&(b.age(), b.get("session_id"))));
+            index.sessions.sort_by(|a, b| shared_order(a).cmp(&shared_order(b)));
         }
         self.write_if_changed(&self.lifecycle_path(), &lifecycle.render())?;
         let log = decisions::append(&self.decisions_log()?, &new_decisions);
@@ -89,6 +106,11 @@ impl History {
         self.write_if_changed(&self.prompt_path(), &prompt)?;
         self.write_if_changed(&self.index_path(), &index.render())
     }
+}
+
+/// The order of sessions that all machines share.
+fn shared_order(entry: &SessionEntry) -> ((bool, i64), &str) {
+    (entry.age(), entry.get("session_id"))
 }
 
 /// Adds sessions that another tool closed in the index to the lifecycle, which survives when an index is rebuilt.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use chrono::{DateTime, FixedOffset};
 
 use super::Origin;
+use crate::base::clock;
 use crate::handoff::{Handoff, SyntaxError, Value, read_subset_first, unquote_ours, write_fields};
 
 /// The keys of an entry, in Session Glue's order.
@@ -24,6 +25,10 @@ const KEYS: [&str; 14] = [
     "supersedes",
     "first_next_action",
 ];
+
+/// How far the clock of another machine may be ahead, in milliseconds. A session with a later time was written by a clock
+/// that is wrong.
+const SKEW: i64 = 10 * 60 * 1000;
 
 /// The key that only entries of imported handoffs have.
 const ORIGIN: &str = "origin";
@@ -86,6 +91,12 @@ impl SessionEntry {
 
     fn as_value(&self) -> Value {
         Value::Map(self.0.iter().map(|(key, value)| (key.to_string(), value.clone())).collect())
+    }
+
+    /// A sort key: newest last. A time that is still to come does not make a session the newest, however late it is.
+    pub(crate) fn recency(&self, now: &DateTime<FixedOffset>) -> (bool, (bool, i64)) {
+        let age = self.age();
+        (age.1 <= now.timestamp_millis().saturating_add(SKEW), age)
     }
 
     /// A sort key: newest last. Entries without a readable time come first.
@@ -171,7 +182,8 @@ impl Index {
 
     /// The newest entry by time; of several with the same time, the last one.
     pub(crate) fn newest(&self) -> Option<&SessionEntry> {
-        self.sessions.iter().enumerate().max_by_key(|(place, entry)| (entry.age(), *place)).map(|(_, entry)| entry)
+        let now = clock::now();
+        self.sessions.iter().max_by_key(|entry| entry.recency(&now))
     }
 
     /// The entry of the session that the head names.

@@ -53,7 +53,8 @@ impl History {
         };
         let mut open: Vec<&SessionEntry> = entries.iter().filter(is_open).collect();
         open.reverse();
-        open.sort_by_key(|entry| std::cmp::Reverse(entry.age()));
+        let now = clock::now();
+        open.sort_by_key(|entry| std::cmp::Reverse(entry.recency(&now)));
         let newest = match latest {
             Some(latest) if !is_over(&latest.status) => Some(latest),
             latest => {

@@ -174,9 +174,7 @@ impl Memory {
         archive::sort(&mut entries);
         let count = entries.len();
         let old = self.read_notes(&path)?;
-        let mut all = old.as_deref().map(archive::parse).unwrap_or_default();
-        all.extend(entries.iter().cloned());
-        archive::sort(&mut all);
+        let all = archive::unite(old.as_deref().map(archive::parse).unwrap_or_default(), entries.clone());
         let new = archive::write(source.month, &source.tag, &all);
         let is_new = !all.is_empty() && old.as_deref() != Some(&new);
         let rolled = Rolled {

@@ -180,18 +180,16 @@ fn publish_does_not_claim_success_when_the_remote_moved() {
     let in_other = ["-C", other.to_str().unwrap(), "-c", "user.name=o", "-c", "user.email=o@o"];
     site.world.git(&[&in_other[..], &["commit", "--quiet", "--allow-empty", "-m", "theirs"]].concat());
     site.world.git(&[&in_other[..], &["push", "--quiet", "origin", "main"]].concat());
-    let output = site.world.run(&["run", "--note", "two"]).expect(1);
-    assert!(output.stderr.contains("`main` on origin has moved on"), "{}", output.stderr);
-    assert!(output.stderr.contains("`git pull` on `main`, then `agent-handover push`"), "{}", output.stderr);
-    site.world.git(&["pull", "--quiet", "--no-rebase", "--no-edit", "origin", "main"]);
-    // The merge is the user's, so it is theirs to push, and that is said.
-    site.world.run(&["run", "--resume"]).expect(0);
-    let status = site.world.run(&["status"]).expect(0).stdout;
-    assert!(status.contains("travels with your next push"), "{status}");
-    site.world.git(&["push", "--quiet", "origin", "main"]);
-    site.world.run(&["push"]).expect(0);
-    assert!(!site.world.run(&["status"]).expect(0).stdout.contains("travels"));
+    let users = site.world.git(&["rev-parse", "HEAD"]);
+    let output = site.world.run(&["run", "--note", "two"]).expect(0);
+    assert!(output.stderr.contains("`git pull` brings what others pushed"), "{}", output.stderr);
     assert!(site.remote_file("main", NOTES).contains("\ntwo\n"));
+    assert!(site.remote_git(&["log", "--format=%s", "main"]).contains("theirs"));
+    // The branch here moved by our commit and no other.
+    assert_eq!(site.world.git(&["rev-parse", "HEAD^"]), users);
+    site.world.git(&["pull", "--quiet", "--ff-only", "origin", "main"]);
+    site.world.run(&["push"]).expect(0);
+    assert_eq!(site.remote_log("main")[0], site.world.git(&["rev-parse", "HEAD"]).trim());
 }
 
 /// The Python tool: on another branch the commit landed there, and a push of `main` said "up to date".
@@ -231,16 +229,35 @@ fn staged_changes_stay_staged_even_on_the_checked_out_branch() {
     assert_eq!(site.world.git(&["status", "--porcelain"]), "A  half-done.py\n");
 }
 
-/// Our commit is not pushed if that would also push commits of the user.
+/// What is pushed has none of the user's commits below it.
 #[test]
 fn commits_of_the_users_are_never_pushed_along() {
     let site = Site::new(PYTHON);
     site.world.git(&["commit", "--quiet", "--allow-empty", "-m", "not ready"]);
+    site.world.run(&["run", "--note", "x"]).expect(0);
+    assert!(site.remote_file("main", NOTES).contains("\nx\n"));
+    assert!(!site.remote_git(&["log", "--format=%s", "main"]).contains("not ready"));
+    site.world.run(&["check"]).expect(2);
+    // The user's own push is a fast-forward.
+    site.world.git(&["push", "--quiet", "origin", "main"]);
+    let tip = site.remote_log("main")[0].clone();
+    site.world.run(&["push"]).expect(0);
+    assert_eq!(site.remote_log("main")[0], tip);
+}
+
+/// A remote that does not have the branch gets it from the user.
+#[test]
+fn the_first_push_of_a_code_branch_is_the_users() {
+    let site = Site::new(PYTHON);
+    site.remote_git(&["update-ref", "-d", "refs/heads/main"]);
     let output = site.world.run(&["run", "--note", "x"]).expect(0);
     assert!(output.stderr.contains("travels with your next push"), "{}", output.stderr);
-    assert_eq!(site.remote_log("main").len(), 1);
+    assert_eq!(site.remote_log("main").len(), 0);
     assert!(site.world.run(&["status", "--json"]).expect(0).json()["travels"].is_string());
     site.world.run(&["check"]).expect(2);
+    site.world.git(&["push", "--quiet", "origin", "main"]);
+    site.world.run(&["push"]).expect(0);
+    assert!(!site.world.run(&["status"]).expect(0).stdout.contains("travels"));
 }
 
 /// The Python tool: a merge in progress was concluded by the handover.
@@ -760,9 +777,10 @@ fn an_amended_commit_is_not_pushed() {
     site.world.write("work.rs", "not ready");
     site.world.git(&["add", "work.rs"]);
     site.world.git(&["commit", "--quiet", "--amend", "--no-edit"]);
-    let output = site.world.run(&["run", "--note", "y"]).expect(0);
-    assert!(output.stderr.contains("travels with your next push"), "{}", output.stderr);
-    assert_eq!(site.remote_log("main").len(), 1);
+    site.world.run(&["run", "--note", "y"]).expect(0);
+    assert!(site.remote_file("main", NOTES).contains("\ny\n"));
+    assert!(!site.remote_git(&["ls-tree", "-r", "--name-only", "main"]).contains("work.rs"));
+    assert!(!site.remote_git(&["log", "--name-only", "--format=", "main"]).contains("work.rs"));
 }
 
 #[test]
@@ -835,7 +853,7 @@ fn a_fetch_moves_no_ref_of_the_users() {
     site.world.git(&[&in_other[..], &["commit", "--quiet", "--allow-empty", "-m", "theirs"]].concat());
     site.world.git(&[&in_other[..], &["push", "--quiet", "origin", "main"]].concat());
     let before = site.world.git(&["for-each-ref", "refs/remotes"]);
-    site.world.run(&["run", "--note", "two"]).expect(1);
+    site.world.run(&["run", "--note", "two"]).expect(0);
     assert_eq!(site.world.git(&["for-each-ref", "refs/remotes"]), before);
 }
 

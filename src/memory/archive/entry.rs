@@ -52,6 +52,45 @@ impl<'a> ArchiveEntry<'a> {
         (&self.time, self.is_text, &self.block)
     }
 
+    /// The day of a foreign text; empty for a note.
+    pub(super) fn day(&self) -> String {
+        let attributes = if self.is_text { marker::read(self.opening(), "text") } else { None };
+        attributes.map(|attributes| attributes.text("day")).unwrap_or_default()
+    }
+
+    /// Bytes that are equal for the same entry in two files. They depend neither on what stands before it nor on line
+    /// ends, which an editor may change.
+    pub(super) fn identity(&self) -> Vec<u8> {
+        if self.is_text {
+            [b"text ", self.day().as_bytes(), b"\n", without_returns(self.content().trim_ascii()).as_ref()].concat()
+        } else {
+            without_returns(&self.block).into_owned()
+        }
+    }
+
+    /// Whether this text is the other one, continued by whoever wrote it. The place in the file may have changed.
+    pub(crate) fn continues(&self, other: &ArchiveEntry<'_>) -> bool {
+        self.continuation(other).is_some()
+            || self.opening() == other.opening()
+                && self
+                    .content()
+                    .trim_ascii()
+                    .strip_prefix(other.content().trim_ascii())
+                    .is_some_and(|rest| !rest.is_empty())
+    }
+
+    /// The lines that this text has after those of the other; `None` if it does not begin with the other.
+    pub(crate) fn continuation(&self, other: &ArchiveEntry<'_>) -> Option<ArchiveEntry<'static>> {
+        if !self.is_text || !other.is_text || self.day() != other.day() {
+            return None;
+        }
+        let (this, other) = (self.content(), other.content());
+        let (this, other) = (without_returns(this.trim_ascii_start()), without_returns(other.trim_ascii()));
+        let rest = this.strip_prefix(other.as_ref()).and_then(|rest| rest.strip_prefix(b"\n"))?;
+        let after = marker::read(self.opening(), "text").map(|attributes| attributes.text("after"));
+        ArchiveEntry::of_text(&self.day(), &after.unwrap_or_default(), rest)
+    }
+
     /// The note; `None` for a foreign text.
     pub(crate) fn note(&self) -> Option<Note> {
         if self.is_text { None } else { note::read(&self.block) }
@@ -102,5 +141,23 @@ pub(crate) fn of_notes(file: &[u8], day: NaiveDate) -> Vec<ArchiveEntry<'_>> {
 
 fn without_header<'t>(text: &'t [u8], header: &str) -> &'t [u8] {
     let body = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
-    body.strip_prefix(header.as_bytes()).unwrap_or(text)
+    match body.strip_prefix(header.trim_end().as_bytes()) {
+        // An editor may have changed the line ends.
+        Some(rest) => rest.strip_prefix(b"\r\n").or(rest.strip_prefix(b"\n")).unwrap_or(text),
+        None => text,
+    }
+}
+
+/// The text with `\n` for each `\r\n`.
+fn without_returns(text: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memmem::find(text, b"\r\n").is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = Vec::with_capacity(text.len());
+    for (at, byte) in text.iter().enumerate() {
+        if *byte != b'\r' || text.get(at + 1) != Some(&b'\n') {
+            plain.push(*byte);
+        }
+    }
+    Cow::Owned(plain)
 }

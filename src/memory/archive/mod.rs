@@ -22,15 +22,18 @@
 //! |---|---|
 //! | `entry` | [`ArchiveEntry`]: a note or a foreign text; the entries of a layer-1 file |
 //! | `read` | the entries of an archive |
-//! | `write` | the order of entries, and the archive that holds them |
+//! | `unite` | the entries of several files, each once and in order |
+//! | `write` | the archive that holds some entries |
 
 mod entry;
 mod read;
+mod unite;
 mod write;
 
 pub(crate) use entry::{ArchiveEntry, of_notes};
 pub(crate) use read::parse;
-pub(crate) use write::{sort, write};
+pub(crate) use unite::{EntryKey, keyed, sort, unite};
+pub(crate) use write::write;
 
 #[cfg(test)]
 mod tests;

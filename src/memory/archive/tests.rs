@@ -1,5 +1,7 @@
 //! Archives of arbitrary notes and texts, and archives that were edited by hand.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use chrono::NaiveDate;
@@ -63,7 +65,7 @@ fn entries(files: &[(u32, Vec<u8>)]) -> Vec<ArchiveEntry<'_>> {
     let mut all: Vec<ArchiveEntry<'_>> =
         files.iter().flat_map(|(day, file)| of_notes(file, NaiveDate::from_ymd_opt(2026, 10, *day).unwrap())).collect();
     sort(&mut all);
-    all
+    unite(all, Vec::new())
 }
 
 proptest! {
@@ -75,15 +77,15 @@ proptest! {
         late in 0..6usize,
     ) {
         let month = Month::parse("2026-10").unwrap();
+        // A day has one file.
+        let files: Vec<(u32, Vec<u8>)> = files.into_iter().collect::<BTreeMap<_, _>>().into_iter().collect();
         let all = entries(&files);
         let archive = write(month, "tag", &all);
         prop_assert_eq!(&parse(&archive), &all);
         // The same in two steps, the later files first.
         let (early, late) = files.split_at(late.min(files.len()));
         let first = write(month, "tag", &entries(late));
-        let mut both = parse(&first);
-        both.extend(entries(early));
-        sort(&mut both);
+        let both = unite(parse(&first), entries(early));
         prop_assert_eq!(&write(month, "tag", &both), &archive);
         // Every note is in it, byte for byte.
         for (_, file) in &files {

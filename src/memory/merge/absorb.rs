@@ -7,16 +7,16 @@ use std::time::SystemTime;
 use chrono::NaiveDate;
 
 use super::current_state::merge_state;
-use super::notes::{merge_notes, write_notes};
+use super::notes::{merge_notes, not_archived, write_notes};
 use crate::base::fs::Depth;
 use crate::base::text;
 use crate::base::three_way::{self, Choice, Theirs, choose};
 use crate::config::category::Categories;
 use crate::error::Result;
 use crate::guard::Brake;
-use crate::memory::archive::{self, ArchiveEntry};
-use crate::memory::state::CurrentState;
-use crate::memory::{Author, Memory, Month, compact, listing};
+use crate::memory::archive::{self, ArchiveEntry, EntryKey};
+use crate::memory::state::{self, CurrentState};
+use crate::memory::{Author, ChangeVerb, Memory, Month, compact, listing};
 
 impl Memory {
     /// Merges the files that other machines changed into the files here.
@@ -78,16 +78,16 @@ impl Memory {
                     // One side removed the file and the other changed it: it stays.
                     return three_way::put(&self.anchor, &path, theirs.now.as_deref().or(ours.as_deref()));
                 };
-                let base = theirs.base.as_deref().map(archive::parse).unwrap_or_default();
-                let (ours, theirs) = (archive::parse(ours), archive::parse(now));
+                let base = archive::keyed(theirs.base.as_deref().map(archive::parse).unwrap_or_default());
+                let sides = [archive::keyed(archive::parse(ours)), archive::keyed(archive::parse(now))];
                 // An entry that one side removed by hand stays removed.
-                let is_removed = |entry: &ArchiveEntry<'_>| {
-                    base.contains(entry) && !(ours.contains(entry) && theirs.contains(entry))
-                };
-                let all = ours.iter().chain(&theirs);
-                let mut entries: Vec<ArchiveEntry<'_>> =
-                    all.filter(|entry| base.is_empty() || !is_removed(entry)).cloned().collect();
-                archive::sort(&mut entries);
+                let is_removed =
+                    |key: &EntryKey| base.contains_key(key) && !sides.iter().all(|side| side.contains_key(key));
+                let [ours, theirs] = sides.each_ref().map(|side| {
+                    let kept = side.iter().filter(|(key, _)| !is_removed(key));
+                    kept.map(|(_, entry)| entry.clone()).collect()
+                });
+                let entries = archive::unite(ours, theirs);
                 three_way::put(&self.anchor, &path, Some(&archive::write(month, tag, &entries)))
             }
         }
@@ -136,7 +136,11 @@ impl Memory {
                 let mut changes = ours.adopt(&stamp);
                 changes.extend(theirs.adopt(&stamp));
                 let merged = merge_state(base.as_ref(), &ours, &theirs, categories, our_time > their_time);
-                changes.extend(merged.changes);
+                let days = before.iter().filter_map(CurrentState::date).collect();
+                for change in merged.changes {
+                    let is_noted = change.verb == ChangeVerb::Replaced && self.is_noted_on(&days, &change.text)?;
+                    changes.extend(Some(change).filter(|_| !is_noted));
+                }
                 let new = merged.state.write();
                 // The name of the run is the same on every machine that merges the same.
                 let digest = text::digest(&new, 5);
@@ -147,11 +151,39 @@ impl Memory {
         }
     }
 
+    /// Whether a note of one of these days has exactly this text, whatever its tag, in layer 1 or in an archive.
+    fn is_noted_on(&self, days: &BTreeSet<NaiveDate>, text: &str) -> Result<bool> {
+        let is_it = |entry: &ArchiveEntry<'_>| !entry.is_text && state::readable(&entry.content()) == text;
+        for day in days {
+            let month = Month::of(*day);
+            let notes = self.directory.join("layer1").join(month.to_string());
+            let is_of_day = |name: &str| compact::split_name(name).is_some_and(|(_, found)| found == *day);
+            for file in self.files_named(&notes, is_of_day)? {
+                if archive::of_notes(&file, *day).iter().any(is_it) {
+                    return Ok(true);
+                }
+            }
+            let is_of_month = |name: &str| listing::archive_name(name).is_some_and(|(found, _)| found == month);
+            for file in self.files_named(&self.directory.join("layer3"), is_of_month)? {
+                if archive::parse(&file).iter().any(is_it) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The contents of the files in a directory whose names are wanted.
+    fn files_named(&self, directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Vec<u8>>> {
+        let names = self.anchor.names(directory)?.into_iter().filter(|name| is_wanted(name));
+        let files = names.map(|name| Ok(self.anchor.read_if_exists(&directory.join(name))?.unwrap_or_default()));
+        files.collect()
+    }
+
     /// Removes notes from layer 1 that the archive of their month holds.
     fn remove_archived_notes(&self, month: Month, tag: &str) -> Result<()> {
         let Some(file) = self.anchor.read_if_exists(&self.archive_path(month, tag))? else { return Ok(()) };
-        let archived: BTreeSet<Vec<u8>> =
-            archive::parse(&file).into_iter().map(|entry| entry.block.into_owned()).collect();
+        let archived = archive::keyed(archive::parse(&file));
         let directory = self.directory.join("layer1").join(month.to_string());
         if self.anchor.about(&directory)?.is_none() {
             return Ok(());
@@ -160,10 +192,7 @@ impl Memory {
             let Some((_, day)) = compact::split_name(&name).filter(|(found, _)| *found == tag) else { continue };
             let path = directory.join(&name);
             let Some(file) = self.anchor.read_if_exists(&path)? else { continue };
-            let entries = archive::of_notes(&file, day);
-            let left: Vec<&ArchiveEntry<'_>> =
-                entries.iter().filter(|entry| !archived.contains(entry.block.as_ref())).collect();
-            if left.len() < entries.len() {
+            if let Some(left) = not_archived(archive::of_notes(&file, day), &archived) {
                 three_way::put(&self.anchor, &path, write_notes(day, &left).as_deref())?;
             }
         }

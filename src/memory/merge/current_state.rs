@@ -27,7 +27,12 @@ pub(super) fn merge_state(
         ours.sections.iter().chain(&theirs.sections).map(|section| section.category.as_str()).collect();
     for name in names {
         let merged = merge_category(name, base, ours, theirs, categories.get(name).keep);
-        for (verb, items) in [(ChangeVerb::Dropped, &merged.dropped), (ChangeVerb::Cleared, &merged.cleared_items)] {
+        let left = [
+            (ChangeVerb::Deleted, &merged.removed),
+            (ChangeVerb::Dropped, &merged.dropped),
+            (ChangeVerb::Cleared, &merged.cleared_items),
+        ];
+        for (verb, items) in left {
             changes.extend(items.iter().map(|item| StateChange::of(verb, name, item)));
         }
         state.set_section(name, &merged.cleared, merged.items, merged.tombstones, &merged.texts);
@@ -73,6 +78,9 @@ struct MergedCategory {
     dropped: Vec<Item>,
     /// Items that one side stated before the other cleared the category.
     cleared_items: Vec<Item>,
+    /// Items that one side stated since the base, and the other removed later. The side that removed the item reported
+    /// only that the version of the base left.
+    removed: Vec<Item>,
 }
 
 /// An item and its place among the items of its category.
@@ -90,8 +98,9 @@ fn merge_category(
     let cleared = both().map(|section| section.cleared.clone()).max().unwrap_or_default();
     let mut tombstones = latest_tombstones(both());
     let base_sections: Vec<&CategorySection> = base.map(|base| sections(base, name)).unwrap_or_default();
-    let mut items = choose_items(&base_sections, &our_sections, &their_sections);
-    items.retain(|(_, item)| tombstones.get(&item.id).is_none_or(|at| *at < item.at));
+    let items = choose_items(&base_sections, &our_sections, &their_sections);
+    let (items, removed): (Vec<_>, Vec<_>) =
+        items.into_iter().partition(|(_, item)| tombstones.get(&item.id).is_none_or(|at| *at < item.at));
     let (mut items, cleared_items): (Vec<_>, Vec<_>) = items.into_iter().partition(|(_, item)| item.at >= cleared);
     tombstones.retain(|id, _| items.iter().all(|(_, item)| item.id != *id));
     // Items that one session stated together keep the order in which it stated them.
@@ -100,7 +109,8 @@ fn merge_category(
     let dropped: Vec<PlacedItem> = items.drain(..beyond).collect();
     let our_texts: BTreeSet<Vec<u8>> = our_sections.iter().flat_map(|section| section.texts()).collect();
     let their_texts = their_sections.iter().flat_map(|section| section.texts());
-    let without_places = |items: Vec<PlacedItem>| items.into_iter().map(|(_, item)| item).collect();
+    let is_in_base = |item: &Item| base_sections.iter().any(|section| section.items().any(|known| known == item));
+    let without_places = |items: Vec<PlacedItem>| -> Vec<Item> { items.into_iter().map(|(_, item)| item).collect() };
     MergedCategory {
         cleared,
         items: without_places(items),
@@ -108,6 +118,7 @@ fn merge_category(
         texts: their_texts.filter(|text| !our_texts.contains(text)).collect(),
         dropped: without_places(dropped),
         cleared_items: without_places(cleared_items),
+        removed: without_places(removed).into_iter().filter(|item| !is_in_base(item)).collect(),
     }
 }
 
@@ -154,5 +165,68 @@ fn newer<'i>(ours: &'i PlacedItem, theirs: &'i PlacedItem, base: Option<&Item>) 
         Ordering::Equal if base.is_some_and(|base| base.text == ours.1.text) => theirs,
         Ordering::Equal if base.is_some_and(|base| base.text == theirs.1.text) => ours,
         Ordering::Equal => std::cmp::max_by_key(ours, theirs, |(_, item)| item.text.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::state::Stamp;
+
+    fn stamp(run: &str, at: &str) -> Stamp {
+        let (commit, branch) = Default::default();
+        Stamp { at: at.to_owned(), run: run.to_owned(), commit, branch, by: "", moment: None }
+    }
+
+    fn with(mut state: CurrentState, text: &str, stamp: &Stamp) -> CurrentState {
+        state.add(&Categories::default().get("decision"), text, stamp);
+        state
+    }
+
+    fn without(mut state: CurrentState, stamp: &Stamp) -> CurrentState {
+        let id = state.items().next().map(|(_, item)| item.id.clone()).unwrap_or_default();
+        state.remove(&id, ChangeVerb::Deleted, stamp);
+        state
+    }
+
+    fn texts(state: &CurrentState) -> Vec<&str> {
+        state.items().map(|(_, item)| item.text.as_str()).collect()
+    }
+
+    const EARLY: &str = "2026-11-15T10:00:00Z";
+    const LATE: &str = "2027-11-15T10:00:00Z";
+
+    #[test]
+    fn an_item_said_again_after_it_was_deleted_survives_every_merge() {
+        let base = with(CurrentState::default(), "x", &stamp("A", EARLY));
+        // In the same second, and after a deletion by a machine whose clock is a year ahead.
+        for deleted_at in [EARLY, LATE] {
+            let deleted = without(base.clone(), &stamp("B", deleted_at));
+            let again = with(deleted.clone(), "x", &stamp("C", deleted_at));
+            for (base, ours, theirs) in
+                [(&deleted, &again, &deleted), (&base, &again, &deleted), (&base, &deleted, &again)]
+            {
+                let merged = merge_state(Some(base), ours, theirs, &Categories::default(), false);
+                assert_eq!(texts(&merged.state), ["x"], "{deleted_at}");
+                assert!(merged.changes.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_merge_takes_out_is_reported() {
+        let base = with(CurrentState::default(), "x", &stamp("A", EARLY));
+        let deleted = without(base.clone(), &stamp("B", LATE));
+        let reported = |ours: &CurrentState, theirs: &CurrentState| -> Vec<(ChangeVerb, String)> {
+            let merged = merge_state(Some(&base), ours, theirs, &Categories::default(), false);
+            assert_eq!(texts(&merged.state), [""; 0]);
+            merged.changes.into_iter().map(|change| (change.verb, change.text)).collect()
+        };
+        // Said again meanwhile by somebody who had not seen the deletion.
+        let again = with(base.clone(), "x", &stamp("C", "2026-11-16T10:00:00Z"));
+        assert_eq!(reported(&again, &deleted), [(ChangeVerb::Deleted, "x".to_owned())]);
+        assert_eq!(reported(&deleted, &again), [(ChangeVerb::Deleted, "x".to_owned())]);
+        // Whoever deleted it reported that already.
+        assert_eq!(reported(&base, &deleted), []);
     }
 }

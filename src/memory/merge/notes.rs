@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
-use crate::memory::archive::{self, ArchiveEntry};
+use crate::memory::archive::{self, ArchiveEntry, EntryKey};
 use crate::memory::header;
 
 /// The layer-1 file of these entries; `None` if there are none.
-pub(super) fn write_notes(day: NaiveDate, entries: &[&ArchiveEntry<'_>]) -> Option<Vec<u8>> {
+pub(super) fn write_notes(day: NaiveDate, entries: &[ArchiveEntry<'_>]) -> Option<Vec<u8>> {
     if entries.is_empty() {
         return None;
     }
@@ -26,32 +26,46 @@ pub(super) fn write_notes(day: NaiveDate, entries: &[&ArchiveEntry<'_>]) -> Opti
     Some(file)
 }
 
-/// Bytes that are equal for the same entry in two versions of a file.
-fn identity(entry: &ArchiveEntry<'_>) -> Vec<u8> {
-    if !entry.is_text {
-        entry.block.to_vec()
-    } else {
-        [b"\0", entry.time.as_bytes(), b"\0", entry.content().trim_ascii()].concat()
+/// The entries of a day file that the archive of its month does not hold; `None` if it holds none of them. Of a text that
+/// was continued after it was archived, only the lines that are new are left.
+pub(super) fn not_archived<'a>(
+    entries: Vec<ArchiveEntry<'a>>,
+    archived: &BTreeMap<EntryKey, ArchiveEntry<'_>>,
+) -> Option<Vec<ArchiveEntry<'a>>> {
+    let entries = archive::keyed(entries);
+    let count = entries.len();
+    let mut has_changed = false;
+    let mut left: Vec<ArchiveEntry<'a>> = Vec::new();
+    for (_, entry) in entries.iter().filter(|(key, _)| !archived.contains_key(*key)) {
+        let continued = archived.iter().filter(|(key, _)| !entries.contains_key(*key));
+        let rest = continued.filter_map(|(_, known)| entry.continuation(known)).min_by_key(|rest| rest.block.len());
+        has_changed |= rest.is_some();
+        left.push(rest.unwrap_or_else(|| entry.clone()));
     }
+    archive::sort(&mut left);
+    (has_changed || left.len() < count).then_some(left)
 }
 
 /// Merges two versions of a day file: keeps what either side has and neither removed.
 ///
 /// Returns the merged file, and the keys of notes to which each side gave its own content.
 pub(super) fn merge_notes(day: NaiveDate, [base, ours, theirs]: [&[u8]; 3]) -> (Option<Vec<u8>>, Vec<String>) {
-    fn entries(file: &[u8], day: NaiveDate) -> BTreeMap<Vec<u8>, ArchiveEntry<'_>> {
-        archive::of_notes(file, day).into_iter().map(|entry| (identity(&entry), entry)).collect()
-    }
-    let (base, ours, theirs) = (entries(base, day), entries(ours, day), entries(theirs, day));
+    let entries = |file| archive::keyed(archive::of_notes(file, day));
+    let (base, ours, theirs) = (entries(base), entries(ours), entries(theirs));
+    let has_left = |key: &EntryKey| !ours.contains_key(key) && !theirs.contains_key(key);
+    let left: Vec<&ArchiveEntry<'_>> = base.iter().filter(|(key, _)| has_left(key)).map(|(_, entry)| entry).collect();
     let mut merged: Vec<ArchiveEntry<'_>> = Vec::new();
     let mut new_keys: [BTreeSet<String>; 2] = [BTreeSet::new(), BTreeSet::new()];
     for (side, (here, there)) in [(&ours, &theirs), (&theirs, &ours)].into_iter().enumerate() {
-        for (identity, entry) in here {
-            match (base.contains_key(identity), there.contains_key(identity)) {
+        for (key, entry) in here {
+            match (base.contains_key(key), there.contains_key(key)) {
                 (true, false) => {}
                 (false, false) => {
                     new_keys[side].extend(entry.note().map(|note| format!("{} {}", note.run, note.step)));
-                    merged.push(entry.clone());
+                    // Both sides continued the same text: its lines stay once.
+                    let is_continued = |known: &&&ArchiveEntry<'_>| merged.iter().any(|other| other.continues(known));
+                    let rest = left.iter().filter(is_continued).find_map(|known| entry.continuation(known));
+                    merged.push(rest.unwrap_or_else(|| entry.clone()));
                 }
                 (_, true) if side == 0 => merged.push(entry.clone()),
                 (_, true) => {}
@@ -60,7 +74,7 @@ pub(super) fn merge_notes(day: NaiveDate, [base, ours, theirs]: [&[u8]; 3]) -> (
     }
     archive::sort(&mut merged);
     let doubled = new_keys[0].intersection(&new_keys[1]).cloned().collect();
-    (write_notes(day, &merged.iter().collect::<Vec<_>>()), doubled)
+    (write_notes(day, &merged), doubled)
 }
 
 #[cfg(test)]
@@ -91,6 +105,67 @@ mod tests {
 
     fn notes() -> impl Strategy<Value = Vec<(u8, u8)>> {
         proptest::collection::vec((0..6u8, 0..3u8), 0..6)
+    }
+
+    const NOTE: &str = "<!-- note run=R1 step=note at=2026-10-05T00:00:01Z -->\nsaid\n<!-- /note -->\n";
+
+    fn day_file(parts: &[&str]) -> Vec<u8> {
+        [&[header("layer1", day()).as_str()], parts].concat().concat().into_bytes()
+    }
+
+    fn merged(files: [&[u8]; 3]) -> String {
+        String::from_utf8(merge_notes(day(), files).0.unwrap_or_default()).unwrap()
+    }
+
+    #[test]
+    fn an_editor_that_changes_line_ends_doubles_nothing() {
+        let base = day_file(&[NOTE, "by hand\n"]);
+        let ours = String::from_utf8(base.clone()).unwrap().replace('\n', "\r\n").into_bytes();
+        let other = NOTE.replace("R1", "R2");
+        let theirs = day_file(&[NOTE, "by hand\n", &other]);
+        for files in [[&base[..], &ours, &theirs], [&base, &theirs, &ours]] {
+            let merged = merged(files);
+            for (part, count) in [("agent-handover | layer1", 1), ("run=R1", 1), ("run=R2", 1), ("by hand", 1)] {
+                assert_eq!(merged.matches(part).count(), count, "{part}: {merged}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_appended_while_others_move_the_notes_away_is_kept_once() {
+        let base = day_file(&[NOTE]);
+        let ours = day_file(&[NOTE, "appended\n"]);
+        let left = merged([&base, &ours, b""]);
+        assert_eq!(left, String::from_utf8(day_file(&["appended\n"])).unwrap());
+        // Once it is archived, it is no longer left, although another note stands before it there.
+        let archived = archive::keyed(archive::of_notes(&ours, day()));
+        assert_eq!(not_archived(archive::of_notes(left.as_bytes(), day()), &archived), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_text_that_both_sides_continue_is_kept_once() {
+        let base = day_file(&["first\n"]);
+        let merged = merged([&base, &day_file(&["first\nours\n"]), &day_file(&["first\ntheirs\n"])]);
+        for line in ["first\n", "ours\n", "theirs\n"] {
+            assert_eq!(merged.matches(line).count(), 1, "{line}: {merged}");
+        }
+    }
+
+    #[test]
+    fn lines_added_to_a_text_that_was_archived_are_all_that_is_left() {
+        let before = day_file(&[NOTE, "first\n"]);
+        let archived = archive::keyed(archive::of_notes(&before, day()));
+        let file = day_file(&["first\nmore\n"]);
+        let left = not_archived(archive::of_notes(&file, day()), &archived).unwrap();
+        assert_eq!(left.iter().map(|entry| entry.content().into_owned()).collect::<Vec<_>>(), [b"more\n"]);
+    }
+
+    #[test]
+    fn the_same_line_twice_in_one_day_stays_twice() {
+        let other = NOTE.replace("R1", "R2");
+        let base = day_file(&["again\n", NOTE, "again\n"]);
+        let merged = merged([&base, &base, &day_file(&["again\n", NOTE, "again\n", &other])]);
+        assert_eq!(merged.matches("again\n").count(), 2, "{merged}");
     }
 
     proptest! {

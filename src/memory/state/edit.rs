@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::NaiveDate;
 
 use super::current::{CurrentState, MARKERS};
-use super::item::{Item, Stamp, Tombstone, item_id, readable, tidy};
+use super::item::{Item, Stamp, Tombstone, item_id, readable, second_after, tidy};
 use super::section::{CategorySection, SectionPart, rank};
 use super::write;
 use crate::config::category::{Category, Mode};
@@ -206,13 +206,24 @@ impl CurrentState {
                 by: if stamp.by.is_empty() { known.by.clone() } else { stamp.by.to_owned() },
                 ..Item::new(known.id.clone(), text, stamp)
             },
-            None => Item::new(self.free_id(category, text), text, stamp),
+            None => self.new_item(category, text, stamp),
         };
         let change = StateChange::of(ChangeVerb::Added, category, &item);
         let section = self.section_mut(category);
         section.forget(&item.id);
         section.insert(item);
         known.is_none().then_some(change)
+    }
+
+    /// A new item. One that follows a tombstone of its own id is strictly later than the tombstone: every machine that
+    /// still has the tombstone must see that the item was added again after it.
+    fn new_item(&self, category: &str, text: &str, stamp: &Stamp) -> Item {
+        let mut item = Item::new(self.free_id(category, text), text, stamp);
+        let removals = self.removals().filter(|(of, removed)| *of == category && removed.id == item.id);
+        if let Some(removed) = removals.map(|(_, removed)| &removed.at).max().filter(|removed| **removed >= item.at) {
+            item.at = second_after(removed);
+        }
+        item
     }
 
     /// Reports texts that were added and left again at once; the section never held them.

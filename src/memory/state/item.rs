@@ -1,8 +1,9 @@
 //! One item of the current state, and what is remembered of one that was removed.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::base::{ids, text};
+use crate::base::{clock, ids, text};
+use crate::memory::marker_time;
 
 /// One statement of a session or a person, verbatim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +73,12 @@ impl Item {
         let nobody = Stamp { at, run, commit, branch, by: "", moment: None };
         Item::new(item_id(category, text, 0), text, &nobody)
     }
+}
+
+/// The second after a time, in the form that markers have. A time that cannot be read stays as it is.
+pub(in crate::memory) fn second_after(time: &str) -> String {
+    let next = clock::parse_stamp(time).and_then(|time| time.checked_add_signed(TimeDelta::seconds(1)));
+    next.map_or_else(|| time.to_owned(), |next| marker_time(&next))
 }
 
 /// The id of a text: the same on every machine. A `salt` other than 0 gives another id, for when the first is taken.

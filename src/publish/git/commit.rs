@@ -52,21 +52,25 @@ impl Publisher<'_> {
         self.refuse_secrets_in(&changed)?;
         let parents: Vec<&str> = old.filter(|_| !is_behind).into_iter().chain(theirs).collect();
         let commit = self.write_commit(&tree, &parents)?;
-        // Commits below it were searched when they were made, or are on the remote already.
-        let was_searched = old.is_none_or(|old| self.ledger.searched == old || self.ledger.delivered == old);
-        if was_searched {
-            commit.clone_into(&mut self.ledger.searched);
-        }
+        self.remember_searched(&commit, old);
         Ok(self.move_branch(&commit, old)?.then_some(commit))
     }
 
+    /// Records that every file of a new commit was searched, if that is known of the commit below it, too: it was searched
+    /// when it was made, or is on the remote already.
+    pub(super) fn remember_searched(&mut self, commit: &str, old: Option<&str>) {
+        if old.is_none_or(|old| self.ledger.searched == old || self.ledger.delivered == old) {
+            commit.clone_into(&mut self.ledger.searched);
+        }
+    }
+
     /// Records that the tip has the files as they are.
-    fn already_at(&mut self, tip: &Tip) -> String {
+    pub(super) fn already_at(&mut self, tip: &Tip) -> String {
         tip.commit.clone_into(&mut self.ledger.synced);
         tip.commit.clone()
     }
 
-    fn write_commit(&self, tree: &str, parents: &[&str]) -> Result<String> {
+    pub(super) fn write_commit(&self, tree: &str, parents: &[&str]) -> Result<String> {
         let message =
             format!("{}\n\nHandover-Run: {}\n", secrets::clean(self.delivery.message.trim()), self.delivery.run.id);
         let sign = self.git().signs()?;
@@ -95,7 +99,7 @@ impl Publisher<'_> {
     }
 
     /// The files as a tree: the files of the branch, with our paths as they are here.
-    fn tree(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String> {
+    pub(super) fn tree(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String> {
         let index = self.delivery.files.state.join(INDEX);
         if theirs.is_some() && !self.ledger.indexed.is_empty() {
             // A process that is killed in a merge leaves an index of the merge, which must not count as that of the branch.
@@ -178,7 +182,7 @@ impl Publisher<'_> {
     }
 
     /// Fails if one of these files, given by object id and path, holds a secret.
-    fn refuse_secrets_in(&self, files: &[(String, PathBuf)]) -> Result<()> {
+    pub(super) fn refuse_secrets_in(&self, files: &[(String, PathBuf)]) -> Result<()> {
         let ids: Vec<&str> = files.iter().map(|(id, _)| id.as_str()).collect();
         let mut leaks = Vec::new();
         for ((_, path), content) in files.iter().zip(self.git().blobs(&ids)?) {

@@ -11,7 +11,7 @@ use crate::base::fs::{self, About, Anchor, FileError, FileKind};
 use crate::base::three_way::{self, Theirs};
 use crate::git::Difference;
 use crate::history::{self, History};
-use crate::memory::{Author, Memory};
+use crate::memory::{Author, Edits, Memory};
 
 /// Files of another machine, sorted by who merges them. Paths are relative to the directory of each.
 struct Incoming {
@@ -34,6 +34,26 @@ impl Publisher<'_> {
         let incoming = self.incoming(&self.ledger.synced.clone(), None)?;
         self.merge_incoming(&self.ledger.synced.clone(), incoming)?;
         Ok(true)
+    }
+
+    /// Brings the files here into the form that all machines share, before they are committed: items that somebody wrote by
+    /// hand get their markers, so that no two machines report them as added, and the history its order.
+    pub(super) fn settle_files(&self) -> Result<()> {
+        self.stop_if_pressed()?;
+        let files = &self.delivery.files;
+        let root = resolve(files.root);
+        let memory = Memory::at(&root, resolve(files.memory));
+        // A state that cannot be read is committed as it is, or refused by git.
+        if memory.state().is_ok_and(|state| state.items().any(|(_, item)| item.at.is_empty())) {
+            memory.update_now(&self.author("publish"), files.categories, &Edits::default())?;
+        }
+        Ok(History::at(&root, resolve(files.history)).settle()?)
+    }
+
+    /// The author of what this delivery changes in the files.
+    fn author<'s>(&'s self, step: &'s str) -> Author<'s> {
+        let run = &self.delivery.run;
+        Author { run: run.id, step, at: run.at, agent: "", tag: run.tag, commit: "", branch: "", is_late: false }
     }
 
     /// Whether a path is one of the files that history derives from the archives.
@@ -135,27 +155,18 @@ impl Publisher<'_> {
 
     fn merge_incoming(&mut self, commit: &str, incoming: Incoming) -> Result<()> {
         let delivery = self.delivery;
-        let author = Author {
-            run: delivery.run.id,
-            step: "merge",
-            at: delivery.run.at,
-            agent: "",
-            tag: delivery.run.tag,
-            commit: "",
-            branch: "",
-            is_late: false,
-        };
         self.stop_if_pressed()?;
         let their_time = self.time_of_state(commit, &incoming)?;
         let root = resolve(delivery.files.root);
         let memory = Memory::at(&root, incoming.memory_place);
-        self.conflicts.extend(memory.absorb(
-            &author,
+        let conflicts = memory.absorb(
+            &self.author("merge"),
             delivery.files.categories,
             &incoming.memory,
             their_time,
             delivery.brake,
-        )?);
+        )?;
+        self.conflicts.extend(conflicts);
         self.stop_if_pressed()?;
         self.conflicts.extend(History::at(&root, incoming.history_place).absorb(&incoming.history, delivery.brake)?);
         for theirs in &incoming.others {
@@ -176,7 +187,7 @@ impl Publisher<'_> {
     }
 
     /// Whether a path of a tree is inside one of our paths and cannot lead out of it.
-    fn is_published(&self, path: &Path) -> bool {
+    pub(super) fn is_published(&self, path: &Path) -> bool {
         let is_plain = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
         let is_git = path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
         is_plain && !is_git && self.paths.iter().any(|ours| path.starts_with(ours))

@@ -33,6 +33,7 @@ impl Publisher<'_> {
             if let Some(tip) = tip.as_ref().filter(|tip| tip.commit != self.ledger.synced) {
                 self.absorb(&tip.commit.clone())?;
             }
+            self.settle_files()?;
             let Some(commit) = self.commit(tip.as_ref(), theirs.as_deref())? else {
                 tip = self.tip()?;
                 continue;
@@ -74,6 +75,7 @@ impl Publisher<'_> {
         if theirs != self.ledger.synced {
             self.absorb(&theirs)?;
         }
+        self.settle_files()?;
         theirs.clone_into(&mut self.ledger.delivered);
         if !self.bring_branch_to(&theirs, tip.as_ref())? {
             return Err(Error::failed("another process moved the branch meanwhile").hint("pull again").into());

@@ -28,6 +28,11 @@ impl Publisher<'_> {
         format!("refs/agent-handover/{}/{}", text::digest(self.remote().as_bytes(), 4), self.branch())
     }
 
+    /// The commit that was fetched last. `None` if none was.
+    pub(super) fn last_fetched(&self) -> git::Result<Option<String>> {
+        self.git().commit_of(&self.fetched_ref())
+    }
+
     /// Fetches the branch and returns its commit. `None` if the remote does not have the branch.
     pub(super) fn fetch_branch(&self) -> git::Result<Option<String>> {
         self.remote_git().fetch(self.remote(), self.branch(), &self.fetched_ref())
@@ -67,7 +72,7 @@ impl Publisher<'_> {
         self.refuse_secrets_in_push(commit, theirs)?;
         self.check_remote_alive()?;
         match self.remote_git().push(self.remote(), commit, self.branch()) {
-            Ok(before) => self.note_tip_before_push(before.as_deref()),
+            Ok(before) => self.note_tip_before_push(before.as_deref())?,
             Err(failure) if failure.kind == FailureKind::Rejected => return Ok(Pushed::NotYet(failure.into())),
             Err(failure) => return Err(failure.into()),
         }
@@ -79,18 +84,26 @@ impl Publisher<'_> {
         Ok(Pushed::NotYet(missing.into()))
     }
 
-    /// Notes for the user if the branch on the remote was not where we had left it.
-    fn note_tip_before_push(&mut self, before: Option<&str>) {
+    /// Notes for the user if somebody removed the branch on the remote, or moved it back. That other machines moved it
+    /// forward is ordinary.
+    fn note_tip_before_push(&mut self, before: Option<&str>) -> Result<()> {
         let (branch, remote) = (self.branch().to_owned(), self.remote().to_owned());
         match before {
             _ if self.ledger.delivered.is_empty() => {}
             None => self.notices.push(format!("{remote} had lost the branch `{branch}`; it has it again")),
-            Some(before) if is_start_of_id(before) && !self.ledger.delivered.starts_with(before) => {
+            Some(before) if is_start_of_id(before) && self.has_lost_what_it_had(before)? => {
                 self.notices
                     .push(format!("`{branch}` on {remote} had been moved back; what was missing was pushed again"));
             }
             Some(_) => {}
         }
+        Ok(())
+    }
+
+    /// Whether the commit that the remote was last seen to have is not below this one.
+    fn has_lost_what_it_had(&self, before: &str) -> Result<bool> {
+        let delivered = &self.ledger.delivered;
+        Ok(!delivered.starts_with(before) && !self.git().is_ancestor(delivered, before)?)
     }
 
     /// Asks the remote whether its branch has the commit, at the tip or below it.

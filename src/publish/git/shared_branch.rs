@@ -1,12 +1,27 @@
 //! Publish for a branch with the user's code on it. Our files are added, and nothing of the user's is moved or pushed.
+//!
+//! Several machines may publish on such a branch. With T where the branch is here, R where it is on the remote, and B the
+//! last commit that both have:
+//!
+//! | commits of the user that are not on the remote | committed here | pushed if R is below T | pushed if R has moved on |
+//! |---|---|---|---|
+//! | none | L on T | L | a merge of R and L |
+//! | some | S on B, and L as a merge of T and S | S | a merge of R and S |
+//!
+//! L has the user's files of T and our files, merged by item with those of R. S has the user's files of B and our files, so no
+//! commit of the user's is below it. The merge that is pushed has the user's files of R and our files. So a `git pull` is a
+//! fast-forward where the user has no commits of their own. Otherwise it is a merge in which S is the common ancestor, or a
+//! rebase that leaves out L: either way our files have no conflict.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
-use super::failure::Result;
-use super::publisher::{Publisher, short};
+use super::failure::{Halted, Result, explain};
+use super::publisher::{BranchKind, Publisher, short};
+use super::remote::Pushed;
 use crate::base::fs;
 use crate::error::Error;
-use crate::git::{Git, Tip};
+use crate::git::{CommitBetween, FailureKind, Git, Tip};
 
 /// Files and directories in the git directory during which nothing may be committed on the user's branch.
 const IN_PROGRESS: [(&str, &str); 7] = [
@@ -19,68 +34,275 @@ const IN_PROGRESS: [(&str, &str); 7] = [
     ("BISECT_LOG", "a bisect"),
 ];
 
+/// How one round of a delivery ended.
+enum Round {
+    Done(String),
+    /// The remote moved meanwhile.
+    Again(Halted),
+}
+
 impl Publisher<'_> {
-    /// Commits our files on the user's branch, and pushes the commit if it would take none of the user's along.
-    pub(super) fn publish_shared(&mut self, tip: Option<Tip>, is_checked_out: bool) -> Result<String> {
-        // During a rebase or a bisect HEAD is on no branch, but the branch must not move either.
-        if let Some((_, what)) = IN_PROGRESS.iter().find(|(name, _)| fs::exists(&self.git_dir.join(name))) {
-            let message = format!("{what} is in progress, and nothing is committed on `{}` meanwhile", self.branch());
-            return Err(Error::failed(message).hint("finish it, then `agent-handover push`").into());
+    /// Commits our files on the user's branch, and pushes them without any commit of the user's.
+    pub(super) fn publish_shared(&mut self, mut tip: Option<Tip>, mut is_checked_out: bool) -> Result<String> {
+        for round in 0.. {
+            self.refuse_during_users_work()?;
+            // The files here belong to what is checked out, which may be older than the branch. A merge without a base only
+            // adds to them.
+            if let Some(tip) = tip.as_ref().filter(|_| !is_checked_out) {
+                self.absorb_since(&tip.commit.clone(), None)?;
+            }
+            self.settle_files()?;
+            if !self.delivery.destination.push {
+                let commit = self.commit_shared(tip.as_ref(), None, None, is_checked_out)?;
+                return Ok(format!("committed {} on `{}`; not pushed", short(&commit), self.branch()));
+            }
+            let there = match self.fetch_shared() {
+                Ok(there) => there,
+                Err(halted @ Halted::Stopped(_)) => return Err(halted),
+                Err(halted) => return Err(self.commit_offline(tip.as_ref(), is_checked_out, halted)?),
+            };
+            self.ledger.travels.clear();
+            match self.deliver_shared(tip.as_ref(), there.as_deref(), is_checked_out)? {
+                Round::Done(detail) => return Ok(detail),
+                Round::Again(why) => self.wait_for_next_round(round, why)?,
+            }
+            tip = self.tip()?;
+            match self.branch_kind(tip.as_ref())? {
+                BranchKind::Shared { is_checked_out: now } => is_checked_out = now,
+                BranchKind::Own => return self.publish_own(tip),
+            }
         }
-        // The files here belong to what is checked out, which may be older than the branch. A merge without a base only
-        // adds to them.
-        if let Some(tip) = tip.as_ref().filter(|_| !is_checked_out) {
-            self.absorb_since(&tip.commit.clone(), None)?;
+        Err(Error::bug("the remote moved in every round").into())
+    }
+
+    /// Fails while the user is in the middle of something in which the branch must not move. During a rebase or a bisect HEAD
+    /// is on no branch.
+    fn refuse_during_users_work(&self) -> Result<()> {
+        let Some((_, what)) = IN_PROGRESS.iter().find(|(name, _)| fs::exists(&self.git_dir.join(name))) else {
+            return Ok(());
+        };
+        let message = format!("{what} is in progress, and nothing is committed on `{}` meanwhile", self.branch());
+        Err(Error::failed(message).hint("finish it, then `agent-handover push`").into())
+    }
+
+    /// Where the branch is on the remote.
+    fn fetch_shared(&self) -> Result<Option<String>> {
+        self.stop_if_pressed()?;
+        self.check_remote_alive()?;
+        Ok(self.fetch_branch()?)
+    }
+
+    /// Commits although the remote cannot be asked, on what is known of it. Returns why, with what to do before the next
+    /// `git pull`.
+    fn commit_offline(&mut self, tip: Option<&Tip>, is_checked_out: bool, halted: Halted) -> Result<Halted> {
+        let there = self.last_fetched()?;
+        match (tip, there) {
+            (Some(tip), Some(there)) => drop(self.commit_here(Some(tip), Some(&there), is_checked_out)?),
+            _ => drop(self.commit_shared(tip, None, None, is_checked_out)?),
         }
-        let Some(commit) = self.commit(tip.as_ref(), None)? else {
+        let error = match halted {
+            Halted::Git(failure) => {
+                self.remember_if_unreachable(&failure);
+                explain(failure, self.delivery.destination)
+            }
+            Halted::Other(error) => error,
+            other => return Ok(other),
+        };
+        let branch = self.branch();
+        Ok(error.hint(format!("run `agent-handover push` before `git pull` on `{branch}`: it merges by item")).into())
+    }
+
+    fn deliver_shared(&mut self, tip: Option<&Tip>, there: Option<&str>, is_checked_out: bool) -> Result<Round> {
+        let Some(there) = there else { return self.deliver_first(tip, is_checked_out) };
+        let base = tip.map(|tip| self.git().merge_base(&tip.commit, there)).transpose()?.flatten();
+        if let Some(tip) = tip
+            && !self.has_news(tip, base.as_deref())?
+        {
+            there.clone_into(&mut self.ledger.delivered);
+            return Ok(Round::Done(self.arrived(there)));
+        }
+        let has_moved_on = base.as_deref() != Some(there);
+        if has_moved_on {
+            self.absorb_since(there, base.filter(|_| is_checked_out))?;
+            self.settle_files()?;
+        }
+        let ours = self.commit_here(tip, Some(there), is_checked_out)?;
+        if !has_moved_on {
+            let pushed = self.push_shared(&ours, Some(there))?;
+            return Ok(self.ended(pushed, &ours, ""));
+        }
+        let merge = self.commit_on(there, &[ours])?;
+        let pushed = self.keeping_users_view(|publisher| publisher.push_shared(&merge, Some(there)))?;
+        Ok(self.ended(pushed, &merge, "; `git pull` brings what others pushed"))
+    }
+
+    /// Delivers to a remote that does not have the branch.
+    fn deliver_first(&mut self, tip: Option<&Tip>, is_checked_out: bool) -> Result<Round> {
+        let commit = self.commit_shared(tip, None, None, is_checked_out)?;
+        if self.git().commits_between(None, &commit)?.iter().any(|commit| !self.is_ours(commit)) {
+            return Ok(Round::Done(self.leave_to_users_push(&commit)));
+        }
+        let pushed = self.push_shared(&commit, None)?;
+        Ok(self.ended(pushed, &commit, ""))
+    }
+
+    /// Commits our files on the branch here. Returns the commit to push: the same one, or one aside that has no commit of
+    /// the user's below it.
+    fn commit_here(&mut self, tip: Option<&Tip>, there: Option<&str>, is_checked_out: bool) -> Result<String> {
+        let between = match tip {
+            Some(tip) => self.git().commits_between(there, &tip.commit)?,
+            None => Vec::new(),
+        };
+        if between.iter().all(|commit| self.is_ours(commit)) {
+            return self.commit_shared(tip, None, there, is_checked_out);
+        }
+        let common = match (tip, there) {
+            (Some(tip), Some(there)) => self.git().merge_base(&tip.commit, there)?,
+            _ => None,
+        };
+        let Some(base) = common else {
+            // Nothing joins two histories that have nothing in common, unless the user says so.
+            return Err(Error::failed(format!("`{}` on {} has another history", self.branch(), self.remote()))
+                .hint(format!("`git pull` on `{}`, then `agent-handover push`", self.branch()))
+                .into());
+        };
+        let aside = self.commit_on(&base, &self.without_users(&between))?;
+        self.commit_shared(tip, Some(&aside), there, is_checked_out)?;
+        Ok(aside)
+    }
+
+    /// The newest of these commits that have no commit of the user's below them. They were made before the user's, or aside,
+    /// and are not delivered yet.
+    fn without_users(&self, between: &[CommitBetween]) -> Vec<String> {
+        let all: HashSet<&str> = between.iter().map(|commit| commit.id.as_str()).collect();
+        let (mut without, mut below) = (HashSet::new(), HashSet::new());
+        // Parents come after their children.
+        for commit in between.iter().rev() {
+            let is_known = |parent: &String| !all.contains(parent.as_str()) || without.contains(parent.as_str());
+            if self.is_ours(commit) && commit.parents.iter().all(is_known) {
+                without.insert(commit.id.as_str());
+                below.extend(commit.parents.iter().map(String::as_str));
+            }
+        }
+        between
+            .iter()
+            .map(|commit| &commit.id)
+            .filter(|id| without.contains(id.as_str()) && !below.contains(id.as_str()))
+            .cloned()
+            .collect()
+    }
+
+    /// Whether we made a commit, and nobody added other files to it.
+    fn is_ours(&self, commit: &CommitBetween) -> bool {
+        let is_published = |path: &PathBuf| self.paths.iter().any(|ours| path.starts_with(ours));
+        commit.is_run && commit.paths.iter().all(is_published)
+    }
+
+    /// Whether our files, here or on the branch, differ from those of the commit that the remote has, too.
+    fn has_news(&mut self, tip: &Tip, base: Option<&str>) -> Result<bool> {
+        if self.tree(Some(tip), None)? != tip.tree {
+            return Ok(true);
+        }
+        let Some(base) = base else { return Ok(true) };
+        let differences = self.git().differences(Some(base), &tip.commit)?;
+        Ok(differences.iter().any(|difference| self.is_published(&difference.path)))
+    }
+
+    /// Writes a commit with the user's files of `below` and our files as they are here, on `below` and other commits. No
+    /// branch moves.
+    fn commit_on(&mut self, below: &str, others: &[String]) -> Result<String> {
+        let tree = self.git().tree_of(below)?;
+        let tip = Tip { commit: below.to_owned(), tree, checked_out: None, symbolic: None };
+        let tree = self.tree(Some(&tip), None)?;
+        let mut parents = vec![below];
+        for other in others {
+            if self.git().is_ancestor(below, other)? {
+                parents.retain(|parent| *parent != below);
+            }
+        }
+        parents.extend(others.iter().map(String::as_str));
+        self.write_commit(&tree, &parents)
+    }
+
+    /// Commits our files on the branch here, as a merge with `aside` if there is one. Files that `there` has were searched
+    /// for secrets where they were committed.
+    fn commit_shared(
+        &mut self,
+        tip: Option<&Tip>,
+        aside: Option<&str>,
+        there: Option<&str>,
+        is_checked_out: bool,
+    ) -> Result<String> {
+        let tree = self.tree(tip, None)?;
+        if let Some(tip) = tip.filter(|tip| tip.tree == tree && aside.is_none()) {
+            let commit = self.already_at(tip);
+            if is_checked_out {
+                self.update_users_index(&commit)?;
+            }
+            return Ok(commit);
+        }
+        let mut differences = self.git().differences(tip.map(|tip| tip.tree.as_str()), &tree)?;
+        if let Some(there) = there {
+            let unknown = self.git().differences(Some(there), &tree)?;
+            let unknown: HashSet<PathBuf> = unknown.into_iter().map(|difference| difference.path).collect();
+            differences.retain(|difference| unknown.contains(&difference.path));
+        }
+        let changed: Vec<(String, PathBuf)> =
+            differences.into_iter().filter_map(|difference| Some((difference.new?, difference.path))).collect();
+        self.refuse_secrets_in(&changed)?;
+        let old = tip.map(|tip| tip.commit.as_str());
+        let parents: Vec<&str> = old.into_iter().chain(aside).collect();
+        let commit = self.write_commit(&tree, &parents)?;
+        self.remember_searched(&commit, old);
+        if !self.move_branch(&commit, old)? {
             return Err(Error::failed(format!("`{}` moved while it was being committed to", self.branch()))
                 .hint("`agent-handover push` tries again")
                 .into());
-        };
+        }
         if is_checked_out {
             self.update_users_index(&commit)?;
         }
-        if !self.delivery.destination.push {
-            return Ok(format!("committed {} on `{}`; not pushed", short(&commit), self.branch()));
-        }
-        self.push_shared(&commit)
+        Ok(commit)
     }
 
-    fn push_shared(&mut self, commit: &str) -> Result<String> {
+    fn push_shared(&mut self, commit: &str, there: Option<&str>) -> Result<Pushed> {
         self.stop_if_pressed()?;
-        self.check_remote_alive()?;
-        self.ledger.travels.clear();
-        let there = self.fetch_branch()?;
-        let has_it = there.as_ref().map(|there| self.git().is_ancestor(commit, there)).transpose()?.unwrap_or(false);
-        if !has_it {
-            if let Some(there) = &there
-                && !self.git().is_ancestor(there, commit)?
-            {
-                return Err(Error::failed(format!("`{}` on {} has moved on", self.branch(), self.remote()))
-                    .hint(format!("`git pull` on `{}`, then `agent-handover push`", self.branch()))
-                    .into());
-            }
-            if self.has_users_commits(there.as_deref(), commit)? {
-                return Ok(self.leave_to_users_push(commit));
-            }
-            self.stop_if_pressed()?;
-            self.refuse_secrets_in_push(commit, there.as_deref())?;
-            self.remote_git().push(self.remote(), commit, self.branch())?;
-            if !self.has_arrived(commit)? {
-                return Err(Error::failed(format!("{} does not have what was pushed", self.remote()))
-                    .hint("`agent-handover push` tries again")
-                    .into());
-            }
+        self.refuse_secrets_in_push(commit, there)?;
+        match self.remote_git().push(self.remote(), commit, self.branch()) {
+            Err(failure) if failure.kind == FailureKind::Rejected => return Ok(Pushed::NotYet(failure.into())),
+            pushed => drop(pushed?),
         }
-        commit.clone_into(&mut self.ledger.delivered);
-        Ok(format!("{} is on {}/{}", short(commit), self.remote(), self.branch()))
+        if self.has_arrived(commit)? {
+            return Ok(Pushed::Arrived);
+        }
+        Err(Error::failed(format!("{} does not have what was pushed", self.remote()))
+            .hint("`agent-handover push` tries again")
+            .into())
     }
 
-    /// Whether a commit that is not ours, or that changed other files, is between the remote and our commit.
-    fn has_users_commits(&self, there: Option<&str>, commit: &str) -> Result<bool> {
-        let is_ours = |path: &PathBuf| self.paths.iter().any(|ours| path.starts_with(ours));
-        let between = self.git().commits_between(there, commit)?;
-        Ok(!between.iter().all(|(is_run, paths)| *is_run && paths.iter().all(is_ours)))
+    /// Pushes without moving the user's own idea of where the remote is: `--force-with-lease` depends on it, and what is
+    /// pushed has commits of others that the user has not seen.
+    fn keeping_users_view(&mut self, push: impl FnOnce(&mut Self) -> Result<Pushed>) -> Result<Pushed> {
+        let name = format!("refs/remotes/{}/{}", self.remote(), self.branch());
+        let seen = self.git().commit_of(&name)?;
+        let pushed = push(self);
+        if let (Some(seen), Some(now)) = (seen, self.git().commit_of(&name)?)
+            && seen != now
+        {
+            self.git().move_ref(&name, &seen, Some(&now))?;
+        }
+        pushed
+    }
+
+    fn ended(&self, pushed: Pushed, commit: &str, hint: &str) -> Round {
+        match pushed {
+            Pushed::Arrived => Round::Done(format!("{}{hint}", self.arrived(commit))),
+            Pushed::NotYet(why) => Round::Again(why),
+        }
+    }
+
+    fn arrived(&self, commit: &str) -> String {
+        format!("{} is on {}/{}", short(commit), self.remote(), self.branch())
     }
 
     /// Records that the commit waits for the user: pushing it would push their commits below it.

@@ -1,0 +1,188 @@
+//! Several machines that publish on the branch they work on: what a `git pull` of their users finds.
+
+use std::path::PathBuf;
+
+use super::support::*;
+
+const CONFIG: &str = "[backend]\ntype = \"git\"\nbranch = \"main\"\ntimeout = \"20s\"\n[[step]]\nname = \"note\"\n\
+    kind = \"note\"\n[[step]]\nname = \"state\"\nkind = \"state\"\n[[step]]\nname = \"history\"\nkind = \"history\"\n\
+    [[step]]\nname = \"publish\"\nkind = \"publish\"\n";
+/// What the Python tool runs with.
+const PYTHON: &str = "[backend]\ntype = \"git\"\nbranch = \"main\"\nremote = \"origin\"\nrepo_dir = \".\"\n";
+
+/// How a user pulls.
+const PULLS: [&[&str]; 3] = [
+    &["pull", "--quiet", "--ff-only", "origin", "main"],
+    &["pull", "--quiet", "--no-rebase", "--no-edit", "origin", "main"],
+    &["pull", "--quiet", "--rebase", "origin", "main"],
+];
+
+struct Team {
+    remote: tempfile::TempDir,
+    machines: Vec<World>,
+}
+
+impl Team {
+    /// Two clones of one repository that has code.
+    fn with(config: &str) -> Team {
+        let mut team = Team { remote: tempfile::tempdir().unwrap(), machines: Vec::new() };
+        let path = team.path().display().to_string();
+        for name in ["a", "b"] {
+            let machine = World::salted(&format!("code branch {name} "));
+            machine.git(&["init", "--quiet", "--initial-branch=main"]);
+            machine.git(&["config", "user.name", name]);
+            machine.git(&["config", "user.email", "user@example.com"]);
+            machine.git(&["remote", "add", "origin", &path]);
+            if name == "a" {
+                machine.git(&["init", "--quiet", "--bare", "--initial-branch=main", &path]);
+                machine.write("src.txt", "code\n");
+                machine.write(".gitignore", "handover.toml\n.agent-handover/\n");
+                machine.git(&["add", "."]);
+                machine.git(&["commit", "--quiet", "-m", "code"]);
+                machine.git(&["push", "--quiet", "origin", "main"]);
+            } else {
+                machine.git(&["pull", "--quiet", "origin", "main"]);
+            }
+            machine.write("handover.toml", config);
+            team.machines.push(machine);
+        }
+        team
+    }
+
+    fn path(&self) -> PathBuf {
+        self.remote.path().join("remote.git")
+    }
+
+    fn remote_log(&self) -> String {
+        self.machines[0].git(&[&format!("--git-dir={}", self.path().display()), "log", "--format=%s", "main"])
+    }
+
+    fn pair(&self) -> (&World, &World) {
+        (&self.machines[0], &self.machines[1])
+    }
+}
+
+fn commit(world: &World, file: &str) {
+    world.write(file, format!("{file}\n"));
+    world.git(&["add", file]);
+    world.git(&["commit", "--quiet", "-m", file]);
+}
+
+#[track_caller]
+fn assert_has_notes(world: &World, notes: &[&str]) {
+    let file = world.read(NOTES);
+    for note in notes {
+        assert_eq!(file.matches(&format!("\n{note}\n")).count(), 1, "{note}: {file}");
+    }
+}
+
+#[test]
+fn a_pull_is_a_fast_forward_where_the_user_has_no_commits() {
+    for config in [CONFIG, PYTHON] {
+        for pull in PULLS {
+            let team = Team::with(config);
+            let (a, b) = team.pair();
+            a.run(&["run", "--note", "one of a"]).expect(0);
+            let output = b.run(&["run", "--note", "one of b"]).expect(0);
+            assert!(output.stderr.contains("`git pull` brings what others pushed"), "{}", output.stderr);
+            a.git(pull);
+            commit(a, "code of a");
+            a.git(&["push", "--quiet", "origin", "main"]);
+            b.run(&["run", "--note", "two of b"]).expect(0);
+            let before = b.git(&["rev-parse", "HEAD"]);
+            b.git(pull);
+            b.git(&["merge-base", "--is-ancestor", before.trim(), "HEAD"]);
+            assert_eq!(b.read("code of a"), "code of a\n");
+            assert_has_notes(b, &["one of a", "one of b", "two of b"]);
+            assert_eq!(b.git(&["status", "--porcelain"]), "");
+            // Nothing is left to push for either.
+            let tip = b.git(&["rev-parse", "HEAD"]);
+            b.run(&["push"]).expect(0);
+            a.git(PULLS[0]);
+            a.run(&["push"]).expect(0);
+            assert_eq!(a.git(&["rev-parse", "HEAD"]), tip);
+        }
+    }
+}
+
+#[test]
+fn commits_of_the_user_stay_here_and_their_pull_has_no_conflict() {
+    for pull in &PULLS[1..] {
+        let team = Team::with(CONFIG);
+        let (a, b) = team.pair();
+        commit(b, "code of b");
+        b.run(&["run", "--note", "one of b"]).expect(0).stderr_ignored("it says that the commit travels");
+        a.run(&["run", "--note", "one of a"]).expect(0);
+        a.git(PULLS[0]);
+        commit(a, "code of a");
+        a.git(&["push", "--quiet", "origin", "main"]);
+        for (machine, note) in [(b, "two of b"), (a, "two of a"), (b, "three of b"), (a, "three of a")] {
+            machine.run(&["run", "--note", note]).expect(0);
+        }
+        assert!(!team.remote_log().contains("code of b"), "{}", team.remote_log());
+        // The last word was of the other machine, so the files of both differ.
+        b.git(pull);
+        assert_has_notes(b, &["one of a", "two of a", "three of a", "one of b", "two of b", "three of b"]);
+        assert_eq!(b.git(&["status", "--porcelain"]), "");
+        assert_eq!((b.read("code of a"), b.read("code of b")), ("code of a\n".into(), "code of b\n".into()));
+        b.git(&["push", "--quiet", "origin", "main"]);
+        a.git(PULLS[0]);
+        assert_eq!(a.git(&["rev-parse", "HEAD"]), b.git(&["rev-parse", "HEAD"]));
+        assert_eq!(a.git(&["status", "--porcelain"]), "");
+    }
+}
+
+#[test]
+fn what_was_committed_offline_has_a_hint_and_a_push_merges_it() {
+    let team = Team::with(CONFIG);
+    let (a, b) = team.pair();
+    a.run(&["run", "--note", "of a"]).expect(0);
+    b.git(&["remote", "set-url", "origin", "/nonexistent/remote.git"]);
+    let output = b.run(&["run", "--note", "of b"]).expect(1);
+    assert!(output.stderr.contains("run `agent-handover push` before `git pull` on `main`"), "{}", output.stderr);
+    assert_eq!(b.git(&["status", "--porcelain"]), "", "it is committed");
+    b.git(&["remote", "set-url", "origin", team.path().to_str().unwrap()]);
+    b.run(&["push"]).expect(0);
+    b.git(PULLS[0]);
+    assert_has_notes(b, &["of a", "of b"]);
+}
+
+#[test]
+fn a_branch_without_a_commit_joins_the_code_on_the_remote() {
+    let team = Team::with(CONFIG);
+    let (a, b) = team.pair();
+    a.run(&["run", "--note", "of a"]).expect(0);
+    b.git(&["checkout", "--quiet", "--orphan", "fresh"]);
+    b.git(&["branch", "--quiet", "-D", "main"]);
+    b.git(&["symbolic-ref", "HEAD", "refs/heads/main"]);
+    b.git(&["rm", "--quiet", "--cached", "-r", "."]);
+    for file in ["src.txt", ".gitignore"] {
+        std::fs::remove_file(b.path(file)).unwrap();
+    }
+    b.run(&["run", "--note", "of b"]).expect(0);
+    b.git(PULLS[0]);
+    assert_eq!(b.read("src.txt"), "code\n");
+    assert_has_notes(b, &["of a", "of b"]);
+}
+
+#[test]
+fn a_merge_of_the_users_is_left_alone_and_delivered_afterwards() {
+    let team = Team::with(CONFIG);
+    let (a, b) = team.pair();
+    a.write("src.txt", "of a\n");
+    a.git(&["commit", "--quiet", "-am", "of a"]);
+    a.git(&["push", "--quiet", "origin", "main"]);
+    a.run(&["run", "--note", "of a"]).expect(0);
+    b.write("src.txt", "of b\n");
+    b.git(&["commit", "--quiet", "-am", "of b"]);
+    assert!(!b.clean("git").args(PULLS[1]).output().unwrap().status.success(), "the code has a conflict");
+    let (head, index) = (b.git(&["rev-parse", "HEAD"]), std::fs::read(b.path(".git/index")).unwrap());
+    b.run(&["run", "--note", "of b"]).expect(1);
+    assert_eq!((b.git(&["rev-parse", "HEAD"]), std::fs::read(b.path(".git/index")).unwrap()), (head, index));
+    b.write("src.txt", "of both\n");
+    b.git(&["add", "src.txt"]);
+    b.git(&["commit", "--quiet", "--no-edit"]);
+    b.run(&["run", "--resume"]).expect(0);
+    assert_has_notes(b, &["of a", "of b"]);
+    assert_eq!(b.git(&["status", "--porcelain"]), "");
+}
