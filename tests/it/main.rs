@@ -42,6 +42,7 @@ mod library;
 mod memory;
 mod namespaces;
 mod paused_words;
+mod peers;
 mod provenance;
 mod publish;
 mod publishing_rules;

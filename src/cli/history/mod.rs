@@ -33,6 +33,8 @@ use clap::{Args, Subcommand};
 use super::Context;
 use crate::error::Result;
 use crate::history;
+pub(super) use filters::duration;
+
 use answer::{answer, answer_text, origin_json, warn_of_origin};
 use place::{HistoryPlace, brake, machine};
 
