@@ -50,7 +50,7 @@ pub(super) fn compact(value: &impl Serialize) -> Result<String> {
 }
 
 /// Writes a value with two spaces a level and no newline at the end.
-pub(super) fn pretty(value: &impl Serialize) -> Result<String> {
+pub(crate) fn pretty(value: &impl Serialize) -> Result<String> {
     serde_json::to_string_pretty(value).map(as_go_escapes).map_err(unwritable)
 }
 

@@ -25,7 +25,7 @@ mod trust;
 pub(crate) use convert::record_of;
 pub(crate) use envelope::Envelope;
 pub(crate) use input::{Incoming, Input};
-pub(crate) use json::MAX_BYTES;
+pub(crate) use json::{MAX_BYTES, pretty as pretty_json};
 pub(crate) use key::{PublicKey, SecretKey};
 pub(crate) use record::{HandoffRecord, write_time};
 pub(crate) use seal::{Bundle, BundleSeal, SignWith};

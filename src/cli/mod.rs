@@ -8,6 +8,7 @@
 //! | `ui` | the only door to the terminal |
 //! | `render` | errors, for people and as JSON |
 //! | `table`, `ask`, `passphrase` | aligned columns, the picker, reading a passphrase |
+//! | `peers` | the command lines of other tools, under their names |
 //! | `reference` | the page of all commands, for the documentation |
 
 mod allow;
@@ -25,6 +26,7 @@ mod keygen;
 mod memory;
 mod passphrase;
 mod pause;
+mod peers;
 mod provenance;
 #[cfg(test)]
 mod reference;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use super::ui::{self, Color, Ui};
-use super::{Cli, Command, hook, render, run};
+use super::{Cli, Command, hook, peers, render, run};
 use crate::error::{Category, Error, Result};
 use crate::project::{Options, Project};
 use crate::steps;
@@ -57,33 +57,53 @@ impl Context<'_> {
 /// Runs the program with these arguments.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(peer) = peers::of(arguments.first()) {
+        report_panics(false);
+        return ExitCode::from((peer.execute)(&arguments[1..]));
+    }
     let is_hook = hook::is_meant(&arguments);
     let code = execute(arguments, is_hook);
     // Agents take a failing hook as a request to block them.
     if is_hook { ExitCode::SUCCESS } else { code }
 }
 
-fn execute(arguments: Vec<OsString>, is_hook: bool) -> ExitCode {
+fn report_panics(is_hook: bool) {
     std::panic::set_hook(Box::new(move |panic| {
         let ui = Ui::new(Color::Auto, false);
         ui.error(&format!("agent-handover {} has a bug: {panic}", env!("CARGO_PKG_VERSION")));
         ui.hint("please report it with the command you ran; what was recorded is safe and can be resumed");
         std::process::exit(if is_hook { 0 } else { i32::from(Category::Bug.exit_code()) });
     }));
+}
+
+fn execute(arguments: Vec<OsString>, is_hook: bool) -> ExitCode {
+    report_panics(is_hook);
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, is_hook),
     };
-    let mut ui = Ui::new(cli.global.color, cli.global.quiet);
+    let ui = Ui::new(cli.global.color, cli.global.quiet);
+    // The payload of a hook names the directory of the agent, so a hook needs no current directory.
+    let cwd = is_hook.then(|| std::env::current_dir().unwrap_or_default());
+    ExitCode::from(carry_out(cli, ui, cwd))
+}
+
+/// Carries out a command in a directory, or in the current one, and reports how it ended. Returns the exit code.
+pub(super) fn carry_out(cli: Cli, mut ui: Ui, cwd: Option<PathBuf>) -> u8 {
     crate::base::signals::survive_file_limits();
     ui::trace();
     let json = cli.command.json();
-    let cwd = std::env::current_dir().map_err(|cause| {
-        let error = Error::new(Category::Io, "the current directory cannot be read").cause(cause);
-        error.hint("it may have been deleted: `cd` to a directory that is there")
-    });
-    // The payload of a hook names the directory of the agent.
-    let cwd = if is_hook { Ok(cwd.unwrap_or_default()) } else { cwd };
+    let here = || {
+        std::env::current_dir().map_err(|cause| {
+            let error = Error::new(Category::Io, "the current directory cannot be read").cause(cause);
+            error.hint("it may have been deleted: `cd` to a directory that is there")
+        })
+    };
+    let cwd = match cwd {
+        Some(cwd) if cwd.is_relative() && !cwd.as_os_str().is_empty() => here().map(|here| here.join(cwd)),
+        Some(cwd) => Ok(cwd),
+        None => here(),
+    };
     let result = cwd.and_then(|cwd| {
         let mut context = Context { cwd, config: cli.global.config, ui: &mut ui };
         cli.command.execute(&mut context)
@@ -105,9 +125,9 @@ fn execute(arguments: Vec<OsString>, is_hook: bool) -> ExitCode {
         Some(cause) if answered => {
             ui.error(&format!("cannot write the answer: {cause}"));
             ui.hint(&format!("the command has ended; its exit code would have been {code}"));
-            ExitCode::from(Category::Io.exit_code())
+            Category::Io.exit_code()
         }
-        _ => ExitCode::from(code),
+        _ => code,
     }
 }
 

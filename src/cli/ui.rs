@@ -27,6 +27,18 @@ pub(super) struct Ui {
     unfinished: Cell<bool>,
     /// The first error while writing the answer.
     failed: Option<io::Error>,
+    /// How another tool prints, if the program was started under its name.
+    voice: Option<Voice>,
+}
+
+/// How the lines of another tool look.
+pub(super) struct Voice {
+    /// What a warning begins with.
+    pub warning: String,
+    /// What an error begins with.
+    pub error: String,
+    /// A line of ours as that tool prints it; `None` if it prints no such line.
+    pub line: fn(&str) -> Option<String>,
 }
 
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -46,7 +58,11 @@ impl Ui {
             Color::Never => anstream::ColorChoice::Never,
         };
         let live = !quiet && io::stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb");
-        Ui { color, quiet, live, unfinished: Cell::new(false), failed: None }
+        Ui { color, quiet, live, unfinished: Cell::new(false), failed: None, voice: None }
+    }
+
+    pub(super) fn with_voice(self, voice: Voice) -> Ui {
+        Ui { voice: Some(voice), ..self }
     }
 
     pub(super) fn is_colored(&self) -> bool {
@@ -69,7 +85,12 @@ impl Ui {
 
     /// Prints a line of the answer. A closed pipe is not an error.
     pub(super) fn answer(&mut self, line: &str) {
-        let written = writeln!(io::stdout().lock(), "{}", text::for_terminal(line));
+        let line = match &self.voice {
+            Some(voice) => (voice.line)(line),
+            None => Some(line.to_owned()),
+        };
+        let Some(line) = line else { return };
+        let written = writeln!(io::stdout().lock(), "{}", text::for_terminal(&line));
         self.note_failure(written);
     }
 
@@ -111,11 +132,15 @@ impl Ui {
     }
 
     pub(super) fn warn(&self, line: &str) {
-        self.stderr(&format!("{HINT}note:{HINT:#} {}", text::for_terminal(line)));
+        let lead = self.voice.as_ref().map_or("note:", |voice| &voice.warning);
+        self.stderr(&format!("{HINT}{lead}{HINT:#} {}", text::for_terminal(line)));
     }
 
     pub(super) fn error(&self, line: &str) {
-        self.stderr(&format!("{BAD}error:{BAD:#} {}", text::for_terminal(line)));
+        let lead = self.voice.as_ref().map_or("error:", |voice| &voice.error);
+        let theirs = self.voice.as_ref().and_then(|voice| (voice.line)(line));
+        let line = theirs.as_deref().unwrap_or(line);
+        self.stderr(&format!("{BAD}{lead}{BAD:#} {}", text::for_terminal(line)));
     }
 
     pub(super) fn cause(&self, line: &str) {

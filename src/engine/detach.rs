@@ -8,7 +8,7 @@ use super::event::Listener;
 use super::leftovers;
 use super::queue::{Drained, Goal, busy, drain_locked, drain_unattended};
 use crate::base::env;
-use crate::base::fs::FileError;
+use crate::base::fs::{self, FileError};
 use crate::base::lock::{self, Lock, Owner};
 use crate::base::process::{self, Job};
 use crate::checkpoint::Store;
@@ -97,6 +97,8 @@ pub(super) fn detach(
     lock.sign(run)?;
     let program =
         std::env::current_exe().map_err(|cause| Error::failed("this program cannot be found").cause(cause))?;
+    // A link may have the name of another tool, and then the child would take that tool's arguments.
+    let program = fs::real(&program);
     let logs = project.log_dir().join(run);
     let anchor = project.anchor(&project.state);
     anchor.create_log_directory(&logs)?;

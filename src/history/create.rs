@@ -55,6 +55,16 @@ impl History {
         }
     }
 
+    /// Refuses an id whose archive belongs to another session, also under the name that Session Glue would give it.
+    pub(crate) fn refuse_shared_name(&self, id: &str) -> Result<()> {
+        for path in [self.archive_path(id), self.archive_path(&session_glue_name(id))] {
+            if let Some(existing) = self.read_own(&path)? {
+                refuse_collision(&path, &existing, id)?;
+            }
+        }
+        Ok(())
+    }
+
     fn archive(&self, handoff: &Handoff, if_taken: IfTaken) -> Result<Written> {
         let mut handoff = handoff.clone();
         // Only an import may state an origin, after it has checked the signature.
@@ -114,6 +124,24 @@ impl History {
         self.anchor.replace(&self.index_path(), text.as_bytes())?;
         Ok(true)
     }
+}
+
+/// The name that Session Glue gives to the archive of a session. Several ids can have the same.
+fn session_glue_name(id: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    // Each run of other characters becomes one hyphen.
+    let mut is_in_run = false;
+    let mut name = String::new();
+    for c in id.chars() {
+        if is_plain(c) {
+            name.push(c);
+        } else if !is_in_run {
+            name.push('-');
+        }
+        is_in_run = !is_plain(c);
+    }
+    let name = name.trim_matches(['-', '.', ' ']);
+    if name.is_empty() { "session".to_owned() } else { name.to_owned() }
 }
 
 fn taken(id: &str, path: &Path) -> Error {

@@ -82,6 +82,9 @@ impl History {
     /// Checks that each entry of the index has an archive, and each session one entry.
     fn check_entries(&self, index: &Index, names: &[String], problems: &mut Vec<String>) {
         let there: HashSet<&str> = names.iter().map(String::as_str).collect();
+        if !index.latest_file.is_empty() {
+            self.check_file("latest_file", &index.latest_file, problems);
+        }
         let mut ids: HashMap<&str, usize> = HashMap::new();
         for (number, entry) in index.sessions.iter().enumerate() {
             let file = entry.get("file");

@@ -491,14 +491,68 @@ fn possible_leaks_in_a_handoff_are_reported_and_not_blocked() {
     let token = ["ghp_", "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"].concat();
     world.write("../handoff.md", GLUE.replace("Two tests fail.", &format!("{token} in /home/ann/notes")));
     let output = world.run(&["history", "create", "--input", "../handoff.md", "--no-exclude"]).expect(0);
-    assert!(output.stderr.contains("possible secret in handoff: GitHub token (ghp_/gho_)"), "{}", output.stderr);
     assert!(
-        output.stderr.contains("personal absolute path in handoff: /home/ann (.agent-history/ is not gitignored"),
+        output.stderr.contains("WARNING: possible secret in handoff: GitHub token (ghp_/gho_)"),
+        "{}",
+        output.stderr
+    );
+    assert!(
+        output
+            .stderr
+            .contains("WARNING: personal absolute path in handoff: /home/ann/ (.agent-history/ is not gitignored"),
         "{}",
         output.stderr
     );
     assert!(!output.stderr.contains(&token));
     assert_eq!(world.git(&["status", "--porcelain", ".agent-history"]), "?? .agent-history/\n");
+    let output = world.run(&["history", "validate"]).expect(0);
+    assert!(output.stderr.contains("WARNING: possible secret in handoff: GitHub token"), "{}", output.stderr);
+    let output = world.run(&["history", "validate", "--json"]).expect(0);
+    assert_eq!(output.json()["warnings"].as_array().unwrap().len(), output.stderr.lines().count());
+}
+
+/// Without a repository nothing says that the archive stays out of one.
+#[test]
+fn a_personal_path_is_reported_unless_the_archive_is_ignored() {
+    let world = world();
+    let document = GLUE.replace("Two tests fail.", "See /home/ann/notes.");
+    let output = world.create(&document).expect(0);
+    assert!(output.stderr.contains("personal absolute path in handoff: /home/ann/"), "{}", output.stderr);
+    world.write(".gitignore", "target\n.agent-history/\n");
+    world.run(&["history", "validate"]).expect(0);
+}
+
+#[test]
+fn create_reads_standard_input_if_nothing_else_is_given() {
+    let world = world();
+    world.write("../handoff.md", GLUE);
+    let from = |path: &str, flags: &[&str]| {
+        let mut command = world.command(&[&["history", "create"], flags].concat());
+        finish(command.stdin(std::fs::File::open(world.path(path)).unwrap()))
+    };
+    from("../handoff.md", &["--no-exclude"]).expect(0);
+    assert_eq!(world.archive("2026-11-15-1000-parser"), world.read(LATEST));
+    // Nothing on standard input is no document, and flags do not mix with one.
+    for flags in [&[][..], &["--next", "Fix it"]] {
+        let output = from("src/lexer.rs", flags).expect(64);
+        assert!(output.stderr.contains("a handoff needs a document, or `--goal` and `--next`"), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn strict_refuses_what_session_glue_refuses() {
+    let world = world();
+    let incomplete = GLUE.replace("head_commit: 3a15bbb\n", "");
+    assert_ne!(incomplete, GLUE);
+    world.write("../handoff.md", &incomplete);
+    let strict = ["history", "create", "--strict", "--input", "../handoff.md"];
+    let output = world.run(&strict).expect(5);
+    assert!(output.stderr.contains("missing required field: head_commit"), "{}", output.stderr);
+    world.create(&other_id("a-b")).expect(0);
+    world.write("../handoff.md", other_id("a/b"));
+    let output = world.run(&strict).expect(1);
+    assert!(output.stderr.contains("slugifies to the same file"), "{}", output.stderr);
+    world.create(&other_id("a/b")).expect(0).stderr_ignored("the sessions are close to each other");
 }
 
 #[test]

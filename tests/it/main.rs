@@ -45,6 +45,7 @@ mod machines;
 mod memory;
 mod namespaces;
 mod paused_words;
+mod peers;
 mod provenance;
 mod publish;
 mod publishing_rules;

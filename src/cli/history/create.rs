@@ -1,18 +1,18 @@
 //! `history create`: a handoff from a document or from flags.
 
 use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
 
 use super::super::Context;
-use super::{HistoryPlace, answer, brake, machine};
+use super::{HistoryPlace, answer, brake, leaks, machine};
 use crate::base::fs;
 use crate::engine;
 use crate::error::{Error, Result};
-use crate::git::{self, Git};
-use crate::guard::{Pause, secrets};
+use crate::git;
+use crate::guard::Pause;
 use crate::handoff::{self, Handoff, HandoffProblemKind, Value};
 use crate::history::{self, IfTaken, registry};
 use crate::steps;
@@ -23,7 +23,7 @@ const MAX_INPUT: u64 = 4 << 20;
 /// Archive a handoff from a document or from flags
 #[derive(Args)]
 pub(super) struct Create {
-    /// The document; `-` is standard input
+    /// The document; `-` is standard input, which is also read if nothing else is given
     #[arg(long, short, value_name = "FILE", allow_hyphen_values = true)]
     input: Option<PathBuf>,
     /// Archive it although its first next action only says to resume, such as "read the handoff"
@@ -32,6 +32,9 @@ pub(super) struct Create {
     /// Do not register the directory in git's info/exclude
     #[arg(long)]
     no_exclude: bool,
+    /// Refuse what Session Glue refuses: missing fields, and ids that have the same file name there
+    #[arg(long)]
+    strict: bool,
     /// If the session id exists already, archive the document under a new id that supersedes it
     #[arg(long)]
     supersede: bool,
@@ -71,17 +74,13 @@ impl Create {
     pub(super) fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         let (raw, mut handoff) = self.read(context)?;
         place.finish_interrupted(context);
-        history::fill_in(&mut handoff, &machine(place, self.tool.as_deref()));
-        let (flagged, problems): (Vec<_>, Vec<_>) = handoff::check(&handoff).into_iter().partition(|problem| {
-            self.allow_flagged_todo && matches!(problem.kind, HandoffProblemKind::ResumeMechanic { .. })
-        });
-        let mut warnings = Vec::new();
-        for problem in flagged {
-            warnings.push(format!("WARNING: {}", problem.kind));
-            warnings.push("proceeding anyway because --allow-flagged-todo was passed.".to_owned());
+        if self.strict {
+            self.refuse_problems(&handoff)?;
         }
-        if !problems.is_empty() {
-            return Err(history::refuse(&problems));
+        history::fill_in(&mut handoff, &machine(place, self.tool.as_deref()));
+        let mut warnings = self.refuse_problems(&handoff)?;
+        if self.strict {
+            place.history.refuse_shared_name(handoff.text("session_id"))?;
         }
         warnings.extend(advice(place, &handoff));
         if let Some(pause) = brake(&place.root).paused() {
@@ -100,7 +99,7 @@ impl Create {
             Ok(written)
         })?;
         let registered = if self.no_exclude { Vec::new() } else { register(place) };
-        warnings.extend(leaks(place, &raw));
+        warnings.extend(leaks::warnings(place, &raw));
         for warning in &warnings {
             context.ui.warn(warning);
         }
@@ -137,7 +136,7 @@ impl Create {
         match refused.and_then(|()| steps::history_create(handoff, place.has_memory())) {
             Err(error) => error,
             Ok(step) => {
-                warnings.extend(leaks(place, raw));
+                warnings.extend(leaks::warnings(place, raw));
                 for warning in &warnings {
                     context.ui.warn(warning);
                 }
@@ -146,36 +145,66 @@ impl Create {
         }
     }
 
+    /// Refuses a handoff with problems. Returns warnings about those that `--allow-flagged-todo` lets pass.
+    fn refuse_problems(&self, handoff: &Handoff) -> Result<Vec<String>> {
+        let (flagged, problems): (Vec<_>, Vec<_>) = handoff::check(handoff).into_iter().partition(|problem| {
+            self.allow_flagged_todo && matches!(problem.kind, HandoffProblemKind::ResumeMechanic { .. })
+        });
+        if !problems.is_empty() {
+            return Err(history::refuse(&problems));
+        }
+        let allowed = "proceeding anyway because --allow-flagged-todo was passed.";
+        let warnings = flagged.iter().flat_map(|problem| [format!("WARNING: {}", problem.kind), allowed.to_owned()]);
+        Ok(warnings.collect())
+    }
+
     fn read(&self, context: &Context<'_>) -> Result<(String, Handoff)> {
-        let Some(input) = &self.input else {
-            let handoff = self.of_flags()?;
-            return Ok((handoff.render(), handoff));
-        };
-        let source: Box<dyn Read> = if input.as_os_str() == "-" {
-            if std::io::stdin().is_terminal() {
-                context.ui.warn("reading handoff from stdin — pipe a file or pass --input PATH");
+        let is_piped = !std::io::stdin().is_terminal();
+        let source: Box<dyn Read> = match &self.input {
+            None if self.is_any_flag_given() || !is_piped => return self.read_flags(),
+            Some(input) if input.as_os_str() != "-" => {
+                let path = context.cwd.join(input);
+                Box::new(fs::open(&path).map_err(|error| error.lead("cannot read input: "))?)
             }
-            Box::new(std::io::stdin().lock())
-        } else {
-            let path = context.cwd.join(input);
-            Box::new(fs::open(&path).map_err(|error| error.lead("cannot read input: "))?)
+            _ => {
+                if !is_piped {
+                    context.ui.warn("reading handoff from stdin — pipe a file or pass --input PATH");
+                }
+                Box::new(std::io::stdin().lock())
+            }
         };
+        let input = self.input.as_deref().unwrap_or(Path::new("-"));
         let failed = |cause: std::io::Error| Error::io("read", input, cause);
         let bytes = fs::read_at_most(source, MAX_INPUT).map_err(failed)?;
         if bytes.len() as u64 > MAX_INPUT {
             return Err(Error::bad_data("invalid handoff: it is larger than 4 MiB")
                 .hint("a handoff is read whole by the next agent"));
         }
+        // Without a document and without flags the command line is what is wrong.
+        if bytes.is_empty() && self.input.is_none() {
+            return self.read_flags();
+        }
         let text = String::from_utf8(bytes).map_err(|_| Error::bad_data("invalid handoff: it is not UTF-8 text"))?;
         let handoff = history::parse(&text)?;
         Ok((text, handoff))
     }
 
+    /// Whether a flag gives a part of a handoff.
+    fn is_any_flag_given(&self) -> bool {
+        let lists = [&self.next, &self.done, &self.issue, &self.decision, &self.file, &self.tag, &self.validation];
+        self.goal.is_some() || self.summary.is_some() || lists.iter().any(|list| !list.is_empty())
+    }
+
+    fn read_flags(&self) -> Result<(String, Handoff)> {
+        let handoff = self.of_flags()?;
+        Ok((handoff.render(), handoff))
+    }
+
     /// Makes a handoff of the flags, for a session without a document.
     fn of_flags(&self) -> Result<Handoff> {
         let Some(goal) = &self.goal else {
-            return Err(Error::usage("a handoff needs `--input FILE`, or `--goal` and `--next`")
-                .hint("`agent-handover history template` prints a document to fill in"));
+            return Err(Error::usage("a handoff needs a document, or `--goal` and `--next`")
+                .hint("`agent-handover history template` prints a document to fill in; pass it with `--input FILE` or pipe it"));
         };
         if self.next.iter().all(|next| next.trim().is_empty()) {
             return Err(Error::usage("a handoff needs at least one `--next` that is not empty"));
@@ -288,29 +317,4 @@ pub(super) fn register(place: &HistoryPlace) -> Vec<String> {
         Ok(_) => vec!["registered .agent-history/ in .git/info/exclude (personal ignore — not committed)".to_owned()],
         Err(error) => vec![format!("could not register .agent-history/ in .git/info/exclude: {}", error.one_line())],
     }
-}
-
-/// Warnings about secrets and personal paths. They do not block, because the archive stays on this machine.
-pub(super) fn leaks(place: &HistoryPlace, raw: &str) -> Vec<String> {
-    let mut kinds: Vec<&str> = secrets::find(raw).into_iter().map(|finding| secrets::label(finding.kind)).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    let mut warnings: Vec<String> =
-        kinds.into_iter().map(|label| format!("possible secret in handoff: {label}")).collect();
-    if let Some(path) = secrets::personal_path(raw).filter(|_| !is_ignored(place)) {
-        warnings.push(format!(
-            "personal absolute path in handoff: {path} (.agent-history/ is not gitignored, so it may be committed)"
-        ));
-    }
-    if !warnings.is_empty() {
-        warnings.push(format!("{} leak warning(s) — review before committing .agent-history/", warnings.len()));
-    }
-    warnings
-}
-
-fn is_ignored(place: &HistoryPlace) -> bool {
-    !place.is_in_work_tree()
-        || Git::at(&place.memory_root)
-            .ask(&["check-ignore".as_ref(), "--quiet".as_ref(), place.history.latest_path().as_os_str()])
-            .is_ok_and(|answer| answer.succeeded)
 }

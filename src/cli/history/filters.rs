@@ -192,7 +192,7 @@ fn moment(flag: &str, text: &str, now: &DateTime<FixedOffset>, edge: Edge) -> Re
 }
 
 /// A duration in Go's syntax, and with days and weeks.
-fn duration(text: &str) -> Option<Duration> {
+pub(in super::super) fn duration(text: &str) -> Option<Duration> {
     const UNITS: [(&str, f64); 10] = [
         ("ns", 1e-9),
         ("us", 1e-6),

@@ -8,8 +8,8 @@ use serde_json::{Value as Json, json};
 
 use super::super::Context;
 use super::super::passphrase::Passphrase;
-use super::create::{leaks, register};
-use super::{HistoryPlace, answer, brake};
+use super::create::register;
+use super::{HistoryPlace, answer, brake, leaks};
 use crate::base::{clock, fs, text};
 use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Trusted};
 use crate::error::{Category, Error, Result};
@@ -254,7 +254,7 @@ impl Import {
 fn warn_of_leaks(context: &Context<'_>, place: &HistoryPlace, handoffs: &[Handoff]) {
     let mut warnings: Vec<String> = Vec::new();
     for handoff in handoffs.iter().take(MAX_SCANNED) {
-        warnings.extend(leaks(place, &handoff.render()));
+        warnings.extend(leaks::warnings(place, &handoff.render()));
     }
     warnings.dedup();
     for warning in warnings {

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::Context;
 use super::super::provenance::{CAME_ALONG, claim, mark, marked, warn_of_strange};
 use super::place::absent;
-use super::{HistoryPlace, answer};
+use super::{HistoryPlace, answer, leaks};
 use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
 use crate::history;
@@ -25,9 +25,10 @@ pub(super) fn validate(
     let provenance = place.provenance();
     // Problems quote the files, and a file that fits together with no archive of ours has nobody else who vouches for it.
     let is_ours = problems.is_empty() || provenance.of_history().vouches_for_all();
+    // `validate` has reported a LATEST.md that cannot be read.
+    let latest = place.history.latest_text().ok().flatten().unwrap_or_default();
+    let warnings = leaks::found(place, &latest);
     let drift = if git {
-        // `validate` has reported a LATEST.md that cannot be read.
-        let latest = place.history.latest_text().ok().flatten().unwrap_or_default();
         let handoff = Handoff::parse(&latest).unwrap_or_default();
         let is_ours = provenance.owns_handoff(&history::own_keys::of_document(&latest, &handoff));
         let drift = history::drift(&place.root, handoff.text("current_branch"), handoff.text("head_commit"));
@@ -35,10 +36,16 @@ pub(super) fn validate(
     } else {
         Vec::new()
     };
-    for line in &drift {
+    for line in warnings.iter().chain(&drift) {
         context.ui.warn(line);
     }
-    let document = json!({ "ok": problems.is_empty(), "problems": problems, "ours": is_ours, "drift": drift });
+    let document = json!({
+        "ok": problems.is_empty(),
+        "problems": problems,
+        "ours": is_ours,
+        "warnings": warnings,
+        "drift": drift,
+    });
     if problems.is_empty() {
         answer(context, as_json, "validate", &["history validate: OK"], document);
         return Ok(0);

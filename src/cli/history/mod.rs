@@ -7,6 +7,7 @@
 //! | `print` | `show`, `template` and `resume-prompt` |
 //! | `close` | `close` |
 //! | `filters` | the flags that select handoffs |
+//! | `leaks` | warnings about secrets and personal paths |
 //! | `place` | the project whose history a verb uses |
 //! | `answer` | how answers are printed |
 
@@ -17,6 +18,7 @@ mod export;
 mod filters;
 mod import;
 mod inspect;
+mod leaks;
 mod list;
 mod place;
 mod print;
@@ -31,6 +33,8 @@ use clap::{Args, Subcommand};
 use super::Context;
 use crate::error::Result;
 use crate::history;
+pub(super) use filters::duration;
+
 use answer::{answer, answer_text, origin_json, warn_of_origin};
 use place::{HistoryPlace, brake, machine};
 

@@ -34,7 +34,7 @@ impl HistoryPlace {
     /// The project in the current directory, or the one that `--repo-root` names.
     pub(super) fn open(context: &Context<'_>, repo_root: Option<&Path>) -> Result<HistoryPlace> {
         if let Some(root) = repo_root {
-            let root = context.cwd.join(root);
+            let root: PathBuf = context.cwd.join(root).components().collect();
             if !fs::is_directory(&root) {
                 return Err(Error::failed(format!("repo root is not a directory: {}", root.display()))
                     .hint("name an existing directory with `--repo-root`"));

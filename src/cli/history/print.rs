@@ -4,11 +4,10 @@ use serde_json::json;
 
 use super::super::Context;
 use super::super::provenance::warn_of_document;
-use super::place::absent;
 use super::{HistoryPlace, answer, answer_text, machine, origin_json, warn_of_origin};
 use crate::base::text;
 use crate::engine::{self, Request};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, Value};
 use crate::history;
 use crate::recap;
@@ -89,8 +88,14 @@ fn take_over(handoff: &mut Handoff, known: &Handoff) -> String {
     rulings.iter().map(|ruling| format!("- {}\n", ruling.text)).collect()
 }
 
+/// The error for a project without a prompt.
+fn no_prompt(place: &HistoryPlace) -> Error {
+    Error::failed(format!("no .agent-history/RESUME_PROMPT.txt found at {}", place.memory_root.display()))
+        .hint("`agent-handover history create` makes one")
+}
+
 pub(super) fn resume_prompt(context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
-    let prompt = place.history.prompt_text()?.ok_or_else(|| absent(place))?;
+    let prompt = place.history.prompt_text()?.ok_or_else(|| no_prompt(place))?;
     // The file stays as Session Glue writes it; what is printed here is pasted into a model.
     let text = text::for_model(&prompt);
     let is_ours = place.provenance().owns_prompt(&place.history);

@@ -10,7 +10,7 @@
 //! | `finding` | findings by kind and place; redaction |
 //! | `leak` | findings in files that are about to be published |
 //! | `policy` | what happens to a text with a finding: refuse, redact or warn |
-//! | `session_glue` | the names that Session Glue uses |
+//! | `session_glue` | the leak scan of Session Glue |
 
 mod finding;
 mod leak;
@@ -28,4 +28,4 @@ pub use finding::find;
 pub(crate) use finding::{Finding, clean, kinds, redact};
 pub(crate) use leak::{Leak, refuse, scan_blob};
 pub(crate) use policy::{OnSecret, Policy};
-pub(crate) use session_glue::{label, personal_path};
+pub(crate) use session_glue::{leaked_kinds, personal_paths};

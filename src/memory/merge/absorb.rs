@@ -69,7 +69,7 @@ impl Memory {
 
     fn absorb_archive(&self, month: Month, tag: &str, theirs: &Theirs) -> Result<()> {
         let path = self.directory.join(&theirs.path);
-        let ours = self.anchor.read_if_exists(&path)?;
+        let ours = self.read_notes(&path)?;
         match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
             Choice::Ours => Ok(()),
             Choice::Theirs => three_way::put(&self.anchor, &path, theirs.now.as_deref()),
@@ -95,7 +95,7 @@ impl Memory {
 
     fn absorb_notes(&self, day: NaiveDate, theirs: &Theirs) -> Result<Option<String>> {
         let path = self.directory.join(&theirs.path);
-        let ours = self.anchor.read_if_exists(&path)?;
+        let ours = self.read_notes(&path)?;
         match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
             Choice::Ours => Ok(None),
             Choice::Theirs => three_way::put(&self.anchor, &path, theirs.now.as_deref()).map(|()| None),
@@ -176,13 +176,13 @@ impl Memory {
     /// The contents of the files in a directory whose names are wanted.
     fn files_named(&self, directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Vec<u8>>> {
         let names = self.anchor.names(directory)?.into_iter().filter(|name| is_wanted(name));
-        let files = names.map(|name| Ok(self.anchor.read_if_exists(&directory.join(name))?.unwrap_or_default()));
+        let files = names.map(|name| Ok(self.read_notes(&directory.join(name))?.unwrap_or_default()));
         files.collect()
     }
 
     /// Removes notes from layer 1 that the archive of their month holds.
     fn remove_archived_notes(&self, month: Month, tag: &str) -> Result<()> {
-        let Some(file) = self.anchor.read_if_exists(&self.archive_path(month, tag))? else { return Ok(()) };
+        let Some(file) = self.read_notes(&self.archive_path(month, tag))? else { return Ok(()) };
         let archived = archive::keyed(archive::parse(&file));
         let directory = self.directory.join("layer1").join(month.to_string());
         if self.anchor.about(&directory)?.is_none() {
@@ -191,7 +191,7 @@ impl Memory {
         for name in self.anchor.names(&directory)? {
             let Some((_, day)) = compact::split_name(&name).filter(|(found, _)| *found == tag) else { continue };
             let path = directory.join(&name);
-            let Some(file) = self.anchor.read_if_exists(&path)? else { continue };
+            let Some(file) = self.read_notes(&path)? else { continue };
             if let Some(left) = not_archived(archive::of_notes(&file, day), &archived) {
                 three_way::put(&self.anchor, &path, write_notes(day, &left).as_deref())?;
             }
