@@ -272,6 +272,30 @@ impl Author<'_> {
 mod tests {
     use super::*;
 
+    /// Another machine's clock is ahead. A command was killed, and it is finished when that time is over.
+    #[test]
+    fn what_was_stated_once_is_newer_than_what_was_there_whatever_the_clocks_say() {
+        let place = tempfile::tempdir().unwrap();
+        let memory = Memory::at(place.path(), place.path().to_path_buf());
+        let author = |at: &str| Author {
+            run: "01K00000000000000000000000",
+            step: "done",
+            at: DateTime::parse_from_rfc3339(at).unwrap(),
+            agent: "",
+            tag: "t",
+            commit: "",
+            branch: "",
+            is_late: false,
+        };
+        let add = Edits { add: vec![("open_loop".to_owned(), "x".to_owned())], ..Edits::default() };
+        let ahead = "2020-01-01T10:05:00Z";
+        memory.update_now(&author(ahead), &Categories::default(), &add).unwrap();
+        let id = memory.state().unwrap().items().map(|(_, item)| item.id.clone()).collect();
+        let done = Edits { done: id, ..Edits::default() };
+        memory.update_once(&author("2020-01-01T10:00:00Z"), &Categories::default(), &done, ahead).unwrap();
+        assert_eq!(memory.state().unwrap().items().count(), 0);
+    }
+
     #[test]
     fn an_item_written_by_hand_is_newer_than_the_items_beside_it() {
         let place = tempfile::tempdir().unwrap();

@@ -9,24 +9,6 @@ use super::support::*;
 const HANDOFFS: &str = include_str!("../data/session-handoff/store/handoffs.json");
 /// When the next command is given.
 const LATER: &str = "2026-11-15T11:04:05Z";
-/// Every call with which a process changes something that outlives it.
-const CALLS: &[&str] = &[
-    "write",
-    "pwrite64",
-    "fsync",
-    "fdatasync",
-    "rename",
-    "renameat",
-    "renameat2",
-    "link",
-    "linkat",
-    "unlink",
-    "unlinkat",
-    "ftruncate",
-    "mkdir",
-    "mkdirat",
-];
-
 /// A command that changes several files.
 struct Changing {
     name: &'static str,
@@ -104,11 +86,9 @@ fn give(world: &World, arguments: &[String], fault: &str) -> Output {
 
 /// Like [`give`], killed at the `nth` time that the process makes a system call.
 fn give_until_call(world: &World, arguments: &[String], call: &str, nth: usize) -> Output {
-    let mut strace = world.clean("strace");
-    let inject = format!("inject={call}:signal=KILL:when={nth}");
-    strace.args(["-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &inject, BINARY]).args(arguments);
-    strace.env("AGENT_HANDOVER_TEST_IDS", seed("the command"));
-    finish(&mut strace).stderr_ignored("warnings about the words")
+    let mut command = killed_at_call(world, call, nth);
+    finish(command.args(arguments).env("AGENT_HANDOVER_TEST_IDS", seed("the command")))
+        .stderr_ignored("warnings about the words")
 }
 
 /// Gives the next command, an hour later.
@@ -221,7 +201,7 @@ fn killed_at_system_calls(group: &str) {
     for (index, command) in COMMANDS.iter().enumerate().filter(|(_, command)| command.name.starts_with(group)) {
         let oracles = Oracles::of(command);
         let mut kills = 0;
-        for (number, call) in CALLS.iter().enumerate() {
+        for (number, call) in CHANGING_CALLS.iter().enumerate() {
             if (number + index) % stride(4) != 0 {
                 continue;
             }

@@ -39,6 +39,19 @@ fn a_step_costs_one_fsync_and_a_file_two() {
 }
 
 #[test]
+fn a_command_costs_one_transaction_and_its_files() {
+    let world = World::new();
+    for n in 0..2 {
+        world.run(&["memory", "add", "decision", &format!("number {n}")]).expect(0);
+    }
+    let Some(cost) = fsyncs(&world, &["memory", "add", "decision", "one more"]) else {
+        return skip("strace is not installed");
+    };
+    // Beginning the log takes two, the record one, and removing it none. Then the user's own state and two files.
+    assert_eq!(cost, 2 + 1 + 1 + 2 * 2);
+}
+
+#[test]
 fn readers_write_nothing_and_never_wait_for_the_disk() {
     let world = World::new();
     world.run(&["run", "--note", "n"]).expect(0);

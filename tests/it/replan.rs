@@ -135,33 +135,71 @@ fn a_run_that_does_not_exist_is_one_exit_code() {
     assert_eq!(World::new().run(&["status", "--run", "01ZZ"]).expect(1).stdout, "");
 }
 
+/// A world in which a replan was killed, the command with which it goes on, and how it must end.
+#[track_caller]
+fn assert_replan_goes_on(world: &World, oracle: &World, again: &str, case: &str) {
+    let case = format!("{case}, then {again}");
+    let finished = world.run(&["run", again]).stderr_ignored("progress");
+    if again == "--resume" && finished.code == 1 {
+        // It was killed before it had the new steps.
+        world.run(&["run", "--replan"]).expect(0).stderr_ignored("progress");
+    } else {
+        assert_eq!(finished.code, 0, "{case}: {}", finished.seen());
+    }
+    assert_eq!(world.read(NOTES), oracle.read(NOTES), "{case}");
+    assert_eq!(world.strays(), [""; 0], "{case}");
+    world.assert_database_is_sound();
+}
+
+/// A handover that a replan can finish.
+fn correctable() -> World {
+    let world = stranded();
+    world.write("handover.toml", FIXED);
+    world
+}
+
+/// The same after a replan that nobody killed.
+fn replanned() -> World {
+    let world = correctable();
+    world.run(&["run", "--replan"]).expect(0).stderr_ignored("progress");
+    world
+}
+
 #[test]
 fn killed_anywhere_a_replan_can_be_repeated() {
-    let oracle = stranded();
-    oracle.write("handover.toml", FIXED);
-    oracle.run(&["run", "--replan"]).expect(0).stderr_ignored("progress");
+    let oracle = replanned();
     let mut kills = 0;
     for point in POINTS {
         for nth in (1..).step_by(stride(2)) {
-            let world = stranded();
-            world.write("handover.toml", FIXED);
+            let world = correctable();
             let mut command = world.command(&["run", "--replan"]);
             if finish(command.env("AGENT_HANDOVER_TEST_FAULT", format!("{point}:{nth}=kill"))).code != KILLED {
                 break;
             }
             kills += 1;
             let again = if nth % 2 == 0 { "--resume" } else { "--replan" };
-            let case = format!("killed at {point}:{nth}, then {again}");
-            let finished = world.run(&["run", again]).stderr_ignored("progress");
-            if again == "--resume" && finished.code == 1 {
-                // It was killed before it had the new steps.
-                world.run(&["run", "--replan"]).expect(0).stderr_ignored("progress");
-            } else {
-                assert_eq!(finished.code, 0, "{case}: {}", finished.seen());
+            assert_replan_goes_on(&world, &oracle, again, &format!("killed at {point}:{nth}"));
+        }
+    }
+    assert!(kills > 5, "only {kills} kills");
+}
+
+#[test]
+fn killed_at_any_system_call_a_replan_can_be_repeated() {
+    if !is_installed("strace") {
+        return skip("strace is not installed");
+    }
+    let oracle = replanned();
+    let mut kills = 0;
+    for call in CHANGING_CALLS {
+        for nth in (1..).step_by(stride(9)) {
+            let world = correctable();
+            if finish(killed_at_call(&world, call, nth).args(["run", "--replan"])).code != KILLED {
+                break;
             }
-            assert_eq!(world.read(NOTES), oracle.read(NOTES), "{case}");
-            assert_eq!(world.strays(), [""; 0], "{case}");
-            world.assert_database_is_sound();
+            kills += 1;
+            let again = if nth % 2 == 0 { "--resume" } else { "--replan" };
+            assert_replan_goes_on(&world, &oracle, again, &format!("killed at {call} {nth}"));
         }
     }
     assert!(kills > 5, "only {kills} kills");

@@ -356,6 +356,32 @@ pub fn skip(reason: &str) {
     eprintln!("skipped: {reason}");
 }
 
+/// Every call with which a process changes something that outlives it.
+pub const CHANGING_CALLS: &[&str] = &[
+    "write",
+    "pwrite64",
+    "fsync",
+    "fdatasync",
+    "rename",
+    "renameat",
+    "renameat2",
+    "link",
+    "linkat",
+    "unlink",
+    "unlinkat",
+    "ftruncate",
+    "mkdir",
+    "mkdirat",
+];
+
+/// The program under strace, killed when it makes this system call for the `nth` time. Arguments can be added.
+pub fn killed_at_call(world: &World, call: &str, nth: usize) -> Command {
+    let mut strace = world.clean("strace");
+    let inject = format!("inject={call}:signal=KILL:when={nth}");
+    strace.args(["-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &inject, BINARY]);
+    strace
+}
+
 /// Whether a program is on the PATH.
 pub fn is_installed(program: &str) -> bool {
     std::env::split_paths(&std::env::var_os("PATH").unwrap()).any(|directory| directory.join(program).exists())
