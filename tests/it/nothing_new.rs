@@ -14,6 +14,8 @@ fn commit(world: &World, message: &str) {
 #[test]
 fn three_handovers_of_the_same_uncommitted_files_make_one_archive() {
     let world = World::with_git();
+    world.write("README", "a parser");
+    commit(&world, "begin");
     world.write("parser.rs", "fn parse() {}");
     world.write("new/lexer.rs", "fn lex() {}");
     for _ in 0..3 {
