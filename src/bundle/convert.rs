@@ -98,7 +98,15 @@ pub(crate) fn record_of(handoff: &Handoff) -> Result<HandoffRecord> {
     };
     let files = handoff.get("active_context_files").and_then(Value::list).unwrap_or_default();
     let path = |file: &Value| file.get("path").and_then(Value::text).or(file.text()).map(str::to_owned);
-    let changed: Vec<String> = files.iter().filter_map(path).filter(|path| !path.trim().is_empty()).collect();
+    // Uncommitted files first, as session-handoff lists them: without their status.
+    let uncommitted = texts("working_tree").into_iter();
+    let mut changed: Vec<String> =
+        uncommitted.map(|line| line.split_once(' ').map_or(line.clone(), |(_, path)| path.to_owned())).collect();
+    for path in files.iter().filter_map(path).filter(|path| !path.trim().is_empty()) {
+        if !changed.contains(&path) {
+            changed.push(path);
+        }
+    }
     Ok(HandoffRecord {
         id,
         created_at: record::write_time(&time.to_utc()),

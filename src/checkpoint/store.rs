@@ -291,6 +291,17 @@ impl Store {
         Ok(self.runs(rest, params![seq])?.pop().map(|run| run.recorded_at))
     }
 
+    /// The result of a step of this kind in the last completed run before this one, from the same worktree.
+    pub(crate) fn last_result_before(&self, run: &Run, kind: &str) -> Result<Option<String>> {
+        let sql = "SELECT step.result FROM run JOIN step ON step.run = run.seq
+            WHERE run.status = 'completed' AND run.seq < ?1 AND run.worktree = ?2 AND step.kind = ?3
+            ORDER BY run.seq DESC LIMIT 1";
+        let answer = self.ask(|connection| {
+            connection.query_row(sql, params![run.seq, run.worktree, kind], |row| row.get(0)).optional()
+        })?;
+        Ok(answer.flatten())
+    }
+
     pub(crate) fn run(&self, seq: i64) -> Result<Option<Run>> {
         Ok(self.runs("WHERE seq = ?1", params![seq])?.pop())
     }

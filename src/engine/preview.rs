@@ -91,7 +91,9 @@ pub(crate) fn summarize(project: &Project, request: &Request) -> Result<(Option<
     let mut values = facts::recorded(&session);
     let (memory, history) = (project.memory_dir()?, project.history_dir()?);
     known_before(project, &memory, &history, &session.branch).add_to(&mut values);
-    let found = recap::collect(&Scene { session: &session, root: &project.root, work: &project.root, is_gone: false })?;
+    let scene =
+        Scene { session: &session, root: &project.root, work: &project.root, is_gone: false, tree_before: None };
+    let found = recap::collect(&scene)?;
     values.extend(found.values);
     let notices = warnings.into_iter().chain(found.notices).collect();
     // Nothing is recorded, so the session is where the whole text is.

@@ -116,7 +116,7 @@ pub(super) fn known_before(project: &Project, memory: &Path, history: &Path, bra
     let texts = |category: &str| {
         own.iter().filter(|(of, _)| *of == category).map(|(_, item)| item.text.clone()).collect::<Vec<_>>()
     };
-    Before { goal: texts("goal").into_iter().next(), next: texts("open_loop"), since: None }
+    Before { goal: texts("goal").into_iter().next(), next: texts("open_loop"), ..Before::default() }
 }
 
 /// How much the user adopted.

@@ -79,7 +79,8 @@ impl Runner<'_, '_> {
                 let mut values = facts::recorded(&session);
                 let since = self.store.completed_before(run.seq)?;
                 let before = provenance::known_before(self.project, &memory, &history, &session.branch);
-                Before { since, ..before }.add_to(&mut values);
+                let tree = self.store.last_result_before(run, "collect")?.and_then(|result| tree_of(&result));
+                Before { since, tree, ..before }.add_to(&mut values);
                 for step in &found {
                     values.extend(stored_facts(step));
                 }
@@ -114,6 +115,12 @@ impl Runner<'_, '_> {
             (self.listener)(Event::Notice { text });
         }
     }
+}
+
+/// The mark of the uncommitted files that a `collect` step found.
+fn tree_of(result: &str) -> Option<String> {
+    let result: Value = serde_json::from_str(result).ok()?;
+    result["facts"][facts::TREE].as_str().map(str::to_owned)
 }
 
 /// The facts that an earlier attempt at this run found out.

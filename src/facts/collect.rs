@@ -15,6 +15,8 @@ pub(crate) struct Scene<'a> {
     pub work: &'a Path,
     /// The worktree of the session does not exist any more. `root` is then that of another one.
     pub is_gone: bool,
+    /// The mark of the uncommitted files at the last completed handover from this worktree; `None` if it is not known.
+    pub tree_before: Option<&'a str>,
 }
 
 /// Facts about a session.
@@ -28,6 +30,8 @@ pub(crate) struct Facts {
     pub transcript: Option<Transcript>,
     /// `transcript` is made of what the agent passed to its hooks. It may lack edits.
     pub is_from_hooks: bool,
+    /// Something was committed since the last handover, or the uncommitted files are not as they were then.
+    pub is_repository_changed: bool,
     /// What happened in the repository, as text for a session that gave no note.
     pub git_text: String,
     /// Messages about facts that are missing or incomplete.
@@ -51,6 +55,7 @@ pub(crate) fn collect(scene: &Scene<'_>) -> Result<Facts> {
         all.notices.extend(found.notices);
         all.transcript = found.transcript.or(all.transcript);
         all.is_from_hooks |= found.is_from_hooks;
+        all.is_repository_changed |= found.is_repository_changed;
         all.git_text.push_str(&found.git_text);
         details.extend(found.detail);
     }

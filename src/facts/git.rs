@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::json;
 
-use super::{Collector, Facts, Scene, Session};
+use super::{Collector, Facts, Scene, Session, working_tree};
 use crate::base::text;
 use crate::error::Result;
 use crate::git::{self, Change, Commit, Git};
@@ -12,6 +12,8 @@ use crate::guard::secrets;
 
 pub(super) const COLLECTOR: Collector = Collector { name: "git", collect };
 
+/// The name under which the mark of the uncommitted files is among the facts.
+pub(crate) const TREE: &str = "tree";
 /// The most commits to keep; more would make the note unreadable.
 const MAX_COMMITS: usize = 100;
 const MAX_FILES: usize = 500;
@@ -23,7 +25,11 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let mut facts = Facts::default();
     let session = scene.session;
     let is_repository = git::top_level(scene.root).is_some();
-    if !is_repository && !scene.is_gone {
+    // The words of the session are handed over all the same.
+    let broken = if scene.is_gone { None } else { git::broken_at(scene.root) };
+    let is_broken = broken.is_some();
+    facts.notices.extend(broken.map(|broken| format!("{broken}, so git facts are missing")));
+    if !scene.is_gone && (is_broken || !is_repository) {
         return Ok(facts);
     }
     let git = Git::at(scene.root);
@@ -49,6 +55,8 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
     } else {
         answer_or_notice(git.dirty(), &mut notices).unwrap_or_default()
     };
+    let tree = git::top_level(scene.root).and_then(|top| working_tree::mark(top, &dirty));
+    let is_tree_new = !dirty.is_empty() && (tree.is_none() || tree.as_deref() != scene.tree_before);
     limit(&mut commits, MAX_COMMITS, "commits", &mut notices);
     limit(&mut changes, MAX_FILES, "changed files", &mut notices);
     limit(&mut dirty, MAX_FILES, "uncommitted files", &mut notices);
@@ -69,10 +77,14 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
         ("commits", json!(commits)),
         ("changes", json!(changes)),
         ("dirty", json!(dirty)),
+        (TREE, json!(tree)),
     ];
     facts.values.extend(values.map(|(name, value)| (name.to_owned(), value)));
     facts.detail = Some(describe(&branch, &session.head, &commits, &changes, &dirty));
-    facts.git_text = as_text(&branch, &session.head, &commits, &changes, &dirty);
+    facts.is_repository_changed = !commits.is_empty() || is_tree_new;
+    if facts.is_repository_changed {
+        facts.git_text = as_text(&branch, &session.head, &commits, &changes, &dirty);
+    }
     facts.notices = notices;
     Ok(facts)
 }

@@ -22,6 +22,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::parse::is_object_id;
 use super::settings::Settings;
 use crate::base::fs::{self, Anchor, FileKind};
 
@@ -71,6 +72,29 @@ pub(crate) fn boundary(start: &Path) -> Option<&Path> {
 /// bare repository, whose worktrees are elsewhere.
 pub(crate) fn top_level(start: &Path) -> Option<&Path> {
     boundary(start).filter(|top| directories(top).is_some_and(|found| !found.is_bare()))
+}
+
+/// A sentence about the `.git` of this directory if it is there and git cannot use it: without a HEAD that names a branch or
+/// a commit, without objects, or leading nowhere. `None` if it can be used, or if there is none.
+pub(crate) fn broken_at(root: &Path) -> Option<String> {
+    let link = root.join(".git");
+    let directory = match Anchor::new(root).about(Path::new(".git")).ok()??.kind {
+        FileKind::Directory => link.clone(),
+        FileKind::Regular => {
+            let target = read_pointer(root, ".git", b"gitdir: ").and_then(|target| fs::real_if_exists(&target));
+            match target {
+                // Another check decides whether it belongs to this directory.
+                Some(_) => return None,
+                None => return Some(format!("`{}` leads to no repository", link.display())),
+            }
+        }
+        _ => return None,
+    };
+    let head = Anchor::new(&directory).read_within(Path::new("HEAD"), MAX_REF).unwrap_or_default();
+    let head = String::from_utf8_lossy(&head);
+    let names_something = head.starts_with("ref: refs/") || is_object_id(head.trim());
+    let is_whole = names_something && fs::is_directory(&directory.join("objects"));
+    (!is_whole).then(|| format!("`{}` is damaged: git cannot use it", link.display()))
 }
 
 /// Whether a directory itself is a bare repository.

@@ -17,6 +17,9 @@ pub(crate) struct Before {
     pub next: Vec<String>,
     /// When the last completed handover was recorded.
     pub since: Option<String>,
+    /// The mark of the uncommitted files at the last completed handover from the same worktree.
+    #[serde(default)]
+    pub tree: Option<String>,
 }
 
 impl Before {
@@ -54,8 +57,11 @@ mod tests {
 
     #[test]
     fn a_session_that_states_nothing_keeps_what_was_known() {
-        let before =
-            Before { goal: Some("ship it".to_owned()), next: vec!["a".to_owned(), "b".to_owned()], since: None };
+        let before = Before {
+            goal: Some("ship it".to_owned()),
+            next: vec!["a".to_owned(), "b".to_owned()],
+            ..Before::default()
+        };
         let mut account = Account::default();
         before.carry_into(&mut account, &["b".to_owned()], &[]);
         assert_eq!(account.goal.unwrap().text, "ship it");
@@ -64,8 +70,11 @@ mod tests {
 
     #[test]
     fn what_a_session_says_itself_comes_first() {
-        let before =
-            Before { goal: Some("old".to_owned()), next: vec!["same".to_owned(), "older".to_owned()], since: None };
+        let before = Before {
+            goal: Some("old".to_owned()),
+            next: vec!["same".to_owned(), "older".to_owned()],
+            ..Before::default()
+        };
         let line = |text: &str| Line { who: Speaker::Person, turn: 1, text: text.to_owned() };
         let mut account = Account {
             goal: Some(line("new")),

@@ -17,7 +17,7 @@ const EVIDENCE: &str = "evidence.";
 pub(crate) fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let mut facts = facts::collect(scene)?;
     let session = scene.session;
-    let has = |name: &str| facts.values.get(name).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    let has_commits = facts.values.get("commits").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
     // Without git, nobody can say that a session changed nothing which told its hooks only what was said.
     let is_unseen = facts.is_from_hooks && !facts.values.contains_key("head");
     let account = recap(&Material {
@@ -25,7 +25,9 @@ pub(crate) fn collect(scene: &Scene<'_>) -> Result<Facts> {
         note: &session.note,
         state: &session.state,
         // A file may lie about uncommitted for weeks; the transcript knows better whether this session edited anything.
-        has_changes: has("commits") || is_unseen || (facts.transcript.is_none() || facts.is_from_hooks) && has("dirty"),
+        has_changes: has_commits
+            || is_unseen
+            || (facts.transcript.is_none() || facts.is_from_hooks) && facts.is_repository_changed,
     });
     if session.note.trim().is_empty() {
         let text = summary::write(&account, &facts);

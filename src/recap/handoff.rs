@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 use super::{Account, Before, Check, Seen, account_of, write_sections};
 use crate::base::text;
 use crate::config::template::Values;
-use crate::facts::Session;
+use crate::facts::{self, Session};
+use crate::git::Change;
 use crate::handoff::{self, Handoff, Value};
 use crate::history::{self, DERIVED_TAG, Machine, Sections};
 use crate::transcript::Outcome;
@@ -99,6 +100,7 @@ pub(crate) fn handoff(session: &Session, values: &Values, root: &Path, whole_is_
         handoff.set(GOAL_STATED, Value::from("no"));
     }
     history::fill_in(&mut handoff, &machine(session, root));
+    facts::add_working_tree(&mut handoff, &known.uncommitted());
     let ran: Vec<(String, String)> =
         validation.iter().map(|check| (check.command.clone(), check.result.to_owned())).collect();
     handoff.body = history::body(&Sections {
@@ -258,6 +260,10 @@ impl Known<'_> {
         }
         let notes = "nothing was run".to_owned();
         vec![Validation { command: "(none recorded)".to_owned(), result: "not_run", notes }]
+    }
+
+    fn uncommitted(&self) -> Vec<Change> {
+        self.dirty.iter().filter_map(|change| serde_json::from_value(change.clone()).ok()).collect()
     }
 
     fn files(&self) -> Vec<Value> {

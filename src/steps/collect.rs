@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::error::Result;
 use crate::facts::{self, Scene};
-use crate::recap;
+use crate::recap::{self, Before};
 
 pub(super) const KIND: Kind = Kind {
     name: "collect",
@@ -39,6 +39,7 @@ fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
         root: if context.is_gone { context.bare.unwrap_or(context.root) } else { context.work },
         work: context.work,
         is_gone: context.is_gone,
+        tree_before: Before::of(context.values).tree.as_deref(),
     })?;
     let mut detail = found.detail.unwrap_or_default();
     for notice in &found.notices {

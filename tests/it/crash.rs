@@ -176,6 +176,8 @@ fn killed_at_any_point_a_resume_ends_as_if_nothing_had_happened() {
         "checkpoint.created",
         "checkpoint.noted",
         "checkpoint.forgotten",
+        // Only after a long text; `size` kills there.
+        "checkpoint.shrunk",
         "fs.directory",
         "fs.marked",
         "fs.moved",

@@ -11,6 +11,7 @@ use super::{HistoryPlace, answer, brake, leaks, machine};
 use crate::base::fs;
 use crate::engine;
 use crate::error::{Error, Result};
+use crate::facts;
 use crate::git;
 use crate::guard::Pause;
 use crate::handoff::{self, Handoff, HandoffProblemKind, Value};
@@ -72,12 +73,19 @@ pub(super) struct Create {
 
 impl Create {
     pub(super) fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
+        if let Some(broken) = git::broken_at(&place.root) {
+            return Err(Error::failed(format!("{broken}; nothing was archived")).hint(
+                "repair it, or move it away, and run the command again; `agent-handover run --handoff FILE` keeps the \
+                 handoff without git",
+            ));
+        }
         let (raw, mut handoff) = self.read(context)?;
         place.finish_interrupted(context);
         if self.strict {
             self.refuse_problems(&handoff)?;
         }
         history::fill_in(&mut handoff, &machine(place, self.tool.as_deref()));
+        facts::add_working_tree(&mut handoff, &facts::uncommitted(&place.root));
         let mut warnings = self.refuse_problems(&handoff)?;
         if self.strict {
             place.history.refuse_shared_name(handoff.text("session_id"))?;
