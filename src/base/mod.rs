@@ -8,6 +8,7 @@ pub(crate) mod fs;
 pub(crate) mod ids;
 pub(crate) mod lock;
 pub(crate) mod process;
+mod process_group;
 pub(crate) mod process_identity;
 pub(crate) mod signals;
 pub(crate) mod text;

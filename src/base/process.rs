@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::Pid;
 
+use super::process_group::{GRACE, end_group, others_in};
+pub(crate) use super::process_group::{Orphans, end_orphans};
 use super::{env, fault, signals};
 use crate::error::{Category, Error, Result};
 
-/// How long a group may take to end after SIGTERM before it gets SIGKILL.
-const GRACE: Duration = Duration::from_secs(2);
 /// How often a running process is checked; a PAUSE must act several times a second.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -88,7 +88,8 @@ impl Job {
 /// How a process that we waited for ended.
 pub(crate) enum Ended<S> {
     Exited(ExitStatus),
-    TimedOut,
+    /// The time was up. These programs were running then, without the one that was started.
+    TimedOut(Vec<String>),
     Stopped(S),
 }
 
@@ -215,8 +216,9 @@ pub(crate) fn converse(
         None => None,
     })?;
     let status = match ended {
-        Ended::TimedOut => {
+        Ended::TimedOut(others) => {
             let error = Error::failed(format!("`{program}` did not answer within {}", super::duration::show(timeout)));
+            let error = if others.is_empty() { error } else { error.cause(still_running(&others)) };
             return Err(NoAnswer::TimedOut(error));
         }
         Ended::Stopped(Why::Signal(signal)) => {
@@ -253,8 +255,9 @@ impl Running {
                     return Ok(Ended::Exited(output.status));
                 }
                 None if left == Some(Duration::ZERO) => {
+                    let others = self.group.map(others_in).unwrap_or_default();
                     self.end();
-                    return Ok(Ended::TimedOut);
+                    return Ok(Ended::TimedOut(others));
                 }
                 None => {}
             }
@@ -274,98 +277,19 @@ impl Running {
     }
 }
 
-/// Sends SIGTERM, waits, then sends SIGKILL. Returns when no process of the group is left, or after waiting again.
-fn end_group(group: Pid, mut reap: impl FnMut()) {
-    for signal in [Signal::TERM, Signal::KILL] {
-        if kill_process_group(group, signal).is_err() {
-            return;
-        }
-        // A stopped process acts on no signal but SIGKILL until it is continued.
-        let _ = kill_process_group(group, Signal::CONT);
-        let start = Instant::now();
-        while start.elapsed() < GRACE {
-            reap();
-            if !lives(group) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-}
-
-/// Whether a process of the group can still act. A zombie cannot; in a container whose first process does not reap them,
-/// zombies stay.
-fn lives(group: Pid) -> bool {
-    let acts = |stat: Stat| stat.group == group.as_raw_nonzero().get() && !stat.is_zombie;
-    let can_tell = stat(std::process::id().cast_signed()).is_some();
-    test_kill_process_group(group).is_ok() && (!can_tell || processes().filter_map(stat).any(acts))
-}
-
-/// What `/proc/PID/stat` says.
-struct Stat {
-    /// 0 if the leader of the group is outside this PID namespace.
-    group: i32,
-    is_zombie: bool,
-}
-
-/// The pids of all processes, where the system has `/proc`.
-fn processes() -> impl Iterator<Item = i32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-fn stat(pid: i32) -> Option<Stat> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in parentheses and may contain anything; the fields after the last parenthesis are regular.
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
-    let is_zombie = matches!(fields.next()?, "Z" | "X");
-    Some(Stat { is_zombie, group: fields.nth(1)?.parse().ok()? })
-}
-
-/// Ends every process group that has a process with these variables in its environment, whatever its parent is by now.
-///
-/// The environment identifies our children better than a recorded group id: a reused pid cannot be mistaken for one, and a
-/// child whose parent was killed before it could record the group is found, too. On systems without `/proc` nothing is
-/// found.
-pub(crate) fn end_orphans(marks: &[(&str, &str)]) -> Result<usize> {
-    let wanted: Vec<Vec<u8>> = marks.iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect();
-    // Read from `/proc`, because `getpgrp` has no answer if the group's leader is outside this PID namespace.
-    let group_of = |pid: i32| stat(pid).map_or(0, |stat| stat.group);
-    let own = group_of(std::process::id().cast_signed());
-    let mut groups = Vec::new();
-    for pid in processes() {
-        let Ok(environment) = std::fs::read(format!("/proc/{pid}/environ")) else { continue };
-        let has = |mark: &Vec<u8>| environment.split(|byte| *byte == 0).any(|variable| variable == mark);
-        if pid.unsigned_abs() == std::process::id() || !wanted.iter().all(has) {
-            continue;
-        }
-        let group = Some(group_of(pid)).filter(|group| *group > 0);
-        // Our own group means that we run inside that command. A group of 0 cannot be signalled from here; each command
-        // of ours leads a group, so it is not one.
-        if let Some(group) = group.filter(|group| *group != own).and_then(Pid::from_raw)
-            && !groups.contains(&group)
-        {
-            groups.push(group);
-        }
-    }
-    for group in &groups {
-        tracing::debug!(group = group.as_raw_nonzero().get(), "end orphaned process group");
-        end_group(*group, || {});
-        if lives(*group) {
-            return Err(Error::failed(format!(
-                "process group {} of an interrupted step does not end",
-                group.as_raw_nonzero()
-            )));
-        }
-    }
-    Ok(groups.len())
+/// The sentence about the programs that kept the one we started waiting.
+fn still_running(programs: &[String]) -> String {
+    let names: Vec<String> = programs.iter().map(|name| format!("`{name}`")).collect();
+    let verb = if names.len() == 1 { "was" } else { "were" };
+    format!("{} {verb} still running", names.join(", "))
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use super::super::process_group::lives;
     use super::*;
 
-    fn shell(script: &str) -> Job {
+    pub(in crate::base) fn shell(script: &str) -> Job {
         Job {
             argv: vec!["sh".into(), "-c".into(), script.into()],
             directory: std::env::temp_dir(),
@@ -380,7 +304,7 @@ mod tests {
         let running = start_logged(&shell("sleep 1000 & sleep 1000 & wait"), &log).unwrap();
         let group = running.group.unwrap();
         let ended = running.wait(Some(Duration::from_millis(50)), || None::<()>).unwrap();
-        assert!(matches!(ended, Ended::TimedOut));
+        assert!(matches!(ended, Ended::TimedOut(others) if others == ["sleep"]));
         assert!(!lives(group), "a process of the group is still alive");
     }
 
@@ -422,17 +346,5 @@ mod tests {
         assert!(
             matches!(slow, Err(NoAnswer::TimedOut(error)) if error.message().contains("did not answer within 50 ms"))
         );
-    }
-
-    #[test]
-    fn orphans_are_found_by_their_environment() {
-        let log = tempfile::tempfile().unwrap();
-        let mut job = shell("sleep 1000");
-        let mark = format!("orphan-{}", std::process::id());
-        job.env = vec![("AGENT_HANDOVER_RUN".to_owned(), mark.clone().into())];
-        let running = start_logged(&job, &log).unwrap();
-        assert_eq!(end_orphans(&[("AGENT_HANDOVER_RUN", "another")]).unwrap(), 0);
-        assert_eq!(end_orphans(&[("AGENT_HANDOVER_RUN", &mark)]).unwrap(), 1);
-        assert!(!running.handle.wait().unwrap().status.success());
     }
 }

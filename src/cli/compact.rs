@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::ui::Progress;
 use super::{Context, render, run};
-use crate::base::{clock, duration, text};
+use crate::base::{clock, duration, signals, text};
 use crate::engine;
 use crate::error::{Error, Result};
 use crate::guard::Stop;
@@ -53,6 +53,7 @@ fn parse_duration(word: &str) -> Result<Duration, String> {
 
 impl Compact {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        signals::listen();
         let project = context.project(None, None)?;
         let memory = Memory::at(&project.memory_root, project.memory_dir()?);
         let before = ended_before(&clock::now(), self.older_than);

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Context, run};
+use crate::base::signals;
 use crate::engine::{self, Direction};
 use crate::error::{Category, Error, Result};
 use crate::publish::Delivered;
@@ -31,6 +32,7 @@ pub(super) struct Pull {
 
 impl Push {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        signals::listen();
         let project = context.project(None, None)?;
         if let Some(stop) = project.brake().pressed() {
             return Err(stop.error());
@@ -43,6 +45,7 @@ impl Push {
 
 impl Pull {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        signals::listen();
         let project = context.project(None, None)?;
         if let Some(stop) = project.brake().pressed() {
             return Err(stop.error());

@@ -52,7 +52,7 @@ fn choose(unfinished: Vec<Run>, id: &str) -> Result<Run> {
 
 /// Ends the processes and removes the files that an interrupted run left, because nobody comes back to it.
 fn clear_up(project: &Project, store: &Store, run: &Run) -> Result<()> {
-    process::end_orphans(&[(env::RUN, &run.id)])?;
+    process::end_orphans(&[(env::RUN, &run.id)], process::Orphans::All)?;
     for step in store.steps(run.seq)?.iter().filter(|step| step.state == StepState::Intended) {
         steps::remove_logs(
             &project.anchor(&project.state),

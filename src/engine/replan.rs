@@ -37,7 +37,7 @@ pub(super) fn replan(project: &Project, store: &mut Store, listener: &mut Listen
     for run in store.unfinished(DEATHS_TO_PARK)? {
         let Some(NewPlan { plan, keeps }) = new_plan(project, store, &run)? else { continue };
         // The command of an interrupted step may still run, and that step may not be in the new plan.
-        process::end_orphans(&[(env::RUN, &run.id)])?;
+        process::end_orphans(&[(env::RUN, &run.id)], process::Orphans::All)?;
         let memory = memory_dir(project, &plan)?;
         let steps = plan.steps.iter().zip(&keeps);
         let steps: Vec<ReplannedStep<'_>> =

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::hermetic::{self, Purpose};
 use super::parse::is_object_id;
+use super::remote::KnownRemotes;
 use super::{Failure, FailureKind, Result, patience, pipes};
 use crate::base::process::{self, Captured, Job};
 use crate::error::Error;
@@ -48,7 +49,7 @@ pub(super) const REPOSITORY_VARIABLES: &[&str] = &[
 /// git in one directory, with the settings that every run of it gets.
 #[derive(Clone)]
 pub(crate) struct Git {
-    directory: PathBuf,
+    pub(super) directory: PathBuf,
     timeout: Duration,
     config: Vec<String>,
     env: Vec<(String, OsString)>,
@@ -57,6 +58,8 @@ pub(crate) struct Git {
     bare: Option<PathBuf>,
     /// Asked several times a second while git runs. `true` ends it.
     is_over: Rc<dyn Fn() -> bool>,
+    /// What [`Git::local_remotes`] answered, for this `Git` and its clones.
+    pub(super) known_remotes: KnownRemotes,
 }
 
 impl Git {
@@ -71,6 +74,7 @@ impl Git {
             purpose: Purpose::Asking,
             bare: None,
             is_over: Rc::new(|| false),
+            known_remotes: Rc::default(),
         }
     }
 
@@ -81,7 +85,7 @@ impl Git {
 
     /// Adds configuration, each as `key=value`.
     #[must_use]
-    fn with_config(mut self, config: &[&str]) -> Git {
+    pub(super) fn with_config(mut self, config: &[&str]) -> Git {
         self.config.extend(config.iter().map(|value| (*value).to_owned()));
         self
     }
@@ -90,6 +94,13 @@ impl Git {
     pub(crate) fn with_env(mut self, name: &str, value: impl Into<OsString>) -> Git {
         self.env.push((name.to_owned(), value.into()));
         self
+    }
+
+    /// Uses another index than the one that was named before.
+    #[must_use]
+    pub(super) fn with_index(mut self, index: &Path) -> Git {
+        self.env.retain(|(name, _)| name != "GIT_INDEX_FILE");
+        self.with_env("GIT_INDEX_FILE", index)
     }
 
     /// Ends git as soon as `is_over` answers `true`.

@@ -23,7 +23,12 @@ pub(crate) enum FailureKind {
     NoGit,
     /// The repository belongs to another user.
     ForeignOwner,
+    /// git took longer for something in this repository than this program waits.
     TimedOut,
+    /// The remote, or what connects to it, took longer than this program waits.
+    RemoteTimedOut,
+    /// The program that signs commits took longer than this program waits.
+    SigningTimedOut,
     DiskFull,
     /// The remote protects the branch.
     Protected,
@@ -46,6 +51,10 @@ pub(crate) enum FailureKind {
     NotARepository,
     /// git cannot write to the repository.
     ReadOnly,
+    /// Objects or refs of the repository are missing or cannot be read, as a power cut leaves them.
+    Damaged,
+    /// Objects or refs of the repository behind the remote are missing or cannot be read.
+    DamagedThere,
     /// This program received a signal while git was running.
     Interrupted,
     Other,
@@ -53,6 +62,29 @@ pub(crate) enum FailureKind {
 
 const UNTRUSTED: &str = "git does not trust this repository, because it belongs to another user";
 const TO_TRUST: &str = "if you trust it, list it in git's global `safe.directory`";
+
+/// What git says about an object or a ref that it cannot read.
+const DAMAGE: &[&str] = &[
+    "missing object",
+    "bad object",
+    "bad tree object",
+    "object file ",
+    "is corrupt",
+    "unable to read tree",
+    "unable to read sha1 file",
+    "unable to read object",
+    "parse object",
+    "parse commit",
+    "error: Could not read ",
+    "failed to unpack tree object",
+    "Failed to traverse parents",
+    "invalid object",
+    "not a tree object",
+    "does not point to a valid object",
+    "did not send all necessary objects",
+    "missing necessary objects",
+    "reference broken",
+];
 
 /// What git's words contain for each kind. The first row that fits decides, so specific rows stand before general ones.
 const SIGNS: &[(FailureKind, &[&str])] = &[
@@ -155,6 +187,33 @@ impl Failure {
         }
     }
 
+    /// A failure of a git that talks to a remote.
+    #[must_use]
+    pub(super) fn at_remote(self) -> Failure {
+        match self.kind {
+            FailureKind::TimedOut => Failure { kind: FailureKind::RemoteTimedOut, ..self },
+            FailureKind::Damaged if self.error.causes().iter().any(|said| is_said_by_remote(said)) => {
+                Failure { kind: FailureKind::DamagedThere, ..self }
+            }
+            _ => self,
+        }
+    }
+
+    /// A failure of a git that signs a commit. Whatever git cannot do itself is the signing program's.
+    #[must_use]
+    pub(super) fn at_signing(self) -> Failure {
+        let kind = match self.kind {
+            FailureKind::TimedOut => FailureKind::SigningTimedOut,
+            FailureKind::NoRemote
+            | FailureKind::Authentication
+            | FailureKind::Unreachable
+            | FailureKind::Rejected
+            | FailureKind::Other => FailureKind::Signing,
+            kind => kind,
+        };
+        Failure { kind, ..self }
+    }
+
     /// A git that succeeded with an answer that is of no use.
     pub(super) fn of_answer(error: Error) -> Failure {
         Failure { kind: FailureKind::Other, error }
@@ -191,7 +250,29 @@ impl From<NoAnswer> for Failure {
 
 fn classify(said: &str) -> FailureKind {
     let fits = |(_, signs): &&(FailureKind, &[&str])| signs.iter().any(|sign| said.contains(sign));
-    SIGNS.iter().find(fits).map_or(FailureKind::Other, |(kind, _)| *kind)
+    let kind = SIGNS.iter().find(fits).map_or(FailureKind::Other, |(kind, _)| *kind);
+    let is_certain = matches!(
+        kind,
+        FailureKind::NoIdentity
+            | FailureKind::ForeignOwner
+            | FailureKind::DiskFull
+            | FailureKind::Protected
+            | FailureKind::HookDeclined
+            | FailureKind::Authentication
+    );
+    // A damaged object explains the complaints that follow from it, such as a ref that cannot be locked.
+    if !is_certain && DAMAGE.iter().any(|sign| said.contains(sign)) { FailureKind::Damaged } else { kind }
+}
+
+/// Whether git complained about an object or a ref that it cannot read.
+pub(super) fn names_damage(said: &str) -> bool {
+    classify(said) == FailureKind::Damaged
+}
+
+/// Whether the git at the other end complained about an object or a ref that it cannot read.
+fn is_said_by_remote(said: &str) -> bool {
+    let is_damage = |line: &str| DAMAGE.iter().any(|sign| line.contains(sign));
+    said.contains("[remote rejected]") || said.lines().any(|line| line.starts_with("remote:") && is_damage(line))
 }
 
 /// Whether `git update-ref` failed because somebody else moved or made the ref.
@@ -241,10 +322,40 @@ mod tests {
             ("fatal: not a git repository (or any of the parent directories): .git", FailureKind::NotARepository),
             ("error: gpg failed to sign the data", FailureKind::Signing),
             ("fatal: no email was given and auto-detection is disabled", FailureKind::NoIdentity),
+            ("fatal: failed to unpack tree object bb33", FailureKind::Damaged),
+            (
+                "fatal: update_ref failed for ref 'refs/heads/b': cannot lock ref 'refs/heads/b': unable to resolve \
+                 reference 'refs/heads/b': reference broken",
+                FailureKind::Damaged,
+            ),
+            (
+                "error: object file .git/objects/1b/ee is empty\nfatal: missing object 1bee for refs/heads/b",
+                FailureKind::Damaged,
+            ),
+            ("ssh: x\nfatal: Could not read from remote repository.", FailureKind::Unreachable),
             ("fatal: something else", FailureKind::Other),
         ] {
             assert_eq!(classify(said), kind, "{said}");
         }
+    }
+
+    #[test]
+    fn damage_is_blamed_on_the_side_that_complains() {
+        let kind = |said: &str| Failure::of_git("`git push` failed", said).at_remote().kind;
+        let there =
+            "remote: fatal: bad object refs/heads/b\n! x:refs/heads/b [remote rejected] (missing necessary objects)";
+        assert_eq!(kind(there), FailureKind::DamagedThere);
+        assert_eq!(kind("fatal: bad object refs/heads/b"), FailureKind::Damaged);
+    }
+
+    #[test]
+    fn what_git_cannot_do_while_it_signs_is_the_signing_programs_failure() {
+        let kind = |said: &str| Failure::of_git("`git commit-tree` failed", said).at_signing().kind;
+        assert_eq!(kind("error: cannot run gpg: No such file or directory"), FailureKind::Signing);
+        assert_eq!(kind("error: gpg failed to sign the data"), FailureKind::Signing);
+        assert_eq!(kind("fatal: no email was given and auto-detection is disabled"), FailureKind::NoIdentity);
+        let slow = Failure::from(NoAnswer::TimedOut(Error::failed("x"))).at_signing().kind;
+        assert_eq!(slow, FailureKind::SigningTimedOut);
     }
 
     #[test]

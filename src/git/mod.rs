@@ -7,6 +7,7 @@
 //! | `question` | what the local repository is asked: HEAD, commits, changed files |
 //! | `since` | how recorded commits relate to HEAD, and what came after them |
 //! | `objects` | trees, commits, refs and index entries, read and written |
+//! | `damage` | what git cannot read, as after a power cut |
 //! | `remote` | the verbs that reach another repository: ask, fetch, push |
 //! | `repository` | where a repository is, and whether it belongs to the directory, found without starting git |
 //! | `worktree` | the main work tree of a linked one, and what is checked out, found without starting git |
@@ -17,6 +18,7 @@
 //! | `parse` | parsers of what git prints |
 
 mod command;
+mod damage;
 mod exclude;
 mod failure;
 mod hermetic;
@@ -32,11 +34,13 @@ mod since;
 mod worktree;
 
 pub(crate) use command::Git;
+pub(crate) use damage::ids_in;
 pub(crate) use exclude::keep_out;
 pub(crate) use failure::{Failure, FailureKind, Result};
 pub(crate) use objects::{CommitBetween, Tip};
 pub(crate) use parse::{Change, Commit, Difference, is_object_id, is_part_of_id};
 pub(crate) use question::{Head, may_track};
+pub(crate) use remote::local_path;
 pub(crate) use repository::{GitDirectories, boundary, broken_at, directories, top_level};
 pub(crate) use since::Relation;
 pub(crate) use worktree::{MainTree, checked_out_branch, linked_worktrees, shared_tree};

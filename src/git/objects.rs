@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use super::failure::{Failure, is_ref_race};
 use super::parse::{self, Difference};
-use super::{Git, Result};
+use super::{FailureKind, Git, Result};
 use crate::error::Error;
 
 /// How much of other machines' files is read at once. Nobody writes that much by hand.
@@ -111,7 +111,8 @@ impl Git {
             arguments.extend(["-p", parent]);
         }
         arguments.extend(["-F", "-", tree]);
-        self.id(&arguments, Some(message.as_bytes()))
+        let commit = self.id(&arguments, Some(message.as_bytes()));
+        if sign { commit.map_err(Failure::at_signing) } else { commit }
     }
 
     /// Moves a ref from `old`, or makes it where `old` is `None`. `false` if somebody else was faster.
@@ -150,7 +151,7 @@ impl Git {
             let missing = || {
                 let error = Error::failed(format!("git does not have the object {id}"))
                     .hint("`git fsck` says what else is missing; `git fetch --refetch` brings it back");
-                Failure::of_answer(error)
+                Failure::new(FailureKind::Damaged, error)
             };
             let end = rest.iter().position(|byte| *byte == b'\n').ok_or_else(missing)?;
             let head = String::from_utf8_lossy(&rest[..end]).into_owned();
@@ -228,7 +229,9 @@ impl Git {
     pub(crate) fn reset_paths(&self, commit: &str, paths: &[PathBuf]) -> Result<()> {
         let mut arguments: Vec<&OsStr> = ["reset", "--quiet", commit, "--"].map(OsStr::new).to_vec();
         arguments.extend(paths.iter().map(|path| path.as_os_str()));
-        self.must(&arguments, None, 1 << 20).map(drop)
+        // Nothing can rebuild what the user has staged.
+        let git = self.clone().with_config(&["core.fsync=objects,reference,index"]);
+        git.must(&arguments, None, 1 << 20).map(drop)
     }
 
     /// Whether the index entries of these paths equal those of a commit.

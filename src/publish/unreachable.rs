@@ -1,9 +1,13 @@
-//! Remotes that did not answer, so that ten deliveries which are due do not wait ten times for the same one.
+//! Remotes and signing programs that did not answer, so that ten deliveries which are due do not wait ten times for the same
+//! one.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-/// The remotes that did not answer so far. Whoever makes several deliveries in a row owns one and lends it to each.
+/// The place of a remote's name for the program that signs commits. No remote can have this name.
+const SIGNING: &str = "";
+
+/// The remotes that did not answer so far, and the signing program if it did not. Whoever makes several deliveries in a row owns one and lends it to each.
 #[derive(Debug, Default)]
 pub struct UnreachableRemotes(RefCell<Vec<UnreachableRemote>>);
 
@@ -33,6 +37,15 @@ impl UnreachableRemotes {
         let remotes = self.0.borrow();
         let known = remotes.iter().find(|known| known.is(repository, remote) && known.waited_ms >= timeout_ms);
         known.map(|known| known.message.clone())
+    }
+
+    pub(super) fn add_signing(&self, repository: &Path, waited_ms: u64, message: &str) {
+        self.add(repository, SIGNING, waited_ms, message);
+    }
+
+    /// Like `message`, for the program that signs commits.
+    pub(super) fn signing_message(&self, repository: &Path, timeout_ms: u64) -> Option<String> {
+        self.message(repository, SIGNING, timeout_ms)
     }
 
     /// Forgets a remote, because it answered.

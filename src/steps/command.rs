@@ -187,7 +187,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     };
     match ended {
         Ended::Stopped(stop) => Err(Failure::Stopped(stop)),
-        Ended::TimedOut => {
+        Ended::TimedOut(_) => {
             let timeout = Duration::from_millis(params.timeout_ms.unwrap_or(0));
             Err(failed(format!("timed out after {}", duration::show(timeout))))
         }
@@ -238,7 +238,7 @@ fn redactor(job: &Job) -> Option<Redactor> {
 /// Ends the program if it is still running, because only the process that watched it may have been killed. Its log was not
 /// searched for secrets, and the environment that says what they are may be gone; so the log is removed.
 fn before_resume(context: &Context<'_>) -> Result<()> {
-    process::end_orphans(&[(env::RUN, &context.session.run), (env::STEP, context.step)])?;
+    process::end_orphans(&[(env::RUN, &context.session.run), (env::STEP, context.step)], process::Orphans::All)?;
     remove_logs(&log_anchor(context), &context.logs, context.step, context.attempt)
 }
 

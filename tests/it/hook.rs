@@ -771,13 +771,19 @@ fn fsyncs(world: &World, payload: &Value) -> Option<usize> {
     world.database().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     let trace = world.home().join("trace");
     let mut command = world.clean("strace");
-    command.args(["-qq", "-e", "trace=fsync,fdatasync,sync_file_range,msync", "-o"]).arg(&trace);
+    command.args(["-qq", "-e", "trace=fsync,fdatasync,sync_file_range,msync,syncfs,sync", "-o"]).arg(&trace);
     command.args([BINARY, "hook", "--agent", "claude-code"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
     child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());
     settled(world);
-    Some(std::fs::read_to_string(trace).unwrap().lines().filter(|line| line.contains("sync(")).count())
+    Some(
+        std::fs::read_to_string(trace)
+            .unwrap()
+            .lines()
+            .filter(|line| line.contains("sync(") || line.contains("syncfs("))
+            .count(),
+    )
 }
 
 #[test]

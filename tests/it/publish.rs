@@ -345,7 +345,7 @@ fn every_push_failure_names_its_cause_and_a_remedy() {
     site.world.run(&["check"]).expect(2);
     // A lock of another process is waited for, and then named.
     std::fs::write(site.world.path(".git/refs/heads/agent-handover.lock"), "").unwrap();
-    site.world.write("handover.toml", CONFIG.replace("20s", "1s"));
+    site.world.write("handover.toml", CONFIG.replace("20s", "4s"));
     let output = site.world.run(&["run", "--note", "locked"]).expect(1);
     assert!(output.stderr.contains("another git process holds a lock"), "{}", output.stderr);
     std::fs::remove_file(site.world.path(".git/refs/heads/agent-handover.lock")).unwrap();
@@ -614,10 +614,10 @@ fn publish_starts_a_fixed_number_of_git_processes() {
     };
     assert_eq!(
         count(&["run", "--note", "second"]),
-        "symbolic-ref rev-parse for-each-ref add write-tree diff-tree cat-file config commit-tree update-ref push ls-remote"
+        "symbolic-ref rev-parse for-each-ref add write-tree diff-tree cat-file config commit-tree update-ref remote config push ls-remote"
     );
     // Nothing new: looked, and asked the remote.
-    assert_eq!(count(&["push"]), "for-each-ref add write-tree push ls-remote");
+    assert_eq!(count(&["push"]), "for-each-ref add write-tree remote config push ls-remote");
     assert_eq!(count(&["check"]).as_str(), "");
 }
 

@@ -12,6 +12,7 @@
 //! | `names` | listing directories |
 //! | `log` | private files that are appended to: logs, locks, records |
 //! | `owner` | who owns a file and who may read it |
+//! | `sync` | bringing whole file systems to the disk, for what other programs wrote |
 //! | `links` | where a path really is, and whether a link is on the way |
 //!
 //! Everything under memory, history, state and configuration of a project came, or may have come, with a repository that a
@@ -30,6 +31,7 @@ mod owner;
 mod plain_read;
 mod remove;
 mod replace;
+mod sync;
 #[cfg(test)]
 mod tests;
 
@@ -50,3 +52,4 @@ pub(crate) use plain_read::{
 };
 pub(crate) use remove::{Depth, remove_empty_directory, remove_file, sweep_temporaries};
 pub(crate) use replace::{Created, TEMPORARY_GLOB, replace, replace_executable, write_marker, write_private};
+pub(crate) use sync::{keeps_what_git_synced, sync_file_systems};

@@ -125,6 +125,7 @@ fn database(project: &Project) -> Vec<Diagnosis> {
         Ok(ledger) => ledger,
         Err(error) => return broken(error),
     };
+    findings.extend(damaged_branch(project, &ledger));
     if !ledger.due.is_empty() {
         let says = format!("a push is due ({})", text::one_line(&ledger.due, 200));
         findings.push(diagnosis("push", Health::Remark, says, Some("`agent-handover push` delivers it")));
@@ -148,6 +149,26 @@ fn database(project: &Project) -> Vec<Diagnosis> {
         findings.push(diagnosis("publishing", Health::Remark, says, Some("`agent-handover run --resume` tries again")));
     }
     findings
+}
+
+/// The branch that memory is published on, if git cannot read it.
+fn damaged_branch(project: &Project, ledger: &Ledger) -> Option<Diagnosis> {
+    if ledger.branch.is_empty() || project.bare().is_some() {
+        return None;
+    }
+    let place = project::place_of_others(&project.memory_root, &Plan::of(&project.config).destination.repo_dir).ok()?;
+    let said = Git::at(&place).damage_of_branch(&ledger.branch).ok()??;
+    let branch = &ledger.branch;
+    let says = format!("git cannot read the branch `{branch}`: {}", text::one_line(&said, 300));
+    let remedy = if ledger.is_own {
+        "`agent-handover push` rebuilds it from the files here and what the remote has".to_owned()
+    } else {
+        format!(
+            "`git fsck` names what is damaged; `git fetch --refetch {}` brings back what that has",
+            text::shell_word(&ledger.remote)
+        )
+    };
+    Some(diagnosis("branch", Health::Broken, says, Some(&remedy)))
 }
 
 /// Git, without which handovers have no git facts.

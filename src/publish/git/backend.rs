@@ -75,14 +75,14 @@ impl Backend for GitBackend {
 
     fn publish(&self, delivery: &Delivery<'_>) -> Result<Delivered, NotDelivered> {
         let mut publisher = Publisher::open(delivery).map_err(Halted::unexplained)?;
-        let done = publisher.publish();
+        let done = publisher.with_repairs(Publisher::publish);
         // A commit that is not pushed leaves due what was due.
         publisher.finish(done, delivery.destination.push)
     }
 
     fn pull(&self, delivery: &Delivery<'_>) -> Result<Delivered, NotDelivered> {
         let mut publisher = Publisher::open(delivery).map_err(Halted::unexplained)?;
-        let done = publisher.pull();
+        let done = publisher.with_repairs(Publisher::pull);
         // A pull delivers nothing, so it leaves due what was due.
         publisher.finish(done, false)
     }

@@ -1,11 +1,13 @@
 //! The files as a commit on the branch, made in an index of our own, and never with a secret in it.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use super::failure::Result;
-use super::publisher::{INDEX, Publisher, empty_tree};
+use super::failure::{Result, explain};
+use super::publisher::{INDEX, PATIENCE, Publisher, empty_tree};
 use crate::base::fs;
-use crate::git::{FailureKind, Tip};
+use crate::error::Error;
+use crate::git::{self, FailureKind, Git, Tip};
 use crate::guard::{acknowledge, secrets};
 
 /// The identity on commits of a user who has configured none.
@@ -74,12 +76,42 @@ impl Publisher<'_> {
         let message =
             format!("{}\n\nHandover-Run: {}\n", secrets::clean(self.delivery.message.trim()), self.delivery.run.id);
         let sign = self.git().signs()?;
-        match self.git().commit_tree(tree, parents, &message, sign) {
+        if sign {
+            self.check_signing_answers()?;
+        }
+        let git = if sign { self.signing_git() } else { self.git() };
+        let commit = match git.commit_tree(tree, parents, &message, sign) {
             Err(failure) if failure.kind == FailureKind::NoIdentity => {
-                let git = NOBODY.iter().fold(self.git(), |git, (name, value)| git.with_env(name, *value));
-                Ok(git.commit_tree(tree, parents, &message, sign)?)
+                let git = NOBODY.iter().fold(git, |git, (name, value)| git.with_env(name, *value));
+                git.commit_tree(tree, parents, &message, sign)
             }
-            commit => Ok(commit?),
+            commit => commit,
+        };
+        commit.map_err(|failure| {
+            self.remember_if_signing_hangs(&failure);
+            failure.into()
+        })
+    }
+
+    /// git for a commit that is signed. A remote that used up the time is no reason to blame the signing program.
+    fn signing_git(&self) -> Git {
+        let whole = Duration::from_millis(self.delivery.destination.timeout_ms);
+        self.git.clone().within(self.time_left().max(whole.min(PATIENCE)))
+    }
+
+    /// Fails if the signing program did not answer to an earlier delivery of this command.
+    fn check_signing_answers(&self) -> Result<()> {
+        let timeout_ms = self.delivery.destination.timeout_ms;
+        self.delivery.unreachable.signing_message(&self.top, timeout_ms).map_or(Ok(()), |message| {
+            Err(Error::failed(message).hint("`agent-handover push`, or the next handover, tries again").into())
+        })
+    }
+
+    fn remember_if_signing_hangs(&self, failure: &git::Failure) {
+        if failure.kind == FailureKind::SigningTimedOut {
+            let destination = self.delivery.destination;
+            let error = explain(failure.clone(), destination);
+            self.delivery.unreachable.add_signing(&self.top, destination.timeout_ms, error.message());
         }
     }
 
@@ -91,6 +123,7 @@ impl Publisher<'_> {
             commit.clone_into(&mut self.ledger.synced);
             let there = self.paths.iter().filter(|path| fs::is_taken(&self.top.join(path)));
             self.ledger.published = there.cloned().collect();
+            self.ledger.unsynced |= !self.keeps_what_git_synced();
             // From here on the files and the branch agree. A process that is killed before this is written only compares
             // them again.
             self.ledger.write(&self.delivery.files)?;

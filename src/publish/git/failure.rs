@@ -94,6 +94,14 @@ fn sentence_and_hint(kind: FailureKind) -> Option<(&'static str, &'static str)> 
             ("git refuses this repository because it belongs to somebody else", "see `git help config`, safe.directory")
         }
         FailureKind::TimedOut => (
+            "git did not finish its work in this repository in time",
+            "run `agent-handover push` when the disk is less busy; `timeout` under `[backend]` says how long to wait",
+        ),
+        FailureKind::SigningTimedOut => (
+            "the program that signs commits did not answer in time, and `commit.gpgsign` asks for it",
+            "make signing work without a question (a key in the agent), or set `commit.gpgsign = false` for this repository; then `agent-handover push`",
+        ),
+        FailureKind::RemoteTimedOut => (
             "{remote} did not answer in time",
             "run `agent-handover push` when it answers again; `timeout` under `[backend]` says how long to wait",
         ),
@@ -143,6 +151,14 @@ fn sentence_and_hint(kind: FailureKind) -> Option<(&'static str, &'static str)> 
         FailureKind::ReadOnly => (
             "git cannot write to this repository",
             "check who owns it and what is mounted read-only, then `agent-handover push`",
+        ),
+        FailureKind::Damaged => (
+            "git cannot read the branch `{branch}` of this repository: objects or refs are missing or damaged",
+            "everything is kept in the files here; `git fsck` names what is damaged and `git fetch --refetch {remote}` brings back what {remote} has; then `agent-handover push`",
+        ),
+        FailureKind::DamagedThere => (
+            "the repository behind {remote} is damaged: objects or refs in it are missing or empty",
+            "run `git fsck` there and repair it (git's words above name what is damaged); everything is kept here, and `agent-handover push` delivers it then",
         ),
         FailureKind::NoIdentity | FailureKind::Interrupted | FailureKind::Other => return None,
     })

@@ -21,6 +21,8 @@ pub(crate) struct Ledger {
     pub delivered: String,
     /// The commit up to which every file was searched for secrets.
     pub searched: String,
+    /// The branch was moved to `synced`, and a power cut may still undo that.
+    pub unsynced: bool,
     /// `synced` is on a branch without code.
     pub is_own: bool,
     /// The published directories that existed at `synced`, relative to the top of the work tree.

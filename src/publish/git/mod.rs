@@ -15,20 +15,26 @@
 //! | `merge` | what other machines committed, merged into the files here |
 //! | `needs` | what a delivery needs on this machine, for a dry run |
 //! | `remote` | what is asked of the remote and sent to it |
+//! | `durable` | what makes a delivery survive a power cut |
+//! | `rebuild` | a branch of our own that git cannot read |
+//! | `stale_lock` | locks that a killed git left on our branch |
 //! | `ledger` | what is known about the branch between two deliveries |
 //! | `failure` | failures in words for a person |
 
 mod arrivals;
 mod backend;
 mod commit;
+mod durable;
 mod failure;
 mod ledger;
 mod merge;
 mod needs;
 mod own_branch;
 mod publisher;
+mod rebuild;
 mod remote;
 mod shared_branch;
+mod stale_lock;
 
 pub(super) use backend::GitBackend;
 pub(crate) use ledger::Ledger;

@@ -1,6 +1,6 @@
 //! What publishing through git needs on this machine. No network is asked.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::publisher::symbolic;
 use crate::base::fs;
@@ -35,20 +35,13 @@ pub(super) fn missing(root: &Path, destination: &Destination) -> Vec<String> {
 fn missing_remote(git: &Git, top: &Path, remotes: &[String], remote: &str) -> Option<String> {
     if !remotes.iter().any(|known| known == remote) {
         let is_address = remote.contains(['/', ':']);
-        return match local(top, remote).filter(|path| !fs::exists(path)) {
+        return match git::local_path(top, remote).filter(|path| !fs::exists(path)) {
             Some(path) if is_address => Some(format!("the remote `{}` does not exist", path.display())),
             _ if is_address => None,
             _ => Some(format!("there is no remote `{remote}`")),
         };
     }
     let address = git.push_address(remote).ok()?;
-    let path = local(top, &address).filter(|path| !fs::exists(path))?;
+    let path = git::local_path(top, &address).filter(|path| !fs::exists(path))?;
     Some(format!("the remote `{remote}` is `{}`, which does not exist", path.display()))
-}
-
-/// The path of an address on this machine.
-fn local(top: &Path, address: &str) -> Option<PathBuf> {
-    let path = address.strip_prefix("file://").unwrap_or(address);
-    let before_colon = path.split('/').next().unwrap_or_default();
-    (!before_colon.contains(':')).then(|| top.join(path))
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use super::arrivals::Arrivals;
 use super::failure::{Halted, Result};
 use super::ledger::Ledger;
-use crate::base::{env, fs, process, text};
+use crate::base::process::{self, Orphans};
+use crate::base::{env, fs, text};
 use crate::error::{self, Error};
 use crate::git::{self, FailureKind, Git, Tip};
 use crate::guard::own_record;
@@ -15,7 +16,7 @@ use crate::project;
 use crate::publish::{Delivered, Delivery, NotDelivered};
 
 /// How long a delivery waits for a lock of another git process.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The sentence about a branch that is only another name for a ref.
 pub(super) fn symbolic(branch: &str, target: &str) -> String {
@@ -42,6 +43,10 @@ pub(super) struct Publisher<'a> {
     /// The published directories, relative to the top.
     pub(super) paths: Vec<PathBuf>,
     pub(super) ledger: Ledger,
+    /// The branch was known to hold nothing but our files before this delivery.
+    pub(super) was_own: bool,
+    /// What the remote was known to have before this delivery.
+    pub(super) delivered_before: String,
     deadline: Instant,
     pub(super) notices: Vec<String>,
     pub(super) conflicts: Vec<String>,
@@ -90,7 +95,7 @@ impl<'a> Publisher<'a> {
         anchor.require_regular(&delivery.files.state.join(INDEX))?;
         let index = fs::resolve(delivery.files.state)?.join(INDEX);
         let (mark, root) = ((env::RUN, "git"), delivery.files.root.to_string_lossy().into_owned());
-        remove_stale_index_lock(&index, &[mark, (env::ROOT, &root)])?;
+        end_orphans(&index, &[mark, (env::ROOT, &root)])?;
         let git = bare.map_or_else(|| Git::at(&top), |bare| Git::in_bare(bare, &top));
         let git = git
             .writing()
@@ -100,8 +105,11 @@ impl<'a> Publisher<'a> {
             .with_env(mark.0, mark.1)
             .with_env(env::ROOT, root)
             .until(Rc::new(move || brake.paused().is_some()));
+        let ledger = Ledger::of(&delivery.files, &destination.branch, &destination.remote)?;
         Ok(Publisher {
-            ledger: Ledger::of(&delivery.files, &destination.branch, &destination.remote)?,
+            was_own: ledger.is_own && !ledger.synced.is_empty(),
+            delivered_before: ledger.delivered.clone(),
+            ledger,
             deadline: Instant::now() + Duration::from_millis(destination.timeout_ms),
             delivery,
             top,
@@ -118,6 +126,7 @@ impl<'a> Publisher<'a> {
     /// Records how the delivery ended, and puts a failure into words for a person. `settles_due` says that a success leaves
     /// no delivery due.
     pub(super) fn finish(mut self, done: Result<String>, settles_due: bool) -> Result<Delivered, NotDelivered> {
+        let done = done.and_then(|detail| self.make_durable().map(|()| detail));
         let done = match (done, self.delivery.brake.pressed()) {
             (Ok(detail), _) => Ok(detail),
             // A git that the brake ended did not fail.
@@ -256,6 +265,7 @@ impl<'a> Publisher<'a> {
             match act(self) {
                 Err(halted)
                     if halted.is(FailureKind::Locked)
+                        && !self.has_stale_lock()
                         && start.elapsed() < PATIENCE.min(self.time_left())
                         && self.delivery.brake.pressed().is_none() =>
                 {
@@ -267,14 +277,11 @@ impl<'a> Publisher<'a> {
     }
 }
 
-/// Removes git's lock beside our index. Nobody else uses this index, and this process holds the lock of the project. So
-/// the lock was left by a git that was killed, or is held by one whose parent was killed.
-fn remove_stale_index_lock(index: &Path, marks: &[(&str, &str)]) -> error::Result<()> {
+/// Ends what a killed delivery left running, and removes git's lock beside our index. This process holds the lock of the
+/// project, so no other delivery is going on, and nobody else uses this index.
+fn end_orphans(index: &Path, marks: &[(&str, &str)]) -> error::Result<()> {
+    process::end_orphans(marks, Orphans::ButDaemons)?;
     let lock = index.with_extension("index.lock");
-    if !fs::is_taken(&lock) {
-        return Ok(());
-    }
-    process::end_orphans(marks)?;
     if fs::is_taken(&lock) { fs::remove_file(&lock) } else { Ok(()) }
 }
 

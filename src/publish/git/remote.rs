@@ -23,7 +23,7 @@ impl Publisher<'_> {
     }
 
     /// The ref for what is fetched, away from the user's own.
-    fn fetched_ref(&self) -> String {
+    pub(super) fn fetched_ref(&self) -> String {
         // A remote may be an address, which cannot be part of a ref's name.
         format!("refs/agent-handover/{}/{}", text::digest(self.remote().as_bytes(), 4), self.branch())
     }
@@ -126,7 +126,7 @@ impl Publisher<'_> {
 
     /// Remembers a remote that did not answer, so that asking it again does not waste time.
     pub(super) fn remember_if_unreachable(&self, failure: &git::Failure) {
-        if matches!(failure.kind, FailureKind::TimedOut | FailureKind::Unreachable) {
+        if matches!(failure.kind, FailureKind::RemoteTimedOut | FailureKind::Unreachable) {
             let destination = self.delivery.destination;
             let error = explain(failure.clone(), destination);
             self.delivery.unreachable.add(&self.top, self.remote(), destination.timeout_ms, error.message());

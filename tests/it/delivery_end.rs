@@ -1,0 +1,137 @@
+//! How deliveries end early: by a signal, by a kill, and by a program that does not answer.
+
+use super::publish::Site;
+use super::support::*;
+
+const CONFIG: &str = "[backend]\ntype = \"git\"\ntimeout = \"20s\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n\
+    [[step]]\nname = \"publish\"\nkind = \"publish\"\n";
+
+/// A site whose remote never finishes, and a command that talks to it. The ids of the processes that hang are in the file
+/// `hanging` of the home directory.
+fn hanging_site() -> Site {
+    let site = Site::new(CONFIG);
+    site.world.run(&["run", "--no-push", "--note", "x"]).expect(0);
+    script(&site, "hang", "echo $$ >> \"$HOME/hanging\"; sleep 600");
+    let ssh = site.world.home().join("hang").display().to_string();
+    site.world.git(&["config", "core.sshCommand", &ssh]);
+    site.world.git(&["remote", "set-url", "origin", "ssh://example.invalid/x.git"]);
+    site
+}
+
+fn script(site: &Site, name: &str, text: &str) {
+    let path = site.world.home().join(name);
+    std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+fn hanging(site: &Site) -> Vec<String> {
+    let text = std::fs::read_to_string(site.world.home().join("hanging")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_signal_ends_a_push_or_pull_with_its_children() {
+    let site = hanging_site();
+    for (arguments, name, number) in
+        [(["push"], "TERM", 15), (["push"], "INT", 2), (["pull"], "HUP", 1), (["pull"], "TERM", 15)]
+    {
+        let _ = std::fs::remove_file(site.world.home().join("hanging"));
+        let child = site.world.start(&arguments);
+        wait_until("the connection", || hanging(&site).len() == 1);
+        signal(child.id(), name);
+        let output = output(child).expect(128 + number);
+        assert!(output.stderr.contains(&format!("interrupted by SIG{name}")), "{}", output.stderr);
+        assert!(is_gone(&hanging(&site)[0]), "{arguments:?}, {name}: the connection is still there");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_compaction_that_waits() {
+    let world = World::new();
+    world.write(
+        "memory/layer1/2020-01/general-2020-01-01.md",
+        "<!-- agent-handover | layer1 | 2020-01-01 -->\n\
+         <!-- note run=r step=note at=2020-01-01T10:00:00Z agent=codex -->\nold\n<!-- /note -->\n",
+    );
+    world.write(
+        "handover.toml",
+        "[[step]]\nname = \"hold\"\nkind = \"command\"\nrun = [\"sh\", \"-c\", \"touch held; sleep 600\"]\n",
+    );
+    let holder = world.start(&["run", "--note", "x"]);
+    world.wait_for("held");
+    let child = world.start(&["compact"]);
+    wait_until("the lock is waited for", || has_open(child.id(), "lock") || is_sleeping(child.id()));
+    signal(child.id(), "TERM");
+    output(child).expect(128 + 15);
+    assert!(world.exists("memory/layer1/2020-01/general-2020-01-01.md"), "nothing was compacted");
+    signal(holder.id(), "TERM");
+    output(holder).expect(128 + 15);
+}
+
+/// Whether a process has handlers for our signals, so that it has come past its start.
+fn is_sleeping(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok());
+    caught.is_some_and(|mask| mask & (1 << 14) != 0)
+}
+
+#[test]
+fn the_next_command_ends_what_a_killed_push_left_running() {
+    let site = hanging_site();
+    let mut child = site.world.start(&["push"]);
+    wait_until("the connection", || hanging(&site).len() == 1);
+    signal(child.id(), "KILL");
+    child.wait().unwrap();
+    let orphan = hanging(&site).remove(0);
+    assert!(!is_gone(&orphan), "a kill does not reach the children");
+    let remote = site.world.home().join("remote.git");
+    site.world.git(&["remote", "set-url", "origin", remote.to_str().unwrap()]);
+    site.world.run(&["push"]).expect(0);
+    assert!(is_gone(&orphan), "the connection is still there");
+}
+
+#[test]
+fn a_signing_program_that_hangs_is_waited_for_once_and_blamed() {
+    let site = Site::new(&CONFIG.replace("20s", "1s"));
+    script(&site, "slow-gpg", "echo asked >> \"$HOME/asked\"; sleep 600");
+    let gpg = site.world.home().join("slow-gpg").display().to_string();
+    site.world.git(&["config", "gpg.program", &gpg]);
+    site.world.git(&["config", "commit.gpgsign", "true"]);
+    for note in ["one", "two", "three"] {
+        let _ = std::fs::remove_file(site.world.home().join("asked"));
+        let output = site.world.run(&["run", "--note", note]).expect(1);
+        assert!(output.stderr.contains("the program that signs commits did not answer in time"), "{}", output.stderr);
+        assert!(!output.stderr.contains("origin did not"), "{}", output.stderr);
+        let asked = std::fs::read_to_string(site.world.home().join("asked")).unwrap();
+        assert_eq!(asked.lines().count(), 1, "{note}: once for all runs that are due");
+        if note == "one" {
+            assert!(output.stderr.contains("`slow-gpg`"), "{}", output.stderr);
+        }
+    }
+    site.world.git(&["config", "commit.gpgsign", "false"]);
+    site.world.run(&["push"]).expect(0);
+    site.world.run(&["check"]).expect(2);
+}
+
+#[test]
+fn a_signing_program_that_is_missing_is_not_taken_for_a_missing_remote() {
+    let site = Site::new(CONFIG);
+    site.world.git(&["config", "gpg.program", "/nonexistent/gpg"]);
+    site.world.git(&["config", "commit.gpgsign", "true"]);
+    let output = site.world.run(&["run", "--note", "x"]).expect(1);
+    assert!(output.stderr.contains("the commit could not be signed"), "{}", output.stderr);
+    assert!(output.stderr.contains("/nonexistent/gpg"), "{}", output.stderr);
+}
+
+#[test]
+fn a_remote_that_hangs_is_named_with_the_program_that_hangs() {
+    let site = Site::new(&CONFIG.replace("20s", "1s"));
+    script(&site, "slow-ssh", "sleep 600");
+    let ssh = site.world.home().join("slow-ssh").display().to_string();
+    site.world.git(&["config", "core.sshCommand", &ssh]);
+    site.world.git(&["remote", "set-url", "origin", "ssh://example.invalid/x.git"]);
+    let output = site.world.run(&["run", "--note", "x"]).expect(1);
+    assert!(output.stderr.contains("origin did not answer in time"), "{}", output.stderr);
+    let output = site.world.run(&["pull"]).expect(1);
+    assert!(output.stderr.contains("`slow-ssh`"), "{}", output.stderr);
+}
