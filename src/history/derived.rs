@@ -1,6 +1,6 @@
 //! Brings the files that are derived from the archives up to date.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::index::{Index, SessionEntry};
 use super::lifecycle::{CLOSED, Lifecycle};
@@ -18,11 +18,16 @@ pub(super) enum Order {
 impl History {
     /// Brings the derived files up to date; writes only those that differ. The caller holds the lock.
     pub(super) fn bring_up_to_date(&self, order: Order) -> Result<()> {
+        self.bring_up_to_date_with(order, &[])
+    }
+
+    /// Like [`History::bring_up_to_date`], for archives that arrived together: their entries keep this order of file names.
+    pub(super) fn bring_up_to_date_with(&self, order: Order, arrived: &[String]) -> Result<()> {
         let text = self.read_own(&self.index_path())?.unwrap_or_default();
         let mut index = std::str::from_utf8(&text).ok().and_then(|text| Index::parse(text).ok()).unwrap_or_default();
         let mut lifecycle = self.lifecycle()?;
         take_over_closed(&index, &mut lifecycle);
-        let new_decisions = self.add_unknown_archives(&mut index, &lifecycle)?;
+        let new_decisions = self.add_unknown_archives(&mut index, &lifecycle, arrived)?;
         if order == Order::OfTime {
             index.sessions.sort_by(|a, b| (a.age(), a.get("session_id")).cmp(&(b.age(), b.get("session_id"))));
         }
@@ -38,8 +43,16 @@ impl History {
     /// Makes the entries of an index match the archives: removes entries without an archive and adds the missing ones.
     ///
     /// Returns the lines of the decisions log for the archives that were added.
-    fn add_unknown_archives(&self, index: &mut Index, lifecycle: &Lifecycle) -> Result<Vec<String>> {
-        let (names, history) = (self.archive_names()?.names, self.holding_archives());
+    fn add_unknown_archives(
+        &self,
+        index: &mut Index,
+        lifecycle: &Lifecycle,
+        arrived: &[String],
+    ) -> Result<Vec<String>> {
+        let (mut names, history) = (self.archive_names()?.names, self.holding_archives());
+        let places: HashMap<&str, usize> = arrived.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+        // Those that were here before come first.
+        names.sort_by_key(|name| places.get(name.as_str()).map(|at| at + 1));
         let files: HashSet<String> = names.iter().map(|name| format!("sessions/{name}")).collect();
         index.sessions.retain(|entry| files.contains(entry.get("file")));
         let all = |key: &str| index.sessions.iter().map(|entry| entry.get(key).to_owned()).collect();
