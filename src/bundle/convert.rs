@@ -14,10 +14,7 @@ pub(super) const NO_NEXT: &str = "Continue from current state and produce a smal
 
 /// A record as a handoff. Its texts are quoted in the body, so that none of their lines can pass for a heading of ours.
 pub(super) fn handoff_of(record: &HandoffRecord) -> Result<Handoff> {
-    let flat = |text: &String| one_line(text.trim());
-    let next: Vec<String> = record.next().iter().map(flat).filter(|next| !next.trim().is_empty()).collect();
-    // Session-handoff's own default is a resume mechanic, which our archive refuses as a first action.
-    let next = if next.is_empty() { vec![format!("Decide what follows from: {}", flat(&record.title))] } else { next };
+    let next = next_of(record);
     let not_run = ("(none recorded)".to_owned(), "not_run".to_owned());
     let list = |items: &[String]| Value::List(items.iter().map(|item| Value::Text(item.clone())).collect());
     let pair = |key: &str, value: &str| (key.to_owned(), Value::from(value));
@@ -42,11 +39,9 @@ pub(super) fn handoff_of(record: &HandoffRecord) -> Result<Handoff> {
         };
         handoff.set(field, value);
     }
-    let changed: String = record.changed().iter().map(|path| format!("\n- {}", flat(path))).collect();
-    let changed = if changed.is_empty() { changed } else { format!("\n\nChanged in the working tree:\n{changed}") };
     handoff.body = history::body(&Sections {
         goal: &flat(&record.title),
-        summary: &(quoted(&record.summary) + &changed),
+        summary: &state_of(record),
         done: &[],
         next: &next,
         decisions: &[],
@@ -59,22 +54,55 @@ pub(super) fn handoff_of(record: &HandoffRecord) -> Result<Handoff> {
     Ok(handoff)
 }
 
+fn flat(text: &str) -> String {
+    one_line(text.trim())
+}
+
+/// The next actions of a handoff with this record.
+fn next_of(record: &HandoffRecord) -> Vec<String> {
+    let next: Vec<String> =
+        record.next().iter().map(|next| flat(next)).filter(|next| !next.trim().is_empty()).collect();
+    // Session-handoff's own default is a resume mechanic, which our archive refuses as a first action.
+    if next.is_empty() { vec![format!("Decide what follows from: {}", flat(&record.title))] } else { next }
+}
+
+/// The current state of a handoff with this record.
+fn state_of(record: &HandoffRecord) -> String {
+    let changed: String = record.changed().iter().map(|path| format!("\n- {}", flat(path))).collect();
+    let changed = if changed.is_empty() { changed } else { format!("\n\nChanged in the working tree:\n{changed}") };
+    quoted(&record.summary) + &changed
+}
+
 fn quoted(text: &str) -> String {
     let text = text::without_controls(text);
     text.trim().lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// The record that the body keeps, if it still agrees with the fields of the handoff.
-fn kept(handoff: &Handoff) -> Option<HandoffRecord> {
-    let start = handoff.body.rfind(KEPT)? + KEPT.len();
-    let record: HandoffRecord = super::json::read(handoff.body[start..].lines().next()?).ok()?;
-    let flat = |text: &str| one_line(text.trim());
+/// The record that the body keeps, if the handoff still says all of what it says. Otherwise a record could travel with a
+/// document about something else.
+pub(super) fn kept(handoff: &Handoff) -> Option<HandoffRecord> {
+    let record = kept_text(&handoff.body).and_then(|line| super::json::read::<HandoffRecord>(line).ok())?;
+    // Versions differ in the control characters that they leave out.
+    let squeezed = |text: &str| text::for_terminal(text).split_whitespace().collect::<String>();
     let is_same = record.id == handoff.text("session_id")
         && record.created_at == handoff.text("generated_at")
         && flat(&record.tool) == handoff.text("agent")
         && flat(&record.project) == handoff.text("project_root")
-        && flat(&record.title) == handoff.text("primary_goal");
+        && flat(&record.title) == handoff.text("primary_goal")
+        && next_of(&record) == handoff.texts("next_todo_items")
+        && squeezed(&state_of(&record)) == squeezed(handoff.section("# Current State"));
     is_same.then_some(record)
+}
+
+/// The line of the body that keeps a record, whatever it says.
+pub(super) fn kept_text(body: &str) -> Option<&str> {
+    let start = body.rfind(KEPT)? + KEPT.len();
+    body[start..].lines().next()
+}
+
+/// The body without the records that it keeps.
+pub(super) fn without_kept(body: &str) -> &str {
+    body.find(KEPT).map_or(body, |start| &body[..start + 1])
 }
 
 /// A handoff as the record that session-handoff reads.

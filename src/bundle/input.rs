@@ -6,14 +6,13 @@ use serde::de::IgnoredAny;
 
 use super::convert::{handoff_of, record_of};
 use super::envelope::Envelope;
-use super::json;
 use super::record::{self, HandoffRecord};
 use super::seal::{Bundle, BundleSeal};
+use super::store::{MAX_RECORDS, StoreJson};
+use super::{json, outside};
 use crate::error::{Error, Result};
 use crate::handoff::Handoff;
-use crate::history::{self, origin};
-
-const MAX_RECORDS: usize = 100_000;
+use crate::history::{self, Origin, origin};
 
 /// One handoff that was read and is consistent. Whether its signer is trusted is not known yet.
 #[derive(Clone, Debug)]
@@ -24,6 +23,10 @@ pub(crate) struct Incoming {
     pub seal: BundleSeal,
     /// Empty if the file does not state it.
     pub exported_at: String,
+    /// What the document said about its own origin, the newest first.
+    pub before: Vec<String>,
+    /// The bundle has only the record of a handoff whose document stayed behind.
+    pub lacks_document: bool,
     /// The name of the format, for people.
     pub format: String,
 }
@@ -44,12 +47,6 @@ struct InputShape {
     ciphertext: Option<IgnoredAny>,
     #[serde(default)]
     items: Option<IgnoredAny>,
-}
-
-/// Session-handoff's own file of records.
-#[derive(Deserialize)]
-struct SessionHandoffStore {
-    items: Vec<serde_json::Value>,
 }
 
 impl Input {
@@ -91,9 +88,9 @@ fn plain(text: &str, shape: Option<InputShape>, now: DateTime<Utc>) -> Result<In
         Some(InputShape { items: Some(_), .. }) => store(text, now, &mut input)?,
         Some(_) => input.incoming.push(incoming(text, now)?),
         None => {
-            let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-            refuse_too_many(lines.len())?;
-            for (number, line) in lines.into_iter().enumerate() {
+            let lines = || text.lines().filter(|line| !line.trim().is_empty());
+            refuse_too_many(lines().count())?;
+            for (number, line) in lines().enumerate() {
                 let one = incoming(line, now).map_err(|error| error.lead(&format!("line {}: ", number + 1)))?;
                 input.incoming.push(one);
             }
@@ -105,7 +102,7 @@ fn plain(text: &str, shape: Option<InputShape>, now: DateTime<Utc>) -> Result<In
 fn refuse_too_many(count: usize) -> Result<()> {
     match count {
         0..=MAX_RECORDS => Ok(()),
-        _ => Err(Error::bad_data(format!("there are {count} handoffs in it; {MAX_RECORDS} is the most"))),
+        _ => Err(Error::bad_data(format!("it has {count} handoffs; {MAX_RECORDS} is the most"))),
     }
 }
 
@@ -113,39 +110,48 @@ fn refuse_too_many(count: usize) -> Result<()> {
 fn incoming(text: &str, now: DateTime<Utc>) -> Result<Incoming> {
     let (bundle, seal) = Bundle::read(text)?;
     bundle.record.check(now)?;
-    let (handoff, exported_at, whose) = match bundle.ours {
-        Some(ours) => {
-            record::check_past("it was exported", &ours.exported_at, now)
-                .map_err(|error| error.lead(&format!("handoff {}: ", bundle.record.id)))?;
-            (document(&bundle.record, &ours.document)?, ours.exported_at, "agent-handover")
-        }
-        None => (handoff_of(&bundle.record)?, String::new(), "session-handoff"),
+    let Bundle { version, record, ours, .. } = bundle;
+    let Some(ours) = ours else {
+        let lacks_document = !record.has_id_of_session_handoff();
+        let format = if lacks_document {
+            format!("bundle v{version} without its document")
+        } else {
+            format!("session-handoff bundle v{version}")
+        };
+        return Ok(Incoming {
+            handoff: handoff_of(&record)?,
+            record,
+            seal,
+            exported_at: String::new(),
+            before: Vec::new(),
+            lacks_document,
+            format,
+        });
     };
-    let format = format!("{whose} bundle v{}", bundle.version);
-    Ok(Incoming { record: bundle.record, handoff, seal, exported_at, format })
+    let lead = |error: Error| error.lead(&format!("handoff {}: ", record.id));
+    record::check_past("it was exported", &ours.exported_at, now).map_err(lead)?;
+    let handoff = history::parse(&ours.document).map_err(lead)?;
+    let (handoff, before) = document(&record, handoff)?;
+    let format = format!("agent-handover bundle v{version}");
+    Ok(Incoming { record, handoff, seal, exported_at: ours.exported_at, before, lacks_document: false, format })
 }
 
-/// Reads the document beside a record. Both must agree.
-fn document(record: &HandoffRecord, text: &str) -> Result<Handoff> {
-    let mut handoff = history::parse(text).map_err(|error| error.lead(&format!("handoff {}: ", record.id)))?;
+/// Checks the document beside a record. Both must agree. Returns it without its origin, and what it says about that.
+fn document(record: &HandoffRecord, mut handoff: Handoff) -> Result<(Handoff, Vec<String>)> {
+    let before = Origin::stated_before(&handoff);
     origin::remove(&mut handoff);
-    let own = record_of(&handoff)?;
-    let about = |record: &HandoffRecord| {
-        let HandoffRecord { id, created_at, tool, project, title, next, .. } = record.clone();
-        (id, created_at, tool, project, title, next)
-    };
-    if about(&own) != about(record) {
+    outside::check(&record.id, &handoff)?;
+    if record_of(&handoff)? != *record {
         return Err(Error::bad_data(format!("handoff {}: its document and its record differ", record.id)));
     }
-    Ok(handoff)
+    Ok((handoff, before))
 }
 
 /// Reads session-handoff's store.
 fn store(text: &str, now: DateTime<Utc>, input: &mut Input) -> Result<()> {
-    let store: SessionHandoffStore = json::read(text)?;
-    refuse_too_many(store.items.len())?;
-    for (number, item) in store.items.into_iter().enumerate() {
-        let record = serde_json::from_value::<HandoffRecord>(item)
+    let items = json::read::<StoreJson>(text)?.items;
+    for (number, item) in items.into_iter().enumerate() {
+        let record = item
             .map_err(|cause| Error::bad_data("it is not a record").cause(cause))
             .and_then(|record| record.check(now).map(|()| record));
         match record {
@@ -155,6 +161,8 @@ fn store(text: &str, now: DateTime<Utc>, input: &mut Input) -> Result<()> {
                 record,
                 seal: BundleSeal::Unsigned("a store has no signatures"),
                 exported_at: String::new(),
+                before: Vec::new(),
+                lacks_document: false,
                 format: "session-handoff store".to_owned(),
             }),
         }

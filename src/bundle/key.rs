@@ -63,6 +63,11 @@ impl PublicKey {
         self.0.to_public_key_pem(LineEnding::LF).map_err(|_| Error::bug("a key cannot be written as PEM"))
     }
 
+    /// Whether a text has the form in which bundles carry a key, valid or not.
+    pub(crate) fn is_form(text: &str) -> bool {
+        STANDARD.decode(text).is_ok_and(|bytes| bytes.len() == 32)
+    }
+
     /// Reads a key in the form that bundles carry.
     pub(crate) fn decode(base64: &str) -> Result<PublicKey> {
         let wrong = |what: &str| Error::bad_data(format!("the signer's public key {what}"));

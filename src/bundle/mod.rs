@@ -8,18 +8,29 @@
 //! | `seal` | one bundle: versions, signatures, our document |
 //! | `envelope` | encryption under a passphrase |
 //! | `key`, `trust` | ed25519 keys, and those that this user trusts |
+//! | `name` | names of keys: which ones people can tell apart |
 //! | `convert` | a record as a handoff, and a handoff as a record |
+//! | `outside` | the checks of a document that came with a bundle |
+//! | `redact` | secrets in a handoff that leaves this machine |
 //! | `input` | the handoffs in a file of any supported format |
+//! | `store` | session-handoff's store, record by record |
 //! | `render` | a handoff as session-handoff prints it |
+//! | `mutations` | tests of generated changes |
 
 mod convert;
 mod envelope;
 mod input;
 mod json;
 mod key;
+#[cfg(test)]
+mod mutations;
+mod name;
+mod outside;
 mod record;
+mod redact;
 pub(crate) mod render;
 mod seal;
+mod store;
 mod trust;
 
 pub(crate) use convert::record_of;
@@ -27,6 +38,8 @@ pub(crate) use envelope::Envelope;
 pub(crate) use input::{Incoming, Input};
 pub(crate) use json::{MAX_BYTES, pretty as pretty_json};
 pub(crate) use key::{PublicKey, SecretKey};
+pub(crate) use name::shown as shown_name;
 pub(crate) use record::{HandoffRecord, write_time};
+pub(crate) use redact::Redaction;
 pub(crate) use seal::{Bundle, BundleSeal, SignWith};
-pub(crate) use trust::{TrustList, Trusted};
+pub(crate) use trust::{TrustList, Trusted, Vouched, describe as describe_key};

@@ -41,6 +41,15 @@ impl HandoffRecord {
         Ok(text::digest(self.canonical()?.as_bytes(), 32))
     }
 
+    /// Whether session-handoff made the id: `YYYYMMDD-HHMMSS`, and a number if that was taken.
+    pub(super) fn has_id_of_session_handoff(&self) -> bool {
+        let mut parts = self.id.split('-');
+        let mut is_number = |digits: usize| {
+            parts.next().is_some_and(|part| part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        is_number(8) && is_number(6) && (self.id.len() == 15 || is_number(3) && self.id.len() == 19)
+    }
+
     pub(crate) fn next(&self) -> &[String] {
         self.next.as_deref().unwrap_or_default()
     }

@@ -1,20 +1,24 @@
 //! The keys that this user trusts: a file for each in the user's data directory, where no repository can write.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::key::PublicKey;
+use super::name;
 use super::seal::BundleSeal;
-use crate::base::fs::{self, Depth};
-use crate::base::{env, text};
+use crate::base::env;
+use crate::base::fs::{self, About, Anchor, Depth};
 use crate::error::{Category, Error, Result};
+
+/// The largest file of a trusted key.
+const MAX_FILE: u64 = 64 << 10;
 
 /// A trusted key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trusted {
     pub key: PublicKey,
-    /// The only name that bundles signed with the key may claim.
+    /// The only name that bundles signed with the key may claim. Without one, a claimed name is shown as a claim.
     pub name: Option<String>,
     pub added: String,
 }
@@ -43,27 +47,80 @@ impl TrustList {
         TrustList { directory }
     }
 
-    /// All trusted keys, by fingerprint. Files of another owner, or with a name that does not match the key, are ignored.
+    /// All trusted keys, by fingerprint. A list that others can change, or with a file that is not a trusted key, is an error:
+    /// nobody knows then whom the user trusts.
     pub(crate) fn keys(&self) -> Result<Vec<Trusted>> {
-        Ok(fs::names(&self.directory)?.iter().filter_map(|name| self.read(name)).collect())
+        let place = Anchor::beside(&self.directory);
+        match place.about(&self.directory)? {
+            None => return Ok(Vec::new()),
+            Some(about) => self.refuse_open(&self.directory, &about)?,
+        }
+        let names = fs::names(&self.directory)?;
+        // A kill leaves temporary files, which the next change removes.
+        names.iter().filter(|name| !name.starts_with('.')).map(|name| self.read(name)).collect()
     }
 
-    pub(crate) fn find(&self, key: &PublicKey) -> Option<Trusted> {
-        self.read(&key.fingerprint()).filter(|trusted| trusted.key == *key)
-    }
-
-    fn read(&self, fingerprint: &str) -> Option<Trusted> {
+    fn read(&self, fingerprint: &str) -> Result<Trusted> {
         let path = self.directory.join(fingerprint);
-        fs::refuse_foreign_owner(&path, "trusted key").ok()?;
-        let bytes = fs::read_if_exists(&path).ok()??;
-        let text: TrustedKeyJson = serde_json::from_slice(&bytes).ok()?;
-        let key = PublicKey::decode(&text.public_key).ok()?;
-        (key.fingerprint() == fingerprint).then_some(Trusted { key, name: text.name, added: text.added })
+        let anchor = Anchor::new(&self.directory);
+        if let Some(about) = anchor.about(&path)? {
+            self.refuse_open(&path, &about)?;
+        }
+        let bytes = anchor.read_within(&path, MAX_FILE)?;
+        let damaged = |why: &str| {
+            Error::bad_data(format!("the list of trusted keys is damaged: `{}` {why}", path.display()))
+                .hint("look at that file, remove it, then add the key again with `agent-handover trust add`")
+        };
+        let text: TrustedKeyJson = serde_json::from_slice(&bytes).map_err(|_| damaged("is not a trusted key"))?;
+        let key =
+            PublicKey::decode(&text.public_key).map_err(|error| damaged("has no valid key").cause(error.one_line()))?;
+        if key.fingerprint() != fingerprint {
+            return Err(damaged("holds another key than its name says"));
+        }
+        Ok(Trusted { key, name: text.name, added: text.added })
     }
 
+    /// Refuses a file or directory of the list that somebody else owns or may write.
+    fn refuse_open(&self, path: &Path, about: &About) -> Result<()> {
+        fs::refuse_owner(about.owner, path, "list of trusted keys")?;
+        if !about.is_shared {
+            return Ok(());
+        }
+        let shown = path.display();
+        Err(Error::bad_data(format!("others can change the list of trusted keys: `{shown}` is writable for them"))
+            .hint(format!("look at `agent-handover trust list` after `chmod go-w {shown}`")))
+    }
+
+    /// Refuses a name that is not for people, or that is or looks like the name of another trusted key.
+    fn refuse_name(&self, trusted: &Trusted) -> Result<()> {
+        let Some(name) = &trusted.name else { return Ok(()) };
+        name::check(name)?;
+        match self.namesake(name, &trusted.key)? {
+            None => Ok(()),
+            Some(other) => {
+                let (shown, theirs) = (name::shown(name), name::shown(other.name.as_deref().unwrap_or_default()));
+                let like = if *name == theirs { String::new() } else { format!(" looks like `{theirs}`, which") };
+                Err(Error::failed(format!("`{shown}`{like} is the name of another key that you trust"))
+                    .cause(format!("the fingerprint of that key is {}", other.key.fingerprint()))
+                    .hint("pass another name with `--name`, or first `agent-handover trust remove` the other key"))
+            }
+        }
+    }
+
+    /// Another trusted key whose name looks like this one.
+    fn namesake(&self, name: &str, key: &PublicKey) -> Result<Option<Trusted>> {
+        let is_like = |other: &Trusted| {
+            other.key != *key && other.name.as_deref().is_some_and(|other| name::look_alike(other, name))
+        };
+        Ok(self.keys()?.into_iter().find(is_like))
+    }
+
+    /// Trusts a key. The name of a key that is trusted already is replaced.
     pub(crate) fn add(&self, trusted: &Trusted) -> Result<()> {
+        self.refuse_name(trusted)?;
         fs::create_private_directories(&self.directory)?;
         let _lock = fs::lock_directory(&self.directory)?;
+        self.refuse_name(trusted)?;
         fs::sweep_temporaries(&self.directory, Depth::Directory)?;
         let text = TrustedKeyJson {
             public_key: trusted.key.encode(),
@@ -74,15 +131,22 @@ impl TrustList {
         fs::replace(&self.directory.join(trusted.key.fingerprint()), json.as_bytes())
     }
 
-    /// Removes the key with this name, or whose fingerprint begins like this.
+    /// Removes the key with this name, or whose fingerprint begins like this. If another name looks like this one, only a
+    /// fingerprint says which key is meant.
     pub(crate) fn remove(&self, which: &str) -> Result<Trusted> {
         let mut found = self.keys()?;
         let is_it = |trusted: &Trusted| {
-            trusted.name.as_deref() == Some(which) || which.len() >= 4 && trusted.key.fingerprint().starts_with(which)
+            trusted.name.as_deref().is_some_and(|name| name::look_alike(name, which))
+                || which.len() >= 4 && trusted.key.fingerprint().starts_with(which)
         };
         found.retain(is_it);
-        let shown = text::one_line(which, 80);
+        let shown = name::shown(which);
         match found.len() {
+            1 if !is_exact(&found[0], which) => {
+                let (name, key) = (found[0].name.as_deref().unwrap_or_default(), found[0].key.fingerprint());
+                Err(Error::failed(format!("no trusted key is called `{shown}`; `{}` is", name::shown(name)))
+                    .hint(format!("if you mean that one, name it by its fingerprint {key}")))
+            }
             1 => {
                 let trusted = found.remove(0);
                 fs::remove_file(&self.directory.join(trusted.key.fingerprint()))?;
@@ -91,14 +155,15 @@ impl TrustList {
             0 => Err(Error::failed(format!("no trusted key is called `{shown}`"))
                 .hint("`agent-handover trust list` shows names and fingerprints")),
             _ => {
-                let keys: Vec<String> = found.iter().map(|trusted| trusted.key.fingerprint()).collect();
-                Err(Error::failed(format!("several trusted keys are called `{shown}`: {}", keys.join(", "))))
+                let keys: Vec<String> = found.iter().map(describe).collect();
+                Err(Error::failed(format!("several trusted keys fit `{shown}`; none was removed: {}", keys.join(", ")))
+                    .hint("name the key by its fingerprint"))
             }
         }
     }
 
     /// The trusted key that signed a bundle; `None` if it is unsigned and that is allowed.
-    pub(crate) fn vouch(&self, seal: &BundleSeal, allow_unsigned: bool) -> Result<Option<Trusted>> {
+    pub(crate) fn vouch(&self, seal: &BundleSeal, allow_unsigned: bool) -> Result<Option<Vouched>> {
         let untrusted = |message: String| Error::new(Category::Untrusted, message);
         let (key, name) = match seal {
             BundleSeal::Unsigned(_) if allow_unsigned => return Ok(None),
@@ -108,26 +173,52 @@ impl TrustList {
             }
             BundleSeal::Signed { key, name } => (key, name),
         };
-        let claimed = name.as_deref().map(|name| text::one_line(name, 80));
+        let claimed = name.as_deref().map(name::shown);
         let trust = format!("agent-handover trust add {}{}", key.encode(), quoted_name(claimed.as_deref()));
-        let Some(trusted) = self.find(key) else {
+        let Some(trusted) = self.keys()?.into_iter().find(|trusted| trusted.key == *key) else {
             let who = claimed.map_or(String::new(), |name| format!("; it names `{name}` as its owner"));
             return Err(untrusted(format!("the bundle is signed with a key that you do not trust{who}"))
                 .cause(format!("its fingerprint is {}", key.fingerprint()))
                 .hint(format!("if its owner confirms this fingerprint, run `{trust}`")));
         };
-        // Session-handoff's signature does not cover the name, so it must be the one that the user trusts.
+        // Session-handoff's signature does not cover the name, so it is never more than a claim.
         match (name, &trusted.name) {
-            (None, _) => Ok(Some(trusted)),
-            (Some(name), Some(known)) if name == known => Ok(Some(trusted)),
-            (Some(_), known) => {
-                let known = known.as_ref().map_or("without a name".to_owned(), |known| format!("as `{known}`"));
-                let claimed = claimed.unwrap_or_default();
-                Err(untrusted(format!("the signer calls itself `{claimed}`, but you trust its key {known}"))
+            (None, _) => Ok(Some(Vouched { trusted, claimed_name: None })),
+            (Some(name), Some(known)) if name == known => Ok(Some(Vouched { trusted, claimed_name: None })),
+            (Some(name), None) => match self.namesake(name, key)? {
+                None => Ok(Some(Vouched { trusted, claimed_name: claimed })),
+                Some(_) => Err(untrusted(format!(
+                    "the signer calls itself `{}`, which is or looks like the name of another key that you trust",
+                    name::shown(name)
+                ))
+                .cause(format!("the fingerprint of the signer is {}", key.fingerprint()))),
+            },
+            (Some(_), Some(known)) => {
+                let (claimed, known) = (claimed.unwrap_or_default(), name::shown(known));
+                Err(untrusted(format!("the signer calls itself `{claimed}`, but you trust its key as `{known}`"))
                     .hint(format!("if both names mean the same person, run `{trust}`")))
             }
         }
     }
+}
+
+/// A trusted key that signed a bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Vouched {
+    pub trusted: Trusted,
+    /// The name that the bundle claims, if the key is trusted without a name.
+    pub claimed_name: Option<String>,
+}
+
+/// Whether a person named exactly this key.
+fn is_exact(trusted: &Trusted, which: &str) -> bool {
+    trusted.name.as_deref() == Some(which) || trusted.key.fingerprint().starts_with(which)
+}
+
+/// A key for people: its name, if it has one, and its fingerprint.
+pub(crate) fn describe(trusted: &Trusted) -> String {
+    let name = trusted.name.as_ref().map_or(String::new(), |name| format!("{} ", name::shown(name)));
+    format!("{name}{}", trusted.key.fingerprint())
 }
 
 /// The `--name` option, quoted for a shell.
@@ -150,10 +241,10 @@ mod tests {
         let world = tempfile::tempdir().unwrap();
         let list = TrustList::at(world.path().join("trusted"));
         let (alice, bob) = (trusted(Some("Alice")), trusted(None));
-        assert_eq!(list.find(&alice.key), None);
+        assert_eq!(list.keys().unwrap(), []);
         list.add(&alice).unwrap();
         list.add(&bob).unwrap();
-        assert_eq!(list.find(&alice.key), Some(alice.clone()));
+        assert!(list.keys().unwrap().contains(&alice));
         assert_eq!(list.keys().unwrap().len(), 2);
         assert!(list.remove("Carol").is_err() && list.remove("").is_err());
         list.remove("Alice").unwrap();
@@ -162,16 +253,57 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_what_its_name_says_is_trusted_by_nobody() {
+    fn a_list_that_is_damaged_or_that_others_can_change_counts_for_nothing() {
+        use std::os::unix::fs::PermissionsExt;
         let world = tempfile::tempdir().unwrap();
         let list = TrustList::at(world.path().to_path_buf());
         let (alice, mallory) = (trusted(Some("Alice")), trusted(Some("Mallory")));
         list.add(&mallory).unwrap();
+        let seal = BundleSeal::Signed { key: mallory.key.clone(), name: None };
+        let refused = |why: &str| {
+            for error in [list.keys().unwrap_err(), list.vouch(&seal, false).unwrap_err()] {
+                assert!(error.category() == Category::BadData && error.message().contains(why), "{}", error.message());
+            }
+        };
         let file = |trusted: &Trusted| world.path().join(trusted.key.fingerprint());
         std::fs::copy(file(&mallory), file(&alice)).unwrap();
+        refused("holds another key than its name says");
+        std::fs::remove_file(file(&alice)).unwrap();
         std::fs::write(world.path().join("rubbish"), "{").unwrap();
-        assert_eq!(list.find(&alice.key), None);
+        refused("is not a trusted key");
+        std::fs::remove_file(world.path().join("rubbish")).unwrap();
+        std::fs::write(world.path().join(".agent-handover-1.tmp"), "{").unwrap();
+        for path in [world.path().to_path_buf(), file(&mallory)] {
+            let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
+            refused("others can change the list");
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
         assert_eq!(list.keys().unwrap(), [mallory]);
+    }
+
+    #[test]
+    fn no_two_names_look_alike() {
+        let world = tempfile::tempdir().unwrap();
+        let list = TrustList::at(world.path().to_path_buf());
+        let alice = trusted(Some("Alice"));
+        list.add(&alice).unwrap();
+        for name in ["Alice", "alice", "A1ice", "Al\u{200b}ice", "Аlice"] {
+            assert!(list.add(&trusted(Some(name))).is_err(), "{name}");
+        }
+        assert_eq!(list.keys().unwrap(), std::slice::from_ref(&alice));
+        // The same key may get another name.
+        let renamed = Trusted { name: Some("ALICE".to_owned()), ..alice };
+        list.add(&renamed).unwrap();
+        assert!(list.remove("Alice").is_err());
+        // As an older version let them in.
+        let twin = Trusted { name: Some("Al\u{200b}ice".to_owned()), ..trusted(None) };
+        let json = serde_json::json!({ "public_key": twin.key.encode(), "name": twin.name, "added": "" });
+        std::fs::write(world.path().join(twin.key.fingerprint()), json.to_string()).unwrap();
+        let error = list.remove("ALICE").unwrap_err();
+        assert!(error.message().contains("Al\\u{200b}ice"), "{}", error.message());
+        list.remove(&twin.key.fingerprint()).unwrap();
+        list.remove("ALICE").unwrap();
     }
 
     #[test]
@@ -184,8 +316,11 @@ mod tests {
             name: name.map(str::to_owned),
         };
         list.add(&alice).unwrap();
-        assert_eq!(list.vouch(&seal(&alice, Some("Alice")), false).unwrap(), Some(alice.clone()));
-        assert_eq!(list.vouch(&seal(&alice, None), false).unwrap(), Some(alice.clone()));
+        let vouched = |trusted: &Trusted, claimed: Option<&str>| {
+            Some(Vouched { trusted: trusted.clone(), claimed_name: claimed.map(str::to_owned) })
+        };
+        assert_eq!(list.vouch(&seal(&alice, Some("Alice")), false).unwrap(), vouched(&alice, None));
+        assert_eq!(list.vouch(&seal(&alice, None), false).unwrap(), vouched(&alice, None));
         for seal in
             [seal(&alice, Some("Alicf")), seal(&mallory, Some("Alice")), seal(&mallory, None), BundleSeal::Unsigned("")]
         {
@@ -194,9 +329,14 @@ mod tests {
         // An unknown key is not the same as no signature.
         assert!(list.vouch(&seal(&mallory, None), true).is_err());
         assert_eq!(list.vouch(&BundleSeal::Unsigned(""), true).unwrap(), None);
+        // Without a name a key vouches, and the name is a claim, unless it is that of another key.
         list.add(&mallory).unwrap();
-        assert!(list.vouch(&seal(&mallory, Some("Alice")), false).is_err());
-        let hint = list.vouch(&seal(&mallory, Some("x' ; rm -rf ~ '\x1b")), false).unwrap_err().hints().join("");
-        assert!(hint.contains("--name 'x'\\'' ; rm -rf ~ '\\'''"), "{hint}");
+        assert_eq!(list.vouch(&seal(&mallory, Some("Mal")), false).unwrap(), vouched(&mallory, Some("Mal")));
+        for name in ["Alice", "A1ice", "Al\u{200b}ice"] {
+            assert!(list.vouch(&seal(&mallory, Some(name)), false).is_err(), "{name}");
+        }
+        let stranger = trusted(None);
+        let hint = list.vouch(&seal(&stranger, Some("x' ; rm -rf ~ '\x1b")), false).unwrap_err().hints().join("");
+        assert!(hint.contains("--name 'x'\\'' ; rm -rf ~ '\\''\\u{1b}'"), "{hint}");
     }
 }

@@ -52,10 +52,12 @@ impl Keygen {
     }
 }
 
-/// Reads a small text file: a key or a bundle.
+/// Reads a small text file: a key or a bundle. Never waits for the other end of a pipe.
 pub(super) fn read_small(context: &Context<'_>, path: &Path, max: u64) -> Result<String> {
     let path = context.cwd.join(path);
-    let bytes = fs::read_at_most(fs::open(&path)?, max).map_err(|cause| Error::io("read", &path, cause))?;
+    let failed = |cause: std::io::Error| Error::io("read", &path, cause);
+    let file = fs::open_if_exists(&path)?.ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
+    let bytes = fs::read_at_most(file, max).map_err(failed)?;
     let is_too_large = u64::try_from(bytes.len()).is_ok_and(|size| size > max);
     match String::from_utf8(bytes) {
         Ok(text) if !is_too_large => Ok(text),

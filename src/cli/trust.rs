@@ -8,7 +8,9 @@ use serde_json::json;
 use super::table::Table;
 use super::{Context, keygen};
 use crate::base::{clock, fs, text};
-use crate::bundle::{Bundle, BundleSeal, MAX_BYTES, PublicKey, TrustList, Trusted, write_time};
+use crate::bundle::{
+    Bundle, BundleSeal, MAX_BYTES, PublicKey, TrustList, Trusted, describe_key, shown_name, write_time,
+};
 use crate::error::{Category, Error, Result};
 
 /// Manage the keys whose signatures on handoffs count
@@ -28,7 +30,7 @@ enum TrustVerb {
         /// A PEM file, a signed bundle, or the key itself as bundles carry it
         #[arg(value_name = "FILE|KEY")]
         key: String,
-        /// The name of its owner; a bundle that claims another name is refused
+        /// The name of its owner; a bundle that claims another name is refused. Without it, a claimed name is shown as a claim
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
     },
@@ -53,12 +55,12 @@ impl Trust {
             TrustVerb::Add { key, name } => {
                 let trusted = read(context, &key, name)?;
                 list.add(&trusted)?;
-                let line = format!("trusted {}", describe(&trusted));
+                let line = format!("trusted {}", describe_key(&trusted));
                 ("add", vec![trusted], vec![line])
             }
             TrustVerb::Remove { key } => {
                 let trusted = list.remove(&key)?;
-                let line = format!("no longer trusted: {}", describe(&trusted));
+                let line = format!("no longer trusted: {}", describe_key(&trusted));
                 ("remove", vec![trusted], vec![line])
             }
             TrustVerb::List => {
@@ -92,16 +94,16 @@ impl Trust {
     }
 }
 
-/// Reads a key from the file of that name; without such a file, the argument is the key itself.
+/// Reads the key that an argument is, or that the file of that name holds. A repository can have a file with the name of a
+/// key, so a key is never taken for a file.
 fn read(context: &Context<'_>, what: &str, name: Option<String>) -> Result<Trusted> {
-    let (key, claimed) = if fs::exists(&context.cwd.join(what)) {
+    let (key, claimed) = if PublicKey::is_form(what.trim()) {
+        (PublicKey::decode(what.trim())?, None)
+    } else if fs::is_taken(&context.cwd.join(what)) {
         let text = keygen::read_small(context, Path::new(what), MAX_BYTES as u64)?;
         if text.trim_start().starts_with('{') { of_bundle(&text)? } else { (PublicKey::read(&text)?, None) }
     } else {
-        let key = PublicKey::decode(what).map_err(|_| {
-            Error::failed(format!("`{}` is neither a file nor a public key", text::one_line(what, 100)))
-        })?;
-        (key, None)
+        return Err(Error::failed(format!("`{}` is neither a file nor a public key", text::one_line(what, 100))));
     };
     let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).or(claimed);
     Ok(Trusted { key, name, added: write_time(&clock::now().to_utc()) })
@@ -120,19 +122,14 @@ fn of_bundle(source: &str) -> Result<(PublicKey, Option<String>)> {
     }
 }
 
-fn describe(trusted: &Trusted) -> String {
-    let name = trusted.name.as_ref().map_or(String::new(), |name| format!("{} ", text::one_line(name, 100)));
-    format!("{name}{}", trusted.key.fingerprint())
-}
-
 fn table(keys: &[Trusted], width: Option<usize>) -> Vec<String> {
     if keys.is_empty() {
         return Vec::new();
     }
     let mut table = Table::new(&["FINGERPRINT", "ADDED", "NAME"]);
     for trusted in keys {
-        let name = trusted.name.as_deref().unwrap_or_default();
-        table.push(vec![trusted.key.fingerprint(), trusted.added.clone(), text::one_line(name, 100)]);
+        let name = trusted.name.as_deref().map(shown_name).unwrap_or_default();
+        table.push(vec![trusted.key.fingerprint(), text::one_line(&trusted.added, 30), name]);
     }
     table.lines(width)
 }

@@ -17,7 +17,7 @@ use crate::git;
 use crate::guard::own_record::{self, OwnKey, OwnRecord};
 use crate::guard::{Voucher, registry};
 use crate::handoff::Handoff;
-use crate::history::{History, HistoryStatus, SessionEntry, own_keys as history_keys};
+use crate::history::{History, HistoryStatus, Origin, SessionEntry, own_keys as history_keys};
 use crate::memory::listing::ListedNote;
 use crate::memory::state::{CurrentState, Item, Tombstone};
 use crate::memory::{Memory, own_keys as memory_keys};
@@ -71,6 +71,16 @@ impl Provenance {
     /// Whether the handoff of an entry is ours and says what the entry says.
     pub(crate) fn owns_entry(&self, history: &History, entry: &SessionEntry) -> bool {
         history.key_of(entry).is_some_and(|key| self.owns_handoff(&key)) || self.history.vouches_for_all()
+    }
+
+    /// Where the handoff of an entry came from, if this user imported it.
+    pub(crate) fn origin_of_entry(&self, history: &History, entry: &SessionEntry) -> Option<Origin> {
+        if entry.origin().is_empty() {
+            // An index that leaves it out does not agree with the archive, so the entry is not ours.
+            return None;
+        }
+        let (key, handoff) = history.handoff_of(entry)?;
+        Origin::of_own(&handoff, &key, &self.history)
     }
 
     /// Whether the head of the index is ours: its latest session is, and it says about it what the archive says.

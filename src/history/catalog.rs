@@ -170,6 +170,11 @@ impl History {
         }
     }
 
+    /// The archive of an entry, as it is.
+    pub(crate) fn archive_of(&self, entry: &SessionEntry) -> Result<FoundArchive> {
+        self.read_found(entry.get("file"))
+    }
+
     fn read_found(&self, file: &str) -> Result<FoundArchive> {
         let path = self.inside(file)?;
         let text = self.read_archive_text(&path)?;

@@ -10,12 +10,22 @@ const HEADER: &str =
 /// The lines of a handoff for the log.
 pub(super) fn lines(handoff: &Handoff) -> Vec<String> {
     let (date, id) = (one_line(handoff.text("session_date")), one_line(handoff.text("session_id")));
-    // Only the operator of this machine makes a decision stand. An imported one is marked.
-    let text = |decision: &str| match Origin::of(handoff) {
-        None => one_line(decision),
-        Some(_) => format!("(from outside) {}", one_line(decision).replace(MARK, "(standing there)")),
+    let is_outside = Origin::of(handoff).is_some();
+    let line = |decision: &str| {
+        let decision = one_line(decision);
+        // Only the operator of this machine makes a decision stand, whichever field has the mark.
+        if is_outside {
+            without_standing(&format!("- [{date}][{id}] (from outside) {decision}"))
+        } else {
+            format!("- [{date}][{id}] {decision}")
+        }
     };
-    handoff.texts("decisions").into_iter().map(|decision| format!("- [{date}][{id}] {}", text(decision))).collect()
+    handoff.texts("decisions").into_iter().map(line).collect()
+}
+
+/// A text from outside in which no decision stands.
+pub(crate) fn without_standing(text: &str) -> String {
+    text.replace(MARK, "(standing there)")
 }
 
 /// Appends the lines that the log does not have yet.

@@ -35,13 +35,18 @@ impl History {
 
     /// Brings the derived files up to date; writes only those that differ. The caller holds the lock.
     pub(super) fn bring_up_to_date(&self, order: Order) -> Result<()> {
+        self.bring_up_to_date_with(order, &[])
+    }
+
+    /// Like [`History::bring_up_to_date`], for archives that arrived together: their entries keep this order of file names.
+    pub(super) fn bring_up_to_date_with(&self, order: Order, arrived: &[String]) -> Result<()> {
         let text = self.read_own(&self.index_path())?.unwrap_or_default();
         let index = std::str::from_utf8(&text).ok().and_then(|text| Index::parse(text).ok()).unwrap_or_default();
-        self.derive_from(index, order)
+        self.derive_from(index, order, arrived)
     }
 
     /// Like [`History::bring_up_to_date`], with this index instead of the one on disk.
-    pub(super) fn derive_from(&self, mut index: Index, order: Order) -> Result<()> {
+    pub(super) fn derive_from(&self, mut index: Index, order: Order, arrived: &[String]) -> Result<()> {
         let mut lifecycle = self.lifecycle()?;
         take_over_closed(&index, &mut lifecycle);
         let closed: HashMap<&str, &str> = lifecycle.sessions.iter().map(|(id, status)| (&**id, &**status)).collect();
@@ -50,7 +55,7 @@ impl History {
                 entry.set("status", status);
             }
         }
-        let new_decisions = self.add_unknown_archives(&mut index, &lifecycle)?;
+        let new_decisions = self.add_unknown_archives(&mut index, &lifecycle, arrived)?;
         if order == Order::OfTime {
             index.sessions.sort_by(|a, b| shared_order(a).cmp(&shared_order(b)));
         }
@@ -66,8 +71,16 @@ impl History {
     /// Makes the entries of an index match the archives: removes entries without an archive and adds the missing ones.
     ///
     /// Returns the lines of the decisions log for the archives that were added.
-    fn add_unknown_archives(&self, index: &mut Index, lifecycle: &Lifecycle) -> Result<Vec<String>> {
-        let (names, history) = (self.archive_names()?.names, self.holding_archives());
+    fn add_unknown_archives(
+        &self,
+        index: &mut Index,
+        lifecycle: &Lifecycle,
+        arrived: &[String],
+    ) -> Result<Vec<String>> {
+        let (mut names, history) = (self.archive_names()?.names, self.holding_archives());
+        let places: HashMap<&str, usize> = arrived.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+        // Those that were here before come first.
+        names.sort_by_key(|name| places.get(name.as_str()).map(|at| at + 1));
         let files: HashSet<String> = names.iter().map(|name| format!("sessions/{name}")).collect();
         index.sessions.retain(|entry| files.contains(entry.get("file")));
         let all = |key: &str| index.sessions.iter().map(|entry| entry.get(key).to_owned()).collect();

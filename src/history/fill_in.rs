@@ -4,6 +4,7 @@ use chrono::{DateTime, FixedOffset};
 
 use super::written::AGENT_SESSION;
 use crate::base::text;
+use crate::guard::secrets;
 use crate::handoff::{Handoff, Value, one_line};
 
 /// What the machine knows about a session.
@@ -57,9 +58,10 @@ pub(crate) fn fill_in(handoff: &mut Handoff, machine: &Machine) {
     }
 }
 
-/// A session id by Session Glue's convention: `YYYY-MM-DD-HHMM-short-slug`.
+/// A session id by Session Glue's convention: `YYYY-MM-DD-HHMM-short-slug`. An id is shown and travels everywhere, so nothing
+/// that looks like a secret gets into it.
 pub(crate) fn new_id(now: &DateTime<FixedOffset>, goal: &str) -> String {
-    let words: Vec<String> = one_line(goal)
+    let words: Vec<String> = secrets::clean(&one_line(goal))
         .to_lowercase()
         .split(|c: char| !c.is_ascii_alphanumeric())
         .filter(|word| !word.is_empty())

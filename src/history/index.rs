@@ -52,7 +52,7 @@ impl SessionEntry {
         let mut entry =
             SessionEntry(KEYS.iter().map(|key| (EntryKey::Borrowed(*key), Value::Text(value(key)))).collect());
         if let Some(origin) = Origin::of(handoff) {
-            entry.set(ORIGIN, &origin.voucher());
+            entry.set(ORIGIN, &origin.stated());
         }
         entry
     }
@@ -62,10 +62,11 @@ impl SessionEntry {
         let is_same = |key: &&str| self.get(key) == other.get(key);
         let may_differ = |key: &&&str| ["file", "status"].contains(*key) || other.get(key).is_empty();
         ["session_id", "primary_goal", "first_next_action"].iter().all(is_same)
+            && self.origin().is_empty() == other.origin().is_empty()
             && KEYS.iter().filter(|key| !may_differ(key)).all(is_same)
     }
 
-    /// Who vouches for an imported handoff; empty for one that was written here.
+    /// What INDEX.yaml says about who vouches for an imported handoff; empty for one that was written here.
     pub(crate) fn origin(&self) -> &str {
         self.get(ORIGIN)
     }

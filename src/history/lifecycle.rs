@@ -93,7 +93,7 @@ impl History {
         for entry in index.sessions.iter_mut().filter(|entry| entry.get("session_id") == id) {
             entry.set("status", status);
         }
-        self.derive_from(index, Order::OfArrival)?;
+        self.derive_from(index, Order::OfArrival, &[])?;
         Ok(id)
     }
 

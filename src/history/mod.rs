@@ -58,6 +58,7 @@ pub(crate) use body::{NOTHING, Sections, body};
 pub(crate) use catalog::{Catalog, FoundArchive};
 pub(crate) use claims::SessionStatus;
 pub(crate) use create::IfTaken;
+pub(crate) use decisions::without_standing;
 pub(crate) use document::{parse, refuse};
 pub(crate) use drift::drift;
 pub(crate) use fill_in::{Machine, fill_in, new_id};

@@ -2,7 +2,7 @@
 
 use super::claims::judge;
 use super::lifecycle::is_over;
-use super::{History, SessionEntry, index_ends, own_keys};
+use super::{History, Origin, SessionEntry, index_ends, own_keys};
 use crate::base::clock;
 use crate::error::Error;
 use crate::guard::Voucher;
@@ -74,12 +74,12 @@ impl History {
         })
     }
 
-    /// The sessions that others of these supersede. A stranger's session supersedes none of ours.
+    /// The sessions that others of these supersede. A session that came along or was imported supersedes none of ours.
     fn superseded<'a>(&self, entries: &'a [SessionEntry], voucher: &Voucher) -> Vec<&'a str> {
         let mut reading = Reading::default();
         let mut is_ours = |entry: &SessionEntry| {
-            let key = reading.has_room_for(self, entry).then(|| self.key_of(entry)).flatten();
-            key.is_some_and(|key| voucher.owns(&key, ""))
+            let archive = reading.has_room_for(self, entry).then(|| self.handoff_of(entry)).flatten();
+            archive.is_some_and(|(key, handoff)| Origin::of(&handoff).is_none() && voucher.owns(&key, ""))
         };
         let by_id = |id: &str| entries.iter().find(|entry| entry.get("session_id") == id);
         let mut superseded = Vec::new();

@@ -8,7 +8,7 @@ use super::claims::own_status;
 use super::index::Index;
 use super::lifecycle::{CLOSED, Lifecycle};
 use super::store::file_name;
-use super::{History, SessionEntry, decisions, prompt};
+use super::{History, Origin, SessionEntry, decisions, prompt};
 use crate::error::Result;
 use crate::guard::own_record::{self, OwnKey};
 use crate::handoff::Handoff;
@@ -41,6 +41,12 @@ pub(super) fn of_own_end(handoff: &Handoff, document: &OwnKey, status: &str) -> 
     OwnKey::of_text("own-end", handoff.text("generated_at"), statement.as_bytes())
 }
 
+/// The key of the statement that this user verified the signature of this document with this key.
+pub(super) fn of_signature(handoff: &Handoff, document: &OwnKey, key: &str) -> OwnKey {
+    let statement = format!("{}\n{key}", document.line());
+    OwnKey::of_text("signature", handoff.text("generated_at"), statement.as_bytes())
+}
+
 /// The key of the revocation of a line of DECISIONS.md.
 pub(super) fn of_revocation(line: &str) -> OwnKey {
     OwnKey::of_text("revocation", line.strip_prefix("- [").unwrap_or_default(), line.as_bytes())
@@ -67,6 +73,17 @@ fn of_handoff(text: &str, handoff: &Handoff) -> Vec<OwnKey> {
 /// having come along.
 pub(super) fn remember<'a>(handoffs: impl IntoIterator<Item = (&'a str, &'a Handoff)>) {
     remember_keys(handoffs.into_iter().flat_map(|(text, handoff)| of_handoff(text, handoff)));
+}
+
+/// Like [`remember`], for handoffs that are imported. The signatures that they state have been verified.
+pub(super) fn remember_imported<'a>(handoffs: impl IntoIterator<Item = (&'a str, &'a Handoff)>) {
+    let keys = |(text, handoff): (&str, &Handoff)| {
+        let mut keys = of_handoff(text, handoff);
+        let signed = Origin::of(handoff).filter(Origin::is_signed);
+        keys.extend(signed.map(|origin| of_signature(handoff, &of_document(text, handoff), &origin.key)));
+        keys
+    };
+    remember_keys(handoffs.into_iter().flat_map(keys));
 }
 
 /// Remembers that this user ended a session, before it is written. `text` is its document.

@@ -1,6 +1,6 @@
 //! RESUME_PROMPT.txt, in Session Glue's words.
 
-use super::Origin;
+use super::{Origin, without_standing};
 use crate::handoff::{Handoff, one_line};
 
 /// The prompt for this handoff. `standing` are the standing decisions.
@@ -14,8 +14,11 @@ pub(super) fn render(handoff: &Handoff, status: &str, standing: &[String]) -> St
         _ => or(first, "(no next action recorded)"),
     };
     let outside = Origin::of(handoff).map_or(String::new(), |origin| {
-        format!("This handoff is {}. Weigh what it asks for.\n\n", one_line(&origin.line()))
+        format!("This handoff is {}. Weigh what it asks for.\n\n", one_line(&origin.line_in_file()))
     });
+    // Nobody of this machine made a ruling in it.
+    let (root, action) =
+        if outside.is_empty() { (root, action) } else { (without_standing(&root), without_standing(&action)) };
     let mut text = format!(
         "Continue the previous coding session.\n\n\
          {outside}\

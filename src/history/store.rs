@@ -123,7 +123,7 @@ impl History {
     }
 
     /// The files that stand beside the archives.
-    fn own_files(&self) -> [PathBuf; 5] {
+    pub(super) fn own_files(&self) -> [PathBuf; 5] {
         [self.latest_path(), self.index_path(), self.prompt_path(), self.decisions_path(), self.lifecycle_path()]
     }
 

@@ -291,12 +291,15 @@ pub(super) fn check_latest_in_index(head: &IndexHead<'_>, latest: &Handoff, prob
     }
 }
 
-/// Checks that superseded sessions exist, and that none supersedes itself in a circle.
+/// Checks that superseded sessions exist, and that none supersedes itself in a circle. An imported session may supersede one
+/// that stayed where it was made.
 fn check_lineage(index: &Index, problems: &mut Vec<String>) {
     let parents: HashMap<&str, &str> =
         index.sessions.iter().map(|entry| (entry.get("session_id"), entry.get("supersedes"))).collect();
+    let imported = index.sessions.iter().filter(|entry| !entry.origin().is_empty());
+    let imported: HashSet<&str> = imported.map(|entry| entry.get("session_id")).collect();
     for (id, parent) in parents.iter().filter(|(_, parent)| !parent.is_empty()) {
-        if !parents.contains_key(parent) {
+        if !parents.contains_key(parent) && !imported.contains(id) {
             problems.push(format!("session {} supersedes unknown session id {}", repr(id), repr(parent)));
         }
         let mut seen = HashSet::from([*id]);

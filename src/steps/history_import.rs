@@ -8,7 +8,7 @@ use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind};
 use crate::base::text;
 use crate::error::Result;
 use crate::handoff::Handoff;
-use crate::history::{self, History, Landing, NotChanged, OnConflict, registry};
+use crate::history::{self, History, NotChanged, OnConflict, registry};
 
 pub(super) const KIND: Kind = Kind {
     name: "history-import",
@@ -63,6 +63,6 @@ fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
         Err(NotChanged::Failed(error)) => return Err(error.into()),
     };
     registry::remember(context.root, &context.history);
-    let new = landings.iter().filter(|landing| matches!(landing, Landing::Imported | Landing::Replaced)).count();
+    let new = landings.iter().filter(|landing| landing.is_new()).count();
     Ok(Outcome::new(format!("{} of {} new", new, text::count(handoffs.len(), "handoff"))))
 }

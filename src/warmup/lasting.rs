@@ -114,7 +114,8 @@ impl Writer<'_> {
         let mut dead_ends: Vec<Labelled> = said.collect();
         let attempts = self.sources.section(DEAD_ENDS).into_iter().take(LISTED);
         let is_strange = self.sources.whose.is_handoff_strange;
-        dead_ends.extend(attempts.map(|line| Labelled::ours(line, String::new()).came_along(is_strange)));
+        let label = self.of_open();
+        dead_ends.extend(attempts.map(|line| Labelled::ours(line, label.to_owned()).came_along(is_strange)));
         for handoff in &self.sources.before {
             let attempts = section_of(handoff, DEAD_ENDS).into_iter().take(LISTED);
             dead_ends.extend(attempts.map(|line| Labelled::ours(line, outside(handoff).to_owned())));
@@ -128,11 +129,12 @@ impl Writer<'_> {
         let is_strange = self.sources.whose.is_handoff_strange;
         let (mut failing, mut passed) = (Vec::new(), Vec::new());
         for told in self.told {
+            let label = self.of_told(told);
             for check in &told.account.checks {
-                let line = |what: &str| Labelled::ours(format!("`{}` {what}", check.command), String::new());
+                let line = |what: &str| Labelled::ours(format!("`{}` {what}", check.command), label.to_owned());
                 match check.outcome {
                     Outcome::Failed(_) => {
-                        failing.push(Labelled::ours(check.issue(), String::new()).came_along(told.is_strange));
+                        failing.push(Labelled::ours(check.issue(), label.to_owned()).came_along(told.is_strange));
                     }
                     Outcome::Passed => passed.push(line("passed").came_along(told.is_strange)),
                     Outcome::Unknown => {}
@@ -145,7 +147,8 @@ impl Writer<'_> {
         for RecordedCheck { command, result, notes } in self.sources.validation().into_iter().take(LISTED) {
             let quoted = format!("`{command}`");
             let notes = if notes.is_empty() { notes } else { format!(" ({notes})") };
-            let line = Labelled::ours(format!("{quoted} {result}{notes}"), String::new()).came_along(is_strange);
+            let line = Labelled::ours(format!("{quoted} {result}{notes}"), self.of_open().to_owned());
+            let line = line.came_along(is_strange);
             match result.to_lowercase().as_str() {
                 "passed" => passed.push(line),
                 "not_run" => {}
@@ -170,7 +173,7 @@ impl Writer<'_> {
         let is_strange = self.sources.whose.is_handoff_strange;
         for (path, reason) in self.sources.context_files().into_iter().take(LISTED) {
             let reason = if reason.is_empty() { reason } else { format!(": {}", item(&reason, 160)) };
-            let line = Labelled::ours(format!("{}{reason}", item(&path, 200)), String::new());
+            let line = Labelled::ours(format!("{}{reason}", item(&path, 200)), self.of_open().to_owned());
             files.push(line.came_along(is_strange));
         }
         let mut part = self.part(files, LONG, shares::FILES);
@@ -238,6 +241,7 @@ impl Writer<'_> {
             let outside = if entry.origin().is_empty() { "" } else { OUTSIDE };
             let label = format!("{outside}{}", self.since.label(entry.get("head_commit"), entry.get("current_branch")));
             let line = format!("{day} {agent}, {branch}: {goal}; next: {next}");
+            let line = if outside.is_empty() { line } else { history::without_standing(&line) };
             Labelled::ours(line, label).came_along(self.sources.whose.is_entry_strange(entry))
         };
         let lines = self.sources.elsewhere().into_iter().map(line).collect();

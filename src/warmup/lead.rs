@@ -67,8 +67,7 @@ fn last_session(sources: &Sources) -> String {
 
 /// What a session should know before all else.
 pub(super) fn notices(sources: &Sources, extent: Extent) -> Vec<String> {
-    let handoff = sources.handoff().filter(|_| extent != Extent::News);
-    let origin = handoff.and_then(|handoff| history::Origin::of_own(handoff, !sources.whose.is_handoff_strange));
+    let origin = sources.origin.as_ref().filter(|_| extent != Extent::News);
     let origin = origin.map(|origin| format!("Note: the last session is {}", item(&origin.line(), 300)));
     let notices = sources.notices.iter().take(5).map(|notice| format!("Note: {}", item(notice, 200)));
     origin.into_iter().chain(notices).collect()

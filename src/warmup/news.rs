@@ -21,12 +21,13 @@ impl Writer<'_> {
         lines.extend(self.since.notices.iter().map(|notice| item(notice, 200)));
         let (root, files) = (self.root, self.sources.context_files());
         let mark = if self.sources.whose.is_handoff_strange { CAME_ALONG } else { "" };
+        let outside = self.of_open();
         for (path, _) in files.iter().filter(|(path, _)| sources::is_gone(root, path)) {
-            lines.push(format!("{mark}{} is gone", item(path, 200)));
+            lines.push(format!("{mark}{} is gone{outside}", item(path, 200)));
         }
         for (path, _) in files.iter().filter(|(path, _)| !sources::is_gone(root, path) && self.since.has_changed(path))
         {
-            lines.push(format!("{mark}{} has changed", item(path, 200)));
+            lines.push(format!("{mark}{} has changed{outside}", item(path, 200)));
         }
         for commit in self.since.commits.iter().take(LISTED) {
             lines.push(format!("commit {} {}", short(&commit.id), item(&commit.subject, 160)));

@@ -50,26 +50,28 @@ pub(crate) struct PromptAsk<'a> {
     pub target: &'a str,
     /// The largest size, in bytes.
     pub budget: usize,
-    /// Whether this user wrote the handoff. Otherwise it came with the repository.
+    /// Whether this user wrote or imported the handoff. Otherwise it came with the repository.
     pub is_ours: bool,
+    /// Where the handoff came from, if this user imported it.
+    pub origin: Option<Origin>,
 }
 
 /// The prompt for a handoff, in the order and with the shares of a warmup.
 pub(crate) fn prompt(ask: PromptAsk<'_>) -> String {
-    let PromptAsk { open, rulings, target, budget, is_ours } = ask;
+    let PromptAsk { open, rulings, target, budget, is_ours, origin } = ask;
     let tool = TARGETS.iter().find(|known| known.name == target).unwrap_or(&TARGETS[0]);
-    let origin = Origin::of_own(&open.handoff, is_ours).map(|origin| item(&origin.line(), 300));
-    let sources = Sources::of_handoff(open, rulings, is_ours);
+    let line = origin.as_ref().map(|origin| item(&origin.line(), 300));
+    let sources = Sources::of_handoff(open, rulings, is_ours, origin);
     let (since, told) = (Since::default(), Vec::from_iter(Told::of_document(&sources)));
     let Some(handoff) = sources.handoff() else { return String::new() };
     let mut writer = Writer::new(Path::new(""), &sources, &since, &told);
     // A tool opens a mentioned file, so text from outside mentions none.
-    writer.mention = if is_ours && origin.is_none() { tool.mention } else { "" };
+    writer.mention = if is_ours && line.is_none() { tool.mention } else { "" };
     writer.more = Some(format!("history show {}", text::shell_word(&item(handoff.text("session_id"), 100))));
     let lasting = writer.lasting();
     let sentences = Sentences::of(&writer, budget as u64);
     let draft = Draft {
-        lead: lead(&sources, target, origin, budget),
+        lead: lead(&sources, target, line, budget),
         notices: Vec::new(),
         lasting,
         news: Vec::new(),
@@ -144,7 +146,7 @@ mod tests {
     fn written(handoff: Handoff, budget: usize, is_ours: bool) -> String {
         let key = own_keys::of_document("", &handoff);
         let open = OpenHandoff { handoff, key, status: "IN_PROGRESS".to_owned(), earlier: Vec::new() };
-        prompt(PromptAsk { open, rulings: Rulings::default(), target: "claude-code", budget, is_ours })
+        prompt(PromptAsk { open, rulings: Rulings::default(), target: "claude-code", budget, is_ours, origin: None })
     }
 
     #[test]
@@ -174,7 +176,8 @@ mod tests {
         let handoff = handoff("Ship it", "Fix the lexer", "Done.", &[]);
         let key = own_keys::of_document("", &handoff);
         let open = OpenHandoff { handoff, key, status: "DONE".to_owned(), earlier: Vec::new() };
-        let ask = PromptAsk { open, rulings: Rulings::default(), target: "x", budget: 2_000, is_ours: true };
+        let ask =
+            PromptAsk { open, rulings: Rulings::default(), target: "x", budget: 2_000, is_ours: true, origin: None };
         let text = prompt(ask);
         assert!(!text.contains("## Next") && text.contains("Nothing is open"), "{text}");
     }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::git;
 use crate::guard::{Pause, own_record};
 use crate::handoff::{Handoff, Value};
-use crate::history::{History, OpenHandoff, Rulings, SessionEntry, older_line};
+use crate::history::{History, OpenHandoff, Origin, Rulings, SessionEntry, older_line, without_standing};
 use crate::memory::Memory;
 use crate::memory::state::{CurrentState, Item, Tombstone};
 use crate::project::{OtherDatabase, Project};
@@ -35,6 +35,8 @@ const MAX_STATE: u64 = 4 << 20;
 pub(super) struct Sources {
     pub state: CurrentState,
     pub open: Option<OpenHandoff>,
+    /// Where the open handoff came from, if this user imported it.
+    pub origin: Option<Origin>,
     /// The handoffs of this user's sessions before the last one, on its branch, newest first.
     pub before: Vec<Handoff>,
     pub rulings: Rulings,
@@ -94,12 +96,18 @@ impl Whose {
 
 impl Sources {
     /// One handoff alone, with its own standing decisions. `rulings` says which ones were revoked.
-    pub(super) fn of_handoff(open: OpenHandoff, rulings: Rulings, is_ours: bool) -> Sources {
+    pub(super) fn of_handoff(
+        mut open: OpenHandoff,
+        rulings: Rulings,
+        is_ours: bool,
+        origin: Option<Origin>,
+    ) -> Sources {
+        take_marks_from_outside(&mut open.handoff);
         let decisions = open.handoff.texts("decisions").into_iter();
         let standing: Vec<String> = decisions.filter(|it| it.contains("[standing]")).map(str::to_owned).collect();
         let strange = standing.iter().filter(|_| !is_ours).cloned().collect();
         let whose = Whose { is_handoff_strange: !is_ours, standing: strange, is_any_ours: is_ours, ..Whose::default() };
-        let mut sources = Sources { open: Some(open), rulings, standing, whose, ..Sources::default() };
+        let mut sources = Sources { open: Some(open), origin, rulings, standing, whose, ..Sources::default() };
         sources.drop_private();
         sources
     }
@@ -143,7 +151,10 @@ impl Sources {
     /// A document that came from outside is stored as it was signed, also with what its author marked as private.
     fn drop_private(&mut self) {
         let handoffs = self.open.iter_mut().map(|open| &mut open.handoff).chain(&mut self.before);
-        handoffs.for_each(Handoff::remove_private);
+        for handoff in handoffs {
+            handoff.remove_private();
+            take_marks_from_outside(handoff);
+        }
     }
 
     fn ask_checkpoint(&mut self, project: &Project) -> Result<()> {
@@ -174,6 +185,7 @@ impl Sources {
         }
         if let Some(open) = &self.open {
             whose.is_handoff_strange = sort(provenance.owns_handoff(&open.key));
+            self.origin = Origin::of_own(&open.handoff, &open.key, provenance.of_history());
             if let Ok(directory) = project.history_dir() {
                 let history = History::at(&project.memory_root, directory);
                 let shown = elsewhere(open).into_iter();
@@ -361,9 +373,22 @@ pub(super) struct RecordedCheck {
     pub notes: String,
 }
 
+/// Takes the mark of a standing ruling out of every text of an imported handoff: nobody of this machine made a ruling there.
+fn take_marks_from_outside(handoff: &mut Handoff) {
+    if Origin::of(handoff).is_none() {
+        return;
+    }
+    for field in &mut handoff.fields {
+        field.value.change_texts(&without_standing);
+    }
+    handoff.body = without_standing(&handoff.body);
+}
+
 /// Open sessions on other branches or by other agents. A session is superseded by a later one of its agent on its branch.
 fn elsewhere(open: &OpenHandoff) -> Vec<&SessionEntry> {
     let mut places = vec![(open.handoff.text("current_branch"), open.handoff.text("agent"))];
+    // A handoff from outside stands for no session of this user, whatever branch and agent it names.
+    places.retain(|_| Origin::of(&open.handoff).is_none());
     let mut sessions = Vec::new();
     for entry in &open.earlier {
         let place = (entry.get("current_branch"), entry.get("agent"));

@@ -169,10 +169,19 @@ impl<'a> Writer<'a> {
         Labelled::ours(text, label).came_along(self.sources.whose.is_handoff_strange)
     }
 
+    /// The label of what the newest open handoff states: whether it was imported.
+    pub(super) fn of_open(&self) -> &'static str {
+        self.sources.handoff().map(outside).unwrap_or_default()
+    }
+
+    /// The label of what a session said.
+    pub(super) fn of_told(&self, told: &Told) -> &'static str {
+        if told.is_of_handoff { self.of_open() } else { "" }
+    }
+
     /// Lines of what a session said, as they are.
     pub(super) fn lines_of(&self, told: &Told, lines: &[Line]) -> Vec<Labelled> {
-        let outside = if told.is_of_handoff { self.sources.handoff().map(outside).unwrap_or_default() } else { "" };
-        let labelled = |line: &Line| Labelled::ours(line.text.clone(), outside.to_owned());
+        let labelled = |line: &Line| Labelled::ours(line.text.clone(), self.of_told(told).to_owned());
         lines.iter().map(|line| labelled(line).came_along(told.is_strange)).collect()
     }
 

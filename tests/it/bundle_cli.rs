@@ -399,11 +399,6 @@ fn keys_are_made_trusted_listed_and_removed() {
     }
     let unsigned = sample("v2-unsigned.json").display().to_string();
     world.later(&["trust", "add", &unsigned]).expect(6);
-    // Trusted by its file without a name, a key does not vouch for a name that anybody could have written beside it.
-    let pem = sample("signer-public-key.pem").display().to_string();
-    world.later(&["trust", "add", &pem]).expect(0);
-    world.import_sample("v3-signed.json", &[]).expect(6);
-    world.import_sample("v3-signed-no-name-escaping.json", &[]).expect(0);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! | `plain_read` | reading files that a person named; follows links |
 //! | `examine` | what is at a path that a person named; follows links |
 //! | `replace` | writing whole files durably, moving them |
+//! | `private` | writing keys and exports, which a kill must not leave behind half-done |
 //! | `directories` | creating directories durably, locking them |
 //! | `remove` | removing files, trees and stale temporary files |
 //! | `names` | listing directories |
@@ -29,6 +30,7 @@ mod log;
 mod names;
 mod owner;
 mod plain_read;
+mod private;
 mod remove;
 mod replace;
 mod sync;
@@ -50,6 +52,7 @@ pub(crate) use owner::{
 pub(crate) use plain_read::{
     Seen, is_absent, open, open_if_exists, read_at_most, read_if_exists, read_within, scratch_file,
 };
+pub(crate) use private::write_private;
 pub(crate) use remove::{Depth, remove_empty_directory, remove_file, sweep_temporaries};
-pub(crate) use replace::{Created, TEMPORARY_GLOB, replace, replace_executable, write_marker, write_private};
+pub(crate) use replace::{Created, TEMPORARY_GLOB, replace, replace_executable, write_marker};
 pub(crate) use sync::{keeps_what_git_synced, sync_file_systems};

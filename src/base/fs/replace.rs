@@ -49,29 +49,6 @@ pub(crate) fn replace_executable(path: &Path, content: &[u8]) -> Result<()> {
     persist(temporary, path)
 }
 
-/// Writes a file that only this user can read, whole. Replaces an existing file only with `over_existing`, and never a link.
-pub(crate) fn write_private(path: &Path, content: &[u8], over_existing: bool) -> Result<Created> {
-    match fs::symlink_metadata(path) {
-        Ok(_) if !over_existing => return Ok(Created::Before),
-        Ok(about) if !about.is_file() => {
-            return Err(Error::failed(format!("`{}` is not a plain file", path.display())).hint("name another file"));
-        }
-        _ => {}
-    }
-    let temporary = fill_temporary(new_temporary(path, 0o600)?, path, content)?;
-    let persisted = if over_existing { temporary.persist(path) } else { temporary.persist_noclobber(path) };
-    match persisted {
-        Ok(_) => {
-            fault::at("fs.renamed");
-            sync_directory(parent(path))?;
-            fault::at("fs.replaced");
-            Ok(Created::Now)
-        }
-        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(Created::Before),
-        Err(failed) => Err(Error::io("write", path, failed.error)),
-    }
-}
-
 fn write_temporary(path: &Path, content: &[u8]) -> Result<tempfile::NamedTempFile> {
     let failed = |cause: io::Error| Error::io("write", path, cause);
     let temporary = new_temporary(path, 0o666)?;
@@ -81,7 +58,7 @@ fn write_temporary(path: &Path, content: &[u8]) -> Result<tempfile::NamedTempFil
     fill_temporary(temporary, path, content)
 }
 
-fn new_temporary(path: &Path, mode: u32) -> Result<tempfile::NamedTempFile> {
+pub(super) fn new_temporary(path: &Path, mode: u32) -> Result<tempfile::NamedTempFile> {
     tempfile::Builder::new()
         .prefix(TEMPORARY_PREFIX)
         .suffix(TEMPORARY_SUFFIX)
@@ -90,7 +67,7 @@ fn new_temporary(path: &Path, mode: u32) -> Result<tempfile::NamedTempFile> {
         .map_err(|cause| Error::io("write", path, cause))
 }
 
-fn fill_temporary(
+pub(super) fn fill_temporary(
     mut temporary: tempfile::NamedTempFile,
     path: &Path,
     content: &[u8],

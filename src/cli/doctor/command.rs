@@ -40,6 +40,7 @@ impl Doctor {
             Err(error) => findings.extend(broken("config", error, "fix the config")),
         }
         findings.push(project::about_git(&root));
+        findings.extend(project::about_trust());
         let calls = opened.as_ref().ok().map(hook::log::entries);
         let agents = agents::about_agents(&root, calls.as_deref()).unwrap_or_else(|error| {
             findings.extend(broken("agents", &error, "fix this, then try again"));

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::diagnosis::{Diagnosis, Health, diagnosis};
 use crate::agents::Program;
 use crate::base::{env, fs, lock, text};
+use crate::bundle::TrustList;
 use crate::checkpoint::{StepState, Store};
 use crate::cli::config;
 use crate::engine::{DEATHS_TO_PARK, Plan};
@@ -27,6 +28,18 @@ pub(super) fn program() -> Diagnosis {
             Some("install it where it stays, then run `agent-handover install` again"),
         ),
         Ok(program) => diagnosis("program", Health::Good, format!("{version} at {}", program.path()), None),
+    }
+}
+
+/// The keys whose signatures count, if there are any.
+pub(super) fn about_trust() -> Option<Diagnosis> {
+    match TrustList::open().ok()?.keys() {
+        Ok(keys) if keys.is_empty() => None,
+        Ok(keys) => Some(diagnosis("trust", Health::Good, text::count(keys.len(), "trusted key"), None)),
+        Err(error) => {
+            let remedy = error.hints().first().map(String::as_str);
+            Some(diagnosis("trust", Health::Broken, format!("no signature counts: {}", error.one_line()), remedy))
+        }
     }
 }
 

@@ -4,7 +4,6 @@ use serde_json::{Value as Json, json};
 
 use super::super::Context;
 use crate::base::text;
-use crate::handoff::Handoff;
 use crate::history::Origin;
 
 /// Prints lines, or the document with its schema if JSON is wanted.
@@ -25,18 +24,21 @@ pub(super) fn answer_text(context: &mut Context<'_>, as_json: bool, verb: &str, 
 }
 
 /// Warns that a handoff is imported, and who vouches for it.
-pub(super) fn warn_of_origin(context: &Context<'_>, handoff: &Handoff, is_ours: bool) {
-    if let Some(origin) = Origin::of_own(handoff, is_ours) {
+pub(super) fn warn_of_origin(context: &Context<'_>, origin: Option<&Origin>) {
+    if let Some(origin) = origin {
         context.ui.warn(&origin.line());
     }
 }
 
-pub(super) fn origin_json(handoff: &Handoff, is_ours: bool) -> Json {
-    Origin::of_own(handoff, is_ours).map_or(Json::Null, |origin| {
+pub(super) fn origin_json(origin: Option<&Origin>) -> Json {
+    origin.map_or(Json::Null, |origin| {
         json!({
-            "signed": origin.is_signed(),
+            "signed": origin.is_verified,
+            "voucher": origin.voucher(),
             "signer": origin.signer,
+            "claimed_name": origin.claimed_name,
             "key": origin.key,
+            "before": origin.before,
             "source": origin.source,
             "exported_at": origin.exported_at,
         })

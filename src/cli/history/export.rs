@@ -12,11 +12,10 @@ use super::render::Form;
 use super::{HistoryPlace, answer, brake};
 use crate::base::fs::{self, Anchor, Created, FileKind};
 use crate::base::{clock, text};
-use crate::bundle::{Bundle, Envelope, MAX_BYTES, SecretKey, SignWith, record_of, write_time};
+use crate::bundle::{Bundle, Envelope, MAX_BYTES, Redaction, SecretKey, SignWith, record_of, write_time};
 use crate::config::Secrets;
 use crate::error::{Category, Error, Result};
-use crate::guard::secrets;
-use crate::history::{FoundArchive, Origin, origin};
+use crate::history::{self, FoundArchive, SessionEntry};
 
 /// Write handoffs as a prompt, or as a bundle that other machines and tools import
 #[derive(Args)]
@@ -75,7 +74,10 @@ impl Export {
             }
             refuse_existing(path, self.force)?;
         }
-        let found = self.chosen(context, place)?;
+        let Chosen { found, damaged } = self.chosen(context, place)?;
+        for left_out in &damaged {
+            context.ui.warn(&format!("left out: {left_out}"));
+        }
         let key = self.sign_key.as_ref().map(|path| keygen::read_secret(context, path)).transpose()?;
         let passphrase =
             if self.encrypt || self.passphrase.is_given() { Some(self.passphrase.get(context, true)?) } else { None };
@@ -89,7 +91,7 @@ impl Export {
         }
         let Some(path) = output else {
             context.ui.answer_text(&content);
-            return Ok(0);
+            return Ok(u8::from(!damaged.is_empty()));
         };
         if fs::write_private(&path, content.as_bytes(), self.force)? == Created::Before {
             return Err(exists(&path));
@@ -99,6 +101,7 @@ impl Export {
         let document = json!({
             "output": shown,
             "handoffs": ids,
+            "left_out": damaged,
             "signed_by": key.as_ref().map(|key| key.public().fingerprint()),
             "encrypted": passphrase.is_some(),
         });
@@ -107,7 +110,7 @@ impl Export {
             count => format!("exported {count} handoffs to {shown}"),
         };
         answer(context, as_json, "export", &[&line], document);
-        Ok(0)
+        Ok(u8::from(!damaged.is_empty()))
     }
 
     /// Refuses options that would have no effect, so that nobody believes they had one.
@@ -133,9 +136,11 @@ impl Export {
         Err(Error::usage(problem))
     }
 
-    fn chosen(&self, context: &Context<'_>, place: &HistoryPlace) -> Result<Vec<FoundArchive>> {
+    fn chosen(&self, context: &Context<'_>, place: &HistoryPlace) -> Result<Chosen> {
         if !self.all && !self.filters.is_any_given() {
-            return Ok(vec![place.history.find(self.id.as_deref().unwrap_or("latest"))?]);
+            let one = place.history.find(self.id.as_deref().unwrap_or("latest"))?;
+            history::parse(&one.text).map_err(|error| error.lead(&format!("`{}`: ", one.path.display())))?;
+            return Ok(Chosen { found: vec![one], damaged: Vec::new() });
         }
         let entries = self.filters.of(context, &place.history, None)?;
         if entries.is_empty() {
@@ -146,7 +151,17 @@ impl Export {
                 .hint("`--format jsonl` exports several, `--id` one"));
         }
         // Oldest first, so that an import adds them in the order in which they were made.
-        entries.iter().rev().map(|entry| place.history.find(entry.get("session_id"))).collect()
+        let mut chosen = Chosen::default();
+        for entry in entries.iter().rev() {
+            match readable(place, entry) {
+                Ok(found) => chosen.found.push(found),
+                Err(error) => chosen.damaged.push(error.one_line()),
+            }
+        }
+        match chosen.damaged.first().filter(|_| chosen.found.is_empty()) {
+            Some(first) => Err(Error::bad_data(format!("no handoff can be read, so nothing was exported: {first}"))),
+            None => Ok(chosen),
+        }
     }
 
     fn content(
@@ -174,48 +189,61 @@ impl Export {
         Ok(content)
     }
 
-    /// The handoff as its author wrote it, without secrets if the config says so.
+    /// The handoff as it is archived, without secrets if the config says so. Its origin travels with it, as a claim.
     fn without_secrets(
         &self,
         context: &Context<'_>,
         place: &HistoryPlace,
         found: &FoundArchive,
     ) -> Result<FoundArchive> {
-        let mut text = found.text.clone();
-        // A bundle has the handoff as its author wrote it; who vouched for it here does not matter elsewhere.
-        if self.format != ExportFormat::Markdown && Origin::of(&found.handoff).is_some() {
-            let mut handoff = found.handoff.clone();
-            origin::remove(&mut handoff);
-            text = handoff.render();
-        }
         let id = found.handoff.text("session_id").to_owned();
-        let mut findings = secrets::find(&text);
-        findings.retain(|finding| !self.allow_secret.iter().any(|kind| kind == finding.kind));
-        let mut kinds: Vec<&str> = findings.iter().map(|finding| finding.kind).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
+        let redaction = Redaction::allowing(&self.allow_secret);
+        let kinds = redaction.kinds(&found.handoff, &found.text);
+        let unchanged =
+            || FoundArchive { path: found.path.clone(), text: found.text.clone(), handoff: found.handoff.clone() };
         match place.secrets {
-            _ if kinds.is_empty() => {}
+            _ if kinds.is_empty() => Ok(unchanged()),
             Secrets::Block => {
                 let flags: Vec<String> = kinds.iter().map(|kind| format!("--allow-secret {kind}")).collect();
                 let message =
                     format!("handoff {id} is not exported: it holds what looks like a secret ({})", kinds.join(", "));
-                return Err(Error::new(Category::NotGood, message)
-                    .hint(format!("if it is not a secret, pass `{}`", flags.join(" "))));
+                Err(Error::new(Category::NotGood, message)
+                    .hint(format!("if it is not a secret, pass `{}`", flags.join(" "))))
             }
             Secrets::Redact => {
-                context
-                    .ui
-                    .warn(&format!("what looks like a secret was removed from handoff {id}: {}", kinds.join(", ")));
-                text = secrets::redact(&text, &findings);
+                let handoff = redaction.redact(&found.handoff)?;
+                // The id may hold words of the secret, so the message has the new one.
+                let id = handoff.text("session_id");
+                let kinds = kinds.join(", ");
+                context.ui.warn(&format!("what looks like a secret was removed from handoff {id}: {kinds}"));
+                Ok(FoundArchive { path: found.path.clone(), text: handoff.render(), handoff })
             }
             Secrets::Warn => {
                 context.ui.warn(&format!("handoff {id} holds what looks like a secret: {}", kinds.join(", ")));
+                Ok(unchanged())
             }
         }
-        let handoff = crate::history::parse(&text).map_err(|error| error.lead(&format!("handoff {id}: ")))?;
-        Ok(FoundArchive { path: found.path.clone(), text, handoff })
     }
+}
+
+/// The handoffs to export.
+#[derive(Default)]
+struct Chosen {
+    found: Vec<FoundArchive>,
+    /// Messages about archives that cannot be read. They do not hold up the others.
+    damaged: Vec<String>,
+}
+
+/// The archive of an entry. An error names the file if it is not a handoff of that session.
+fn readable(place: &HistoryPlace, entry: &SessionEntry) -> Result<FoundArchive> {
+    let path = place.history.directory.join(entry.get("file"));
+    let lead = |error: Error| error.lead(&format!("`{}`: ", text::one_line(&path.display().to_string(), 300)));
+    let found = place.history.archive_of(entry).map_err(lead)?;
+    let handoff = history::parse(&found.text).map_err(lead)?;
+    if handoff.text("session_id") != entry.get("session_id") {
+        return Err(lead(Error::bad_data("it holds another session than INDEX.yaml says")));
+    }
+    Ok(found)
 }
 
 fn refuse_existing(path: &Path, force: bool) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The flags that select handoffs, shared by `list`, `select` and `export`.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -138,11 +139,15 @@ impl ParsedFilters<'_> {
             && self.is_in_time(entry)
     }
 
-    /// Compares the whole path, or only its last part, which is the same on another machine.
+    /// Compares the whole path, or only its last part, which is the same on another machine. An imported handoff has the
+    /// path of another machine, so the last part decides.
     fn is_of_project(&self, entry: &SessionEntry) -> bool {
         let Some((text, path)) = &self.project else { return true };
         let root = Path::new(entry.get("project_root"));
-        root == path || !text.contains('/') && root.file_name().is_some_and(|name| name == *text)
+        let has_name = |name: Option<&OsStr>| name.is_some() && root.file_name() == name;
+        root == path
+            || !text.contains('/') && has_name(Some(OsStr::new(text)))
+            || !entry.origin().is_empty() && has_name(path.file_name())
     }
 
     fn is_in_time(&self, entry: &SessionEntry) -> bool {

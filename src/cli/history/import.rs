@@ -11,7 +11,7 @@ use super::super::passphrase::Passphrase;
 use super::create::register;
 use super::{HistoryPlace, answer, brake, leaks};
 use crate::base::{clock, fs, text};
-use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Trusted};
+use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Vouched};
 use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
 use crate::history::{Landing, NotChanged, OnConflict, Origin, registry};
@@ -84,6 +84,13 @@ impl Import {
         for incoming in input.incoming {
             let vouched = trust.vouch(&incoming.seal, self.allow_unsigned);
             let lead = if is_one { String::new() } else { format!("handoff {}: ", incoming.record.id) };
+            if incoming.lacks_document {
+                let id = &incoming.record.id;
+                context.ui.warn(&format!(
+                    "handoff {id} comes without its document: session-handoff makes no such id, so the document was cut out \
+                     of the bundle; only the record is left"
+                ));
+            }
             let (candidate, handoff) = self.candidate(incoming, vouched.as_ref().ok().and_then(Option::as_ref));
             if let Err(error) = vouched {
                 untrusted.get_or_insert(error.lead(&lead));
@@ -100,6 +107,8 @@ impl Import {
             self.import(context, place, &handoffs, source.len())?
         };
         let landings = match landings {
+            // A failure while writing says itself what is left of it.
+            Err(NotChanged::Failed(error)) if !self.dry_run && paused.is_none() => return Err(error),
             Err(reason) => return self.refuse(context, &candidates, is_encrypted, reason.into(), as_json),
             Ok(landings) => landings,
         };
@@ -173,21 +182,24 @@ impl Import {
     }
 
     /// The candidate, and its handoff as it would be archived.
-    fn candidate(&self, incoming: Incoming, trusted: Option<&Trusted>) -> (ImportCandidate, Handoff) {
+    fn candidate(&self, incoming: Incoming, vouched: Option<&Vouched>) -> (ImportCandidate, Handoff) {
         let file = if self.is_stdin() {
             "standard input".to_owned()
         } else {
             self.input.file_name().unwrap_or_default().to_string_lossy().into_owned()
         };
         let origin = Origin {
-            key: trusted.map(|trusted| trusted.key.fingerprint()).unwrap_or_default(),
-            signer: trusted.and_then(|trusted| trusted.name.clone()).unwrap_or_default(),
+            key: vouched.map(|vouched| vouched.trusted.key.fingerprint()).unwrap_or_default(),
+            signer: vouched.and_then(|vouched| vouched.trusted.name.clone()).unwrap_or_default(),
+            claimed_name: vouched.and_then(|vouched| vouched.claimed_name.clone()).unwrap_or_default(),
             source: format!("{} ({})", text::one_line(&file, 100), incoming.format),
             exported_at: incoming.exported_at,
+            before: incoming.before,
+            is_verified: vouched.is_some(),
         };
         let mut handoff = incoming.handoff;
         origin.write_to(&mut handoff);
-        let voucher = match (&incoming.seal, trusted) {
+        let voucher = match (&incoming.seal, vouched) {
             (BundleSeal::Unsigned(why), _) => format!("unsigned: {why}"),
             (BundleSeal::Signed { .. }, Some(_)) => format!("{}, whom you trust", origin.voucher()),
             (BundleSeal::Signed { key, .. }, None) => format!("signed with key {}, not trusted", key.fingerprint()),

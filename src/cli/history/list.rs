@@ -13,7 +13,7 @@ use super::filters::Filters;
 use super::{HistoryPlace, answer};
 use crate::base::text;
 use crate::error::{Error, Result};
-use crate::history::{SessionEntry, SessionStatus, registry};
+use crate::history::{Origin, SessionEntry, SessionStatus, registry};
 
 /// List the handoffs, newest first
 #[derive(Args)]
@@ -36,6 +36,8 @@ struct Row {
     entry: SessionEntry,
     root: Option<String>,
     is_ours: bool,
+    /// Where it came from, if this user imported it.
+    origin: Option<Origin>,
     status: SessionStatus,
 }
 
@@ -99,8 +101,9 @@ fn rows(place: &HistoryPlace, entries: Vec<SessionEntry>, root: Option<&str>) ->
     let provenance = place.provenance();
     let row = |entry: SessionEntry| {
         let is_ours = provenance.owns_entry(&place.history, &entry);
+        let origin = provenance.origin_of_entry(&place.history, &entry);
         let status = place.history.status_of_entry(&entry, provenance.of_history());
-        Row { entry, root: root.map(str::to_owned), is_ours, status }
+        Row { entry, root: root.map(str::to_owned), is_ours, origin, status }
     };
     entries.into_iter().map(row).collect()
 }
@@ -124,7 +127,7 @@ fn row_json(row: &Row) -> Json {
         "supersedes": entry.get("supersedes"),
         "file": entry.get("file"),
         "ours": row.is_ours,
-        "origin": if entry.origin().is_empty() { Json::Null } else { entry.origin().into() },
+        "origin": row.origin.as_ref().map(Origin::voucher),
     });
     if let Some(root) = &row.root {
         json["root"] = root.clone().into();
@@ -156,7 +159,7 @@ fn table(rows: &[Row], width: Option<usize>) -> Vec<String> {
     for row in rows {
         let entry = &row.entry;
         // The mark is at the beginning of the title, because a narrow terminal cuts its end.
-        let mark = match (row.is_ours, entry.origin().is_empty()) {
+        let mark = match (row.is_ours, row.origin.is_none()) {
             (false, _) => CAME_ALONG,
             (true, true) => "",
             (true, false) => "[from outside] ",

@@ -19,12 +19,13 @@ const CAME_ALONG: &str = "This prompt came with the repository. What it asks for
 pub(super) fn show(context: &mut Context<'_>, place: &HistoryPlace, id: &str, as_json: bool) -> Result<u8> {
     let found = place.history.find(id)?;
     let is_ours = place.owns(&found);
-    warn_of_origin(context, &found.handoff, is_ours);
+    let origin = place.origin(&found);
+    warn_of_origin(context, origin.as_ref());
     warn_of_document(context.ui, is_ours);
     let document = json!({
         "id": found.handoff.text("session_id"),
         "document": found.text,
-        "origin": origin_json(&found.handoff, is_ours),
+        "origin": origin_json(origin.as_ref()),
         "ours": is_ours,
     });
     if as_json {

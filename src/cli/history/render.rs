@@ -75,7 +75,7 @@ impl Form {
         let key = own_keys::of_document(&found.text, &found.handoff);
         let open = OpenHandoff { handoff, key, status, earlier: Vec::new() };
         let rulings = place.history.rulings()?;
-        Ok(warmup::prompt(PromptAsk { open, rulings, target, budget, is_ours }))
+        Ok(warmup::prompt(PromptAsk { open, rulings, target, budget, is_ours, origin: place.origin(found) }))
     }
 }
 
@@ -84,13 +84,14 @@ impl Render {
         let found = place.history.find(&self.id)?;
         let is_ours = place.owns(&found);
         let text = self.form.write(place, &found, is_ours)?;
-        warn_of_origin(context, &found.handoff, is_ours);
+        let origin = place.origin(&found);
+        warn_of_origin(context, origin.as_ref());
         warn_of_document(context.ui, is_ours);
         let handoff = &found.handoff;
         let document = json!({
             "id": handoff.text("session_id"),
             "prompt": text,
-            "origin": origin_json(handoff, is_ours),
+            "origin": origin_json(origin.as_ref()),
             "ours": is_ours,
         });
         if as_json {

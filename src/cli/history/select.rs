@@ -62,8 +62,8 @@ fn choice(place: &HistoryPlace, entry: &SessionEntry, is_ours: bool) -> Choice {
         format!("tags: {}", get("search_tags", 200)),
         format!("file: {}", place.history.directory.join(entry.get("file")).display()),
     ];
-    if is_ours && !entry.origin().is_empty() {
-        preview.insert(0, format!("from outside, {}", text::one_line(entry.origin(), 200)));
+    if let Some(origin) = place.provenance().origin_of_entry(&place.history, entry) {
+        preview.insert(0, format!("from outside, {}", text::one_line(&origin.voucher(), 200)));
     }
     Choice { line, preview }
 }
