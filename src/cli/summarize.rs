@@ -13,7 +13,8 @@ use crate::error::{Error, Result};
 use crate::project::{self, Project};
 use crate::transcript::{self, Source, Transcript};
 
-/// Print a handoff made from an agent's transcript and from git; stores nothing without `--save`
+/// Print a handoff made from an agent's transcript and from git; stores nothing without `--save`, but keeps a summary that is
+/// given where there is no transcript
 #[derive(Args)]
 #[command(visible_alias = "summarize-session")]
 pub(super) struct Summarize {
@@ -35,9 +36,10 @@ impl Summarize {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(None, None)?;
         let path = match &self.transcript {
-            Some(path) => context.cwd.join(path),
-            None => newest(&project)?,
+            Some(path) => Some(context.cwd.join(path)),
+            None => newest(&project),
         };
+        let Some(path) = path else { return self.without_transcript(context, &project) };
         let source = Source::pin(&path, "")?;
         let transcript = source.read()?.ok_or_else(|| Error::io("read", &path, "there is no such file"))?;
         if self.save {
@@ -52,13 +54,9 @@ impl Summarize {
             transcript: Some(source),
             ..Request::default()
         };
-        let (handoff, notices) = engine::summarize(&project, &request)?;
-        for notice in &notices {
-            context.ui.warn(notice);
-        }
-        let document = handoff.map(|handoff| handoff.render());
+        let document = derive(context, &project, &request)?;
         if self.json {
-            context.ui.answer_json(&as_json(&path, &transcript, document.as_deref()));
+            context.ui.answer_json(&as_json(Some(&path), Some(&transcript), document.as_deref()));
         } else if let Some(document) = document {
             context.ui.answer_prose(&document);
         } else {
@@ -66,23 +64,47 @@ impl Summarize {
         }
         Ok(0)
     }
+
+    /// Hands over the summary itself: hooks of other tools call this with nothing else. `--json` only shows what would be
+    /// handed over.
+    fn without_transcript(self, context: &mut Context<'_>, project: &Project) -> Result<u8> {
+        let Some(summary) = self.summary.filter(|summary| !summary.to_string_lossy().trim().is_empty()) else {
+            let message = format!("no transcript of a session in `{}` was found", project.root.display());
+            return Err(Error::failed(message).hint("name one with `--transcript FILE`, or pass `--summary TEXT`"));
+        };
+        if self.json {
+            let note = Some(summary.to_string_lossy().into_owned());
+            let request = Request { attendance: Attendance::Detached, note, ..Request::default() };
+            let document = derive(context, project, &request)?;
+            context.ui.answer_json(&as_json(None, None, document.as_deref()));
+            return Ok(0);
+        }
+        context.ui.tell("transcript: none was found, so the summary is handed over as a note");
+        Run::of_note(summary).execute(context)
+    }
 }
 
-fn as_json(path: &Path, transcript: &Transcript, document: Option<&str>) -> serde_json::Value {
+/// The handoff that a run with this request would make, after warnings about what could not be found out.
+fn derive(context: &Context<'_>, project: &Project, request: &Request) -> Result<Option<String>> {
+    let (handoff, notices) = engine::summarize(project, request)?;
+    for notice in &notices {
+        context.ui.warn(notice);
+    }
+    Ok(handoff.map(|handoff| handoff.render()))
+}
+
+fn as_json(path: Option<&Path>, transcript: Option<&Transcript>, document: Option<&str>) -> serde_json::Value {
     json!({
         "schema": "agent-handover/summarize/1",
-        "path": path.display().to_string(),
+        "path": path.map(|path| path.display().to_string()),
         "transcript": transcript,
         "document": document,
     })
 }
 
 /// The newest transcript of this project. Sub-agents are skipped, because they are part of another session.
-fn newest(project: &Project) -> Result<PathBuf> {
+fn newest(project: &Project) -> Option<PathBuf> {
     let is_here = |cwd: &Path| project::root(cwd) == project.root;
     let newest = transcript::sessions(&project.root, None, is_here).find(|session| !session.is_subagent);
-    newest.map(|session| session.path).ok_or_else(|| {
-        Error::failed(format!("no transcript of a session in `{}` was found", project.root.display()))
-            .hint("name one with `--transcript FILE`")
-    })
+    newest.map(|session| session.path)
 }

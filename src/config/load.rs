@@ -55,6 +55,7 @@ impl Config {
             config.python_evidence = python::evidence(root.get_ref(), has_python_checkpoint);
             config.places = places(root.get_ref());
             config.read(Reader::new(FILE, 0..0, root.get_ref(), text, &problems), vocabulary);
+            config.name_files_as_python();
         }
         let (ignored, problems): (Vec<Problem>, Vec<Problem>) =
             problems.into_sorted().into_iter().partition(|problem| problem.is_ignorable && config.is_python());
@@ -84,6 +85,15 @@ impl Config {
         self.categories = root.table("category", "the category", category::read).unwrap_or_default();
         self.steps = read_steps(&mut root, &self.text, &vocabulary.kinds);
         root.finish();
+    }
+
+    /// Takes the tag in the form that the Python tool gives it in file names, so that both tools use the same files. Such a
+    /// config has one tag, so no other tag of the project has that name.
+    fn name_files_as_python(&mut self) {
+        let name = python::tag_in_file_names(&self.tag).filter(|name| self.is_python() && *name != self.tag);
+        if let Some(name) = name {
+            self.stated_tag = Some(std::mem::replace(&mut self.tag, name));
+        }
     }
 
     fn read_handover(&mut self, table: &mut Reader<'_>) {

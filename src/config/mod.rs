@@ -19,6 +19,7 @@ mod values;
 
 pub(crate) use file::ConfigFile;
 pub(crate) use load::{KindReader, Vocabulary, check_tag};
+pub(crate) use python::tag_in_file_names as python_tag_in_file_names;
 pub(crate) use reader::Reader;
 pub use values::Config;
 pub(crate) use values::{MIN_WARMUP_BUDGET, Origin, Secrets};

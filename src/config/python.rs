@@ -1,10 +1,12 @@
-//! How a file of the Python `agent-handover` is recognised. Only with such evidence does a file publish on `main`.
+//! How a file of the Python `agent-handover` is recognised, and how that tool names files. Only with such evidence does a
+//! file publish on `main`.
 
 use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
 use crate::base::fs::Anchor;
+use crate::base::text;
 
 /// Where that tool keeps its checkpoint unless its config names another place, which is evidence itself.
 const CHECKPOINT: &str = ".agent-handover/checkpoint.json";
@@ -25,6 +27,12 @@ pub(super) fn evidence(root: &DeTable<'_>, has_checkpoint: bool) -> Option<&'sta
     } else {
         has_checkpoint.then_some("`.agent-handover/checkpoint.json` is there")
     }
+}
+
+/// A tag as that tool writes it into file names, if that is a name that we would give to a file, too.
+pub(crate) fn tag_in_file_names(tag: &str) -> Option<String> {
+    let name = tag.replace('/', "-").replace(' ', "_");
+    Some(name).filter(|name| text::safe_file_name(name) == *name)
 }
 
 /// Whether that tool left its checkpoint in this project.

@@ -26,6 +26,9 @@ pub struct Config {
     /// `None` means `checkpoint.db` in the state directory.
     pub checkpoint: Option<String>,
     pub tag: String,
+    /// The tag as a file of the Python tool states it, if the names of its files have another form, which is then `tag`.
+    /// Commit messages have this one.
+    pub stated_tag: Option<String>,
     /// The Python tool's `[note]`: the note and the state of a run that is given none.
     pub session_note: Option<String>,
     pub current_state: Option<String>,
@@ -89,6 +92,7 @@ impl Default for Config {
             pause_file: "PAUSE".to_owned(),
             checkpoint: None,
             tag: "general".to_owned(),
+            stated_tag: None,
             session_note: None,
             current_state: None,
             backend: None,

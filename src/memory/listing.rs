@@ -6,6 +6,7 @@ use super::archive::{self, ArchiveEntry};
 use super::store::MOST_NOTES;
 use super::{Memory, Month, compact};
 use crate::base::fs::Anchor;
+use crate::config;
 use crate::error::{Error, Result};
 
 /// A note, or a foreign text between notes.
@@ -30,7 +31,9 @@ pub(crate) fn notes(
     tag: Option<&str>,
     visit: &mut dyn FnMut(ListedNote),
 ) -> Result<Vec<Error>> {
-    let is_wanted = |found: &str| compact::is_tag(found, tag);
+    // With a config of the Python tool, files have the tag in that tool's form.
+    let python = tag.and_then(config::python_tag_in_file_names);
+    let is_wanted = |found: &str| compact::is_tag(found, tag) || python.as_deref() == Some(found);
     if layer == 3 {
         return archived_notes(memory, &is_wanted, visit);
     }

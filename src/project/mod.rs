@@ -9,12 +9,14 @@
 //! | `owner` | when files of another user are accepted |
 //! | `worktree` | linked worktrees: where the memory of a repository is |
 //! | `apart` | the memory of a repository whose main work tree cannot be written |
+//! | `ignore` | the `.gitignore` of the state directory |
 //! | `lock` | where the lock of a project is |
 //! | `pause` | the PAUSE files of a project |
 //! | `unattended` | the places that may be used although nobody typed a command |
 
 mod apart;
 mod claim;
+mod ignore;
 mod lock;
 mod open;
 mod others;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::claim::{Chosen, Claim, IDS};
 use super::root::{find_config, root};
 use super::worktree::{self, KnownWorktree, Shared};
-use super::{UnattendedPlaces, owner, pause};
+use super::{UnattendedPlaces, ignore, owner, pause};
 use crate::base::fs::{About, Anchor, FileError, FileKind};
 use crate::base::{env, fs};
 use crate::checkpoint::python::PythonCheckpoint;
@@ -91,6 +91,7 @@ impl Project {
         if let Some((tag, origin)) = flag.or_else(variable) {
             config::check_tag(&tag).map_err(|reason| Error::usage(format!("the tag {reason}")))?;
             config.tag = tag;
+            config.stated_tag = None;
             config.overridden("handover.tag", origin);
         }
         let is_gone = shared.is_some() && !fs::is_directory(&root);
@@ -285,8 +286,8 @@ impl Project {
         is_own.or_else(|error| if self.accepts_other_owners() { Ok(()) } else { Err(error.hint(otherwise)) })?;
         let anchor = self.anchor(&self.state);
         anchor.create_private_directories(&self.state)?;
-        let ignore = self.state.join(".gitignore");
-        let about_ignore = anchor.about(&ignore)?;
+        let ignore_file = self.state.join(".gitignore");
+        let about_ignore = anchor.about(&ignore_file)?;
         if about_ignore.is_none()
             && self.config.state_dir != STATE_DIR
             && !anchor.names(&self.state)?.iter().all(|name| is_our_name(name))
@@ -300,12 +301,10 @@ impl Project {
             ));
         }
         refuse_link(&anchor, &self.log_dir())?;
-        for path in [&ignore, &self.state.join(LOCK), &self.state.join(DATABASE)] {
+        for path in [&ignore_file, &self.state.join(LOCK), &self.state.join(DATABASE)] {
             anchor.require_regular(path)?;
         }
-        if about_ignore.is_none_or(|about| about.length == 0) {
-            anchor.write_marker(&ignore, b"*\n")?;
-        }
+        ignore::write(&anchor, &ignore_file, about_ignore.map(|about| about.length))?;
         match self.checkpoint.parent() {
             Some(directory) => Ok(self.checkpoint_anchor().create_directories(directory)?),
             None => Ok(()),

@@ -233,3 +233,46 @@ fn a_file_is_synced_before_it_gets_its_name_and_its_directory_after() {
     assert!(lines[renamed + 1].contains("fsync(") && lines[renamed + 1].contains("/layer2>"), "{trace}");
     assert!(lines[renamed + 2].contains("checkpoint.db-wal>"), "{trace}");
 }
+
+/// The Python tool replaces `/` and space in a tag. Both tools then use the same file.
+#[test]
+fn a_tag_of_a_python_config_has_the_file_name_of_the_python_tool() {
+    let config = "[handover]\ntag = \"my tag/x\"\n[note]\nsession = \"n\"\n[backend]\npush = false\n";
+    let world = World::with_git();
+    world.write("handover.toml", config);
+    world.git(&["symbolic-ref", "HEAD", "refs/heads/main"]);
+    for (key, value) in [("user.name", "Tester"), ("user.email", "tester@example.com")] {
+        world.git(&["config", key, value]);
+    }
+    world.git(&["commit", "--quiet", "--allow-empty", "--message=first"]);
+    let old = "memory/layer1/2026-11/my-tag-x~bf599a3fb9f4-2026-11-14.md";
+    world.write(old, "<!-- agent-handover | layer1 | 2026-11-14 -->\nof 0.1.0\n");
+    let output = world.run(&["run", "--note", "shared with Python"]).expect(0);
+    assert!(output.stderr.contains("as in the Python tool") || output.stderr.contains("plan: "), "{}", output.stderr);
+    let name = "memory/layer1/2026-11/my_tag-x-2026-11-15.md";
+    assert!(world.read(name).contains("shared with Python"));
+    let listed = world.run(&["memory", "list", "--layer", "1", "--tag", "my tag/x"]).expect(0);
+    let listed = listed.stderr_ignored("the file of 0.1.0 is nobody's here").stdout;
+    assert!(listed.contains("shared with Python") && listed.contains("of 0.1.0"), "{listed}");
+    assert!(world.git(&["log", "--format=%s", "-1", "main"]).starts_with("handover: my tag/x session"));
+    // A tag that a person gives is a tag of ours, which shares its file with no other.
+    world.run(&["run", "--tag", "my tag/x", "--note", "of --tag"]).expect(0).stderr_ignored("the rules of the config");
+    assert!(!world.read(name).contains("of --tag"));
+}
+
+/// The state directory hides itself from git, but not a config that somebody keeps in it.
+#[test]
+fn a_config_in_the_state_directory_can_be_committed() {
+    let world = World::with_git();
+    let status = || world.git(&["status", "--porcelain", "--untracked-files=all", ".agent-handover"]);
+    world.run(&["run", "--note", "n"]).expect(0);
+    assert_eq!(status(), "");
+    world.write(".agent-handover/handover.toml", "[handover]\n");
+    assert_eq!(status(), "?? .agent-handover/handover.toml\n");
+    // The file of 0.1.0 is replaced; one that a person changed is not.
+    for (before, after) in [("*\n", "*\n!/handover.toml\n"), ("*\n!keep\n", "*\n!keep\n"), ("x\n", "x\n")] {
+        world.write(".agent-handover/.gitignore", before);
+        world.run(&["run", "--note", "again"]).expect(0);
+        assert_eq!(world.read(".agent-handover/.gitignore"), after);
+    }
+}

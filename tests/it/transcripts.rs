@@ -526,6 +526,38 @@ fn summarize_saves_when_asked_to() {
     );
 }
 
+/// The hook of another tool calls it so when a session stops.
+#[test]
+fn a_summary_is_kept_without_a_transcript() {
+    let world = World::with_git();
+    let shown = world.run(&["summarize-session", "--json", "--summary", "retries are in"]).expect(0).json();
+    assert!(shown["transcript"].is_null() && shown["document"].as_str().unwrap().contains("retries are in"));
+    assert!(!world.exists("memory"), "printing stores nothing");
+    world.run(&["summarize-session", "--summary", "  "]).expect(1);
+    world.run(&["summarize-session", "--summary", "retries are in"]).expect(0);
+    assert!(world.read(NOTES).contains("retries are in"));
+    world.run(&["check"]).expect(2);
+}
+
+#[test]
+fn a_derived_run_records_a_summary_and_the_changes() {
+    let world = World::with_git();
+    let commit = |message: &str| {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@example"];
+        world.git(&[&identity[..], &["commit", "-qm", message, "--allow-empty"]].concat());
+    };
+    commit("Start");
+    world.run(&["run", "--note", "start"]).expect(0);
+    commit("Cap the waiting time");
+    world.put_codex(CODEX, ROLLOUT, 0);
+    world.run(&["summarize", "--save"]).expect(0);
+    let items = world.run(&["memory", "list", "--json"]).expect(0).json();
+    let items = items["items"].as_array().unwrap();
+    for category in ["session_summary", "recent_change"] {
+        assert!(items.iter().any(|item| item["category"] == category), "{category}: {items:?}");
+    }
+}
+
 /// Files that no agent would write. Each is read to its end, and the program says so or says what it could not read.
 #[test]
 fn hostile_transcripts_do_no_harm() {

@@ -11,6 +11,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use super::super::ui::{Color, Ui, Voice};
 use super::peer::{Translation, first_line, words};
+use crate::agents::AGENTS;
 use crate::base::fs::Anchor;
 use crate::history;
 
@@ -79,7 +80,6 @@ enum GlueCommand {
     },
     /// Show what `agent-handover install` would change
     Install {
-        #[arg(value_parser = ["codex", "claude", "cursor", "gemini", "all"])]
         agent: String,
         #[arg(long)]
         dry_run: bool,
@@ -102,10 +102,7 @@ enum SkillVerb {
     /// List the agents
     List,
     /// Show what an installation would write
-    Show {
-        #[arg(value_parser = ["codex", "claude"])]
-        agent: String,
-    },
+    Show { agent: String },
     /// Connect a coding agent
     Install {
         #[command(flatten)]
@@ -123,7 +120,6 @@ enum SkillVerb {
 
 #[derive(clap::Args)]
 struct SkillTarget {
-    #[arg(value_parser = ["codex", "claude"])]
     agent: String,
     #[arg(long, value_parser = ["repo", "user"], default_value = "repo")]
     scope: String,
@@ -216,8 +212,8 @@ impl SkillVerb {
         match self {
             SkillVerb::List => {
                 let mut ui = Ui::new(Color::Auto, false);
-                for agent in ["codex", "claude"] {
-                    ui.answer(&format!("{agent}: bundled skill present"));
+                for agent in AGENTS {
+                    ui.answer(&format!("{}: bundled skill present", agent.name));
                 }
                 0
             }
@@ -250,9 +246,12 @@ fn flag(name: &str, is_given: bool) -> Option<OsString> {
     is_given.then(|| name.into())
 }
 
-/// Our name of an agent.
+/// Our name of an agent, which may have one more word than that of Session Glue.
 fn ours(agent: &str) -> &str {
-    if agent == "claude" { "claude-code" } else { agent }
+    let is_longer = |ours: &str| ours.strip_prefix(agent).is_some_and(|rest| rest.starts_with('-'));
+    let is_known = AGENTS.iter().any(|ours| ours.name == agent);
+    let longer = AGENTS.iter().map(|ours| ours.name).find(|ours| is_longer(ours));
+    longer.filter(|_| !is_known).unwrap_or(agent)
 }
 
 /// Runs one of our commands. `speaker` begins each line on stderr, and the answers that begin so in Session Glue.

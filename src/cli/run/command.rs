@@ -95,6 +95,11 @@ impl Run {
         Run { transcript: Some(transcript), note: summary, agent: Some(agent.to_owned()), ..Run::default() }
     }
 
+    /// A `run` with a note, as `summarize --summary` asks for it without a transcript.
+    pub(crate) fn of_note(note: OsString) -> Run {
+        Run { note: Some(note), ..Run::default() }
+    }
+
     pub(crate) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         if let Some(run) = &self.inherited {
             return child::carry_out(context, self.checkpoint.as_deref(), self.config_of.as_deref(), run.as_deref());

@@ -28,6 +28,11 @@ impl Backend for GitBackend {
         let is_python = config.is_python();
         let backend = config.backend.as_ref();
         let or = |value: Option<&String>, default: &str| value.cloned().unwrap_or_else(|| default.to_owned());
+        let message = match &config.stated_tag {
+            Some(tag) => format!("handover: {tag} session"),
+            None if is_python => "handover: {{ tag }} session".to_owned(),
+            None => "handover: {{ tag }} {{ date }}".to_owned(),
+        };
         Destination {
             backend: self.name().to_owned(),
             branch: or(backend.and_then(|b| b.branch.as_ref()), if is_python { "main" } else { "agent-handover" }),
@@ -39,10 +44,7 @@ impl Backend for GitBackend {
                 // The Python tool knows only the first.
                 both.into_iter().take(if is_python { 1 } else { 2 }).collect()
             }),
-            message: or(
-                backend.and_then(|b| b.message.as_ref()),
-                if is_python { "handover: {{ tag }} session" } else { "handover: {{ tag }} {{ date }}" },
-            ),
+            message: or(backend.and_then(|b| b.message.as_ref()), &message),
             timeout_ms: backend.map_or(TIMEOUT_MS, |b| u64::try_from(b.timeout.as_millis()).unwrap_or(u64::MAX)),
         }
     }
