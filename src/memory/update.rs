@@ -277,9 +277,9 @@ mod tests {
     fn what_was_stated_once_is_newer_than_what_was_there_whatever_the_clocks_say() {
         let place = tempfile::tempdir().unwrap();
         let memory = Memory::at(place.path(), place.path().to_path_buf());
-        let author = |at: &str| Author {
+        let author = |step: &'static str, at: &str| Author {
             run: "01K00000000000000000000000",
-            step: "done",
+            step,
             at: DateTime::parse_from_rfc3339(at).unwrap(),
             agent: "",
             tag: "t",
@@ -289,10 +289,10 @@ mod tests {
         };
         let add = Edits { add: vec![("open_loop".to_owned(), "x".to_owned())], ..Edits::default() };
         let ahead = "2020-01-01T10:05:00Z";
-        memory.update_now(&author(ahead), &Categories::default(), &add).unwrap();
+        memory.update_now(&author("add", ahead), &Categories::default(), &add).unwrap();
         let id = memory.state().unwrap().items().map(|(_, item)| item.id.clone()).collect();
         let done = Edits { done: id, ..Edits::default() };
-        memory.update_once(&author("2020-01-01T10:00:00Z"), &Categories::default(), &done, ahead).unwrap();
+        memory.update_once(&author("done", "2020-01-01T10:00:00Z"), &Categories::default(), &done, ahead).unwrap();
         assert_eq!(memory.state().unwrap().items().count(), 0);
     }
 
