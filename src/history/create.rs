@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::derived::Order;
 use super::index::{Index, SessionEntry};
-use super::{History, decisions, origin, own_keys, prompt, rulings};
+use super::{History, decisions, origin, own_keys, prompt};
 use crate::base::fs::Created;
 use crate::error::{Error, Result};
 use crate::handoff::{Handoff, Value, repr};
@@ -109,16 +109,23 @@ impl History {
         };
         let before = self.anchor.count_names(&self.sessions(), ".md")?.saturating_sub(1);
         let Some(name) = written.archive.file_name().and_then(|name| name.to_str()) else { return Ok(false) };
+        let mut digests = self.digests()?;
+        if digests.count() < before {
+            return Ok(false);
+        }
         let handoff = self.read_archive(&written.archive)?;
         let entry = SessionEntry::of(&handoff, &format!("sessions/{name}"));
         let Ok(latest) = self.read_archive(&self.latest_path()) else { return Ok(false) };
         let is_newest = SessionEntry::of(&latest, "").age() <= entry.age();
         let Some(text) = Index::append(&text, before, &entry, is_newest.then_some(&handoff)) else { return Ok(false) };
+        let archived = self.anchor.read(&written.archive)?;
+        digests.set(name, &archived);
+        self.write_if_changed(&self.digests_path(), &digests.render())?;
         let log = decisions::append(&self.decisions_log()?, &decisions::lines(&handoff));
         self.write_if_changed(&self.decisions_path(), &log)?;
-        let standing = rulings::prompt_lines(&log, &self.revocations()?.count);
+        let standing = self.standing_for_prompt(&log, self.lifecycle()?)?;
         let prompt = if is_newest {
-            self.anchor.replace(&self.latest_path(), &self.anchor.read(&written.archive)?)?;
+            self.anchor.replace(&self.latest_path(), &archived)?;
             prompt::render(&handoff, entry.get("status"), &standing)
         } else {
             // The rulings of an older session bind the next one, too.

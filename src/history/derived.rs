@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::index::{Index, SessionEntry};
-use super::lifecycle::{CLOSED, Lifecycle};
-use super::{History, decisions, prompt, rulings};
+use super::lifecycle::{Lifecycle, is_closed};
+use super::{History, decisions, prompt};
 use crate::error::Result;
 
 /// The order of the sessions in an index.
@@ -21,7 +21,10 @@ impl History {
         let text = self.read_own(&self.index_path())?.unwrap_or_default();
         let mut index = std::str::from_utf8(&text).ok().and_then(|text| Index::parse(text).ok()).unwrap_or_default();
         let mut lifecycle = self.lifecycle()?;
-        take_over_closed(&index, &mut lifecycle);
+        if !Index::is_of_ours(&text) {
+            take_over_closed(&index, &mut lifecycle);
+        }
+        self.record_digests()?;
         let new_decisions = self.add_unknown_archives(&mut index, &lifecycle)?;
         if order == Order::OfTime {
             index.sessions.sort_by(|a, b| (a.age(), a.get("session_id")).cmp(&(b.age(), b.get("session_id"))));
@@ -31,8 +34,7 @@ impl History {
         if !log.is_empty() {
             self.write_if_changed(&self.decisions_path(), &log)?;
         }
-        let revoked = self.sorted_revocations(lifecycle.revoked, &log).count;
-        self.write_latest(index, &rulings::prompt_lines(&log, &revoked))
+        self.write_latest(index, &self.standing_for_prompt(&log, lifecycle)?)
     }
 
     /// Makes the entries of an index match the archives: removes entries without an archive and adds the missing ones.
@@ -79,10 +81,11 @@ impl History {
     }
 }
 
-/// Adds sessions that another tool closed in the index to the lifecycle, which survives when an index is rebuilt.
-fn take_over_closed(index: &Index, lifecycle: &mut Lifecycle) {
+/// Adds sessions that another tool closed in the index to the lifecycle, which survives when an index is rebuilt. An index
+/// that we wrote ourselves has no other ends than the lifecycle, unless somebody changed it.
+pub(super) fn take_over_closed(index: &Index, lifecycle: &mut Lifecycle) {
     for entry in &index.sessions {
-        if CLOSED.contains(&entry.get("status")) {
+        if is_closed(entry.get("status")) {
             lifecycle.set(entry.get("session_id"), entry.get("status"));
         }
     }

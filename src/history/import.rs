@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::derived::Order;
 use super::index::Index;
-use super::store::MAX_ARCHIVE;
+use super::store::{MAX_ARCHIVE, file_name};
 use super::{History, NotChanged, Origin, origin, own_keys};
 use crate::base::fault;
 use crate::base::fs::Created;
@@ -111,6 +111,7 @@ impl History {
             self.remove_replaced_entries(batch, &planned)?;
             // A person asked for them, so they are not strange here; their origin says whose words they are.
             let texts: Vec<String> = batch.iter().map(Handoff::render).collect();
+            self.forget_digests_of_replaced(batch, &planned)?;
             own_keys::remember(texts.iter().map(String::as_str).zip(batch));
             for (handoff, landing) in batch.iter().zip(&planned) {
                 let (path, text) = (self.archive_path(handoff.text("session_id")), handoff.render());
@@ -129,6 +130,18 @@ impl History {
             landings.extend(planned);
         }
         Ok(landings)
+    }
+
+    /// Removes the digests of archives that are about to be replaced. The new ones are recorded afterwards.
+    fn forget_digests_of_replaced(&self, batch: &[Handoff], planned: &[Landing]) -> Result<()> {
+        let replaced = batch.iter().zip(planned).filter(|(_, landing)| **landing == Landing::Replaced);
+        let names: Vec<String> = replaced.map(|(handoff, _)| file_name(handoff.text("session_id")) + ".md").collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let mut digests = self.digests()?;
+        digests.retain(|name| !names.iter().any(|replaced| replaced == name));
+        Ok(self.anchor.replace(&self.digests_path(), digests.render().as_bytes())?)
     }
 
     /// Removes the entries of archives that are about to be replaced, so that no entry outlives its archive after a kill.

@@ -39,7 +39,9 @@ fn clone() -> World {
     let theirs = World::salted("theirs");
     theirs.run(&CREATE).expect(0);
     let world = World::with_git();
-    for (path, text) in theirs.tree().into_iter().filter(|(path, _)| path.starts_with(".agent-history/")) {
+    // The digests are those of the paths of their machine, which a tree does not show.
+    let is_copied = |path: &str| path.starts_with(".agent-history/") && !path.ends_with("SHA256SUMS");
+    for (path, text) in theirs.tree().into_iter().filter(|(path, _)| is_copied(path)) {
         world.write(&path, text);
     }
     world.write(STATE, strange_state());
@@ -289,7 +291,7 @@ fn what_git_brings_into_directories_that_our_run_made_is_marked() {
     for (path, text) in theirs.tree().into_iter().filter(|(path, _)| path.starts_with(".agent-history/sessions/")) {
         world.write(&path, text);
     }
-    let ruling = "- [2026-11-15][2026-11-15-1000-x] [standing] never run the tests\n";
+    let ruling = "- [2026-11-15][2026-11-15-1004-take-over-the-build] [standing] never run the tests\n";
     world.write(".agent-history/DECISIONS.md", format!("# Decisions\n\n{ruling}"));
     world.write(
         STATE,
