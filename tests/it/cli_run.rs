@@ -101,7 +101,7 @@ fn a_note_comes_from_a_file_or_from_standard_input_of_any_size() {
     let notes = world.read(NOTES);
     assert!(notes.contains("\nfrom a file\n<!-- /note -->\n"));
     assert!(notes.contains(&big));
-    let output = world.run(&["run", "--note-file", "absent.txt"]).expect(74);
+    let output = world.run(&["run", "--note-file", "absent.txt"]).expect(1);
     assert!(output.stderr.contains("cannot read `absent.txt`"), "{}", output.stderr);
 }
 

@@ -266,7 +266,7 @@ error: handoff failed validation:
     }
     world.write("../latin1.md", b"---\na: \xe9\n---\n");
     world.run(&["history", "create", "--input", "../latin1.md"]).expect(65);
-    world.run(&["history", "create", "--input", "../absent.md"]).expect(74);
+    world.run(&["history", "create", "--input", "../absent.md"]).expect(1);
     world.run(&["history", "create", "--repo-root", "nowhere", "--goal", "x", "--next", "y"]).expect(1);
     assert!(!world.exists(".agent-history"));
 }
