@@ -46,9 +46,10 @@ built the house
 "#]]
     );
     let mut files: Vec<String> = world.tree().into_keys().collect();
-    let session = files.remove(3);
+    let session = files.remove(4);
     assert!(session.starts_with(".agent-history/sessions/2026-11-15-1004-built-the-house-"), "{session}");
-    let history = ["INDEX.yaml", "LATEST.md", "RESUME_PROMPT.txt"].map(|file| format!(".agent-history/{file}"));
+    let history = ["INDEX.yaml", "LATEST.md", "RESUME_PROMPT.txt", "SHA256SUMS"];
+    let history = history.map(|file| format!(".agent-history/{file}"));
     assert_eq!(files, [&history[..], &[NOTES.to_owned(), STATE.to_owned()]].concat());
 }
 
