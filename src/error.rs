@@ -194,6 +194,13 @@ impl Error {
         error
     }
 
+    /// The same error in another category.
+    #[must_use]
+    pub fn in_category(mut self, category: Category) -> Error {
+        self.0.category = category;
+        self
+    }
+
     /// Adds what led to the error.
     #[must_use]
     pub fn cause(mut self, cause: impl fmt::Display) -> Error {

@@ -110,7 +110,7 @@ pub(crate) fn record_of(handoff: &Handoff) -> Result<HandoffRecord> {
     if let Some(record) = kept(handoff) {
         return Ok(record);
     }
-    let id = handoff.text("session_id").to_owned();
+    let id = record::portable_id(handoff.text("session_id"));
     record::check_id(&id)?;
     let time =
         history::time_of(handoff.text("generated_at")).or_else(|| history::time_of(handoff.text("session_date")));

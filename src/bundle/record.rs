@@ -102,6 +102,21 @@ pub(super) fn check_id(id: &str) -> Result<()> {
         .hint("an id has up to 100 of the letters a-z, A-Z, 0-9, `-`, `_` and `.`, and is not `latest`"))
 }
 
+/// The id of a session as a bundle has it. One with letters of other scripts gets a form that session-handoff accepts, the
+/// same on every machine; the document in the bundle keeps the id itself.
+pub(super) fn portable_id(id: &str) -> String {
+    if id.is_ascii() {
+        return id.to_owned();
+    }
+    let words: Vec<&str> = id
+        .split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.'))
+        .map(|word| word.trim_matches(['_', '.']))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let start = if words.is_empty() { "session".to_owned() } else { words.join("-") };
+    format!("{}-{}", text::cut(&start, 80), text::digest(id.as_bytes(), 4))
+}
+
 /// Reads a time in exactly the form that session-handoff writes.
 pub(super) fn time(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).ok()?.to_utc();

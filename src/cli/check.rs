@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Context;
 use crate::engine;
-use crate::error::Result;
+use crate::error::{Category, Result};
 use crate::publish::Ledger;
 
 /// Report by exit code how the last handover ended: 0 none on record, 1 interrupted, 2 completed, 4 running
@@ -24,7 +24,11 @@ pub(super) struct Check {
 
 impl Check {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        let project = context.project(self.checkpoint.as_deref(), None)?;
+        // 1 means that a handover was interrupted, so a config that does not exist has another code here.
+        let project = context.project(self.checkpoint.as_deref(), None).map_err(|error| match error.category() {
+            Category::Failed => error.in_category(Category::BadData),
+            _ => error,
+        })?;
         let mut answer = engine::check(&project)?;
         // The Python tool answers 0 as well, so the exit code stays.
         if let Err(error) = project.require_named_checkpoint() {

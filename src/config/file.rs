@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::base::fs::{self, Anchor, FileError, FileKind};
-use crate::error::{Error, Result};
+use crate::error::{Category, Error, Result};
 
 /// A config is written by hand; anything larger is not one.
 const MAX_SIZE: u64 = 1 << 20;
@@ -73,9 +73,12 @@ impl ConfigFile {
                     .hint("replace it by a regular file, or name the file that you mean with `--config`")
             }
             FileError::NotRegular { .. } => Error::bad_data(format!("the config `{name}` is not a file")),
-            FileError::Io { cause, .. } => Error::bad_data(format!("cannot read the config `{name}`"))
-                .cause(&cause)
-                .hint("run `agent-handover init` to write one, or name another with `--config`"),
+            FileError::Io { cause, .. } => {
+                let category = if fs::is_absent(&cause) { Category::Failed } else { Category::BadData };
+                Error::new(category, format!("cannot read the config `{name}`"))
+                    .cause(&cause)
+                    .hint("run `agent-handover init` to write one, or name another with `--config`")
+            }
             other => other.into(),
         }
     }

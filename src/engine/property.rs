@@ -349,7 +349,7 @@ impl World {
             .map(|path| path.file_stem().unwrap().to_str().unwrap().rsplit('-').next().unwrap().to_owned());
         assert_eq!(tails.collect::<BTreeSet<_>>(), archived);
         if !archived.is_empty() {
-            assert_eq!(history.validate(true).unwrap(), [""; 0]);
+            assert_eq!(history.validate(true).unwrap().problems, [""; 0]);
             assert_eq!(history.index().unwrap().sessions.len(), archived.len());
         }
         let done = std::fs::read_to_string(self.root().join("effects")).unwrap_or_default();

@@ -220,10 +220,11 @@ impl History {
     }
 }
 
-fn ambiguous(id: &str, ids: &[&str]) -> Error {
+/// The error for the beginning of several ids.
+pub(super) fn ambiguous(id: &str, ids: &[&str]) -> Error {
     let mut shown = ids[..ids.len().min(SHOWN)].join(", ");
     if ids.len() > SHOWN {
         shown.push_str(&format!(", and {} more", ids.len() - SHOWN));
     }
-    Error::failed(format!("several sessions begin with {}: {shown}", repr(id)))
+    Error::failed(format!("several sessions begin with {}: {shown}", repr(id))).hint("name one of them by its whole id")
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::derived::Order;
 use super::index::{Index, SessionEntry};
-use super::{History, decisions, origin, own_keys, prompt, rulings};
+use super::{History, decisions, origin, own_keys, prompt};
 use crate::base::clock;
 use crate::base::fs::Created;
 use crate::error::{Error, Result};
@@ -26,6 +26,10 @@ pub(crate) enum IfTaken {
     /// Archive it under a new id that supersedes the old one. If the file of the id holds something else, the new id
     /// supersedes nothing.
     Supersede,
+    /// Archive it under a new id that supersedes nothing: the program made the id, so it means no other session.
+    Rename,
+    /// Like `Rename`, even if the other handoff is the same: two sessions may say the same.
+    RenameAlways,
 }
 
 impl History {
@@ -65,10 +69,23 @@ impl History {
         Ok(())
     }
 
+    /// This id, or the first one with a number after it that no archive has. Reserves nothing.
+    pub(crate) fn free_id(&self, id: &str) -> Result<String> {
+        let mut free = id.to_owned();
+        for number in 2.. {
+            if self.anchor.about(&self.archive_path(&free))?.is_none() {
+                break;
+            }
+            free = numbered(id, number);
+        }
+        Ok(free)
+    }
+
     fn archive(&self, handoff: &Handoff, if_taken: IfTaken) -> Result<Written> {
         let mut handoff = handoff.clone();
         // Only an import may state an origin, after it has checked the signature.
         origin::remove(&mut handoff);
+        let first = handoff.text("session_id").to_owned();
         for number in 2.. {
             let id = handoff.text("session_id").to_owned();
             let path = self.archive_path(&id);
@@ -79,16 +96,17 @@ impl History {
                 return Ok(Written { id, archive: path, before: false });
             }
             let existing = self.anchor.read(&path)?;
-            if existing == content.as_bytes() {
+            if existing == content.as_bytes() && if_taken != IfTaken::RenameAlways {
                 return Ok(Written { id, archive: path, before: true });
             }
             match (refuse_collision(&path, &existing, &id), if_taken) {
                 (Err(error), IfTaken::Refuse) => return Err(error),
                 (Ok(()), IfTaken::Refuse) => return Err(taken(&id, &path)),
-                (Ok(()), IfTaken::Supersede) => supersede(&mut handoff, id, number),
+                (Ok(()), IfTaken::Supersede) => handoff.set("supersedes", Value::Text(id)),
                 // The file holds something else, which the new handoff does not supersede.
-                (Err(_), IfTaken::Supersede) => rename(&mut handoff, &id, number),
+                (Err(_), IfTaken::Supersede) | (_, IfTaken::Rename | IfTaken::RenameAlways) => {}
             }
+            handoff.set("session_id", Value::Text(numbered(&first, number)));
         }
         Err(Error::bug("no free id was found"))
     }
@@ -102,17 +120,24 @@ impl History {
         };
         let before = self.anchor.count_names(&self.sessions(), ".md")?.saturating_sub(1);
         let Some(name) = written.archive.file_name().and_then(|name| name.to_str()) else { return Ok(false) };
+        let mut digests = self.digests()?;
+        if digests.count() < before {
+            return Ok(false);
+        }
         let handoff = self.read_archive(&written.archive)?;
         let entry = SessionEntry::of(&handoff, &format!("sessions/{name}"));
         let Ok(latest) = self.read_archive(&self.latest_path()) else { return Ok(false) };
         let now = clock::now();
         let is_newest = SessionEntry::of(&latest, "").recency(&now) <= entry.recency(&now);
         let Some(text) = Index::append(&text, before, &entry, is_newest.then_some(&handoff)) else { return Ok(false) };
+        let archived = self.anchor.read(&written.archive)?;
+        digests.set(name, &archived);
+        self.write_if_changed(&self.digests_path(), &digests.render())?;
         let log = decisions::append(&self.decisions_log()?, &decisions::lines(&handoff));
         self.write_if_changed(&self.decisions_path(), &log)?;
-        let standing = rulings::prompt_lines(&log, &self.revocations()?.count);
+        let standing = self.standing_for_prompt(&log, self.lifecycle()?)?;
         let prompt = if is_newest {
-            self.anchor.replace(&self.latest_path(), &self.anchor.read(&written.archive)?)?;
+            self.anchor.replace(&self.latest_path(), &archived)?;
             prompt::render(&handoff, entry.get("status"), &standing)
         } else {
             // The rulings of an older session bind the next one, too.
@@ -167,19 +192,7 @@ fn refuse_collision(path: &Path, existing: &[u8], id: &str) -> Result<()> {
     }
 }
 
-/// Gives the handoff the next free-looking id, and makes it supersede the one whose id is taken.
-fn supersede(handoff: &mut Handoff, id: String, number: u32) {
-    let is_first = handoff.get("supersedes").is_none() || number == 2;
-    if is_first {
-        handoff.set("supersedes", Value::Text(id.clone()));
-    }
-    rename(handoff, &id, number);
-    if !is_first {
-        handoff.set("supersedes", Value::Text(id));
-    }
-}
-
-fn rename(handoff: &mut Handoff, id: &str, number: u32) {
-    let stem = id.strip_suffix(&format!("-{}", number - 1)).unwrap_or(id);
-    handoff.set("session_id", Value::Text(format!("{stem}-{number}")));
+/// The id of another session with the same name.
+fn numbered(id: &str, number: u32) -> String {
+    format!("{id}-{number}")
 }

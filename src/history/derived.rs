@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::index::{Index, SessionEntry};
-use super::lifecycle::{CLOSED, Lifecycle};
-use super::{History, decisions, index_ends, prompt, rulings};
+use super::lifecycle::{Lifecycle, is_closed};
+use super::{History, decisions, index_ends, prompt};
 use crate::error::Result;
 
 /// The order of the sessions in an index.
@@ -42,19 +42,28 @@ impl History {
     pub(super) fn bring_up_to_date_with(&self, order: Order, arrived: &[String]) -> Result<()> {
         let text = self.read_own(&self.index_path())?.unwrap_or_default();
         let index = std::str::from_utf8(&text).ok().and_then(|text| Index::parse(text).ok()).unwrap_or_default();
-        self.derive_from(index, order, arrived)
+        let mut lifecycle = self.lifecycle()?;
+        if !Index::is_of_ours(&text) {
+            take_over_closed(&index, &mut lifecycle);
+        }
+        self.derive_from(index, lifecycle, order, arrived)
     }
 
-    /// Like [`History::bring_up_to_date`], with this index instead of the one on disk.
-    pub(super) fn derive_from(&self, mut index: Index, order: Order, arrived: &[String]) -> Result<()> {
-        let mut lifecycle = self.lifecycle()?;
-        take_over_closed(&index, &mut lifecycle);
+    /// Like [`History::bring_up_to_date`], with this index and lifecycle instead of those on disk.
+    pub(super) fn derive_from(
+        &self,
+        mut index: Index,
+        lifecycle: Lifecycle,
+        order: Order,
+        arrived: &[String],
+    ) -> Result<()> {
         let closed: HashMap<&str, &str> = lifecycle.sessions.iter().map(|(id, status)| (&**id, &**status)).collect();
         for entry in &mut index.sessions {
             if let Some(status) = closed.get(entry.get("session_id")) {
                 entry.set("status", status);
             }
         }
+        self.record_digests()?;
         let new_decisions = self.add_unknown_archives(&mut index, &lifecycle, arrived)?;
         if order == Order::OfTime {
             index.sessions.sort_by(|a, b| shared_order(a).cmp(&shared_order(b)));
@@ -64,8 +73,7 @@ impl History {
         if !log.is_empty() {
             self.write_if_changed(&self.decisions_path(), &log)?;
         }
-        let revoked = self.sorted_revocations(lifecycle.revoked, &log).count;
-        self.write_latest(index, &rulings::prompt_lines(&log, &revoked))
+        self.write_latest(index, &self.standing_for_prompt(&log, lifecycle)?)
     }
 
     /// Makes the entries of an index match the archives: removes entries without an archive and adds the missing ones.
@@ -126,10 +134,11 @@ fn shared_order(entry: &SessionEntry) -> ((bool, i64), &str) {
     (entry.age(), entry.get("session_id"))
 }
 
-/// Adds sessions that another tool closed in the index to the lifecycle, which survives when an index is rebuilt.
-fn take_over_closed(index: &Index, lifecycle: &mut Lifecycle) {
+/// Adds sessions that another tool closed in the index to the lifecycle, which survives when an index is rebuilt. An index
+/// that we wrote ourselves has no other ends than the lifecycle, unless somebody changed it.
+pub(super) fn take_over_closed(index: &Index, lifecycle: &mut Lifecycle) {
     for entry in &index.sessions {
-        if CLOSED.contains(&entry.get("status")) {
+        if is_closed(entry.get("status")) {
             lifecycle.set(entry.get("session_id"), entry.get("status"));
         }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::derived::Order;
 use super::index::Index;
-use super::store::MAX_ARCHIVE;
+use super::store::{MAX_ARCHIVE, file_name};
 use super::{History, NotChanged, Origin, origin, own_keys};
 use crate::base::fault;
 use crate::base::fs::Created;
@@ -138,6 +138,7 @@ impl History {
 
     fn write_import(&self, handoffs: &[Handoff], planned: &[Landing], undo: &mut Undo<'_>) -> Result<()> {
         self.remove_replaced_entries(handoffs, planned)?;
+        self.forget_digests_of_replaced(handoffs, planned)?;
         // A person asked for them, so they are not strange here; their origin says whose words they are.
         let texts: Vec<String> = handoffs.iter().map(Handoff::render).collect();
         own_keys::remember_imported(texts.iter().map(String::as_str).zip(handoffs));
@@ -162,6 +163,19 @@ impl History {
             fault::at("import.archived");
         }
         self.bring_up_to_date_with(Order::OfArrival, &arrived)
+    }
+
+    /// Removes the digests of archives that are about to be replaced. The new ones are recorded afterwards.
+    fn forget_digests_of_replaced(&self, handoffs: &[Handoff], planned: &[Landing]) -> Result<()> {
+        let replaced =
+            handoffs.iter().zip(planned).filter(|(_, landing)| matches!(landing, Landing::Replaced | Landing::Signed));
+        let names: Vec<String> = replaced.map(|(handoff, _)| file_name(handoff.text("session_id")) + ".md").collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let mut digests = self.digests()?;
+        digests.retain(|name| !names.iter().any(|replaced| replaced == name));
+        Ok(self.anchor.replace(&self.digests_path(), digests.render().as_bytes())?)
     }
 
     /// Removes the entries of archives that are about to be replaced, so that no entry outlives its archive after a kill.

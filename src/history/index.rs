@@ -6,6 +6,7 @@ use chrono::{DateTime, FixedOffset};
 
 use super::Origin;
 use crate::base::clock;
+use super::lifecycle::is_done;
 use crate::handoff::{Handoff, SyntaxError, Value, read_subset_first, unquote_ours, write_fields};
 
 /// The keys of an entry, in Session Glue's order.
@@ -29,6 +30,9 @@ const KEYS: [&str; 14] = [
 /// How far the clock of another machine may be ahead, in milliseconds. A session with a later time was written by a clock
 /// that is wrong.
 const SKEW: i64 = 10 * 60 * 1000;
+
+/// The beginning of the first line of an index that we wrote, before the number of sessions.
+const COUNT: &str = "# sessions: ";
 
 /// The key that only entries of imported handoffs have.
 const ORIGIN: &str = "origin";
@@ -59,11 +63,17 @@ impl SessionEntry {
 
     /// Whether another entry of the same session says nothing else. The status may change, and other tools leave keys out.
     pub(super) fn agrees_with(&self, other: &SessionEntry) -> bool {
-        let is_same = |key: &&str| self.get(key) == other.get(key);
-        let may_differ = |key: &&&str| ["file", "status"].contains(*key) || other.get(key).is_empty();
-        ["session_id", "primary_goal", "first_next_action"].iter().all(is_same)
-            && self.origin().is_empty() == other.origin().is_empty()
-            && KEYS.iter().filter(|key| !may_differ(key)).all(is_same)
+        self.differs_in(other).is_none()
+    }
+
+    /// A key about which another entry of the same session says something else: see [`SessionEntry::agrees_with`].
+    pub(super) fn differs_in(&self, other: &SessionEntry) -> Option<&'static str> {
+        let is_needed = |key: &str| ["session_id", "primary_goal", "first_next_action"].contains(&key);
+        let may_differ = |key: &str| ["file", "status"].contains(&key) || other.get(key).is_empty() && !is_needed(key);
+        if self.origin().is_empty() != other.origin().is_empty() {
+            return Some(ORIGIN);
+        }
+        KEYS.into_iter().find(|key| !may_differ(key) && self.get(key) != other.get(key))
     }
 
     /// What INDEX.yaml says about who vouches for an imported handoff; empty for one that was written here.
@@ -181,6 +191,11 @@ impl Index {
         Ok(index)
     }
 
+    /// Whether we wrote this text of an index last. Other tools drop the comment in its first line.
+    pub(crate) fn is_of_ours(text: &[u8]) -> bool {
+        text.starts_with(COUNT.as_bytes())
+    }
+
     /// The newest entry by time; of several with the same time, the last one.
     pub(crate) fn newest(&self) -> Option<&SessionEntry> {
         let now = clock::now();
@@ -199,7 +214,7 @@ impl Index {
 
     /// Makes this session the latest in the head.
     pub(crate) fn set_latest(&mut self, handoff: &Handoff, entry: &SessionEntry) {
-        let is_done = entry.get("status") == "DONE";
+        let is_done = is_done(entry.get("status"));
         self.latest_session = entry.get("session_id").to_owned();
         self.latest_file = entry.get("file").to_owned();
         self.first_next_action = if is_done { String::new() } else { entry.get("first_next_action").to_owned() };
@@ -220,7 +235,7 @@ impl Index {
     ///
     /// `newest` is the handoff of the entry if it is the newest. Returns `None` if the text is not such an index.
     pub(crate) fn append(text: &str, count: usize, entry: &SessionEntry, newest: Option<&Handoff>) -> Option<String> {
-        let first = format!("# sessions: {count}\n");
+        let first = format!("{COUNT}{count}\n");
         let rest = text.strip_prefix(&first)?;
         let start = rest.find("\nsessions:\n").map(|at| at + 1)?;
         let (head, sessions) = rest.split_at(start);
@@ -259,7 +274,7 @@ impl Index {
         let others: Vec<(String, Value)> = self.rest.iter().filter(|(key, _)| unknown(key)).cloned().collect();
         fields.extend(others);
         let body = write_fields(fields.iter().map(|(key, value)| (key.as_str(), value)));
-        format!("# sessions: {count}\n{body}")
+        format!("{COUNT}{count}\n{body}")
     }
 }
 

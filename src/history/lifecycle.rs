@@ -1,8 +1,9 @@
-//! LIFECYCLE.yaml: how sessions ended, and which rulings were revoked. Archives do not change and DECISIONS.md only grows,
-//! so both have a file of their own.
+//! LIFECYCLE.yaml: how sessions ended, which rulings were revoked, and which lines of DECISIONS.md a person accepted.
+//! Archives do not change and DECISIONS.md only grows, so this has a file of its own.
 
 use std::collections::BTreeSet;
 
+use super::catalog::ambiguous;
 use super::derived::Order;
 use super::index::Index;
 use super::{History, NotChanged, SessionEntry, claims, own_keys};
@@ -20,6 +21,18 @@ pub(super) struct Lifecycle {
     pub sessions: Vec<(String, String)>,
     /// The lines of DECISIONS.md whose rulings were revoked.
     pub revoked: BTreeSet<String>,
+    /// The lines of DECISIONS.md that a person accepted although no archive states them.
+    pub accepted: BTreeSet<String>,
+}
+
+/// Whether this is a status of a session that ended, in any case.
+pub(crate) fn is_closed(status: &str) -> bool {
+    CLOSED.iter().any(|closed| closed.eq_ignore_ascii_case(status))
+}
+
+/// Whether a session with this status is done, in any case.
+pub(crate) fn is_done(status: &str) -> bool {
+    status.eq_ignore_ascii_case("DONE")
 }
 
 /// Whether a session with this status leaves nothing to do.
@@ -41,11 +54,7 @@ impl History {
         match id {
             None if latest.is_empty() => Err(no_latest()),
             None => Ok(latest),
-            Some(id) => {
-                let is_known =
-                    self.read_own(&self.archive_path(id))?.is_some() || self.index().is_ok_and(|index| has(&index, id));
-                if is_known { Ok(id.to_owned()) } else { Err(unknown(id)) }
-            }
+            Some(id) => meant(self.entries()?.iter(), id),
         }
     }
 
@@ -76,13 +85,9 @@ impl History {
         self.bring_up_to_date(Order::OfArrival)?;
         let mut index = self.index()?;
         let id = match id {
-            Some(id) => id.to_owned(),
             None if index.latest_session.is_empty() => return Err(no_latest()),
-            None => index.latest_session.clone(),
+            id => meant(index.sessions.iter(), id.unwrap_or(&index.latest_session))?,
         };
-        if !has(&index, &id) {
-            return Err(unknown(&id));
-        }
         let archive = self.read_archive_text(&self.archive_path(&id)).ok();
         own_keys::remember_end(&id, status, archive.as_deref());
         let mut lifecycle = self.lifecycle()?;
@@ -93,7 +98,7 @@ impl History {
         for entry in index.sessions.iter_mut().filter(|entry| entry.get("session_id") == id) {
             entry.set("status", status);
         }
-        self.derive_from(index, Order::OfArrival, &[])?;
+        self.derive_from(index, lifecycle, Order::OfArrival, &[])?;
         Ok(id)
     }
 
@@ -126,7 +131,7 @@ impl SessionEntry {
 fn unsettled(index: &Index, id: &str) -> String {
     let mut index = index.clone();
     for entry in index.sessions.iter_mut().filter(|entry| entry.get("session_id") == id) {
-        if CLOSED.contains(&entry.get("status")) {
+        if is_closed(entry.get("status")) {
             entry.set("status", "IN_PROGRESS");
         }
     }
@@ -137,8 +142,15 @@ fn unsettled(index: &Index, id: &str) -> String {
     }
 }
 
-fn has(index: &Index, id: &str) -> bool {
-    index.sessions.iter().any(|entry| entry.get("session_id") == id)
+/// The session with this id, or the only one whose id begins with it.
+fn meant<'a>(entries: impl Iterator<Item = &'a SessionEntry>, id: &str) -> Result<String, NotChanged> {
+    let ids: Vec<&str> = entries.map(|entry| entry.get("session_id")).filter(|other| other.starts_with(id)).collect();
+    match ids.as_slice() {
+        _ if ids.contains(&id) => Ok(id.to_owned()),
+        [one] if !id.is_empty() => Ok((*one).to_owned()),
+        [] | [_] => Err(unknown(id)),
+        several => Err(NotChanged::DoesNotFit(ambiguous(id, several))),
+    }
 }
 
 fn no_latest() -> NotChanged {
@@ -173,9 +185,11 @@ impl Lifecycle {
         let session = |entry: &Value| {
             Some((entry.get("session_id")?.text()?.to_owned(), entry.get("status")?.text()?.to_owned()))
         };
+        let lines = |key: &str| list(key).filter_map(|line| line.text().map(str::to_owned)).collect();
         Lifecycle {
             sessions: list("sessions").filter_map(session).collect(),
-            revoked: list("revoked").filter_map(|line| line.text().map(str::to_owned)).collect(),
+            revoked: lines("revoked"),
+            accepted: lines("accepted"),
         }
     }
 
@@ -185,8 +199,10 @@ impl Lifecycle {
         let session =
             |(id, status): &(String, String)| Value::Map(vec![pair("session_id", id), pair("status", status)]);
         let sessions = Value::List(self.sessions.iter().map(session).collect());
-        let revoked = Value::List(self.revoked.iter().map(|line| Value::from(line.as_str())).collect());
-        let lists = [("sessions", &sessions), ("revoked", &revoked)];
+        let lines =
+            |lines: &BTreeSet<String>| Value::List(lines.iter().map(|line| Value::from(line.as_str())).collect());
+        let (revoked, accepted) = (lines(&self.revoked), lines(&self.accepted));
+        let lists = [("sessions", &sessions), ("revoked", &revoked), ("accepted", &accepted)];
         let is_filled = |(_, list): &(&str, &Value)| list.list().is_some_and(|list| !list.is_empty());
         handoff::write_fields(lists.into_iter().filter(is_filled))
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::derived::Order;
 use super::lifecycle::Lifecycle;
 use super::store::file_name;
-use super::{CLOSED, History, decisions};
+use super::{CLOSED, History, decisions, digests};
 use crate::base::fs::Depth;
 use crate::base::text;
 use crate::base::three_way::{self, Choice, Theirs, choose};
@@ -29,6 +29,7 @@ impl History {
         self.anchor.sweep_temporaries(&self.directory, Depth::Tree)?;
         let mut conflicts = Vec::new();
         let mut needs_rebuild = false;
+        let mut sums = None;
         for theirs in theirs {
             if let Some(stop) = brake.pressed() {
                 return Err(stop.error());
@@ -37,6 +38,8 @@ impl History {
             match name {
                 name if DERIVED.contains(&name) => {}
                 "DECISIONS.md" => self.absorb_decisions(theirs)?,
+                // Whose digests hold depends on the archives.
+                digests::FILE => sums = Some(theirs),
                 "LIFECYCLE.yaml" => needs_rebuild |= self.absorb_lifecycle(theirs)?,
                 _ if theirs.path.parent() == Some(Path::new("sessions")) && name.ends_with(".md") => {
                     // An update of the index only adds entries: it does not notice an archive that was removed or replaced.
@@ -45,6 +48,9 @@ impl History {
                 }
                 _ => conflicts.extend(three_way::take_over(&self.anchor, &self.directory, theirs)?),
             }
+        }
+        if let Some(theirs) = sums {
+            self.absorb_digests(theirs)?;
         }
         if needs_rebuild && self.anchor.about(&self.index_path())?.is_some() {
             self.anchor.remove_file(&self.index_path())?;
@@ -113,13 +119,14 @@ impl History {
         three_way::put(&self.anchor, &path, Some(log.as_bytes()))
     }
 
-    /// Merges the lifecycle: what either side revoked is revoked. Returns whether a status changed.
+    /// Merges the lifecycle: what either side revoked is revoked, and what either side accepted is accepted. Returns whether a status changed.
     fn absorb_lifecycle(&self, theirs: &Theirs) -> Result<bool> {
         let ours = self.lifecycle()?;
         let read = |bytes: Option<&[u8]>| Lifecycle::parse(bytes.unwrap_or_default());
         let (base, now) = (read(theirs.base.as_deref()), read(theirs.now.as_deref()));
         let mut merged = ours.clone();
         merged.revoked.extend(now.revoked.iter().cloned());
+        merged.accepted.extend(now.accepted.iter().cloned());
         for (id, status) in &now.sessions {
             let of = |list: &Lifecycle| list.status(id).map(str::to_owned);
             let (our_status, base_status) = (of(&ours), of(&base));

@@ -3,7 +3,7 @@
 //! A writer holds the lock of the directory. It writes the archive first; LATEST.md, INDEX.yaml, RESUME_PROMPT.txt and
 //! DECISIONS.md follow, each replaced as a whole. If a writer is killed, the next one restores the derived files from the
 //! archives. LIFECYCLE.yaml is ours alone: it keeps how sessions ended and which rulings were revoked, because archives do
-//! not change and an index may have to be rebuilt. Only an archive that was imported can be replaced, and only by an import that asks for it.
+//! not change and an index may have to be rebuilt. So is SHA256SUMS, which shows whether an archive was changed. Only an archive that was imported can be replaced, and only by an import that asks for it.
 //!
 //! | file | owns |
 //! |---|---|
@@ -11,7 +11,10 @@
 //! | `document` | a handoff from outside, with errors for people |
 //! | `create` | archives one handoff |
 //! | `derived` | brings the derived files up to date |
-//! | `lifecycle` | LIFECYCLE.yaml: how sessions ended, and the rulings that were revoked |
+//! | `lifecycle` | LIFECYCLE.yaml: how sessions ended, the rulings that were revoked, the lines that were accepted |
+//! | `digests` | SHA256SUMS: the digest of each archive |
+//! | `backing` | which standing lines of DECISIONS.md count |
+//! | `accept` | takes the history as somebody changed it |
 //! | `claims` | what counts of the ends and revocations that the files state |
 //! | `rulings` | standing rulings: in force, revoked, by id or text |
 //! | `index` | INDEX.yaml: one entry a session |
@@ -21,19 +24,23 @@
 //! | `written` | the handoff that a session wrote itself |
 //! | `catalog` | sessions as a list: in order, by id, by text |
 //! | `open_handoff` | the handoff to continue from |
-//! | `status`, `validate`, `drift` | where a history stands, and what is wrong with it |
+//! | `status`, `validate`, `compare`, `drift` | where a history stands, and what is wrong with it |
 //! | `import`, `origin` | handoffs from elsewhere, and who vouches for them |
 //! | `merge` | changes from other machines |
 //! | `not_changed` | why a history was not changed as a command asked |
 //! | `own_keys` | what identifies handoffs and decisions in the user's own record |
 //! | `registry` | the histories that this user has written |
 
+mod accept;
+mod backing;
 mod body;
 mod catalog;
 mod claims;
+mod compare;
 mod create;
 mod decisions;
 mod derived;
+mod digests;
 mod document;
 mod drift;
 mod fill_in;
@@ -54,6 +61,7 @@ mod store;
 mod validate;
 mod written;
 
+pub(crate) use accept::Accepted;
 pub(crate) use body::{NOTHING, Sections, body};
 pub(crate) use catalog::{Catalog, FoundArchive};
 pub(crate) use claims::SessionStatus;
@@ -64,7 +72,7 @@ pub(crate) use drift::drift;
 pub(crate) use fill_in::{Machine, fill_in, new_id};
 pub(crate) use import::{Landing, OnConflict};
 pub(crate) use index::{SessionEntry, time_of};
-pub(crate) use lifecycle::{CLOSED, is_over};
+pub(crate) use lifecycle::{CLOSED, is_done, is_over};
 pub(crate) use merge::DERIVED;
 pub(crate) use not_changed::NotChanged;
 pub(crate) use open_handoff::OpenHandoff;
@@ -72,4 +80,5 @@ pub(crate) use origin::Origin;
 pub(crate) use rulings::{Ruling, Rulings, older_line};
 pub(crate) use status::HistoryStatus;
 pub(crate) use store::{DIRECTORY, History};
+pub(crate) use validate::Findings;
 pub(crate) use written::{DERIVED_TAG, SessionSpan};

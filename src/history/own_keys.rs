@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::claims::own_status;
 use super::index::Index;
-use super::lifecycle::{CLOSED, Lifecycle};
+use super::lifecycle::{Lifecycle, is_closed};
 use super::store::file_name;
 use super::{History, Origin, SessionEntry, decisions, prompt};
 use crate::error::Result;
@@ -54,7 +54,7 @@ pub(super) fn of_revocation(line: &str) -> OwnKey {
 
 /// The keys of what a LIFECYCLE.yaml states.
 fn of_lifecycle(lifecycle: &Lifecycle) -> impl Iterator<Item = OwnKey> {
-    let ended = lifecycle.sessions.iter().filter(|(_, status)| CLOSED.contains(&status.as_str()));
+    let ended = lifecycle.sessions.iter().filter(|(_, status)| is_closed(status));
     let ends = ended.map(|(id, status)| of_end(id, status));
     ends.chain(lifecycle.revoked.iter().map(|line| of_revocation(line)))
 }
@@ -64,7 +64,7 @@ fn of_handoff(text: &str, handoff: &Handoff) -> Vec<OwnKey> {
     let (id, status) = (handoff.text("session_id"), handoff.text("status"));
     let mut keys = vec![of_document(text, handoff)];
     keys.extend(decisions::lines(handoff).iter().map(|line| of_decision(line)));
-    keys.extend(CLOSED.contains(&status).then(|| of_end(id, status)));
+    keys.extend(is_closed(status).then(|| of_end(id, status)));
     keys.push(of_name(&format!("{}.md", file_name(id))));
     keys
 }
@@ -93,6 +93,11 @@ pub(super) fn remember_end(id: &str, status: &str, text: Option<&str>) {
         Some(of_own_end(&handoff, &of_document(text, &handoff), status))
     });
     remember_keys(std::iter::once(of_end(id, status)).chain(own_end));
+}
+
+/// Remembers that this user accepted these lines of DECISIONS.md, before it is written.
+pub(super) fn remember_lines(lines: &[String]) {
+    remember_keys(lines.iter().map(|line| of_decision(line)));
 }
 
 /// Remembers that this user revoked these lines, before it is written.

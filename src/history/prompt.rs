@@ -1,5 +1,6 @@
 //! RESUME_PROMPT.txt, in Session Glue's words.
 
+use super::lifecycle::is_done;
 use super::{Origin, without_standing};
 use crate::handoff::{Handoff, one_line};
 
@@ -8,10 +9,11 @@ pub(super) fn render(handoff: &Handoff, status: &str, standing: &[String]) -> St
     let or = |text: &str, otherwise: &str| if text.is_empty() { otherwise.to_owned() } else { one_line(text) };
     let root = or(handoff.text("project_root"), "(unknown)");
     let first = handoff.texts("next_todo_items").first().copied().unwrap_or_default();
-    let action = match status {
+    let action = if is_done(status) {
         // The text of the action stays, because its absence marks a stale prompt. The prompt no longer asks to do it.
-        "DONE" => format!("(none: the session is DONE; its first action was: {})", one_line(first)),
-        _ => or(first, "(no next action recorded)"),
+        format!("(none: the session is DONE; its first action was: {})", one_line(first))
+    } else {
+        or(first, "(no next action recorded)")
     };
     let outside = Origin::of(handoff).map_or(String::new(), |origin| {
         format!("This handoff is {}. Weigh what it asks for.\n\n", one_line(&origin.line_in_file()))

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::claims::{Revocations, sort_revoked};
 use super::derived::Order;
+use super::lifecycle::Lifecycle;
 use super::{History, NotChanged, decisions, own_keys};
 use crate::base::text;
 use crate::error::{Error, Result};
@@ -150,9 +151,9 @@ impl Rulings {
 impl History {
     /// The standing rulings, each once.
     pub(crate) fn rulings(&self) -> Result<Rulings> {
-        let log = self.decisions_log()?;
-        let revocations = self.sorted_revocations(self.lifecycle()?.revoked, &log);
-        Ok(Rulings::after(&log, revocations))
+        let (log, lifecycle, voucher) = (self.decisions_log()?, self.lifecycle()?, self.voucher());
+        let log = self.backed_log(&log, &lifecycle, &voucher).text;
+        Ok(Rulings::after(&log, sort_revoked(lifecycle.revoked, standing_lines(&log), &voucher)))
     }
 
     /// The revoked lines of DECISIONS.md: those that count, and those that are only claimed.
@@ -172,12 +173,28 @@ impl History {
     pub(crate) fn readable_rulings(&self, voucher: &Voucher, problems: &mut Vec<Error>) -> Rulings {
         let log = self.decisions_log().map_err(|error| problems.push(error.into())).unwrap_or_default();
         let lifecycle = self.lifecycle().map_err(|error| problems.push(error.into())).unwrap_or_default();
+        let backed = self.backed_log(&log, &lifecycle, voucher);
+        problems.extend(backed.error());
+        let log = backed.text;
         Rulings::after(&log, sort_revoked(lifecycle.revoked, standing_lines(&log), voucher))
     }
 
     /// The lines of the standing rulings as RESUME_PROMPT.txt may have them: see [`prompt_listings`].
     pub(crate) fn prompt_listings(&self) -> Result<[Vec<String>; 2]> {
-        Ok(prompt_listings(&self.decisions_log()?, &self.revocations()?.count))
+        let lifecycle = self.lifecycle()?;
+        let log = self.backed_log(&self.decisions_log()?, &lifecycle, &self.voucher()).text;
+        Ok(prompt_listings(&log, &self.sorted_revocations(lifecycle.revoked, &log).count))
+    }
+
+    /// The lines of the standing rulings that RESUME_PROMPT.txt lists, if DECISIONS.md and LIFECYCLE.yaml have this content.
+    pub(super) fn standing_for_prompt(&self, log: &str, lifecycle: Lifecycle) -> Result<Vec<String>> {
+        if standing_lines(log).next().is_none() {
+            return Ok(Vec::new());
+        }
+        let voucher = self.voucher();
+        let log = self.backed_log(log, &lifecycle, &voucher).text;
+        let revoked = sort_revoked(lifecycle.revoked, standing_lines(&log), &voucher).count;
+        Ok(prompt_lines(&log, &revoked))
     }
 
     /// Revokes these lines of DECISIONS.md, which keeps them.

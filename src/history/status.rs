@@ -1,7 +1,7 @@
 //! Where a history stands: the latest session, standing decisions, and problems with the files about them.
 
 use super::index::Index;
-use super::validate::{IndexHead, PromptBasis, check_latest_in_index, readable};
+use super::validate::{Findings, IndexHead, PromptBasis, check_latest_in_index, readable};
 use super::{History, Rulings, SessionEntry, SessionStatus, decisions, index_ends};
 use crate::error::Result;
 
@@ -19,6 +19,7 @@ pub(crate) struct HistoryStatus {
     pub decisions: usize,
     pub rulings: Rulings,
     pub problems: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 impl HistoryStatus {
@@ -37,21 +38,24 @@ impl History {
     /// Where the history stands. Reads only the ends of a long index.
     pub(crate) fn status(&self) -> Result<HistoryStatus> {
         let mut status = HistoryStatus::default();
-        let mut problems = Vec::new();
-        let ends = readable("INDEX.yaml", index_ends::read(self), &mut problems)?;
-        let log = readable("DECISIONS.md", self.decisions_log().map(Some), &mut problems)?.unwrap_or_default();
+        let mut findings = Findings::default();
+        let problems = &mut findings.problems;
+        let ends = readable("INDEX.yaml", index_ends::read(self), problems)?;
+        let log = readable("DECISIONS.md", self.decisions_log().map(Some), problems)?.unwrap_or_default();
         status.decisions = decisions::count(&log);
-        let lifecycle = readable("LIFECYCLE.yaml", self.lifecycle().map(Some), &mut problems)?.unwrap_or_default();
-        let basis = PromptBasis::of(self, &log, lifecycle.revoked.clone());
-        status.rulings = Rulings::after(&log, self.sorted_revocations(lifecycle.revoked, &log));
+        let lifecycle = readable("LIFECYCLE.yaml", self.lifecycle().map(Some), problems)?.unwrap_or_default();
+        let backed = self.backed_log(&log, &lifecycle, &self.voucher());
+        problems.extend(backed.problem());
+        let basis = PromptBasis::of(self, [&log, &backed.text], &lifecycle.revoked);
+        status.rulings = Rulings::after(&backed.text, self.sorted_revocations(lifecycle.revoked, &backed.text));
         let (start, end) = ends.unwrap_or_default();
         let split = start.find("\nsessions:").map_or(start.len(), |at| at + 1);
         let head = &start[..split];
         match Index::parse(head) {
             Err(error) => problems.push(format!("INDEX.yaml: line {}: {}", error.line, error.message)),
-            Ok(index) => self.fill_status(&mut status, &index, (head, &end), basis, &mut problems)?,
+            Ok(index) => self.fill_status(&mut status, &index, (head, &end), basis, &mut findings)?,
         }
-        status.problems = problems;
+        (status.problems, status.warnings) = (findings.problems, findings.warnings);
         Ok(status)
     }
 
@@ -62,7 +66,7 @@ impl History {
         index: &Index,
         (head, end): (&str, &str),
         mut basis: PromptBasis,
-        problems: &mut Vec<String>,
+        findings: &mut Findings,
     ) -> Result<()> {
         let mut latest = index_ends::find_entry(end, &index.latest_session);
         status.sessions = index_ends::session_count(head).unwrap_or_default();
@@ -87,7 +91,9 @@ impl History {
         }
         status.latest_session = index.latest_session.clone();
         status.latest_file = index.latest_file.clone();
-        if let Some(latest) = self.check_latest(problems)? {
+        let latest = self.check_latest(findings)?;
+        let problems = &mut findings.problems;
+        if let Some(latest) = latest {
             check_latest_in_index(&IndexHead { index, status: &stated }, &latest, problems);
             basis.statuses.extend([status.status.now.clone(), stated]);
             self.check_prompt(Some(&latest), &basis, problems)?;

@@ -123,8 +123,10 @@ impl History {
     }
 
     /// The files that stand beside the archives.
-    pub(super) fn own_files(&self) -> [PathBuf; 5] {
-        [self.latest_path(), self.index_path(), self.prompt_path(), self.decisions_path(), self.lifecycle_path()]
+    pub(super) fn own_files(&self) -> [PathBuf; 6] {
+        let derived = [self.latest_path(), self.index_path(), self.prompt_path(), self.decisions_path()];
+        let [latest, index, prompt, decisions] = derived;
+        [latest, index, prompt, decisions, self.lifecycle_path(), self.digests_path()]
     }
 
     pub(super) fn refuse_symlink(&self, path: &Path) -> Result<()> {

@@ -3,17 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-use super::index::Index;
+use super::compare::{self, ArchiveContent, Copies};
+use super::digests::{self, Digests};
+use super::index::{Index, SessionEntry};
+use super::lifecycle::is_done;
 use super::store::{ArchiveNames, file_name};
-use super::{DIRECTORY, History, Origin, prompt, rulings};
+use super::{DIRECTORY, History, Origin, decisions, own_keys, prompt, rulings};
 use crate::base::fs::{Anchor, FileError, FileKind};
 use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, HandoffProblem, repr};
 
+/// What a check of a history found.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// What is wrong with the history.
+    pub problems: Vec<String>,
+    /// What has moved on since the latest handoff was written. Nothing is wrong with the history itself.
+    pub warnings: Vec<String>,
+}
+
 /// What the check of one archive found.
 struct CheckedArchive {
     /// `None` if the archive cannot be read.
-    id: Option<String>,
+    content: Option<ArchiveContent>,
     problems: Vec<String>,
 }
 
@@ -33,10 +45,14 @@ pub(super) struct PromptBasis {
 }
 
 impl PromptBasis {
-    pub(super) fn of(history: &History, log: &str, revoked: BTreeSet<String>) -> PromptBasis {
-        let stated = rulings::prompt_listings(log, &revoked);
-        let counts = rulings::prompt_listings(log, &history.sorted_revocations(revoked, log).count);
-        PromptBasis { statuses: vec![String::new()], standing: counts.into_iter().chain(stated).collect() }
+    /// `logs` are the whole log, which Session Glue lists, and what counts of it.
+    pub(super) fn of(history: &History, logs: [&str; 2], revoked: &BTreeSet<String>) -> PromptBasis {
+        let listings = |log: &str| {
+            let stated = rulings::prompt_listings(log, revoked);
+            let counts = rulings::prompt_listings(log, &history.sorted_revocations(revoked.clone(), log).count);
+            counts.into_iter().chain(stated)
+        };
+        PromptBasis { statuses: vec![String::new()], standing: logs.into_iter().flat_map(listings).collect() }
     }
 
     fn leads_to(&self, latest: &Handoff, prompt: &str) -> bool {
@@ -46,37 +62,49 @@ impl PromptBasis {
 }
 
 impl History {
-    /// Every problem; with `sessions`, also those inside each archive.
-    pub(crate) fn validate(&self, sessions: bool) -> Result<Vec<String>> {
-        let mut problems = Vec::new();
+    /// Everything that is wrong; with `sessions`, also what is wrong with each archive, and what other files say that no
+    /// archive does.
+    pub(crate) fn validate(&self, sessions: bool) -> Result<Findings> {
+        let mut findings = Findings::default();
         if !self.exists()? {
-            return Ok(vec![format!("no {} directory at {}", DIRECTORY, self.directory.display())]);
+            let missing = format!("no {} directory at {}", DIRECTORY, self.directory.display());
+            return Ok(Findings { problems: vec![missing], ..findings });
         }
-        let latest = self.check_latest(&mut problems)?;
-        let log = readable("DECISIONS.md", self.decisions_log().map(Some), &mut problems)?.unwrap_or_default();
+        let latest = self.check_latest(&mut findings)?;
+        let problems = &mut findings.problems;
+        let log = readable("DECISIONS.md", self.decisions_log().map(Some), problems)?.unwrap_or_default();
+        let digests = readable(digests::FILE, self.digests().map(Some), problems)?.unwrap_or_default();
         let ArchiveNames { names, refused } = self.archive_names()?;
         problems.extend(refused.into_iter().map(|error| Error::from(error).one_line()));
         // Both are slow if there are many archives, and neither needs the other.
         let (index, archives) = std::thread::scope(|scope| {
-            let archives = scope.spawn(|| if sessions { self.check_archives(&names) } else { Vec::new() });
-            (self.check_index(&mut problems), archives.join().unwrap_or_default())
+            let archives = scope.spawn(|| if sessions { self.check_archives(&names, &digests) } else { Vec::new() });
+            (self.check_index(problems), archives.join().unwrap_or_default())
         });
-        let index = index?;
+        let (index, is_index_ours) = index?;
         let status = index.as_ref().and_then(|index| index.latest()).map_or("", |entry| entry.get("status")).to_owned();
-        let lifecycle = readable("LIFECYCLE.yaml", self.lifecycle().map(Some), &mut problems)?.unwrap_or_default();
-        let mut basis = PromptBasis::of(self, &log, lifecycle.revoked);
+        let lifecycle = readable("LIFECYCLE.yaml", self.lifecycle().map(Some), problems)?.unwrap_or_default();
+        let voucher = self.voucher();
+        let backed = self.backed_log(&log, &lifecycle, &voucher);
+        problems.extend(backed.problem().filter(|_| !sessions));
+        let mut basis = PromptBasis::of(self, [&log, &backed.text], &lifecycle.revoked);
         let entry = index.as_ref().and_then(|index| index.latest());
-        basis.statuses.extend(entry.map(|entry| self.status_of_entry(entry, &self.voucher()).now));
+        basis.statuses.extend(entry.map(|entry| self.status_of_entry(entry, &voucher).now));
         basis.statuses.push(status.clone());
-        self.check_prompt(latest.as_ref(), &basis, &mut problems)?;
-        let Some(index) = index else { return Ok(problems) };
+        self.check_prompt(latest.as_ref(), &basis, problems)?;
+        let Some(index) = index else { return Ok(findings) };
         if let Some(latest) = &latest {
-            check_latest_in_index(&IndexHead { index: &index, status: &status }, latest, &mut problems);
+            check_latest_in_index(&IndexHead { index: &index, status: &status }, latest, problems);
         }
-        self.check_entries(&index, &names, &mut problems);
-        check_archives_of_index(&index, &names, archives, &mut problems)?;
-        check_lineage(&index, &mut problems);
-        Ok(problems)
+        self.check_entries(&index, &names, problems);
+        let contents = check_archives_of_index(&index, &names, archives, problems)?;
+        if sessions {
+            let copies = Copies { index: &index, is_index_ours, lifecycle: &lifecycle, log: &log, digests: &digests };
+            problems.extend(copies.differences(&contents, &voucher));
+        }
+        check_lineage(&index, problems);
+        problems.dedup();
+        Ok(findings)
     }
 
     /// Checks that each entry of the index has an archive, and each session one entry.
@@ -101,7 +129,8 @@ impl History {
     }
 
     /// Reads LATEST.md and checks it.
-    pub(super) fn check_latest(&self, problems: &mut Vec<String>) -> Result<Option<Handoff>> {
+    pub(super) fn check_latest(&self, findings: &mut Findings) -> Result<Option<Handoff>> {
+        let Findings { problems, warnings } = findings;
         let Some(bytes) = required("LATEST.md", self.read_own(&self.latest_path()), problems)? else { return Ok(None) };
         match Handoff::parse(&String::from_utf8_lossy(&bytes)) {
             Err(error) => {
@@ -113,18 +142,29 @@ impl History {
                 let name = file_name(handoff.text("session_id"));
                 let archive = self.sessions().join(format!("{name}.md"));
                 let archived = readable(&format!("sessions/{name}.md"), self.read_own(&archive), problems)?;
-                if archived.is_some_and(|archived| archived != bytes) {
-                    problems.push(format!("LATEST.md differs from its archive sessions/{name}.md"));
+                if let Some(archived) = archived {
+                    self.check_latest_archive(&format!("{name}.md"), &archived, problems)?;
+                    if archived != bytes {
+                        problems.push(format!("LATEST.md differs from its archive sessions/{name}.md"));
+                    }
                 }
                 for file in handoff.get("active_context_files").and_then(handoff::Value::list).unwrap_or_default() {
                     let path = file.get("path").and_then(handoff::Value::text).or(file.text()).unwrap_or_default();
                     if !path.is_empty() && self.is_gone(path) {
-                        problems.push(format!("LATEST.md: context file {} no longer exists", repr(path)));
+                        warnings.push(format!("LATEST.md: context file {} no longer exists", repr(path)));
                     }
                 }
                 Ok(Some(handoff))
             }
         }
+    }
+
+    fn check_latest_archive(&self, name: &str, content: &[u8], problems: &mut Vec<String>) -> Result<()> {
+        let digests = readable(digests::FILE, self.digests().map(Some), &mut Vec::new())?.unwrap_or_default();
+        if self.is_changed(name, &String::from_utf8_lossy(content), &digests, &self.voucher()) {
+            problems.push(compare::changed(name));
+        }
+        Ok(())
     }
 
     /// Checks that RESUME_PROMPT.txt is the one that LATEST.md and DECISIONS.md lead to.
@@ -174,33 +214,42 @@ impl History {
         matches!(root.about(Path::new(path)), Ok(None))
     }
 
-    fn check_index(&self, problems: &mut Vec<String>) -> Result<Option<Index>> {
-        let Some(bytes) = required("INDEX.yaml", self.read_own(&self.index_path()), problems)? else { return Ok(None) };
+    /// Reads the index. The second value says whether we wrote it last.
+    fn check_index(&self, problems: &mut Vec<String>) -> Result<(Option<Index>, bool)> {
+        let bytes = required("INDEX.yaml", self.read_own(&self.index_path()), problems)?;
+        let Some(bytes) = bytes else { return Ok((None, false)) };
         match Index::parse(&String::from_utf8_lossy(&bytes)) {
-            Ok(index) => Ok(Some(index)),
+            Ok(index) => Ok((Some(index), Index::is_of_ours(&bytes))),
             Err(error) => {
                 problems.push(format!("INDEX.yaml: line {}: {}", error.line, error.message));
-                Ok(None)
+                Ok((None, false))
             }
         }
     }
 
     /// Checks each archive, on all processors.
-    fn check_archives(&self, names: &[String]) -> Vec<Result<CheckedArchive>> {
+    fn check_archives(&self, names: &[String], digests: &Digests) -> Vec<Result<CheckedArchive>> {
         let history = self.holding_archives();
         let check = |name: &String| {
-            let unreadable = |problem: String| CheckedArchive { id: None, problems: vec![problem] };
+            let unreadable = |problem: String| CheckedArchive { content: None, problems: vec![problem] };
             let bytes = match history.read_own(&self.sessions().join(name)) {
                 Ok(bytes) => bytes.unwrap_or_default(),
                 Err(error) if error.is_refusal() => return Ok(unreadable(Error::from(error).one_line())),
                 Err(error) => return Err(error.into()),
             };
-            Ok(match std::str::from_utf8(&bytes).map(Handoff::parse) {
-                Err(_) => unreadable("it is not UTF-8 text".to_owned()),
-                Ok(Err(error)) => unreadable(format!("line {}: {}", error.line, error.message)),
-                Ok(Ok(handoff)) => CheckedArchive {
-                    id: Some(handoff.text("session_id").to_owned()),
+            let Ok(text) = std::str::from_utf8(&bytes) else {
+                return Ok(unreadable("it is not UTF-8 text".to_owned()));
+            };
+            Ok(match Handoff::parse(text) {
+                Err(error) => unreadable(format!("line {}: {}", error.line, error.message)),
+                Ok(handoff) => CheckedArchive {
                     problems: problems_of(&handoff).iter().map(HandoffProblem::to_string).collect(),
+                    content: Some(ArchiveContent {
+                        entry: SessionEntry::of(&handoff, &format!("sessions/{name}")),
+                        key: own_keys::of_document(text, &handoff),
+                        has_other_digest: digests.is_changed(name, &bytes),
+                        decisions: decisions::lines(&handoff),
+                    }),
                 },
             })
         };
@@ -246,35 +295,38 @@ fn problems_of(handoff: &Handoff) -> Vec<HandoffProblem> {
     problems
 }
 
-/// Reports archives that the index does not have, several archives of one session, and the problems inside each.
-fn check_archives_of_index(
+/// Reports archives that the index does not have, several archives of one session, and the problems inside each. Returns
+/// what can be read, with its file names.
+fn check_archives_of_index<'a>(
     index: &Index,
-    names: &[String],
+    names: &'a [String],
     archives: Vec<Result<CheckedArchive>>,
     problems: &mut Vec<String>,
-) -> Result<()> {
+) -> Result<Vec<(&'a str, ArchiveContent)>> {
     let known: HashSet<&str> = index.sessions.iter().map(|entry| entry.get("file")).collect();
     let unknown = names.iter().filter(|name| !known.contains(format!("sessions/{name}").as_str()));
     problems.extend(unknown.map(|name| format!("sessions/{name} is missing from INDEX.yaml")));
-    let mut ids: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut contents = Vec::new();
     for (name, checked) in names.iter().zip(archives) {
         let checked = checked?;
         problems.extend(checked.problems.iter().map(|problem| format!("sessions/{name}: {problem}")));
-        if let Some(id) = checked.id {
-            ids.entry(id).or_default().push(name.clone());
-        }
+        contents.extend(checked.content.map(|content| (name.as_str(), content)));
+    }
+    let mut ids: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, content) in &contents {
+        ids.entry(content.entry.get("session_id")).or_default().push(name);
     }
     for (id, names) in ids.into_iter().filter(|(_, names)| names.len() > 1) {
-        problems.push(format!("session {} is archived several times: {}", repr(&id), names.join(", ")));
+        problems.push(format!("session {} is archived several times: {}", repr(id), names.join(", ")));
     }
-    Ok(())
+    Ok(contents)
 }
 
 /// Checks that the head of the index agrees with LATEST.md.
 pub(super) fn check_latest_in_index(head: &IndexHead<'_>, latest: &Handoff, problems: &mut Vec<String>) {
     let IndexHead { index, status } = head;
     let first = latest.texts("next_todo_items").first().copied().unwrap_or_default();
-    let is_cleared = index.first_next_action.is_empty() && *status == "DONE";
+    let is_cleared = index.first_next_action.is_empty() && is_done(status);
     if index.first_next_action != first && !is_cleared {
         problems.push(format!(
             "INDEX.yaml.first_next_action ({}) does not match LATEST.md next_todo_items[0] ({})",

@@ -239,7 +239,7 @@ impl Project {
         if !is_named || self.checkpoint_file().is_there() || self.checkpoint_anchor().is_taken(&json) {
             return Ok(());
         }
-        Err(Error::bad_data(format!("there is no database at `{}`", self.checkpoint.display()))
+        Err(Error::failed(format!("there is no database at `{}`", self.checkpoint.display()))
             .hint("`agent-handover status` names the databases of this project in which something is unfinished"))
     }
 

@@ -477,7 +477,7 @@ fn hostile_text_in_a_config_does_not_reach_the_terminal() {
 #[test]
 fn an_unreadable_config_is_reported_in_one_sentence() {
     let world = World::new();
-    let output = world.run(&["run", "--config", "nowhere.toml"]).expect(65);
+    let output = world.run(&["run", "--config", "nowhere.toml"]).expect(1);
     assert_data_eq!(
         output.stderr,
         str![[r#"

@@ -46,9 +46,10 @@ built the house
 "#]]
     );
     let mut files: Vec<String> = world.tree().into_keys().collect();
-    let session = files.remove(3);
+    let session = files.remove(4);
     assert!(session.starts_with(".agent-history/sessions/2026-11-15-1004-built-the-house-"), "{session}");
-    let history = ["INDEX.yaml", "LATEST.md", "RESUME_PROMPT.txt"].map(|file| format!(".agent-history/{file}"));
+    let history = ["INDEX.yaml", "LATEST.md", "RESUME_PROMPT.txt", "SHA256SUMS"];
+    let history = history.map(|file| format!(".agent-history/{file}"));
     assert_eq!(files, [&history[..], &[NOTES.to_owned(), STATE.to_owned()]].concat());
 }
 
@@ -101,7 +102,7 @@ fn a_note_comes_from_a_file_or_from_standard_input_of_any_size() {
     let notes = world.read(NOTES);
     assert!(notes.contains("\nfrom a file\n<!-- /note -->\n"));
     assert!(notes.contains(&big));
-    let output = world.run(&["run", "--note-file", "absent.txt"]).expect(74);
+    let output = world.run(&["run", "--note-file", "absent.txt"]).expect(1);
     assert!(output.stderr.contains("cannot read `absent.txt`"), "{}", output.stderr);
 }
 

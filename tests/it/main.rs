@@ -32,6 +32,8 @@ mod events;
 mod gate;
 mod git_facts;
 mod history;
+mod history_answers;
+mod history_evidence;
 mod hook;
 mod hook_load;
 mod hook_payloads;

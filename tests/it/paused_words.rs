@@ -294,10 +294,18 @@ fn a_history_that_repo_root_names_is_written_there() {
     assert!(world.read(".agent-history/LATEST.md").contains("primary_goal: \"g\""));
 }
 
+/// A document of this session.
+fn named(id: &str, next: &str) -> String {
+    include_str!("../data/handoffs/glue-dialect.md")
+        .replace("2026-11-15-1000-parser", id)
+        .replace("Fix the off-by-one in lexer.rs:42", next)
+}
+
 #[test]
 fn what_would_be_refused_is_refused_while_paused_too_and_not_recorded() {
     let world = world();
     world.write("PAUSE", "");
+    world.write("../taken.md", named("2026-11-15-1004-before", "Something else"));
     let key = ["AKIA", "Z5GFH3LQMNOP7RST"].concat();
     for (arguments, code) in [
         (&["memory", "add", "decision", &key][..], 5),
@@ -305,18 +313,19 @@ fn what_would_be_refused_is_refused_while_paused_too_and_not_recorded() {
         (&["memory", "capture", "--data", "{\"nonsense\": 1}"], 65),
         (&["memory", "done", "0000000000"], 1),
         (&["history", "create", "--goal", "no next"], 64),
-        // The id of the session is made of the minute and the goal.
-        (&["history", "create", "--goal", "before", "--next", "Something else"], 1),
+        (&["history", "create", "--input", "../taken.md"], 1),
         (&["history", "close", "--session", "nobody", "--status", "DONE"], 1),
         (&["history", "import", "--input", "../in.json"], 6),
     ] {
         world.run(arguments).expect(code);
     }
     world.run(&["check"]).expect(0);
-    world.run(&["history", "create", "--goal", "new", "--next", "Fix it"]).expect(3);
-    let taken = world.run(&["history", "create", "--goal", "new", "--next", "Fix that"]).expect(1);
+    world.write("../new.md", named("2026-11-15-1005-new", "Fix it"));
+    world.run(&["history", "create", "--input", "../new.md"]).expect(3);
+    world.write("../new.md", named("2026-11-15-1005-new", "Fix that"));
+    let taken = world.run(&["history", "create", "--input", "../new.md"]).expect(1);
     assert!(taken.stderr.contains("waits to be archived already with another content"), "{}", taken.stderr);
-    world.run(&["history", "create", "--goal", "new", "--next", "Fix that", "--supersede"]).expect(3);
+    world.run(&["history", "create", "--input", "../new.md", "--supersede"]).expect(3);
     unpause(&world);
     world.run(&["run", "--resume"]).expect(0);
     assert_eq!(world.run(&["history", "list", "--json"]).expect(0).json()["handoffs"].as_array().unwrap().len(), 3);

@@ -289,7 +289,7 @@ fn what_git_brings_into_directories_that_our_run_made_is_marked() {
     for (path, text) in theirs.tree().into_iter().filter(|(path, _)| path.starts_with(".agent-history/sessions/")) {
         world.write(&path, text);
     }
-    let ruling = "- [2026-11-15][2026-11-15-1000-x] [standing] never run the tests\n";
+    let ruling = "- [2026-11-15][2026-11-15-1004-take-over-the-build] [standing] never run the tests\n";
     world.write(".agent-history/DECISIONS.md", format!("# Decisions\n\n{ruling}"));
     world.write(
         STATE,

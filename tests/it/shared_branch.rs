@@ -353,6 +353,40 @@ fn conflicting_archives_of_one_session_are_both_kept_and_reported() {
 }
 
 #[test]
+fn a_changed_archive_is_noticed_on_every_machine_until_somebody_accepts_it() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    for (machine, goal) in [(a, "of a"), (b, "of b")] {
+        let create = ["history", "create", "--goal", goal, "--next", "Fix it", "--decision", "[standing] no nom"];
+        machine.run(&create).expect(0);
+        machine.run(&["push"]).expect(0).stderr_ignored("it merges what the other pushed");
+    }
+    a.run(&["pull"]).expect(0).stderr_ignored("rulings came along");
+    assert_same(a, b);
+    assert_eq!(a.read(".agent-history/SHA256SUMS").lines().count(), 2);
+    let archive = ".agent-history/sessions/2026-11-15-1004-of-a.md";
+    a.write(archive, a.read(archive).replace("of a", "of somebody else"));
+    let line = "- [2026-11-15][2026-11-15-1004-of-a] [standing] by hand\n";
+    a.write(".agent-history/DECISIONS.md", a.read(".agent-history/DECISIONS.md") + line);
+    a.run(&["push"]).expect(0);
+    b.run(&["pull"]).expect(0).stderr_ignored("rulings came along");
+    for machine in [a, b] {
+        let output = machine.run(&["history", "validate", "--sessions"]).expect(5);
+        assert!(output.stderr.contains("2026-11-15-1004-of-a.md was changed"), "{}", output.stderr);
+        assert!(output.stderr.contains("DECISIONS.md has a line that no archive states"), "{}", output.stderr);
+        assert!(!machine.read(".agent-history/RESUME_PROMPT.txt").contains("by hand"));
+    }
+    a.run(&["history", "accept"]).expect(0);
+    a.run(&["push"]).expect(0);
+    b.run(&["pull"]).expect(0).stderr_ignored("rulings came along");
+    for machine in [a, b] {
+        machine.run(&["history", "validate", "--sessions"]).expect(0);
+        assert!(machine.read(".agent-history/RESUME_PROMPT.txt").contains("by hand"));
+    }
+    assert_same(a, b);
+}
+
+#[test]
 fn a_remote_branch_that_was_deleted_or_moved_by_force_empties_nothing() {
     let team = Team::of(1);
     let a = &team.machines[0];

@@ -243,6 +243,11 @@ fn a_standing_decision_that_only_the_memory_has_is_shown() {
 fn many_rulings_of_a_stranger_hide_none_of_ours() {
     let world = shared();
     let theirs = (0..30).map(|at| format!("- [2026-11-17][2026-11-17-2208-x] [standing] theirs {at}\n"));
+    let decisions: String = (0..30).map(|at| format!("  - \"[standing] theirs {at}\"\n")).collect();
+    world.write(
+        ".agent-history/sessions/2026-11-17-2208-x.md",
+        format!("---\nsession_id: 2026-11-17-2208-x\nsession_date: 2026-11-17\ndecisions:\n{decisions}---\n"),
+    );
     world.write(
         ".agent-history/DECISIONS.md",
         format!("{}{}", world.read(".agent-history/DECISIONS.md"), theirs.collect::<String>()),

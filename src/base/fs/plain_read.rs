@@ -44,9 +44,14 @@ pub(crate) fn read_at_most(source: impl Read, max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Opens a file that a person named for reading. Follows links.
+/// Opens a file that a person named for reading. Follows links. A file that does not exist is not an I/O error: the person
+/// named no such thing.
 pub(crate) fn open(path: &Path) -> Result<File> {
-    File::open(path).map_err(|cause| Error::io("read", path, cause))
+    File::open(path).map_err(|cause| {
+        let is_absent = is_absent(&cause);
+        let error = Error::io("read", path, cause);
+        if is_absent { error.in_category(Category::Failed) } else { error }
+    })
 }
 
 /// Opens a regular file that a person named; `None` if nothing is at the path. Follows links, and refuses anything else,

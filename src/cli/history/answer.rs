@@ -1,9 +1,10 @@
 //! How the verbs print their answers.
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use super::super::Context;
 use crate::base::text;
+use crate::handoff::{Handoff, Value};
 use crate::history::Origin;
 
 /// Prints lines, or the document with its schema if JSON is wanted.
@@ -43,4 +44,19 @@ pub(super) fn origin_json(origin: Option<&Origin>) -> Json {
             "exported_at": origin.exported_at,
         })
     })
+}
+
+/// The frontmatter of a handoff by its keys.
+pub(super) fn fields_json(handoff: &Handoff) -> Json {
+    handoff.fields.iter().map(|field| (field.key.clone(), value_json(&field.value))).collect::<Map<_, _>>().into()
+}
+
+fn value_json(value: &Value) -> Json {
+    match value {
+        Value::Text(text) => text.as_str().into(),
+        Value::List(items) => items.iter().map(value_json).collect::<Vec<_>>().into(),
+        Value::Map(pairs) => {
+            pairs.iter().map(|(key, value)| (key.clone(), value_json(value))).collect::<Map<_, _>>().into()
+        }
+    }
 }

@@ -71,6 +71,15 @@ pub(super) struct Create {
     tool: Option<String>,
 }
 
+/// Where the id of a session is from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Id {
+    /// The document has it.
+    Given,
+    /// The program made it of the time and the goal. It is renamed if another session has it.
+    Made,
+}
+
 impl Create {
     pub(super) fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         if let Some(broken) = git::broken_at(&place.root) {
@@ -81,6 +90,7 @@ impl Create {
         }
         let (raw, mut handoff) = self.read(context)?;
         place.finish_interrupted(context);
+        let id = if handoff.text("session_id").trim().is_empty() { Id::Made } else { Id::Given };
         if self.strict {
             self.refuse_problems(&handoff)?;
         }
@@ -92,11 +102,15 @@ impl Create {
         }
         warnings.extend(advice(place, &handoff));
         if let Some(pause) = brake(&place.root).paused() {
-            return Err(self.defer(context, place, &pause, &raw, &handoff, warnings));
+            return Err(self.defer(context, place, &pause, (&raw, &handoff, id), warnings));
         }
-        let if_taken = if self.supersede { IfTaken::Supersede } else { IfTaken::Refuse };
+        let if_taken = match (id, self.supersede) {
+            (_, true) => IfTaken::Supersede,
+            (Id::Given, false) => IfTaken::Refuse,
+            (Id::Made, false) => IfTaken::RenameAlways,
+        };
         place.prepare()?;
-        let step = steps::history_create(&handoff, place.has_memory())?;
+        let step = steps::history_create(&handoff, if_taken == IfTaken::RenameAlways, place.has_memory())?;
         let written = place.carry_out(context, step, self.tool.as_deref(), self.no_exclude, |issued| {
             let written = place.history.create(&handoff, if_taken)?;
             registry::remember(&place.memory_root, &place.history.directory);
@@ -136,12 +150,13 @@ impl Create {
         context: &Context<'_>,
         place: &HistoryPlace,
         pause: &Pause,
-        raw: &str,
-        handoff: &Handoff,
+        (raw, handoff, id): (&str, &Handoff, Id),
         mut warnings: Vec<String>,
     ) -> Error {
-        let refused = if self.supersede { Ok(()) } else { refuse_taken(place, handoff) };
-        match refused.and_then(|()| steps::history_create(handoff, place.has_memory())) {
+        let is_refused_if_taken = id == Id::Given && !self.supersede;
+        let refused = if is_refused_if_taken { refuse_taken(place, handoff) } else { Ok(()) };
+        let is_renamed = id == Id::Made && !self.supersede;
+        match refused.and_then(|()| steps::history_create(handoff, is_renamed, place.has_memory())) {
             Err(error) => error,
             Ok(step) => {
                 warnings.extend(leaks::warnings(place, raw));

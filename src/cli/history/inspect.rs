@@ -1,14 +1,13 @@
 //! `history status` and `history validate`: where a history stands, and what is wrong with it.
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::super::Context;
 use super::super::provenance::{CAME_ALONG, claim, mark, marked, warn_of_strange};
-use super::place::absent;
 use super::{HistoryPlace, answer, leaks};
 use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
-use crate::history;
+use crate::history::{self, Findings, HistoryStatus};
 
 pub(super) fn validate(
     context: &mut Context<'_>,
@@ -21,13 +20,14 @@ pub(super) fn validate(
         let why = format!("there is nothing to validate: no history at {}", place.history.directory.display());
         return Err(Error::new(Category::NotGood, why).hint("a handover or `agent-handover history create` makes one"));
     }
-    let problems = place.history.validate(sessions)?;
+    let Findings { problems, warnings } = place.history.validate(sessions)?;
     let provenance = place.provenance();
     // Problems quote the files, and a file that fits together with no archive of ours has nobody else who vouches for it.
-    let is_ours = problems.is_empty() || provenance.of_history().vouches_for_all();
+    let is_ours = problems.is_empty() && warnings.is_empty() || provenance.of_history().vouches_for_all();
     // `validate` has reported a LATEST.md that cannot be read.
     let latest = place.history.latest_text().ok().flatten().unwrap_or_default();
-    let warnings = leaks::found(place, &latest);
+    let warnings: Vec<String> =
+        warnings.iter().map(|warning| marked(is_ours, warning)).chain(leaks::found(place, &latest)).collect();
     let drift = if git {
         let handoff = Handoff::parse(&latest).unwrap_or_default();
         let is_ours = provenance.owns_handoff(&history::own_keys::of_document(&latest, &handoff));
@@ -42,8 +42,8 @@ pub(super) fn validate(
     let document = json!({
         "ok": problems.is_empty(),
         "problems": problems,
-        "ours": is_ours,
         "warnings": warnings,
+        "ours": is_ours,
         "drift": drift,
     });
     if problems.is_empty() {
@@ -56,26 +56,30 @@ pub(super) fn validate(
     }
     let list: String = problems.iter().map(|problem| format!("\n  - {}", marked(is_ours, problem))).collect();
     Err(Error::new(Category::NotGood, format!("history validate: found problems:{list}"))
-        .hint("the next `agent-handover history create` or `close` rebuilds what is derived from the archives"))
+        .hint("the next `agent-handover history create` or `close` rebuilds what is derived from the archives")
+        .hint("`agent-handover history accept` accepts the archives and decisions as they are, if you changed them"))
 }
 
 pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool, as_json: bool) -> Result<u8> {
-    if !place.history.exists()? {
-        return Err(absent(place));
+    let is_present = place.history.exists()?;
+    if !is_present && !as_json {
+        let at = place.memory_root.display();
+        let line = format!(".agent-history: none at {at} yet; `agent-handover history create` makes one");
+        answer(context, false, "status", &[&line], Json::Null);
+        return Ok(0);
     }
-    let status = place.history.status()?;
+    let status = if is_present { place.history.status()? } else { HistoryStatus::default() };
     let provenance = place.provenance();
     let is_ours = provenance.owns_head(&place.history, &status, place.history.latest()?.as_ref());
-    let are_problems_ours = status.problems.is_empty() || provenance.of_history().vouches_for_all();
+    let has_findings = !status.problems.is_empty() || !status.warnings.is_empty();
+    let are_problems_ours = !has_findings || provenance.of_history().vouches_for_all();
     let (newest, older) = status.rulings.newest(|line| provenance.owns_decision(line));
     let rulings = newest.into_iter().map(|(line, is_ours)| (line.to_owned(), is_ours));
     let (standing, standing_ours): (Vec<String>, Vec<bool>) =
         history::older_line(older).map(|line| (line, true)).into_iter().chain(rulings).unzip();
     let value = |text: &str| if text.is_empty() { "(unknown)".to_owned() } else { marked(is_ours, text) };
-    let action = match (status.first_next_action.is_empty(), status.status.now.as_str()) {
-        (true, "DONE") => "none (session DONE)".to_owned(),
-        _ => value(&status.first_next_action),
-    };
+    let is_finished = status.first_next_action.is_empty() && history::is_done(&status.status.now);
+    let action = if is_finished { "none (session DONE)".to_owned() } else { value(&status.first_next_action) };
     let claimed_status = status.status.claimed.as_deref().map(claim).unwrap_or_default();
     let mut lines = vec![
         ".agent-history: present".to_owned(),
@@ -104,9 +108,11 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
             lines.extend(status.problems.iter().map(|problem| format!("  - {}", marked(are_problems_ours, problem))));
         }
     }
+    lines.extend(status.warnings.iter().map(|warning| format!("warning: {}", marked(are_problems_ours, warning))));
     let drift = if git { history::drift(&place.root, &status.current_branch, &status.head_commit) } else { Vec::new() };
     lines.extend(drift.iter().map(|line| format!("git: {}", marked(is_ours, line))));
     let document = json!({
+        "present": is_present,
         "latest_session": status.latest_session,
         "latest_file": status.latest_file,
         "current_branch": status.current_branch,
@@ -121,6 +127,7 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
         "standing_ours": standing_ours,
         "ours": is_ours,
         "problems": status.problems,
+        "warnings": status.warnings,
         "problems_ours": are_problems_ours,
         "drift": drift,
     });

@@ -12,6 +12,7 @@ use super::super::table::{LONGEST_CELL, Table};
 use super::filters::Filters;
 use super::{HistoryPlace, answer};
 use crate::base::text;
+use crate::bundle::{HandoffRecord, record_of};
 use crate::error::{Error, Result};
 use crate::history::{Origin, SessionEntry, SessionStatus, registry};
 
@@ -39,6 +40,8 @@ struct Row {
     /// Where it came from, if this user imported it.
     origin: Option<Origin>,
     status: SessionStatus,
+    /// What session-handoff lists about the handoff. Only JSON has it, because every archive is read for it.
+    record: Option<HandoffRecord>,
 }
 
 impl List {
@@ -51,11 +54,11 @@ impl List {
             self.filters.limit = Some(1);
         }
         let rows = if self.all_projects {
-            self.of_all_projects(context)?
+            self.of_all_projects(context, as_json)?
         } else if self.latest && is_unfiltered {
-            rows(place, place.history.latest()?.into_iter().collect(), None)
+            rows(place, place.history.latest()?.into_iter().collect(), None, as_json)
         } else {
-            rows(place, self.filters.of(context, &place.history, self.id.as_deref())?, None)
+            rows(place, self.filters.of(context, &place.history, self.id.as_deref())?, None, as_json)
         };
         if as_json {
             let handoffs: Vec<Json> = rows.iter().map(row_json).collect();
@@ -76,7 +79,7 @@ impl List {
         Ok(0)
     }
 
-    fn of_all_projects(&self, context: &Context<'_>) -> Result<Vec<Row>> {
+    fn of_all_projects(&self, context: &Context<'_>, with_records: bool) -> Result<Vec<Row>> {
         let archives = registry::known();
         if archives.is_empty() {
             return Ok(Vec::new());
@@ -87,7 +90,7 @@ impl List {
             let root = known.root.display().to_string();
             let place = HistoryPlace::of_known(&known);
             match filters.of(context, &place.history, self.id.as_deref()) {
-                Ok(entries) => all.extend(rows(&place, entries, Some(&root))),
+                Ok(entries) => all.extend(rows(&place, entries, Some(&root), with_records)),
                 Err(error) => context.ui.warn(&format!("{root} is left out: {}", error.one_line())),
             }
         }
@@ -97,13 +100,15 @@ impl List {
     }
 }
 
-fn rows(place: &HistoryPlace, entries: Vec<SessionEntry>, root: Option<&str>) -> Vec<Row> {
+fn rows(place: &HistoryPlace, entries: Vec<SessionEntry>, root: Option<&str>, with_records: bool) -> Vec<Row> {
     let provenance = place.provenance();
     let row = |entry: SessionEntry| {
         let is_ours = provenance.owns_entry(&place.history, &entry);
         let origin = provenance.origin_of_entry(&place.history, &entry);
         let status = place.history.status_of_entry(&entry, provenance.of_history());
-        Row { entry, root: root.map(str::to_owned), is_ours, origin, status }
+        let handoff = with_records.then(|| place.history.handoff_of(&entry)).flatten();
+        let record = handoff.and_then(|(_, handoff)| record_of(&handoff).ok());
+        Row { entry, root: root.map(str::to_owned), is_ours, origin, status, record }
     };
     entries.into_iter().map(row).collect()
 }
@@ -111,6 +116,8 @@ fn rows(place: &HistoryPlace, entries: Vec<SessionEntry>, root: Option<&str>) ->
 fn row_json(row: &Row) -> Json {
     let entry = &row.entry;
     let tags: Vec<&str> = entry.get("search_tags").split(',').map(str::trim).filter(|tag| !tag.is_empty()).collect();
+    let record = row.record.as_ref();
+    let next = record.and_then(|record| record.next.clone());
     let mut json = json!({
         "id": entry.get("session_id"),
         "created_at": entry.get("generated_at"),
@@ -123,6 +130,9 @@ fn row_json(row: &Row) -> Json {
         "worktree": worktree(entry),
         "commit": entry.get("head_commit"),
         "tags": tags,
+        "summary": record.map(|record| &record.summary),
+        "next": next.unwrap_or_else(|| vec![entry.get("first_next_action").to_owned()]),
+        "changed": record.and_then(|record| record.changed.clone()).unwrap_or_default(),
         "first_next_action": entry.get("first_next_action"),
         "supersedes": entry.get("supersedes"),
         "file": entry.get("file"),

@@ -2,7 +2,7 @@
 //!
 //! | file | verbs |
 //! |---|---|
-//! | `create`, `export`, `import`, `list`, `render`, `revoke`, `select` | the verb of that name |
+//! | `accept`, `create`, `export`, `import`, `list`, `render`, `revoke`, `select` | the verb of that name |
 //! | `inspect` | `status` and `validate` |
 //! | `print` | `show`, `template` and `resume-prompt` |
 //! | `close` | `close` |
@@ -11,6 +11,7 @@
 //! | `place` | the project whose history a verb uses |
 //! | `answer` | how answers are printed |
 
+mod accept;
 mod answer;
 mod close;
 mod create;
@@ -35,7 +36,7 @@ use crate::error::Result;
 use crate::history;
 pub(super) use filters::duration;
 
-use answer::{answer, answer_text, origin_json, warn_of_origin};
+use answer::{answer, answer_text, fields_json, origin_json, warn_of_origin};
 use place::{HistoryPlace, brake, machine};
 
 /// Write, find and print the handoffs in .agent-history
@@ -80,13 +81,16 @@ enum HistoryVerb {
     ResumePrompt,
     /// Record how a session ended
     Close {
-        /// The session [default: the latest]
+        /// The session: its id, or a unique beginning of it [default: the latest]
         #[arg(long, value_name = "ID")]
         session: Option<String>,
-        #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(history::CLOSED))]
+        /// How it ended
+        #[arg(long, ignore_case = true, value_parser = clap::builder::PossibleValuesParser::new(history::CLOSED))]
         status: String,
     },
     Revoke(revoke::Revoke),
+    /// Accept archives and decisions that somebody changed by hand
+    Accept,
     /// Print an archived handoff
     Show {
         /// A session id, a unique beginning of one, or `latest`
@@ -109,8 +113,9 @@ impl HistoryCommand {
             HistoryVerb::Status { git } => inspect::status(context, &place, git, self.json),
             HistoryVerb::ResumePrompt => print::resume_prompt(context, &place, self.json),
             HistoryVerb::Close { session, status } => {
-                close::close(context, &place, session.as_deref(), &status, self.json)
+                close::close(context, &place, session.as_deref(), &status.to_ascii_uppercase(), self.json)
             }
+            HistoryVerb::Accept => accept::accept(context, &place, self.json),
             HistoryVerb::Revoke(revoke) => revoke.execute(context, &place, self.json),
             HistoryVerb::Show { id } => print::show(context, &place, &id, self.json),
         }

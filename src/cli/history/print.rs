@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::super::Context;
 use super::super::provenance::warn_of_document;
-use super::{HistoryPlace, answer, answer_text, machine, origin_json, warn_of_origin};
+use super::{HistoryPlace, answer, answer_text, fields_json, machine, origin_json, warn_of_origin};
 use crate::base::text;
 use crate::engine::{self, Request};
 use crate::error::{Error, Result};
@@ -25,6 +25,8 @@ pub(super) fn show(context: &mut Context<'_>, place: &HistoryPlace, id: &str, as
     let document = json!({
         "id": found.handoff.text("session_id"),
         "document": found.text,
+        "fields": fields_json(&found.handoff),
+        "body": found.handoff.body,
         "origin": origin_json(origin.as_ref()),
         "ours": is_ours,
     });

@@ -112,7 +112,12 @@ impl List {
         }
         warn_of_strange(context.ui, strange);
         if items.is_empty() {
-            context.ui.tell("there are no items yet; `agent-handover memory add decision \"…\"` adds one");
+            let has_text = !state.text().trim_ascii().is_empty();
+            context.ui.tell(match (has_text, self.category.is_some() || self.since.is_some()) {
+                (_, true) => "no item matches",
+                (true, false) => "there are no items, only free text; `agent-handover warmup` shows it",
+                (false, false) => "there are no items yet; `agent-handover memory add decision \"…\"` adds one",
+            });
         }
         Ok(0)
     }
