@@ -224,11 +224,18 @@ impl Memory {
         if recorded.iter().any(|note| note.changes == state_before && note.content == content) {
             return Ok(());
         }
+        // The same for a part of them, such as an item that was written by hand.
+        let is_of_others = |note: &&Note| note.changes == state_before && note.run != author.run;
+        let mut known: HashSet<StateChange> =
+            recorded.iter().filter(is_of_others).flat_map(|note| change::parse(&note.content)).collect();
         let own = recorded.into_iter().find(|note| note.run == author.run && note.step == author.step);
         let mut all = own.as_ref().map(|note| change::parse(&note.content)).unwrap_or_default();
         let is_ours = is_ours && own.as_ref().is_none_or(|note| self.owns_new_note(note));
-        let mut known: HashSet<StateChange> = all.iter().cloned().collect();
+        known.extend(all.iter().cloned());
         all.extend(changes.iter().filter(|change| known.insert((*change).clone())).cloned());
+        if all.is_empty() {
+            return Ok(());
+        }
         let note = Note {
             run: author.run.to_owned(),
             step: author.step.to_owned(),

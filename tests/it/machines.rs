@@ -8,7 +8,7 @@ use super::support::*;
 const STEPS: &str = "[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"state\"\nkind = \"state\"\n\
     [[step]]\nname = \"history\"\nkind = \"history\"\n";
 /// Categories that are never full, and of which the state drops nothing however large it is.
-const CATEGORIES: &str = "[category.todo]\nmode = \"append\"\nkeep = 1000\n[category.promise]\nmode = \"append\"\nkeep = 1000\n\
+const CATEGORIES: &str = "[category.open_loop]\nmode = \"append\"\nkeep = 1000\n[category.promise]\nmode = \"append\"\nkeep = 1000\n\
     [category.constraint]\nkeep = 1000\n";
 const ARCHIVES: &str = "memory/layer3/";
 /// The clock of everybody at the end.
@@ -97,13 +97,15 @@ struct Campaign {
     again: BTreeMap<String, Fate>,
     /// Items that people wrote into the current state.
     by_hand: BTreeSet<String>,
+    /// Texts of which a killed process may have reported what it did not do.
+    uncertain: BTreeSet<String>,
     figures: Figures,
 }
 
 impl Campaign {
-    fn new(seed: u64, branch: Branch) -> Campaign {
+    fn new(seed: u64, branch: Branch, most: usize) -> Campaign {
         let mut dice = Dice(seed);
-        let size = 3 + dice.below(6);
+        let size = 3 + dice.below(most - 2);
         let mut campaign = Campaign {
             seed,
             branch,
@@ -117,6 +119,7 @@ impl Campaign {
             once: BTreeMap::new(),
             again: BTreeMap::new(),
             by_hand: BTreeSet::new(),
+            uncertain: BTreeSet::new(),
             figures: Figures::default(),
         };
         for number in 0..size {
@@ -230,7 +233,7 @@ impl Campaign {
 
     fn add_once(&mut self, machine: usize) {
         let text = self.fresh("once");
-        let output = self.command(machine, true, &["memory", "add", "todo", &text]);
+        let output = self.command(machine, true, &["memory", "add", "open_loop", &text]);
         self.works(&output, &[0, KILLED]);
         self.once.insert(text, if output.code == KILLED { Fate::Unknown } else { Fate::There });
     }
@@ -240,10 +243,7 @@ impl Campaign {
         let text = format!("again {} of machine {machine}", self.dice.below(3));
         let id = self.items(machine).into_iter().find(|(_, found)| *found == text).map(|(id, _)| id);
         let output = match &id {
-            Some(id) => {
-                let verb = *self.dice.pick(&["done", "delete"]);
-                self.command(machine, true, &["memory", verb, id])
-            }
+            Some(id) => self.command(machine, true, &["memory", "delete", id]),
             None => self.command(machine, true, &["memory", "add", "promise", &text]),
         };
         self.works(&output, &[0, KILLED]);
@@ -265,7 +265,8 @@ impl Campaign {
             return;
         }
         let (id, text) = self.dice.pick(&known).clone();
-        let output = self.command(machine, true, &["memory", "done", &id]);
+        let verb = *self.dice.pick(&["done", "delete"]);
+        let output = self.command(machine, true, &["memory", verb, &id]);
         self.works(&output, &[0, KILLED]);
         self.once.insert(text, if output.code == KILLED { Fate::Unknown } else { Fate::Gone });
     }
@@ -279,11 +280,17 @@ impl Campaign {
             None => self.command(machine, true, &["memory", "add", "constraint", &text]),
         };
         self.works(&output, &[0, KILLED]);
+        if output.code == KILLED {
+            self.uncertain.insert(text);
+        }
     }
 
     fn clear(&mut self, machine: usize) {
         let output = self.command(machine, true, &["memory", "capture", "--data", r#"{"clear": ["constraint"]}"#]);
         self.works(&output, &[0, KILLED]);
+        if output.code == KILLED {
+            self.uncertain.extend((0..4).map(|number| format!("shared {number}")));
+        }
     }
 
     /// Appends a line to one of the day files, however old.
@@ -493,7 +500,8 @@ impl Campaign {
     fn check_reports(&self, case: &str, said: &str) {
         let there: BTreeSet<String> = self.items(0).into_iter().map(|(_, text)| text).collect();
         let shared = (0..4).map(|number| format!("shared {number}"));
-        for text in shared.chain(self.once.keys().cloned()) {
+        let is_certain = |text: &String| !self.uncertain.contains(text) && self.once.get(text) != Some(&Fate::Unknown);
+        for text in shared.chain(self.once.keys().cloned()).filter(is_certain) {
             let reports = |verbs: &[&str]| {
                 let is_report = |line: &&str| {
                     verbs.iter().any(|verb| line.starts_with(verb)) && line.ends_with(&format!(": {text}"))
@@ -510,15 +518,15 @@ impl Campaign {
         }
     }
 
-    fn run(seed: u64, branch: Branch, operations: usize) -> Figures {
-        let mut campaign = Campaign::new(seed, branch);
+    fn run(seed: u64, branch: Branch, most: usize, operations: usize) -> Figures {
+        let mut campaign = Campaign::new(seed, branch, most);
         while campaign.figures.operations < operations {
             campaign.step();
         }
         campaign.come_to_rest();
         campaign.check();
         let Figures { operations, kills, .. } = campaign.figures;
-        println!(
+        eprintln!(
             "seed {seed} {branch:?}: {} machines, {operations} operations, {kills} kills",
             campaign.machines.len()
         );
@@ -528,8 +536,8 @@ impl Campaign {
 
 #[test]
 fn a_short_campaign_on_each_branch_loses_and_doubles_nothing() {
-    Campaign::run(1, Branch::Own, 60);
-    Campaign::run(2, Branch::Code, 50);
+    Campaign::run(1, Branch::Own, 3, 40);
+    Campaign::run(2, Branch::Code, 3, 30);
 }
 
 /// `CAMPAIGN_SEEDS=1..60` says which seeds, `CAMPAIGN_OPERATIONS=300` how many operations each has.
@@ -543,11 +551,11 @@ fn long_campaigns_lose_and_double_nothing() {
     let (mut all, mut kills) = (0, 0);
     let mut commands: BTreeMap<String, usize> = BTreeMap::new();
     for seed in first.parse::<u64>().unwrap()..last.parse::<u64>().unwrap() {
-        let figures = Campaign::run(seed, if seed % 3 == 2 { Branch::Code } else { Branch::Own }, operations);
+        let figures = Campaign::run(seed, if seed % 3 == 2 { Branch::Code } else { Branch::Own }, 8, operations);
         (all, kills) = (all + figures.operations, kills + figures.kills);
         for (command, count) in figures.commands {
             *commands.entry(command).or_default() += count;
         }
     }
-    println!("seeds {seeds}: {all} operations, {kills} kills, {commands:?}");
+    eprintln!("seeds {seeds}: {all} operations, {kills} kills, {commands:?}");
 }

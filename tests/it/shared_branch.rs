@@ -70,8 +70,6 @@ fn at(world: &World, now: &str, arguments: &[&str]) -> Output {
 fn published(world: &World) -> std::collections::BTreeMap<String, String> {
     let mut tree = world.everything();
     tree.retain(|path, _| path.starts_with("memory/") || path.starts_with(".agent-history/"));
-    // Each machine derives these for itself, and of two sessions of one second either may come first.
-    tree.retain(|path, _| !["LATEST.md", "INDEX.yaml", "RESUME_PROMPT.txt"].iter().any(|name| path.ends_with(name)));
     tree
 }
 
@@ -233,7 +231,7 @@ fn conflicting_free_text_keeps_the_newer_and_reports_the_other() {
     b.run(&["pull"]).expect(0);
     at(a, "2026-11-16T00:00:00Z", &["run", "--note", "na", "--current-state", "A says this"]).expect(0);
     at(b, "2026-11-17T00:00:00Z", &["run", "--note", "nb", "--current-state", "B says that"]).expect(0);
-    a.run(&["pull"]).expect(0);
+    at(a, "2026-11-17T00:00:00Z", &["pull"]).expect(0);
     assert!(a.read(STATE).contains("B says that"), "the later day counts: {}", a.read(STATE));
     assert_same(a, b);
     let told: String =
@@ -294,6 +292,71 @@ fn the_later_of_two_states_of_one_day_wins() {
     for machine in [a, b] {
         assert!(machine.read(STATE).contains("\nthe later\n"), "{}", machine.read(STATE));
     }
+}
+
+#[test]
+fn a_session_of_a_clock_that_is_years_ahead_is_not_the_latest() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    at(a, "2031-01-01T00:00:00Z", &["run", "--note", "of the future"]).expect(0);
+    b.run(&["run", "--note", "of today"]).expect(0);
+    a.run(&["pull"]).expect(0);
+    for machine in [a, b] {
+        for file in ["LATEST.md", "INDEX.yaml", "RESUME_PROMPT.txt"] {
+            let text = machine.read(&format!(".agent-history/{file}"));
+            assert!(!text.contains("primary_goal: \"of the future\"\nsearch_tags"), "{file}: {text}");
+        }
+        let shown = machine.run(&["history", "show", "latest"]).expect(0);
+        let shown = shown.stderr_ignored("it says from whom the session came").stdout;
+        assert!(shown.contains("of today"), "{shown}");
+    }
+    assert_same(a, b);
+}
+
+#[test]
+fn sessions_of_one_second_have_one_order_on_all_machines() {
+    let team = Team::of(3);
+    // Whoever has the last word, some id is greater than that of the session before it.
+    for note in ["one", "two", "three", "four"] {
+        for machine in &team.machines {
+            machine.run(&["run", "--note", note]).expect(0);
+        }
+    }
+    for machine in &team.machines {
+        machine.run(&["pull"]).expect(0);
+        assert_same(machine, &team.machines[0]);
+        machine.run(&["history", "validate", "--sessions"]).expect(0);
+    }
+}
+
+#[test]
+fn temporaries_of_a_killed_delivery_are_swept() {
+    let team = Team::of(1);
+    let a = &team.machines[0];
+    a.run(&["run", "--note", "one"]).expect(0);
+    a.write(".agent-handover/.agent-handover-x1.tmp", "half");
+    a.run(&["push"]).expect(0);
+    assert_eq!(a.strays(), [""; 0]);
+}
+
+#[test]
+fn an_item_by_hand_and_a_free_text_are_reported_once() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    a.run(&["memory", "add", "decision", "first"]).expect(0);
+    a.write(STATE, a.read(STATE).replace("<!-- /section -->", "- by hand\n<!-- /section -->"));
+    a.run(&["push"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    a.run(&["memory", "add", "decision", "of a"]).expect(0);
+    b.run(&["memory", "add", "decision", "of b"]).expect(0);
+    // Each run's free text is its note.
+    a.run(&["run", "--note", "note of a"]).expect(0);
+    b.run(&["run", "--note", "note of b"]).expect(0);
+    a.run(&["pull"]).expect(0);
+    assert_same(a, b);
+    let notes = a.read(NOTES);
+    assert_eq!(notes.matches(": by hand\n").count(), 1, "{notes}");
+    assert!(!notes.contains("- replaced text"), "{notes}");
 }
 
 #[test]

@@ -58,37 +58,15 @@ impl<'a> ArchiveEntry<'a> {
         attributes.map(|attributes| attributes.text("day")).unwrap_or_default()
     }
 
-    /// Bytes that are equal for the same entry in two files. They depend neither on what stands before it nor on line
-    /// ends, which an editor may change.
+    /// Bytes that are equal for the same note in two files. They do not depend on line ends, which an editor may change.
     pub(super) fn identity(&self) -> Vec<u8> {
-        if self.is_text {
-            [b"text ", self.day().as_bytes(), b"\n", without_returns(self.content().trim_ascii()).as_ref()].concat()
-        } else {
-            without_returns(&self.block).into_owned()
-        }
+        without_returns(&self.block).into_owned()
     }
 
-    /// Whether this text is the other one, continued by whoever wrote it. The place in the file may have changed.
-    pub(crate) fn continues(&self, other: &ArchiveEntry<'_>) -> bool {
-        self.continuation(other).is_some()
-            || self.opening() == other.opening()
-                && self
-                    .content()
-                    .trim_ascii()
-                    .strip_prefix(other.content().trim_ascii())
-                    .is_some_and(|rest| !rest.is_empty())
-    }
-
-    /// The lines that this text has after those of the other; `None` if it does not begin with the other.
-    pub(crate) fn continuation(&self, other: &ArchiveEntry<'_>) -> Option<ArchiveEntry<'static>> {
-        if !self.is_text || !other.is_text || self.day() != other.day() {
-            return None;
-        }
-        let (this, other) = (self.content(), other.content());
-        let (this, other) = (without_returns(this.trim_ascii_start()), without_returns(other.trim_ascii()));
-        let rest = this.strip_prefix(other.as_ref()).and_then(|rest| rest.strip_prefix(b"\n"))?;
+    /// The same place with another foreign text. `None` if the text is blank.
+    pub(super) fn with_text(&self, text: &[u8]) -> Option<ArchiveEntry<'static>> {
         let after = marker::read(self.opening(), "text").map(|attributes| attributes.text("after"));
-        ArchiveEntry::of_text(&self.day(), &after.unwrap_or_default(), rest)
+        ArchiveEntry::of_text(&self.day(), &after.unwrap_or_default(), text)
     }
 
     /// The note; `None` for a foreign text.

@@ -32,7 +32,7 @@ mod write;
 
 pub(crate) use entry::{ArchiveEntry, of_notes};
 pub(crate) use read::parse;
-pub(crate) use unite::{EntryKey, keyed, sort, unite};
+pub(crate) use unite::{KnownTexts, merge_texts, notes, sort, unite};
 pub(crate) use write::write;
 
 #[cfg(test)]

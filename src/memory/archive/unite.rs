@@ -1,71 +1,130 @@
-//! Unites the entries of several files, so that each entry is there once.
+//! Unites the entries of several files, so that each note and each paragraph that somebody wrote by hand is there once.
+//!
+//! Notes are told apart by their bytes. Texts outside notes have no such border: they join when the notes between them are
+//! moved away, and people continue them. So they are compared by paragraphs of one day, and a paragraph that is a part of
+//! another one is the same text.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::entry::ArchiveEntry;
 
-/// What tells one entry of a file from the others: its identity, and how many of the same stand before it. People may
-/// write the same line twice in one day.
-pub(crate) type EntryKey = (Vec<u8>, usize);
-
-/// The entries of one file by their keys. A note counts once, however often a file has it.
-pub(crate) fn keyed(entries: Vec<ArchiveEntry<'_>>) -> BTreeMap<EntryKey, ArchiveEntry<'_>> {
-    let mut seen: HashMap<Vec<u8>, usize> = HashMap::new();
-    let mut keyed = BTreeMap::new();
-    for entry in entries {
-        let identity = entry.identity();
-        let count = seen.entry(identity.clone()).or_default();
-        let key = (identity, *count);
-        *count += usize::from(entry.is_text);
-        keep_better(&mut keyed, key, entry);
+/// The notes of a file by their identity, each once.
+pub(crate) fn notes<'a>(entries: &[ArchiveEntry<'a>]) -> BTreeMap<Vec<u8>, ArchiveEntry<'a>> {
+    let mut notes: BTreeMap<Vec<u8>, ArchiveEntry<'a>> = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| !entry.is_text) {
+        let kept = notes.entry(entry.identity()).or_insert_with(|| entry.clone());
+        // Of two versions that differ in their line ends, the same one is kept in whatever order they come.
+        if entry.block.len() < kept.block.len() {
+            *kept = entry.clone();
+        }
     }
-    keyed
+    notes
 }
 
-/// Every entry of two files, once, in order. Of a text that one file has and the other continues, the longer version
-/// stays.
+/// Every entry of two files, once, in order.
 pub(crate) fn unite<'a>(one: Vec<ArchiveEntry<'a>>, other: Vec<ArchiveEntry<'a>>) -> Vec<ArchiveEntry<'a>> {
-    let (mut one, mut other) = (keyed(one), keyed(other));
-    remove_continued(&mut one, &other);
-    remove_continued(&mut other, &one);
-    for (key, entry) in other {
-        keep_better(&mut one, key, entry);
+    let mut all = notes(&one);
+    for (identity, note) in notes(&other) {
+        all.entry(identity).or_insert(note);
     }
-    let mut entries = one.into_values().collect();
+    let mut entries: Vec<ArchiveEntry<'a>> = all.into_values().collect();
+    let mut known = KnownTexts::of(&one);
+    entries.extend(one.into_iter().filter(|entry| entry.is_text));
+    entries.extend(known.without_known(&other));
     sort(&mut entries);
     entries
 }
 
-/// Removes the texts that only one file has, and that the other file continues.
-fn remove_continued(entries: &mut BTreeMap<EntryKey, ArchiveEntry<'_>>, others: &BTreeMap<EntryKey, ArchiveEntry<'_>>) {
-    let new: Vec<&ArchiveEntry<'_>> = others
-        .iter()
-        .filter(|(key, other)| other.is_text && !entries.contains_key(*key))
-        .map(|(_, other)| other)
-        .collect();
-    let is_continued = |entry: &ArchiveEntry<'_>| new.iter().any(|other| other.continues(entry));
-    let gone: Vec<EntryKey> = entries
-        .iter()
-        .filter(|(key, entry)| entry.is_text && !others.contains_key(*key) && is_continued(entry))
-        .map(|(key, _)| key.clone())
-        .collect();
-    for key in gone {
-        entries.remove(&key);
+/// The texts that either side has and neither removed.
+pub(crate) fn merge_texts<'a>(
+    base: &[ArchiveEntry<'a>],
+    ours: &[ArchiveEntry<'a>],
+    theirs: &[ArchiveEntry<'a>],
+) -> Vec<ArchiveEntry<'a>> {
+    let removed_by_them = KnownTexts::of(theirs).without_known(base);
+    let mut texts = KnownTexts::of(&removed_by_them).without_known(ours);
+    let new = |side: &[ArchiveEntry<'a>]| KnownTexts::of(base).without_known(side);
+    texts.extend(KnownTexts::of(&new(ours)).without_known(&new(theirs)));
+    texts
+}
+
+type Paragraph = Vec<Vec<u8>>;
+
+/// The paragraphs that people wrote on each day. Each is found as often as it was written.
+pub(crate) struct KnownTexts(HashMap<String, Vec<Paragraph>>);
+
+impl KnownTexts {
+    pub(crate) fn of(entries: &[ArchiveEntry<'_>]) -> KnownTexts {
+        let mut known: HashMap<String, Vec<Paragraph>> = HashMap::new();
+        for entry in entries.iter().filter(|entry| entry.is_text) {
+            known.entry(entry.day()).or_default().extend(paragraphs(&entry.content()));
+        }
+        KnownTexts(known)
+    }
+
+    /// The texts among these entries, without what is known.
+    pub(crate) fn without_known<'a>(&mut self, entries: &[ArchiveEntry<'a>]) -> Vec<ArchiveEntry<'a>> {
+        let mut left = Vec::new();
+        for entry in entries.iter().filter(|entry| entry.is_text) {
+            let all = paragraphs(&entry.content());
+            let known = self.0.entry(entry.day()).or_default();
+            let mut rest: Vec<Paragraph> = Vec::new();
+            for paragraph in &all {
+                remove_known(known, paragraph.clone(), &mut rest);
+            }
+            if rest == all {
+                left.push(entry.clone());
+            } else {
+                let rest: Vec<Vec<u8>> = rest.iter().map(|paragraph| paragraph.join(&b'\n')).collect();
+                left.extend(entry.with_text(&[rest.join(&b"\n\n"[..]), b"\n".to_vec()].concat()));
+            }
+        }
+        left
     }
 }
 
-/// Keeps one of two versions of an entry, the same one in whatever order they come: the one whose place is known best,
-/// with plain line ends.
-fn keep_better<'a>(kept: &mut BTreeMap<EntryKey, ArchiveEntry<'a>>, key: EntryKey, entry: ArchiveEntry<'a>) {
-    let rank = |entry: &ArchiveEntry<'_>| (entry.time.to_string(), std::cmp::Reverse(entry.block.to_vec()));
-    match kept.get_mut(&key) {
-        Some(known) if rank(known) >= rank(&entry) => {}
-        Some(known) => *known = entry,
-        None => drop(kept.insert(key, entry)),
+/// Adds to `rest` what is left of a paragraph without the known ones.
+fn remove_known(known: &mut Vec<Paragraph>, paragraph: Paragraph, rest: &mut Vec<Paragraph>) {
+    if paragraph.is_empty() {
+        return;
     }
+    if let Some(at) = known.iter().position(|other| *other == paragraph) {
+        known.swap_remove(at);
+        return;
+    }
+    // A part of what is known: the other parts stay known.
+    if let Some((at, start)) = known.iter().enumerate().find_map(|(at, other)| Some((at, place_in(other, &paragraph)?)))
+    {
+        let other = known.swap_remove(at);
+        let (before, after) = (other[..start].to_vec(), other[start + paragraph.len()..].to_vec());
+        known.extend([before, after].into_iter().filter(|part| !part.is_empty()));
+        return;
+    }
+    // What is known, with more around it.
+    if let Some((at, start)) = known.iter().enumerate().find_map(|(at, other)| Some((at, place_in(&paragraph, other)?)))
+    {
+        let end = start + known.swap_remove(at).len();
+        remove_known(known, paragraph[..start].to_vec(), rest);
+        remove_known(known, paragraph[end..].to_vec(), rest);
+        return;
+    }
+    rest.push(paragraph);
 }
 
-/// Sorts entries by time, notes before texts.
+/// Where the lines of `part` stand in `all`, one after the other.
+fn place_in(all: &[Vec<u8>], part: &[Vec<u8>]) -> Option<usize> {
+    all.windows(part.len().max(1)).position(|lines| lines == part)
+}
+
+/// The paragraphs of a text: lines without a blank one between them. Line ends do not count.
+fn paragraphs(text: &[u8]) -> Vec<Paragraph> {
+    let lines: Vec<&[u8]> =
+        text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
+    let parts = lines.split(|line| line.trim_ascii().is_empty()).filter(|lines| !lines.is_empty());
+    parts.map(|lines| lines.iter().map(|line| line.to_vec()).collect()).collect()
+}
+
+/// Sorts entries by time, notes before texts, and removes notes that are there twice.
 pub(crate) fn sort(entries: &mut Vec<ArchiveEntry<'_>>) {
     entries.sort_by(|a, b| a.sort_key().cmp(&b.sort_key()));
     entries.dedup_by(|a, b| !a.is_text && a.sort_key() == b.sort_key());

@@ -7,14 +7,14 @@ use std::time::SystemTime;
 use chrono::NaiveDate;
 
 use super::current_state::merge_state;
-use super::notes::{merge_notes, not_archived, write_notes};
+use super::notes::{merge_entries, merge_notes, not_archived, write_notes};
 use crate::base::fs::Depth;
 use crate::base::text;
 use crate::base::three_way::{self, Choice, Theirs, choose};
 use crate::config::category::Categories;
 use crate::error::Result;
 use crate::guard::Brake;
-use crate::memory::archive::{self, ArchiveEntry, EntryKey};
+use crate::memory::archive::{self, ArchiveEntry};
 use crate::memory::state::{self, CurrentState};
 use crate::memory::{Author, ChangeVerb, Memory, Month, compact, listing};
 
@@ -78,16 +78,8 @@ impl Memory {
                     // One side removed the file and the other changed it: it stays.
                     return three_way::put(&self.anchor, &path, theirs.now.as_deref().or(ours.as_deref()));
                 };
-                let base = archive::keyed(theirs.base.as_deref().map(archive::parse).unwrap_or_default());
-                let sides = [archive::keyed(archive::parse(ours)), archive::keyed(archive::parse(now))];
-                // An entry that one side removed by hand stays removed.
-                let is_removed =
-                    |key: &EntryKey| base.contains_key(key) && !sides.iter().all(|side| side.contains_key(key));
-                let [ours, theirs] = sides.each_ref().map(|side| {
-                    let kept = side.iter().filter(|(key, _)| !is_removed(key));
-                    kept.map(|(_, entry)| entry.clone()).collect()
-                });
-                let entries = archive::unite(ours, theirs);
+                let base = theirs.base.as_deref().map(archive::parse).unwrap_or_default();
+                let (entries, _) = merge_entries(&base, &archive::parse(ours), &archive::parse(now));
                 three_way::put(&self.anchor, &path, Some(&archive::write(month, tag, &entries)))
             }
         }
@@ -183,7 +175,7 @@ impl Memory {
     /// Removes notes from layer 1 that the archive of their month holds.
     fn remove_archived_notes(&self, month: Month, tag: &str) -> Result<()> {
         let Some(file) = self.read_notes(&self.archive_path(month, tag))? else { return Ok(()) };
-        let archived = archive::keyed(archive::parse(&file));
+        let archived = archive::parse(&file);
         let directory = self.directory.join("layer1").join(month.to_string());
         if self.anchor.about(&directory)?.is_none() {
             return Ok(());
@@ -192,7 +184,7 @@ impl Memory {
             let Some((_, day)) = compact::split_name(&name).filter(|(found, _)| *found == tag) else { continue };
             let path = directory.join(&name);
             let Some(file) = self.read_notes(&path)? else { continue };
-            if let Some(left) = not_archived(archive::of_notes(&file, day), &archived) {
+            if let Some(left) = not_archived(&archive::of_notes(&file, day), &archived) {
                 three_way::put(&self.anchor, &path, write_notes(day, &left).as_deref())?;
             }
         }

@@ -1,10 +1,10 @@
 //! Merges two versions of a day file by note.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
 
-use crate::memory::archive::{self, ArchiveEntry, EntryKey};
+use crate::memory::archive::{self, ArchiveEntry};
 use crate::memory::header;
 
 /// The layer-1 file of these entries; `None` if there are none.
@@ -13,8 +13,12 @@ pub(super) fn write_notes(day: NaiveDate, entries: &[ArchiveEntry<'_>]) -> Optio
         return None;
     }
     let mut file = header("layer1", day).into_bytes();
-    for entry in entries {
+    for (at, entry) in entries.iter().enumerate() {
         if entry.is_text {
+            // Two texts stay two.
+            if at.checked_sub(1).is_some_and(|before| entries[before].is_text) {
+                file.push(b'\n');
+            }
             file.extend_from_slice(&entry.content());
             if !file.ends_with(b"\n") {
                 file.push(b'\n');
@@ -29,43 +33,37 @@ pub(super) fn write_notes(day: NaiveDate, entries: &[ArchiveEntry<'_>]) -> Optio
 /// The entries of a day file that the archive of its month does not hold; `None` if it holds none of them. Of a text that
 /// was continued after it was archived, only the lines that are new are left.
 pub(super) fn not_archived<'a>(
-    entries: Vec<ArchiveEntry<'a>>,
-    archived: &BTreeMap<EntryKey, ArchiveEntry<'_>>,
+    entries: &[ArchiveEntry<'a>],
+    archived: &[ArchiveEntry<'_>],
 ) -> Option<Vec<ArchiveEntry<'a>>> {
-    let entries = archive::keyed(entries);
-    let count = entries.len();
-    let mut has_changed = false;
-    let mut left: Vec<ArchiveEntry<'a>> = Vec::new();
-    for (_, entry) in entries.iter().filter(|(key, _)| !archived.contains_key(*key)) {
-        let continued = archived.iter().filter(|(key, _)| !entries.contains_key(*key));
-        let rest = continued.filter_map(|(_, known)| entry.continuation(known)).min_by_key(|rest| rest.block.len());
-        has_changed |= rest.is_some();
-        left.push(rest.unwrap_or_else(|| entry.clone()));
-    }
+    let known = archive::notes(archived);
+    let notes = archive::notes(entries).into_iter().filter(|(identity, _)| !known.contains_key(identity));
+    let mut left: Vec<ArchiveEntry<'a>> = notes.map(|(_, note)| note).collect();
+    left.extend(archive::KnownTexts::of(archived).without_known(entries));
     archive::sort(&mut left);
-    (has_changed || left.len() < count).then_some(left)
+    let mut before = entries.to_vec();
+    archive::sort(&mut before);
+    (left != before).then_some(left)
 }
 
-/// Merges two versions of a day file: keeps what either side has and neither removed.
+/// Merges two versions of the entries of a file: keeps what either side has and neither removed.
 ///
-/// Returns the merged file, and the keys of notes to which each side gave its own content.
-pub(super) fn merge_notes(day: NaiveDate, [base, ours, theirs]: [&[u8]; 3]) -> (Option<Vec<u8>>, Vec<String>) {
-    let entries = |file| archive::keyed(archive::of_notes(file, day));
-    let (base, ours, theirs) = (entries(base), entries(ours), entries(theirs));
-    let has_left = |key: &EntryKey| !ours.contains_key(key) && !theirs.contains_key(key);
-    let left: Vec<&ArchiveEntry<'_>> = base.iter().filter(|(key, _)| has_left(key)).map(|(_, entry)| entry).collect();
-    let mut merged: Vec<ArchiveEntry<'_>> = Vec::new();
+/// Returns the keys of notes, too, to which each side gave its own content.
+pub(super) fn merge_entries<'a>(
+    base: &[ArchiveEntry<'a>],
+    ours: &[ArchiveEntry<'a>],
+    theirs: &[ArchiveEntry<'a>],
+) -> (Vec<ArchiveEntry<'a>>, Vec<String>) {
+    let mut merged = archive::merge_texts(base, ours, theirs);
+    let (base, ours, theirs) = (archive::notes(base), archive::notes(ours), archive::notes(theirs));
     let mut new_keys: [BTreeSet<String>; 2] = [BTreeSet::new(), BTreeSet::new()];
     for (side, (here, there)) in [(&ours, &theirs), (&theirs, &ours)].into_iter().enumerate() {
-        for (key, entry) in here {
-            match (base.contains_key(key), there.contains_key(key)) {
+        for (identity, entry) in here {
+            match (base.contains_key(identity), there.contains_key(identity)) {
                 (true, false) => {}
                 (false, false) => {
                     new_keys[side].extend(entry.note().map(|note| format!("{} {}", note.run, note.step)));
-                    // Both sides continued the same text: its lines stay once.
-                    let is_continued = |known: &&&ArchiveEntry<'_>| merged.iter().any(|other| other.continues(known));
-                    let rest = left.iter().filter(is_continued).find_map(|known| entry.continuation(known));
-                    merged.push(rest.unwrap_or_else(|| entry.clone()));
+                    merged.push(entry.clone());
                 }
                 (_, true) if side == 0 => merged.push(entry.clone()),
                 (_, true) => {}
@@ -73,7 +71,13 @@ pub(super) fn merge_notes(day: NaiveDate, [base, ours, theirs]: [&[u8]; 3]) -> (
         }
     }
     archive::sort(&mut merged);
-    let doubled = new_keys[0].intersection(&new_keys[1]).cloned().collect();
+    (merged, new_keys[0].intersection(&new_keys[1]).cloned().collect())
+}
+
+/// Like [`merge_entries`], for two versions of a day file. Without any entry there is no file.
+pub(super) fn merge_notes(day: NaiveDate, files: [&[u8]; 3]) -> (Option<Vec<u8>>, Vec<String>) {
+    let [base, ours, theirs] = files.map(|file| archive::of_notes(file, day));
+    let (merged, doubled) = merge_entries(&base, &ours, &theirs);
     (write_notes(day, &merged), doubled)
 }
 
@@ -138,8 +142,8 @@ mod tests {
         let left = merged([&base, &ours, b""]);
         assert_eq!(left, String::from_utf8(day_file(&["appended\n"])).unwrap());
         // Once it is archived, it is no longer left, although another note stands before it there.
-        let archived = archive::keyed(archive::of_notes(&ours, day()));
-        assert_eq!(not_archived(archive::of_notes(left.as_bytes(), day()), &archived), Some(Vec::new()));
+        let archived = archive::of_notes(&ours, day());
+        assert_eq!(not_archived(&archive::of_notes(left.as_bytes(), day()), &archived), Some(Vec::new()));
     }
 
     #[test]
@@ -154,9 +158,9 @@ mod tests {
     #[test]
     fn lines_added_to_a_text_that_was_archived_are_all_that_is_left() {
         let before = day_file(&[NOTE, "first\n"]);
-        let archived = archive::keyed(archive::of_notes(&before, day()));
+        let archived = archive::of_notes(&before, day());
         let file = day_file(&["first\nmore\n"]);
-        let left = not_archived(archive::of_notes(&file, day()), &archived).unwrap();
+        let left = not_archived(&archive::of_notes(&file, day()), &archived).unwrap();
         assert_eq!(left.iter().map(|entry| entry.content().into_owned()).collect::<Vec<_>>(), [b"more\n"]);
     }
 

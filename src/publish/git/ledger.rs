@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::fs::Anchor;
+use crate::base::fs::{Anchor, Depth};
 use crate::error::{Error, Result};
 use crate::publish::DeliveredFiles;
 
@@ -48,8 +48,10 @@ impl Ledger {
         Ok(serde_json::from_slice(&bytes).unwrap_or_default())
     }
 
-    /// The ledger of this branch, or a new one.
+    /// The ledger of this branch, or a new one. Removes the temporaries of deliveries that were killed while they wrote it:
+    /// whoever delivers holds the lock of the project.
     pub(super) fn of(files: &DeliveredFiles<'_>, branch: &str, remote: &str) -> Result<Ledger> {
+        files.state_anchor().sweep_temporaries(files.state, Depth::Directory)?;
         let ledger = Ledger::read(&files.state_anchor(), files.state)?;
         if ledger.branch == branch && ledger.remote == remote {
             return Ok(ledger);

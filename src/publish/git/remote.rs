@@ -28,9 +28,14 @@ impl Publisher<'_> {
         format!("refs/agent-handover/{}/{}", text::digest(self.remote().as_bytes(), 4), self.branch())
     }
 
-    /// The commit that was fetched last. `None` if none was.
-    pub(super) fn last_fetched(&self) -> git::Result<Option<String>> {
-        self.git().commit_of(&self.fetched_ref())
+    /// The last commit of the remote's branch that is known here, from us or from the user. `None` if none is.
+    pub(super) fn last_known(&self) -> git::Result<Option<String>> {
+        let of_user = self.git().commit_of(&format!("refs/remotes/{}/{}", self.remote(), self.branch()))?;
+        let ours = self.git().commit_of(&self.fetched_ref())?;
+        match (ours, of_user) {
+            (Some(ours), Some(of_user)) if self.git().is_ancestor(&ours, &of_user)? => Ok(Some(of_user)),
+            (ours, of_user) => Ok(ours.or(of_user)),
+        }
     }
 
     /// Fetches the branch and returns its commit. `None` if the remote does not have the branch.

@@ -95,7 +95,7 @@ impl Publisher<'_> {
     /// Commits although the remote cannot be asked, on what is known of it. Returns why, with what to do before the next
     /// `git pull`.
     fn commit_offline(&mut self, tip: Option<&Tip>, is_checked_out: bool, halted: Halted) -> Result<Halted> {
-        let there = self.last_fetched()?;
+        let there = self.last_known()?;
         match (tip, there) {
             (Some(tip), Some(there)) => drop(self.commit_here(Some(tip), Some(&there), is_checked_out)?),
             _ => drop(self.commit_shared(tip, None, None, is_checked_out)?),
