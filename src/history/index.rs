@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use chrono::{DateTime, FixedOffset};
 
 use super::Origin;
-use crate::base::clock;
 use super::lifecycle::is_done;
+use crate::base::clock;
 use crate::handoff::{Handoff, SyntaxError, Value, read_subset_first, unquote_ours, write_fields};
 
 /// The keys of an entry, in Session Glue's order.
