@@ -297,7 +297,11 @@ impl Campaign {
     fn edit_notes(&mut self, machine: usize) {
         let line = self.fresh("line");
         let world = &self.machines[machine].world;
-        let files: Vec<String> = world.tree().into_keys().filter(|path| path.starts_with("memory/layer1/")).collect();
+        let files: Vec<String> = world
+            .tree()
+            .into_keys()
+            .filter(|path| path.starts_with("memory/layer1/") && path.ends_with(".md"))
+            .collect();
         if files.is_empty() {
             return;
         }

@@ -134,8 +134,9 @@ impl Publisher<'_> {
     /// The files as a tree: the files of the branch, with our paths as they are here.
     pub(super) fn tree(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String> {
         let index = self.delivery.files.state.join(INDEX);
-        if theirs.is_some() && !self.ledger.indexed.is_empty() {
-            // A process that is killed in a merge leaves an index of the merge, which must not count as that of the branch.
+        let continues = theirs.is_none() && tip.is_some_and(|tip| tip.tree == self.ledger.indexed);
+        if !continues && !self.ledger.indexed.is_empty() {
+            // A process that is killed meanwhile leaves an index of other files, which must not count as that of the branch.
             self.ledger.indexed.clear();
             self.ledger.write(&self.delivery.files)?;
         }

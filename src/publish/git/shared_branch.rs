@@ -214,6 +214,10 @@ impl Publisher<'_> {
         let tree = self.git().tree_of(below)?;
         let tip = Tip { commit: below.to_owned(), tree, checked_out: None, symbolic: None };
         let tree = self.tree(Some(&tip), None)?;
+        // What is pushed has no file of the user's that the remote does not have, whatever happened to our index.
+        if self.git().differences(Some(&tip.tree), &tree)?.iter().any(|found| !self.is_published(&found.path)) {
+            return Err(Error::bug("a commit of our files has changes of other files").into());
+        }
         let mut parents = vec![below];
         for other in others {
             if self.git().is_ancestor(below, other)? {
@@ -254,13 +258,15 @@ impl Publisher<'_> {
         let parents: Vec<&str> = old.into_iter().chain(aside).collect();
         let commit = self.write_commit(&tree, &parents)?;
         self.remember_searched(&commit, old);
+        // The index comes first: if this process is killed in between, the user's next commit has our files, too. The other way
+        // round it would take them back.
+        if is_checked_out {
+            self.update_users_index(&commit)?;
+        }
         if !self.move_branch(&commit, old)? {
             return Err(Error::failed(format!("`{}` moved while it was being committed to", self.branch()))
                 .hint("`agent-handover push` tries again")
                 .into());
-        }
-        if is_checked_out {
-            self.update_users_index(&commit)?;
         }
         Ok(commit)
     }
