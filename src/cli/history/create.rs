@@ -121,7 +121,7 @@ impl Create {
             Ok(written)
         })?;
         let registered = if self.no_exclude { Vec::new() } else { register(place) };
-        warnings.extend(leaks::warnings(place, &raw));
+        warnings.extend(leaks::warnings(place, &raw, self.strict));
         for warning in &warnings {
             context.ui.warn(warning);
         }
@@ -159,7 +159,7 @@ impl Create {
         match refused.and_then(|()| steps::history_create(handoff, is_renamed, place.has_memory())) {
             Err(error) => error,
             Ok(step) => {
-                warnings.extend(leaks::warnings(place, raw));
+                warnings.extend(leaks::warnings(place, raw, self.strict));
                 for warning in &warnings {
                     context.ui.warn(warning);
                 }

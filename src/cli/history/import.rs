@@ -266,7 +266,7 @@ impl Import {
 fn warn_of_leaks(context: &Context<'_>, place: &HistoryPlace, handoffs: &[Handoff]) {
     let mut warnings: Vec<String> = Vec::new();
     for handoff in handoffs.iter().take(MAX_SCANNED) {
-        warnings.extend(leaks::warnings(place, &handoff.render()));
+        warnings.extend(leaks::warnings(place, &handoff.render(), false));
     }
     warnings.dedup();
     for warning in warnings {

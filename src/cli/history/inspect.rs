@@ -9,26 +9,35 @@ use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
 use crate::history::{self, Findings, HistoryStatus};
 
+/// What `history validate` looks at.
+pub(super) struct Extent {
+    /// Every archived session.
+    pub sessions: bool,
+    /// How the repository has moved since the latest handoff.
+    pub git: bool,
+    /// Personal paths, also where nothing is under git.
+    pub strict: bool,
+}
+
 pub(super) fn validate(
     context: &mut Context<'_>,
     place: &HistoryPlace,
-    sessions: bool,
-    git: bool,
+    extent: &Extent,
     as_json: bool,
 ) -> Result<u8> {
     if !as_json && !place.history.exists()? {
         let why = format!("there is nothing to validate: no history at {}", place.history.directory.display());
         return Err(Error::new(Category::NotGood, why).hint("a handover or `agent-handover history create` makes one"));
     }
-    let Findings { problems, warnings } = place.history.validate(sessions)?;
+    let Findings { problems, warnings } = place.history.validate(extent.sessions)?;
     let provenance = place.provenance();
     // Problems quote the files, and a file that fits together with no archive of ours has nobody else who vouches for it.
     let is_ours = problems.is_empty() && warnings.is_empty() || provenance.of_history().vouches_for_all();
     // `validate` has reported a LATEST.md that cannot be read.
     let latest = place.history.latest_text().ok().flatten().unwrap_or_default();
     let warnings: Vec<String> =
-        warnings.iter().map(|warning| marked(is_ours, warning)).chain(leaks::found(place, &latest)).collect();
-    let drift = if git {
+        warnings.iter().map(|warning| marked(is_ours, warning)).chain(leaks::found(place, &latest, extent.strict)).collect();
+    let drift = if extent.git {
         let handoff = Handoff::parse(&latest).unwrap_or_default();
         let is_ours = provenance.owns_handoff(&history::own_keys::of_document(&latest, &handoff));
         let drift = history::drift(&place.root, handoff.text("current_branch"), handoff.text("head_commit"));

@@ -9,21 +9,22 @@ use crate::guard::secrets;
 use crate::history;
 
 /// The warnings about a new handoff, and how many there are.
-pub(super) fn warnings(place: &HistoryPlace, raw: &str) -> Vec<String> {
-    let mut warnings = found(place, raw);
+pub(super) fn warnings(place: &HistoryPlace, raw: &str, strict: bool) -> Vec<String> {
+    let mut warnings = found(place, raw, strict);
     if !warnings.is_empty() {
         warnings.push(format!("{} leak warning(s) — review before committing .agent-history/", warnings.len()));
     }
     warnings
 }
 
-/// One warning for each kind of secret and each personal path in a handoff.
-pub(super) fn found(place: &HistoryPlace, raw: &str) -> Vec<String> {
+/// One warning for each kind of secret and each personal path in a handoff. Where nothing is under git, a path matters only
+/// to Session Glue, which is `strict`.
+pub(super) fn found(place: &HistoryPlace, raw: &str, strict: bool) -> Vec<String> {
     let kinds = secrets::leaked_kinds(raw);
     let mut warnings: Vec<String> =
         kinds.into_iter().map(|kind| format!("WARNING: possible secret in handoff: {kind}")).collect();
     let paths = secrets::personal_paths(raw);
-    if !paths.is_empty() && !is_ignored(place) {
+    if !paths.is_empty() && (strict || place.is_in_work_tree()) && !is_ignored(place) {
         warnings.extend(paths.iter().map(|path| {
             format!(
                 "WARNING: personal absolute path in handoff: {path} (.agent-history/ is not gitignored, so it may be committed)"

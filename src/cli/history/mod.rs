@@ -70,6 +70,9 @@ enum HistoryVerb {
         /// Report how the repository has moved since the latest handoff
         #[arg(long)]
         git: bool,
+        /// Warn of personal paths as Session Glue does, also where nothing is under git
+        #[arg(long)]
+        strict: bool,
     },
     /// Show the latest session, standing rulings and problems
     Status {
@@ -109,7 +112,10 @@ impl HistoryCommand {
             HistoryVerb::Export(export) => export.execute(context, &place, self.json),
             HistoryVerb::Import(import) => import.execute(context, &place, self.json),
             HistoryVerb::Template => print::template(context, &place, self.json),
-            HistoryVerb::Validate { sessions, git } => inspect::validate(context, &place, sessions, git, self.json),
+            HistoryVerb::Validate { sessions, git, strict } => {
+                let extent = inspect::Extent { sessions, git, strict };
+                inspect::validate(context, &place, &extent, self.json)
+            }
             HistoryVerb::Status { git } => inspect::status(context, &place, git, self.json),
             HistoryVerb::ResumePrompt => print::resume_prompt(context, &place, self.json),
             HistoryVerb::Close { session, status } => {

@@ -167,6 +167,7 @@ impl GlueCommand {
             }
             GlueCommand::Validate { repo_root, sessions, git } => {
                 let mut arguments = history("validate", &repo_root);
+                arguments.push("--strict".into());
                 arguments.extend(flag("--sessions", sessions));
                 arguments.extend(flag("--git", git));
                 exit_code(run("glue validate", arguments, None))
