@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Context;
 use crate::base::fs::{self, Created};
 use crate::bundle::SecretKey;
-use crate::error::{Error, Result};
+use crate::error::{Category, Error, Result};
 
 /// The largest key file.
 const MAX_KEY: u64 = 64 << 10;
@@ -56,7 +56,8 @@ impl Keygen {
 pub(super) fn read_small(context: &Context<'_>, path: &Path, max: u64) -> Result<String> {
     let path = context.cwd.join(path);
     let failed = |cause: std::io::Error| Error::io("read", &path, cause);
-    let file = fs::open_if_exists(&path)?.ok_or_else(|| failed(std::io::ErrorKind::NotFound.into()))?;
+    let absent = || failed(std::io::ErrorKind::NotFound.into()).in_category(Category::Failed);
+    let file = fs::open_if_exists(&path)?.ok_or_else(absent)?;
     let bytes = fs::read_at_most(file, max).map_err(failed)?;
     let is_too_large = u64::try_from(bytes.len()).is_ok_and(|size| size > max);
     match String::from_utf8(bytes) {

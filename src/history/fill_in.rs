@@ -79,8 +79,9 @@ pub(crate) fn new_id(now: &DateTime<FixedOffset>, goal: &str) -> String {
 }
 
 /// The first words of a text, in letters and digits of any script. Empty if it has none, such as a text of emoji.
-fn slug(text: &str) -> String {
-    let lower = secrets::clean(&one_line(text)).to_lowercase();
+fn slug(goal: &str) -> String {
+    // Some fillers that nobody sees count as letters.
+    let lower = text::for_terminal(&secrets::clean(&one_line(goal))).to_lowercase();
     // An accent that is a character of its own does not end a word.
     let plain: String = lower.chars().filter(|c| !('\u{300}'..='\u{36f}').contains(c)).collect();
     let words: Vec<&str> =
@@ -104,6 +105,7 @@ mod tests {
             ("Cafe\u{301} geo\u{308}ffnet", "cafe-geoffnet"),
             ("Größe prüfen", "größe-prüfen"),
             ("🚀 ship", "ship"),
+            ("sh\u{3164}ip\u{115f} it", "ship-it"),
             ("🚀🚀", "session"),
             ("", "session"),
             ("../../etc", "etc"),

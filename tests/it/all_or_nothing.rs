@@ -301,8 +301,11 @@ fn a_command_that_fails_before_it_changes_anything_leaves_no_record() {
     std::fs::rename(world.path(STATE), world.path("elsewhere")).unwrap();
     std::os::unix::fs::symlink(world.path("elsewhere"), world.path(STATE)).unwrap();
     assert_ne!(world.run(&["memory", "add", "decision", "x"]).code, 0);
-    // The id of the session is taken.
-    world.run(&["history", "create", "--goal", "before", "--next", "Something else"]).expect(1);
+    // The document states an id that is taken.
+    let latest = world.read(".agent-history/LATEST.md");
+    world.write("again.md", latest.replace("primary_goal: \"before\"", "primary_goal: \"other\""));
+    let refused = world.run(&["history", "create", "--input", "again.md"]).expect(1);
+    assert!(refused.stderr.contains("is already archived with other content"), "{}", refused.stderr);
     world.run(&["history", "close", "--session", "nobody", "--status", "DONE"]).expect(1);
     assert_eq!(rows(&world), 0);
     assert_eq!(world.read("elsewhere"), state);

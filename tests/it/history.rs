@@ -558,10 +558,15 @@ fn possible_leaks_in_a_handoff_are_reported_and_not_blocked() {
 fn a_personal_path_is_reported_unless_the_archive_is_ignored() {
     let world = world();
     let document = GLUE.replace("Two tests fail.", "See /home/ann/notes.");
-    let output = world.create(&document).expect(0);
+    world.write("../handoff.md", &document);
+    let output = world.run(&["history", "create", "--strict", "--input", "../handoff.md"]).expect(0);
     assert!(output.stderr.contains("personal absolute path in handoff: /home/ann/"), "{}", output.stderr);
+    // Nothing is under git, so only Session Glue warns.
+    let validate = ["history", "validate", "--strict"];
+    assert!(world.run(&validate).expect(0).stderr.contains("/home/ann/"));
+    world.run(&validate[..2]).expect(0);
     world.write(".gitignore", "target\n.agent-history/\n");
-    world.run(&["history", "validate"]).expect(0);
+    world.run(&validate).expect(0);
 }
 
 #[test]
