@@ -71,4 +71,4 @@ pub(crate) use origin::Origin;
 pub(crate) use rulings::{Ruling, Rulings, older_line};
 pub(crate) use status::HistoryStatus;
 pub(crate) use store::{DIRECTORY, History};
-pub(crate) use written::{DERIVED_TAG, SessionSpan};
+pub(crate) use written::{AGENT_SESSION, DERIVED_TAG, SessionSpan};
