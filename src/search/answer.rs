@@ -35,6 +35,8 @@ pub(crate) struct Hit {
     pub score: f64,
     /// The share of the question that the passage and its neighbours have.
     pub coverage: f64,
+    /// How many words of the question they have.
+    pub matched: usize,
     pub text: String,
     /// Where the words of the question are in the text.
     pub matches: Vec<Range<usize>>,
@@ -105,7 +107,7 @@ fn of_error(index: &Index, query: &Query, today: NaiveDate) -> rusqlite::Result<
     Ok(answer)
 }
 
-fn search(index: &Index, query: &Query, today: NaiveDate) -> rusqlite::Result<Answer> {
+pub(super) fn search(index: &Index, query: &Query, today: NaiveDate) -> rusqlite::Result<Answer> {
     let question = Question::of(&query.text, today);
     if question.words.is_empty() && question.times.is_empty() {
         return Ok(Answer { is_empty_question: true, ..Answer::default() });
@@ -220,8 +222,8 @@ fn hits(
         }
         let matches = matches(&passage.text, terms);
         let at = passage.at.or(document.started);
-        let Ranked { score, coverage, .. } = ranked;
-        hits.push(Hit { score, coverage, matches, ..hit_of(index, document, passage, at)? });
+        let Ranked { score, coverage, matched, .. } = ranked;
+        hits.push(Hit { score, coverage, matched, matches, ..hit_of(index, document, passage, at)? });
     }
     Ok(hits)
 }
@@ -247,6 +249,7 @@ pub(super) fn hit_of(
         branch: document.branch.clone(),
         score: 0.0,
         coverage: 0.0,
+        matched: 0,
         matches: Vec::new(),
         text: passage.text,
         path: document.path.clone(),

@@ -38,6 +38,12 @@ impl Index {
         }
     }
 
+    /// Opens the index of a project if there is one that can be used.
+    pub(crate) fn open_existing(project: &Project) -> Option<Index> {
+        let file = IndexFile::of(project);
+        file.names().into_iter().find_map(|path| Some(Index::of(file.usable(&path)?, Some(path))))
+    }
+
     /// Removes a damaged index and opens a new one.
     pub(crate) fn replace(self, project: &Project) -> Index {
         let Some(path) = self.path.clone() else { return Index::in_memory() };

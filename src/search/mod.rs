@@ -20,6 +20,7 @@
 //! | `rank` | how candidates are scored; every constant with its reason |
 //! | `error_message` | an error that was met before, and what was done next |
 //! | `path` | the sessions that touched a file |
+//! | `recall` | what an agent is reminded of at the first prompt of a session |
 //! | `answer` | one search from the question to the hits |
 
 mod answer;
@@ -32,6 +33,7 @@ mod path;
 mod porter;
 mod query;
 mod rank;
+mod recall;
 mod schema;
 mod session_passages;
 mod sources;
@@ -44,5 +46,6 @@ pub(crate) use answer::{Hit, answer};
 pub(crate) use dates::{Edge, moment};
 pub(crate) use passage::PassageKind;
 pub(crate) use query::Query;
+pub(crate) use recall::{is_said_in, recall};
 pub(crate) use store::Index;
 pub(crate) use update::{Freshness, bring_up_to_date, update_in_background};

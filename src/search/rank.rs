@@ -97,6 +97,8 @@ pub(super) struct Ranked {
     pub score: f64,
     /// The share of the question's words that it has, by their weight.
     pub coverage: f64,
+    /// How many of the question's words it has.
+    pub matched: usize,
 }
 
 /// Scores documents, best first.
@@ -178,12 +180,13 @@ impl Scale<'_> {
         };
         let length = with_neighbours(&|counted| counted.passage.words as f64);
         let norm = WEIGHTS.passage_k1 * (1.0 - WEIGHTS.passage_b + WEIGHTS.passage_b * length / self.average);
-        let (mut score, mut covered) = (0.0, 0.0);
+        let (mut score, mut covered, mut matched) = (0.0, 0.0, 0);
         for (number, term) in self.terms.iter().enumerate() {
             let count = with_neighbours(&|counted| counted.counts[number]);
             if count > 0.0 {
                 score += term.weight * term.idf * count * (WEIGHTS.passage_k1 + 1.0) / (count + norm);
                 covered += term.weight * term.idf;
+                matched += 1;
             }
         }
         let coverage = covered / self.all;
@@ -194,7 +197,7 @@ impl Scale<'_> {
         if own.passage.kind == PassageKind::Command {
             score *= WEIGHTS.command;
         }
-        Ranked { document: own.passage.document, passage: own.passage.id, score, coverage }
+        Ranked { document: own.passage.document, passage: own.passage.id, score, coverage, matched }
     }
 }
 

@@ -49,6 +49,7 @@ const TABLES: &str = "
     CREATE TABLE touched (document INTEGER NOT NULL REFERENCES document(id), path TEXT NOT NULL, at INTEGER) STRICT;
     CREATE INDEX touched_path ON touched (path);
     CREATE INDEX touched_document ON touched (document);
+    CREATE TABLE prompted (id INTEGER PRIMARY KEY, session TEXT NOT NULL UNIQUE) STRICT;
     CREATE VIRTUAL TABLE word USING fts5(terms, content='', contentless_delete=1, detail=none, tokenize='ascii');
     CREATE VIRTUAL TABLE term USING fts5vocab(word, row);
     INSERT INTO meta VALUES ('passages', '0'), ('words', '0'), ('documents', '0');

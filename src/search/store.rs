@@ -158,6 +158,17 @@ impl Index {
         statement.query_map(params![from, to, most as i64], |row| row.get(0))?.collect()
     }
 
+    /// Whether this is the first prompt of a session. From now on it was. The oldest sessions are forgotten.
+    pub(crate) fn is_first_prompt(&self, session: &str) -> rusqlite::Result<bool> {
+        let sql = "INSERT OR IGNORE INTO prompted (session) VALUES (?1)";
+        let is_first = self.connection.execute(sql, [session])? == 1;
+        if is_first {
+            let sql = "DELETE FROM prompted WHERE id <= (SELECT max(id) FROM prompted) - 1000";
+            self.connection.execute(sql, [])?;
+        }
+        Ok(is_first)
+    }
+
     /// The handoff of a session.
     pub(super) fn handoff_of(&self, session: &str) -> rusqlite::Result<Option<String>> {
         let sql = "SELECT handoff FROM document WHERE session = ?1 AND handoff <> '' ORDER BY id DESC LIMIT 1";

@@ -450,3 +450,37 @@ fn the_end_of_a_session_brings_the_index_up_to_date() {
     };
     wait_until("the index has the session", has_it);
 }
+
+/// The answer to a prompt of a session, as its agent gets it.
+fn prompt(world: &World, session: &str, prompt: &str) -> String {
+    let payload = json!({
+        "hook_event_name": "UserPromptSubmit", "session_id": session, "cwd": world.root(), "prompt": prompt,
+    });
+    world.write("../payload", payload.to_string());
+    let mut command = world.command(&["hook", "--agent", "claude-code"]);
+    let output = finish(command.stdin(std::fs::File::open(world.path("../payload")).unwrap()));
+    let answer = output.expect(0).stderr_ignored("the story").stdout;
+    let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+    answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn the_first_prompt_of_a_session_is_answered_once() {
+    let world = world();
+    let question = "parse_date_iso returns the wrong day in the Tokyo time zone again";
+    world.run(&["run", "--note", "Prepared the release notes for the telemetry exporter"]).expect(0);
+    assert_eq!(prompt(&world, "a", question), "", "there is no index yet");
+    assert_eq!(first(&world, "lexer"), "lexer");
+    let answer = prompt(&world, "b", question);
+    assert!(answer.starts_with("<!-- agent-handover warmup -->\n"), "{answer}");
+    assert!(answer.contains("(2026-05-20, request, claude-code, dates) parse_date_iso returns"), "{answer}");
+    assert!(answer.len() <= 1_200, "{}", answer.len());
+    assert_eq!(prompt(&world, "b", question), "", "only the first prompt is answered");
+    assert_eq!(prompt(&world, "c", "Add a LICENSE file with the MIT licence"), "");
+    assert_eq!(prompt(&world, "c", question), "");
+    // The session's own transcript is in its context.
+    assert_eq!(prompt(&world, "dates", question), "");
+    assert_eq!(prompt(&world, "e", "release notes for the telemetry exporter"), "", "the warmup says it");
+    world.write("handover.toml", "[recall]\nfirst_prompt = false\n");
+    assert_eq!(prompt(&world, "d", question), "");
+}
