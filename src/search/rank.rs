@@ -70,13 +70,13 @@ impl Counted {
         let mut counts = vec![0.0; terms.len()];
         let mut has_order = false;
         let mut before = None;
-        for word in words::words(&passage.text).into_iter().filter(|word| !word.is_common) {
-            let at = terms.iter().position(|term| term.forms.contains(&word.term));
+        for (word, is_whole) in words::of_line(&passage.terms) {
+            let at = terms.iter().position(|term| term.forms.iter().any(|form| form == word));
             if let Some(at) = at {
                 counts[at] += 1.0;
                 has_order |= before.is_some_and(|before| before + 1 == at);
             }
-            if !word.is_whole {
+            if !is_whole {
                 before = at;
             }
         }

@@ -7,8 +7,8 @@ const APPLICATION_ID: i32 = 0x4148_6978;
 /// Grows with every change of the tables, of the words that are indexed, or of how texts are split.
 const VERSION: i32 = 1;
 
-/// `word` holds the words of each passage, in the form that `words` gives them, under the id of the passage. It has neither
-/// the text nor the positions: a passage is scored from its text, and the text is in `passage`.
+/// `word` finds the passages that have a word. It has neither their words nor the positions: a passage is scored from
+/// `passage.terms`, which has them in order, because finding the words of a text again costs more than reading them.
 const TABLES: &str = "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE file (
@@ -43,6 +43,7 @@ const TABLES: &str = "
         kind INTEGER NOT NULL,
         at INTEGER,
         words INTEGER NOT NULL,
+        terms TEXT NOT NULL,
         text TEXT NOT NULL
     ) STRICT;
     CREATE INDEX passage_of_document ON passage (document, number);

@@ -38,6 +38,8 @@ pub(super) struct StoredPassage {
     pub kind: PassageKind,
     pub at: Option<i64>,
     pub words: i64,
+    /// Its words, as [`words::line`] writes them.
+    pub terms: String,
     pub text: String,
 }
 
@@ -103,7 +105,7 @@ impl Index {
     }
 
     pub(super) fn passage(&self, id: i64) -> rusqlite::Result<Option<StoredPassage>> {
-        let sql = "SELECT id, document, number, turn, kind, at, words, text FROM passage WHERE id = ?1";
+        let sql = "SELECT id, document, number, turn, kind, at, words, terms, text FROM passage WHERE id = ?1";
         self.connection.prepare_cached(sql)?.query_row([id], stored_passage).optional()
     }
 
@@ -114,7 +116,7 @@ impl Index {
         first: i64,
         last: i64,
     ) -> rusqlite::Result<Vec<StoredPassage>> {
-        let sql = "SELECT id, document, number, turn, kind, at, words, text FROM passage
+        let sql = "SELECT id, document, number, turn, kind, at, words, terms, text FROM passage
                    WHERE document = ?1 AND number BETWEEN ?2 AND ?3 ORDER BY number";
         let mut statement = self.connection.prepare_cached(sql)?;
         statement.query_map(params![document, first, last], stored_passage)?.collect()
@@ -212,7 +214,8 @@ fn stored_passage(row: &Row<'_>) -> rusqlite::Result<StoredPassage> {
         kind: PassageKind::of_number(row.get(4)?),
         at: row.get(5)?,
         words: row.get(6)?,
-        text: row.get(7)?,
+        terms: row.get(7)?,
+        text: row.get(8)?,
     })
 }
 
@@ -348,15 +351,16 @@ impl Writer<'_> {
 
     /// Adds a passage; returns how many words it has.
     fn add_passage(&mut self, document: i64, number: i64, turn: i64, passage: &Passage) -> rusqlite::Result<i64> {
-        let terms: Vec<String> = words::terms(&passage.text).collect();
-        let count = i64::try_from(terms.len()).unwrap_or(i64::MAX);
-        let sql =
-            "INSERT INTO passage (document, number, turn, kind, at, words, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-        let values = params![document, number, turn, passage.kind.number(), passage.at, count, passage.text];
+        let terms = words::line(&passage.text);
+        let count = i64::try_from(words::of_line(&terms).count()).unwrap_or(i64::MAX);
+        let sql = "INSERT INTO passage (document, number, turn, kind, at, words, terms, text)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let values = params![document, number, turn, passage.kind.number(), passage.at, count, terms, passage.text];
         self.transaction.prepare_cached(sql)?.execute(values)?;
         let id = self.transaction.last_insert_rowid();
         let mut statement = self.transaction.prepare_cached("INSERT INTO word (rowid, terms) VALUES (?1, ?2)")?;
-        statement.execute(params![id, terms.join(" ")])?;
+        // The mark of a whole identifier separates words, as a space does.
+        statement.execute(params![id, terms])?;
         self.totals.passages += 1;
         self.totals.words += count;
         Ok(count)

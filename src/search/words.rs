@@ -77,6 +77,32 @@ pub(super) fn words(text: &str) -> Vec<Word> {
     found
 }
 
+/// What comes before a term that stands for the whole of an identifier, in a line of terms.
+pub(super) const WHOLE: char = '+';
+
+/// The terms of a text in one line, in their order, for [`of_line`].
+pub(super) fn line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for word in words(text).into_iter().filter(|word| !word.is_common) {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        if word.is_whole {
+            line.push(WHOLE);
+        }
+        line.push_str(&word.term);
+    }
+    line
+}
+
+/// The terms of a line, each with whether it stands for the whole of an identifier.
+pub(super) fn of_line(line: &str) -> impl Iterator<Item = (&str, bool)> {
+    line.split(' ').filter(|term| !term.is_empty()).map(|term| match term.strip_prefix(WHOLE) {
+        Some(term) => (term, true),
+        None => (term, false),
+    })
+}
+
 /// The terms of a text that are indexed, each as often as it occurs.
 pub(super) fn terms(text: &str) -> impl Iterator<Item = String> {
     words(text).into_iter().filter(|word| !word.is_common).map(|word| word.term)
