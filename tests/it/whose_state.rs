@@ -50,7 +50,7 @@ fn clone_of_a_stranger() -> (World, Vec<u8>) {
 fn databases(world: &World) -> Vec<String> {
     let names = std::fs::read_dir(world.path(".agent-handover")).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
-    names.retain(|name| name.ends_with(".db"));
+    names.retain(|name| name.ends_with(".db") && !name.starts_with("index"));
     names.sort();
     names
 }
