@@ -196,6 +196,7 @@ fn compare() {
         ("handoffs", handoffs),
         ("secrets", secrets),
         ("hook", hook),
+        ("search", search),
     ];
     for (name, run) in all {
         if named.is_empty() || named.iter().any(|wanted| wanted == name) {
@@ -624,4 +625,77 @@ fn hook() {
     }
     race("hook at session start (aim: the last two within 2x of each other)", 40, starts);
     race("hook at session end (aim: the last two within 2x of each other)", 40, ends);
+}
+
+/// A search, the first prompt of a session, and building the index, where there were few sessions and where there were many.
+fn search() {
+    let mut searches = Vec::new();
+    let mut prompts = Vec::new();
+    for size in [10, 1_000, 20_000] {
+        let world: &'static World = Box::leak(Box::new(World::new("")));
+        let transcripts = talk(world, size);
+        world.run(&["run", "--note", "n"]);
+        let ask = world.command(&["search", "--json", "--limit", "20", "lexer", "topic7", "word3", "word11"]);
+        // The first searches build the index, within their time limit.
+        let is_missing = || {
+            let answer = ask().stdin(Stdio::null()).output().unwrap().stdout;
+            !String::from_utf8_lossy(&answer).contains("\"missing\":0")
+        };
+        while is_missing() {}
+        if size == 1_000 {
+            let index = world.path().join(".agent-handover/index.db");
+            let read = floor_command(vec!["read-files".to_owned(), transcripts.display().to_string()]);
+            let removed = move || drop(std::fs::remove_file(&index));
+            removed();
+            let build = side("the first search of 1000 sessions", world.command(&["search", "topic7"])).after(removed);
+            race("indexing (aim: 6x of reading the same files)", 10, vec![side("read the transcripts", read), build]);
+            while is_missing() {}
+        }
+        searches.push(side(&format!("search after {size} sessions"), ask));
+        let payload = world.path().join("prompt.json");
+        let number = std::cell::Cell::new(0);
+        let (file, path) = (payload.clone(), world.path());
+        let next = move || {
+            number.set(number.get() + 1);
+            let (n, cwd) = (number.get(), path.display());
+            let text = format!(
+                "{{\"session_id\":\"n-{n}\",\"hook_event_name\":\"UserPromptSubmit\",\"prompt\":\"Add a licence and a changelog\",\"cwd\":\"{cwd}\"}}"
+            );
+            std::fs::write(&file, text).unwrap();
+        };
+        next();
+        if prompts.is_empty() {
+            prompts.push(side("check", world.command(&["check"])));
+        }
+        let prompt = world.command(&["hook", "--agent", "claude-code"]);
+        prompts.push(side(&format!("first prompt after {size} sessions"), prompt).input(&payload).after(next));
+    }
+    race("search (aim: after 20000 within 5x of after 10)", 30, searches);
+    race("hook at the first prompt (aim: after 20000 within 8x of check)", 30, prompts);
+}
+
+/// Writes transcripts of sessions that each talk about a few things; returns their directory.
+fn talk(world: &World, size: usize) -> PathBuf {
+    Command::new("git").args(["init", "--quiet"]).current_dir(world.path()).status().unwrap();
+    let root = world.path().canonicalize().unwrap().display().to_string();
+    let name: String = root.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let transcripts = world.home().join(".claude/projects").join(name);
+    std::fs::create_dir_all(&transcripts).unwrap();
+    for session in 0..size {
+        let mut text = String::new();
+        for turn in 0..10 {
+            let words: Vec<String> =
+                (0..40).map(|n| format!("word{}", (session * 7 + turn * 13 + n * n) % 900)).collect();
+            let said = format!("The lexer and topic{session} with {}", words.join(" "));
+            let (kind, content) = match turn % 2 {
+                0 => ("user", format!("\"{said}\"")),
+                _ => ("assistant", format!("[{{\"type\":\"text\",\"text\":\"{said}\"}}]")),
+            };
+            text.push_str(&format!(
+                "{{\"type\":\"{kind}\",\"sessionId\":\"s{session}\",\"uuid\":\"{session}-{turn}\",\"cwd\":\"{root}\",\"timestamp\":\"2026-10-10T09:00:00Z\",\"message\":{{\"role\":\"{kind}\",\"content\":{content}}}}}\n"
+            ));
+        }
+        std::fs::write(transcripts.join(format!("s{session}.jsonl")), text).unwrap();
+    }
+    transcripts
 }

@@ -18,6 +18,7 @@
 //! | 2 | `transcript` | The session files that coding agents leave on disk, one reader a format. |
 //! | 3 | `facts` | What a session did, collected from git, its transcript and its inputs. |
 //! | 3 | `bundle` | Handoffs that travel to another machine: signed, encrypted, imported. |
+//! | 3 | `search` | The index of what was said, noted and run, and how passages are found in it. |
 //! | 3 | `publish` | The backends that deliver memory and history to a remote. |
 //! | 3 | `agents` | Each coding agent: its files, the payloads of its hooks, the answers it expects. |
 //! | 4 | `recap` | What a session amounts to: chosen by rules, verbatim, without a model. |
@@ -70,6 +71,7 @@ mod memory;
 mod project;
 mod publish;
 mod recap;
+mod search;
 mod steps;
 mod transcript;
 mod warmup;

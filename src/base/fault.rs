@@ -36,6 +36,7 @@ pub const POINTS: &[&str] = &[
     "fs.removed",
     "import.forgotten",
     "import.archived",
+    "index.written",
 ];
 
 struct Fault {

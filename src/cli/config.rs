@@ -129,7 +129,11 @@ fn settings(project: &Project, plan: &Plan) -> Vec<Setting> {
             ("backend.timeout", json!(timeout)),
         ]);
     }
-    values.extend([("guard.secrets", json!(secrets)), ("warmup.budget", json!(config.warmup_budget))]);
+    values.extend([
+        ("guard.secrets", json!(secrets)),
+        ("warmup.budget", json!(config.warmup_budget)),
+        ("recall.first_prompt", json!(config.recalls_at_first_prompt)),
+    ]);
     let mut settings: Vec<Setting> = values
         .into_iter()
         .map(|(key, value)| Setting { key: key.to_owned(), value, origin: config.origin(key) })

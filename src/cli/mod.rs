@@ -32,6 +32,7 @@ mod provenance;
 mod reference;
 mod render;
 mod run;
+mod search;
 mod start;
 mod status;
 mod summarize;
@@ -77,6 +78,7 @@ enum Command {
     Run(Box<run::Run>),
     Check(check::Check),
     Status(status::Status),
+    Search(Box<search::Search>),
     Pause(pause::Pause),
     Unpause(pause::Unpause),
     Init(init::Init),
@@ -103,6 +105,7 @@ impl Command {
             Command::Run(command) => command.execute(context),
             Command::Check(command) => command.execute(context),
             Command::Status(command) => command.execute(context),
+            Command::Search(command) => command.execute(context),
             Command::Pause(command) => command.execute(context),
             Command::Unpause(command) => command.execute(context),
             Command::Init(command) => command.execute(context),

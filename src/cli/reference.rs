@@ -25,6 +25,7 @@ const GUIDES: &[(&str, &str)] = &[
     ("run", "getting-started.md"),
     ("check", "getting-started.md"),
     ("status", "getting-started.md"),
+    ("search", "search.md"),
     ("pause", "getting-started.md"),
     ("unpause", "getting-started.md"),
     ("init", "reference/configuration.md"),

@@ -138,6 +138,7 @@ impl Command {
             Command::Run(command) if command.json => Json::Events,
             Command::Check(command) if command.json => Json::Document,
             Command::Status(command) if command.json => Json::Document,
+            Command::Search(command) if command.json => Json::Document,
             Command::Config(command) if command.json => Json::Document,
             Command::History(command) if command.json => Json::Document,
             Command::Memory(command) if command.json() => Json::Document,

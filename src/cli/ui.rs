@@ -20,6 +20,8 @@ pub(super) enum Color {
 
 pub(super) struct Ui {
     color: anstream::ColorChoice,
+    /// Colour is wanted wherever the output goes.
+    is_forced: bool,
     quiet: bool,
     /// Whether stderr is a terminal that can rewrite a line.
     live: bool,
@@ -44,6 +46,7 @@ pub(super) struct Voice {
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default();
+const MATCH: Style = AnsiColor::Green.on_default().bold();
 const DIM: Style = Style::new().dimmed();
 
 /// Returns to the start of the line and clears it.
@@ -51,6 +54,7 @@ const CLEAR: &str = "\r\x1b[K";
 
 impl Ui {
     pub(super) fn new(color: Color, quiet: bool) -> Ui {
+        let is_forced = color == Color::Always;
         let color = match color {
             // Decided once, for stderr, because only progress and errors have colour.
             Color::Auto => anstream::AutoStream::choice(&io::stderr()),
@@ -58,7 +62,7 @@ impl Ui {
             Color::Never => anstream::ColorChoice::Never,
         };
         let live = !quiet && io::stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb");
-        Ui { color, quiet, live, unfinished: Cell::new(false), failed: None, voice: None }
+        Ui { color, is_forced, quiet, live, unfinished: Cell::new(false), failed: None, voice: None }
     }
 
     pub(super) fn with_voice(self, voice: Voice) -> Ui {
@@ -91,6 +95,19 @@ impl Ui {
         };
         let Some(line) = line else { return };
         let written = writeln!(io::stdout().lock(), "{}", text::for_terminal(&line));
+        self.note_failure(written);
+    }
+
+    /// Prints a line of the answer, parts of it highlighted if stdout is a terminal with colour.
+    pub(super) fn answer_highlighted(&mut self, lead: &str, parts: &[(String, bool)]) {
+        let is_styled = self.is_colored() && (io::stdout().is_terminal() || self.is_forced);
+        let mut line = text::for_terminal(lead);
+        for (part, is_highlighted) in parts {
+            let part = text::for_terminal(part);
+            let is_marked = is_styled && *is_highlighted;
+            line.push_str(&if is_marked { format!("{MATCH}{part}{MATCH:#}") } else { part });
+        }
+        let written = writeln!(io::stdout().lock(), "{line}");
         self.note_failure(written);
     }
 

@@ -82,6 +82,9 @@ impl Config {
         root.table("warmup", "`[warmup]`", |table| {
             self.warmup_budget = table.count("budget", MIN_WARMUP_BUDGET..1_000_001).unwrap_or(self.warmup_budget);
         });
+        root.table("recall", "`[recall]`", |table| {
+            self.recalls_at_first_prompt = table.flag("first_prompt").unwrap_or(self.recalls_at_first_prompt);
+        });
         self.categories = root.table("category", "the category", category::read).unwrap_or_default();
         self.steps = read_steps(&mut root, &self.text, &vocabulary.kinds);
         root.finish();

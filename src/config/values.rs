@@ -35,6 +35,8 @@ pub struct Config {
     pub backend: Option<Backend>,
     pub secrets: Secrets,
     pub warmup_budget: u64,
+    /// Whether the first prompt of a session is answered with what earlier sessions said about it.
+    pub recalls_at_first_prompt: bool,
     pub categories: Categories,
     /// `None` if the file has no `[[step]]` at all.
     pub steps: Option<Vec<Step>>,
@@ -98,6 +100,7 @@ impl Default for Config {
             backend: None,
             secrets: Secrets::Block,
             warmup_budget: 4_000,
+            recalls_at_first_prompt: true,
             categories: Categories::default(),
             steps: None,
             python_evidence: None,

@@ -68,6 +68,11 @@ impl Provenance {
         self.history.owns(key, "")
     }
 
+    /// Whether the text with this key is ours, in the history or else in memory. `run` is the run that it names, if any.
+    pub(crate) fn owns_key(&self, key: &OwnKey, run: &str, is_of_history: bool) -> bool {
+        if is_of_history { self.history.owns(key, run) } else { self.memory.owns(key, run) }
+    }
+
     /// Whether the handoff of an entry is ours and says what the entry says.
     pub(crate) fn owns_entry(&self, history: &History, entry: &SessionEntry) -> bool {
         history.key_of(entry).is_some_and(|key| self.owns_handoff(&key)) || self.history.vouches_for_all()

@@ -18,11 +18,16 @@ const MOST: usize = 2_000;
 /// How many a handoff names.
 const NAMED: usize = 200;
 
+/// The brake of this program, which is no work of a session.
+fn is_brake(change: &Change) -> bool {
+    change.status == '?' && change.path == "PAUSE"
+}
+
 /// A mark of the uncommitted files: it differs if a name, a status or a time of change does. `None` if there are too many.
 pub(super) fn mark(top: &Path, dirty: &[Change]) -> Option<String> {
     let mut lines = String::new();
     let (mut room, anchor) = (MOST, Anchor::new(top));
-    for change in dirty {
+    for change in dirty.iter().filter(|change| !is_brake(change)) {
         let _ = writeln!(lines, "{} {} {:?}", change.status, change.path, change.from);
         add_times(&anchor, &top.join(&change.path), &mut lines, &mut room)?;
     }
@@ -50,13 +55,14 @@ pub(crate) fn signals(dirty: &[Change]) -> Vec<String> {
         let from = change.from.as_ref().map(|from| format!("{from} -> ")).unwrap_or_default();
         one_line(&secrets::clean(&format!("{} {from}{}", change.status, change.path)))
     };
-    dirty.iter().take(NAMED).map(line).collect()
+    dirty.iter().filter(|change| !is_brake(change)).take(NAMED).map(line).collect()
 }
 
 /// Adds the uncommitted files to a handoff that does not list them.
 pub(crate) fn add_to(handoff: &mut Handoff, dirty: &[Change]) {
-    if !dirty.is_empty() && handoff.get(FIELD).is_none() {
-        handoff.set(FIELD, Value::List(signals(dirty).into_iter().map(Value::Text).collect()));
+    let signals: Vec<Value> = signals(dirty).into_iter().map(Value::Text).collect();
+    if !signals.is_empty() && handoff.get(FIELD).is_none() {
+        handoff.set(FIELD, Value::List(signals));
     }
 }
 

@@ -45,6 +45,16 @@ impl OwnKey {
         &self.line
     }
 
+    /// The key as one text, from which [`OwnKey::of_stored`] makes it again.
+    pub(crate) fn stored(&self) -> String {
+        format!("{} {}", self.month, self.line)
+    }
+
+    pub(crate) fn of_stored(text: &str) -> Option<OwnKey> {
+        let (month, line) = text.split_once(' ')?;
+        Some(OwnKey { month: month.to_owned(), line: line.to_owned() })
+    }
+
     /// The key of a run itself; `None` if this is not the id of a run.
     pub(crate) fn of_run(id: &str) -> Option<OwnKey> {
         let month = ids::time_of_run_id(id)?.format("%Y-%m").to_string();

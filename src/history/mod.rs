@@ -81,4 +81,4 @@ pub(crate) use rulings::{Ruling, Rulings, older_line};
 pub(crate) use status::HistoryStatus;
 pub(crate) use store::{DIRECTORY, History};
 pub(crate) use validate::Findings;
-pub(crate) use written::{DERIVED_TAG, SessionSpan};
+pub(crate) use written::{AGENT_SESSION, DERIVED_TAG, SessionSpan};

@@ -7,6 +7,7 @@ use crate::checkpoint::Store;
 use crate::engine::{self, ChildTask, Drained, Listener};
 use crate::error::Result;
 use crate::project::Project;
+use crate::search;
 
 /// Carries out what is due, then hands over the sessions that are owed: nobody waits for this process, so it looks at all of
 /// them. It records a few at a time and carries them out, so that a process that is ended halfway leaves the rest owed.
@@ -27,7 +28,11 @@ pub(crate) fn carry_out_due(project: &Project, listener: &mut Listener<'_>) -> R
                 None => return Ok(drained),
             }
         }
-        if swept.is_whole || is_paused() || signals::received().is_some() {
+        if is_paused() || signals::received().is_some() {
+            return Ok(drained);
+        }
+        if swept.is_whole {
+            search::update_in_background(project);
             return Ok(drained);
         }
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | session start | other sessions are swept, due handovers get a moment to finish, then the warmup is answered |
 //! | turn end, before compaction, prompt | one row is written: the length of the transcript |
+//! | first prompt | passages of earlier sessions that speak of the same things are answered, if there are any |
 //! | session end | the run is recorded with HEAD and the length of the transcript, and a child carries it out |
 //!
 //! Each part of a session is handed over once, whoever calls and however often: the row of a session holds how much of it
@@ -15,6 +16,7 @@
 //! | `respond` | one call: finding the project, what to do for the event, the answer |
 //! | `start` | session start |
 //! | `context` | the warmup that a session gets, by why it starts |
+//! | `recall` | what a session is reminded of at its first prompt |
 //! | `end` | turn end and session end |
 //! | `pending` | the part of a session that nobody has handed over |
 //! | `session` | the process and the transcript of a session, and whether it is over |
@@ -29,6 +31,7 @@ mod end;
 pub(crate) mod log;
 mod owed;
 mod pending;
+mod recall;
 mod receive;
 mod respond;
 mod session;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::context::context;
 use super::log::{self, Entry};
-use super::{end, start};
+use super::{end, recall, start};
 use crate::agents::payload::Given;
 use crate::agents::{self, Call, Event};
 use crate::base::{env, fs, text};
@@ -109,6 +109,7 @@ fn unusable(error: &Error) -> String {
 pub(crate) fn simulate(project: &Project, call: &Call) -> String {
     let context = match call.event {
         Event::SessionStart | Event::BeforeCompaction => Some(context(project, call).text),
+        Event::PromptSubmitted => recall::simulated(project, call),
         _ => None,
     };
     agents::answer(call.agent, &call.event, context.as_deref())
@@ -145,7 +146,11 @@ fn act(project: &Project, call: &Call) -> Result<Done> {
     }
     let mut done = match call.event {
         Event::SessionStart => start::start(project, call),
-        Event::TurnEnd | Event::PromptSubmitted => end::progress(project, call)?,
+        Event::TurnEnd => end::progress(project, call)?,
+        Event::PromptSubmitted => {
+            let progress = end::progress(project, call)?;
+            Done { context: recall::at_first_prompt(project, call), ..progress }
+        }
         Event::BeforeCompaction => {
             let mut done = end::progress(project, call).unwrap_or_else(|error| Done::trouble(&error));
             done.context = Some(context(project, call).text);

@@ -61,6 +61,7 @@ mod tests {
             kind: *kind,
             text: (*text).to_owned(),
             about: String::new(),
+            at: None,
         };
         let transcript = Transcript { talk: talk.iter().map(say).collect(), ..Transcript::default() };
         let material = Material { transcript: Some(&transcript), note: "", state: "", has_changes: true };

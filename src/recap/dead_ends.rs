@@ -162,6 +162,7 @@ mod tests {
             kind: UtteranceKind::AgentText,
             text: (*text).to_owned(),
             about: String::new(),
+            at: None,
         };
         Transcript { talk: (1..).zip(texts).map(say).collect(), ..Transcript::default() }
     }

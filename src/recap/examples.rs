@@ -4,7 +4,7 @@ use super::Material;
 use crate::transcript::{Transcript, Utterance, UtteranceKind};
 
 pub(super) fn said(turn: usize, kind: UtteranceKind, text: &str) -> Utterance {
-    Utterance { turn, kind, text: text.to_owned(), about: String::new() }
+    Utterance { turn, kind, text: text.to_owned(), about: String::new(), at: None }
 }
 
 pub(super) fn transcript(talk: Vec<Utterance>) -> Transcript {

@@ -431,7 +431,8 @@ mod tests {
 
     #[test]
     fn the_rule_keeps_what_other_rules_did_not_in_order() {
-        let say = |turn, kind, text: &str| Utterance { turn, kind, text: text.to_owned(), about: String::new() };
+        let say =
+            |turn, kind, text: &str| Utterance { turn, kind, text: text.to_owned(), about: String::new(), at: None };
         let transcript = Transcript {
             talk: vec![
                 say(1, UtteranceKind::Request, "Make the exporter stream its tables."),

@@ -39,7 +39,8 @@ pub(super) struct Question {
 pub(super) enum Ended<'a> {
     /// The exit code and the output. The code is 0 for a tool that is not a command and succeeded.
     Code(i64, &'a str),
-    Failed,
+    /// With the output.
+    Failed(&'a str),
     /// Refused, so nothing ran.
     NotRun,
     /// Still running, or cut off: another result may follow.

@@ -187,7 +187,7 @@ fn ended<'a>(result: &'a Value, answer: &Value) -> Ended<'a> {
         return match code {
             Some(code) => Ended::Code(code, output),
             None if is_refused => Ended::NotRun,
-            None => Ended::Failed,
+            None => Ended::Failed(output),
         };
     }
     let is_open = answer["interrupted"] == true || answer["backgroundTaskId"].is_string();

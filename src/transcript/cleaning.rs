@@ -10,6 +10,7 @@ const MAX_REQUEST: usize = 4_000;
 const MAX_PATH: usize = 1_024;
 const MAX_LINE: usize = 500;
 const MAX_NAME: usize = 200;
+const MAX_ERRORS: usize = 2_000;
 /// How many bytes of a text are held until it is scanned for secrets: more than is shown.
 const MAX_RAW: usize = 16 << 10;
 /// Separates texts that are scanned together. It is a private-use character, which is removed from the texts before. An
@@ -64,6 +65,9 @@ fn texts(found: &mut Transcript) -> Vec<(&mut String, Form)> {
     for said in &mut found.talk {
         texts.extend([(&mut said.text, Form::Lines(MAX_UTTERANCE)), (&mut said.about, Form::OneLine(MAX_LINE))]);
     }
+    for ran in &mut found.ran {
+        texts.extend([(&mut ran.command, Form::OneLine(MAX_LINE)), (&mut ran.errors, Form::Lines(MAX_ERRORS))]);
+    }
     for work in &mut found.work {
         texts.extend(work.edited.iter_mut().chain(&mut work.reverted).map(line(MAX_PATH)));
         texts.extend(work.failed.iter_mut().map(line(MAX_LINE)));
@@ -78,6 +82,7 @@ fn drop_empty(found: &mut Transcript) {
     found.todos.retain(|todo| !todo.text.is_empty());
     found.dropped_todos.retain(|todo| !todo.is_empty());
     found.talk.retain(|said| !said.text.is_empty());
+    found.ran.retain(|ran| !ran.command.is_empty());
     for work in &mut found.work {
         for lines in [&mut work.edited, &mut work.failed, &mut work.reverted] {
             lines.retain(|line| !line.is_empty());

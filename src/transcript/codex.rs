@@ -297,7 +297,7 @@ fn command_ended(draft: &mut Draft, id: &str, command: &Value, code: &Value, out
 fn changed(draft: &mut Draft, id: &str, worked: bool, changes: &Value) {
     let paths: Vec<String> = changes.as_object().into_iter().flatten().map(|(path, _)| path.clone()).collect();
     // The item lists every file, so the paths of the call are no longer needed.
-    draft.returned(id, &Ended::Failed, None);
+    draft.returned(id, &Ended::Failed(""), None);
     if worked {
         paths.into_iter().for_each(|path| draft.edited(path));
     }

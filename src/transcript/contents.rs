@@ -40,6 +40,9 @@ pub struct Transcript {
     /// What was done in each turn that did anything, oldest first.
     #[serde(skip)]
     pub work: Vec<TurnWork>,
+    /// The commands of each turn with the error lines of their output, oldest first. If they are too many, the newest ones.
+    #[serde(skip)]
+    pub ran: Vec<RanCommand>,
     /// To-dos that vanished from the list without having been completed.
     #[serde(skip)]
     pub dropped_todos: Vec<String>,
@@ -57,6 +60,9 @@ pub struct Utterance {
     pub text: String,
     /// What it refers to: the question of an answer, the tool call of a refusal. Empty otherwise.
     pub about: String,
+    /// When it was recorded, if the transcript says so. Only this process needs it.
+    #[serde(skip)]
+    pub at: Option<DateTime<FixedOffset>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +111,19 @@ impl TurnWork {
 pub struct Command {
     pub command: String,
     pub outcome: Outcome,
+}
+
+/// A command that ended, with what its output says about errors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RanCommand {
+    pub turn: usize,
+    /// How many utterances of the talk came before its end. Fewer are left of a long talk.
+    pub said_before: usize,
+    pub command: String,
+    pub outcome: Outcome,
+    /// The lines of the output that name an error, one a line. Empty if the command passed.
+    pub errors: String,
+    pub at: Option<DateTime<FixedOffset>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,12 +6,14 @@ use chrono::DateTime;
 
 use super::calls::{Calls, Ended, OpenCall, Question};
 use super::cleaning::{clean, raw};
+use super::ran::Ran;
 use super::repeats::TakenRecords;
 use super::slash_command::{self, SlashCommand};
 use super::talk::Talk;
 use super::todo_list::TodoList;
 use super::work::Work;
-use super::{Command, Outcome, Todo, TodoStatus, Transcript, UtteranceKind, human_text, test_command, test_outcome};
+use super::{Command, Outcome, Todo, TodoStatus, Transcript, UtteranceKind};
+use super::{human_text, test_command, test_outcome};
 use crate::base::text;
 use crate::handoff;
 
@@ -40,6 +42,7 @@ pub(super) struct Draft {
     todos: TodoList,
     talk: Talk,
     work: Work,
+    ran: Ran,
     /// The plan that the agent proposes in its last text.
     pub proposed_plan: Option<String>,
     /// Whether the agent did anything after the last request.
@@ -67,6 +70,7 @@ impl Draft {
             todos: TodoList::default(),
             talk: Talk::default(),
             work: Work::default(),
+            ran: Ran::default(),
             proposed_plan: None,
             has_acted: false,
             is_last_request_queued: false,
@@ -77,6 +81,12 @@ impl Draft {
             passed_over: 0,
             not_kept: 0,
         }
+    }
+
+    /// Holds this many bytes of talk, and a quarter of it of commands, for a reader that keeps all of it elsewhere.
+    pub(super) fn hold(&mut self, room: usize) {
+        self.talk.hold(room);
+        self.ran.hold(room / 4);
     }
 
     /// Keeps the first value that is not empty.
@@ -107,6 +117,7 @@ impl Draft {
         if let Ok(at) = DateTime::parse_from_rfc3339(stamp) {
             self.found.started.get_or_insert(at);
             self.found.ended = Some(at);
+            self.talk.at(at);
         }
     }
 
@@ -298,11 +309,12 @@ impl Draft {
                 return;
             }
             Ended::Code(code, output) => test_outcome::judge(&command.command, *code, output),
-            Ended::Failed => Outcome::Failed(None),
+            Ended::Failed(_) => Outcome::Failed(None),
             Ended::Unknown => return,
         };
         let command = command.clone();
         let turn = self.talk.turn();
+        self.ran.add(turn, self.talk.len(), &command, ended, self.found.ended);
         self.work.command_ended(turn, &command.command, command.outcome);
         let output = if let Ended::Code(_, output) = ended { output } else { "" };
         if let Some(name) = test_outcome::name(&command.command, output) {
@@ -375,6 +387,7 @@ impl Draft {
         (found.todos, found.dropped_todos) = self.todos.finish();
         found.talk = self.talk.finish();
         found.work = self.work.finish();
+        found.ran = self.ran.finish();
         for (count, what) in [
             (self.unreadable, "records of the transcript that could not be read"),
             (self.too_long, "records of the transcript that are too long to be read"),
@@ -408,7 +421,7 @@ mod tests {
         for (id, path) in [("1", "a"), ("1", "again"), ("2", "b"), ("3", "c"), ("4", "a")] {
             draft.called_edit(id, [path.to_owned()]);
         }
-        for (id, ended) in [("1", DONE), ("2", Ended::Failed), ("4", DONE), ("1", DONE)] {
+        for (id, ended) in [("1", DONE), ("2", Ended::Failed("")), ("4", DONE), ("1", DONE)] {
             draft.returned(id, &ended, None);
         }
         draft.called_command("5", "rm -rf /");

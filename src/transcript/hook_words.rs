@@ -60,7 +60,7 @@ pub fn add_last_answer(found: &mut Transcript, words: &[Word]) {
     let mut texts = found.talk.iter().filter(|said| said.kind == UtteranceKind::AgentText);
     if !texts.any(is_told) {
         let text = answer.text.clone();
-        found.talk.push(Utterance { turn, kind: UtteranceKind::AgentText, text, about: String::new() });
+        found.talk.push(Utterance { turn, kind: UtteranceKind::AgentText, text, about: String::new(), at: None });
     }
 }
 

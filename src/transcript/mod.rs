@@ -23,6 +23,8 @@
 //! | `human_text`, `slash_command` | what a person wrote, without what programs added and what is private |
 //! | `hook_words` | a transcript made of what the agent passed to its hooks |
 //! | `command_line` | a command line's parts and programs |
+//! | `ran` | part of the draft: the commands that ended |
+//! | `error_lines` | the lines of a command's output that name an error |
 //! | `test_command`, `test_outcome` | which commands are tests, and whether commands passed |
 
 mod bounded_json;
@@ -34,6 +36,7 @@ mod command_line;
 mod compression;
 mod contents;
 mod draft;
+mod error_lines;
 mod forks;
 mod format;
 mod hook_words;
@@ -41,6 +44,7 @@ mod human_text;
 mod identity;
 mod lines;
 mod listing;
+mod ran;
 mod repeats;
 mod sessions;
 mod slash_command;
@@ -51,13 +55,14 @@ mod test_outcome;
 mod todo_list;
 mod work;
 
-pub use contents::{Command, Outcome, Todo, TodoStatus, Transcript, TurnWork, Utterance, UtteranceKind};
+pub use contents::{Command, Outcome, RanCommand, Todo, TodoStatus, Transcript, TurnWork, Utterance, UtteranceKind};
 pub use format::{TranscriptFormat, is_readable};
 pub use hook_words::{add_last_answer, of_words, word};
 pub use human_text::{WARMUP_MARKER, keepable};
 pub(crate) use listing::{Extent, ListingLimits};
 pub(crate) use sessions::{FoundFile, FoundPlace, places_of, sessions_at_a_glance};
 pub use sessions::{SessionFile, is_subagent, sessions};
+pub(crate) use source::read_with_room;
 pub use source::{Asks, Source, read};
 
 /// Every format. A new one is a file, its `mod` line and its entry here.

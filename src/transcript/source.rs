@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::draft::Draft;
 use super::lines::{self, Line, Lines};
+use super::talk::MAX_TALK;
 use super::{FORMATS, Transcript, TranscriptFormat, bounded_json, compression, forks, format, identity};
 use crate::base::fs;
 use crate::checkpoint::FileIdentity;
@@ -141,6 +142,11 @@ fn unknown(path: &Path) -> Error {
 
 /// Reads a transcript from `start` to `end`. `None` if there is no file.
 pub fn read(path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
+    read_with_room(path, start, end, MAX_TALK)
+}
+
+/// Like [`read`], holding up to `room` bytes of talk.
+pub(crate) fn read_with_room(path: &Path, start: u64, end: u64, room: usize) -> Result<Option<Transcript>> {
     let Some(mut file) = open(path)? else { return Ok(None) };
     let failed = |cause: io::Error| Error::io("read", path, cause);
     if end == 0 {
@@ -148,6 +154,7 @@ pub fn read(path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
     }
     let Some(format) = format_of(&mut file, end).map_err(failed)? else { return Err(unknown(path)) };
     let mut draft = Draft::of(format.name);
+    draft.hold(room);
     if let Some(id) = (format.id)(path) {
         draft.found.session = id;
     }

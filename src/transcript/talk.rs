@@ -3,13 +3,13 @@
 //! A long session says more than the budget holds. The agent's texts between two tool calls are dropped first, oldest first,
 //! because the last text of a turn says what came out of them. Then long texts are shortened. A person's words stay longest.
 
+use chrono::{DateTime, FixedOffset};
+
 use super::{Utterance, UtteranceKind};
 use crate::base::text;
 
-/// How many bytes are held, with the cost of each utterance.
+/// How many bytes are held unless a reader asks for more.
 pub(super) const MAX_TALK: usize = 400 << 10;
-/// Where dropping stops, so that it happens rarely.
-const ENOUGH: usize = MAX_TALK / 4 * 3;
 /// What an utterance costs besides its texts. Bounds the number of short ones.
 const COST: usize = 64;
 /// How long an utterance may be, in bytes.
@@ -18,15 +18,44 @@ pub(super) const MAX_UTTERANCE: usize = 8 << 10;
 const SHORTENED: usize = 1 << 10;
 const MAX_ABOUT: usize = 1 << 10;
 
-#[derive(Default)]
 pub(super) struct Talk {
     said: Vec<Utterance>,
     /// The present turn. 0 before anything happened.
     turn: usize,
     size: usize,
+    /// How many bytes are held, with the cost of each utterance.
+    room: usize,
+    /// The time of the record that is read.
+    now: Option<DateTime<FixedOffset>>,
+}
+
+impl Default for Talk {
+    fn default() -> Talk {
+        Talk { said: Vec::new(), turn: 0, size: 0, room: MAX_TALK, now: None }
+    }
 }
 
 impl Talk {
+    /// Holds more than usual, for a reader that keeps all of it elsewhere.
+    pub(super) fn hold(&mut self, room: usize) {
+        self.room = room;
+    }
+
+    /// What is said from now on was recorded at this time.
+    pub(super) fn at(&mut self, now: DateTime<FixedOffset>) {
+        self.now = Some(now);
+    }
+
+    /// How many utterances are held.
+    pub(super) fn len(&self) -> usize {
+        self.said.len()
+    }
+
+    /// Where dropping stops, so that it happens rarely.
+    fn enough(&self) -> usize {
+        self.room / 4 * 3
+    }
+
     /// Begins a turn with a person's request.
     pub(super) fn request(&mut self, kind: UtteranceKind, text: &str) {
         self.turn += 1;
@@ -50,10 +79,10 @@ impl Talk {
         if text.is_empty() || is_repeated {
             return;
         }
-        let said = Utterance { turn, kind, text: text.to_owned(), about: about.to_owned() };
+        let said = Utterance { turn, kind, text: text.to_owned(), about: about.to_owned(), at: self.now };
         self.size += size(&said);
         self.said.push(said);
-        if self.size > MAX_TALK {
+        if self.size > self.room {
             self.shrink();
         }
     }
@@ -73,10 +102,10 @@ impl Talk {
     /// Drops utterances, oldest first, until there is room. The first and the last one stay: the goal and the present.
     fn drop_where(&mut self, may_go: impl Fn(&[Utterance], usize) -> bool) {
         let last = self.said.len().saturating_sub(1);
-        let mut size_left = self.size;
+        let (mut size_left, enough) = (self.size, self.enough());
         let goes: Vec<bool> = (0..self.said.len())
             .map(|number| {
-                let goes = size_left > ENOUGH && number > 0 && number < last && may_go(&self.said, number);
+                let goes = size_left > enough && number > 0 && number < last && may_go(&self.said, number);
                 size_left -= if goes { size(&self.said[number]) } else { 0 };
                 goes
             })
@@ -87,9 +116,9 @@ impl Talk {
     }
 
     fn shorten_where(&mut self, may_shrink: impl Fn(&Utterance) -> bool) {
-        let last = self.said.len().saturating_sub(1);
+        let (last, enough) = (self.said.len().saturating_sub(1), self.enough());
         for said in self.said[..last].iter_mut().skip(1) {
-            if self.size <= ENOUGH {
+            if self.size <= enough {
                 break;
             }
             if may_shrink(said) && said.text.len() > SHORTENED {

@@ -644,6 +644,7 @@ backend.message = "handover: {{ tag }} {{ date }}"  # default
 backend.timeout = "60s"  # default
 guard.secrets = "block"  # default
 warmup.budget = 4000  # default
+recall.first_prompt = true  # default
 category.overview.mode = "clear"  # default
 category.overview.keep = 1  # default
 category.goal.mode = "clear"  # default

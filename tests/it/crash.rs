@@ -184,6 +184,7 @@ fn killed_at_any_point_a_resume_ends_as_if_nothing_had_happened() {
         "fs.removed",
         "import.forgotten",
         "import.archived",
+        "index.written",
     ];
     for point in POINTS.iter().filter(|point| !by_first_run.contains(point)) {
         assert!(

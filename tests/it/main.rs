@@ -60,6 +60,7 @@ mod publishing_rules;
 mod recap;
 mod replan;
 mod revoke;
+mod search;
 mod secrets;
 mod session_agent;
 mod shared_branch;

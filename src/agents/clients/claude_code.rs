@@ -74,6 +74,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
         top: None,
         entries: vec![
             ("SessionStart", handler(10)),
+            ("UserPromptSubmit", handler(10)),
             ("Stop", handler(10)),
             ("PreCompact", handler(10)),
             // Without a timeout, all hooks at the end of a session share a second and a half.

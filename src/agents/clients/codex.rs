@@ -78,6 +78,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
         top: None,
         entries: vec![
             ("SessionStart", start),
+            ("UserPromptSubmit", handler(10)),
             ("Stop", handler(10)),
             ("PreCompact", handler(10)),
             // The longest that Codex allows. It complains at every start about a larger number.

@@ -1,0 +1,206 @@
+//! The arguments of `search`, and the call that they make.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use super::super::Context;
+use super::{json, list};
+use crate::base::{clock, fs, text};
+use crate::engine::Provenance;
+use crate::error::{Category, Error, Result};
+use crate::guard::own_record::OwnKey;
+use crate::history::registry;
+use crate::project::{Options, Project};
+use crate::search::{self, Edge, Freshness, Hit, Index, PassageKind, Query};
+use crate::steps;
+
+/// How long a search brings the index up to date before it answers with what it has.
+const UPDATE_TIME: Duration = Duration::from_secs(10);
+
+/// How much of an error message is read.
+const MAX_MESSAGE: u64 = 1 << 20;
+
+/// Find the earlier session, note or decision in which something was said
+#[derive(Args)]
+pub(in crate::cli) struct Search {
+    /// What to look for: words, a question, "a quoted phrase", path:FILE, error:MESSAGE
+    #[arg(value_name = "QUERY", required_unless_present_any = ["error", "path"])]
+    query: Vec<String>,
+    /// Read an error message from standard input and find earlier sessions that met it, with what was done next
+    #[arg(long, conflicts_with_all = ["query", "path", "kind"])]
+    error: bool,
+    /// List the sessions that edited this file, newest first, with what was asked, decided and run around it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "kind", "all_projects"])]
+    path: Option<PathBuf>,
+    /// Show at most this many hits
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    limit: u32,
+    /// Only passages of this kind; may be repeated
+    #[arg(long, value_name = "KIND", value_parser = clap::builder::PossibleValuesParser::new(PassageKind::names()))]
+    kind: Vec<String>,
+    /// Only sessions of this agent
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+    /// Only sessions on this branch
+    #[arg(long, value_name = "BRANCH")]
+    branch: Option<String>,
+    /// Only what was said since then: 2026-11-15, 7d, "last Tuesday" or a time
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Only what was said until then
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+    /// Search every project in which you have archived a handoff
+    #[arg(long)]
+    all_projects: bool,
+    /// Show this many passages before and after each hit
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
+    context: u32,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A hit with what the answer says beside it.
+pub(super) struct Found {
+    pub hit: Hit,
+    /// The root of its project, if several are searched.
+    pub project: Option<String>,
+    pub is_ours: bool,
+    pub before: Vec<String>,
+    pub after: Vec<String>,
+}
+
+impl Search {
+    pub(in crate::cli) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let query = self.query(context)?;
+        let (found, freshness, is_empty_question) = if self.all_projects {
+            self.in_all_projects(context, &query)?
+        } else {
+            self.in_project(&context.project(None, None)?, &query, None)
+        };
+        if freshness.missing > 0 {
+            context.ui.tell(&missing(&freshness));
+        }
+        if self.json {
+            context.ui.answer_json(&json::document(&found, &freshness));
+        } else if found.is_empty() {
+            context.ui.tell(if is_empty_question {
+                "the question has no word to look for; name what was said, done or seen"
+            } else {
+                self.hint()
+            });
+        } else {
+            list::print(context.ui, &found);
+        }
+        Ok(u8::from(found.is_empty()))
+    }
+
+    /// What to do if nothing was found.
+    fn hint(&self) -> &'static str {
+        match (self.error, &self.path) {
+            (true, _) => "no earlier session met this error, as far as transcripts show",
+            (_, Some(_)) => {
+                "no session edited this file, as far as transcripts show; `path:` searches by a part of a path"
+            }
+            _ => "nothing was found; try fewer or other words, or `--all-projects`",
+        }
+    }
+
+    fn query(&self, context: &Context<'_>) -> Result<Query> {
+        let now = clock::now();
+        let time = |flag: &str, text: &Option<String>, edge: Edge| match text {
+            None => Ok(None),
+            Some(text) => search::moment(text, &now, edge).map(Some).ok_or_else(|| {
+                Error::usage(format!("`{flag} {text}`: expected a day, a duration or a time"))
+                    .hint("for example `2026-11-15`, `7d`, `yesterday` or `2026-11-15T10:00:00Z`")
+            }),
+        };
+        Ok(Query {
+            text: if self.error { error_message()? } else { self.query.join(" ") },
+            is_error: self.error,
+            file: self.path.as_deref().map(|path| self.file(context, path)).transpose()?,
+            limit: self.limit as usize,
+            kinds: self.kind.iter().filter_map(|name| PassageKind::of_name(name)).collect(),
+            agent: self.agent.clone(),
+            branch: self.branch.clone(),
+            since: time("--since", &self.since, Edge::Start)?,
+            until: time("--until", &self.until, Edge::End)?,
+        })
+    }
+
+    /// A file as the index knows it: relative to the project. It need not exist any more.
+    fn file(&self, context: &Context<'_>, path: &Path) -> Result<String> {
+        let root = fs::real(&context.project(None, None)?.root);
+        let path = fs::tidy(&fs::real(&context.cwd).join(path)).unwrap_or_else(|| path.to_path_buf());
+        let below = path.strip_prefix(&root).ok().and_then(Path::to_str).filter(|below| !below.is_empty());
+        below.map(str::to_owned).ok_or_else(|| {
+            Error::usage(format!("`{}` is not a file of the project `{}`", path.display(), root.display()))
+        })
+    }
+
+    fn in_project(&self, project: &Project, query: &Query, name: Option<String>) -> (Vec<Found>, Freshness, bool) {
+        // Without a place for the index, it is built in memory.
+        let _ = project.prepare();
+        let (index, freshness) = search::bring_up_to_date(Index::open(project), project, UPDATE_TIME);
+        let (index, answer) = search::answer(index, project, query, clock::now().date_naive());
+        let provenance = Provenance::of(project);
+        let found = answer.hits.into_iter().map(|hit| {
+            let (before, after) = match self.context {
+                0 => Default::default(),
+                around => hit.context(&index, around as usize).unwrap_or_default(),
+            };
+            let key = OwnKey::of_stored(&hit.own_key);
+            let is_ours = key.is_none_or(|key| provenance.owns_key(&key, &hit.run, hit.kind == PassageKind::Handoff));
+            Found { is_ours, hit, project: name.clone(), before, after }
+        });
+        (found.collect(), freshness, answer.is_empty_question)
+    }
+
+    fn in_all_projects(&self, context: &Context<'_>, query: &Query) -> Result<(Vec<Found>, Freshness, bool)> {
+        let here = context.project(None, None)?;
+        let mut roots = vec![here.memory_root.clone()];
+        roots.extend(registry::known().into_iter().map(|known| known.root));
+        let mut seen = std::collections::HashSet::new();
+        roots.retain(|root| seen.insert(fs::real(root)));
+        let (mut all, mut freshness, mut is_empty_question) = (Vec::new(), Freshness::default(), false);
+        for root in roots {
+            match open(&root) {
+                Ok(project) => {
+                    let name = root.display().to_string();
+                    let (found, of_project, is_empty) = self.in_project(&project, query, Some(name));
+                    all.extend(found);
+                    freshness.missing += of_project.missing;
+                    freshness.is_busy |= of_project.is_busy;
+                    is_empty_question = is_empty;
+                }
+                Err(error) => context.ui.warn(&format!("{} is left out: {}", root.display(), error.one_line())),
+            }
+        }
+        all.sort_by(|a, b| b.hit.score.total_cmp(&a.hit.score));
+        all.truncate(query.limit);
+        Ok((all, freshness, is_empty_question))
+    }
+}
+
+/// The message on standard input.
+fn error_message() -> Result<String> {
+    let failed = |cause| Error::new(Category::Io, "cannot read the error message from standard input").cause(cause);
+    let bytes = fs::read_at_most(std::io::stdin().lock(), MAX_MESSAGE).map_err(failed)?;
+    Ok(text::of_bytes(&bytes))
+}
+
+fn open(root: &Path) -> Result<Project> {
+    Project::open(root, &Options::default(), &steps::vocabulary())
+}
+
+/// What the answer may lack.
+fn missing(freshness: &Freshness) -> String {
+    let files = text::count(freshness.missing, "file");
+    if freshness.is_busy {
+        return format!("another process is updating the index; up to {files} may be missing from this answer");
+    }
+    format!("{files} with new text could not be indexed in time and may be missing; search again to continue")
+}

@@ -1,0 +1,46 @@
+//! The answer of `search --json`: `agent-handover/search/1`.
+
+use serde_json::{Value as Json, json};
+
+use super::command::Found;
+use super::list::time_of;
+use crate::base::clock;
+use crate::search::Freshness;
+
+pub(super) fn document(found: &[Found], freshness: &Freshness) -> Json {
+    let hits: Vec<Json> = found.iter().map(hit).collect();
+    json!({ "schema": "agent-handover/search/1", "hits": hits, "missing": freshness.missing })
+}
+
+fn hit(found: &Found) -> Json {
+    let hit = &found.hit;
+    let given = |text: &str| if text.is_empty() { Json::Null } else { text.into() };
+    let mut json = json!({
+        "session": given(&hit.session),
+        "handoff": given(&hit.handoff),
+        "kind": hit.kind.name(),
+        "title": hit.title,
+        "at": hit.at.and_then(time_of).map(|at| clock::stamp(&at)),
+        "agent": given(&hit.agent),
+        "branch": given(&hit.branch),
+        "score": (hit.score * 1_000.0).round() / 1_000.0,
+        "text": hit.text,
+        "path": hit.path,
+        "ours": found.is_ours,
+    });
+    if let Some(project) = &found.project {
+        json["project"] = project.clone().into();
+    }
+    if !hit.near.is_empty() {
+        let near = hit.near.iter().map(|near| json!({ "kind": near.kind.name(), "text": near.text }));
+        json["near"] = near.collect();
+    }
+    if let Some(changed) = hit.changed_since {
+        json["changed_since"] = changed.into();
+    }
+    if !found.before.is_empty() || !found.after.is_empty() {
+        json["before"] = found.before.clone().into();
+        json["after"] = found.after.clone().into();
+    }
+    json
+}

@@ -1,0 +1,78 @@
+//! The answer of `search` for people: a list of hits.
+
+use std::time::{Duration, SystemTime};
+
+use chrono::{DateTime, FixedOffset};
+
+use super::super::provenance::{CAME_ALONG, warn_of_strange};
+use super::super::ui::Ui;
+use super::command::Found;
+use super::snippet::Snippet;
+use crate::base::{clock, text};
+use crate::search::PassageKind;
+
+const MAX_TITLE: usize = 100;
+const MAX_CONTEXT: usize = 200;
+/// The width of a passage if that of the terminal is not known.
+const WIDTH: usize = 100;
+
+pub(super) fn print(ui: &mut Ui, found: &[Found]) {
+    warn_of_strange(ui, found.iter().filter(|found| !found.is_ours).count());
+    let width = ui.width().unwrap_or(WIDTH).clamp(40, 160);
+    for (number, found) in (1..).zip(found) {
+        if number > 1 {
+            ui.answer("");
+        }
+        let hit = &found.hit;
+        let mark = if found.is_ours { "" } else { CAME_ALONG };
+        let title = if hit.title.is_empty() { "(no title)" } else { &hit.title };
+        ui.answer(&format!("{number}. {mark}{}", text::model_line(title, MAX_TITLE)));
+        ui.answer(&format!("   {}", about(found)));
+        for before in &found.before {
+            ui.answer(&format!("     {}", text::model_line(before, MAX_CONTEXT)));
+        }
+        for line in Snippet::of(&hit.text, &hit.matches).lines(width - 5) {
+            ui.answer_highlighted("   > ", &line);
+        }
+        for after in &found.after {
+            ui.answer(&format!("     {}", text::model_line(after, MAX_CONTEXT)));
+        }
+        for near in &hit.near {
+            ui.answer(&format!("     {}: {}", near.kind.name(), text::model_line(&near.text, MAX_CONTEXT)));
+        }
+        if hit.changed_since == Some(true) {
+            ui.answer("     the file has changed since");
+        }
+        ui.answer(&format!("   {}", shows_whole(found)));
+    }
+}
+
+/// When it was said, by whom and where.
+fn about(found: &Found) -> String {
+    let hit = &found.hit;
+    let at = hit.at.and_then(time_of).map(|at| at.format("%Y-%m-%d %H:%M").to_string());
+    let known = |text: &str| Some(text::model_line(text, 60)).filter(|text| !text.is_empty());
+    let parts = [at, known(hit.kind.name()), known(&hit.agent), known(&hit.branch), found.project.clone()];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// The command that shows the whole.
+fn shows_whole(found: &Found) -> String {
+    let hit = &found.hit;
+    if !hit.handoff.is_empty() {
+        return format!("agent-handover history show {}", text::shell_word(&hit.handoff));
+    }
+    match hit.kind {
+        PassageKind::Item => "agent-handover memory list".to_owned(),
+        PassageKind::Ruling if hit.session.is_empty() => "agent-handover memory list".to_owned(),
+        PassageKind::Note => "agent-handover memory list --layer 1".to_owned(),
+        PassageKind::Archive => "agent-handover memory list --layer 3".to_owned(),
+        _ => format!("less {}", text::shell_word(&hit.path)),
+    }
+}
+
+/// Seconds since 1970 as a local time.
+pub(super) fn time_of(seconds: i64) -> Option<DateTime<FixedOffset>> {
+    let since = Duration::from_secs(u64::try_from(seconds).ok()?);
+    Some(clock::of_file(SystemTime::UNIX_EPOCH.checked_add(since)?))
+}

@@ -1,0 +1,95 @@
+//! What a session is reminded of at its first prompt: a few passages of earlier sessions that speak of the same things.
+
+use super::context::context;
+use crate::agents::{Call, Event};
+use crate::base::{clock, text};
+use crate::engine::Provenance;
+use crate::guard::own_record::OwnKey;
+use crate::project::Project;
+use crate::search::{self, Hit, Index, PassageKind};
+use crate::transcript::{WARMUP_MARKER, keepable};
+
+/// How many bytes an agent is reminded of at most.
+const BUDGET: usize = 1_200;
+/// How many characters of a passage are shown.
+const MAX_PASSAGE: usize = 300;
+/// How much of a prompt is looked at, in characters.
+const MAX_PROMPT: usize = 4_000;
+
+/// The text for the first prompt of a session. `None` for later prompts, and if nothing is near enough.
+pub(super) fn at_first_prompt(project: &Project, call: &Call) -> Option<String> {
+    let session = call.session_id.as_deref()?;
+    if !project.config.recalls_at_first_prompt || !project.unattended_places().has_state() {
+        return None;
+    }
+    let index = Index::open_existing(project)?;
+    // Without a record of it, every prompt would be the first.
+    let is_first = index.is_first_prompt(session).ok()?;
+    if is_first { remind(project, call, &index) } else { None }
+}
+
+/// The text that a prompt would get if it were the first. Nothing is changed.
+pub(super) fn simulated(project: &Project, call: &Call) -> Option<String> {
+    remind(project, call, &Index::open_existing(project)?)
+}
+
+fn remind(project: &Project, call: &Call, index: &Index) -> Option<String> {
+    let prompt = keepable(call.prompt.as_deref()?, MAX_PROMPT)?;
+    let session = call.session_id.as_deref().unwrap_or_default();
+    let mut hits = search::recall(index, &prompt, session, clock::now().date_naive()).ok()?;
+    if hits.is_empty() {
+        return None;
+    }
+    let provenance = Provenance::of(project);
+    hits.retain(|hit| is_ours(hit, &provenance));
+    // The session has read its warmup.
+    let warmup = context(project, &Call { event: Event::SessionStart, source: None, ..call.clone() }).text;
+    hits.retain(|hit| !search::is_said_in(&hit.text, &warmup));
+    let lines: Vec<String> = hits.iter().map(line).collect();
+    render(&lines)
+}
+
+/// A text that came with the repository is not put beside a person's prompt.
+fn is_ours(hit: &Hit, provenance: &Provenance) -> bool {
+    let key = OwnKey::of_stored(&hit.own_key);
+    key.is_none_or(|key| provenance.owns_key(&key, &hit.run, hit.kind == PassageKind::Handoff))
+}
+
+/// When it was said, where, and what.
+fn line(hit: &Hit) -> String {
+    let day = hit.at.and_then(|at| chrono::DateTime::from_timestamp(at, 0)).map(|at| at.format("%Y-%m-%d").to_string());
+    let from = if hit.handoff.is_empty() { &hit.session } else { &hit.handoff };
+    let parts = [day.unwrap_or_default(), hit.kind.name().to_owned(), hit.agent.clone(), from.clone()];
+    let about: Vec<String> =
+        parts.iter().filter(|part| !part.is_empty()).map(|part| text::model_line(part, 60)).collect();
+    format!("- ({}) {}", about.join(", "), text::model_line(&hit.text, MAX_PASSAGE))
+}
+
+/// As many lines as fit. `None` if none does.
+fn render(lines: &[String]) -> Option<String> {
+    let head = format!(
+        "{WARMUP_MARKER}\nFrom earlier sessions of this project, found for this prompt; `agent-handover search` finds more:\n"
+    );
+    let mut page = head.clone();
+    for line in lines.iter().filter(|line| line.len() < BUDGET) {
+        if page.len() + line.len() < BUDGET {
+            page.push_str(line);
+            page.push('\n');
+        }
+    }
+    (page.len() > head.len()).then_some(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reminder_keeps_its_budget() {
+        assert_eq!(render(&[]), None);
+        let lines = vec!["ä".repeat(400), "b".repeat(400), "c".repeat(100)];
+        let page = render(&lines).unwrap();
+        assert!(page.len() <= BUDGET && page.starts_with(WARMUP_MARKER), "{}", page.len());
+        assert!(page.contains("ää") && !page.contains("bb") && page.contains("cc"));
+    }
+}

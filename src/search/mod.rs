@@ -1,0 +1,51 @@
+//! Finding earlier sessions again: an index of what was said, noted and run, and how its passages are ranked.
+//!
+//! `index.db` in the state directory is derived from transcripts, memory and history. It may be deleted at any time; the next
+//! search builds it again. Nothing in it is trusted unless this user's program wrote it.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `passage` | a passage, its kind, and the document that it belongs to |
+//! | `session_passages` | the passages of a transcript |
+//! | `text_passages` | the passages of notes, items and handoffs |
+//! | `schema` | the tables of the index |
+//! | `file` | `index.db`: whose it is, creating it, replacing one that cannot be used |
+//! | `store` | adding, removing and asking for documents and passages |
+//! | `sources` | the files that belong in the index, as they are now |
+//! | `update` | bringing the index up to date within a time limit |
+//! | `words`, `porter` | the words of a text, in the form in which the index knows them |
+//! | `dates` | the times that a question names |
+//! | `query` | what a person typed: words, phrases, prefixes and filters |
+//! | `candidates` | the passages that have words of the query, from the rarest words first |
+//! | `rank` | how candidates are scored; every constant with its reason |
+//! | `error_message` | an error that was met before, and what was done next |
+//! | `path` | the sessions that touched a file |
+//! | `recall` | what an agent is reminded of at the first prompt of a session |
+//! | `answer` | one search from the question to the hits |
+
+mod answer;
+mod candidates;
+mod dates;
+mod error_message;
+mod file;
+mod passage;
+mod path;
+mod porter;
+mod query;
+mod rank;
+mod recall;
+mod schema;
+mod session_passages;
+mod sources;
+mod store;
+mod text_passages;
+mod update;
+mod words;
+
+pub(crate) use answer::{Hit, answer};
+pub(crate) use dates::{Edge, moment};
+pub(crate) use passage::PassageKind;
+pub(crate) use query::Query;
+pub(crate) use recall::{is_said_in, recall};
+pub(crate) use store::Index;
+pub(crate) use update::{Freshness, bring_up_to_date, update_in_background};

@@ -1,0 +1,96 @@
+//! The files that belong in the index, as they are now: transcripts of this project, memory and history.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::text_passages::{day_of, is_archive};
+use crate::base::fs::Anchor;
+use crate::project::Project;
+use crate::transcript::{self, FoundFile, ListingLimits};
+
+/// A file whose content belongs in the index.
+pub(super) struct SourceFile {
+    /// The path as the index knows it.
+    pub path: String,
+    pub kind: SourceKind,
+    pub inode: u64,
+    pub length: u64,
+    pub modified: SystemTime,
+}
+
+pub(super) enum SourceKind {
+    Transcript(FoundFile),
+    State,
+    Notes,
+    Archive,
+    Handoff,
+}
+
+impl SourceFile {
+    /// Nanoseconds since 1970, for comparing with what the index knows.
+    pub(super) fn modified_nanos(&self) -> i64 {
+        let since = self.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    }
+}
+
+/// The files of a project, in no order.
+pub(super) fn of_project(project: &Project, roots: &[PathBuf]) -> Vec<SourceFile> {
+    let mut found = transcripts(roots);
+    if let Ok(memory) = project.memory_dir() {
+        found.extend(memory_files(&project.anchor(&memory), &memory));
+    }
+    if let Ok(history) = project.history_dir() {
+        let (anchor, sessions) = (project.anchor(&history), history.join("sessions"));
+        found.extend(files_in(&anchor, &sessions, SourceKind::Handoff, |name| name.ends_with(".md")));
+    }
+    found
+}
+
+fn transcripts(roots: &[PathBuf]) -> Vec<SourceFile> {
+    let places = transcript::places_of(roots, ListingLimits::NONE);
+    let files = places.into_iter().flat_map(|place| place.files);
+    files
+        .filter_map(|file| {
+            let path = file.path.to_str()?.to_owned();
+            let state = file.state;
+            let kind = SourceKind::Transcript(file);
+            Some(SourceFile { path, kind, inode: state.inode, length: state.length, modified: state.modified })
+        })
+        .collect()
+}
+
+fn memory_files(anchor: &Anchor, memory: &Path) -> Vec<SourceFile> {
+    let mut found: Vec<SourceFile> =
+        source(anchor, &memory.join("layer2/current-state.md"), SourceKind::State).into_iter().collect();
+    let layer1 = memory.join("layer1");
+    for month in anchor.names(&layer1).unwrap_or_default() {
+        let directory = layer1.join(&month);
+        found.extend(files_in(anchor, &directory, SourceKind::Notes, |name| day_of(Path::new(name)).is_some()));
+    }
+    found.extend(files_in(anchor, &memory.join("layer3"), SourceKind::Archive, is_archive));
+    found
+}
+
+fn files_in(anchor: &Anchor, directory: &Path, kind: SourceKind, is_wanted: impl Fn(&str) -> bool) -> Vec<SourceFile> {
+    let held = anchor.holding(directory);
+    let names = anchor.names(directory).unwrap_or_default();
+    let same = |kind: &SourceKind| match kind {
+        SourceKind::Notes => SourceKind::Notes,
+        SourceKind::Archive => SourceKind::Archive,
+        _ => SourceKind::Handoff,
+    };
+    names
+        .iter()
+        .filter(|name| is_wanted(name))
+        .filter_map(|name| source(&held, &directory.join(name), same(&kind)))
+        .collect()
+}
+
+/// A regular file; `None` for a link or a special file, which is not read.
+fn source(anchor: &Anchor, path: &Path, kind: SourceKind) -> Option<SourceFile> {
+    let about = anchor.about(path).ok()??;
+    let is_regular = about.kind == crate::base::fs::FileKind::Regular;
+    let name = path.to_str().filter(|_| is_regular)?.to_owned();
+    Some(SourceFile { path: name, kind, inode: 0, length: about.length, modified: about.modified })
+}

@@ -1,0 +1,147 @@
+//! The documents of memory and history files: items, notes, archived notes and handoffs.
+
+use std::path::Path;
+
+use chrono::NaiveDate;
+
+use super::passage::{Document, Passage, PassageKind, split};
+use crate::base::{clock, text};
+use crate::guard::own_record::OwnKey;
+use crate::guard::secrets;
+use crate::handoff::{Handoff, SECTIONS};
+use crate::history;
+use crate::memory::archive::{self, ArchiveEntry};
+use crate::memory::listing::ListedNote;
+use crate::memory::own_keys;
+use crate::memory::state::CurrentState;
+
+/// How long a title may be, in characters.
+const MAX_TITLE: usize = 120;
+/// The categories of items that are rulings.
+const RULINGS: [&str; 2] = ["decision", "constraint"];
+
+/// The items and the free text of the current state.
+pub(super) fn of_state(file: &[u8]) -> Vec<Document> {
+    let state = CurrentState::parse(file);
+    let mut documents: Vec<Document> = Vec::new();
+    for (category, item) in state.items() {
+        let kind = if RULINGS.contains(&category) { PassageKind::Ruling } else { PassageKind::Item };
+        let title = text::kept_line(&format!("{category}: {}", item.text), MAX_TITLE);
+        let key = own_keys::of_item(category, item);
+        let about = Document { branch: item.branch.clone(), run: item.run.clone(), ..titled(title, &key) };
+        documents.extend(document(about, kind, &item.at, &item.text));
+    }
+    if let Some(key) = own_keys::of_state_text(&state) {
+        let date = state.date().map(|date| date.to_string()).unwrap_or_default();
+        let about = titled("the current state".to_owned(), &key);
+        documents.extend(document(about, PassageKind::Item, &date, &String::from_utf8_lossy(&state.text())));
+    }
+    documents
+}
+
+/// The notes of a day file.
+pub(super) fn of_notes(file: &[u8], day: NaiveDate) -> Vec<Document> {
+    archive::of_notes(file, day).iter().filter_map(|entry| of_entry(entry, PassageKind::Note)).collect()
+}
+
+/// The notes of an archived month.
+pub(super) fn of_archive(file: &[u8]) -> Vec<Document> {
+    archive::parse(file).iter().filter_map(|entry| of_entry(entry, PassageKind::Archive)).collect()
+}
+
+fn of_entry(entry: &ArchiveEntry<'_>, kind: PassageKind) -> Option<Document> {
+    if entry.records_changes() {
+        return None;
+    }
+    let content = String::from_utf8_lossy(&entry.content()).into_owned();
+    let (run, agent) = entry.note().map(|note| (note.run, note.agent)).unwrap_or_default();
+    let listed = ListedNote {
+        run: run.clone(),
+        step: String::new(),
+        at: entry.time.clone().into_owned(),
+        agent: agent.clone(),
+        tag: String::new(),
+        text: content.clone(),
+        records_changes: false,
+    };
+    let title = text::kept_line(first_line(&content), MAX_TITLE);
+    let about = Document { run, agent, ..titled(title, &own_keys::of_note(&listed)) };
+    document(about, kind, &entry.time, &content)
+}
+
+/// An archived handoff: its goal and next actions, then its sections.
+pub(super) fn of_handoff(file: &[u8]) -> Option<Document> {
+    let content = String::from_utf8_lossy(file);
+    let mut handoff = Handoff::parse(&content).ok()?;
+    let key = history::own_keys::of_document(&content, &handoff);
+    handoff.remove_private();
+    let at = time_of(handoff.text("generated_at")).or_else(|| time_of(handoff.text("session_date")));
+    let field = |name: &str| cleaned(handoff.text(name));
+    let mut document = Document {
+        session: field(history::AGENT_SESSION),
+        handoff: field("session_id"),
+        agent: field("agent"),
+        branch: field("current_branch"),
+        started: at,
+        ended: at,
+        ..titled(text::kept_line(&field("primary_goal"), MAX_TITLE), &key)
+    };
+    let mut add = |content: &str| {
+        let passages =
+            split(content).into_iter().map(|part| Passage { kind: PassageKind::Handoff, at, text: part.to_owned() });
+        document.passages.extend(passages);
+    };
+    let lists = ["next_todo_items", "known_issues", "completed_tasks", "search_tags"]
+        .map(|name| handoff.texts(name).join("\n"));
+    add(&cleaned(&format!("{}\n{}", handoff.text("primary_goal"), lists.join("\n"))));
+    let before = handoff.body.find("\n# ").map_or("", |at| &handoff.body[..at]);
+    let sections = SECTIONS.iter().map(|heading| (*heading, handoff.section(heading)));
+    for (heading, section) in [("", before)].into_iter().chain(sections) {
+        let section = cleaned(section);
+        // The resume prompt repeats the rest.
+        if !section.is_empty() && heading != SECTIONS[0] {
+            add(&format!("{}\n{section}", heading.trim_start_matches("# ")));
+        }
+    }
+    Some(document).filter(|document| !document.passages.is_empty())
+}
+
+fn titled(title: String, key: &OwnKey) -> Document {
+    Document { title: cleaned(&title), own_key: key.stored(), ..Document::default() }
+}
+
+/// A document of one text; `None` if nothing of it may be kept.
+fn document(about: Document, kind: PassageKind, at: &str, content: &str) -> Option<Document> {
+    let content = cleaned(content);
+    let at = time_of(at);
+    let passages: Vec<Passage> =
+        split(&content).into_iter().map(|part| Passage { kind, at, text: part.to_owned() }).collect();
+    (!passages.is_empty()).then_some(Document { started: at, ended: at, passages, ..about })
+}
+
+/// A text as it may be indexed: without what is private, secrets and control characters.
+fn cleaned(content: &str) -> String {
+    secrets::clean(&text::without_private(&text::without_controls(content))).trim().to_owned()
+}
+
+fn first_line(content: &str) -> &str {
+    let is_text = |line: &&str| line.chars().any(char::is_alphanumeric);
+    content.lines().find(is_text).unwrap_or_default().trim_start_matches(['#', '-', '*', ' '])
+}
+
+/// Seconds since 1970 of a time or a day.
+fn time_of(stamp: &str) -> Option<i64> {
+    let of_day =
+        || stamp.get(..10)?.parse::<NaiveDate>().ok()?.and_hms_opt(12, 0, 0).map(|at| at.and_utc().timestamp());
+    clock::parse_stamp(stamp).map(|at| at.timestamp()).or_else(of_day)
+}
+
+/// Whether the name of an archive is one of ours.
+pub(super) fn is_archive(name: &str) -> bool {
+    crate::memory::listing::archive_name(name).is_some()
+}
+
+/// The day of a file of layer 1, from its name.
+pub(super) fn day_of(path: &Path) -> Option<NaiveDate> {
+    crate::memory::compact::split_name(path.file_name()?.to_str()?).map(|(_, day)| day)
+}

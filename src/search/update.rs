@@ -1,0 +1,263 @@
+//! Bringing the index up to date: what is new is added, what is gone is removed, within a time limit.
+//!
+//! A transcript is read from where the index has it. The files of memory and history are small and read as a whole when they
+//! have changed. The newest files come first, so that a search that runs out of time still finds the latest sessions.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rusqlite::ErrorCode;
+
+use super::passage::Document;
+use super::sources::{self, SourceFile, SourceKind};
+use super::store::{Index, KnownFile, Writer};
+use super::{session_passages, text_passages};
+use crate::base::fs::Anchor;
+use crate::base::{fault, signals};
+use crate::project::{self, Project};
+use crate::transcript;
+
+/// How much of a transcript is read at once, and how many bytes of talk are held of it.
+const CHUNK: u64 = 16 << 20;
+const ROOM: usize = 4 << 20;
+/// How long one transaction takes, roughly: another process may wait for it.
+const TRANSACTION: Duration = Duration::from_millis(300);
+/// How long the child of a hook takes at most. What is left, the next one does.
+const IN_BACKGROUND: Duration = Duration::from_secs(60);
+/// The largest file of memory or history that is indexed.
+const MAX_TEXT: u64 = 16 << 20;
+
+/// How complete the index is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Freshness {
+    /// How many files have changes that are not indexed.
+    pub missing: usize,
+    /// Another process is writing to the index.
+    pub is_busy: bool,
+}
+
+/// Why an update stopped.
+enum Stopped {
+    Busy,
+    /// The file cannot be written, or is damaged.
+    Unusable(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Stopped {
+    fn from(cause: rusqlite::Error) -> Stopped {
+        match cause.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Stopped::Busy,
+            _ => Stopped::Unusable(cause),
+        }
+    }
+}
+
+/// Brings the index up to date. An index that turns out to be damaged is built again, and one that cannot be written is built in
+/// memory.
+pub(crate) fn bring_up_to_date(mut index: Index, project: &Project, limit: Duration) -> (Index, Freshness) {
+    let end = Instant::now() + limit;
+    for _ in 0..3 {
+        let mut update = Update::of(project, end);
+        match update.run(&mut index) {
+            Ok(()) => return (index, Freshness { missing: update.missing, is_busy: false }),
+            Err(Stopped::Busy) => return (index, Freshness { missing: update.missing.max(1), is_busy: true }),
+            Err(Stopped::Unusable(cause)) => {
+                tracing::debug!(%cause, "index");
+                index = if is_damage(&cause) { index.replace(project) } else { Index::in_memory() };
+            }
+        }
+    }
+    (index, Freshness { missing: 1, is_busy: false })
+}
+
+/// Brings the index up to date for a process that nobody waits for. It holds no lock that a handover needs, and fails silently:
+/// the next search does the rest.
+pub(crate) fn update_in_background(project: &Project) {
+    let index = Index::open(project);
+    if index.path.is_some() {
+        bring_up_to_date(index, project, IN_BACKGROUND);
+    }
+}
+
+/// Whether the file is damaged, and not the disk full or the directory read-only.
+pub(super) fn is_damage(cause: &rusqlite::Error) -> bool {
+    !matches!(
+        cause.sqlite_error_code(),
+        Some(
+            ErrorCode::DiskFull
+                | ErrorCode::ReadOnly
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::CannotOpen
+                | ErrorCode::OutOfMemory
+        )
+    )
+}
+
+struct Update<'a> {
+    project: &'a Project,
+    roots: Vec<PathBuf>,
+    end: Instant,
+    missing: usize,
+    /// Whether the sessions of a directory belong to this project.
+    belongs: HashMap<PathBuf, bool>,
+}
+
+impl<'a> Update<'a> {
+    fn of(project: &'a Project, end: Instant) -> Update<'a> {
+        Update { project, roots: project.worktree_roots(), end, missing: 0, belongs: HashMap::new() }
+    }
+
+    fn run(&mut self, index: &mut Index) -> Result<(), Stopped> {
+        let mut known: HashMap<String, KnownFile> = index.files()?.into_iter().collect();
+        let mut work = Vec::new();
+        for source in sources::of_project(self.project, &self.roots) {
+            let is_same = known.remove(&source.path).is_some_and(|known| is_as_known(&source, &known));
+            if !is_same {
+                work.push(source);
+            }
+        }
+        work.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
+        self.missing = work.len();
+        // What is left are files that are gone.
+        if !known.is_empty() {
+            let mut writer = index.write()?;
+            known.values().try_for_each(|gone| writer.remove_file(gone.id))?;
+            writer.commit()?;
+        }
+        let mut work = work.into_iter().peekable();
+        while work.peek().is_some() && self.has_time() {
+            let mut writer = index.write()?;
+            let start = Instant::now();
+            while start.elapsed() < TRANSACTION && self.has_time() {
+                let Some(source) = work.next() else { break };
+                if self.add(&mut writer, &source)? {
+                    self.missing -= 1;
+                }
+            }
+            writer.commit()?;
+            fault::at("index.written");
+        }
+        Ok(())
+    }
+
+    fn has_time(&self) -> bool {
+        Instant::now() < self.end && signals::received().is_none()
+    }
+
+    /// Indexes what is new in a file. `false` if something of it is left.
+    fn add(&mut self, writer: &mut Writer<'_>, source: &SourceFile) -> Result<bool, Stopped> {
+        let known = writer.file(&source.path)?;
+        if known.as_ref().is_some_and(|known| is_as_known(source, known)) {
+            return Ok(true);
+        }
+        if let SourceKind::Transcript(file) = &source.kind {
+            return self.add_transcript(writer, source, file, known);
+        }
+        // A file that cannot be read is tried again when it changes.
+        let documents = self.read(source).unwrap_or_default();
+        let id = writer.set_file(&source.path, &as_known(source, source.length))?;
+        writer.remove_documents(id)?;
+        documents.iter().try_for_each(|document| writer.add(id, document))?;
+        Ok(true)
+    }
+
+    /// The documents of a file of memory or history.
+    fn read(&self, source: &SourceFile) -> Option<Vec<Document>> {
+        let path = Path::new(&source.path);
+        let anchor: Anchor = match source.kind {
+            SourceKind::Handoff => self.project.anchor(&self.project.history_dir().ok()?),
+            _ => self.project.anchor(&self.project.memory_dir().ok()?),
+        };
+        let file = anchor.read_within(path, MAX_TEXT).ok()?;
+        Some(match source.kind {
+            SourceKind::State => text_passages::of_state(&file),
+            SourceKind::Notes => text_passages::of_notes(&file, text_passages::day_of(path)?),
+            SourceKind::Archive => text_passages::of_archive(&file),
+            SourceKind::Handoff => text_passages::of_handoff(&file).into_iter().collect(),
+            SourceKind::Transcript(_) => Vec::new(),
+        })
+    }
+
+    fn add_transcript(
+        &mut self,
+        writer: &mut Writer<'_>,
+        source: &SourceFile,
+        file: &transcript::FoundFile,
+        known: Option<KnownFile>,
+    ) -> Result<bool, Stopped> {
+        // A file that was not this project's may have become so: its first records did not name a directory yet.
+        let is_continued = match &known {
+            Some(known) => is_continued(source, known) && writer.has_document(known.id)?,
+            None => false,
+        };
+        let mut start =
+            known.as_ref().filter(|_| is_continued).map_or(0, |known| u64::try_from(known.seen).unwrap_or(0));
+        if !self.is_of_project(file) {
+            let id = writer.set_file(&source.path, &as_known(source, source.length))?;
+            writer.remove_documents(id)?;
+            return Ok(true);
+        }
+        if let Some(known) = known.filter(|_| !is_continued) {
+            writer.remove_documents(known.id)?;
+        }
+        if is_compressed(&file.path) {
+            start = 0;
+        }
+        while start < source.length && self.has_time() {
+            let end = if is_compressed(&file.path) { source.length } else { source.length.min(start + CHUNK) };
+            let found = read(&file.path, start, end);
+            let id = writer.set_file(&source.path, &as_known(source, end))?;
+            // A record that cannot be read today will not be readable tomorrow either.
+            if let Ok(Some(found)) = found {
+                let part = session_passages::of_transcript(&found, &self.roots);
+                writer.continue_session(id, &part)?;
+            }
+            start = end;
+        }
+        Ok(start >= source.length)
+    }
+
+    /// Whether a file holds a session of this project that a person led.
+    fn is_of_project(&mut self, file: &transcript::FoundFile) -> bool {
+        let Ok(Some(about)) = file.open() else { return false };
+        if about.is_subagent {
+            return false;
+        }
+        let roots = &self.roots;
+        *self.belongs.entry(about.cwd).or_insert_with_key(|cwd| roots.contains(&project::root(cwd)))
+    }
+}
+
+/// Whether a file is the one that is known, perhaps longer.
+fn is_continued(source: &SourceFile, known: &KnownFile) -> bool {
+    known.inode == signed(source.inode)
+        && known.length <= signed(source.length)
+        && !is_compressed(Path::new(&source.path))
+}
+
+/// Reads a part of a transcript. A compressed one is read as a whole: its length says nothing about its content.
+fn read(path: &Path, start: u64, end: u64) -> crate::error::Result<Option<transcript::Transcript>> {
+    let end = if is_compressed(path) { transcript::Source::pin(path, "")?.end } else { end };
+    transcript::read_with_room(path, start, end, ROOM)
+}
+
+fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending != "jsonl")
+}
+
+/// Whether the index has all of a file as it is now.
+fn is_as_known(source: &SourceFile, known: &KnownFile) -> bool {
+    let state = as_known(source, source.length);
+    (known.inode, known.length, known.modified, known.seen) == (state.inode, state.length, state.modified, state.seen)
+}
+
+fn as_known(source: &SourceFile, seen: u64) -> KnownFile {
+    let modified = source.modified_nanos();
+    KnownFile { id: 0, inode: signed(source.inode), length: signed(source.length), modified, seen: signed(seen) }
+}
+
+/// SQLite has no unsigned numbers.
+fn signed(number: u64) -> i64 {
+    i64::from_ne_bytes(number.to_ne_bytes())
+}

@@ -1,0 +1,290 @@
+//! The words of a text, in the form in which the index knows them.
+//!
+//! A word is written in small letters, without accents, as its stem. An identifier or a path gives its parts and, as one word,
+//! all of them together: `parseDateISO` and `parse_date_iso` both give `pars`, `date`, `iso` and `parsedateiso`. A script
+//! without spaces gives pairs of characters.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use super::porter;
+
+/// Longer runs of letters and digits are ids or encoded data, not words.
+const MAX_WORD: usize = 40;
+
+/// A word of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Word {
+    /// The form in which the index knows it.
+    pub term: String,
+    /// Where it is in the text.
+    pub place: Range<usize>,
+    /// It says little by itself, and is not in the index.
+    pub is_common: bool,
+    /// It stands for the whole of an identifier whose parts are words of their own.
+    pub is_whole: bool,
+}
+
+/// English words that say little by themselves, in small letters and with the halves of short forms such as `don't`.
+const COMMON: &str = "a about after again ago all also although am an and another any anything are aren as at away back be \
+    because been before being both but by came can cannot come comes coming could couldn d did didn do does doesn doing don \
+    done down during each either else even ever every everything few for from further get gets getting go goes going gone got \
+    had has hasn have haven having he her here hers him his how i if in into is isn it its itself just let lets like ll m many \
+    may maybe me might mine more most much must my myself need needs neither no nor not now of off ok okay on once one only or \
+    other our ours out over own per perhaps please quite rather re really s said same say says shall she should shouldn since \
+    so some something still such t take than that the their them then there these they thing things this those though through \
+    to too under until up upon us use used uses using ve very via was wasn we went were weren what when where whether which \
+    while who whom whose why will with within without won would wouldn yes yet you your yours";
+
+static COMMON_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| COMMON.split_whitespace().collect());
+
+/// Forms of English words that no rule of endings joins, each line with its base first.
+const IRREGULAR: &str = "\
+    be am are been being is was were\nbecome became becoming\nbegin began begun\nbite bit bitten\nblow blew blown\n\
+    break broke broken\nbring brought\nbuild built\nbuy bought\ncatch caught\nchild children\nchoose chose chosen\n\
+    deal dealt\ndie died dying\ndig dug\ndraw drew drawn\ndream dreamt\ndrink drank drunk\ndrive drove driven\n\
+    eat ate eaten\nfall fell fallen\nfeed fed\nfeel felt\nfight fought\nfind found\nfly flew flown\nforget forgot forgotten\n\
+    forgive forgave forgiven\nfreeze froze frozen\ngive gave given\ngrow grew grown\nhang hung\nhear heard\nhide hid hidden\n\
+    hold held\nindex indices indexes\nkeep kept\nknow knew known\nlay laid\nlead led\nleave left\nlend lent\nlife lives\n\
+    lose lost losing\nmake made making\nman men\nmeet met\nmouse mice\nfoot feet\ntooth teeth\npay paid\nride rode ridden\n\
+    ring rang rung\nrise rose risen\nrun ran running\nsee saw seen\nsell sold\nsend sent\nshake shook shaken\nshoot shot\n\
+    show shown\nsing sang sung\nsink sank sunk\nsit sat\nsleep slept\nspeak spoke spoken\nspend spent\nspin spun\n\
+    stand stood\nsteal stole stolen\nstick stuck\nstrike struck\nswim swam swum\nswear swore sworn\ntake took taken\n\
+    teach taught\ntear tore torn\ntell told\nthink thought\nthrow threw thrown\nunderstand understood\nwake woke woken\n\
+    wear wore worn\nweave wove woven\nwife wives\nwin won\nwoman women\nwrite wrote written writing\nperson people\n\
+    fast faster fastest\ngood better best\nbad worse worst\nmatrix matrices\nvertex vertices\nanalysis analyses\n\
+    config configuration configure\nrepo repository repositories\nauth authentication authenticate\n\
+    delete deletion\ndb database databases\nenv environment\ndir directory directories\ndoc docs documentation";
+
+/// The base of each irregular form.
+static BASES: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+    let families = IRREGULAR.lines().map(|line| line.split_whitespace());
+    families
+        .flat_map(|mut family| {
+            let base = family.next().unwrap_or_default();
+            family.map(move |form| (form, base))
+        })
+        .collect()
+});
+
+/// The words of a text in order, common ones included.
+pub(super) fn words(text: &str) -> Vec<Word> {
+    let mut found = Vec::new();
+    for run in runs(text) {
+        take_run(text, run, &mut found);
+    }
+    found
+}
+
+/// What comes before a term that stands for the whole of an identifier, in a line of terms.
+pub(super) const WHOLE: char = '+';
+
+/// The terms of a text in one line, in their order, for [`of_line`].
+pub(super) fn line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for word in words(text).into_iter().filter(|word| !word.is_common) {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        if word.is_whole {
+            line.push(WHOLE);
+        }
+        line.push_str(&word.term);
+    }
+    line
+}
+
+/// The terms of a line, each with whether it stands for the whole of an identifier.
+pub(super) fn of_line(line: &str) -> impl Iterator<Item = (&str, bool)> {
+    line.split(' ').filter(|term| !term.is_empty()).map(|term| match term.strip_prefix(WHOLE) {
+        Some(term) => (term, true),
+        None => (term, false),
+    })
+}
+
+/// The terms of a text that are indexed, each as often as it occurs.
+pub(super) fn terms(text: &str) -> impl Iterator<Item = String> {
+    words(text).into_iter().filter(|word| !word.is_common).map(|word| word.term)
+}
+
+/// The ranges of letters, digits and underscores.
+fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut rest = 0;
+    std::iter::from_fn(move || {
+        let belongs = |c: char| c.is_alphanumeric() || c == '_';
+        let start = rest + text[rest..].find(belongs)?;
+        let end = text[start..].find(|c| !belongs(c)).map_or(text.len(), |length| start + length);
+        rest = end;
+        Some(start..end)
+    })
+}
+
+/// Adds the words of one run: parts of an identifier, and pairs of characters of a script without spaces.
+fn take_run(text: &str, run: Range<usize>, found: &mut Vec<Word>) {
+    let first = found.len();
+    let mut start = run.start;
+    while start < run.end {
+        let rest = &text[start..run.end];
+        let Some(next) = rest.chars().next() else { return };
+        let is_ideographs = is_ideograph(next);
+        let length = rest.find(|c| is_ideograph(c) != is_ideographs).unwrap_or(rest.len());
+        if is_ideographs {
+            take_pairs(text, start..start + length, found);
+        } else {
+            for part in parts(&text[start..start + length]) {
+                found.extend(word(text, start + part.start..start + part.end));
+            }
+        }
+        start += length;
+    }
+    let has_parts = found.len() > first + 1 && text[run.clone()].is_ascii();
+    if has_parts && run.len() <= MAX_WORD {
+        let term: String = text[run.clone()].chars().filter(|c| *c != '_').collect();
+        found.push(Word { term: term.to_ascii_lowercase(), place: run, is_common: false, is_whole: true });
+    }
+}
+
+/// The word at a place; `None` if it is too long for one.
+fn word(text: &str, place: Range<usize>) -> Option<Word> {
+    if place.len() > MAX_WORD {
+        return None;
+    }
+    let mut term = String::with_capacity(place.len());
+    text[place.clone()].chars().for_each(|c| push_plain(c, &mut term));
+    let is_common = COMMON_WORDS.contains(term.as_str());
+    if let Some(base) = BASES.get(term.as_str()) {
+        (*base).clone_into(&mut term);
+    }
+    porter::stem(&mut term);
+    Some(Word { term, place, is_common, is_whole: false })
+}
+
+/// Adds a character in small letters and without an accent.
+fn push_plain(c: char, term: &mut String) {
+    if c.is_ascii() {
+        term.push(c.to_ascii_lowercase());
+        return;
+    }
+    for c in c.to_lowercase() {
+        match c {
+            'à'..='å' | 'ā' | 'ă' | 'ą' => term.push('a'),
+            'ç' | 'ć' | 'č' => term.push('c'),
+            'è'..='ë' | 'ē' | 'ę' | 'ě' => term.push('e'),
+            'ì'..='ï' | 'ī' => term.push('i'),
+            'ł' => term.push('l'),
+            'ñ' | 'ń' | 'ň' => term.push('n'),
+            'ò'..='ö' | 'ø' | 'ō' | 'ő' => term.push('o'),
+            'ř' => term.push('r'),
+            'ś' | 'š' | 'ş' => term.push('s'),
+            'ß' => term.push_str("ss"),
+            'ù'..='ü' | 'ū' | 'ů' | 'ű' => term.push('u'),
+            'ý' | 'ÿ' => term.push('y'),
+            'ź' | 'ż' | 'ž' => term.push('z'),
+            // Accents that are characters of their own.
+            '\u{300}'..='\u{36f}' => {}
+            other => term.push(other),
+        }
+    }
+}
+
+/// The parts of `HTTPServer_name2`: `HTTP`, `Server`, `name2`.
+fn parts(run: &str) -> Vec<Range<usize>> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let chars: Vec<(usize, char)> = run.char_indices().collect();
+    for (number, (at, c)) in chars.iter().enumerate() {
+        let before = number.checked_sub(1).map(|number| chars[number].1);
+        let next = chars.get(number + 1).map(|(_, next)| *next);
+        let begins_word = c.is_uppercase()
+            && before.is_some_and(|before| !before.is_uppercase() || next.is_some_and(char::is_lowercase));
+        if *c == '_' || begins_word {
+            if start < *at {
+                parts.push(start..*at);
+            }
+            start = if *c == '_' { at + 1 } else { *at };
+        }
+    }
+    if start < run.len() {
+        parts.push(start..run.len());
+    }
+    parts
+}
+
+/// Chinese characters and Japanese syllables.
+fn is_ideograph(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Adds each pair of neighbours; a character that stands alone is a word.
+fn take_pairs(text: &str, run: Range<usize>, found: &mut Vec<Word>) {
+    let ends: Vec<usize> = text[run.clone()].char_indices().map(|(at, c)| run.start + at + c.len_utf8()).collect();
+    let mut pair = |place: Range<usize>| {
+        let term = text[place.clone()].to_owned();
+        found.push(Word { term, place, is_common: false, is_whole: false });
+    };
+    if let [_] = ends[..] {
+        return pair(run);
+    }
+    let mut start = run.start;
+    for pair_end in ends.windows(2) {
+        pair(start..pair_end[1]);
+        start = pair_end[0];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn all(text: &str) -> Vec<String> {
+        words(text).into_iter().map(|word| word.term).collect()
+    }
+
+    #[test]
+    fn identifiers_give_their_parts_and_the_whole() {
+        assert_eq!(all("parseDateISO"), ["pars", "date", "iso", "parsedateiso"]);
+        assert_eq!(all("parse_date_iso"), ["pars", "date", "iso", "parsedateiso"]);
+        assert_eq!(all("HTTPServerName2"), ["http", "server", "name2", "httpservername2"]);
+        assert_eq!(all("src/date_parser.rs:42"), ["src", "date", "parser", "dateparser", "rs", "42"]);
+        assert_eq!(all("E0308 __init__"), ["e0308", "init"]);
+    }
+
+    #[test]
+    fn forms_of_a_word_are_the_same_word() {
+        for (one, other) in [
+            ("tests", "testing"),
+            ("went", "went"),
+            ("ran", "runs"),
+            ("children", "child"),
+            ("chose", "choosing"),
+            ("café", "Cafe"),
+        ] {
+            assert_eq!(all(one), all(other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn common_words_are_not_indexed() {
+        assert_eq!(terms("The parser doesn't work").collect::<Vec<_>>(), ["parser", "work"]);
+    }
+
+    #[test]
+    fn other_scripts_have_words_too_and_ids_have_none() {
+        assert_eq!(all("修复parser解析器"), ["修复", "parser", "解析", "析器"]);
+        assert_eq!(all("Ошибка größer 错"), ["ошибка", "grosser", "错"]);
+        assert_eq!(all(&"a1".repeat(40)), Vec::<String>::new());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_words_in_their_places(text in any::<String>()) {
+            for word in words(&text) {
+                prop_assert!(text.get(word.place.clone()).is_some_and(|found| !found.is_empty()));
+                prop_assert!(!word.term.contains(char::is_whitespace));
+            }
+        }
+    }
+}

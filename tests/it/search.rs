@@ -1,0 +1,486 @@
+//! `search`: earlier sessions are found by what was said in them, whatever happens to the index.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::support::*;
+
+const INDEX: &str = ".agent-handover/index.db";
+
+/// A transcript of Claude Code, written record by record.
+struct Transcript {
+    path: PathBuf,
+    cwd: String,
+    session: String,
+    at: String,
+    records: usize,
+}
+
+impl Transcript {
+    fn of(world: &World, session: &str, at: &str) -> Transcript {
+        let root = world.root().canonicalize().unwrap();
+        let name: String =
+            root.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let directory = world.home().join(".claude/projects").join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join(format!("{session}.jsonl"));
+        Transcript { path, cwd: root.display().to_string(), session: session.to_owned(), at: at.to_owned(), records: 0 }
+    }
+
+    fn record(&mut self, kind: &str, content: Value) -> &mut Transcript {
+        self.records += 1;
+        let record = json!({
+            "type": kind, "sessionId": self.session, "cwd": self.cwd, "isSidechain": false, "gitBranch": "main",
+            "timestamp": self.at, "uuid": format!("{}-{}", self.session, self.records),
+            "message": { "role": kind, "model": "m", "content": content },
+        });
+        let old = std::fs::read_to_string(&self.path).unwrap_or_default();
+        std::fs::write(&self.path, format!("{old}{record}\n")).unwrap();
+        self
+    }
+
+    fn asks(&mut self, text: &str) -> &mut Transcript {
+        self.record("user", json!(text))
+    }
+
+    fn says(&mut self, text: &str) -> &mut Transcript {
+        self.record("assistant", json!([{ "type": "text", "text": text }]))
+    }
+
+    fn tool(&mut self, name: &str, input: Value, output: &str, is_error: bool) -> &mut Transcript {
+        let id = format!("tool-{}", self.records);
+        self.record("assistant", json!([{ "type": "tool_use", "id": id, "name": name, "input": input }]));
+        let result = json!([{ "type": "tool_result", "tool_use_id": id, "content": output, "is_error": is_error }]);
+        self.record("user", result)
+    }
+
+    fn runs(&mut self, command: &str, output: &str, is_error: bool) -> &mut Transcript {
+        self.tool("Bash", json!({ "command": command }), output, is_error)
+    }
+
+    fn edits(&mut self, path: &str) -> &mut Transcript {
+        let path = format!("{}/{path}", self.cwd);
+        self.tool("Edit", json!({ "file_path": path }), "ok", false)
+    }
+}
+
+/// A project with sessions about different things.
+fn world() -> World {
+    let world = World::with_git();
+    Transcript::of(&world, "lexer", "2026-11-10T09:00:00Z")
+        .asks("The lexer loops forever on an unterminated string literal. Fix it.")
+        .edits("src/lexer.rs")
+        .runs("cargo test lexer", "Exit code 101\nerror[E0308]: mismatched types\n --> src/lexer.rs:10:5", true)
+        .runs("cargo test lexer", "test result: ok. 3 passed", false)
+        .says("The loop ended when next_token returned no position at the end of the file. It is fixed in parseStringLiteral.");
+    Transcript::of(&world, "deploy", "2026-11-03T09:00:00Z")
+        .asks("How do we roll the staging cluster back after a failed deployment?")
+        .says("Run helm rollback with the last revision; the database migration stays.")
+        .asks("No, never roll back the database by hand.");
+    Transcript::of(&world, "dates", "2026-05-20T09:00:00Z")
+        .asks("parse_date_iso returns the wrong day in the Tokyo time zone")
+        .edits("src/date_parser.rs")
+        .says("The offset was applied twice. Die Größe der Verschiebung war falsch. 修复了解析器的错误。");
+    world
+}
+
+fn sessions(world: &World, arguments: &[&str]) -> Vec<String> {
+    let output = world.run(&[&["search", "--json"], arguments].concat()).stderr_ignored("an index may be incomplete");
+    assert!(output.code <= 1, "{arguments:?}: {}{}", output.stdout, output.stderr);
+    let answer = output.json();
+    assert_eq!(answer["schema"], "agent-handover/search/1");
+    let hits = answer["hits"].as_array().unwrap().clone();
+    assert_eq!(output.code, i32::from(hits.is_empty()), "{arguments:?}");
+    hits.iter().map(|hit| hit["session"].as_str().unwrap_or("none").to_owned()).collect()
+}
+
+fn first(world: &World, question: &str) -> String {
+    sessions(world, &[question]).into_iter().next().unwrap_or_default()
+}
+
+#[test]
+fn sessions_are_found_by_words_identifiers_paths_errors_and_dates() {
+    let world = world();
+    let fifty = "something happened with the database when we tried to roll it back ".repeat(4);
+    for (question, expected) in [
+        ("infinite loop in the lexer", "lexer"),
+        ("why did the lexer loop?", "lexer"),
+        ("parse_string_literal", "lexer"),
+        ("ParseStringLiteral", "lexer"),
+        ("parseDateISO", "dates"),
+        ("src/date_parser.rs", "dates"),
+        ("path:src/lexer.rs fix", "lexer"),
+        ("error:E0308", "lexer"),
+        ("mismatched types", "lexer"),
+        ("rollback", "deploy"),
+        ("rolling back staging", "deploy"),
+        ("\"roll back the database\"", "deploy"),
+        ("what did I ask in May?", "dates"),
+        ("the fix of last Tuesday", "lexer"),
+        ("Verschiebung", "dates"),
+        ("grosse", "dates"),
+        ("解析器", "dates"),
+        (fifty.as_str(), "deploy"),
+        ("migrations", "deploy"),
+        ("unterminat", "lexer"),
+    ] {
+        assert_eq!(first(&world, question), expected, "{question}");
+    }
+    assert_eq!(sessions(&world, &["\"roll the database\""]), [""; 0]);
+    assert_eq!(sessions(&world, &["path:src/other.rs lexer"]), [""; 0]);
+    assert_eq!(sessions(&world, &["kubernetes ingress"]), [""; 0]);
+    assert_eq!(sessions(&world, &["the and of"]), [""; 0]);
+}
+
+#[test]
+fn filters_narrow_the_answer() {
+    let world = world();
+    let question = "lexer database parse string zone";
+    assert_eq!(sessions(&world, &[question]).len(), 3);
+    assert_eq!(sessions(&world, &[question, "--limit", "1"]).len(), 1);
+    assert_eq!(sessions(&world, &[question, "--since", "2026-11-01", "--until", "2026-11-05"]), ["deploy"]);
+    assert_eq!(sessions(&world, &[question, "--since", "6d"]), ["lexer"]);
+    assert_eq!(sessions(&world, &[question, "--until", "may 2026"]), ["dates"]);
+    assert_eq!(sessions(&world, &[question, "--kind", "error"]), ["lexer"]);
+    assert_eq!(sessions(&world, &[question, "--agent", "codex"]), [""; 0]);
+    assert_eq!(sessions(&world, &[question, "--branch", "main"]).len(), 3);
+    assert_eq!(sessions(&world, &[question, "--branch", "other"]), [""; 0]);
+    let wrong = world.run(&["search", "x", "--since", "whenever"]).expect(64);
+    assert!(wrong.stderr.contains("expected a day, a duration or a time"), "{}", wrong.stderr);
+}
+
+#[test]
+fn people_see_a_list_with_the_passage_and_the_command_that_shows_the_whole() {
+    let world = world();
+    let output = world.run(&["search", "unterminated string", "--limit", "1", "--context", "1"]).expect(0);
+    let path = "$WORLD/home/.claude/projects/";
+    for part in [
+        "1. The lexer loops forever on an unterminated string literal. Fix it.",
+        "2026-11-10 09:00 · request · claude-code · main",
+        "   > The lexer loops forever on an unterminated string literal. Fix it.",
+        &format!("   less {path}"),
+    ] {
+        assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
+    }
+    let colored = world.run(&["search", "--color", "always", "unterminated"]).expect(0);
+    assert!(colored.stdout.contains("\u{1b}[1m\u{1b}[32munterminated\u{1b}[0m"), "{:?}", colored.stdout);
+    let nothing = world.run(&["search", "kubernetes"]).expect(1);
+    assert_eq!(nothing.stdout, "");
+    assert!(nothing.stderr.contains("nothing was found"), "{}", nothing.stderr);
+}
+
+#[test]
+fn no_text_is_a_syntax_error() {
+    let world = world();
+    let long = "lexer ".repeat(100_000 / 6);
+    for question in [
+        "lexer AND (",
+        "NEAR(lexer, 3)",
+        "terms:lexer",
+        "lexer*",
+        "^lexer",
+        "\"lexer",
+        "'; DROP TABLE lexer; --",
+        "{lexer}",
+        "lexer\u{1b}[2J\u{7}",
+        "path:lexer.rs lexer",
+        "error: lexer",
+        "%lexer_",
+        "🦀 lexer",
+        &long,
+    ] {
+        assert_eq!(first(&world, question), "lexer", "{question:?}");
+    }
+    for nothing in ["", " ", "\"\"", "***", "\u{200b}", "path:", "🦀"] {
+        assert_eq!(sessions(&world, &[nothing]), [""; 0], "{nothing:?}");
+    }
+}
+
+#[test]
+fn memory_and_history_are_found_with_what_shows_them() {
+    let world = World::with_git();
+    world.run(&["memory", "add", "decision", "Keep recursive descent; generated parsers lose the column"]).expect(0);
+    world.run(&["run", "--note", "Wired the telemetry exporter to the collector"]).expect(0);
+    world
+        .run(&[
+            "history",
+            "create",
+            "--goal",
+            "Speed up the thumbnail cache",
+            "--next",
+            "Measure the eviction",
+            "--issue",
+            "Tried moka: it evicts too early",
+            "--validation",
+            "cargo test=passed",
+        ])
+        .expect(0);
+    for (question, kind, shown) in [
+        ("recursive descent", "ruling", "agent-handover memory list"),
+        ("telemetry exporter", "note", "agent-handover memory list --layer 1"),
+        ("moka eviction", "handoff", "agent-handover history show 2026-11-15-1004-speed-up-the-thumbnail-cache"),
+    ] {
+        let hits = world.run(&["search", "--json", question]).expect(0).json();
+        let kinds: Vec<&str> = hits["hits"].as_array().unwrap().iter().filter_map(|hit| hit["kind"].as_str()).collect();
+        assert!(kinds.contains(&kind), "{question}: {hits}");
+        assert_eq!(hits["hits"][0]["ours"], true, "{hits}");
+        let list = world.run(&["search", question]).expect(0).stdout;
+        assert!(list.contains(shown), "{question}: {list}");
+    }
+}
+
+#[test]
+fn secrets_private_text_and_our_own_texts_are_not_indexed() {
+    let world = World::with_git();
+    let token = concat!("glp", "at-x9Kq2Lm4Np6Rs8Tv1Wy3");
+    Transcript::of(&world, "s", "2026-11-10T09:00:00Z")
+        .asks(&format!("Rotate the token {token} <private>my salary is unicorns</private> of the registry"))
+        .asks("<!-- agent-handover warmup -->\nGoal: zeppelin")
+        .runs("cat notes.txt", "marmalade\nand more output", false)
+        .runs(
+            &format!("curl -H 'PRIVATE-TOKEN: {token}' x"),
+            &format!("Exit code 22\nerror: {token} was refused"),
+            true,
+        );
+    assert_eq!(first(&world, "rotate registry token"), "s");
+    for word in ["unicorns", "zeppelin", "marmalade", "x9Kq2Lm4Np6Rs8Tv1Wy3"] {
+        assert_eq!(sessions(&world, &[word]), [""; 0], "{word}");
+    }
+    let index = std::fs::read(world.path(INDEX)).unwrap();
+    let log = std::fs::read(world.path(&format!("{INDEX}-wal"))).unwrap_or_default();
+    for word in [token, "unicorns", "zeppelin", "marmalade"] {
+        let is_there = |bytes: &[u8]| memchr::memmem::find(bytes, word.as_bytes()).is_some();
+        assert!(!is_there(&index) && !is_there(&log), "{word}");
+    }
+}
+
+#[test]
+fn what_is_new_is_found_and_what_is_gone_is_not() {
+    let world = world();
+    let mut lexer = Transcript::of(&world, "later", "2026-11-12T09:00:00Z");
+    lexer.asks("Add a benchmark for tokens");
+    assert_eq!(first(&world, "benchmark"), "later");
+    assert_eq!(sessions(&world, &["throughput"]), [""; 0]);
+    lexer.says("The throughput doubled.");
+    assert_eq!(first(&world, "throughput"), "later");
+    assert_eq!(sessions(&world, &["benchmark"]), ["later"]);
+    std::fs::remove_file(&lexer.path).unwrap();
+    assert_eq!(sessions(&world, &["throughput benchmark"]), [""; 0]);
+    // Another file in the place of a known one.
+    let lexer = Transcript::of(&world, "lexer", "2026-11-10T09:00:00Z");
+    std::fs::remove_file(&lexer.path).unwrap();
+    Transcript::of(&world, "lexer", "2026-11-10T09:00:00Z")
+        .asks("Something about gardening instead, and quite a lot of it");
+    assert_eq!(first(&world, "gardening"), "lexer");
+    assert_eq!(sessions(&world, &["unterminated"]), [""; 0]);
+}
+
+#[test]
+fn sessions_of_other_projects_and_subagents_are_not_found() {
+    let world = world();
+    let mut other = Transcript::of(&world, "other", "2026-11-10T09:00:00Z");
+    other.cwd = world.home().display().to_string();
+    other.asks("An unterminated string elsewhere");
+    assert_eq!(sessions(&world, &["unterminated"]), ["lexer"]);
+}
+
+/// What the questions of a test find, for comparing two states of the index.
+fn answers(world: &World) -> Vec<Vec<String>> {
+    ["lexer loop", "roll back", "time zone", "E0308", "nothing of this"]
+        .map(|question| sessions(world, &[question]))
+        .into()
+}
+
+#[test]
+fn an_index_that_is_deleted_damaged_or_foreign_changes_no_answer() {
+    let world = world();
+    let expected = answers(&world);
+    let other = World::salted("other");
+    other.git(&["init", "-q", "."]);
+    Transcript::of(&other, "planted", "2026-11-10T09:00:00Z").asks("lexer loop roll back time zone E0308");
+    assert_eq!(first(&other, "lexer loop"), "planted");
+    let planted = std::fs::read(other.path(INDEX)).unwrap();
+    let own = std::fs::read(world.path(INDEX)).unwrap();
+    let torn: Vec<u8> = own.iter().enumerate().map(|(at, byte)| if at > 5_000 { byte ^ 0x5a } else { *byte }).collect();
+    for (what, content) in [
+        ("foreign", planted.as_slice()),
+        ("empty", b""),
+        ("text", b"not a database at all, but long enough to have a header, if it only were one"),
+        ("cut", &own[..own.len() / 2]),
+        ("torn", &torn),
+    ] {
+        for beside in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(world.path(&format!("{INDEX}{beside}")));
+        }
+        std::fs::write(world.path(INDEX), content).unwrap();
+        assert_eq!(answers(&world), expected, "{what}");
+        std::fs::remove_file(world.path(INDEX)).unwrap();
+        assert_eq!(answers(&world), expected, "{what}, then deleted");
+    }
+}
+
+#[test]
+fn an_index_that_a_repository_ships_is_neither_read_nor_touched() {
+    let other = World::salted("other");
+    other.git(&["init", "-q", "."]);
+    Transcript::of(&other, "planted", "2026-11-10T09:00:00Z").asks("lexer loop");
+    assert_eq!(first(&other, "lexer loop"), "planted");
+    let planted = std::fs::read(other.path(INDEX)).unwrap();
+    let world = world();
+    world.write(INDEX, &planted);
+    world.git(&["add", "-f", INDEX]);
+    world.git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "ship an index"]);
+    assert_eq!(sessions(&world, &["lexer loop"]), ["lexer"]);
+    assert_eq!(std::fs::read(world.path(INDEX)).unwrap(), planted);
+    assert_eq!(world.git(&["status", "--porcelain"]), "");
+    assert_eq!(sessions(&world, &["lexer loop"]), ["lexer"]);
+}
+
+#[test]
+fn links_in_the_place_of_the_index_are_not_followed() {
+    let world = world();
+    let expected = answers(&world);
+    for suffix in ["", "-wal", "-shm"] {
+        let target = world.home().join("target");
+        std::fs::write(&target, "mine").unwrap();
+        let link = world.path(&format!("{INDEX}{suffix}"));
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        assert_eq!(answers(&world), expected, "{suffix}");
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "mine");
+    }
+}
+
+#[test]
+fn a_search_that_is_killed_while_indexing_loses_nothing() {
+    let expected = answers(&world());
+    for nth in 1..4 {
+        let world = world();
+        for kill in 0..2 {
+            let mut command = world.command(&["search", "--json", "lexer"]);
+            let fault = format!("index.written:{nth}=kill");
+            let killed = finish(command.env("AGENT_HANDOVER_TEST_FAULT", fault));
+            assert!(killed.code == KILLED || nth > 1 || kill > 0, "{}", killed.code);
+        }
+        assert_eq!(answers(&world), expected, "{nth}");
+    }
+}
+
+#[test]
+fn several_searches_at_once_all_answer() {
+    let world = world();
+    for number in 0..40 {
+        Transcript::of(&world, &format!("s{number}"), "2026-11-10T09:00:00Z")
+            .asks(&format!("about topic{number} only"));
+    }
+    let children: Vec<_> =
+        (0..6).map(|number| (number, world.start(&["search", "--json", &format!("topic{number}")]))).collect();
+    for (number, child) in children {
+        let output = output(child).expect(0).stderr_ignored("another process may be updating");
+        assert_eq!(output.json()["hits"][0]["session"], format!("s{number}"), "{}", output.stdout);
+    }
+    assert_eq!(first(&world, "topic39"), "s39");
+}
+
+#[test]
+fn a_full_disk_and_a_read_only_directory_change_no_answer() {
+    let world = world();
+    let expected = answers(&world);
+    std::fs::remove_file(world.path(INDEX)).unwrap();
+    // No file may grow beyond 16 KiB.
+    let mut command = world.clean("sh");
+    command.args(["-c", "ulimit -f 32; exec \"$0\" search --json 'lexer loop'", BINARY]);
+    let output = finish(&mut command).expect(0).stderr_ignored("the index is in memory");
+    assert_eq!(output.json()["hits"][0]["session"], "lexer");
+    assert_eq!(answers(&world), expected);
+}
+
+#[test]
+fn an_error_is_found_again_with_what_was_done_next() {
+    let world = world();
+    let ask = |message: &str| {
+        world.write("../message", message);
+        let mut command = world.command(&["search", "--error", "--json"]);
+        finish(command.stdin(std::fs::File::open(world.path("../message")).unwrap()))
+    };
+    let found = ask("error[E0308]: mismatched types\n  --> /elsewhere/src/lexer.rs:99:1").expect(0).json();
+    assert_eq!(found["hits"][0]["session"], "lexer", "{found}");
+    assert_eq!(found["hits"][0]["near"][0]["text"], "$ cargo test lexer (passed)", "{found}");
+    let unknown = ask("fatal: remote origin already exists").expect(1);
+    assert_eq!(unknown.json()["hits"], json!([]));
+    ask("").expect(1);
+}
+
+#[test]
+fn the_sessions_of_a_file_are_found_under_its_earlier_names() {
+    let world = world();
+    world.write("src/lexer.rs", "fn lex() {}\nfn next_token() {}\n");
+    let git = |arguments: &[&str]| world.git(&[&["-c", "user.name=a", "-c", "user.email=a@b"], arguments].concat());
+    git(&["add", "src"]);
+    git(&["commit", "-qm", "lexer"]);
+    git(&["mv", "src/lexer.rs", "src/tokens.rs"]);
+    git(&["commit", "-qm", "rename"]);
+    let found = world.run(&["search", "--json", "--path", "src/tokens.rs"]).expect(0).json();
+    let hit = &found["hits"][0];
+    assert_eq!((&hit["session"], &hit["kind"]), (&json!("lexer"), &json!("request")), "{found}");
+    assert_eq!(hit["changed_since"], true, "{found}");
+    let near: Vec<&str> = hit["near"].as_array().unwrap().iter().filter_map(|near| near["kind"].as_str()).collect();
+    assert_eq!(near, ["error", "command", "answer"], "{found}");
+    world.run(&["search", "--path", "src/other.rs"]).expect(1);
+    let outside = world.run(&["search", "--path", "/etc/passwd"]).expect(64);
+    assert!(outside.stderr.contains("is not a file of the project"), "{}", outside.stderr);
+}
+
+#[test]
+fn the_end_of_a_session_brings_the_index_up_to_date() {
+    let world = world();
+    let mut ended = Transcript::of(&world, "ended", "2026-11-15T09:00:00Z");
+    ended.asks("Draw the flamegraph of the allocator").says("It is drawn.");
+    let payload = json!({
+        "hook_event_name": "SessionEnd", "session_id": "ended", "cwd": world.root(), "transcript_path": ended.path,
+    });
+    world.write("../payload", payload.to_string());
+    let mut command = world.command(&["hook", "--agent", "claude-code"]);
+    finish(command.stdin(std::fs::File::open(world.path("../payload")).unwrap())).expect(0).stderr_ignored("the story");
+    let has_it = || {
+        let index = rusqlite::Connection::open(world.path(INDEX)).ok();
+        let sql = "SELECT count(*) FROM document WHERE session = 'ended'";
+        index.and_then(|index| index.query_row(sql, [], |row| row.get::<_, i64>(0)).ok()) == Some(1)
+    };
+    wait_until("the index has the session", has_it);
+}
+
+/// The answer to a prompt of a session, as its agent gets it.
+fn prompt(world: &World, session: &str, prompt: &str) -> String {
+    let payload = json!({
+        "hook_event_name": "UserPromptSubmit", "session_id": session, "cwd": world.root(), "prompt": prompt,
+    });
+    world.write("../payload", payload.to_string());
+    let mut command = world.command(&["hook", "--agent", "claude-code"]);
+    let output = finish(command.stdin(std::fs::File::open(world.path("../payload")).unwrap()));
+    let answer = output.expect(0).stderr_ignored("the story").stdout;
+    let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+    answer["hookSpecificOutput"]["additionalContext"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn the_first_prompt_of_a_session_is_answered_once() {
+    let world = world();
+    let question = "parse_date_iso returns the wrong day in the Tokyo time zone again";
+    world.run(&["run", "--note", "Prepared the release notes for the telemetry exporter"]).expect(0);
+    assert_eq!(prompt(&world, "a", question), "", "there is no index yet");
+    assert_eq!(first(&world, "lexer"), "lexer");
+    let answer = prompt(&world, "b", question);
+    assert!(answer.starts_with("<!-- agent-handover warmup -->\n"), "{answer}");
+    assert!(answer.contains("(2026-05-20, request, claude-code, dates) parse_date_iso returns"), "{answer}");
+    assert!(answer.len() <= 1_200, "{}", answer.len());
+    assert_eq!(prompt(&world, "b", question), "", "only the first prompt is answered");
+    assert_eq!(prompt(&world, "c", "Add a LICENSE file with the MIT licence"), "");
+    assert_eq!(prompt(&world, "c", question), "");
+    // The session's own transcript is in its context.
+    assert_eq!(prompt(&world, "dates", question), "");
+    assert_eq!(prompt(&world, "e", "release notes for the telemetry exporter"), "", "the warmup says it");
+    world.write("handover.toml", "[recall]\nfirst_prompt = false\n");
+    assert_eq!(prompt(&world, "d", question), "");
+}
