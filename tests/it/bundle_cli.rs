@@ -68,7 +68,7 @@ ID                           BRANCH  TITLE
     assert_data_eq!(
         world.run(&["history", "list", "--latest", "--json"]).expect(0).stdout,
         str![[r#"
-{"handoffs":[{"id":"2026-11-15-0900-gamma-docs","created_at":"2026-11-15T09:00:00Z","tool":"codex","project":"$WORLD/project","title":"Gamma docs","status":"DONE","claimed_status":null,"branch":"main","worktree":null,"commit":"unknown","tags":["docs","all"],"first_next_action":"Fix Gamma docs","supersedes":"","file":"sessions/2026-11-15-0900-gamma-docs.md","ours":true,"origin":null}],"schema":"agent-handover/history-list/1"}
+{"handoffs":[{"id":"2026-11-15-0900-gamma-docs","created_at":"2026-11-15T09:00:00Z","tool":"codex","project":"$WORLD/project","title":"Gamma docs","status":"DONE","claimed_status":null,"branch":"main","worktree":null,"commit":"unknown","tags":["docs","all"],"summary":"words about Gamma docs","next":["Fix Gamma docs"],"changed":[],"first_next_action":"Fix Gamma docs","supersedes":"","file":"sessions/2026-11-15-0900-gamma-docs.md","ours":true,"origin":null}],"schema":"agent-handover/history-list/1"}
 
 "#]]
     );
