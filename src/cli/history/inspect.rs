@@ -19,12 +19,7 @@ pub(super) struct Extent {
     pub strict: bool,
 }
 
-pub(super) fn validate(
-    context: &mut Context<'_>,
-    place: &HistoryPlace,
-    extent: &Extent,
-    as_json: bool,
-) -> Result<u8> {
+pub(super) fn validate(context: &mut Context<'_>, place: &HistoryPlace, extent: &Extent, as_json: bool) -> Result<u8> {
     if !as_json && !place.history.exists()? {
         let why = format!("there is nothing to validate: no history at {}", place.history.directory.display());
         return Err(Error::new(Category::NotGood, why).hint("a handover or `agent-handover history create` makes one"));
@@ -35,8 +30,11 @@ pub(super) fn validate(
     let is_ours = problems.is_empty() && warnings.is_empty() || provenance.of_history().vouches_for_all();
     // `validate` has reported a LATEST.md that cannot be read.
     let latest = place.history.latest_text().ok().flatten().unwrap_or_default();
-    let warnings: Vec<String> =
-        warnings.iter().map(|warning| marked(is_ours, warning)).chain(leaks::found(place, &latest, extent.strict)).collect();
+    let warnings: Vec<String> = warnings
+        .iter()
+        .map(|warning| marked(is_ours, warning))
+        .chain(leaks::found(place, &latest, extent.strict))
+        .collect();
     let drift = if extent.git {
         let handoff = Handoff::parse(&latest).unwrap_or_default();
         let is_ours = provenance.owns_handoff(&history::own_keys::of_document(&latest, &handoff));
@@ -110,6 +108,8 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
         let rulings = standing.iter().zip(&standing_ours);
         lines.extend(rulings.map(|(line, is_ours)| format!("  {}{line}", mark(*is_ours, "decision"))));
     }
+    // Session Glue ends with the verdict.
+    lines.extend(status.warnings.iter().map(|warning| format!("warning: {}", marked(are_problems_ours, warning))));
     match status.problems.len() {
         0 => lines.push("validation: OK".to_owned()),
         count => {
@@ -117,7 +117,6 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
             lines.extend(status.problems.iter().map(|problem| format!("  - {}", marked(are_problems_ours, problem))));
         }
     }
-    lines.extend(status.warnings.iter().map(|warning| format!("warning: {}", marked(are_problems_ours, warning))));
     let drift = if git { history::drift(&place.root, &status.current_branch, &status.head_commit) } else { Vec::new() };
     lines.extend(drift.iter().map(|line| format!("git: {}", marked(is_ours, line))));
     let document = json!({
