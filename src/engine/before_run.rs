@@ -1,5 +1,6 @@
 //! What happens around a project before the first step of a run: the run becomes known as this user's, its directories are
-//! kept out of `git status`, and directories that are missing come back from the branch. A failure here is reported, and the handover goes on.
+//! kept out of `git status`, directories that are missing come back from the branch, and a history whose last writer was
+//! killed is completed. A failure here is reported, and the handover goes on.
 
 use std::path::Path;
 
@@ -10,6 +11,7 @@ use crate::facts::Session;
 use crate::git;
 use crate::guard::Brake;
 use crate::guard::own_record::{self, OwnKey};
+use crate::history::History;
 use crate::memory::own_keys;
 use crate::project::{self, Project};
 use crate::publish::{self, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
@@ -52,6 +54,22 @@ pub(super) fn remember(project: &Project, session: &Session, memory: &Path, hist
         project.spare_place_of_id().map(|place| format!("; the id of its database is in `{}`", place.display()));
     let spare = spare.map(|spare| format!("{spare} until there is room")).unwrap_or_default();
     Some(format!("this handover will be shown as if it came with the repository: {error}{spare}"))
+}
+
+/// Completes the history if a command that changed it was killed and left no record. Returns a sentence for the user, if
+/// there is something to report. The handover comes after it, because it looks for the handoff that the session wrote.
+pub(super) fn complete_history(project: &Project, brake: &Brake, history: &Path) -> Option<String> {
+    if brake.pressed().is_some() {
+        return None;
+    }
+    match History::at(&project.memory_root, history.to_path_buf()).complete() {
+        Ok(true) => Some("completed the history: a command that changed it was interrupted".to_owned()),
+        Ok(false) => None,
+        Err(error) => {
+            tracing::debug!(error = error.one_line(), "the history is not completed");
+            None
+        }
+    }
 }
 
 /// Brings a memory or history directory that is gone back from the branch, before a step writes a new one in its place.

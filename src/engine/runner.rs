@@ -76,6 +76,9 @@ impl Runner<'_, '_> {
                     &memory,
                     &history,
                 ));
+                if !resumed {
+                    self.notice(before_run::complete_history(self.project, &brake, &history));
+                }
                 let mut values = facts::recorded(&session);
                 let since = self.store.completed_before(run.seq)?;
                 let before = provenance::known_before(self.project, &memory, &history, &session.branch);

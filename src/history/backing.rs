@@ -10,7 +10,7 @@ use super::digests::Digests;
 use super::lifecycle::Lifecycle;
 use super::rulings::MARK;
 use super::store::file_name;
-use super::{History, decisions, own_keys};
+use super::{History, decisions, own_keys, registry};
 use crate::base::text;
 use crate::error::Error;
 use crate::guard::Voucher;
@@ -72,14 +72,20 @@ impl History {
     }
 
     /// Whether an archive is not the one that was archived: its digest is another one, or it has none and this user archived
-    /// another document under its name.
+    /// another document under its name. In a history that this user never wrote, that other document is from elsewhere:
+    /// sessions of two projects may have the same name.
     pub(super) fn is_changed(&self, name: &str, document: &str, digests: &Digests, voucher: &Voucher) -> bool {
         let has_own_document = || {
             let handoff = Handoff::parse(document).unwrap_or_default();
             voucher.has(&own_keys::of_document(document, &handoff))
         };
-        let is_another = || voucher.wrote(&own_keys::of_name(name)) && !has_own_document();
+        let is_another = || voucher.wrote(&own_keys::of_name(name)) && !has_own_document() && self.is_written_by_user();
         digests.is_changed(name, document.as_bytes()).unwrap_or_else(is_another)
+    }
+
+    /// Whether this user has written this history.
+    pub(super) fn is_written_by_user(&self) -> bool {
+        registry::is_remembered(&self.root, &self.directory)
     }
 }
 

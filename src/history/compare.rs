@@ -31,6 +31,8 @@ pub(super) struct Copies<'a> {
     pub lifecycle: &'a Lifecycle,
     pub log: &'a str,
     pub digests: &'a Digests,
+    /// This user has written the history.
+    pub is_written_by_user: bool,
 }
 
 impl Copies<'_> {
@@ -46,7 +48,8 @@ impl Copies<'_> {
 
     fn changed_archives(&self, archives: &[(&str, ArchiveContent)], voucher: &Voucher) -> Vec<String> {
         let is_changed = |(name, archive): &&(&str, ArchiveContent)| {
-            let is_another = || voucher.wrote(&own_keys::of_name(name)) && !voucher.has(&archive.key);
+            let is_another =
+                || self.is_written_by_user && voucher.wrote(&own_keys::of_name(name)) && !voucher.has(&archive.key);
             archive.has_other_digest.unwrap_or_else(is_another)
         };
         archives.iter().filter(is_changed).map(|(name, _)| changed(name)).collect()

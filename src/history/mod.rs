@@ -12,6 +12,7 @@
 //! | `create` | archives one handoff |
 //! | `derived` | brings the derived files up to date |
 //! | `lifecycle` | LIFECYCLE.yaml: how sessions ended, the rulings that were revoked, the lines that were accepted |
+//! | `interrupted` | completes the derived files after a writer was killed |
 //! | `digests` | SHA256SUMS: the digest of each archive |
 //! | `backing` | which standing lines of DECISIONS.md count |
 //! | `accept` | takes the history as somebody changed it |
@@ -47,6 +48,7 @@ mod fill_in;
 mod import;
 mod index;
 mod index_ends;
+mod interrupted;
 mod lifecycle;
 mod merge;
 mod not_changed;

@@ -32,17 +32,34 @@ fn remember_in(registry: &Path, root: &Path, directory: &Path) -> crate::error::
     if root.contains('\n') || directory.contains('\n') {
         return Ok(());
     }
-    // 0.1.0 wrote no third line, so a file without one shows that 0.1.0 knew the history.
-    if registry_of_0_1_0::is_in(registry, root, directory) {
+    if is_in(registry, root, directory) {
         return Ok(());
     }
-    let content = format!("{root}\n{directory}\n2\n");
+    let content = content(root, directory);
     let path = registry.join(text::digest(content.as_bytes(), 16));
-    if fs::read_if_exists(&path)?.as_deref() == Some(content.as_bytes()) {
-        return Ok(());
-    }
     fs::create_private_directories(registry)?;
     fs::write_marker(&path, content.as_bytes())
+}
+
+/// Whether this user has written this history.
+pub(super) fn is_remembered(root: &Path, directory: &Path) -> bool {
+    let real = |path: &Path| fs::resolve(path).ok()?.to_str().map(str::to_owned);
+    let (Some(data), Some(root), Some(directory)) = (env::data_directory(), real(root), real(directory)) else {
+        return false;
+    };
+    is_in(&data.join("projects"), &root, &directory)
+}
+
+fn is_in(registry: &Path, root: &str, directory: &str) -> bool {
+    let content = content(root, directory);
+    let found = fs::read_if_exists(&registry.join(text::digest(content.as_bytes(), 16)));
+    found.is_ok_and(|found| found.as_deref() == Some(content.as_bytes()))
+        || registry_of_0_1_0::is_in(registry, root, directory)
+}
+
+/// The content of the file of a history. 0.1.0 wrote no third line, so a file without one shows that 0.1.0 knew the history.
+fn content(root: &str, directory: &str) -> String {
+    format!("{root}\n{directory}\n2\n")
 }
 
 /// Every remembered history that still exists, by path.

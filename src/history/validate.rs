@@ -99,7 +99,14 @@ impl History {
         self.check_entries(&index, &names, problems);
         let contents = check_archives_of_index(&index, &names, archives, problems)?;
         if sessions {
-            let copies = Copies { index: &index, is_index_ours, lifecycle: &lifecycle, log: &log, digests: &digests };
+            let copies = Copies {
+                index: &index,
+                is_index_ours,
+                lifecycle: &lifecycle,
+                log: &log,
+                digests: &digests,
+                is_written_by_user: self.is_written_by_user(),
+            };
             problems.extend(copies.differences(&contents, &voucher));
         }
         check_lineage(&index, problems);

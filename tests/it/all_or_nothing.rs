@@ -445,3 +445,39 @@ fn with_a_history_only_the_next_history_command_completes_a_killed_one() {
         }
     }
 }
+
+fn archives(world: &World) -> Vec<String> {
+    world.tree().into_keys().filter(|path| path.starts_with(".agent-history/sessions/")).collect()
+}
+
+#[test]
+fn with_a_history_only_a_handover_completes_a_killed_history_command() {
+    let create = ["history", "create", "--goal", "the parser", "--next", "Fix it", "--decision", "[standing] this"];
+    let commands: [&[&str]; 3] = [&create, &["history", "close", "--status", "DONE"], &["history", "revoke", "so"]];
+    for command in commands {
+        for point in ["fs.written", "fs.replaced"] {
+            for nth in (1..).step_by(stride(2)) {
+                let world = with_history_only();
+                if give(&world, &words(command), &format!("{point}:{nth}")).code != KILLED {
+                    break;
+                }
+                let case = format!("{command:?} killed at {point}:{nth}");
+                let archived = archives(&world);
+                // The session wrote its handoff itself, so the handover archives none.
+                give_next(&world, &["run", "--note", "the session is over"]).expect(0);
+                let validated = world.run(&["history", "validate", "--sessions"]);
+                assert_eq!(validated.code, 0, "{case}: {}", validated.seen());
+                assert_eq!(archives(&world), archived, "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn with_a_history_only_a_killed_revocation_can_be_repeated() {
+    let world = with_history_only();
+    assert_eq!(give(&world, &words(&["history", "revoke", "so"]), "fs.replaced:1").code, KILLED);
+    world.run(&["history", "validate"]).expect(5);
+    give(&world, &words(&["history", "revoke", "so"]), "").expect(1);
+    world.run(&["history", "validate"]).expect(0);
+}

@@ -158,6 +158,24 @@ fn an_archive_without_a_digest_is_whole_and_gets_one() {
     assert!(world.read(SUMS).ends_with("  sessions/2026-11-15-1100-later.md\n"), "{}", world.read(SUMS));
 }
 
+/// Session Glue may have archived a session in a project that this program has never written.
+#[test]
+fn a_session_of_another_project_may_have_the_name_of_ours() {
+    let world = world();
+    for (path, text) in world.tree().into_iter().filter(|(path, _)| path.starts_with(".agent-history/")) {
+        if path != SUMS {
+            world.write(&format!("../other/{path}"), text.replace("Go on with the lexer.", "Go on with the parser."));
+        }
+    }
+    let other = ["history", "validate", "--sessions", "--repo-root", "../other"];
+    world.run(&other).expect(0).stderr_ignored("files that are not there");
+    // In the project that was written here, the same change is noticed.
+    std::fs::remove_file(world.path(SUMS)).unwrap();
+    edit(&world, OLD, "Go on with the lexer.", "Go on with the parser.");
+    let output = validate(&world).expect(5);
+    assert!(output.stderr.contains("sessions/2026-11-14-0900-old.md was changed"), "{}", output.stderr);
+}
+
 #[test]
 fn a_context_file_that_is_gone_is_a_warning() {
     let world = world();
@@ -168,7 +186,7 @@ fn a_context_file_that_is_gone_is_a_warning() {
     let json = world.run(&["history", "validate", "--json"]).expect(0).stderr_ignored("the warning").json();
     assert_eq!(json["warnings"], serde_json::json!(["LATEST.md: context file 'src/lexer.rs' no longer exists"]));
     let status = world.run(&["history", "status"]).expect(0).stdout;
-    assert!(status.contains("validation: OK\nwarning: LATEST.md: context file"), "{status}");
+    assert!(status.ends_with("no longer exists\nvalidation: OK\n"), "{status}");
 }
 
 #[test]

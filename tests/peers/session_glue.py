@@ -7,7 +7,7 @@
 
 The tests of Session Glue call Python functions; `glue_adapter.py` turns those calls into command lines. A test counts if
 it starts the command and if Session Glue itself, started through the same adapter, passes it. Of these tests this program
-must pass at least 78, and each one that it fails must be in ON_PURPOSE with its reason.
+must pass at least 78, and ON_PURPOSE must list exactly those that it fails, each with its reason.
 
 It needs pytest and, without `--sdist`, the network. Where either is missing it says so and exits with 0.
 Nothing of Session Glue is copied into this repository.
@@ -27,6 +27,7 @@ REPOSITORY = HERE.parent.parent
 FILES = ["writer", "validator", "reader", "standing", "leakscan", "gitcheck"]
 LEAST = 78
 
+NO_GIT = "its `.git` has nothing but info/exclude, and a `.git` that git cannot use is reported instead of ignored"
 DIGEST = "a file name that is made from an unsafe id has a digest, so that no two sessions share a file"
 ON_PURPOSE = {
     "test_writer.py::test_same_session_id_recreate_still_overwrites":
@@ -37,6 +38,8 @@ ON_PURPOSE = {
     "test_writer.py::test_slugify_prevents_path_traversal[....-session]": DIGEST,
     "test_validator.py::test_sessions_flag_validates_archived_files":
         "an archive that was edited is reported without `--sessions`, too, because LATEST.md no longer equals it",
+    "test_leakscan.py::test_agent_history_ignored_via_git_info_exclude": NO_GIT,
+    "test_leakscan.py::test_scan_handoff_personal_path_suppressed_by_git_info_exclude": NO_GIT,
 }
 
 
@@ -119,8 +122,9 @@ def main():
         unexpected = [test for test in failed if test not in ON_PURPOSE]
         if unexpected:
             print(log.read_text())
-        if len(passed) < LEAST or unexpected:
-            sys.exit(f"at least {LEAST} must pass, and the others must be listed with a reason")
+        needless = ON_PURPOSE.keys() - set(failed)
+        if len(passed) < LEAST or unexpected or needless:
+            sys.exit(f"at least {LEAST} must pass, and exactly the others must be listed with a reason")
 
 
 if __name__ == "__main__":

@@ -108,6 +108,8 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
         let rulings = standing.iter().zip(&standing_ours);
         lines.extend(rulings.map(|(line, is_ours)| format!("  {}{line}", mark(*is_ours, "decision"))));
     }
+    // Session Glue ends with the verdict.
+    lines.extend(status.warnings.iter().map(|warning| format!("warning: {}", marked(are_problems_ours, warning))));
     match status.problems.len() {
         0 => lines.push("validation: OK".to_owned()),
         count => {
@@ -115,7 +117,6 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
             lines.extend(status.problems.iter().map(|problem| format!("  - {}", marked(are_problems_ours, problem))));
         }
     }
-    lines.extend(status.warnings.iter().map(|warning| format!("warning: {}", marked(are_problems_ours, warning))));
     let drift = if git { history::drift(&place.root, &status.current_branch, &status.head_commit) } else { Vec::new() };
     lines.extend(drift.iter().map(|line| format!("git: {}", marked(is_ours, line))));
     let document = json!({

@@ -164,6 +164,12 @@ impl HistoryPlace {
         if let Ok(project) = self.project() {
             engine::finish_interrupted(&project, &mut |event| run::warn_of(context.ui, &event));
         }
+        // A project that uses only the history has no record of its commands.
+        if brake(&self.root).paused().is_none()
+            && let Err(error) = self.history.complete()
+        {
+            tracing::debug!(error = error.one_line(), "the history is not completed");
+        }
     }
 
     /// Carries out a command now: all of it, or nothing, also if the process is killed. A project that uses only the history

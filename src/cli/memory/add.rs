@@ -38,7 +38,10 @@ impl Add {
         if item.is_empty() {
             return Err(Error::usage("an item must not be empty"));
         }
-        capture::check(&item).map_err(|reason| Error::bad_data(format!("the item {reason}")))?;
+        capture::check(&item).map_err(|reason| {
+            Error::bad_data(format!("the item {reason}; nothing was kept"))
+                .hint("an item is read at every session start; `agent-handover run --note-file FILE` keeps a long text")
+        })?;
         let edits = Edits { add: vec![(category.clone(), item)], ..Edits::default() };
         let changes = open.update(context, "add", &self.options, edits, None)?;
         let added = changes.iter().find(|change| change.verb == ChangeVerb::Added);

@@ -22,7 +22,8 @@ pub(super) fn read(context: &Context<'_>, file: Option<&Path>, what: &str) -> Re
     let bytes = fs::read_at_most(source, MAX_INPUT)
         .map_err(|cause| Error::io("read", file.unwrap_or(Path::new("standard input")), cause))?;
     if bytes.len() as u64 > MAX_INPUT {
-        return Err(Error::bad_data(format!("{what} is larger than 4 MiB; nothing was kept")));
+        return Err(Error::bad_data(format!("{what} is larger than 4 MiB; nothing was kept"))
+            .hint("`agent-handover run --note-file FILE` keeps a long text; an item has at most 64 KiB"));
     }
     String::from_utf8(bytes).map_err(|_| Error::bad_data(format!("{what} is not UTF-8 text; nothing was kept")))
 }
