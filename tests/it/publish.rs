@@ -638,6 +638,21 @@ fn a_lock_left_by_a_killed_git_is_removed() {
 }
 
 #[test]
+fn an_index_of_ours_that_a_power_cut_emptied_is_made_anew() {
+    let site = Site::new(CONFIG);
+    for damaged in [Vec::new(), vec![0; 200]] {
+        site.world.run(&["run", "--note", "one"]).expect(0);
+        // The branch is not where the last delivery left it, so git compares commits before it reads the files.
+        let before = format!("refs/heads/{BRANCH}~1");
+        site.world.run(&["run", "--note", "two"]).expect(0);
+        site.world.git(&["update-ref", &format!("refs/heads/{BRANCH}"), &before]);
+        std::fs::write(site.world.path(".agent-handover/publish.index"), damaged).unwrap();
+        site.world.run(&["run", "--note", "three"]).expect(0).stderr_ignored("the branch was moved back");
+        assert_eq!(site.remote_git(&["rev-parse", BRANCH]), site.world.git(&["rev-parse", BRANCH]));
+    }
+}
+
+#[test]
 fn a_branch_that_is_checked_out_elsewhere_waits() {
     let site = Site::new(CONFIG);
     site.world.run(&["run", "--note", "x"]).expect(0);

@@ -19,12 +19,7 @@ pub(super) struct Extent {
     pub strict: bool,
 }
 
-pub(super) fn validate(
-    context: &mut Context<'_>,
-    place: &HistoryPlace,
-    extent: &Extent,
-    as_json: bool,
-) -> Result<u8> {
+pub(super) fn validate(context: &mut Context<'_>, place: &HistoryPlace, extent: &Extent, as_json: bool) -> Result<u8> {
     if !as_json && !place.history.exists()? {
         let why = format!("there is nothing to validate: no history at {}", place.history.directory.display());
         return Err(Error::new(Category::NotGood, why).hint("a handover or `agent-handover history create` makes one"));
@@ -35,8 +30,11 @@ pub(super) fn validate(
     let is_ours = problems.is_empty() && warnings.is_empty() || provenance.of_history().vouches_for_all();
     // `validate` has reported a LATEST.md that cannot be read.
     let latest = place.history.latest_text().ok().flatten().unwrap_or_default();
-    let warnings: Vec<String> =
-        warnings.iter().map(|warning| marked(is_ours, warning)).chain(leaks::found(place, &latest, extent.strict)).collect();
+    let warnings: Vec<String> = warnings
+        .iter()
+        .map(|warning| marked(is_ours, warning))
+        .chain(leaks::found(place, &latest, extent.strict))
+        .collect();
     let drift = if extent.git {
         let handoff = Handoff::parse(&latest).unwrap_or_default();
         let is_ours = provenance.owns_handoff(&history::own_keys::of_document(&latest, &handoff));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::arrivals::Arrivals;
 use super::failure::{Halted, Result};
 use super::ledger::Ledger;
+use crate::base::fs::Anchor;
 use crate::base::process::{self, Orphans};
 use crate::base::{env, fs, text};
 use crate::error::{self, Error};
@@ -56,6 +57,8 @@ pub(super) struct Publisher<'a> {
 
 /// The name of our own index in the state directory.
 pub(super) const INDEX: &str = "publish.index";
+/// How an index of git begins.
+const INDEX_START: &[u8] = b"DIRC";
 /// More than a configuration file of git has.
 const MAX_CONFIG: u64 = 1 << 20;
 
@@ -96,6 +99,7 @@ impl<'a> Publisher<'a> {
         let index = fs::resolve(delivery.files.state)?.join(INDEX);
         let (mark, root) = ((env::RUN, "git"), delivery.files.root.to_string_lossy().into_owned());
         end_orphans(&index, &[mark, (env::ROOT, &root)])?;
+        remove_damaged_index(&anchor, &delivery.files.state.join(INDEX))?;
         let git = bare.map_or_else(|| Git::at(&top), |bare| Git::in_bare(bare, &top));
         let git = git
             .writing()
@@ -283,6 +287,13 @@ fn end_orphans(index: &Path, marks: &[(&str, &str)]) -> error::Result<()> {
     process::end_orphans(marks, Orphans::ButDaemons)?;
     let lock = index.with_extension("index.lock");
     if fs::is_taken(&lock) { fs::remove_file(&lock) } else { Ok(()) }
+}
+
+/// Removes our index if it has no content, as after a power cut. git reads the index even where it needs none of it, so every
+/// command would fail.
+fn remove_damaged_index(anchor: &Anchor, index: &Path) -> error::Result<()> {
+    let is_damaged = anchor.is_regular(index) && !anchor.read_start(index, 4)?.starts_with(INDEX_START);
+    if is_damaged { Ok(anchor.remove_file(index)?) } else { Ok(()) }
 }
 
 /// The id of the tree without files, which git knows without storing it.
