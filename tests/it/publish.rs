@@ -832,6 +832,16 @@ fn a_pull_or_a_run_without_push_does_not_forget_what_is_due() {
 }
 
 #[test]
+fn a_pull_that_fails_makes_no_push_due() {
+    let site = Site::new(&CONFIG.replace("type", "branch = \"main\"\ntype"));
+    site.world.run(&["run", "--note", "x"]).expect(0);
+    let refused = site.world.run(&["pull"]).expect(1);
+    assert!(refused.stderr.contains("holds the code, too"), "{}", refused.stderr);
+    let check = site.world.run(&["check"]).expect(2);
+    assert!(!check.stdout.contains("due"), "{}", check.stdout);
+}
+
+#[test]
 fn remotes_by_address_partial_clones_and_empty_ones() {
     let site = Site::new(CONFIG);
     let by_address = CONFIG.replace("timeout", &format!("remote = \"{}\"\ntimeout", site.remote.display()));

@@ -62,6 +62,17 @@ const INDEX_START: &[u8] = b"DIRC";
 /// More than a configuration file of git has.
 const MAX_CONFIG: u64 = 1 << 20;
 
+/// What a delivery is to do, which decides what is due after it.
+#[derive(Clone, Copy)]
+pub(super) enum Aim {
+    /// Commits and pushes: nothing is due after a success.
+    Push,
+    /// Commits, and leaves due what was due.
+    Commit,
+    /// Delivers nothing, so whatever happens it leaves due what was due.
+    Pull,
+}
+
 /// What else is on the branch.
 pub(super) enum BranchKind {
     /// The branch holds nothing but our files.
@@ -127,9 +138,8 @@ impl<'a> Publisher<'a> {
         })
     }
 
-    /// Records how the delivery ended, and puts a failure into words for a person. `settles_due` says that a success leaves
-    /// no delivery due.
-    pub(super) fn finish(mut self, done: Result<String>, settles_due: bool) -> Result<Delivered, NotDelivered> {
+    /// Records how the delivery ended, and puts a failure into words for a person.
+    pub(super) fn finish(mut self, done: Result<String>, aim: Aim) -> Result<Delivered, NotDelivered> {
         let done = done.and_then(|detail| self.make_durable().map(|()| detail));
         let done = match (done, self.delivery.brake.pressed()) {
             (Ok(detail), _) => Ok(detail),
@@ -142,12 +152,11 @@ impl<'a> Publisher<'a> {
                 Err(halted.explained(self.delivery.destination))
             }
         };
-        match &done {
-            Ok(_) if settles_due => self.ledger.due.clear(),
-            Err(NotDelivered::NotFromHere(_)) => self.ledger.due.clear(),
-            Ok(_) => {}
-            Err(NotDelivered::Failed(error)) => self.ledger.due = text::one_line(error.message(), 200),
-            Err(NotDelivered::Stopped(stop)) => self.ledger.due = stop.error().one_line(),
+        match (&done, aim) {
+            (_, Aim::Pull) | (Ok(_), Aim::Commit) => {}
+            (Ok(_), Aim::Push) | (Err(NotDelivered::NotFromHere(_)), _) => self.ledger.due.clear(),
+            (Err(NotDelivered::Failed(error)), _) => self.ledger.due = text::one_line(error.message(), 200),
+            (Err(NotDelivered::Stopped(stop)), _) => self.ledger.due = stop.error().one_line(),
         }
         if done.is_ok() {
             self.ledger.conflicts.clone_from(&self.conflicts);
