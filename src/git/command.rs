@@ -122,7 +122,8 @@ impl Git {
         let git = Git { purpose: Purpose::Publishing, ..self };
         git.with_config(&[
             "core.hooksPath=/dev/null",
-            "core.fsync=objects,reference",
+            // Nothing can rebuild what the user has staged, and git reads our own index in every command.
+            "core.fsync=objects,reference,index",
             "core.fsyncMethod=batch",
             "core.autocrlf=false",
             "core.safecrlf=false",

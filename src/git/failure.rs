@@ -84,6 +84,7 @@ const DAMAGE: &[&str] = &[
     "did not send all necessary objects",
     "missing necessary objects",
     "reference broken",
+    "cannot read existing object info",
 ];
 
 /// What git's words contain for each kind. The first row that fits decides, so specific rows stand before general ones.
@@ -272,7 +273,11 @@ pub(super) fn names_damage(said: &str) -> bool {
 /// Whether the git at the other end complained about an object or a ref that it cannot read.
 fn is_said_by_remote(said: &str) -> bool {
     let is_damage = |line: &str| DAMAGE.iter().any(|sign| line.contains(sign));
-    said.contains("[remote rejected]") || said.lines().any(|line| line.starts_with("remote:") && is_damage(line))
+    // The git that serves a path runs in that repository, and writes to the same terminal.
+    let is_there = |line: &str| line.starts_with("remote:") || line.contains(" ./objects/");
+    said.contains("[remote rejected]")
+        || said.contains("fatal: remote error:")
+        || said.lines().any(|line| is_there(line) && is_damage(line))
 }
 
 /// Whether `git update-ref` failed because somebody else moved or made the ref.
@@ -346,6 +351,9 @@ mod tests {
             "remote: fatal: bad object refs/heads/b\n! x:refs/heads/b [remote rejected] (missing necessary objects)";
         assert_eq!(kind(there), FailureKind::DamagedThere);
         assert_eq!(kind("fatal: bad object refs/heads/b"), FailureKind::Damaged);
+        let path = "error: object file ./objects/51/24 is empty\nfatal: oops (5124)";
+        assert_eq!(kind(path), FailureKind::DamagedThere);
+        assert_eq!(kind("error: object file .git/objects/51/24 is empty"), FailureKind::Damaged);
     }
 
     #[test]

@@ -229,9 +229,7 @@ impl Git {
     pub(crate) fn reset_paths(&self, commit: &str, paths: &[PathBuf]) -> Result<()> {
         let mut arguments: Vec<&OsStr> = ["reset", "--quiet", commit, "--"].map(OsStr::new).to_vec();
         arguments.extend(paths.iter().map(|path| path.as_os_str()));
-        // Nothing can rebuild what the user has staged.
-        let git = self.clone().with_config(&["core.fsync=objects,reference,index"]);
-        git.must(&arguments, None, 1 << 20).map(drop)
+        self.must(&arguments, None, 1 << 20).map(drop)
     }
 
     /// Whether the index entries of these paths equal those of a commit.

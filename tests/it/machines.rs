@@ -540,8 +540,8 @@ impl Campaign {
 
 #[test]
 fn a_short_campaign_on_each_branch_loses_and_doubles_nothing() {
-    Campaign::run(1, Branch::Own, 3, 40);
-    Campaign::run(2, Branch::Code, 3, 30);
+    Campaign::run(1, Branch::Own, 3, 14);
+    Campaign::run(2, Branch::Code, 3, 10);
 }
 
 /// `CAMPAIGN_SEEDS=1..60` says which seeds, `CAMPAIGN_OPERATIONS=300` how many operations each has.

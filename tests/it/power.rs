@@ -60,6 +60,7 @@ enum Damage {
     Zeros(&'static str),
     EmptyRef,
     ZerosInRef,
+    HalfAnIdInRef,
 }
 
 impl Damage {
@@ -81,18 +82,20 @@ impl Damage {
             Damage::Zeros(what) => put(&object(what), &[0; 100]),
             Damage::EmptyRef => put(&directory.join("refs/heads").join(branch), b""),
             Damage::ZerosInRef => put(&directory.join("refs/heads").join(branch), &[0; 41]),
+            Damage::HalfAnIdInRef => put(&directory.join("refs/heads").join(branch), b"1bee513e8882c854d1ef"),
         }
     }
 }
 
 const BLOB: &str = ":memory/layer1/2026-11/general-2026-11-15.md";
-const DAMAGES: [Damage; 8] = [
+const DAMAGES: [Damage; 9] = [
     Damage::Missing("^{tree}"),
     Damage::Empty("^{tree}"),
     Damage::Zeros("^{tree}"),
     Damage::Missing(""),
     Damage::Empty(""),
     Damage::Empty(BLOB),
+    Damage::HalfAnIdInRef,
     Damage::EmptyRef,
     Damage::ZerosInRef,
 ];

@@ -638,6 +638,21 @@ fn a_lock_left_by_a_killed_git_is_removed() {
 }
 
 #[test]
+fn an_index_of_ours_that_a_power_cut_emptied_is_made_anew() {
+    let site = Site::new(CONFIG);
+    for damaged in [Vec::new(), vec![0; 200]] {
+        site.world.run(&["run", "--note", "one"]).expect(0);
+        // The branch is not where the last delivery left it, so git compares commits before it reads the files.
+        let before = format!("refs/heads/{BRANCH}~1");
+        site.world.run(&["run", "--note", "two"]).expect(0);
+        site.world.git(&["update-ref", &format!("refs/heads/{BRANCH}"), &before]);
+        std::fs::write(site.world.path(".agent-handover/publish.index"), damaged).unwrap();
+        site.world.run(&["run", "--note", "three"]).expect(0).stderr_ignored("the branch was moved back");
+        assert_eq!(site.remote_git(&["rev-parse", BRANCH]), site.world.git(&["rev-parse", BRANCH]));
+    }
+}
+
+#[test]
 fn a_branch_that_is_checked_out_elsewhere_waits() {
     let site = Site::new(CONFIG);
     site.world.run(&["run", "--note", "x"]).expect(0);
@@ -814,6 +829,16 @@ fn a_pull_or_a_run_without_push_does_not_forget_what_is_due() {
         site.world.run(arguments).expect(0);
         assert!(site.world.run(&["check"]).expect(2).stdout.contains("a push is due"), "{arguments:?}");
     }
+}
+
+#[test]
+fn a_pull_that_fails_makes_no_push_due() {
+    let site = Site::new(&CONFIG.replace("type", "branch = \"main\"\ntype"));
+    site.world.run(&["run", "--note", "x"]).expect(0);
+    let refused = site.world.run(&["pull"]).expect(1);
+    assert!(refused.stderr.contains("holds the code, too"), "{}", refused.stderr);
+    let check = site.world.run(&["check"]).expect(2);
+    assert!(!check.stdout.contains("due"), "{}", check.stdout);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::failure::Halted;
 use super::needs;
-use super::publisher::Publisher;
+use super::publisher::{Aim, Publisher};
 use crate::config::Config;
 use crate::error;
 use crate::git::{self, Git};
@@ -78,15 +78,13 @@ impl Backend for GitBackend {
     fn publish(&self, delivery: &Delivery<'_>) -> Result<Delivered, NotDelivered> {
         let mut publisher = Publisher::open(delivery).map_err(Halted::unexplained)?;
         let done = publisher.with_repairs(Publisher::publish);
-        // A commit that is not pushed leaves due what was due.
-        publisher.finish(done, delivery.destination.push)
+        publisher.finish(done, if delivery.destination.push { Aim::Push } else { Aim::Commit })
     }
 
     fn pull(&self, delivery: &Delivery<'_>) -> Result<Delivered, NotDelivered> {
         let mut publisher = Publisher::open(delivery).map_err(Halted::unexplained)?;
         let done = publisher.with_repairs(Publisher::pull);
-        // A pull delivers nothing, so it leaves due what was due.
-        publisher.finish(done, false)
+        publisher.finish(done, Aim::Pull)
     }
 
     fn restore(&self, delivery: &Delivery<'_>) -> Result<bool, NotDelivered> {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::arrivals::Arrivals;
 use super::failure::{Halted, Result};
 use super::ledger::Ledger;
+use crate::base::fs::Anchor;
 use crate::base::process::{self, Orphans};
 use crate::base::{env, fs, text};
 use crate::error::{self, Error};
@@ -56,8 +57,21 @@ pub(super) struct Publisher<'a> {
 
 /// The name of our own index in the state directory.
 pub(super) const INDEX: &str = "publish.index";
+/// How an index of git begins.
+const INDEX_START: &[u8] = b"DIRC";
 /// More than a configuration file of git has.
 const MAX_CONFIG: u64 = 1 << 20;
+
+/// What a delivery is to do, which decides what is due after it.
+#[derive(Clone, Copy)]
+pub(super) enum Aim {
+    /// Commits and pushes: nothing is due after a success.
+    Push,
+    /// Commits, and leaves due what was due.
+    Commit,
+    /// Delivers nothing, so whatever happens it leaves due what was due.
+    Pull,
+}
 
 /// What else is on the branch.
 pub(super) enum BranchKind {
@@ -96,6 +110,7 @@ impl<'a> Publisher<'a> {
         let index = fs::resolve(delivery.files.state)?.join(INDEX);
         let (mark, root) = ((env::RUN, "git"), delivery.files.root.to_string_lossy().into_owned());
         end_orphans(&index, &[mark, (env::ROOT, &root)])?;
+        remove_damaged_index(&anchor, &delivery.files.state.join(INDEX))?;
         let git = bare.map_or_else(|| Git::at(&top), |bare| Git::in_bare(bare, &top));
         let git = git
             .writing()
@@ -123,9 +138,8 @@ impl<'a> Publisher<'a> {
         })
     }
 
-    /// Records how the delivery ended, and puts a failure into words for a person. `settles_due` says that a success leaves
-    /// no delivery due.
-    pub(super) fn finish(mut self, done: Result<String>, settles_due: bool) -> Result<Delivered, NotDelivered> {
+    /// Records how the delivery ended, and puts a failure into words for a person.
+    pub(super) fn finish(mut self, done: Result<String>, aim: Aim) -> Result<Delivered, NotDelivered> {
         let done = done.and_then(|detail| self.make_durable().map(|()| detail));
         let done = match (done, self.delivery.brake.pressed()) {
             (Ok(detail), _) => Ok(detail),
@@ -138,12 +152,11 @@ impl<'a> Publisher<'a> {
                 Err(halted.explained(self.delivery.destination))
             }
         };
-        match &done {
-            Ok(_) if settles_due => self.ledger.due.clear(),
-            Err(NotDelivered::NotFromHere(_)) => self.ledger.due.clear(),
-            Ok(_) => {}
-            Err(NotDelivered::Failed(error)) => self.ledger.due = text::one_line(error.message(), 200),
-            Err(NotDelivered::Stopped(stop)) => self.ledger.due = stop.error().one_line(),
+        match (&done, aim) {
+            (_, Aim::Pull) | (Ok(_), Aim::Commit) => {}
+            (Ok(_), Aim::Push) | (Err(NotDelivered::NotFromHere(_)), _) => self.ledger.due.clear(),
+            (Err(NotDelivered::Failed(error)), _) => self.ledger.due = text::one_line(error.message(), 200),
+            (Err(NotDelivered::Stopped(stop)), _) => self.ledger.due = stop.error().one_line(),
         }
         if done.is_ok() {
             self.ledger.conflicts.clone_from(&self.conflicts);
@@ -283,6 +296,13 @@ fn end_orphans(index: &Path, marks: &[(&str, &str)]) -> error::Result<()> {
     process::end_orphans(marks, Orphans::ButDaemons)?;
     let lock = index.with_extension("index.lock");
     if fs::is_taken(&lock) { fs::remove_file(&lock) } else { Ok(()) }
+}
+
+/// Removes our index if it has no content, as after a power cut. git reads the index even where it needs none of it, so every
+/// command would fail.
+fn remove_damaged_index(anchor: &Anchor, index: &Path) -> error::Result<()> {
+    let is_damaged = anchor.is_regular(index) && !anchor.read_start(index, 4)?.starts_with(INDEX_START);
+    if is_damaged { Ok(anchor.remove_file(index)?) } else { Ok(()) }
 }
 
 /// The id of the tree without files, which git knows without storing it.

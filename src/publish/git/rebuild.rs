@@ -65,7 +65,7 @@ impl Publisher<'_> {
         self.stop_if_pressed()?;
         let refs = [self.branch_ref(), self.fetched_ref(), format!("refs/remotes/{}/{}", self.remote(), self.branch())];
         for name in &refs {
-            self.remove_empty_ref(name)?;
+            self.remove_broken_ref(name)?;
         }
         let candidates = self.candidates()?;
         self.remove_empty_objects(&candidates)?;
@@ -95,11 +95,11 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    /// Removes the file of a ref that has no content. An older value may be among the packed refs.
-    fn remove_empty_ref(&self, name: &str) -> Result<()> {
+    /// Removes the file of a ref that names nothing. An older value may be among the packed refs.
+    fn remove_broken_ref(&self, name: &str) -> Result<()> {
         let anchor = Anchor::new(&self.common_dir);
         let path = Path::new(name);
-        if anchor.is_regular(path) && is_blank(&anchor.read_start(path, MAX_REF)?) {
+        if anchor.is_regular(path) && !names_something(&anchor.read_start(path, MAX_REF)?) {
             anchor.remove_file(path)?;
         }
         Ok(())
@@ -210,9 +210,10 @@ fn object_path(id: &str) -> Option<PathBuf> {
     Some(Path::new("objects").join(id.get(..2)?).join(id.get(2..)?))
 }
 
-/// Whether there is nothing but zeros and white space.
-fn is_blank(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace())
+/// Whether the content of a ref is an id, or the name of another ref.
+fn names_something(content: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(content);
+    text.starts_with("ref:") || text.split_ascii_whitespace().next().is_some_and(git::is_object_id)
 }
 
 /// The ids of the objects in a store.

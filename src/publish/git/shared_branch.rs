@@ -82,7 +82,14 @@ impl Publisher<'_> {
             return Ok(());
         };
         let message = format!("{what} is in progress, and nothing is committed on `{}` meanwhile", self.branch());
-        Err(Error::failed(message).hint("finish it, then `agent-handover push`").into())
+        let error = Error::failed(message).hint("finish it, then `agent-handover push`");
+        if *what != "a rebase" {
+            return Err(error.into());
+        }
+        // git does not go on while files that it tracks have changes.
+        let paths: Vec<_> = self.paths.iter().map(|path| path.display().to_string()).collect();
+        let add = format!("if `git rebase --continue` asks for `git add`: `git add {}`", paths.join(" "));
+        Err(error.hint(add).into())
     }
 
     /// Where the branch is on the remote.
