@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 const LONGEST: usize = 100;
 
 /// Letters of other scripts that look like a Latin one, in lower case.
-const LOOKALIKES: [(&str, &str); 4] = [
+const LOOKALIKES: [(&str, &str); 5] = [
     // Cyrillic
     ("аеорсухіјѕһԁԛԝвкмнтгпьӏзбч", "aeopcyxijshdqwbkmhtrnbl364"),
     // Greek
@@ -17,6 +17,8 @@ const LOOKALIKES: [(&str, &str); 4] = [
     ("օսոհցզլքյ", "ounhgql9j"),
     // Latin letters and digits that are confused among themselves
     ("01i|ıłøđ", "ollllloď"),
+    // Phonetic letters, clicks and apostrophes
+    ("ɑɡɩɪǀꞁʋʏʟɴʀʜ’‘ʼ′`´", "aglllluylnrh''''''"),
 ];
 
 /// Checks that a new name can be told apart by eye.
@@ -30,6 +32,12 @@ pub(super) fn check(name: &str) -> Result<()> {
     }
     if let Some(c) = name.chars().find(|c| is_unseen(*c)) {
         return Err(wrong(format!("nobody sees its character U+{:04X}", u32::from(c))));
+    }
+    if let Some(c) = name.chars().find(|c| is_loose_accent(*c)) {
+        let point = u32::from(c);
+        return Err(wrong(format!(
+            "its accent U+{point:04X} is a character of its own, which looks like an accented letter"
+        )));
     }
     if let Some(c) = name.chars().find(|c| is_stylized(*c)) {
         return Err(wrong(format!("`{c}` (U+{:04X}) only looks like a letter", u32::from(c))));
@@ -64,9 +72,14 @@ fn is_unseen(c: char) -> bool {
     text::is_invisible(c) || c.is_control() || c.is_whitespace() && c != ' '
 }
 
-/// Letters of Latin in another style: full width, mathematical, in circles.
+/// Accents that join the letter before them. The same name could be written with and without them.
+fn is_loose_accent(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}')
+}
+
+/// Letters of Latin in another style: full width, mathematical, in circles, as numerals.
 fn is_stylized(c: char) -> bool {
-    matches!(c, '\u{2100}'..='\u{214f}' | '\u{2460}'..='\u{24ff}' | '\u{ff00}'..='\u{ffef}' | '\u{1d400}'..='\u{1d7ff}' | '\u{1f100}'..='\u{1f1ff}')
+    matches!(c, '\u{2100}'..='\u{214f}' | '\u{2160}'..='\u{2188}' | '\u{2460}'..='\u{24ff}' | '\u{ff00}'..='\u{ffef}' | '\u{1d400}'..='\u{1d7ff}' | '\u{1f100}'..='\u{1f1ff}')
 }
 
 fn skeleton(name: &str) -> String {
@@ -151,6 +164,8 @@ mod tests {
             ("Aliϲe", "mixes Latin and Greek"),
             ("Ａlice", "only looks like"),
             ("𝐀lice", "only looks like"),
+            ("A\u{217c}ice", "only looks like"),
+            ("Zoe\u{308}", "U+0308"),
         ] {
             let error = check(name).unwrap_err();
             assert!(error.message().contains(why), "{}", error.message());
@@ -169,6 +184,8 @@ mod tests {
             ("Bob", "B0b"),
             ("Alice Example", "Alice-Example"),
             ("modern", "modem"),
+            ("Alice", "ɑlice"),
+            ("Alice's", "Alice’s"),
         ] {
             assert!(look_alike(one, other), "{one} {other}");
         }

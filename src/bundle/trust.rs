@@ -8,7 +8,7 @@ use super::key::PublicKey;
 use super::name;
 use super::seal::BundleSeal;
 use crate::base::env;
-use crate::base::fs::{self, About, Anchor, Depth};
+use crate::base::fs::{self, About, Anchor, Depth, FileKind};
 use crate::error::{Category, Error, Result};
 
 /// The largest file of a trusted key.
@@ -53,7 +53,10 @@ impl TrustList {
         let place = Anchor::beside(&self.directory);
         match place.about(&self.directory)? {
             None => return Ok(Vec::new()),
-            Some(about) => self.refuse_open(&self.directory, &about)?,
+            Some(about) => {
+                refuse_kind(&self.directory, &about, FileKind::Directory)?;
+                self.refuse_open(&self.directory, &about)?;
+            }
         }
         let names = fs::names(&self.directory)?;
         // A kill leaves temporary files, which the next change removes.
@@ -64,6 +67,7 @@ impl TrustList {
         let path = self.directory.join(fingerprint);
         let anchor = Anchor::new(&self.directory);
         if let Some(about) = anchor.about(&path)? {
+            refuse_kind(&path, &about, FileKind::Regular)?;
             self.refuse_open(&path, &about)?;
         }
         let bytes = anchor.read_within(&path, MAX_FILE)?;
@@ -200,6 +204,17 @@ impl TrustList {
             }
         }
     }
+}
+
+/// Refuses another kind of file in the place of the list or of a key. An empty list would not say that it is damaged.
+fn refuse_kind(path: &Path, about: &About, kind: FileKind) -> Result<()> {
+    if about.kind == kind {
+        return Ok(());
+    }
+    let shown = path.display();
+    let kind = if kind == FileKind::Directory { "directory" } else { "plain file" };
+    Err(Error::bad_data(format!("the list of trusted keys is damaged: `{shown}` is not a {kind}"))
+        .hint("look at it, move it away, then add the keys again with `agent-handover trust add`"))
 }
 
 /// A trusted key that signed a bundle.

@@ -2,6 +2,7 @@
 
 use super::Origin;
 use super::rulings::MARK;
+use crate::base::text;
 use crate::handoff::{Handoff, one_line};
 
 const HEADER: &str =
@@ -25,7 +26,25 @@ pub(super) fn lines(handoff: &Handoff) -> Vec<String> {
 
 /// A text from outside in which no decision stands.
 pub(crate) fn without_standing(text: &str) -> String {
-    text.replace(MARK, "(standing there)")
+    let plain = without_mark(text);
+    // Where the text is shown, invisible characters go, and what they split becomes a mark.
+    let shown = text::for_terminal(&plain);
+    let is_split = shown.to_ascii_lowercase().contains(MARK);
+    if is_split { without_mark(&shown) } else { plain }
+}
+
+/// A reader does not tell capitals apart, so the mark goes in any case.
+fn without_mark(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let mut plain = String::with_capacity(text.len());
+    let mut end = 0;
+    for (start, mark) in lower.match_indices(MARK) {
+        plain.push_str(&text[end..start]);
+        plain.push_str("(standing there)");
+        end = start + mark.len();
+    }
+    plain.push_str(&text[end..]);
+    plain
 }
 
 /// Appends the lines that the log does not have yet.
@@ -49,4 +68,24 @@ pub(super) fn append(log: &str, lines: &[String]) -> String {
 /// The number of decisions in the log.
 pub(super) fn count(log: &str) -> usize {
     log.lines().filter(|line| line.starts_with("- [")).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_spelling_of_the_mark_survives_from_outside() {
+        for (text, expected) in [
+            ("[standing] a [standing]", "(standing there) a (standing there)"),
+            ("[STANDing] a", "(standing there) a"),
+            ("é[stand\u{200b}ing] a", "é(standing there) a"),
+            ("[s\u{ad}tanding\u{2060}] [standing]", "(standing there) (standing there)"),
+            ("[\u{e0041}standing\u{202e}]\nb", "(standing there)\nb"),
+            // Any other text stays as it is.
+            ("stand\u{200b}ing É", "stand\u{200b}ing É"),
+        ] {
+            assert_eq!(without_standing(text), expected);
+        }
+    }
 }

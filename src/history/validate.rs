@@ -8,7 +8,7 @@ use super::digests::{self, Digests};
 use super::index::{Index, SessionEntry};
 use super::lifecycle::is_done;
 use super::store::{ArchiveNames, file_name};
-use super::{DIRECTORY, History, Origin, decisions, own_keys, prompt, rulings};
+use super::{DIRECTORY, History, Origin, decisions, own_keys, prompt, rulings, without_standing};
 use crate::base::fs::{Anchor, FileError, FileKind};
 use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, HandoffProblem, repr};
@@ -187,7 +187,9 @@ impl History {
         let found = String::from_utf8_lossy(&bytes);
         let Some(latest) = latest else { return Ok(()) };
         let first = latest.texts("next_todo_items").first().copied().unwrap_or_default();
-        if !found.contains(&handoff::one_line(first)) {
+        let shown = handoff::one_line(first);
+        let shown = if Origin::of(latest).is_some() { without_standing(&shown) } else { shown };
+        if !found.contains(&shown) {
             problems.push(format!(
                 "RESUME_PROMPT.txt is stale: it does not contain LATEST.md next_todo_items[0] ({})",
                 repr(first)

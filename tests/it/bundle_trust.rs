@@ -127,6 +127,15 @@ fn a_trust_list_that_is_damaged_or_open_to_others_is_an_error_everywhere() {
         check("others can change the list of trusted keys");
         set_mode(&path, mode);
     }
+    let away = list(&world).with_extension("away");
+    std::fs::rename(list(&world), &away).unwrap();
+    std::fs::write(list(&world), "").unwrap();
+    check("is not a directory");
+    std::fs::remove_file(list(&world)).unwrap();
+    std::os::unix::fs::symlink(&away, list(&world)).unwrap();
+    check("is not a directory");
+    std::fs::remove_file(list(&world)).unwrap();
+    std::fs::rename(&away, list(&world)).unwrap();
     let doctor = world.later(&["doctor"]);
     assert!(doctor.stdout.contains("1 trusted key"), "{}", doctor.seen());
     world.import_sample("v3-signed.json", &[]).expect(0);
