@@ -151,7 +151,7 @@ fn killed_at_any_point_a_resume_ends_as_if_nothing_had_happened() {
     for scenario in SCENARIOS {
         let oracle = oracle(scenario);
         for (number, point) in POINTS.iter().enumerate() {
-            for nth in (1..).step_by(stride(3)) {
+            for nth in (1..).step_by(stride(5)) {
                 let case = format!("{}: killed at {point}:{nth}", scenario.name);
                 let world = scenario.world();
                 let output = run_with_fault(&world, RUN, &format!("{point}:{nth}"));
@@ -202,7 +202,7 @@ fn killed_anywhere_in_the_first_handover_nothing_is_lost_or_doubled() {
     let oracle = World::with_git();
     oracle.command(&run).env("AGENT_HANDOVER_TEST_IDS", seed("the run")).finish().expect(0);
     for point in POINTS {
-        for nth in (1..).step_by(stride(3)) {
+        for nth in (1..).step_by(stride(5)) {
             let case = format!("killed at {point}:{nth}");
             let world = World::with_git();
             if run_with_fault(&world, &run, &format!("{point}:{nth}")).code != KILLED {
@@ -407,7 +407,7 @@ fn every_other_command_that_is_killed_anywhere_can_be_done_again() {
     let mut reached = std::collections::BTreeSet::new();
     for other in OTHERS {
         for point in POINTS {
-            for nth in (1..).step_by(stride(3)) {
+            for nth in (1..).step_by(stride(5)) {
                 let case = format!("{:?} killed at {point}:{nth}", other.arguments);
                 let world = World::new();
                 (other.prepare)(&world);
@@ -608,7 +608,7 @@ fn sweep_system_calls() -> Option<usize> {
     for scenario in SCENARIOS {
         let oracle = oracle(scenario);
         for call in CALLS {
-            for nth in (1..).step_by(stride(7)) {
+            for nth in (1..).step_by(stride(15)) {
                 let world = scenario.world();
                 let mut strace = world.clean("strace");
                 let inject = format!("inject={call}:signal=KILL:when={nth}");
@@ -700,7 +700,7 @@ fn killed_in_any_hook_a_session_is_handed_over_once() {
 fn kill_in_hook(event: &str) -> Vec<&'static str> {
     let mut killed = Vec::new();
     for point in POINTS {
-        for nth in (1..100).step_by(stride(4)) {
+        for nth in (1..100).step_by(stride(9)) {
             let case = format!("{event} killed at {point}:{nth}");
             let fault = format!("{point}:{nth}");
             let world = World::with_git();

@@ -188,10 +188,13 @@ fn killed_anywhere_the_words_of_history_commands_are_carried_out_once() {
 }
 
 fn killed_anywhere(group: &str) {
-    for command in COMMANDS.iter().filter(|command| command.name.starts_with(group)) {
+    for (turn, command) in COMMANDS.iter().filter(|command| command.name.starts_with(group)).enumerate() {
         let oracle = oracle(command);
         let mut kills = 0;
         for (number, point) in POINTS.iter().enumerate() {
+            if (number + turn) % stride(2) != 0 {
+                continue;
+            }
             for nth in (1..).step_by(stride(4)) {
                 let fault = format!("{point}:{nth}");
                 let world = world();
@@ -217,7 +220,7 @@ fn killed_anywhere(group: &str) {
                 world.assert_database_is_sound();
             }
         }
-        assert!(kills > 10, "{}: only {kills} kills", command.name);
+        assert!(kills * stride(2) >= 10, "{}: only {kills} kills", command.name);
     }
 }
 

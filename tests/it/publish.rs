@@ -491,7 +491,7 @@ fn killed_anywhere_exactly_one_commit_arrives_and_the_user_notices_nothing() {
     for config in [CONFIG, PYTHON] {
         let branch = if config == PYTHON { "main" } else { BRANCH };
         for point in ["process.started", "process.ended", "fs.replaced", "step.acted", "checkpoint.intended"] {
-            for nth in (1..).step_by(stride(5)) {
+            for nth in (1..).step_by(stride(9)) {
                 let site = Site::new(config);
                 site.world.run(&["run", "--note", "before"]).expect(0);
                 site.world.write("staged.txt", "x");
