@@ -91,8 +91,14 @@ pub(crate) fn summarize(project: &Project, request: &Request) -> Result<(Option<
     let mut values = facts::recorded(&session);
     let (memory, history) = (project.memory_dir()?, project.history_dir()?);
     known_before(project, &memory, &history, &session.branch).add_to(&mut values);
-    let scene =
-        Scene { session: &session, root: &project.root, work: &project.root, is_gone: false, tree_before: None };
+    let scene = Scene {
+        session: &session,
+        root: &project.root,
+        work: &project.root,
+        is_gone: false,
+        tree_before: None,
+        is_first_commit_new: false,
+    };
     let found = recap::collect(&scene)?;
     values.extend(found.values);
     let notices = warnings.into_iter().chain(found.notices).collect();

@@ -82,8 +82,9 @@ impl Runner<'_, '_> {
                 let mut values = facts::recorded(&session);
                 let since = self.store.completed_before(run.seq)?;
                 let before = provenance::known_before(self.project, &memory, &history, &session.branch);
-                let tree = self.store.last_result_before(run, "collect")?.and_then(|result| tree_of(&result));
-                Before { since, tree, ..before }.add_to(&mut values);
+                let collected = self.store.last_result_before(run, "collect")?.unwrap_or_default();
+                let (tree, was_without_commit) = state_of_work(&collected);
+                Before { since, tree, was_without_commit, ..before }.add_to(&mut values);
                 for step in &found {
                     values.extend(stored_facts(step));
                 }
@@ -120,10 +121,11 @@ impl Runner<'_, '_> {
     }
 }
 
-/// The mark of the uncommitted files that a `collect` step found.
-fn tree_of(result: &str) -> Option<String> {
-    let result: Value = serde_json::from_str(result).ok()?;
-    result["facts"][facts::TREE].as_str().map(str::to_owned)
+/// The mark of the uncommitted files that a `collect` step found, and whether the repository had no commit then.
+fn state_of_work(result: &str) -> (Option<String>, bool) {
+    let result: Value = serde_json::from_str(result).unwrap_or_default();
+    let facts = &result["facts"];
+    (facts[facts::TREE].as_str().map(str::to_owned), facts["head"].as_str() == Some(""))
 }
 
 /// The facts that an earlier attempt at this run found out.

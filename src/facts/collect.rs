@@ -17,6 +17,8 @@ pub(crate) struct Scene<'a> {
     pub is_gone: bool,
     /// The mark of the uncommitted files at the last completed handover from this worktree; `None` if it is not known.
     pub tree_before: Option<&'a str>,
+    /// The last completed handover from this worktree came before the first commit.
+    pub is_first_commit_new: bool,
 }
 
 /// Facts about a session.

@@ -42,7 +42,9 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
     // Another worktree of the repository knows the commits of one that is gone.
     let base = || answer_or_notice(base(&git, session, &mut notices), &mut Vec::new()).flatten();
     let base = is_repository.then(base).flatten();
-    let range = base.as_deref().filter(|base| *base != session.head);
+    // Every commit is new if there was none at the last handover.
+    let is_all_new = is_repository && base.is_none() && scene.is_first_commit_new && git::is_object_id(&session.head);
+    let range = base.as_deref().or(is_all_new.then_some("")).filter(|base| *base != session.head);
     let mut commits = range
         .and_then(|base| answer_or_notice(git.log(base, &session.head, MAX_COMMITS + 1), &mut notices))
         .unwrap_or_default();

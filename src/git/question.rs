@@ -23,6 +23,11 @@ pub(crate) fn may_track(directory: &Path) -> bool {
     top_level(directory).is_some() && Git::at(directory).within(PATIENCE).tracks_any(&[&here]).unwrap_or(true)
 }
 
+/// The tree without files, which every repository knows.
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+/// The same in a repository that names objects by SHA-256.
+const EMPTY_TREE_OF_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
+
 impl Git {
     /// The commit and the branch that are checked out, in one process. `None` before the first commit.
     pub(crate) fn head(&self) -> Result<Option<Head>> {
@@ -58,7 +63,8 @@ impl Git {
 
     /// Commits after `base` up to `head`, newest first, at most `max`.
     pub(crate) fn log(&self, base: &str, head: &str, max: usize) -> Result<Vec<Commit>> {
-        let (range, count) = (format!("{base}..{head}"), format!("--max-count={max}"));
+        let range = if base.is_empty() { head.to_owned() } else { format!("{base}..{head}") };
+        let count = format!("--max-count={max}");
         // `log` reads the user's config. These options switch off what would start another program or change the format.
         let fixed =
             ["log", "-z", "--no-show-signature", "--no-notes", "--no-color", "--no-decorate", "--encoding=UTF-8"];
@@ -66,8 +72,10 @@ impl Git {
         Ok(parse::log(&self.read(&arguments)?))
     }
 
-    /// Files that differ between two commits.
+    /// Files that differ between two commits; all files of `head` if `base` is empty.
     pub(crate) fn changes(&self, base: &str, head: &str) -> Result<Vec<Change>> {
+        let empty = if head.len() == EMPTY_TREE.len() { EMPTY_TREE } else { EMPTY_TREE_OF_SHA256 };
+        let base = if base.is_empty() { empty } else { base };
         let answer =
             self.read(&["diff-tree", "-r", "-z", "-M", "-l1000", "--no-ext-diff", "--name-status", base, head, "--"])?;
         Ok(parse::name_status(&answer))

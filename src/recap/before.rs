@@ -20,6 +20,9 @@ pub(crate) struct Before {
     /// The mark of the uncommitted files at the last completed handover from the same worktree.
     #[serde(default)]
     pub tree: Option<String>,
+    /// The repository had no commit at that handover.
+    #[serde(default)]
+    pub was_without_commit: bool,
 }
 
 impl Before {

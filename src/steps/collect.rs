@@ -34,12 +34,14 @@ fn preview(_: &Context<'_>, _: &Value) -> Result<String> {
 }
 
 fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
+    let before = Before::of(context.values);
     let found = recap::collect(&Scene {
         session: context.session,
         root: if context.is_gone { context.bare.unwrap_or(context.root) } else { context.work },
         work: context.work,
         is_gone: context.is_gone,
-        tree_before: Before::of(context.values).tree.as_deref(),
+        tree_before: before.tree.as_deref(),
+        is_first_commit_new: before.was_without_commit,
     })?;
     let mut detail = found.detail.unwrap_or_default();
     for notice in &found.notices {

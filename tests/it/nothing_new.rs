@@ -45,6 +45,22 @@ fn three_handovers_of_the_same_uncommitted_files_make_one_archive() {
 }
 
 #[test]
+fn the_first_commit_of_a_repository_is_new() {
+    let world = World::new();
+    world.git(&["init", "--quiet", "--initial-branch=main"]);
+    world.run(&["run", "--note", "an empty repository"]).expect(0);
+    world.run(&["run"]).expect(0);
+    assert_eq!(archives(&world), 1);
+    world.write("README", "a parser");
+    commit(&world, "begin");
+    let output = world.run(&["run"]).expect(0);
+    assert!(output.stderr.contains("1 commit, 1 changed file"), "{}", output.stderr);
+    assert_eq!(archives(&world), 2);
+    world.run(&["run"]).expect(0);
+    assert_eq!(archives(&world), 2);
+}
+
+#[test]
 fn uncommitted_files_are_signals_of_the_handoff() {
     let world = World::with_git();
     world.write("kept.rs", "1");
