@@ -229,6 +229,18 @@ fn staged_changes_stay_staged_even_on_the_checked_out_branch() {
     assert_eq!(site.world.git(&["status", "--porcelain"]), "A  half-done.py\n");
 }
 
+/// As in a submodule. git then names the git directory as the place where the branch is checked out.
+#[test]
+fn the_checked_out_branch_is_found_where_the_git_directory_is_elsewhere() {
+    let site = Site::new(PYTHON);
+    let elsewhere = format!("--separate-git-dir={}", site.world.home().join("modules/sub").display());
+    std::fs::create_dir(site.world.home().join("modules")).unwrap();
+    site.world.git(&["init", "--quiet", &elsewhere]);
+    site.world.run(&["run", "--note", "x"]).expect(0);
+    assert_eq!(site.remote_log("main")[0], site.world.git(&["rev-parse", "HEAD"]).trim());
+    assert_eq!(site.world.git(&["status", "--porcelain", "--untracked-files=no"]), "");
+}
+
 /// What is pushed has none of the user's commits below it.
 #[test]
 fn commits_of_the_users_are_never_pushed_along() {

@@ -226,7 +226,7 @@ impl<'a> Publisher<'a> {
     /// What else is on the branch. Fails if another work tree has checked it out.
     pub(super) fn branch_kind(&mut self, tip: Option<&Tip>) -> Result<BranchKind> {
         let is_checked_out = match tip {
-            Some(tip) => tip.checked_out.as_ref().is_some_and(|place| is_same(place, &self.top)),
+            Some(tip) => tip.checked_out.as_ref().is_some_and(|place| self.is_here(place)),
             // A branch without a commit may be checked out already.
             None => self.git().branch()?.as_deref() == Some(self.branch()),
         };
@@ -256,6 +256,12 @@ impl<'a> Publisher<'a> {
         };
         self.ledger.is_own = is_own;
         Ok(if is_own { BranchKind::Own } else { BranchKind::Shared { is_checked_out } })
+    }
+
+    /// Whether git means this work tree. Where the git directory is elsewhere, as in a submodule, git names that directory as
+    /// the place of the first work tree.
+    fn is_here(&self, place: &Path) -> bool {
+        is_same(place, &self.top) || (self.git_dir == self.common_dir && is_same(place, &self.common_dir))
     }
 
     /// Whether git tracks our files in this work tree. The user's own index is asked, not the one that this delivery writes.
