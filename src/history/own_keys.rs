@@ -75,15 +75,14 @@ pub(super) fn remember<'a>(handoffs: impl IntoIterator<Item = (&'a str, &'a Hand
     remember_keys(handoffs.into_iter().flat_map(|(text, handoff)| of_handoff(text, handoff)));
 }
 
-/// Like [`remember`], for handoffs that are imported. The signatures that they state have been verified.
-pub(super) fn remember_imported<'a>(handoffs: impl IntoIterator<Item = (&'a str, &'a Handoff)>) {
-    let keys = |(text, handoff): (&str, &Handoff)| {
-        let mut keys = of_handoff(text, handoff);
-        let signed = Origin::of(handoff).filter(Origin::is_signed);
-        keys.extend(signed.map(|origin| of_signature(handoff, &of_document(text, handoff), &origin.key)));
-        keys
+/// Remembers that the signatures that these handoffs state were verified. Only who verified them may call this: a step that is
+/// read from a file has no proof of it.
+pub(crate) fn remember_signatures(handoffs: &[Handoff]) {
+    let key = |handoff: &Handoff| {
+        let origin = Origin::of(handoff).filter(Origin::is_signed)?;
+        Some(of_signature(handoff, &of_document(&handoff.render(), handoff), &origin.key))
     };
-    remember_keys(handoffs.into_iter().flat_map(keys));
+    remember_keys(handoffs.iter().filter_map(key));
 }
 
 /// Remembers that this user ended a session, before it is written. `text` is its document.

@@ -169,6 +169,31 @@ fn a_session_file_that_says_it_is_signed_is_only_a_claim() {
 }
 
 #[test]
+fn a_checkpoint_that_came_along_vouches_for_no_signature() {
+    let (ours, theirs) = (World::with_git(), World::with_git());
+    for world in [&ours, &theirs] {
+        world.later(&["memory", "add", "decision", "use SQLite"]).expect(0);
+    }
+    theirs.trust_alice();
+    let input = sample("v3-signed.json").display().to_string();
+    let mut killed = theirs.command(&["history", "import", "--input", &input]);
+    killed.env("AGENT_HANDOVER_TEST_NOW", LATER).env("AGENT_HANDOVER_TEST_FAULT", "checkpoint.recorded:1=kill");
+    finish(&mut killed).expect(KILLED);
+    std::fs::create_dir(ours.path("came")).unwrap();
+    for file in ["checkpoint.db", "checkpoint.db-wal"] {
+        let from = theirs.path(&format!(".agent-handover/{file}"));
+        std::fs::copy(from, ours.path(&format!("came/{file}"))).unwrap();
+    }
+    let came = ours.path("came/checkpoint.db").display().to_string();
+    ours.later(&["run", "--resume", "--checkpoint", &came]).expect(0).stderr_ignored("what it finished");
+    theirs.later(&["run", "--resume"]).expect(0).stderr_ignored("what it finished");
+    for (world, is_signed) in [(&ours, false), (&theirs, true)] {
+        let shown = world.later(&["history", "show", "20261116-001428", "--json"]).expect(0).json();
+        assert_eq!(shown["origin"]["signed"], is_signed, "{shown}");
+    }
+}
+
+#[test]
 fn who_vouched_is_remembered_here_and_a_copy_elsewhere_only_claims_it() {
     let world = World::new();
     world.trust_alice();

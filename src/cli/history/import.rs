@@ -14,7 +14,7 @@ use crate::base::{clock, fs, text};
 use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Vouched};
 use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
-use crate::history::{Landing, NotChanged, OnConflict, Origin, registry};
+use crate::history::{Landing, NotChanged, OnConflict, Origin, own_keys, registry};
 use crate::steps;
 
 /// How many handoffs are scanned for secrets, which is slow.
@@ -101,6 +101,7 @@ impl Import {
         if let Some(error) = untrusted {
             return self.refuse(context, &candidates, is_encrypted, error, as_json);
         }
+        let gaining = if self.dry_run { Vec::new() } else { self.remember_signatures(place, &handoffs) };
         let landings = if self.dry_run || paused.is_some() {
             place.history.plan_import(&handoffs, self.policy())
         } else {
@@ -110,7 +111,7 @@ impl Import {
             // A failure while writing says itself what is left of it.
             Err(NotChanged::Failed(error)) if !self.dry_run && paused.is_none() => return Err(error),
             Err(reason) => return self.refuse(context, &candidates, is_encrypted, reason.into(), as_json),
-            Ok(landings) => landings,
+            Ok(landings) => gained(landings, &gaining),
         };
         if let Some(pause) = paused {
             if source.len() > MAX_DEFERRED {
@@ -150,6 +151,18 @@ impl Import {
             Err(NotChanged::Failed(error)) => Err(error),
             answer => Ok(answer),
         })
+    }
+
+    /// Remembers the signatures that were verified, before anything is recorded: a step that is read from a file proves none.
+    /// Returns what the import does with each handoff without that knowledge; empty if none is signed.
+    fn remember_signatures(&self, place: &HistoryPlace, handoffs: &[Handoff]) -> Vec<Landing> {
+        if !handoffs.iter().any(|handoff| Origin::of(handoff).is_some_and(|origin| origin.is_signed())) {
+            return Vec::new();
+        }
+        // A plan that fails now fails again, and is reported then.
+        let planned = place.history.plan_import(handoffs, self.policy()).unwrap_or_default();
+        own_keys::remember_signatures(handoffs);
+        planned
     }
 
     fn policy(&self) -> OnConflict {
@@ -261,6 +274,15 @@ impl Import {
         });
         answer(context, as_json, "import", &lines.iter().map(String::as_str).collect::<Vec<_>>(), document);
     }
+}
+
+/// The landings for the report: an archive whose file is the same, but whose signature nobody had verified, gained it.
+fn gained(landings: Vec<Landing>, before: &[Landing]) -> Vec<Landing> {
+    let one = |(number, landing): (usize, Landing)| match (landing, before.get(number)) {
+        (Landing::Unchanged, Some(Landing::Signed)) => Landing::Signed,
+        (landing, _) => landing,
+    };
+    landings.into_iter().enumerate().map(one).collect()
 }
 
 fn warn_of_leaks(context: &Context<'_>, place: &HistoryPlace, handoffs: &[Handoff]) {
