@@ -343,7 +343,17 @@ fn collect(base: &Path, directory: &Path, files: &mut BTreeMap<String, String>) 
 
 #[must_use = "the exit code was not looked at"]
 pub fn finish(command: &mut Command) -> Output {
-    output(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn();
+    // A test that copied the program may find the copy open for writing in a child that another test starts at this moment.
+    wait_until("the program to be closed", || {
+        let is_busy = matches!(&child, Err(cause) if cause.kind() == std::io::ErrorKind::ExecutableFileBusy);
+        if is_busy {
+            child = command.spawn();
+        }
+        !is_busy
+    });
+    output(child.unwrap())
 }
 
 #[must_use = "the exit code was not looked at"]
