@@ -58,6 +58,12 @@ impl Issued {
     }
 }
 
+/// Whether a handover was completed in this project.
+pub(crate) fn had_handover(project: &Project) -> bool {
+    let store = Store::read(&project.checkpoint_file());
+    store.is_ok_and(|store| store.is_some_and(|store| store.latest_completed().is_ok_and(|run| run.is_some())))
+}
+
 /// Carries out a command, and leaves no half of it if the process is killed. `act` makes the same changes as the step of
 /// the deferral does. What was interrupted earlier is finished first and reported to `listener`.
 ///

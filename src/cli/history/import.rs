@@ -12,6 +12,7 @@ use super::create::register;
 use super::{HistoryPlace, answer, brake, leaks};
 use crate::base::{clock, fs, text};
 use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Vouched};
+use crate::engine::Issued;
 use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
 use crate::history::{Landing, NotChanged, OnConflict, Origin, own_keys, registry};
@@ -105,7 +106,7 @@ impl Import {
         let landings = if self.dry_run || paused.is_some() {
             place.history.plan_import(&handoffs, self.policy())
         } else {
-            self.import(context, place, &handoffs, source.len())?
+            self.import(context, place, &handoffs)?
         };
         let landings = match landings {
             // A failure while writing says itself what is left of it.
@@ -132,25 +133,25 @@ impl Import {
         Ok(0)
     }
 
-    /// Imports the handoffs. A kill leaves either all of them or none to be imported, unless the bundle is very large: then
-    /// the same import completes it.
+    /// Imports the handoffs. After a kill the next command that changes something imports the rest of them.
     fn import(
         &self,
         context: &Context<'_>,
         place: &HistoryPlace,
         handoffs: &[Handoff],
-        size: usize,
     ) -> Result<Result<Vec<Landing>, NotChanged>> {
         let policy = self.policy();
-        if size > MAX_DEFERRED {
-            return Ok(place.history.import(handoffs, policy));
-        }
         place.finish_interrupted(context);
         let step = steps::history_import(handoffs, policy)?;
-        place.carry_out(context, step, None, false, |_| match place.history.import(handoffs, policy) {
+        let act = |_: &mut Issued| match place.history.import(handoffs, policy) {
             Err(NotChanged::Failed(error)) => Err(error),
             answer => Ok(answer),
-        })
+        };
+        if handoffs.len() > 1 {
+            place.carry_out_recorded(context, step, None, false, act)
+        } else {
+            place.carry_out(context, step, None, false, act)
+        }
     }
 
     /// Remembers the signatures that were verified, before anything is recorded: a step that is read from a file proves none.

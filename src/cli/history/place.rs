@@ -104,9 +104,15 @@ impl HistoryPlace {
         }
     }
 
-    /// Whether the project has a memory or a state directory. One that has neither uses only the history.
+    /// Whether the project has a memory, or had a handover. One that has neither uses only the history, also if it has a
+    /// state directory for the record of an import.
     pub(super) fn has_memory(&self) -> bool {
-        fs::is_directory(&self.memory) || self.project().is_ok_and(|project| fs::is_directory(&project.state))
+        fs::is_directory(&self.memory) || self.project().is_ok_and(|project| engine::had_handover(&project))
+    }
+
+    /// Whether the project has a state directory, in which a command can be recorded.
+    fn has_state(&self) -> bool {
+        self.project().is_ok_and(|project| fs::is_directory(&project.state))
     }
 
     /// Brings a new handoff into the current state, as a handover with it would.
@@ -182,12 +188,29 @@ impl HistoryPlace {
         no_exclude: bool,
         act: impl FnOnce(&mut Issued) -> Result<T>,
     ) -> Result<T> {
+        if self.has_memory() || self.has_state() {
+            self.carry_out_recorded(context, step, tool, no_exclude, act)
+        } else {
+            act(&mut Issued::unrecorded()?)
+        }
+    }
+
+    /// Like [`HistoryPlace::carry_out`], with a record in every project: several archives of one command can be completed only
+    /// by a record of them.
+    pub(super) fn carry_out_recorded<T>(
+        &self,
+        context: &Context<'_>,
+        step: DeferredStep,
+        tool: Option<&str>,
+        no_exclude: bool,
+        act: impl FnOnce(&mut Issued) -> Result<T>,
+    ) -> Result<T> {
         match self.project() {
-            Ok(project) if self.has_memory() => {
+            Ok(project) => {
                 let deferral = self.deferral(&project, step, tool, no_exclude);
                 engine::carry_out_at_once(&project, deferral, &mut |event| run::warn_of(context.ui, &event), act)
             }
-            _ => act(&mut Issued::unrecorded()?),
+            Err(_) => act(&mut Issued::unrecorded()?),
         }
     }
 
