@@ -318,7 +318,7 @@ fn passphrases_come_from_a_file_or_the_environment_and_the_scrypt_cost_is_read()
 }
 
 #[test]
-fn a_killed_import_leaves_no_lock() {
+fn a_killed_import_leaves_no_lock_and_the_next_command_completes_it() {
     let world = World::new();
     world.write("../in.json", sample_text("store/handoffs.json"));
     let import = ["history", "import", "--allow-unsigned", "--input", "../in.json"];
@@ -326,9 +326,10 @@ fn a_killed_import_leaves_no_lock() {
     killed.env("AGENT_HANDOVER_TEST_NOW", LATER).env("AGENT_HANDOVER_TEST_FAULT", "import.archived:2=kill");
     finish(&mut killed).expect(128 + 9);
     let again = world.later(&import).expect(0);
+    assert!(again.stderr.contains("history import"), "the interrupted one is finished first: {}", again.stderr);
     assert_eq!(
         again.stdout,
-        "unchanged handoff 20261116-001428\nunchanged handoff 20261116-001429\nimported handoff 20261116-001430\n"
+        "unchanged handoff 20261116-001428\nunchanged handoff 20261116-001429\nunchanged handoff 20261116-001430\n"
     );
     world.write_one("and another");
     assert_eq!(world.strays(), [""; 0]);
