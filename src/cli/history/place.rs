@@ -179,7 +179,7 @@ impl HistoryPlace {
     }
 
     /// Carries out a command now: all of it, or nothing, also if the process is killed. A project that uses only the history
-    /// gets no record, because it has no state directory: there, the next command that changes the history completes it.
+    /// and has no state directory gets no record: there, the next command that changes the history completes the command.
     pub(super) fn carry_out<T>(
         &self,
         context: &Context<'_>,
