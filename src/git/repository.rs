@@ -211,7 +211,7 @@ mod tests {
 
     /// Files of a directory by path and content; an empty content makes a directory.
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let tree = tempfile::tempdir().unwrap();
+        let tree = crate::base::scratch::directory();
         for (path, content) in files {
             let path = tree.path().join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
