@@ -698,7 +698,7 @@ fn killed_anywhere_create_and_close_leave_nothing_half_done_for_the_next() {
     let passes = passes.or(Passes::points(&world, &mut world.command(&close)));
     let mut kills = 0;
     for point in agent_handover::testing::base::fault::POINTS {
-        for nth in passes.at(point, stride(2)) {
+        for nth in passes.at(point, 1) {
             let world = prepared.again();
             let fault = format!("{point}:{nth}=kill");
             let first = finish(world.command(&create).env("AGENT_HANDOVER_TEST_FAULT", &fault)).code;
@@ -736,7 +736,7 @@ fn killed_anywhere_while_a_damaged_index_is_made_anew_the_next_makes_it() {
     let passes = Passes::points(&world, &mut world.command(&create));
     let mut kills = 0;
     for point in agent_handover::testing::base::fault::POINTS {
-        for nth in passes.at(point, stride(2)) {
+        for nth in passes.at(point, 1) {
             let world = prepared.again();
             let mut command = world.command(&create);
             finish(command.env("AGENT_HANDOVER_TEST_FAULT", format!("{point}:{nth}=kill"))).expect(KILLED);
