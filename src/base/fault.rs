@@ -1,15 +1,17 @@
 //! Fault points: named places where something has just become durable, at which tests stop the real program.
 //!
 //! They do nothing unless `AGENT_HANDOVER_TEST_FAULT=point:n=kill` (or `=stop`) is set: the n-th time the point is
-//! passed, the process gets SIGKILL (or SIGSTOP, so that a test can look around and continue it). The tested
-//! binary is the one that is shipped.
+//! passed, the process gets SIGKILL (or SIGSTOP, so that a test can look around and continue it). With `file=record`, the
+//! process appends its id and the point to a file each time, so that a test knows at which points a command can be killed.
+//! The tested binary is the one that is shipped.
 
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::{Signal, getpid, kill_process};
 
-use super::env;
+use super::{env, fs};
 
 /// Every point. The crash tests go through all of them.
 pub const POINTS: &[&str] = &[
@@ -39,11 +41,9 @@ pub const POINTS: &[&str] = &[
     "index.written",
 ];
 
-struct Fault {
-    point: String,
-    nth: u32,
-    signal: Signal,
-    passed: AtomicU32,
+enum Fault {
+    Signal { point: String, nth: u32, signal: Signal, passed: AtomicU32 },
+    Record(PathBuf),
 }
 
 /// Marks a fault point.
@@ -55,20 +55,28 @@ pub(crate) fn at(point: &'static str) {
     let Some(fault) = FAULT.get_or_init(|| env::get_text(env::TEST_FAULT).and_then(|t| parse(&t))) else {
         return;
     };
-    if fault.point == point && fault.passed.fetch_add(1, Ordering::Relaxed) + 1 == fault.nth {
-        let _ = kill_process(getpid(), fault.signal);
+    match fault {
+        Fault::Signal { point: theirs, nth, signal, passed } => {
+            if theirs == point && passed.fetch_add(1, Ordering::Relaxed) + 1 == *nth {
+                let _ = kill_process(getpid(), *signal);
+            }
+        }
+        Fault::Record(file) => drop(fs::append(file, &[format!("{} {point}", std::process::id())])),
     }
 }
 
 fn parse(text: &str) -> Option<Fault> {
-    let (place, action) = text.split_once('=')?;
+    let (place, action) = text.rsplit_once('=')?;
+    if action == "record" {
+        return Some(Fault::Record(PathBuf::from(place)));
+    }
     let (point, nth) = place.split_once(':')?;
     let signal = match action {
         "kill" => Signal::KILL,
         "stop" => Signal::STOP,
         _ => return None,
     };
-    Some(Fault { point: point.to_owned(), nth: nth.parse().ok()?, signal, passed: AtomicU32::new(0) })
+    Some(Fault::Signal { point: point.to_owned(), nth: nth.parse().ok()?, signal, passed: AtomicU32::new(0) })
 }
 
 /// Crashes inside a test process, which unwind the stack instead of killing the process.

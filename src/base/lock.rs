@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn one_owner_at_a_time_and_its_name_is_known() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::base::scratch::directory();
         let place = LockFile { anchor: Anchor::new(directory.path()), path: directory.path().join("lock") };
         assert_eq!(holder(&place), None);
         let mut lock = Lock::try_take(&place).unwrap().unwrap();
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_is_handed_over_stays_held() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::base::scratch::directory();
         let place = LockFile { anchor: Anchor::new(directory.path()), path: directory.path().join("lock") };
         let file = Lock::try_take(&place).unwrap().unwrap().hand_over();
         assert!(Lock::try_take(&place).unwrap().is_none());
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_link_in_the_place_of_the_directory_is_not_followed() {
-        let (directory, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (directory, elsewhere) = (crate::base::scratch::directory(), tempfile::tempdir().unwrap());
         let state = directory.path().join("state");
         std::os::unix::fs::symlink(elsewhere.path(), &state).unwrap();
         let place = LockFile { anchor: Anchor::new(directory.path()), path: state.join("lock") };

@@ -10,6 +10,8 @@ pub(crate) mod lock;
 pub(crate) mod process;
 mod process_group;
 pub(crate) mod process_identity;
+#[cfg(test)]
+pub(crate) mod scratch;
 pub(crate) mod signals;
 pub(crate) mod text;
 pub(crate) mod three_way;

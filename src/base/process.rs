@@ -13,7 +13,7 @@ use rustix::process::Pid;
 
 use super::process_group::{GRACE, end_group, others_in};
 pub(crate) use super::process_group::{Orphans, end_orphans};
-use super::{env, fault, signals};
+use super::{env, fault, fs, signals};
 use crate::error::{Category, Error, Result};
 
 /// How often a running process is checked; a PAUSE must act several times a second.
@@ -35,7 +35,8 @@ impl Job {
         // A relative path to a program is relative to the directory in which the program runs.
         let path = Path::new(program);
         let is_relative = path.is_relative() && path.components().count() > 1;
-        let program = if is_relative { self.directory.join(path).into_os_string() } else { program.clone() };
+        let found = if is_relative { Some(self.directory.join(path)) } else { self.on_path(path) };
+        let program = found.map_or_else(|| program.clone(), PathBuf::into_os_string);
         let mut expression = duct::cmd(program, arguments).dir(&self.directory).unchecked().env(env::CHILD, "1");
         for name in &self.env_remove {
             expression = expression.env_remove(name);
@@ -44,6 +45,27 @@ impl Job {
             expression = expression.env(name, value);
         }
         Ok(expression)
+    }
+
+    /// The whole path of a program that is named without one. The system starts it without a copy of this process, which is
+    /// cheaper; it makes that copy to search a PATH. `None` if only the search of the system gives the right answer.
+    fn on_path(&self, program: &Path) -> Option<PathBuf> {
+        let is_path = |name: &str| name == "PATH";
+        if program.is_absolute()
+            || self.env.iter().any(|(name, _)| is_path(name))
+            || self.env_remove.iter().any(|name| is_path(name))
+        {
+            return None;
+        }
+        let path = env::get("PATH")?;
+        let mut places = std::env::split_paths(&path);
+        // A relative place is relative to the directory in which the program runs.
+        let found = places.find(|place| !place.is_absolute() || fs::is_executable(&place.join(program)))?.join(program);
+        let mut start = [0; 2];
+        // Anything else is a script for the shell, which only the search of the system starts.
+        let is_started = |start: [u8; 2]| [*b"#!", [0x7f, b'E']].contains(&start);
+        let is_read = found.is_absolute() && File::open(&found).ok()?.read_exact(&mut start).is_ok();
+        (is_read && is_started(start)).then_some(found)
     }
 
     /// The command in a group of its own, so that its descendants can be ended with it. Ctrl-C at the terminal then reaches
@@ -296,6 +318,16 @@ pub(super) mod tests {
             env: Vec::new(),
             env_remove: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_program_is_found_as_the_system_would_find_it() {
+        let mut job = shell("exit 0");
+        assert!(job.on_path(Path::new("sh")).unwrap().ends_with("sh"));
+        assert_eq!(job.on_path(Path::new("no-such-program")), None);
+        // The job says where to search, so this is left to the system.
+        job.env = vec![("PATH".to_owned(), "/elsewhere".into())];
+        assert_eq!(job.on_path(Path::new("sh")), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
+use super::env;
 use crate::error::{Error, Result};
 
 /// How long a group may take to end after SIGTERM before it gets SIGKILL.
@@ -98,7 +99,10 @@ pub(crate) enum Orphans {
 /// child whose parent was killed before it could record the group is found, too. On systems without `/proc` nothing is
 /// found.
 pub(crate) fn end_orphans(marks: &[(&str, &str)], which: Orphans) -> Result<usize> {
-    let wanted: Vec<Vec<u8>> = marks.iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect();
+    let mut wanted: Vec<Vec<u8>> = marks.iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect();
+    // Pinned ids are those of every run of the tests, each of which has a home of its own.
+    let home = env::get(env::TEST_IDS).and_then(|_| env::get("HOME"));
+    wanted.extend(home.map(|home| [b"HOME=", home.as_encoded_bytes()].concat()));
     // Read from `/proc`, because `getpgrp` has no answer if the group's leader is outside this PID namespace.
     let group_of = |pid: i32| stat(pid).map_or(0, |stat| stat.group);
     let own = group_of(std::process::id().cast_signed());

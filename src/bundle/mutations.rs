@@ -146,7 +146,7 @@ fn signed_by(key: &SecretKey, name: &str, record: &record::HandoffRecord) -> Bun
 fn no_generated_change_of_a_bundle_is_accepted_as_signed() {
     let now = record::time("2026-11-16T02:00:00Z").unwrap();
     let (alice, mallory) = (SecretKey::generate().unwrap(), SecretKey::generate().unwrap());
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::base::scratch::directory();
     let list = TrustList::at(directory.path().to_path_buf());
     let trust = |key: PublicKey, name: &str| {
         list.add(&Trusted { key, name: Some(name.to_owned()), added: String::new() }).unwrap();
@@ -240,7 +240,7 @@ fn a_generated_change_of_a_key_is_refused_or_another_key() {
 
 #[test]
 fn a_generated_change_of_a_trust_list_adds_no_key() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::base::scratch::directory();
     let list = TrustList::at(directory.path().to_path_buf());
     let trusted = |name: &str| {
         let key = SecretKey::generate().unwrap().public();

@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_key_counts_from_when_it_is_added_until_it_is_removed() {
-        let world = tempfile::tempdir().unwrap();
+        let world = crate::base::scratch::directory();
         let list = TrustList::at(world.path().join("trusted"));
         let (alice, bob) = (trusted(Some("Alice")), trusted(None));
         assert_eq!(list.keys().unwrap(), []);
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn a_list_that_is_damaged_or_that_others_can_change_counts_for_nothing() {
         use std::os::unix::fs::PermissionsExt;
-        let world = tempfile::tempdir().unwrap();
+        let world = crate::base::scratch::directory();
         let list = TrustList::at(world.path().to_path_buf());
         let (alice, mallory) = (trusted(Some("Alice")), trusted(Some("Mallory")));
         list.add(&mallory).unwrap();
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn no_two_names_look_alike() {
-        let world = tempfile::tempdir().unwrap();
+        let world = crate::base::scratch::directory();
         let list = TrustList::at(world.path().to_path_buf());
         let alice = trusted(Some("Alice"));
         list.add(&alice).unwrap();
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_seal_counts_by_its_key_and_a_name_only_if_it_is_known() {
-        let world = tempfile::tempdir().unwrap();
+        let world = crate::base::scratch::directory();
         let list = TrustList::at(world.path().to_path_buf());
         let (alice, mallory) = (trusted(Some("Alice")), trusted(None));
         let seal = |who: &Trusted, name: Option<&str>| BundleSeal::Signed {

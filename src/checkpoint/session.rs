@@ -340,7 +340,7 @@ mod tests {
     use crate::checkpoint::CheckpointFile;
 
     fn store() -> (tempfile::TempDir, Store) {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::base::scratch::directory();
         let store = Store::open(&CheckpointFile::beside(&directory.path().join("c.db"))).unwrap();
         (directory, store)
     }

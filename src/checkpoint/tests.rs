@@ -43,7 +43,7 @@ fn settled(position: usize, state: StepState) -> Settled {
 
 #[test]
 fn a_run_goes_from_recorded_to_completed() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::base::scratch::directory();
     let path = directory.path().join("c.db");
     assert!(Store::read(&CheckpointFile::beside(&path)).unwrap().is_none());
     let mut store = Store::open(&CheckpointFile::beside(&path)).unwrap();
@@ -64,7 +64,7 @@ fn a_run_goes_from_recorded_to_completed() {
 
 #[test]
 fn a_younger_run_is_known_by_what_it_has_begun() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::base::scratch::directory();
     let mut store = Store::open(&CheckpointFile::beside(&directory.path().join("c.db"))).unwrap();
     let (old, young) = (record(&mut store, "A"), record(&mut store, "B"));
     assert_eq!(store.younger_run_with("state", old).unwrap(), None);
@@ -78,7 +78,7 @@ fn a_younger_run_is_known_by_what_it_has_begun() {
 
 #[test]
 fn a_foreign_or_damaged_file_is_refused_and_left_alone() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::base::scratch::directory();
     let text = directory.path().join("text.db");
     std::fs::write(&text, "not a database, but long enough to be read as one".repeat(50)).unwrap();
     let foreign = directory.path().join("foreign.db");
@@ -98,7 +98,7 @@ fn a_foreign_or_damaged_file_is_refused_and_left_alone() {
 
 #[test]
 fn the_future_is_read_but_not_written() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::base::scratch::directory();
     let path = directory.path().join("c.db");
     let mut store = Store::open(&CheckpointFile::beside(&path)).unwrap();
     record(&mut store, "A");
@@ -109,7 +109,7 @@ fn the_future_is_read_but_not_written() {
 
 #[test]
 fn old_completed_runs_are_forgotten_and_unfinished_ones_never() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::base::scratch::directory();
     let mut store = Store::open(&CheckpointFile::beside(&directory.path().join("c.db"))).unwrap();
     record(&mut store, "unfinished");
     let complete = |store: &mut Store, id: &str| {
@@ -141,7 +141,7 @@ fn size(path: &std::path::Path) -> u64 {
 fn the_space_of_a_long_text_is_given_back_and_readers_see_a_whole_file() {
     const LONG: usize = 8 << 20;
     for of_0_1_0 in [false, true] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::base::scratch::directory();
         let path = directory.path().join("c.db");
         if of_0_1_0 {
             let old = Connection::open(&path).unwrap();
@@ -180,7 +180,7 @@ fn the_space_of_a_long_text_is_given_back_and_readers_see_a_whole_file() {
 #[test]
 fn many_that_make_the_database_at_once_all_find_it_theirs() {
     for _ in 0..20 {
-        let place = tempfile::tempdir().unwrap();
+        let place = crate::base::scratch::directory();
         let path = place.path().join("checkpoint.db");
         std::thread::scope(|scope| {
             let openers: Vec<_> =

@@ -175,7 +175,7 @@ mod tests {
     use crate::checkpoint::CheckpointFile;
 
     fn store() -> (tempfile::TempDir, Store) {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::base::scratch::directory();
         let store = Store::open(&CheckpointFile::beside(&directory.path().join("c.db"))).unwrap();
         (directory, store)
     }
@@ -225,7 +225,7 @@ mod tests {
     /// The sessions that ended while the database was damaged are not on record.
     #[test]
     fn a_database_that_replaces_a_damaged_one_begins_where_that_ended() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::base::scratch::directory();
         let path = directory.path().join("c.db");
         std::fs::write(&path, "not a database").unwrap();
         let written = SystemTime::now() - std::time::Duration::from_secs(7_200);

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     fn store() -> (tempfile::TempDir, Store) {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::base::scratch::directory();
         let store = Store::open(&CheckpointFile::beside(&directory.path().join("c.db"))).unwrap();
         (directory, store)
     }

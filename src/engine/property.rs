@@ -381,7 +381,7 @@ proptest! {
 
     #[test]
     fn whatever_happens_it_comes_to_rest_as_if_nothing_had(plan in kinds(), happenings in proptest::collection::vec(happening(), 1..12)) {
-        let mut world = World { directory: tempfile::tempdir().unwrap(), plan: Vec::new(), said: Said::new() };
+        let mut world = World { directory: crate::base::scratch::directory(), plan: Vec::new(), said: Said::new() };
         let old = world.root().join("memory/layer1/2020-01");
         std::fs::create_dir_all(&old).unwrap();
         let note = "<!-- note run=OLD step=note at=2020-01-05T00:00:00Z -->\nlong ago\n<!-- /note -->\n";
@@ -396,7 +396,7 @@ proptest! {
 
     #[test]
     fn whatever_is_replanned_or_abandoned_nothing_is_lost_or_doubled(plan in kinds(), happenings in proptest::collection::vec(any_happening(), 1..12)) {
-        let mut world = World { directory: tempfile::tempdir().unwrap(), plan: Vec::new(), said: Said::new() };
+        let mut world = World { directory: crate::base::scratch::directory(), plan: Vec::new(), said: Said::new() };
         world.configure(&plan);
         for happening in &happenings {
             world.happen(happening);

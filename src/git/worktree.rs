@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_main_tree_is_found_from_each_kind_of_worktree() {
-        let world = tempfile::tempdir().unwrap();
+        let world = crate::base::scratch::directory();
         let at = |name: &str| fs::real(world.path()).join(name);
         std::fs::create_dir(at("main")).unwrap();
         git(&at("main"), &["init", "-q", "-b", "trunk"]);

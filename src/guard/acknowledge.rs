@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_is_of_this_kind_in_this_content_at_this_place() {
-        let world = tempfile::tempdir().unwrap();
+        let world = crate::base::scratch::directory();
         let marks = ConsentStore::at(world.path().join("marks"));
         let (file, other) = (world.path().join("a.md"), world.path().join("b.md"));
         let (aws, github) = (["AKIA", "Z5GFH3LQMNOP7RST"].concat(), ["ghp_", "aB3dE5fG7hI9jK1lM3nO"].concat());
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_mark_tells_nothing_of_the_secret() {
-        let world = tempfile::tempdir().unwrap();
+        let world = crate::base::scratch::directory();
         let directory = world.path().join("marks");
         let (file, content) = (world.path().join("a.md"), ["AKIA", "Z5GFH3LQMNOP7RST"].concat());
         record_in(&ConsentStore::at(directory.clone()), &file, content.as_bytes(), &found(&file, &content)).unwrap();

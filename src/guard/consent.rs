@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn consent_is_to_this_content_at_this_place_by_this_user() {
-        let world = tempfile::tempdir().unwrap();
+        let world = crate::base::scratch::directory();
         let (config, other) = (world.path().join("a.toml"), world.path().join("b.toml"));
         let marks = ConsentStore::at(world.path().join("marks"));
         std::fs::write(&config, "x").unwrap();

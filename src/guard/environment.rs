@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_log_of_any_size_is_cleaned() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::base::scratch::directory();
         let log = directory.path().join("log");
         let filler = "x".repeat(300_000);
         std::fs::write(&log, format!("{filler}hunter2hunter2{filler}\nhunter2hunter2")).unwrap();

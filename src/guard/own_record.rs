@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn keys_are_remembered_once_and_each_file_is_read_once() {
-        let state = tempfile::tempdir().unwrap();
+        let state = crate::base::scratch::directory();
         let keys = || [OwnKey::of_run(RUN).unwrap(), OwnKey::of_text("handoff", "2026-11-15", b"a")];
         let other = OwnKey::of_text("handoff", "2026-11-15", b"b");
         for _ in 0..2 {
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_line_that_a_power_cut_tore_does_not_spoil_the_next() {
-        let state = tempfile::tempdir().unwrap();
+        let state = crate::base::scratch::directory();
         std::fs::create_dir(state.path().join("runs")).unwrap();
         std::fs::write(state.path().join("runs/2026-02"), "01KH00").unwrap();
         remember_in(state.path(), OwnKey::of_run(RUN), fs::append_durably).unwrap();
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_run_of_ours_vouches_for_other_text_only_where_nobody_else_writes() {
-        let state = tempfile::tempdir().unwrap();
+        let state = crate::base::scratch::directory();
         remember_in(state.path(), OwnKey::of_run(RUN), fs::append_durably).unwrap();
         let record = OwnRecord::at(Some(state.path().to_path_buf()));
         let reworded = OwnKey::of_said("item", RUN, "", b"reworded");

@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn anything_at_the_path_is_a_pause() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::base::scratch::directory();
         let at = |name: &str| directory.path().join(name);
         std::fs::write(at("file"), "deploying \x1b[31m\nuntil noon\n").unwrap();
         std::fs::create_dir(at("directory")).unwrap();

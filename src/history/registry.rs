@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_history_is_listed_once_and_while_it_exists() {
-        let world = tempfile::tempdir().unwrap();
+        let world = crate::base::scratch::directory();
         let world = world.path().canonicalize().unwrap();
         let (registry, root) = (world.join("registry"), world.join("project"));
         let archive = root.join(".agent-history");

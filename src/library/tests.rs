@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use super::*;
 
 fn project() -> (tempfile::TempDir, Project) {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::base::scratch::directory();
     let project = Project::open(directory.path()).unwrap();
     (directory, project)
 }

@@ -86,7 +86,7 @@ mod tests {
     fn a_repetition_does_not_bring_a_deleted_item_back() {
         // In the same second, and later.
         for later in ["2026-11-15T10:00:00Z", "2026-11-15T10:00:09Z"] {
-            let place = tempfile::tempdir().unwrap();
+            let place = crate::base::scratch::directory();
             let memory = Memory::at(place.path(), place.path().to_path_buf());
             let first = author("A", "2026-11-15T10:00:00Z");
             memory.update_once(&first, &Categories::default(), &add("x"), "").unwrap();
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_late_deletion_spares_what_was_stated_after_it() {
-        let place = tempfile::tempdir().unwrap();
+        let place = crate::base::scratch::directory();
         let memory = Memory::at(place.path(), place.path().to_path_buf());
         memory.update_now(&author("A", "2026-11-15T10:00:00Z"), &Categories::default(), &add("x")).unwrap();
         let gone = Edits { delete: vec![id(&memory, "x")], clear: vec!["decision".to_owned()], ..Edits::default() };
@@ -114,7 +114,7 @@ mod tests {
         let [first, deleter, again] = ["1", "2", "3"].map(|time| format!("000000000{time}0000000000000000"));
         let at = "2026-11-15T10:00:00Z";
         for is_again in [true, false] {
-            let place = tempfile::tempdir().unwrap();
+            let place = crate::base::scratch::directory();
             let memory = Memory::at(place.path(), place.path().to_path_buf());
             memory.update_now(&author(&first, at), &Categories::default(), &add("x")).unwrap();
             let gone = Edits { delete: vec![id(&memory, "x")], clear: vec!["decision".to_owned()], ..Edits::default() };
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_deletion_and_the_same_item_again_in_one_second_are_done_in_order() {
-        let place = tempfile::tempdir().unwrap();
+        let place = crate::base::scratch::directory();
         let memory = Memory::at(place.path(), place.path().to_path_buf());
         let at = "2026-11-15T10:00:00Z";
         memory.update_now(&author("A", at), &Categories::default(), &add("x")).unwrap();

@@ -147,7 +147,7 @@ mod tests {
     /// A compaction removes the directory of an empty month, also while a note for that month waits.
     #[test]
     fn the_directory_of_a_month_is_made_only_under_the_lock() {
-        let place = tempfile::tempdir().unwrap();
+        let place = crate::base::scratch::directory();
         let month = place.path().join("layer1/2026-11");
         std::fs::create_dir_all(&month).unwrap();
         let lock = crate::base::fs::lock_directory(place.path()).unwrap();

@@ -282,7 +282,7 @@ mod tests {
     /// Another machine's clock is ahead. A command was killed, and it is finished when that time is over.
     #[test]
     fn what_was_stated_once_is_newer_than_what_was_there_whatever_the_clocks_say() {
-        let place = tempfile::tempdir().unwrap();
+        let place = crate::base::scratch::directory();
         let memory = Memory::at(place.path(), place.path().to_path_buf());
         let author = |step: &'static str, at: &str| Author {
             run: "01K00000000000000000000000",
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn an_item_written_by_hand_is_newer_than_the_items_beside_it() {
-        let place = tempfile::tempdir().unwrap();
+        let place = crate::base::scratch::directory();
         let memory = Memory::at(place.path(), place.path().to_path_buf());
         std::fs::create_dir_all(place.path().join("layer2")).unwrap();
         let cleared = "2026-11-15T10:00:00Z";

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     fn tree(paths: &[&str]) -> tempfile::TempDir {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::base::scratch::directory();
         for path in paths {
             let path = directory.path().join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn sessions_are_listed_newest_first_with_size_and_time() {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::base::scratch::directory();
         let place = directory.path().to_path_buf();
         let projects = place.join("projects");
         put(&projects.join("-a-b-c/old.jsonl"), "/a/b.c", "", 50);

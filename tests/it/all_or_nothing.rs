@@ -1,9 +1,12 @@
 //! A command that changes several files is done as a whole or not at all: killed anywhere, the next command finishes it, and
 //! the files are those of a command that was never interrupted.
 
+use std::collections::BTreeMap;
+
 use agent_handover::testing::base::fault::POINTS;
 
 use super::hook::Session;
+use super::prepared::{Passes, Prepared};
 use super::support::*;
 
 const HANDOFFS: &str = include_str!("../data/session-handoff/store/handoffs.json");
@@ -92,11 +95,24 @@ fn world() -> World {
     world
 }
 
-/// Gives the command under test, with the ids that it always has.
-fn give(world: &World, arguments: &[String], fault: &str) -> Output {
+/// The same, with what the command finds there. Asking for its arguments makes that, too.
+fn world_for(command: &Changing) -> World {
+    let world = world();
+    (command.arguments)(&world);
+    world
+}
+
+/// The command under test, with the ids that it always has.
+fn as_given(world: &World, arguments: &[String]) -> std::process::Command {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut command = world.command(&arguments);
     command.env("AGENT_HANDOVER_TEST_IDS", seed("the command"));
+    command
+}
+
+/// Gives the command under test.
+fn give(world: &World, arguments: &[String], fault: &str) -> Output {
+    let mut command = as_given(world, arguments);
     if !fault.is_empty() {
         command.env("AGENT_HANDOVER_TEST_FAULT", format!("{fault}=kill"));
     }
@@ -117,36 +133,31 @@ fn give_next(world: &World, arguments: &[&str]) -> Output {
     finish(&mut command).stderr_ignored("what was finished first")
 }
 
-/// The worlds that a command leaves if nothing is killed: without it, after it, and after each of the next commands, too.
+/// The files that a command leaves if nothing is killed: without it, after it, and after each of the next commands, too.
 struct Oracles<'a> {
     command: &'a Changing,
-    before: World,
-    after: World,
-    next: Vec<std::cell::OnceCell<World>>,
+    arguments: Vec<String>,
+    before: BTreeMap<String, String>,
+    after: BTreeMap<String, String>,
+    /// Those after the next command, and what git does not show then.
+    next: Vec<(BTreeMap<String, String>, String)>,
 }
 
-impl Oracles<'_> {
-    fn of(command: &Changing) -> Oracles<'_> {
-        let next = NEXT.iter().map(|_| std::cell::OnceCell::new()).collect();
-        let before = world();
-        (command.arguments)(&before);
-        Oracles { command, before, after: done(command), next }
+impl<'a> Oracles<'a> {
+    fn of(command: &'a Changing, prepared: &Prepared<'_>) -> Oracles<'a> {
+        let world = prepared.again();
+        let (arguments, before) = ((command.arguments)(world), world.tree());
+        let world = prepared.again();
+        give(world, &arguments, "").expect(0);
+        let after = world.tree();
+        let done = Prepared::new(world);
+        let next = NEXT.iter().map(|next| {
+            let world = done.again();
+            give_next(world, next).expect(0);
+            (world.tree(), exclude(world))
+        });
+        Oracles { command, arguments, before, after, next: next.collect() }
     }
-
-    fn next(&self, at: usize) -> &World {
-        self.next[at].get_or_init(|| {
-            let world = done(self.command);
-            give_next(&world, NEXT[at]).expect(0);
-            world
-        })
-    }
-}
-
-fn done(command: &Changing) -> World {
-    let world = world();
-    let arguments = (command.arguments)(&world);
-    give(&world, &arguments, "").expect(0);
-    world
 }
 
 fn exclude(world: &World) -> String {
@@ -163,17 +174,15 @@ fn assert_finished_by_next(world: &World, oracles: &Oracles<'_>, kills: usize, c
         assert!(checked.stdout.starts_with(&format!("interrupted: {} 01", command.name)), "{case}: {}", checked.stdout);
         let status = world.run(&["status"]).expect(0).stdout;
         assert!(status.contains(&format!("pending: {}\n", command.name)), "{case}: {status}");
-    } else if world.tree() != oracles.after.tree() {
-        assert_eq!(world.tree(), oracles.before.tree(), "{case}: part of it is there, and nothing waits");
-        let arguments = (command.arguments)(world);
-        give(world, &arguments, "").expect(0);
+    } else if world.tree() != oracles.after {
+        assert_eq!(world.tree(), oracles.before, "{case}: part of it is there, and nothing waits");
+        give(world, &oracles.arguments, "").expect(0);
     }
     let at = kills % NEXT.len();
     let case = format!("{case}, then {:?}", NEXT[at]);
     let next = give_next(world, NEXT[at]);
     assert_eq!(next.code, 0, "{case}: {}", next.seen());
-    assert_eq!(world.tree(), oracles.next(at).tree(), "{case}");
-    assert_eq!(exclude(world), exclude(oracles.next(at)), "{case}");
+    assert_eq!((world.tree(), exclude(world)), oracles.next[at], "{case}");
     assert_eq!(world.strays(), [""; 0], "{case}");
     world.run(&["history", "validate", "--sessions"]).expect(0).stderr_ignored("files that are not there");
     assert_ne!(world.run(&["check"]).code, 1, "{case}");
@@ -186,17 +195,17 @@ const SAMPLE: &[&str] = &["checkpoint.recorded", "checkpoint.forgotten", "fs.wri
 /// Kills at every fault point.
 fn killed_at_fault_points(group: &str) {
     for (index, command) in COMMANDS.iter().enumerate().filter(|(_, command)| command.name.starts_with(group)) {
-        let oracles = Oracles::of(command);
+        let world = world_for(command);
+        let prepared = Prepared::new(&world);
+        let oracles = Oracles::of(command, &prepared);
+        let passes = Passes::points(prepared.again(), &mut as_given(&world, &oracles.arguments));
         let mut kills = 0;
         for point in POINTS.iter().filter(|point| stride(2) == 1 || SAMPLE.contains(point)) {
-            for nth in (1..).step_by(stride(3)) {
-                let world = world();
-                let arguments = (command.arguments)(&world);
-                if give(&world, &arguments, &format!("{point}:{nth}")).code != KILLED {
-                    break;
-                }
+            for nth in passes.at(point, stride(3)) {
+                let world = prepared.again();
+                give(world, &oracles.arguments, &format!("{point}:{nth}")).expect(KILLED);
                 let case = format!("{} killed at {point}:{nth}", command.name);
-                assert_finished_by_next(&world, &oracles, index + kills, &case);
+                assert_finished_by_next(world, &oracles, index + kills, &case);
                 kills += 1;
             }
         }
@@ -220,20 +229,22 @@ fn killed_at_system_calls(group: &str) {
         return skip("strace is not installed");
     }
     for (index, command) in COMMANDS.iter().enumerate().filter(|(_, command)| command.name.starts_with(group)) {
-        let oracles = Oracles::of(command);
+        let world = world_for(command);
+        let prepared = Prepared::new(&world);
+        let oracles = Oracles::of(command, &prepared);
+        let passes = Passes::calls(prepared.again(), &oracles.arguments);
         let mut kills = 0;
         for (number, call) in CHANGING_CALLS.iter().enumerate() {
             if (number + index) % stride(4) != 0 {
                 continue;
             }
-            for nth in (1 + index % stride(2)..).step_by(stride(7)) {
-                let world = world();
-                let arguments = (command.arguments)(&world);
-                if give_until_call(&world, &arguments, call, nth).code != KILLED {
+            for nth in passes.at(call, 1).skip(index % stride(2)).step_by(stride(7)) {
+                let world = prepared.again();
+                if give_until_call(world, &oracles.arguments, call, nth).code != KILLED {
                     break;
                 }
                 let case = format!("{} killed at {call} {nth}", command.name);
-                assert_finished_by_next(&world, &oracles, index + kills, &case);
+                assert_finished_by_next(world, &oracles, index + kills, &case);
                 kills += 1;
             }
         }
@@ -433,26 +444,27 @@ fn with_a_history_only_the_next_history_command_completes_a_killed_one() {
         &["history", "import", "--input", "../in.json", "--allow-unsigned"],
     ];
     let next = ["history", "create", "--goal", "later", "--next", "Test it"];
+    let world = with_history_only();
+    let prepared = Prepared::new(&world);
     for command in commands {
         let arguments = words(command);
         let oracle = |is_given: bool| {
-            let world = with_history_only();
+            let world = prepared.again();
             if is_given {
-                give(&world, &arguments, "").expect(0);
+                give(world, &arguments, "").expect(0);
             }
-            give_next(&world, &next).expect(0);
-            in_any_order(&world)
+            give_next(world, &next).expect(0);
+            in_any_order(world)
         };
         let (without, with) = (oracle(false), oracle(true));
+        let passes = Passes::points(prepared.again(), &mut as_given(&world, &arguments));
         for point in POINTS.iter().filter(|point| stride(2) == 1 || point.starts_with("fs.re")) {
-            for nth in (1..).step_by(stride(2)) {
-                let world = with_history_only();
-                if give(&world, &arguments, &format!("{point}:{nth}")).code != KILLED {
-                    break;
-                }
+            for nth in passes.at(point, stride(3)) {
+                let world = prepared.again();
+                give(world, &arguments, &format!("{point}:{nth}")).expect(KILLED);
                 let case = format!("{command:?} killed at {point}:{nth}");
-                give_next(&world, &next).expect(0);
-                let files = in_any_order(&world);
+                give_next(world, &next).expect(0);
+                let files = in_any_order(world);
                 let odd: Vec<_> = files.iter().filter(|file| !with.contains(file)).collect();
                 assert!(files == without || files == with, "{case}: {odd:#?}");
                 world.run(&["history", "validate", "--sessions"]).expect(0).stderr_ignored("files that are not there");
@@ -473,20 +485,21 @@ fn archives(world: &World) -> Vec<String> {
 fn with_a_history_only_a_handover_completes_a_killed_history_command() {
     let create = ["history", "create", "--goal", "the parser", "--next", "Fix it", "--decision", "[standing] this"];
     let commands: [&[&str]; 3] = [&create, &["history", "close", "--status", "DONE"], &["history", "revoke", "so"]];
+    let world = with_history_only();
+    let prepared = Prepared::new(&world);
     for command in commands {
+        let passes = Passes::points(prepared.again(), &mut as_given(&world, &words(command)));
         for point in ["fs.written", "fs.replaced"] {
-            for nth in (1..).step_by(stride(2)) {
-                let world = with_history_only();
-                if give(&world, &words(command), &format!("{point}:{nth}")).code != KILLED {
-                    break;
-                }
+            for nth in passes.at(point, stride(2)) {
+                let world = prepared.again();
+                give(world, &words(command), &format!("{point}:{nth}")).expect(KILLED);
                 let case = format!("{command:?} killed at {point}:{nth}");
-                let archived = archives(&world);
+                let archived = archives(world);
                 // The session wrote its handoff itself, so the handover archives none.
-                give_next(&world, &["run", "--note", "the session is over"]).expect(0);
+                give_next(world, &["run", "--note", "the session is over"]).expect(0);
                 let validated = world.run(&["history", "validate", "--sessions"]);
                 assert_eq!(validated.code, 0, "{case}: {}", validated.seen());
-                assert_eq!(archives(&world), archived, "{case}");
+                assert_eq!(archives(world), archived, "{case}");
             }
         }
     }

@@ -25,7 +25,7 @@ struct Team {
 impl Team {
     /// Two clones of one repository that has code.
     fn with(config: &str) -> Team {
-        let mut team = Team { remote: tempfile::tempdir().unwrap(), machines: Vec::new() };
+        let mut team = Team { remote: directory(), machines: Vec::new() };
         let path = team.path().display().to_string();
         for name in ["a", "b"] {
             let machine = World::salted(&format!("code branch {name} "));
@@ -78,30 +78,30 @@ fn assert_has_notes(world: &World, notes: &[&str]) {
 
 #[test]
 fn a_pull_is_a_fast_forward_where_the_user_has_no_commits() {
-    for config in [CONFIG, PYTHON] {
-        for pull in PULLS {
-            let team = Team::with(config);
-            let (a, b) = team.pair();
-            a.run(&["run", "--note", "one of a"]).expect(0);
-            let output = b.run(&["run", "--note", "one of b"]).expect(0);
-            assert!(output.stderr.contains("`git pull` brings what others pushed"), "{}", output.stderr);
-            a.git(pull);
-            commit(a, "code of a");
-            a.git(&["push", "--quiet", "origin", "main"]);
-            b.run(&["run", "--note", "two of b"]).expect(0);
-            let before = b.git(&["rev-parse", "HEAD"]);
-            b.git(pull);
-            b.git(&["merge-base", "--is-ancestor", before.trim(), "HEAD"]);
-            assert_eq!(b.read("code of a"), "code of a\n");
-            assert_has_notes(b, &["one of a", "one of b", "two of b"]);
-            assert_eq!(b.git(&["status", "--porcelain"]), "");
-            // Nothing is left to push for either.
-            let tip = b.git(&["rev-parse", "HEAD"]);
-            b.run(&["push"]).expect(0);
-            a.git(PULLS[0]);
-            a.run(&["push"]).expect(0);
-            assert_eq!(a.git(&["rev-parse", "HEAD"]), tip);
-        }
+    // Every config and every way to pull has its turn.
+    let cases = [CONFIG, PYTHON].into_iter().flat_map(|config| PULLS.map(|pull| (config, pull)));
+    for (config, pull) in cases.step_by(stride(2)) {
+        let team = Team::with(config);
+        let (a, b) = team.pair();
+        a.run(&["run", "--note", "one of a"]).expect(0);
+        let output = b.run(&["run", "--note", "one of b"]).expect(0);
+        assert!(output.stderr.contains("`git pull` brings what others pushed"), "{}", output.stderr);
+        a.git(pull);
+        commit(a, "code of a");
+        a.git(&["push", "--quiet", "origin", "main"]);
+        b.run(&["run", "--note", "two of b"]).expect(0);
+        let before = b.git(&["rev-parse", "HEAD"]);
+        b.git(pull);
+        b.git(&["merge-base", "--is-ancestor", before.trim(), "HEAD"]);
+        assert_eq!(b.read("code of a"), "code of a\n");
+        assert_has_notes(b, &["one of a", "one of b", "two of b"]);
+        assert_eq!(b.git(&["status", "--porcelain"]), "");
+        // Nothing is left to push for either.
+        let tip = b.git(&["rev-parse", "HEAD"]);
+        b.run(&["push"]).expect(0);
+        a.git(PULLS[0]);
+        a.run(&["push"]).expect(0);
+        assert_eq!(a.git(&["rev-parse", "HEAD"]), tip);
     }
 }
 

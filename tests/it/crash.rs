@@ -4,6 +4,7 @@
 use agent_handover::testing::base::fault::POINTS;
 
 use super::hook::Session;
+use super::prepared::{Passes, Prepared};
 use super::support::*;
 
 /// A way to hand over that passes some of the points.
@@ -114,6 +115,11 @@ fn run_with_fault(world: &World, arguments: &[&str], fault: &str) -> Output {
         .finish()
 }
 
+/// What the command passes with which a sweep begins.
+fn passes(world: &World, arguments: &[&str]) -> Passes {
+    Passes::points(world, world.command(arguments).env("AGENT_HANDOVER_TEST_IDS", seed("the run")))
+}
+
 fn exclude(world: &World) -> String {
     world.read(".git/info/exclude")
 }
@@ -150,23 +156,23 @@ fn killed_at_any_point_a_resume_ends_as_if_nothing_had_happened() {
     let mut reached = std::collections::BTreeMap::new();
     for scenario in SCENARIOS {
         let oracle = oracle(scenario);
+        let world = scenario.world();
+        let prepared = Prepared::new(&world);
+        let passes = passes(prepared.again(), RUN);
         for (number, point) in POINTS.iter().enumerate() {
-            for nth in (1..).step_by(stride(5)) {
+            for nth in passes.at(point, stride(5)) {
                 let case = format!("{}: killed at {point}:{nth}", scenario.name);
-                let world = scenario.world();
-                let output = run_with_fault(&world, RUN, &format!("{point}:{nth}"));
-                if output.code != KILLED {
-                    break;
-                }
+                let world = prepared.again();
+                run_with_fault(world, RUN, &format!("{point}:{nth}")).expect(KILLED);
                 *reached.entry(*point).or_insert(0) += 1;
                 // Die once more, somewhere else each time, before the resume that is let live.
                 let again = POINTS[(number + nth) % POINTS.len()];
                 if let Some(file) = scenario.mend {
                     world.write(file, "");
                 }
-                run_with_fault(&world, &["run", "--resume"], &format!("{again}:1"));
-                scenario.finish(&world);
-                assert_as_if_nothing_had_happened(&world, &oracle, &format!("{case}, then at {again}:1"));
+                run_with_fault(world, &["run", "--resume"], &format!("{again}:1"));
+                scenario.finish(world);
+                assert_as_if_nothing_had_happened(world, &oracle, &format!("{case}, then at {again}:1"));
             }
         }
     }
@@ -201,21 +207,24 @@ fn killed_anywhere_in_the_first_handover_nothing_is_lost_or_doubled() {
     let run = ["run", "--note", "the first"];
     let oracle = World::with_git();
     oracle.command(&run).env("AGENT_HANDOVER_TEST_IDS", seed("the run")).finish().expect(0);
+    let world = World::with_git();
+    let prepared = Prepared::new(&world);
+    let passes = passes(prepared.again(), &run);
+    for point in ["checkpoint.created", "fs.directory"] {
+        assert!(passes.at(point, 1).next().is_some(), "{point} is never passed");
+    }
     for point in POINTS {
-        for nth in (1..).step_by(stride(5)) {
+        for nth in passes.at(point, stride(5)) {
             let case = format!("killed at {point}:{nth}");
-            let world = World::with_git();
-            if run_with_fault(&world, &run, &format!("{point}:{nth}")).code != KILLED {
-                assert!(nth > 1 || !["checkpoint.created", "fs.directory"].contains(point), "{point} is never passed");
-                break;
-            }
+            let world = prepared.again();
+            run_with_fault(world, &run, &format!("{point}:{nth}")).expect(KILLED);
             match world.run(&["check"]).code {
                 1 => world.run(&["run", "--resume"]).expect(0),
                 0 => world.command(&run).env("AGENT_HANDOVER_TEST_IDS", seed("the run")).finish().expect(0),
                 code => world.run(&["check"]).expect(code.max(2)),
             };
             assert_eq!(world.tree(), oracle.tree(), "{case}");
-            assert_eq!(exclude(&world), exclude(&oracle), "{case}");
+            assert_eq!(exclude(world), exclude(&oracle), "{case}");
             assert_eq!(world.strays(), [""; 0], "{case}");
             assert_eq!(world.git(&["status", "--porcelain"]), "", "{case}");
             world.assert_database_is_sound();
@@ -406,22 +415,22 @@ fn unfinished(world: &World) {
 fn every_other_command_that_is_killed_anywhere_can_be_done_again() {
     let mut reached = std::collections::BTreeSet::new();
     for other in OTHERS {
+        let world = World::new();
+        (other.prepare)(&world);
+        let prepared = Prepared::new(&world);
+        let passes = Passes::points(prepared.again(), &mut prepared.again().command(other.arguments));
         for point in POINTS {
-            for nth in (1..).step_by(stride(5)) {
+            for nth in passes.at(point, stride(5)) {
                 let case = format!("{:?} killed at {point}:{nth}", other.arguments);
-                let world = World::new();
-                (other.prepare)(&world);
+                let world = prepared.again();
                 let mut command = world.command(other.arguments);
                 let fault = format!("{point}:{nth}=kill");
-                let output = command.env("AGENT_HANDOVER_TEST_FAULT", fault).finish();
-                if output.stderr_ignored("a restart reports what it abandons").code != KILLED {
-                    break;
-                }
+                command.env("AGENT_HANDOVER_TEST_FAULT", fault).finish().expect(KILLED);
                 reached.insert(*point);
                 // Again; what was done already may be said to be so, and a restart may already be under way.
                 let again = world.run(other.arguments).stderr_ignored("it may report what it abandoned");
                 assert!([0, 1].contains(&again.code), "{case}: {}", again.seen());
-                (other.check)(&world);
+                (other.check)(world);
                 assert_eq!(world.strays(), [""; 0], "{case}");
             }
         }
@@ -598,35 +607,33 @@ fn a_command_that_outlived_its_watcher_is_ended_before_it_runs_again() {
     assert_eq!(world.read("pids").lines().count(), 2);
 }
 
-/// Every call with which a process changes something that outlives it.
-const CALLS: &[&str] =
-    &["write", "pwrite64", "fsync", "fdatasync", "rename", "renameat", "renameat2", "unlink", "unlinkat", "ftruncate"];
-
-/// Kills the real program at those calls, resumes, and compares. Says how often; `None` where there is no strace.
-fn sweep_system_calls() -> Option<usize> {
+/// Kills the real program at the calls with which it changes something, resumes, and compares.
+#[test]
+fn killed_at_some_system_calls_a_resume_ends_as_if_nothing_had_happened() {
+    if !is_installed("strace") {
+        return skip("strace is not installed");
+    }
     let mut kills = 0;
     for scenario in SCENARIOS {
         let oracle = oracle(scenario);
-        for call in CALLS {
-            for nth in (1..).step_by(stride(15)) {
-                let world = scenario.world();
-                let mut strace = world.clean("strace");
-                let inject = format!("inject={call}:signal=KILL:when={nth}");
-                strace
-                    .args(["-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &inject, BINARY])
-                    .args(RUN);
-                strace.env("AGENT_HANDOVER_TEST_IDS", seed("the run"));
-                strace.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-                if output(strace.spawn().ok()?).code != KILLED {
+        let world = scenario.world();
+        let prepared = Prepared::new(&world);
+        let passes = Passes::calls(prepared.again(), RUN);
+        for call in CHANGING_CALLS {
+            for nth in passes.at(call, stride(15)) {
+                let world = prepared.again();
+                let mut strace = killed_at_call(world, call, nth);
+                strace.args(RUN).env("AGENT_HANDOVER_TEST_IDS", seed("the run"));
+                if strace.finish().code != KILLED {
                     break;
                 }
                 kills += 1;
                 if let Some(file) = scenario.mend {
                     world.write(file, "");
                 }
-                scenario.finish(&world);
+                scenario.finish(world);
                 assert_as_if_nothing_had_happened(
-                    &world,
+                    world,
                     &oracle,
                     &format!("{}: killed at {call} {nth}", scenario.name),
                 );
@@ -635,14 +642,6 @@ fn sweep_system_calls() -> Option<usize> {
     }
     assert!(kills > 10, "only {kills} kills: the calls are not those the program makes");
     eprintln!("killed at {kills} system calls and resumed");
-    Some(kills)
-}
-
-#[test]
-fn killed_at_some_system_calls_a_resume_ends_as_if_nothing_had_happened() {
-    if sweep_system_calls().is_none() {
-        skip("strace is not installed");
-    }
 }
 
 /// Runs this config, kills the watcher once the command has written its pid to `pid`, and gives that pid.
@@ -699,40 +698,48 @@ fn killed_in_any_hook_a_session_is_handed_over_once() {
 /// At every point that a hook or its child passes at this event. Gives back the points.
 fn kill_in_hook(event: &str) -> Vec<&'static str> {
     let mut killed = Vec::new();
+    let world = World::with_git();
+    let record = world.place().join("passed");
+    hook_with_fault(&world, event, &format!("{}=record", record.display()));
+    let passes = Passes::recorded(&record);
     for point in POINTS {
-        for nth in (1..100).step_by(stride(9)) {
-            let case = format!("{event} killed at {point}:{nth}");
-            let fault = format!("{point}:{nth}");
+        for nth in passes.at(point, stride(9)) {
             let world = World::with_git();
-            let session = Session::dying(&world, "aaaa-1");
-            let work = || {
-                session.ask("Survive whatever comes");
-                session.edit("file.txt");
-            };
-            let was_killed = if event == "SessionStart" {
-                // It ends as if nothing had happened at its start.
-                let was_killed = session.call_with_fault(event, &fault);
-                work();
-                session.end();
-                was_killed
-            } else {
-                session.start("startup");
-                work();
-                match event {
-                    "sweep" => Session::dying(&world, "bbbb-2").call_with_fault("SessionStart", &fault),
-                    _ => session.call_with_fault(event, &fault),
-                }
-            };
-            let told = Session::dying(&world, "cccc-3").start("startup");
-            assert!(told.contains("- Survive whatever comes"), "{case}: {told}");
-            assert_handed_over_once(&world, &case);
-            if !was_killed {
+            if !hook_with_fault(&world, event, &format!("{point}:{nth}=kill")) {
                 break;
             }
             killed.push(*point);
         }
     }
     killed
+}
+
+/// A session with a fault in the hook of this event, and the next one, which finds everything. Says whether anything was killed.
+fn hook_with_fault(world: &World, event: &str, fault: &str) -> bool {
+    let session = Session::dying(world, "aaaa-1");
+    let work = || {
+        session.ask("Survive whatever comes");
+        session.edit("file.txt");
+    };
+    let was_killed = if event == "SessionStart" {
+        // It ends as if nothing had happened at its start.
+        let was_killed = session.call_with_fault(event, fault);
+        work();
+        session.end();
+        was_killed
+    } else {
+        session.start("startup");
+        work();
+        match event {
+            "sweep" => Session::dying(world, "bbbb-2").call_with_fault("SessionStart", fault),
+            _ => session.call_with_fault(event, fault),
+        }
+    };
+    let case = format!("{event} with {fault}");
+    let told = Session::dying(world, "cccc-3").start("startup");
+    assert!(told.contains("- Survive whatever comes"), "{case}: {told}");
+    assert_handed_over_once(world, &case);
+    was_killed
 }
 
 #[track_caller]

@@ -2,6 +2,7 @@
 
 use snapbox::{assert_data_eq, str};
 
+use super::prepared::{Passes, Prepared};
 use super::support::*;
 
 const GLUE: &str = include_str!("../data/handoffs/glue-dialect.md");
@@ -680,8 +681,6 @@ fn without_one_a_handoff_is_made_of_what_is_known_and_says_so() {
     world.run(&["history", "validate", "--sessions"]).expect(0);
 }
 
-const KILLED: i32 = 128 + 9;
-
 #[test]
 fn killed_anywhere_create_and_close_leave_nothing_half_done_for_the_next() {
     let oracle = world();
@@ -690,26 +689,27 @@ fn killed_anywhere_create_and_close_leave_nothing_half_done_for_the_next() {
     let created = oracle.tree();
     oracle.run(&["history", "close", "--status", "DONE"]).expect(0);
     let closed = oracle.tree();
+    let (create, close) = (["history", "create", "--input", "../handoff.md"], ["history", "close", "--status", "DONE"]);
+    let world = world();
+    world.create(&other_id("before")).expect(0);
+    world.write("../handoff.md", GLUE);
+    let prepared = Prepared::new(&world);
+    let passes = Passes::points(&world, &mut world.command(&create));
+    let passes = passes.or(Passes::points(&world, &mut world.command(&close)));
     let mut kills = 0;
     for point in agent_handover::testing::base::fault::POINTS {
-        for nth in 1.. {
-            let world = world();
-            world.create(&other_id("before")).expect(0);
-            world.write("../handoff.md", GLUE);
+        for nth in passes.at(point, 1) {
+            let world = prepared.again();
             let fault = format!("{point}:{nth}=kill");
-            let create = ["history", "create", "--input", "../handoff.md"];
             let first = finish(world.command(&create).env("AGENT_HANDOVER_TEST_FAULT", &fault)).code;
             // The caller did not hear "done" and repeats the command.
             world.run(&create).expect(0);
             assert_eq!(world.tree(), created, "create killed at {fault}");
-            let close = ["history", "close", "--status", "DONE"];
             let second = finish(world.command(&close).env("AGENT_HANDOVER_TEST_FAULT", &fault)).code;
             world.run(&close).expect(0);
             assert_eq!(world.tree(), closed, "close killed at {fault}");
             assert_eq!(world.strays(), [""; 0]);
-            if first != KILLED && second != KILLED {
-                break;
-            }
+            assert!([first, second].contains(&KILLED), "neither was killed at {fault}");
             kills += 1;
         }
     }
@@ -730,15 +730,16 @@ fn killed_anywhere_while_a_damaged_index_is_made_anew_the_next_makes_it() {
     damaged(&oracle);
     oracle.run(&create).expect(0);
     assert!(oracle.read(INDEX).contains("BLOCKED"));
+    let world = world();
+    damaged(&world);
+    let prepared = Prepared::new(&world);
+    let passes = Passes::points(&world, &mut world.command(&create));
     let mut kills = 0;
     for point in agent_handover::testing::base::fault::POINTS {
-        for nth in 1.. {
-            let world = world();
-            damaged(&world);
+        for nth in passes.at(point, 1) {
+            let world = prepared.again();
             let mut command = world.command(&create);
-            if finish(command.env("AGENT_HANDOVER_TEST_FAULT", format!("{point}:{nth}=kill"))).code != KILLED {
-                break;
-            }
+            finish(command.env("AGENT_HANDOVER_TEST_FAULT", format!("{point}:{nth}=kill"))).expect(KILLED);
             kills += 1;
             world.run(&create).expect(0);
             assert_eq!(world.tree(), oracle.tree(), "killed at {point}:{nth}");

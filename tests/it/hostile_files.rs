@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use super::prepared::Prepared;
 use super::support::*;
 
 /// Makes a named pipe that no process ever opens.
@@ -277,15 +278,17 @@ fn with_failing(world: &World, inject: &str, arguments: &[&str]) -> Option<Outpu
 
 #[test]
 fn a_failing_disk_never_loses_or_doubles_a_note() {
+    let world = World::with_config(
+        "[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"state\"\nkind = \"state\"\n",
+    );
+    world.run(&["run", "--note", "first"]).expect(0);
+    let prepared = Prepared::new(&world);
     for error in ["EIO", "ENOSPC"] {
         for call in ["fsync", "pwrite64"] {
-            for nth in (1..).step_by(stride(3)) {
-                let world = World::with_config(
-                    "[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"state\"\nkind = \"state\"\n",
-                );
-                world.run(&["run", "--note", "first"]).expect(0);
+            for nth in (1..).step_by(stride(4)) {
+                let world = prepared.again();
                 let inject = format!("inject={call}:error={error}:when={nth}");
-                let Some(output) = with_failing(&world, &inject, &["run", "--note", "SECOND"]) else {
+                let Some(output) = with_failing(world, &inject, &["run", "--note", "SECOND"]) else {
                     return skip("strace is not installed");
                 };
                 if output.code == 0 {

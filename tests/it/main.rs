@@ -54,6 +54,7 @@ mod nothing_new;
 mod paused_words;
 mod peers;
 mod power;
+mod prepared;
 mod provenance;
 mod publish;
 mod publishing_rules;

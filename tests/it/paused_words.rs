@@ -8,6 +8,7 @@ use agent_handover::testing::base::fault::POINTS;
 use snapbox::{assert_data_eq, str};
 
 use super::hook::Session;
+use super::prepared::{Passes, Prepared};
 use super::support::*;
 
 const HANDOFFS: &str = include_str!("../data/session-handoff/store/handoffs.json");
@@ -72,10 +73,15 @@ fn world() -> World {
     world
 }
 
-fn run(world: &World, arguments: &[String], fault: Option<&str>) -> Output {
+fn as_given(world: &World, arguments: &[String]) -> std::process::Command {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let mut command = world.command(&arguments);
     command.env("AGENT_HANDOVER_TEST_IDS", seed("the command"));
+    command
+}
+
+fn run(world: &World, arguments: &[String], fault: Option<&str>) -> Output {
+    let mut command = as_given(world, arguments);
     if let Some(fault) = fault {
         command.env("AGENT_HANDOVER_TEST_FAULT", format!("{fault}=kill"));
     }
@@ -190,33 +196,37 @@ fn killed_anywhere_the_words_of_history_commands_are_carried_out_once() {
 fn killed_anywhere(group: &str) {
     for (turn, command) in COMMANDS.iter().filter(|command| command.name.starts_with(group)).enumerate() {
         let oracle = oracle(command);
+        let world = world();
+        let arguments = (command.arguments)(&world);
+        world.write("PAUSE", "");
+        let prepared = Prepared::new(&world);
+        let given = |arguments: &[String]| Passes::points(&world, &mut as_given(&world, arguments));
+        let recording = given(&arguments);
+        unpause(&world);
+        let resume = words(&["run", "--resume"]);
+        let passes = recording.or(given(&resume));
         let mut kills = 0;
         for (number, point) in POINTS.iter().enumerate() {
             if (number + turn) % stride(2) != 0 {
                 continue;
             }
-            for nth in (1..).step_by(stride(4)) {
+            for nth in passes.at(point, stride(6)) {
                 let fault = format!("{point}:{nth}");
-                let world = world();
-                let arguments = (command.arguments)(&world);
-                world.write("PAUSE", "");
+                let world = prepared.again();
                 // Killed while it records. What was not recorded is said again.
-                let is_killed = run(&world, &arguments, Some(&fault)).code == KILLED;
+                let is_killed = run(world, &arguments, Some(&fault)).code == KILLED;
                 if is_killed && world.run(&["check"]).code != 1 {
-                    run(&world, &arguments, None).expect(3);
+                    run(world, &arguments, None).expect(3);
                 }
-                unpause(&world);
+                unpause(world);
                 // Killed while it is carried out, and once more elsewhere.
-                let resume = words(&["run", "--resume"]);
-                let is_killed = run(&world, &resume, Some(&fault)).code == KILLED || is_killed;
-                if !is_killed {
-                    break;
-                }
+                let is_killed = run(world, &resume, Some(&fault)).code == KILLED || is_killed;
+                assert!(is_killed, "{}: not killed at {fault}", command.name);
                 kills += 1;
                 let again = POINTS[(number + nth) % POINTS.len()];
-                run(&world, &resume, Some(&format!("{again}:1")));
+                run(world, &resume, Some(&format!("{again}:1")));
                 world.run(&["run", "--resume"]).expect(0);
-                assert_same(&world, &oracle, &format!("{}: killed at {fault}, then at {again}:1", command.name));
+                assert_same(world, &oracle, &format!("{}: killed at {fault}, then at {again}:1", command.name));
                 world.assert_database_is_sound();
             }
         }

@@ -4,6 +4,7 @@
 use agent_handover::testing::base::fault::POINTS;
 
 use super::hook::Session;
+use super::prepared::{Passes, Prepared};
 use super::support::*;
 
 const BROKEN: &str = "[[step]]\nname = \"test\"\nkind = \"command\"\nrun = [\"cagro\", \"test\"]\n\
@@ -169,16 +170,17 @@ fn replanned() -> World {
 fn killed_anywhere_a_replan_can_be_repeated() {
     let oracle = replanned();
     let mut kills = 0;
+    let world = correctable();
+    let prepared = Prepared::new(&world);
+    let passes = Passes::points(prepared.again(), &mut prepared.again().command(&["run", "--replan"]));
     for point in POINTS {
-        for nth in (1..).step_by(stride(2)) {
-            let world = correctable();
+        for nth in passes.at(point, stride(3)) {
+            let world = prepared.again();
             let mut command = world.command(&["run", "--replan"]);
-            if finish(command.env("AGENT_HANDOVER_TEST_FAULT", format!("{point}:{nth}=kill"))).code != KILLED {
-                break;
-            }
+            finish(command.env("AGENT_HANDOVER_TEST_FAULT", format!("{point}:{nth}=kill"))).expect(KILLED);
             kills += 1;
             let again = if nth % 2 == 0 { "--resume" } else { "--replan" };
-            assert_replan_goes_on(&world, &oracle, again, &format!("killed at {point}:{nth}"));
+            assert_replan_goes_on(world, &oracle, again, &format!("killed at {point}:{nth}"));
         }
     }
     assert!(kills > 5, "only {kills} kills");
@@ -191,15 +193,18 @@ fn killed_at_any_system_call_a_replan_can_be_repeated() {
     }
     let oracle = replanned();
     let mut kills = 0;
+    let world = correctable();
+    let prepared = Prepared::new(&world);
+    let passes = Passes::calls(prepared.again(), &["run", "--replan"]);
     for call in CHANGING_CALLS {
-        for nth in (1..).step_by(stride(9)) {
-            let world = correctable();
-            if finish(killed_at_call(&world, call, nth).args(["run", "--replan"])).code != KILLED {
+        for nth in passes.at(call, stride(9)) {
+            let world = prepared.again();
+            if finish(killed_at_call(world, call, nth).args(["run", "--replan"])).code != KILLED {
                 break;
             }
             kills += 1;
             let again = if nth % 2 == 0 { "--resume" } else { "--replan" };
-            assert_replan_goes_on(&world, &oracle, again, &format!("killed at {call} {nth}"));
+            assert_replan_goes_on(world, &oracle, again, &format!("killed at {call} {nth}"));
         }
     }
     assert!(kills > 5, "only {kills} kills");

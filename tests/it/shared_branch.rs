@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::prepared::{Passes, Prepared};
 use super::support::*;
 
 const CONFIG: &str = "[backend]\ntype = \"git\"\ntimeout = \"120s\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n\
@@ -520,19 +521,20 @@ fn worktrees_share_the_branch_and_the_files() {
 /// Killed while it takes in what others wrote, a machine goes on as if nothing had happened.
 #[test]
 fn killed_anywhere_in_a_merge_nothing_is_lost_or_doubled() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    at(a, "2026-06-15T10:00:00Z", &["run", "--note", "in June"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    a.run(&["compact"]).expect(0);
+    a.run(&["run", "--note", "of a"]).expect(0);
+    let prepared = Prepared::with(b, &[a.place(), team.remote.path()]);
+    let passes = Passes::points(b, &mut b.command(&["run", "--note", "of b"]));
     for (point, ordinary) in [("process.ended", 17), ("fs.replaced", 5), ("fs.removed", 2)] {
-        for nth in (1..).step_by(stride(ordinary)) {
-            let team = Team::of(2);
-            let (a, b) = (&team.machines[0], &team.machines[1]);
-            at(a, "2026-06-15T10:00:00Z", &["run", "--note", "in June"]).expect(0);
-            b.run(&["pull"]).expect(0);
-            a.run(&["compact"]).expect(0);
-            a.run(&["run", "--note", "of a"]).expect(0);
+        assert!(passes.at(point, 1).next().is_some(), "{point} is never passed");
+        for nth in passes.at(point, stride(ordinary)) {
+            prepared.again();
             let mut command = b.command(&["run", "--note", "of b"]);
-            if finish(command.env("AGENT_HANDOVER_TEST_FAULT", format!("{point}:{nth}=kill"))).code != 128 + 9 {
-                assert!(nth > 1, "{point} is never passed");
-                break;
-            }
+            finish(command.env("AGENT_HANDOVER_TEST_FAULT", format!("{point}:{nth}=kill"))).expect(KILLED);
             let again = if b.run(&["check"]).code == 1 { &["run", "--resume"][..] } else { &["run", "--note", "of b"] };
             b.run(again).expect(0);
             a.run(&["pull"]).expect(0);

@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_agent-handover");
@@ -19,7 +20,7 @@ pub const KILLED: i32 = 128 + 9;
 pub struct World {
     directory: tempfile::TempDir,
     /// Each command gets ids of its own, the same ones in every world.
-    commands: Cell<u32>,
+    pub(super) commands: Cell<u32>,
     /// What makes its ids its own, where several worlds meet.
     salt: String,
 }
@@ -151,7 +152,7 @@ impl World {
     /// The same with a git repository in it.
     pub fn with_git() -> World {
         let world = World::new();
-        world.git(&["init", "--quiet"]);
+        repository(&world.path(".git"));
         world
     }
 
@@ -163,6 +164,11 @@ impl World {
 
     pub fn root(&self) -> PathBuf {
         self.directory.path().join("project")
+    }
+
+    /// The directory in which everything of this world is.
+    pub fn place(&self) -> &Path {
+        self.directory.path()
     }
 
     pub fn home(&self) -> PathBuf {
@@ -195,7 +201,7 @@ impl World {
 
     /// A command of this world: nothing of the machine's environment but the way to programs.
     pub fn clean(&self, program: impl AsRef<OsStr>) -> Command {
-        let mut command = Command::new(program);
+        let mut command = Command::new(on_path(program.as_ref()));
         command
             .current_dir(self.root())
             .env_clear()
@@ -410,7 +416,59 @@ pub fn killed_at_call(world: &World, call: &str, nth: usize) -> Command {
 
 /// Whether a program is on the PATH.
 pub fn is_installed(program: &str) -> bool {
-    std::env::split_paths(&std::env::var_os("PATH").unwrap()).any(|directory| directory.join(program).exists())
+    on_path(OsStr::new(program)).is_absolute()
+}
+
+/// The whole path of a program. With it, a process is started without a copy of this one, which has much memory and many
+/// threads.
+pub fn on_path(program: &OsStr) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap();
+    let found = std::env::split_paths(&path).map(|directory| directory.join(program)).find(|path| path.exists());
+    found.unwrap_or_else(|| program.into())
+}
+
+/// Makes what `git init` makes, without the sample hooks. git is asked once for all tests.
+fn repository(place: &Path) {
+    static FILES: OnceLock<Files> = OnceLock::new();
+    let files = FILES.get_or_init(|| {
+        let world = World::new();
+        world.git(&["init", "--quiet"]);
+        Files::read(&world.path(".git"))
+    });
+    std::fs::create_dir(place).unwrap();
+    files.write(place, |_| None);
+}
+
+/// Files to be written again elsewhere. Directories have no content.
+pub struct Files(Vec<(PathBuf, Option<Vec<u8>>)>);
+
+impl Files {
+    /// Everything in a directory but git's sample hooks.
+    pub fn read(base: &Path) -> Files {
+        let mut files = Vec::new();
+        let mut directories = vec![base.to_owned()];
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                if path.extension().is_none_or(|extension| extension != "sample") {
+                    let content = path.is_file().then(|| std::fs::read(&path).unwrap());
+                    files.push((path.strip_prefix(base).unwrap().to_owned(), content));
+                    directories.extend(path.is_dir().then_some(path));
+                }
+            }
+        }
+        Files(files)
+    }
+
+    /// Writes them below a directory. `instead` gives the content of a file that differs by place.
+    pub fn write(&self, base: &Path, instead: impl Fn(&Path) -> Option<Vec<u8>>) {
+        for (name, content) in &self.0 {
+            match content {
+                Some(content) => std::fs::write(base.join(name), instead(name).as_ref().unwrap_or(content)).unwrap(),
+                None => std::fs::create_dir_all(base.join(name)).unwrap(),
+            }
+        }
+    }
 }
 
 /// How far apart the cases are that a long sweep tries: all of them with `SWEEPS=all`, otherwise the first and every

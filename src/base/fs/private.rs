@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_private_file_is_written_with_and_without_files_that_have_no_name() {
-        let world = tempfile::tempdir().unwrap();
+        let world = crate::base::scratch::directory();
         let path = world.path().join("key");
         let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         assert_eq!(write_private(&path, b"one", false).unwrap(), Created::Now);

@@ -8,7 +8,7 @@ use super::*;
 
 #[test]
 fn replacing_keeps_the_mode_and_leaves_no_temporary() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::base::scratch::directory();
     let file = directory.path().join("a/b/file.md");
     create_directories(file.parent().unwrap()).unwrap();
     replace(&file, b"one").unwrap();
@@ -21,7 +21,7 @@ fn replacing_keeps_the_mode_and_leaves_no_temporary() {
 
 #[test]
 fn creating_never_overwrites() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::base::scratch::directory();
     let file = directory.path().join("f");
     let anchor = Anchor::new(directory.path());
     assert_eq!(anchor.create_new(&file, b"one").unwrap(), Created::Now);
@@ -32,7 +32,7 @@ fn creating_never_overwrites() {
 
 #[test]
 fn only_our_own_temporaries_are_swept() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::base::scratch::directory();
     let deep = directory.path().join("a");
     fs::create_dir(&deep).unwrap();
     for name in [".agent-handover-x.tmp", "note.tmp", ".agent-handover-notes.md"] {

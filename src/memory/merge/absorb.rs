@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn text_written_into_a_section_by_hand_survives_a_merge() {
-        let place = tempfile::tempdir().unwrap();
+        let place = crate::base::scratch::directory();
         let memory = Memory::at(place.path(), place.path().to_path_buf());
         let categories = Categories::default();
         let at = chrono::DateTime::parse_from_rfc3339("2026-11-15T10:00:00Z").unwrap();

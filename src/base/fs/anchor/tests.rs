@@ -21,7 +21,7 @@ struct Scene {
 
 impl Scene {
     fn new() -> Scene {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::base::scratch::directory();
         fs::create_dir_all(directory.path().join("project/memory/layer2")).unwrap();
         fs::create_dir(directory.path().join("private")).unwrap();
         fs::write(directory.path().join("private/key"), SECRET).unwrap();
