@@ -125,8 +125,10 @@ pub(super) fn named_files(text: &str) -> Vec<&str> {
         let word = word.split(':').next().unwrap_or(word).trim_start_matches("./");
         let path = word.trim_end_matches(is_edge).trim_start_matches(|c: char| is_edge(c) && c != '.');
         let name = path.rsplit('/').next().unwrap_or(path);
-        let has_ending = name.rsplit_once('.').is_some_and(|(_, ending)| {
-            (1..=8).contains(&ending.len()) && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+        let has_ending = name.rsplit_once('.').is_some_and(|(stem, ending)| {
+            // "e.g." and "i.e." are no files.
+            let is_name = (1..=8).contains(&ending.len()) && stem.len() + ending.len() > 2;
+            is_name && ending.starts_with(|c: char| c.is_ascii_alphabetic())
         });
         let is_file = has_ending || path.contains('/') && !name.is_empty();
         if is_file && found.len() < MAX_NAMED && !found.contains(&path) {

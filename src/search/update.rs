@@ -139,9 +139,10 @@ impl<'a> Update<'a> {
             writer.commit()?;
             fault::at("index.written");
         }
-        if self.missing == 0 && index.meta(archives::KEY)? != archives {
+        let archives = archives.unwrap_or_default();
+        if self.missing == 0 && index.meta(archives::KEY)?.unwrap_or_default() != archives {
             let writer = index.write()?;
-            writer.set_meta(archives::KEY, archives.as_deref().unwrap_or_default())?;
+            writer.set_meta(archives::KEY, &archives)?;
             writer.commit()?;
         }
         Ok(())

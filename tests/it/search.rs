@@ -369,6 +369,11 @@ fn the_sessions_of_a_file_are_found_under_its_earlier_names() {
     assert_eq!(hit["changed_since"], true, "{found}");
     let near: Vec<&str> = hit["near"].as_array().unwrap().iter().filter_map(|near| near["kind"].as_str()).collect();
     assert_eq!(near, ["error", "command", "answer"], "{found}");
+    let list = world.run(&["search", "--path", "src/tokens.rs"]).expect(0).stdout;
+    assert!(list.contains("the file has changed since"), "{list}");
+    assert_eq!(sessions(&world, &["--path", "src/tokens.rs", "--agent", "codex"]), [""; 0]);
+    assert_eq!(sessions(&world, &["--path", "src/tokens.rs", "--since", "2026-11-11"]), [""; 0]);
+    assert_eq!(sessions(&world, &["--path", "src/tokens.rs", "--until", "2026-11-11"]), ["lexer"]);
     world.run(&["search", "--path", "src/other.rs"]).expect(1);
     let outside = world.run(&["search", "--path", "/etc/passwd"]).expect(64);
     assert!(outside.stderr.contains("is not a file of the project"), "{}", outside.stderr);
@@ -391,6 +396,25 @@ fn the_end_of_a_session_brings_the_index_up_to_date() {
         index.and_then(|index| index.query_row(sql, [], |row| row.get::<_, i64>(0)).ok()) == Some(1)
     };
     wait_until("the index has the session", has_it);
+}
+
+#[test]
+fn an_index_that_another_process_writes_to_holds_nobody_up() {
+    let world = world();
+    assert_eq!(first(&world, "lexer"), "lexer");
+    Transcript::of(&world, "later", "2026-11-12T09:00:00Z").asks("Add a benchmark for tokens");
+    let other = rusqlite::Connection::open(world.path(INDEX)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let found = world.run(&["search", "lexer"]).expect(0);
+    assert!(found.stderr.contains("another process is updating the index"), "{}", found.stderr);
+    assert_eq!(
+        prompt(&world, "p", "unterminated string in the lexer loops"),
+        "",
+        "whether it is the first is not known"
+    );
+    world.run(&["run", "--note", "n"]).expect(0);
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(first(&world, "benchmark"), "later");
 }
 
 /// The answer to a prompt of a session, as its agent gets it.
