@@ -465,6 +465,8 @@ fn handoffs() {
         .map(|size| {
             let world: &'static World = Box::leak(Box::new(World::new("[[step]]\nname = \"note\"\nkind = \"note\"\n")));
             fill(world, size);
+            world.run(&["run", "--note", "n"]);
+            index(world);
             (size, world)
         })
         .collect();
@@ -482,7 +484,22 @@ fn handoffs() {
             &["history", "list", "--query", "few words", "--limit", "5"],
             &["list", "--query", "few words", "--limit", "5"],
         ),
-        ("list --query without a match", &["history", "list", "--query", "zzz"], &["list", "--query", "zzz"]),
+        (
+            "list --query without a match (aim: 20,000 within 5x of 10)",
+            &["history", "list", "--query", "zzz"],
+            &["list", "--query", "zzz"],
+        ),
+        (
+            "list --query without a match, --limit 5 (aim: 20,000 within 5x of 10)",
+            &["history", "list", "--query", "zzz", "--limit", "5"],
+            &["list", "--query", "zzz", "--limit", "5"],
+        ),
+        (
+            "list --json --limit 20 (aim: 20,000 within 5x of 10)",
+            &["history", "list", "--json", "--limit", "20"],
+            &["list", "--json", "--limit", "20"],
+        ),
+        // All of them are its answer, so it grows.
         ("list --json", &["history", "list", "--json"], &["list", "--json"]),
     ];
     for (title, ours, theirs) in questions {
@@ -627,29 +644,35 @@ fn hook() {
     race("hook at session end (aim: the last two within 2x of each other)", 40, ends);
 }
 
-/// A search, the first prompt of a session, and building the index, where there were few sessions and where there were many.
+/// Builds the index of search. Each search does so within its time limit.
+fn index(world: &World) {
+    let ask = world.command(&["search", "--json", "--limit", "1", "word3", "words"]);
+    let is_missing = || {
+        let answer = ask().stdin(Stdio::null()).output().unwrap().stdout;
+        !String::from_utf8_lossy(&answer).contains("\"missing\":0")
+    };
+    while is_missing() {}
+}
+
+/// A search, the first prompt of a session, a command of an agent, and building the index, where there were few sessions and where there were many.
 fn search() {
     let mut searches = Vec::new();
     let mut prompts = Vec::new();
+    let mut tools = Vec::new();
     for size in [10, 1_000, 20_000] {
-        let world: &'static World = Box::leak(Box::new(World::new("")));
+        let world: &'static World = Box::leak(Box::new(World::new("[recall]\ntools = true\n")));
         let transcripts = talk(world, size);
         world.run(&["run", "--note", "n"]);
         let ask = world.command(&["search", "--json", "--limit", "20", "lexer", "topic7", "word3", "word11"]);
-        // The first searches build the index, within their time limit.
-        let is_missing = || {
-            let answer = ask().stdin(Stdio::null()).output().unwrap().stdout;
-            !String::from_utf8_lossy(&answer).contains("\"missing\":0")
-        };
-        while is_missing() {}
+        index(world);
         if size == 1_000 {
-            let index = world.path().join(".agent-handover/index.db");
+            let file = world.path().join(".agent-handover/index.db");
             let read = floor_command(vec!["read-files".to_owned(), transcripts.display().to_string()]);
-            let removed = move || drop(std::fs::remove_file(&index));
+            let removed = move || drop(std::fs::remove_file(&file));
             removed();
             let build = side("the first search of 1000 sessions", world.command(&["search", "topic7"])).after(removed);
             race("indexing (aim: 6x of reading the same files)", 10, vec![side("read the transcripts", read), build]);
-            while is_missing() {}
+            index(world);
         }
         searches.push(side(&format!("search after {size} sessions"), ask));
         let payload = world.path().join("prompt.json");
@@ -669,9 +692,21 @@ fn search() {
         }
         let prompt = world.command(&["hook", "--agent", "claude-code"]);
         prompts.push(side(&format!("first prompt after {size} sessions"), prompt).input(&payload).after(next));
+        if tools.is_empty() {
+            tools.push(side("check", world.command(&["check"])));
+        }
+        let payload = world.path().join("tool.json");
+        let text = format!(
+            "{{\"session_id\":\"t\",\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":{{\"command\":\"make test\"}},\"cwd\":\"{}\"}}",
+            world.path().display()
+        );
+        std::fs::write(&payload, text).unwrap();
+        let tool = world.command(&["hook", "--agent", "claude-code"]);
+        tools.push(side(&format!("before a command after {size} sessions"), tool).input(&payload));
     }
     race("search (aim: after 20000 within 5x of after 10)", 30, searches);
     race("hook at the first prompt (aim: after 20000 within 8x of check)", 30, prompts);
+    race("hook before a command (aim: after 20000 within 2x of after 10)", 30, tools);
 }
 
 /// Writes transcripts of sessions that each talk about a few things; returns their directory.

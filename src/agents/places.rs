@@ -32,6 +32,8 @@ impl Scope {
 pub struct Places {
     pub home: PathBuf,
     pub project: PathBuf,
+    /// Whether the config of the project asks for hooks before tools.
+    pub(super) with_tools: bool,
     /// The variables that move an agent's directory, and PATH.
     variables: Vec<(&'static str, OsString)>,
 }
@@ -45,7 +47,7 @@ impl Places {
             .ok_or_else(|| Error::failed("there is no home directory to look for agents in").hint("set HOME"))?;
         let names = AGENTS.iter().filter_map(|agent| agent.directory_variable).chain([PATH]);
         let variables = names.filter_map(|name| Some((name, env::get(name)?))).collect();
-        Ok(Places { home, project: project.to_path_buf(), variables })
+        Ok(Places { home, project: project.to_path_buf(), with_tools: false, variables })
     }
 
     /// Like [`Places::here`], for a command that changes files: it refuses to guess whose they are. Without HOME, the system
@@ -61,7 +63,12 @@ impl Places {
 
     /// The given directories, without any environment.
     pub fn at(home: &Path, project: &Path) -> Places {
-        Places { home: home.to_path_buf(), project: project.to_path_buf(), variables: Vec::new() }
+        Places { home: home.to_path_buf(), project: project.to_path_buf(), with_tools: false, variables: Vec::new() }
+    }
+
+    /// The same, with hooks before tools if the config asks for them.
+    pub fn with_tools(self, with_tools: bool) -> Places {
+        Places { with_tools, ..self }
     }
 
     fn variable(&self, name: &str) -> Option<&OsString> {

@@ -133,6 +133,7 @@ fn settings(project: &Project, plan: &Plan) -> Vec<Setting> {
         ("guard.secrets", json!(secrets)),
         ("warmup.budget", json!(config.warmup_budget)),
         ("recall.first_prompt", json!(config.recalls_at_first_prompt)),
+        ("recall.tools", json!(config.recalls_before_tools)),
     ]);
     let mut settings: Vec<Setting> = values
         .into_iter()

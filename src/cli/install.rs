@@ -120,8 +120,9 @@ impl Uninstall {
 fn open(context: &Context<'_>, is_dry: bool) -> Result<(Places, Installer)> {
     let project = context.project(None, None);
     let root = project.as_ref().map_or_else(|_| project::root(&context.cwd), |project| project.root.clone());
+    let with_tools = project.as_ref().is_ok_and(|project| project.config.recalls_before_tools);
     let brake = project.map_or_else(|_| project::plain_brake(&root), |project| project.brake());
-    let places = Places::to_change(&root)?;
+    let places = Places::to_change(&root)?.with_tools(with_tools);
     if is_dry {
         return Ok((places, Installer::to_look()?));
     }

@@ -84,6 +84,7 @@ impl Config {
         });
         root.table("recall", "`[recall]`", |table| {
             self.recalls_at_first_prompt = table.flag("first_prompt").unwrap_or(self.recalls_at_first_prompt);
+            self.recalls_before_tools = table.flag("tools").unwrap_or(self.recalls_before_tools);
         });
         self.categories = root.table("category", "the category", category::read).unwrap_or_default();
         self.steps = read_steps(&mut root, &self.text, &vocabulary.kinds);

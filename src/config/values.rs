@@ -37,6 +37,8 @@ pub struct Config {
     pub warmup_budget: u64,
     /// Whether the first prompt of a session is answered with what earlier sessions said about it.
     pub recalls_at_first_prompt: bool,
+    /// Whether an agent is reminded before a command or an edit.
+    pub recalls_before_tools: bool,
     pub categories: Categories,
     /// `None` if the file has no `[[step]]` at all.
     pub steps: Option<Vec<Step>>,
@@ -101,6 +103,7 @@ impl Default for Config {
             secrets: Secrets::Block,
             warmup_budget: 4_000,
             recalls_at_first_prompt: true,
+            recalls_before_tools: false,
             categories: Categories::default(),
             steps: None,
             python_evidence: None,

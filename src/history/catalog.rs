@@ -1,4 +1,4 @@
-//! The archived sessions as a list: in order, by id, and by text.
+//! The archived sessions as a list: in order, and by id.
 //!
 //! The archives alone decide; INDEX.yaml only makes this fast. An archive that is missing from the index is read, and an entry
 //! whose archive is missing does not count.
@@ -16,8 +16,6 @@ use crate::handoff::{Handoff, repr};
 
 /// How many ids the error about an ambiguous prefix lists.
 const SHOWN: usize = 10;
-/// How many archives each processor searches before the limit is checked. The number doubles each time.
-const BLOCK: usize = 16;
 
 /// An archive that was found by its id.
 pub(crate) struct FoundArchive {
@@ -179,44 +177,6 @@ impl History {
         let path = self.inside(file)?;
         let text = self.read_archive_text(&path)?;
         Ok(FoundArchive::of(path, text))
-    }
-
-    /// The entries whose goal, next actions, tags or body contain this text in any case; at most `limit`.
-    pub(crate) fn with_text(&self, entries: Vec<SessionEntry>, query: &str, limit: usize) -> Vec<SessionEntry> {
-        let (needle, history) = (query.to_lowercase(), self.holding_archives());
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut found = Vec::new();
-        let (mut rest, mut size) = (entries.as_slice(), BLOCK);
-        while !rest.is_empty() && found.len() < limit {
-            let (block, later) = rest.split_at(rest.len().min(size * workers));
-            (rest, size) = (later, size * 2);
-            let verdicts: Vec<bool> = std::thread::scope(|scope| {
-                let parts = block.chunks(block.len().div_ceil(workers).max(1));
-                let (history, needle) = (&history, needle.as_str());
-                let look = move |part: &[SessionEntry]| -> Vec<bool> {
-                    part.iter().map(|entry| history.has_text(entry, needle)).collect()
-                };
-                let threads: Vec<_> = parts.map(|part| scope.spawn(move || look(part))).collect();
-                threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
-            });
-            found.extend(block.iter().zip(verdicts).filter(|(_, verdict)| *verdict).map(|(entry, _)| entry.clone()));
-        }
-        found.truncate(limit);
-        found
-    }
-
-    fn has_text(&self, entry: &SessionEntry, needle: &str) -> bool {
-        let has = |text: &str| text.to_lowercase().contains(needle);
-        if ["primary_goal", "first_next_action", "search_tags"].iter().any(|key| has(entry.get(key))) {
-            return true;
-        }
-        let Ok(text) = self.read_archive_text(&self.directory.join(entry.get("file"))) else { return false };
-        // Most archives do not contain the text and need no parsing. A quote or backslash is escaped in a field.
-        if !needle.contains(['"', '\\']) && !has(&text) {
-            return false;
-        }
-        let Ok(handoff) = Handoff::parse(&text) else { return has(&text) };
-        has(&handoff.body) || handoff.texts("next_todo_items").iter().any(|next| has(next))
     }
 }
 

@@ -96,6 +96,12 @@ impl SessionEntry {
         }
     }
 
+    /// Reads one entry of the list as we write it; `None` if any line is not one of ours.
+    pub(super) fn as_we_write(text: &str) -> Option<SessionEntry> {
+        let mut entries = entries_as_we_write(text)?;
+        entries.pop().filter(|_| entries.is_empty())
+    }
+
     fn of_pairs(pairs: Vec<(String, Value)>) -> SessionEntry {
         SessionEntry(pairs.into_iter().map(|(key, value)| (EntryKey::Owned(key), value)).collect())
     }

@@ -23,7 +23,8 @@
 //! | `decisions`, `prompt` | DECISIONS.md and RESUME_PROMPT.txt |
 //! | `body`, `fill_in` | the parts of a handoff that the program writes |
 //! | `written` | the handoff that a session wrote itself |
-//! | `catalog` | sessions as a list: in order, by id, by text |
+//! | `catalog` | sessions as a list: in order, and by id |
+//! | `newest` | the newest sessions that match, without reading the others |
 //! | `open_handoff` | the handoff to continue from |
 //! | `status`, `validate`, `compare`, `drift` | where a history stands, and what is wrong with it |
 //! | `import`, `origin` | handoffs from elsewhere, and who vouches for them |
@@ -51,6 +52,7 @@ mod index_ends;
 mod interrupted;
 mod lifecycle;
 mod merge;
+mod newest;
 mod not_changed;
 mod open_handoff;
 pub(crate) mod origin;
@@ -76,6 +78,7 @@ pub(crate) use import::{Landing, OnConflict};
 pub(crate) use index::{SessionEntry, time_of};
 pub(crate) use lifecycle::{CLOSED, is_done, is_over};
 pub(crate) use merge::DERIVED;
+pub(crate) use newest::Wanted;
 pub(crate) use not_changed::NotChanged;
 pub(crate) use open_handoff::OpenHandoff;
 pub(crate) use origin::Origin;

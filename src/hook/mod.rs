@@ -16,6 +16,7 @@
 //! | `respond` | one call: finding the project, what to do for the event, the answer |
 //! | `start` | session start |
 //! | `context` | the warmup that a session gets, by why it starts |
+//! | `action` | what an agent is reminded of before a command or an edit |
 //! | `recall` | what a session is reminded of at its first prompt |
 //! | `end` | turn end and session end |
 //! | `pending` | the part of a session that nobody has handed over |
@@ -25,6 +26,7 @@
 //! | `carry_out` | the child that runs what is due |
 //! | `log` | `log/hook.log` |
 
+mod action;
 mod carry_out;
 mod context;
 mod end;
@@ -40,4 +42,4 @@ mod sweep;
 
 pub(crate) use carry_out::carry_out_due;
 pub(crate) use receive::receive;
-pub(crate) use respond::{respond, simulate};
+pub(crate) use respond::{respond, sample_question, simulate};

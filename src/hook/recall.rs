@@ -24,13 +24,14 @@ pub(super) fn at_first_prompt(project: &Project, call: &Call) -> Option<String> 
     }
     let index = Index::open_existing(project)?;
     // Without a record of it, every prompt would be the first.
-    let is_first = index.is_first_prompt(session).ok()?;
+    let is_first = index.is_told_first(session).ok()?;
     if is_first { remind(project, call, &index) } else { None }
 }
 
 /// The text that a prompt would get if it were the first. Nothing is changed.
 pub(super) fn simulated(project: &Project, call: &Call) -> Option<String> {
-    remind(project, call, &Index::open_existing(project)?)
+    let is_on = project.config.recalls_at_first_prompt;
+    is_on.then(|| remind(project, call, &Index::open_existing(project)?)).flatten()
 }
 
 fn remind(project: &Project, call: &Call, index: &Index) -> Option<String> {
@@ -41,7 +42,7 @@ fn remind(project: &Project, call: &Call, index: &Index) -> Option<String> {
         return None;
     }
     let provenance = Provenance::of(project);
-    hits.retain(|hit| is_ours(hit, &provenance));
+    hits.retain(|hit| is_ours(&hit.own_key, &hit.run, hit.kind == PassageKind::Handoff, &provenance));
     // The session has read its warmup.
     let warmup = context(project, &Call { event: Event::SessionStart, source: None, ..call.clone() }).text;
     hits.retain(|hit| !search::is_said_in(&hit.text, &warmup));
@@ -49,10 +50,9 @@ fn remind(project: &Project, call: &Call, index: &Index) -> Option<String> {
     render(&lines)
 }
 
-/// A text that came with the repository is not put beside a person's prompt.
-fn is_ours(hit: &Hit, provenance: &Provenance) -> bool {
-    let key = OwnKey::of_stored(&hit.own_key);
-    key.is_none_or(|key| provenance.owns_key(&key, &hit.run, hit.kind == PassageKind::Handoff))
+/// Whether a text is this user's own. One that came with the repository is not put beside a person's prompt.
+pub(super) fn is_ours(own_key: &str, run: &str, is_handoff: bool, provenance: &Provenance) -> bool {
+    OwnKey::of_stored(own_key).is_none_or(|key| provenance.owns_key(&key, run, is_handoff))
 }
 
 /// When it was said, where, and what.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::context::context;
 use super::log::{self, Entry};
-use super::{end, recall, start};
+use super::{action, end, recall, start};
 use crate::agents::payload::Given;
 use crate::agents::{self, Call, Event};
 use crate::base::{env, fs, text};
@@ -13,6 +13,7 @@ use crate::checkpoint::Store;
 use crate::engine;
 use crate::error::{Error, Result};
 use crate::project::{self, KnownWorktree, Options, Project};
+use crate::search::Index;
 use crate::steps;
 use crate::transcript::{self, WARMUP_MARKER};
 
@@ -94,6 +95,9 @@ pub(crate) fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) ->
             Reply { stdout: agents::answer(call.agent, &call.event, context.as_deref()), story, is_trouble: true }
         }
     };
+    if call.event == Event::BeforeTool && reply.story.is_empty() {
+        return reply;
+    }
     let unlogged = log::tell(project.as_ref(), &Entry::of(&call, start.elapsed(), &reply.story.join("; ")));
     reply.is_trouble |= unlogged.is_some();
     reply.story.extend(unlogged);
@@ -110,9 +114,20 @@ pub(crate) fn simulate(project: &Project, call: &Call) -> String {
     let context = match call.event {
         Event::SessionStart | Event::BeforeCompaction => Some(context(project, call).text),
         Event::PromptSubmitted => recall::simulated(project, call),
+        Event::BeforeTool => action::simulated(project, call),
         _ => None,
     };
     agents::answer(call.agent, &call.event, context.as_deref())
+}
+
+/// A prompt or a command of an earlier session, to which there is something to say: for a simulation.
+pub(crate) fn sample_question(project: &Project, event: &Event) -> Option<String> {
+    let index = || Index::open_existing(project);
+    match event {
+        Event::PromptSubmitted => index()?.oldest_title().ok()?,
+        Event::BeforeTool => index()?.failed_command().ok()?,
+        _ => None,
+    }
 }
 
 /// Where the session of a call is.
@@ -157,12 +172,20 @@ fn act(project: &Project, call: &Call) -> Result<Done> {
             done
         }
         Event::SessionEnd => end::end(project, call)?,
+        Event::BeforeTool => return Ok(before_tool(project, call)),
         Event::Unknown(_) if !call.edited.is_empty() || call.command.is_some() => end::progress(project, call)?,
         Event::Unknown(_) => Done::default(),
     };
     let notice = project.unattended_places().notice();
     done.told.extend(notice.filter(|notice| !done.told.iter().any(|told| told.contains(notice))));
     Ok(done)
+}
+
+/// Tools are used often, so a call that has nothing to say is not logged.
+fn before_tool(project: &Project, call: &Call) -> Done {
+    let context = action::before_tool(project, call);
+    let told = context.iter().map(|line| format!("{} bytes before a tool", line.len())).collect();
+    Done { context, told, is_trouble: false }
 }
 
 /// Opens the database, unless the config puts it outside of the project without consent.

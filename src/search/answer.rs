@@ -74,7 +74,7 @@ pub(crate) fn answer(index: Index, project: &Project, query: &Query, today: Naiv
     let traced = query.file.as_deref().map(|path| TracedFile::of(project, path));
     let search = |index: &Index| match &traced {
         Some(file) => {
-            let hits = path::sessions(index, file, query.limit)?;
+            let hits = path::sessions(index, file, query)?;
             Ok(Answer { hits, is_empty_question: false })
         }
         None if query.is_error => of_error(index, query, today),
@@ -153,7 +153,8 @@ fn of_time(index: &Index, query: &Query, times: &[NamedTime], today: NaiveDate) 
 }
 
 impl Query {
-    fn wants_document(&self, document: &StoredDocument) -> bool {
+    /// Whether a document passes the filters by agent and branch.
+    pub(super) fn wants_document(&self, document: &StoredDocument) -> bool {
         let is_agent = self.agent.as_ref().is_none_or(|agent| document.agent.eq_ignore_ascii_case(agent));
         is_agent && self.branch.as_ref().is_none_or(|branch| document.branch == *branch)
     }

@@ -20,10 +20,14 @@
 //! | `rank` | how candidates are scored; every constant with its reason |
 //! | `error_message` | an error that was met before, and what was done next |
 //! | `path` | the sessions that touched a file |
+//! | `archives` | the archived handoffs that may have a piece of text |
+//! | `action` | what an agent is reminded of before a command or an edit |
 //! | `recall` | what an agent is reminded of at the first prompt of a session |
 //! | `answer` | one search from the question to the hits |
 
+mod action;
 mod answer;
+mod archives;
 mod candidates;
 mod dates;
 mod error_message;
@@ -42,7 +46,9 @@ mod text_passages;
 mod update;
 mod words;
 
+pub(crate) use action::{Reminder, before_command, before_edit};
 pub(crate) use answer::{Hit, answer};
+pub(crate) use archives::archives_with;
 pub(crate) use dates::{Edge, moment};
 pub(crate) use passage::PassageKind;
 pub(crate) use query::Query;

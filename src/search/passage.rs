@@ -1,5 +1,8 @@
 //! A passage: the smallest text that a search finds, and the document that it belongs to.
 
+/// How many files of one passage are kept by name.
+const MAX_NAMED: usize = 20;
+
 /// What a passage is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum PassageKind {
@@ -96,6 +99,43 @@ pub(super) struct Document {
     pub passages: Vec<Passage>,
     /// The files that it edited.
     pub touched: Vec<Touched>,
+    /// The commands that passed or failed in it.
+    pub ran: Vec<Ran>,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ran {
+    /// The command as [`super::action::normalised`] writes it.
+    pub command: String,
+    pub at: Option<i64>,
+    pub has_passed: bool,
+    /// The first line that names the error.
+    pub error: String,
+}
+
+/// The files that a text names: words with a dot and an ending, or with a slash, without what surrounds them.
+pub(super) fn named_files(text: &str) -> Vec<&str> {
+    let is_edge = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '/');
+    let words =
+        text.split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '(' | ')' | '<' | '>' | ',' | ';'));
+    let mut found: Vec<&str> = Vec::new();
+    for word in words {
+        // A line number may follow a path.
+        let word = word.split(':').next().unwrap_or(word).trim_start_matches("./");
+        let path = word.trim_end_matches(is_edge).trim_start_matches(|c: char| is_edge(c) && c != '.');
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let has_ending = name.rsplit_once('.').is_some_and(|(stem, ending)| {
+            // "e.g." and "i.e." are no files.
+            let is_name = (1..=8).contains(&ending.len()) && stem.len() + ending.len() > 2;
+            is_name && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+        });
+        let is_file = has_ending || path.contains('/') && !name.is_empty();
+        if is_file && found.len() < MAX_NAMED && !found.contains(&path) {
+            found.push(path);
+        }
+    }
+    found
 }
 
 /// A file that a session edited.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::answer::{Hit, Near, hit_of};
 use super::passage::PassageKind;
+use super::query::Query;
 use super::store::{Index, StoredPassage};
 use crate::base::text;
 use crate::git::Git;
@@ -57,8 +58,8 @@ fn written(path: &Path) -> Option<i64> {
     i64::try_from(since.as_secs()).ok()
 }
 
-/// The sessions that touched a file, newest first.
-pub(super) fn sessions(index: &Index, file: &TracedFile, limit: usize) -> rusqlite::Result<Vec<Hit>> {
+/// The sessions that touched a file, newest first. The filters by agent, branch and time count.
+pub(super) fn sessions(index: &Index, file: &TracedFile, query: &Query) -> rusqlite::Result<Vec<Hit>> {
     let mut touched: Vec<(i64, Option<i64>)> = Vec::new();
     for name in &file.names {
         for (document, at) in index.touched(name)? {
@@ -70,8 +71,17 @@ pub(super) fn sessions(index: &Index, file: &TracedFile, limit: usize) -> rusqli
     }
     touched.sort_by_key(|(document, at)| std::cmp::Reverse((*at, *document)));
     let mut hits = Vec::new();
-    for (document, at) in touched.into_iter().take(limit) {
-        hits.extend(hit(index, file, document, at)?);
+    touched.retain(|(_, at)| {
+        query.since.is_none_or(|since| at.is_some_and(|at| at >= since))
+            && query.until.is_none_or(|until| at.is_some_and(|at| at < until))
+    });
+    for (document, at) in touched {
+        if hits.len() == query.limit {
+            break;
+        }
+        if index.document(document)?.is_some_and(|document| query.wants_document(&document)) {
+            hits.extend(hit(index, file, document, at)?);
+        }
     }
     Ok(hits)
 }

@@ -5,10 +5,13 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 /// "AHix": tells an index from the databases of other programs.
 const APPLICATION_ID: i32 = 0x4148_6978;
 /// Grows with every change of the tables, of the words that are indexed, or of how texts are split.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// `word` finds the passages that have a word. It has neither their words nor the positions: a passage is scored from
 /// `passage.terms`, which has them in order, because finding the words of a text again costs more than reading them.
+///
+/// `gram` finds the archived handoffs, by their file, that have a piece of text anywhere. The text of a file in `vague` is not
+/// wholly in it. `ran` has how commands ended, and `named` the files that rulings name.
 const TABLES: &str = "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE file (
@@ -50,7 +53,22 @@ const TABLES: &str = "
     CREATE TABLE touched (document INTEGER NOT NULL REFERENCES document(id), path TEXT NOT NULL, at INTEGER) STRICT;
     CREATE INDEX touched_path ON touched (path);
     CREATE INDEX touched_document ON touched (document);
-    CREATE TABLE prompted (id INTEGER PRIMARY KEY, session TEXT NOT NULL UNIQUE) STRICT;
+    CREATE TABLE ran (
+        id INTEGER PRIMARY KEY,
+        document INTEGER NOT NULL REFERENCES document(id),
+        command TEXT NOT NULL,
+        at INTEGER,
+        has_passed INTEGER NOT NULL,
+        error TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX ran_command ON ran (command);
+    CREATE INDEX ran_document ON ran (document);
+    CREATE TABLE named (name TEXT NOT NULL, path TEXT NOT NULL, passage INTEGER NOT NULL REFERENCES passage(id)) STRICT;
+    CREATE INDEX named_name ON named (name);
+    CREATE INDEX named_passage ON named (passage);
+    CREATE TABLE told (id INTEGER PRIMARY KEY, what TEXT NOT NULL UNIQUE) STRICT;
+    CREATE TABLE vague (file INTEGER PRIMARY KEY) STRICT;
+    CREATE VIRTUAL TABLE gram USING fts5(text, content='', contentless_delete=1, detail=none, tokenize='trigram');
     CREATE VIRTUAL TABLE word USING fts5(terms, content='', contentless_delete=1, detail=none, tokenize='ascii');
     CREATE VIRTUAL TABLE term USING fts5vocab(word, row);
     INSERT INTO meta VALUES ('passages', '0'), ('words', '0'), ('documents', '0');

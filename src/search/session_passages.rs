@@ -7,7 +7,8 @@ use std::path::Path;
 use crate::base::{fs, text};
 use crate::transcript::{Outcome, RanCommand, Transcript, TurnWork, Utterance, UtteranceKind};
 
-use super::passage::{Document, Passage, PassageKind, Touched, split};
+use super::action;
+use super::passage::{Document, Passage, PassageKind, Ran, Touched, split};
 
 /// How long a title may be, in characters.
 const MAX_TITLE: usize = 120;
@@ -26,6 +27,7 @@ pub(super) fn of_transcript(found: &Transcript, roots: &[std::path::PathBuf]) ->
         ended: seconds(&found.ended),
         ..Document::default()
     };
+    document.ran = found.ran.iter().filter_map(ended).collect();
     let mut ran = found.ran.iter().peekable();
     let mut commands = Commands::default();
     let mut turn = 0;
@@ -44,6 +46,21 @@ pub(super) fn of_transcript(found: &Transcript, roots: &[std::path::PathBuf]) ->
     commands.end(&mut document.passages);
     edited(found, turn, roots, document.ended, &mut document);
     document
+}
+
+/// How a command ended, if that is known.
+fn ended(ran: &RanCommand) -> Option<Ran> {
+    let has_passed = match ran.outcome {
+        Outcome::Passed => true,
+        Outcome::Failed(_) => false,
+        Outcome::Unknown => return None,
+    };
+    let error = if has_passed {
+        String::new()
+    } else {
+        text::kept_line(ran.errors.lines().next().unwrap_or_default(), MAX_TITLE)
+    };
+    Some(Ran { command: action::normalised(&ran.command)?, at: ran.at.map(|at| at.timestamp()), has_passed, error })
 }
 
 fn title(found: &Transcript) -> String {

@@ -29,9 +29,20 @@ pub(super) enum SourceKind {
 impl SourceFile {
     /// Nanoseconds since 1970, for comparing with what the index knows.
     pub(super) fn modified_nanos(&self) -> i64 {
-        let since = self.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+        nanos(self.modified)
     }
+}
+
+/// When an archive was last added, replaced or removed, in nanoseconds since 1970.
+pub(super) fn archives_changed(project: &Project) -> Option<i64> {
+    let history = project.history_dir().ok()?;
+    let about = project.anchor(&history).about(&history.join("sessions")).ok()??;
+    Some(nanos(about.modified))
+}
+
+fn nanos(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// The files of a project, in no order.

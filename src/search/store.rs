@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
-use super::passage::{Document, Passage, PassageKind};
+use super::passage::{self, Document, Passage, PassageKind, Ran};
 use super::words;
 
 /// The index of a project.
@@ -57,6 +57,16 @@ pub(super) struct StoredDocument {
     pub own_key: String,
     pub run: String,
     pub words: i64,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug)]
+pub(super) struct StoredRun {
+    pub document: i64,
+    pub at: Option<i64>,
+    pub has_passed: bool,
+    /// The first line that names the error.
+    pub error: String,
 }
 
 /// How much the index holds.
@@ -160,15 +170,59 @@ impl Index {
         statement.query_map(params![from, to, most as i64], |row| row.get(0))?.collect()
     }
 
-    /// Whether this is the first prompt of a session. From now on it was. The oldest sessions are forgotten.
-    pub(crate) fn is_first_prompt(&self, session: &str) -> rusqlite::Result<bool> {
-        let sql = "INSERT OR IGNORE INTO prompted (session) VALUES (?1)";
-        let is_first = self.connection.execute(sql, [session])? == 1;
+    /// Whether an agent is told of something for the first time. From now on it was told. The oldest are forgotten.
+    pub(crate) fn is_told_first(&self, what: &str) -> rusqlite::Result<bool> {
+        let sql = "INSERT OR IGNORE INTO told (what) VALUES (?1)";
+        let is_first = self.connection.execute(sql, [what])? == 1;
         if is_first {
-            let sql = "DELETE FROM prompted WHERE id <= (SELECT max(id) FROM prompted) - 1000";
+            let sql = "DELETE FROM told WHERE id <= (SELECT max(id) FROM told) - 2000";
             self.connection.execute(sql, [])?;
         }
         Ok(is_first)
+    }
+
+    /// A note of the index about itself.
+    pub(super) fn meta(&self, key: &str) -> rusqlite::Result<Option<String>> {
+        let sql = "SELECT value FROM meta WHERE key = ?1";
+        self.connection.prepare_cached(sql)?.query_row([key], |row| row.get(0)).optional()
+    }
+
+    /// The files of the archives that may have a text, by its groups of three letters.
+    pub(super) fn archives_with(&self, grams: &str) -> rusqlite::Result<Vec<String>> {
+        let sql = "SELECT path FROM file WHERE id IN (SELECT rowid FROM gram WHERE gram MATCH ?1)
+                   UNION SELECT path FROM file JOIN vague ON vague.file = file.id";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        statement.query_map([grams], |row| row.get(0))?.collect()
+    }
+
+    /// How a command ended the last time.
+    pub(super) fn last_run(&self, command: &str) -> rusqlite::Result<Option<StoredRun>> {
+        let sql = "SELECT document, at, has_passed, error FROM ran WHERE command = ?1
+                   ORDER BY at DESC, id DESC LIMIT 1";
+        let run = |row: &Row<'_>| {
+            Ok(StoredRun { document: row.get(0)?, at: row.get(1)?, has_passed: row.get(2)?, error: row.get(3)? })
+        };
+        self.connection.prepare_cached(sql)?.query_row([command], run).optional()
+    }
+
+    /// The title of the oldest session.
+    pub(crate) fn oldest_title(&self) -> rusqlite::Result<Option<String>> {
+        let sql = "SELECT title FROM document WHERE session <> '' AND title <> '' ORDER BY started LIMIT 1";
+        self.connection.query_row(sql, [], |row| row.get(0)).optional()
+    }
+
+    /// The last command that failed and did not pass since.
+    pub(crate) fn failed_command(&self) -> rusqlite::Result<Option<String>> {
+        let sql = "SELECT command FROM ran WHERE has_passed = 0 AND NOT EXISTS (SELECT 1 FROM ran AS later
+                   WHERE later.command = ran.command AND later.has_passed AND later.at >= ran.at) ORDER BY at DESC LIMIT 1";
+        self.connection.query_row(sql, [], |row| row.get(0)).optional()
+    }
+
+    /// The rulings that name a file with this name, newest first: the path as it is written, and the passage.
+    pub(super) fn rulings_naming(&self, name: &str, most: usize) -> rusqlite::Result<Vec<(String, i64)>> {
+        let sql = "SELECT path, passage FROM named WHERE name = ?1 ORDER BY passage DESC LIMIT ?2";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        statement.query_map(params![name, most as i64], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
     }
 
     /// The handoff of a session.
@@ -278,19 +332,41 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Writes a note of the index about itself.
+    pub(super) fn set_meta(&self, key: &str, value: &str) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2";
+        self.transaction.prepare_cached(sql)?.execute([key, value]).map(drop)
+    }
+
+    /// Sets the text by which an archive is found; `None` if not all of it may be indexed.
+    pub(super) fn set_archive_text(&self, file: i64, text: Option<&str>) -> rusqlite::Result<()> {
+        match text {
+            Some(text) => {
+                let sql = "INSERT INTO gram (rowid, text) VALUES (?1, ?2)";
+                self.transaction.prepare_cached(sql)?.execute(params![file, text]).map(drop)
+            }
+            None => self.transaction.prepare_cached("INSERT INTO vague VALUES (?1)")?.execute([file]).map(drop),
+        }
+    }
+
     /// Removes the documents of a file.
     pub(super) fn remove_documents(&mut self, file: i64) -> rusqlite::Result<()> {
         let documents: Vec<i64> = {
             let mut statement = self.transaction.prepare_cached("SELECT id FROM document WHERE file = ?1")?;
             statement.query_map([file], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?
         };
+        for sql in ["DELETE FROM gram WHERE rowid = ?1", "DELETE FROM vague WHERE file = ?1"] {
+            self.transaction.prepare_cached(sql)?.execute([file])?;
+        }
         for document in documents {
             let sql = "SELECT count(*), coalesce(sum(words), 0) FROM passage WHERE document = ?1";
             let (passages, words): (i64, i64) =
                 self.transaction.query_row(sql, [document], |row| Ok((row.get(0)?, row.get(1)?)))?;
             for sql in [
                 "DELETE FROM word WHERE rowid IN (SELECT id FROM passage WHERE document = ?1)",
+                "DELETE FROM named WHERE passage IN (SELECT id FROM passage WHERE document = ?1)",
                 "DELETE FROM passage WHERE document = ?1",
+                "DELETE FROM ran WHERE document = ?1",
                 "DELETE FROM touched WHERE document = ?1",
                 "DELETE FROM document WHERE id = ?1",
             ] {
@@ -346,6 +422,10 @@ impl Writer<'_> {
             let sql = "INSERT INTO touched (document, path, at) VALUES (?1, ?2, ?3)";
             self.transaction.prepare_cached(sql)?.execute(params![document, touched.path, touched.at])?;
         }
+        for Ran { command, at, has_passed, error } in &part.ran {
+            let sql = "INSERT INTO ran (document, command, at, has_passed, error) VALUES (?1, ?2, ?3, ?4, ?5)";
+            self.transaction.prepare_cached(sql)?.execute(params![document, command, at, has_passed, error])?;
+        }
         Ok(())
     }
 
@@ -361,6 +441,13 @@ impl Writer<'_> {
         let mut statement = self.transaction.prepare_cached("INSERT INTO word (rowid, terms) VALUES (?1, ?2)")?;
         // The mark of a whole identifier separates words, as a space does.
         statement.execute(params![id, terms])?;
+        if passage.kind == PassageKind::Ruling {
+            for path in passage::named_files(&passage.text) {
+                let name = path.rsplit('/').next().unwrap_or(path);
+                let sql = "INSERT INTO named (name, path, passage) VALUES (?1, ?2, ?3)";
+                self.transaction.prepare_cached(sql)?.execute(params![name, path, id])?;
+            }
+        }
         self.totals.passages += 1;
         self.totals.words += count;
         Ok(count)

@@ -106,6 +106,18 @@ pub(super) fn of_handoff(file: &[u8]) -> Option<Document> {
     Some(document).filter(|document| !document.passages.is_empty())
 }
 
+/// The text by which an archive is found letter by letter, in small letters: all that `history list --query` looks at. `None` if
+/// not all of it may be indexed.
+pub(super) fn text_of_archive(file: &[u8]) -> Option<String> {
+    let content = std::str::from_utf8(file).ok()?;
+    let handoff = Handoff::parse(content).ok()?;
+    // In the frontmatter quotes are escaped.
+    let fields = [handoff.text("primary_goal").to_owned(), handoff.texts("search_tags").join(", ")];
+    let next = handoff.texts("next_todo_items").join("\n");
+    let text = format!("{}\n{}\n{next}\n{}", fields[0], fields[1], handoff.body);
+    (cleaned(&text) == text.trim()).then(|| text.to_lowercase())
+}
+
 fn titled(title: String, key: &OwnKey) -> Document {
     Document { title: cleaned(&title), own_key: key.stored(), ..Document::default() }
 }

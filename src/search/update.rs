@@ -12,7 +12,7 @@ use rusqlite::ErrorCode;
 use super::passage::Document;
 use super::sources::{self, SourceFile, SourceKind};
 use super::store::{Index, KnownFile, Writer};
-use super::{session_passages, text_passages};
+use super::{archives, session_passages, text_passages};
 use crate::base::fs::Anchor;
 use crate::base::{fault, signals};
 use crate::project::{self, Project};
@@ -109,6 +109,7 @@ impl<'a> Update<'a> {
     }
 
     fn run(&mut self, index: &mut Index) -> Result<(), Stopped> {
+        let archives = archives::settled(self.project);
         let mut known: HashMap<String, KnownFile> = index.files()?.into_iter().collect();
         let mut work = Vec::new();
         for source in sources::of_project(self.project, &self.roots) {
@@ -138,6 +139,12 @@ impl<'a> Update<'a> {
             writer.commit()?;
             fault::at("index.written");
         }
+        let archives = archives.unwrap_or_default();
+        if self.missing == 0 && index.meta(archives::KEY)?.unwrap_or_default() != archives {
+            let writer = index.write()?;
+            writer.set_meta(archives::KEY, &archives)?;
+            writer.commit()?;
+        }
         Ok(())
     }
 
@@ -155,28 +162,25 @@ impl<'a> Update<'a> {
             return self.add_transcript(writer, source, file, known);
         }
         // A file that cannot be read is tried again when it changes.
-        let documents = self.read(source).unwrap_or_default();
+        let file = self.read(source);
+        let documents = file.as_deref().and_then(|file| documents(source, file)).unwrap_or_default();
         let id = writer.set_file(&source.path, &as_known(source, source.length))?;
         writer.remove_documents(id)?;
+        if matches!(source.kind, SourceKind::Handoff) {
+            writer.set_archive_text(id, file.as_deref().and_then(text_passages::text_of_archive).as_deref())?;
+        }
         documents.iter().try_for_each(|document| writer.add(id, document))?;
         Ok(true)
     }
 
-    /// The documents of a file of memory or history.
-    fn read(&self, source: &SourceFile) -> Option<Vec<Document>> {
+    /// The content of a file of memory or history.
+    fn read(&self, source: &SourceFile) -> Option<Vec<u8>> {
         let path = Path::new(&source.path);
         let anchor: Anchor = match source.kind {
             SourceKind::Handoff => self.project.anchor(&self.project.history_dir().ok()?),
             _ => self.project.anchor(&self.project.memory_dir().ok()?),
         };
-        let file = anchor.read_within(path, MAX_TEXT).ok()?;
-        Some(match source.kind {
-            SourceKind::State => text_passages::of_state(&file),
-            SourceKind::Notes => text_passages::of_notes(&file, text_passages::day_of(path)?),
-            SourceKind::Archive => text_passages::of_archive(&file),
-            SourceKind::Handoff => text_passages::of_handoff(&file).into_iter().collect(),
-            SourceKind::Transcript(_) => Vec::new(),
-        })
+        anchor.read_within(path, MAX_TEXT).ok()
     }
 
     fn add_transcript(
@@ -227,6 +231,17 @@ impl<'a> Update<'a> {
         let roots = &self.roots;
         *self.belongs.entry(about.cwd).or_insert_with_key(|cwd| roots.contains(&project::root(cwd)))
     }
+}
+
+/// The documents of a file of memory or history.
+fn documents(source: &SourceFile, file: &[u8]) -> Option<Vec<Document>> {
+    Some(match source.kind {
+        SourceKind::State => text_passages::of_state(file),
+        SourceKind::Notes => text_passages::of_notes(file, text_passages::day_of(Path::new(&source.path))?),
+        SourceKind::Archive => text_passages::of_archive(file),
+        SourceKind::Handoff => text_passages::of_handoff(file).into_iter().collect(),
+        SourceKind::Transcript(_) => Vec::new(),
+    })
 }
 
 /// Whether a file is the one that is known, perhaps longer.

@@ -645,6 +645,7 @@ backend.timeout = "60s"  # default
 guard.secrets = "block"  # default
 warmup.budget = 4000  # default
 recall.first_prompt = true  # default
+recall.tools = false  # default
 category.overview.mode = "clear"  # default
 category.overview.keep = 1  # default
 category.goal.mode = "clear"  # default

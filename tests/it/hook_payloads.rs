@@ -6,8 +6,14 @@ use agent_handover::testing::agents::{self, AGENTS, Agent, Call, Event, answer, 
 use serde_json::Value;
 
 const CONTEXT: &str = "Goal: \"ship\" the parser\nNext: fix <lexer.rs:42>";
-const EVENTS: [Event; 5] =
-    [Event::SessionStart, Event::TurnEnd, Event::BeforeCompaction, Event::SessionEnd, Event::PromptSubmitted];
+const EVENTS: [Event; 6] = [
+    Event::SessionStart,
+    Event::TurnEnd,
+    Event::BeforeCompaction,
+    Event::SessionEnd,
+    Event::PromptSubmitted,
+    Event::BeforeTool,
+];
 
 fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/hooks")

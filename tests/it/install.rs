@@ -187,7 +187,7 @@ fn settings_in_every_style_come_back_to_the_byte() {
             let installed = world.get(file);
             let count = |text: &str, part: &str| text.matches(part).count();
             // Not every agent takes text at a prompt.
-            let hooks = if ["claude-code", "codex"].contains(&agent) { 5 } else { 4 };
+            let hooks = if ["claude-code", "codex", "gemini"].contains(&agent) { 5 } else { 4 };
             assert_eq!(count(&installed, "hook --agent"), hooks, "{agent}: {case}\n{installed}");
             assert_eq!(count(&installed, other), count(&text, other), "{agent}: {case}: theirs stay");
             let is_crlf = text.contains("\r\n");

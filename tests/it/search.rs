@@ -1,69 +1,11 @@
 //! `search`: earlier sessions are found by what was said in them, whatever happens to the index.
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
 
+use super::claude_talk::Transcript;
 use super::support::*;
 
 const INDEX: &str = ".agent-handover/index.db";
-
-/// A transcript of Claude Code, written record by record.
-struct Transcript {
-    path: PathBuf,
-    cwd: String,
-    session: String,
-    at: String,
-    records: usize,
-}
-
-impl Transcript {
-    fn of(world: &World, session: &str, at: &str) -> Transcript {
-        let root = world.root().canonicalize().unwrap();
-        let name: String =
-            root.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let directory = world.home().join(".claude/projects").join(name);
-        std::fs::create_dir_all(&directory).unwrap();
-        let path = directory.join(format!("{session}.jsonl"));
-        Transcript { path, cwd: root.display().to_string(), session: session.to_owned(), at: at.to_owned(), records: 0 }
-    }
-
-    fn record(&mut self, kind: &str, content: Value) -> &mut Transcript {
-        self.records += 1;
-        let record = json!({
-            "type": kind, "sessionId": self.session, "cwd": self.cwd, "isSidechain": false, "gitBranch": "main",
-            "timestamp": self.at, "uuid": format!("{}-{}", self.session, self.records),
-            "message": { "role": kind, "model": "m", "content": content },
-        });
-        let old = std::fs::read_to_string(&self.path).unwrap_or_default();
-        std::fs::write(&self.path, format!("{old}{record}\n")).unwrap();
-        self
-    }
-
-    fn asks(&mut self, text: &str) -> &mut Transcript {
-        self.record("user", json!(text))
-    }
-
-    fn says(&mut self, text: &str) -> &mut Transcript {
-        self.record("assistant", json!([{ "type": "text", "text": text }]))
-    }
-
-    fn tool(&mut self, name: &str, input: Value, output: &str, is_error: bool) -> &mut Transcript {
-        let id = format!("tool-{}", self.records);
-        self.record("assistant", json!([{ "type": "tool_use", "id": id, "name": name, "input": input }]));
-        let result = json!([{ "type": "tool_result", "tool_use_id": id, "content": output, "is_error": is_error }]);
-        self.record("user", result)
-    }
-
-    fn runs(&mut self, command: &str, output: &str, is_error: bool) -> &mut Transcript {
-        self.tool("Bash", json!({ "command": command }), output, is_error)
-    }
-
-    fn edits(&mut self, path: &str) -> &mut Transcript {
-        let path = format!("{}/{path}", self.cwd);
-        self.tool("Edit", json!({ "file_path": path }), "ok", false)
-    }
-}
 
 /// A project with sessions about different things.
 fn world() -> World {
@@ -427,6 +369,11 @@ fn the_sessions_of_a_file_are_found_under_its_earlier_names() {
     assert_eq!(hit["changed_since"], true, "{found}");
     let near: Vec<&str> = hit["near"].as_array().unwrap().iter().filter_map(|near| near["kind"].as_str()).collect();
     assert_eq!(near, ["error", "command", "answer"], "{found}");
+    let list = world.run(&["search", "--path", "src/tokens.rs"]).expect(0).stdout;
+    assert!(list.contains("the file has changed since"), "{list}");
+    assert_eq!(sessions(&world, &["--path", "src/tokens.rs", "--agent", "codex"]), [""; 0]);
+    assert_eq!(sessions(&world, &["--path", "src/tokens.rs", "--since", "2026-11-11"]), [""; 0]);
+    assert_eq!(sessions(&world, &["--path", "src/tokens.rs", "--until", "2026-11-11"]), ["lexer"]);
     world.run(&["search", "--path", "src/other.rs"]).expect(1);
     let outside = world.run(&["search", "--path", "/etc/passwd"]).expect(64);
     assert!(outside.stderr.contains("is not a file of the project"), "{}", outside.stderr);
@@ -449,6 +396,25 @@ fn the_end_of_a_session_brings_the_index_up_to_date() {
         index.and_then(|index| index.query_row(sql, [], |row| row.get::<_, i64>(0)).ok()) == Some(1)
     };
     wait_until("the index has the session", has_it);
+}
+
+#[test]
+fn an_index_that_another_process_writes_to_holds_nobody_up() {
+    let world = world();
+    assert_eq!(first(&world, "lexer"), "lexer");
+    Transcript::of(&world, "later", "2026-11-12T09:00:00Z").asks("Add a benchmark for tokens");
+    let other = rusqlite::Connection::open(world.path(INDEX)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let found = world.run(&["search", "lexer"]).expect(0);
+    assert!(found.stderr.contains("another process is updating the index"), "{}", found.stderr);
+    assert_eq!(
+        prompt(&world, "p", "unterminated string in the lexer loops"),
+        "",
+        "whether it is the first is not known"
+    );
+    world.run(&["run", "--note", "n"]).expect(0);
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(first(&world, "benchmark"), "later");
 }
 
 /// The answer to a prompt of a session, as its agent gets it.

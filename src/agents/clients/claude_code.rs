@@ -24,6 +24,7 @@ pub(super) const AGENT: Agent = Agent {
         ("PreCompact", Event::BeforeCompaction),
         ("SessionEnd", Event::SessionEnd),
         ("UserPromptSubmit", Event::PromptSubmitted),
+        ("PreToolUse", Event::BeforeTool),
     ],
     // Weak, as in `payloads`.
     command_variables: &[("CLAUDECODE", Evidence::Weak)],
@@ -42,7 +43,7 @@ pub(super) const AGENT: Agent = Agent {
     processes: Processes { reused_by_next_session: true, ..Processes::ONE_SESSION_EACH },
     files,
     bootstrap: |places, scope| Bootstrap::OnRequest(instructions(places, scope)),
-    answer: nested_answer,
+    answer,
     obstacles,
     clicks: |_, scope| match scope {
         Scope::User => Vec::new(),
@@ -68,8 +69,9 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     // A shell line, not a program with arguments: other agents read these settings too, and versions before 2.1.139 know
     // nothing else.
     let handler = |timeout: u32| json!({ "type": "command", "command": program.line(AGENT.name), "timeout": timeout });
-    let hooks = Hooks {
+    let mut hooks = Hooks {
         shape: HookShape::Groups,
+        matchers: &[("PreToolUse", "Bash|Edit|MultiEdit|Write|NotebookEdit")],
         dialect: JsonDialect::Strict,
         top: None,
         entries: vec![
@@ -81,6 +83,9 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
             ("SessionEnd", handler(5)),
         ],
     };
+    if places.with_tools {
+        hooks.entries.push(("PreToolUse", handler(5)));
+    }
     let base = match scope {
         Scope::User => directory(places),
         Scope::Project => places.project.join(".claude"),
@@ -88,6 +93,16 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     let mut files = vec![AgentFile::hooks(settings(places, scope), hooks), teaching::skill(&base.join("skills"))];
     files.extend(slash_commands(&base.join("commands"), CommandForm::Markdown));
     Ok(files)
+}
+
+/// Before a tool, an answer with nothing but context neither allows nor refuses it.
+fn answer(event: &Event, context: Option<&str>) -> String {
+    match (event, context.filter(|context| !context.is_empty())) {
+        (Event::BeforeTool, Some(context)) => {
+            json!({ "hookSpecificOutput": { "hookEventName": "PreToolUse", "additionalContext": context } }).to_string()
+        }
+        _ => nested_answer(event, context),
+    }
 }
 
 /// Claude Code reads CLAUDE.md, and not AGENTS.md. A project may keep it in `.claude`.

@@ -74,6 +74,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     start["statusMessage"] = Value::from("Loading handover");
     let hooks = Hooks {
         shape: HookShape::Groups,
+        matchers: &[],
         dialect: JsonDialect::Strict,
         top: None,
         entries: vec![

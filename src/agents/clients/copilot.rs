@@ -70,6 +70,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     let handler = |timeout: u32| json!({ "type": "command", "command": line, "timeoutSec": timeout });
     let hooks = Hooks {
         shape: HookShape::Flat,
+        matchers: &[],
         // Not documented, so nothing is called broken that may work.
         dialect: JsonDialect::CommentsAndTrailingCommas,
         top: Some(("version", json!(1))),

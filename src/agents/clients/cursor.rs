@@ -65,6 +65,7 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     let handler = |timeout: u32| json!({ "command": line, "timeout": timeout });
     let hooks = Hooks {
         shape: HookShape::Flat,
+        matchers: &[],
         // Not documented, so nothing is called broken that may work.
         dialect: JsonDialect::CommentsAndTrailingCommas,
         top: Some(("version", json!(1))),

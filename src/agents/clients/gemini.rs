@@ -74,9 +74,16 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     // Timeouts are in milliseconds, unlike elsewhere. There is no matcher, because one with `|` never matches here.
     let handler =
         |timeout: u32| json!({ "name": "agent-handover", "type": "command", "command": line, "timeout": timeout });
-    let entries = [("SessionStart", 10_000), ("AfterAgent", 10_000), ("PreCompress", 10_000), ("SessionEnd", 5_000)];
+    let entries = [
+        ("SessionStart", 10_000),
+        ("BeforeAgent", 10_000),
+        ("AfterAgent", 10_000),
+        ("PreCompress", 10_000),
+        ("SessionEnd", 5_000),
+    ];
     let hooks = Hooks {
         shape: HookShape::Groups,
+        matchers: &[],
         dialect: JsonDialect::Comments,
         top: None,
         entries: entries.into_iter().map(|(event, timeout)| (event, handler(timeout))).collect(),
@@ -90,11 +97,14 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
 
 /// Always JSON, because anything else is shown to the user as a message.
 fn answer(event: &Event, context: Option<&str>) -> String {
-    let said = match event {
-        Event::SessionStart => nested_answer(event, context),
-        _ => String::new(),
-    };
-    if said.is_empty() { "{}".to_owned() } else { said }
+    match (event, context.filter(|context| !context.is_empty())) {
+        (Event::SessionStart, Some(_)) => nested_answer(event, context),
+        (Event::PromptSubmitted, Some(context)) => {
+            json!({ "hookSpecificOutput": { "hookEventName": "BeforeAgent", "additionalContext": context } })
+                .to_string()
+        }
+        _ => "{}".to_owned(),
+    }
 }
 
 fn obstacles(places: &Places, scope: Scope) -> Vec<String> {

@@ -33,6 +33,7 @@ const call = (cwd, payload) =>
 export const AgentHandover = async ({ directory, worktree }) => {
   const cwd = directory || worktree || process.cwd()
   const started = new Map() // session → its context, asked for once
+  const prompted = new Map() // session → what its first prompt was answered with
   const children = new Set() // sessions that another session started
 
   const tell = (event, session_id, more) =>
@@ -43,16 +44,34 @@ export const AgentHandover = async ({ directory, worktree }) => {
     return started.get(session)
   }
 
+  // Waits for the start, whose context comes first.
+  const prompt = async (session, text) => {
+    await start(session)
+    return tell("prompt.submitted", session, { prompt: text })
+  }
+
   const end = async (session, reason) => {
+    prompted.delete(session)
     if (started.delete(session)) await tell("session.end", session, { reason })
   }
 
   return {
+    "chat.message": async (input, output) => {
+      const session = input?.sessionID ?? output?.message?.sessionID
+      const parts = Array.isArray(output?.parts) ? output.parts : []
+      const text = parts.filter((part) => part?.type === "text" && !part.synthetic && part.text).map((part) => part.text).join("\n")
+      if (!session || !text) return
+      const answer = prompt(session, text)
+      if (!prompted.has(session)) prompted.set(session, answer)
+      await answer
+    },
     // Called before every step with a fresh list, so the same text is pushed each time. Titles have no session.
     "experimental.chat.system.transform": async (input, output) => {
       if (!input?.sessionID || !Array.isArray(output?.system)) return
       const { context } = await start(input.sessionID)
       if (context) output.system.push(context)
+      const recalled = await prompted.get(input.sessionID)
+      if (recalled?.context) output.system.push(recalled.context)
     },
     "experimental.session.compacting": async (input, output) => {
       if (!input?.sessionID) return

@@ -22,6 +22,7 @@ pub(super) const AGENT: Agent = Agent {
         ("session.idle", Event::TurnEnd),
         ("session.compacting", Event::BeforeCompaction),
         ("session.end", Event::SessionEnd),
+        ("prompt.submitted", Event::PromptSubmitted),
     ],
     command_variables: &[("OPENCODE", Evidence::Strong)],
     payloads: Payloads {
@@ -66,7 +67,9 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
 /// The answer that our plugin reads. The plugin passes the context on to OpenCode.
 fn answer(event: &Event, context: Option<&str>) -> String {
     match (event, context.filter(|context| !context.is_empty())) {
-        (Event::SessionStart | Event::BeforeCompaction, Some(context)) => json!({ "context": context }).to_string(),
+        (Event::SessionStart | Event::BeforeCompaction | Event::PromptSubmitted, Some(context)) => {
+            json!({ "context": context }).to_string()
+        }
         _ => "{}".to_owned(),
     }
 }

@@ -67,6 +67,8 @@ pub struct Hooks {
     pub top: Option<(&'static str, Value)>,
     /// The handler for each event.
     pub entries: Vec<(&'static str, Value)>,
+    /// The tools for which an event calls us, if not for all. Only a new group gets it.
+    pub matchers: &'static [(&'static str, &'static str)],
 }
 
 /// How much more than JSON an agent accepts in its settings.

@@ -41,7 +41,7 @@ pub(crate) fn with(text: &str, hooks: &Hooks) -> Result<String> {
             let mut ours = handlers(&list, hooks.shape).into_iter().filter(|found| own(found).is_some());
             match ours.next() {
                 Some(first) => update(&first, handler),
-                None => drop(list.append(input(&entry(hooks.shape, handler)))),
+                None => drop(list.append(input(&entry(hooks, event, handler)))),
             }
             // Older versions may have left more than one of ours.
             ours.for_each(|extra| remove(extra, &list, hooks.shape));
@@ -291,10 +291,12 @@ fn has_comment(children: &[CstNode]) -> bool {
     children.iter().any(CstNode::is_comment)
 }
 
-fn entry(shape: HookShape, handler: &Value) -> Value {
-    match shape {
-        HookShape::Flat => handler.clone(),
-        HookShape::Groups => serde_json::json!({ "hooks": [handler] }),
+fn entry(hooks: &Hooks, event: &str, handler: &Value) -> Value {
+    let matcher = hooks.matchers.iter().find(|(name, _)| *name == event).map(|(_, matcher)| matcher);
+    match (hooks.shape, matcher) {
+        (HookShape::Flat, _) => handler.clone(),
+        (HookShape::Groups, None) => serde_json::json!({ "hooks": [handler] }),
+        (HookShape::Groups, Some(matcher)) => serde_json::json!({ "matcher": matcher, "hooks": [handler] }),
     }
 }
 
@@ -321,6 +323,7 @@ mod tests {
         let handler = json!({ "command": format!("{program} hook --agent x"), "timeout": 10 });
         Hooks {
             shape,
+            matchers: &[],
             dialect: JsonDialect::Strict,
             top: None,
             entries: vec![("Start", handler.clone()), ("Stop", handler)],

@@ -12,6 +12,8 @@ pub enum Event {
     BeforeCompaction,
     SessionEnd,
     PromptSubmitted,
+    /// The agent is about to run a command or to edit a file.
+    BeforeTool,
     /// An event that means nothing to us, by the agent's name for it.
     Unknown(String),
 }
@@ -25,6 +27,7 @@ impl Event {
             Event::BeforeCompaction => "before-compaction",
             Event::SessionEnd => "session-end",
             Event::PromptSubmitted => "prompt-submitted",
+            Event::BeforeTool => "before-tool",
             Event::Unknown(_) => "unknown",
         }
     }
@@ -54,9 +57,9 @@ pub struct Call {
     pub last_message: Option<String>,
     /// What the agent or its model reported as an error. The last message then is the text of the error.
     pub error: Option<String>,
-    /// Files that the agent has just edited, if the event says so.
+    /// Files that the agent has just edited, or is about to edit, if the event says so.
     pub edited: Vec<String>,
-    /// A command that the agent has just run, if the event says so.
+    /// A command that the agent has just run, or is about to run, if the event says so.
     pub command: Option<String>,
     pub is_subagent: bool,
     /// Whether the agent runs without a person in front of it.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::call::{Call, Event};
 use super::fields::{self, Payload};
-use super::tool_use::{ToolUse, tool_use};
+use super::tool_use::{ToolUse, coming_tool_use, tool_use};
 use crate::agents::agent::{Evidence, Variables};
 use crate::agents::clients::ANY_OTHER;
 use crate::agents::{AGENTS, Agent, by_name};
@@ -20,6 +20,7 @@ pub fn recognise(stdin: &[u8], argv_agent: Option<&str>, env: Variables<'_>) -> 
     let event = event(agent, name.as_deref(), &payload);
     let ToolUse { edited, command } = match &event {
         Event::Unknown(name) => tool_use(name, &payload),
+        Event::BeforeTool => coming_tool_use(&payload),
         _ => ToolUse::default(),
     };
     if let Event::Unknown(name) = &event

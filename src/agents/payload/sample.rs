@@ -19,6 +19,10 @@ pub fn sample(agent: &Agent, name: &str, event: &Event, cwd: &Path, source: Opti
         Event::BeforeCompaction => payload["trigger"] = "auto".into(),
         Event::SessionEnd => payload["reason"] = "other".into(),
         Event::PromptSubmitted => payload["prompt"] = "a question".into(),
+        Event::BeforeTool => {
+            payload["tool_name"] = "Bash".into();
+            payload["tool_input"] = serde_json::json!({ "command": "make test" });
+        }
         Event::Unknown(_) => {}
     }
     payload

@@ -1,6 +1,6 @@
-//! The work that an event about a tool tells of: files that were edited, a command that was run.
+//! The work that an event about a tool tells of: files that are edited, a command that is run.
 //!
-//! We install no hook for such events. They come where a user added one, or where an agent runs the hooks of another one.
+//! We install no hook for events after the work. They come where a user added one, or where an agent runs the hooks of another one.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ const EDITING: &[&str] = &["edit", "write", "patch", "replace", "create"];
 /// The keys under which tools get the path of a file.
 const PATHS: &[&str] = &["file_path", "filePath", "notebook_path", "path"];
 
-/// What was done.
+/// What was done, or is about to be done.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ToolUse {
     pub edited: Vec<String>,
@@ -28,9 +28,18 @@ pub(super) fn tool_use(event: &str, payload: &Payload) -> ToolUse {
     if !is_done || event.contains("failure") {
         return ToolUse::default();
     }
+    of_tool(payload, event.contains("edit"))
+}
+
+/// The work that an event announces.
+pub(super) fn coming_tool_use(payload: &Payload) -> ToolUse {
+    of_tool(payload, false)
+}
+
+fn of_tool(payload: &Payload, is_edit: bool) -> ToolUse {
     let input = payload.tool_input();
     let tool = payload.word(&["tool_name", "toolName"]).unwrap_or_default().to_ascii_lowercase();
-    let edits = event.contains("edit") || EDITING.iter().any(|part| tool.contains(part));
+    let edits = is_edit || EDITING.iter().any(|part| tool.contains(part));
     let named = PATHS.iter().filter_map(|key| text(&input, key)).chain(payload.raw(&["file_path"]));
     let edited = named.filter(|path| edits && fields::absolute(path).is_some()).take(MOST_FILES);
     let command = text(&input, "command").filter(|command| !edits && command.len() <= LONGEST_COMMAND);
@@ -54,6 +63,7 @@ mod tests {
         let edit = r#"{"tool_name":"Edit","tool_input":{"file_path":"/p/a.rs"}}"#;
         assert_eq!(of("PostToolUse", edit).edited, ["/p/a.rs"]);
         assert_eq!(of("PreToolUse", edit), ToolUse::default());
+        assert_eq!(coming_tool_use(&Payload::parse(edit.as_bytes(), &mut Vec::new())).edited, ["/p/a.rs"]);
         assert_eq!(of("PostToolUseFailure", edit), ToolUse::default());
         assert_eq!(of("afterFileEdit", r#"{"file_path":"/p/b.rs","edits":[]}"#).edited, ["/p/b.rs"]);
         let read = r#"{"tool_name":"Read","tool_input":{"file_path":"/p/a.rs"}}"#;

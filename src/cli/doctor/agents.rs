@@ -57,9 +57,9 @@ impl ExaminedAgent {
     }
 }
 
-/// Examines each agent. `calls` are the hook calls of this project, if they are known.
-pub(super) fn about_agents(root: &Path, calls: Option<&[Entry]>) -> Result<Vec<ExaminedAgent>> {
-    let places = Places::here(root)?;
+/// Examines each agent. `with_tools` says whether hooks before tools are wanted; `calls` are the hook calls of this project, if they are known.
+pub(super) fn about_agents(root: &Path, with_tools: bool, calls: Option<&[Entry]>) -> Result<Vec<ExaminedAgent>> {
+    let places = Places::here(root)?.with_tools(with_tools);
     let program = Program::this()?;
     let each = AGENTS.iter().map(|agent| {
         let state = state::of(agent, &places, &program);

@@ -42,7 +42,8 @@ impl Doctor {
         findings.push(project::about_git(&root));
         findings.extend(project::about_trust());
         let calls = opened.as_ref().ok().map(hook::log::entries);
-        let agents = agents::about_agents(&root, calls.as_deref()).unwrap_or_else(|error| {
+        let with_tools = opened.as_ref().is_ok_and(|project| project.config.recalls_before_tools);
+        let agents = agents::about_agents(&root, with_tools, calls.as_deref()).unwrap_or_else(|error| {
             findings.extend(broken("agents", &error, "fix this, then try again"));
             Vec::new()
         });

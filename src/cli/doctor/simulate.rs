@@ -24,7 +24,12 @@ pub(super) fn simulate(project: &Project, agent: &'static Agent) -> Vec<Value> {
             _ => &[None],
         };
         for source in sources {
-            let sent = payload::sample(agent, name, event, &project.root, *source);
+            let mut sent = payload::sample(agent, name, event, &project.root, *source);
+            if let Some(asked) = hook::sample_question(project, event) {
+                let place =
+                    if *event == Event::BeforeTool { &mut sent["tool_input"]["command"] } else { &mut sent["prompt"] };
+                *place = asked.into();
+            }
             let call = agents::recognise(sent.to_string().as_bytes(), Some(agent.name), &|name| env::get_text(name));
             let received = hook::simulate(project, &call);
             answers.push(json!({

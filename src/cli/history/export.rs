@@ -142,7 +142,7 @@ impl Export {
             history::parse(&one.text).map_err(|error| error.lead(&format!("`{}`: ", one.path.display())))?;
             return Ok(Chosen { found: vec![one], damaged: Vec::new() });
         }
-        let entries = self.filters.of(context, &place.history, None)?;
+        let entries = self.filters.of(context, place, None)?;
         if entries.is_empty() {
             return Err(Error::failed("no handoff matches, so nothing was exported"));
         }

@@ -8,9 +8,11 @@ use chrono::{DateTime, FixedOffset, NaiveDate, TimeDelta};
 use clap::Args;
 
 use super::super::Context;
+use super::HistoryPlace;
 use crate::base::{clock, fs};
 use crate::error::{Error, Result};
-use crate::history::{Catalog, History, SessionEntry};
+use crate::history::{Catalog, SessionEntry, Wanted};
+use crate::search;
 
 #[derive(Args, Default)]
 pub(super) struct Filters {
@@ -51,8 +53,13 @@ impl Filters {
     }
 
     /// The matching handoffs of a history, newest first.
-    pub(super) fn of(&self, context: &Context<'_>, history: &History, id: Option<&str>) -> Result<Vec<SessionEntry>> {
-        self.parse(&context.cwd)?.of(context, history, id)
+    pub(super) fn of(
+        &self,
+        context: &Context<'_>,
+        place: &HistoryPlace,
+        id: Option<&str>,
+    ) -> Result<Vec<SessionEntry>> {
+        self.parse(&context.cwd)?.of(context, place, id)
     }
 
     /// How many handoffs are wanted at most.
@@ -109,24 +116,28 @@ pub(super) struct ParsedFilters<'a> {
 impl ParsedFilters<'_> {
     /// The matching handoffs of a history, newest first. `id` is a prefix of the session id.
     /// Warns about what is not listed because it is a link or a special file.
-    pub(super) fn of(&self, context: &Context<'_>, history: &History, id: Option<&str>) -> Result<Vec<SessionEntry>> {
-        let Catalog { mut entries, refused } = history.catalog()?;
-        for error in &refused {
-            context.ui.warn(&error.one_line());
-        }
+    pub(super) fn of(
+        &self,
+        context: &Context<'_>,
+        place: &HistoryPlace,
+        id: Option<&str>,
+    ) -> Result<Vec<SessionEntry>> {
+        let history = &place.history;
         let voucher = history.voucher();
         let has_status = |entry: &SessionEntry| {
             self.status.is_none_or(|wanted| alike(wanted, &history.status_of_entry(entry, &voucher).now))
         };
         let has_id = |entry: &SessionEntry| id.is_none_or(|id| entry.get("session_id").starts_with(id));
-        entries.retain(|entry| has_id(entry) && self.matches(entry) && has_status(entry));
-        match self.query {
-            Some(query) => Ok(history.with_text(entries, query, self.max)),
-            None => {
-                entries.truncate(self.max);
-                Ok(entries)
-            }
+        let Catalog { entries, refused } = history.newest(&Wanted {
+            limit: self.max,
+            matches: &|entry| has_id(entry) && self.matches(entry) && has_status(entry),
+            text: self.query,
+            may_have_text: &|| search::archives_with(place.known_project()?, self.query?),
+        })?;
+        for error in &refused {
+            context.ui.warn(&error.one_line());
         }
+        Ok(entries)
     }
 
     fn matches(&self, entry: &SessionEntry) -> bool {

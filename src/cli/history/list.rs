@@ -58,7 +58,7 @@ impl List {
         } else if self.latest && is_unfiltered {
             rows(place, place.history.latest()?.into_iter().collect(), None, as_json)
         } else {
-            rows(place, self.filters.of(context, &place.history, self.id.as_deref())?, None, as_json)
+            rows(place, self.filters.of(context, place, self.id.as_deref())?, None, as_json)
         };
         if as_json {
             let handoffs: Vec<Json> = rows.iter().map(row_json).collect();
@@ -89,7 +89,7 @@ impl List {
         for known in archives {
             let root = known.root.display().to_string();
             let place = HistoryPlace::of_known(&known);
-            match filters.of(context, &place.history, self.id.as_deref()) {
+            match filters.of(context, &place, self.id.as_deref()) {
                 Ok(entries) => all.extend(rows(&place, entries, Some(&root), with_records)),
                 Err(error) => context.ui.warn(&format!("{root} is left out: {}", error.one_line())),
             }

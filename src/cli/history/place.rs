@@ -96,6 +96,11 @@ impl HistoryPlace {
         Provenance::at(&self.memory_root, &self.memory, &self.history.directory)
     }
 
+    /// The project, unless a directory is used as given.
+    pub(super) fn known_project(&self) -> Option<&Project> {
+        self.project.as_ref()
+    }
+
     /// The project whose state directory keeps what is said while paused.
     pub(super) fn project(&self) -> Result<Project> {
         match &self.project {

@@ -31,7 +31,7 @@ impl Select {
             return Err(Error::usage("`history select` asks a person, and there is no terminal to ask on")
                 .hint("`--print-id` prints the newest that matches; `history list --json` has all"));
         }
-        let entries = self.filters.of(context, &place.history, self.id.as_deref())?;
+        let entries = self.filters.of(context, place, self.id.as_deref())?;
         if entries.is_empty() {
             return Err(Error::failed("no handoff matches"));
         }

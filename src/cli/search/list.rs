@@ -40,8 +40,8 @@ pub(super) fn print(ui: &mut Ui, found: &[Found]) {
         for near in &hit.near {
             ui.answer(&format!("     {}: {}", near.kind.name(), text::model_line(&near.text, MAX_CONTEXT)));
         }
-        if hit.changed_since == Some(true) {
-            ui.answer("     the file has changed since");
+        if let Some(has_changed) = hit.changed_since {
+            ui.answer(&format!("     the file has {}changed since", if has_changed { "" } else { "not " }));
         }
         ui.answer(&format!("   {}", shows_whole(found)));
     }
