@@ -110,10 +110,20 @@ impl ParsedFilters<'_> {
     /// The matching handoffs of a history, newest first. `id` is a prefix of the session id.
     /// Warns about what is not listed because it is a link or a special file.
     pub(super) fn of(&self, context: &Context<'_>, history: &History, id: Option<&str>) -> Result<Vec<SessionEntry>> {
-        let Catalog { mut entries, refused } = history.catalog()?;
+        let Catalog { entries, refused, damaged: _ } = history.catalog()?;
         for error in &refused {
             context.ui.warn(&error.one_line());
         }
+        Ok(self.pick(history, entries, id))
+    }
+
+    /// The entries that match, in their order. `id` is a prefix of the session id.
+    pub(super) fn pick(
+        &self,
+        history: &History,
+        mut entries: Vec<SessionEntry>,
+        id: Option<&str>,
+    ) -> Vec<SessionEntry> {
         let voucher = history.voucher();
         let has_status = |entry: &SessionEntry| {
             self.status.is_none_or(|wanted| alike(wanted, &history.status_of_entry(entry, &voucher).now))
@@ -121,10 +131,10 @@ impl ParsedFilters<'_> {
         let has_id = |entry: &SessionEntry| id.is_none_or(|id| entry.get("session_id").starts_with(id));
         entries.retain(|entry| has_id(entry) && self.matches(entry) && has_status(entry));
         match self.query {
-            Some(query) => Ok(history.with_text(entries, query, self.max)),
+            Some(query) => history.with_text(entries, query, self.max),
             None => {
                 entries.truncate(self.max);
-                Ok(entries)
+                entries
             }
         }
     }
