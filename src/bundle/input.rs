@@ -131,16 +131,16 @@ fn incoming(text: &str, now: DateTime<Utc>) -> Result<Incoming> {
     let lead = |error: Error| error.lead(&format!("handoff {}: ", record.id));
     record::check_past("it was exported", &ours.exported_at, now).map_err(lead)?;
     let handoff = history::parse(&ours.document).map_err(lead)?;
-    let (handoff, before) = document(&record, handoff)?;
+    let (handoff, before) = document(&record, handoff, now)?;
     let format = format!("agent-handover bundle v{version}");
     Ok(Incoming { record, handoff, seal, exported_at: ours.exported_at, before, lacks_document: false, format })
 }
 
 /// Checks the document beside a record. Both must agree. Returns it without its origin, and what it says about that.
-fn document(record: &HandoffRecord, mut handoff: Handoff) -> Result<(Handoff, Vec<String>)> {
+fn document(record: &HandoffRecord, mut handoff: Handoff, now: DateTime<Utc>) -> Result<(Handoff, Vec<String>)> {
     let before = Origin::stated_before(&handoff);
     origin::remove(&mut handoff);
-    outside::check(&record.id, &handoff)?;
+    outside::check(&record.id, &handoff, now)?;
     if record_of(&handoff)? != *record {
         return Err(Error::bad_data(format!("handoff {}: its document and its record differ", record.id)));
     }
@@ -153,7 +153,7 @@ fn store(text: &str, now: DateTime<Utc>, input: &mut Input) -> Result<()> {
     for (number, item) in items.into_iter().enumerate() {
         let record = item
             .map_err(|cause| Error::bad_data("it is not a record").cause(cause))
-            .and_then(|record| record.check(now).map(|()| record));
+            .and_then(|record| record.refuse_too_large().and_then(|()| record.check(now)).map(|()| record));
         match record {
             Err(error) => input.refused.push(format!("item {number}: {}", error.one_line())),
             Ok(record) => input.incoming.push(Incoming {

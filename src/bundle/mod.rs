@@ -39,7 +39,7 @@ pub(crate) use input::{Incoming, Input};
 pub(crate) use json::{MAX_BYTES, pretty as pretty_json};
 pub(crate) use key::{PublicKey, SecretKey};
 pub(crate) use name::shown as shown_name;
-pub(crate) use record::{HandoffRecord, write_time};
+pub(crate) use record::{HandoffRecord, check_session_id, write_time};
 pub(crate) use redact::Redaction;
 pub(crate) use seal::{Bundle, BundleSeal, SignWith};
 pub(crate) use trust::{TrustList, Trusted, Vouched, describe as describe_key};

@@ -1,7 +1,8 @@
 //! Checks a document that came with a bundle as strictly as one that is written here.
 
-use chrono::{DateTime, NaiveDate};
+use chrono::{DateTime, Utc};
 
+use super::record;
 use crate::base::text;
 use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff};
@@ -10,7 +11,7 @@ use crate::handoff::{self, Handoff};
 const LONGEST_STATUS: usize = 40;
 
 /// Checks the document of the handoff with this id.
-pub(super) fn check(id: &str, handoff: &Handoff) -> Result<()> {
+pub(super) fn check(id: &str, handoff: &Handoff, now: DateTime<Utc>) -> Result<()> {
     let wrong = |what: &str| Error::bad_data(format!("handoff {id}: its document is not valid: {what}"));
     // The author chose the first action.
     let mut problems = handoff::check(handoff).into_iter().filter(|problem| !problem.is_about_first_action());
@@ -25,13 +26,10 @@ pub(super) fn check(id: &str, handoff: &Handoff) -> Result<()> {
     if status.chars().count() > LONGEST_STATUS || !status.chars().all(is_word) {
         return Err(wrong(&format!("status `{}` is not a word", text::one_line(status, LONGEST_STATUS))));
     }
+    let lead = |error: Error| error.lead(&format!("handoff {id}: its document is not valid: "));
+    record::check_session_id(handoff.text("session_id")).map_err(lead)?;
     for field in ["session_date", "generated_at"] {
-        let value = handoff.text(field);
-        let is_time = NaiveDate::parse_from_str(value, "%Y-%m-%d").is_ok_and(|_| value.len() == 10)
-            || DateTime::parse_from_rfc3339(value).is_ok();
-        if !is_time {
-            return Err(wrong(&format!("{field} `{}` is not a date", text::one_line(value, 40))));
-        }
+        record::check_date(field, handoff.text(field), now).map_err(lead)?;
     }
     Ok(())
 }

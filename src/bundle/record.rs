@@ -1,14 +1,17 @@
 //! The record of session-handoff: eight fields whose canonical bytes have a checksum.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::json;
 use crate::base::text;
 use crate::error::{Error, Result};
+use crate::history;
 
 /// How far the clock of another machine may be ahead of ours.
 const SKEW: chrono::TimeDelta = chrono::TimeDelta::minutes(5);
+/// How far the clocks of the easternmost places are ahead of UTC.
+const EASTERNMOST: chrono::TimeDelta = chrono::TimeDelta::hours(14);
 const TIME_FORMAT: &str = "%Y-%m-%dT%H:%M:%SZ";
 pub(super) const MAX_ID: usize = 100;
 
@@ -58,6 +61,18 @@ impl HandoffRecord {
         self.changed.as_deref().unwrap_or_default()
     }
 
+    /// Refuses a record that no archive could hold, before anything is made from it.
+    pub(super) fn refuse_too_large(&self) -> Result<()> {
+        let texts = [&self.id, &self.created_at, &self.tool, &self.project, &self.title, &self.summary];
+        let all = texts.into_iter().chain(self.next()).chain(self.changed());
+        // Each item of a list is a line of its own.
+        let size: usize = all.map(|text| text.len() + 1).sum();
+        if u64::try_from(size).is_ok_and(|size| size <= history::MAX_ARCHIVE) {
+            return Ok(());
+        }
+        Err(Error::bad_data(format!("handoff `{}` is too large to be archived", text::one_line(&self.id, 60))))
+    }
+
     /// Checks that a record can be archived: no field is blank, the id is safe in a file name and on a terminal, and the time is
     /// valid and in the past.
     pub(crate) fn check(&self, now: DateTime<Utc>) -> Result<()> {
@@ -87,6 +102,19 @@ pub(super) fn check_past(what: &str, text: &str, now: DateTime<Utc>) -> Result<(
     Ok(())
 }
 
+/// Checks that a date or time of a document is not in the future. A date is as early as anywhere on earth.
+pub(super) fn check_date(what: &str, text: &str, now: DateTime<Utc>) -> Result<()> {
+    let shown = text::one_line(text, 40);
+    let wrong = |why: &str| Error::bad_data(format!("{what} `{shown}` {why}"));
+    let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().filter(|_| text.len() == 10);
+    let is_past = match (date, DateTime::parse_from_rfc3339(text)) {
+        (Some(date), _) => date <= (now + SKEW + EASTERNMOST).date_naive(),
+        (None, Ok(time)) => time <= now + SKEW,
+        (None, Err(_)) => return Err(wrong("is not a date")),
+    };
+    if is_past { Ok(()) } else { Err(wrong("is in the future")) }
+}
+
 /// Checks that an id is safe as a file name and in lists, and easy to type.
 pub(super) fn check_id(id: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -100,6 +128,19 @@ pub(super) fn check_id(id: &str) -> Result<()> {
     }
     Err(Error::bad_data(format!("`{}` cannot be the id of a handoff in a bundle", text::one_line(id, 60)))
         .hint("an id has up to 100 of the letters a-z, A-Z, 0-9, `-`, `_` and `.`, and is not `latest`"))
+}
+
+/// Checks the id of a session in a document: like [`check_id`], but with letters of every script.
+pub(crate) fn check_session_id(id: &str) -> Result<()> {
+    let plain = |c: char| match c {
+        c if c.is_ascii() => c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'),
+        c => !text::is_invisible(c) && !c.is_whitespace() && !c.is_control(),
+    };
+    if id.chars().count() <= MAX_ID && id.chars().all(plain) {
+        return check_id(&portable_id(id));
+    }
+    Err(Error::bad_data(format!("`{}` cannot be the id of a handoff in a bundle", text::one_line(id, 60)))
+        .hint("an id has up to 100 letters and digits, `-`, `_` and `.`"))
 }
 
 /// The id of a session as a bundle has it. One with letters of other scripts gets a form that session-handoff accepts, the

@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 use crate::guard::secrets;
 use crate::handoff::{Handoff, Value};
 
+/// What stands in an id for a part that was removed.
+const REDACTED: &str = "redacted";
+
 /// Looks for secrets, except for kinds that the user allows.
 pub(crate) struct Redaction<'a> {
     allowed: &'a [String],
@@ -36,11 +39,15 @@ impl Redaction<'_> {
 
     /// The handoff without secrets. An error if one cannot be removed.
     pub(crate) fn redact(&self, handoff: &Handoff) -> Result<Handoff> {
+        let id = self.clean_id(handoff);
         let mut clean = match kept(handoff) {
-            Some(record) => self.of_record(handoff, &record)?,
-            None => self.of_values(handoff),
+            Some(record) => self.of_record(handoff, HandoffRecord { id, ..record })?,
+            None => {
+                let mut clean = self.of_values(handoff);
+                clean.set("session_id", Value::Text(id));
+                clean
+            }
         };
-        rename(handoff, &mut clean);
         // A secret that only the name of its field gives away is found in the whole document.
         let document = clean.render();
         let findings = self.find(&document);
@@ -55,13 +62,13 @@ impl Redaction<'_> {
     }
 
     /// A handoff that keeps a record: the record decides, and the handoff is made from it again.
-    fn of_record(&self, handoff: &Handoff, record: &HandoffRecord) -> Result<Handoff> {
+    fn of_record(&self, handoff: &Handoff, record: HandoffRecord) -> Result<Handoff> {
         let all = |list: &Option<Vec<String>>| {
             list.as_ref().map(|list| list.iter().map(|text| self.clean(text)).collect::<Vec<_>>())
         };
         let record = HandoffRecord {
-            id: record.id.clone(),
-            created_at: record.created_at.clone(),
+            id: record.id,
+            created_at: record.created_at,
             tool: self.clean(&record.tool),
             project: self.clean(&record.project),
             title: self.clean(&record.title),
@@ -88,6 +95,37 @@ impl Redaction<'_> {
         handoff
     }
 
+    /// The id without a secret, and without the words of one in the goal: most ids are made of the words of the goal.
+    fn clean_id(&self, handoff: &Handoff) -> String {
+        let words = |goal: &str| -> BTreeSet<String> {
+            let goal = goal.to_lowercase();
+            let words = goal.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+            words.map(str::to_owned).collect()
+        };
+        let goal = handoff.text("primary_goal");
+        let stay = words(&self.clean(goal));
+        let gone: Vec<String> = words(goal).into_iter().filter(|word| !stay.contains(word)).collect();
+        // An id is cut off, perhaps within a word.
+        let is_gone = |word: &str| {
+            let beginning = |secret: &String| secret == word || word.len() >= 4 && secret.starts_with(word);
+            gone.iter().any(beginning)
+        };
+        let id = handoff.text("session_id");
+        // What stands for a secret elsewhere has characters that an id cannot have.
+        let mut clean = self.clean(id);
+        for kind in secrets::kinds() {
+            clean = clean.replace(&format!("[redacted:{kind}]"), REDACTED);
+        }
+        let kept: Vec<&str> =
+            clean.split('-').map(|word| if is_gone(&word.to_lowercase()) { REDACTED } else { word }).collect();
+        let renamed = kept.join("-");
+        if renamed == id {
+            return renamed;
+        }
+        // Two ids may differ in the secret only.
+        format!("{renamed}-{}", text::digest(id.as_bytes(), 3))
+    }
+
     fn find(&self, text: &str) -> Vec<secrets::Finding> {
         let mut findings = secrets::find(text);
         findings.retain(|finding| !self.allowed.iter().any(|kind| kind == finding.kind));
@@ -96,30 +134,6 @@ impl Redaction<'_> {
 
     fn clean(&self, text: &str) -> String {
         secrets::redact(text, &self.find(text))
-    }
-}
-
-/// Takes the words of a removed secret out of the id, which is made of the words of the goal.
-fn rename(original: &Handoff, clean: &mut Handoff) {
-    let words = |handoff: &Handoff| -> BTreeSet<String> {
-        let goal = handoff.text("primary_goal").to_lowercase();
-        goal.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned).collect()
-    };
-    let stay = words(clean);
-    let gone: Vec<String> = words(original).into_iter().filter(|word| !stay.contains(word)).collect();
-    let id = original.text("session_id").to_owned();
-    // An id is cut off, perhaps within a word.
-    let is_gone = |word: &str| {
-        let beginning = |secret: &String| secret == word || word.len() >= 4 && secret.starts_with(word);
-        gone.iter().any(beginning)
-    };
-    let kept: Vec<&str> =
-        id.split('-').map(|word| if is_gone(&word.to_lowercase()) { "redacted" } else { word }).collect();
-    let renamed = kept.join("-");
-    if renamed != id {
-        // Two ids may differ in the secret only.
-        let digest = text::digest(id.as_bytes(), 3);
-        clean.set("session_id", Value::Text(format!("{renamed}-{digest}")));
     }
 }
 

@@ -117,6 +117,7 @@ impl Bundle {
         if bundle.version == 0 {
             return Err(Error::bad_data("the bundle has no version"));
         }
+        bundle.record.refuse_too_large()?;
         let checksum = bundle.check_sums()?;
         let seal = bundle.seal(&checksum)?;
         if let BundleSeal::Signed { .. } = seal {

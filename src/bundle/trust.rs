@@ -111,12 +111,34 @@ impl TrustList {
         }
     }
 
+    /// Sentences about names that nobody can tell apart. This version adds none, but an earlier one did.
+    pub(crate) fn doubtful_names(&self) -> Result<Vec<String>> {
+        let keys = self.keys()?;
+        let mut sentences = Vec::new();
+        for (number, trusted) in keys.iter().enumerate() {
+            let Some(name) = &trusted.name else { continue };
+            let is_like = |other: &&Trusted| other.name.as_deref().is_some_and(|other| name::look_alike(other, name));
+            if let Err(error) = name::check(name) {
+                sentences.push(error.one_line());
+            }
+            if let Some(other) = keys[number + 1..].iter().find(is_like) {
+                sentences.push(format!("the names of {} and {} look alike", describe(trusted), describe(other)));
+            }
+        }
+        Ok(sentences)
+    }
+
     /// Another trusted key whose name looks like this one.
     fn namesake(&self, name: &str, key: &PublicKey) -> Result<Option<Trusted>> {
         let is_like = |other: &Trusted| {
             other.key != *key && other.name.as_deref().is_some_and(|other| name::look_alike(other, name))
         };
         Ok(self.keys()?.into_iter().find(is_like))
+    }
+
+    /// The entry of a key, if it is trusted.
+    pub(crate) fn find(&self, key: &PublicKey) -> Result<Option<Trusted>> {
+        Ok(self.keys()?.into_iter().find(|trusted| trusted.key == *key))
     }
 
     /// Trusts a key. The name of a key that is trusted already is replaced.
@@ -179,12 +201,19 @@ impl TrustList {
         };
         let claimed = name.as_deref().map(name::shown);
         let trust = format!("agent-handover trust add {}{}", key.encode(), quoted_name(claimed.as_deref()));
-        let Some(trusted) = self.keys()?.into_iter().find(|trusted| trusted.key == *key) else {
+        let Some(trusted) = self.find(key)? else {
             let who = claimed.map_or(String::new(), |name| format!("; it names `{name}` as its owner"));
-            return Err(untrusted(format!("the bundle is signed with a key that you do not trust{who}"))
-                .cause(format!("its fingerprint is {}", key.fingerprint()))
-                .hint(format!("if its owner confirms this fingerprint, run `{trust}`")));
+            let error = untrusted(format!("the bundle is signed with a key that you do not trust{who}"))
+                .cause(format!("its fingerprint is {}", key.fingerprint()));
+            let namesake = name.as_deref().map(|name| self.namesake(name, key)).transpose()?.flatten();
+            return Err(match namesake {
+                None => error.hint(format!("if its owner confirms this fingerprint, run `{trust}`")),
+                Some(other) => error
+                    .cause(format!("you trust another key under that name: {}", describe(&other)))
+                    .hint("ask the person whom you trust under that name whether this key is theirs, too"),
+            });
         };
+        self.refuse_doubtful(&trusted)?;
         // Session-handoff's signature does not cover the name, so it is never more than a claim.
         match (name, &trusted.name) {
             (None, _) => Ok(Some(Vouched { trusted, claimed_name: None })),
@@ -203,6 +232,22 @@ impl TrustList {
                     .hint(format!("if both names mean the same person, run `{trust}`")))
             }
         }
+    }
+}
+
+impl TrustList {
+    /// Refuses a key whose name looks like the name of another key, as lists of an earlier version may have it: whoever reads
+    /// the name would take one for the other. Two keys with the very same name are the user's own choice.
+    fn refuse_doubtful(&self, trusted: &Trusted) -> Result<()> {
+        let Some(name) = &trusted.name else { return Ok(()) };
+        let Some(other) = self.namesake(name, &trusted.key)?.filter(|other| other.name != trusted.name) else {
+            return Ok(());
+        };
+        let message =
+            format!("the names of two keys that you trust look alike: {} and {}", describe(trusted), describe(&other));
+        let hint = "remove the wrong one with `agent-handover trust remove FINGERPRINT`, or give one another name with \
+                    `trust add KEY --name NAME`";
+        Err(Error::new(Category::Untrusted, message).hint(hint))
     }
 }
 

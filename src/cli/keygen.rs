@@ -29,6 +29,10 @@ impl Keygen {
         if let Some(stop) = context.project(None, None)?.brake().pressed() {
             return Err(stop.error());
         }
+        if self.output.as_os_str() == "-" {
+            return Err(Error::usage("a private key is not written to standard output, which has the public key")
+                .hint("name a file; `./-` is a file with that name"));
+        }
         let key = SecretKey::generate()?;
         let path = context.cwd.join(&self.output);
         if fs::write_private(&path, key.write()?.as_bytes(), false)? == Created::Before {

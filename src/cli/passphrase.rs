@@ -47,6 +47,9 @@ impl Passphrase {
     fn of_file(&self, context: &Context<'_>, file: &std::path::Path) -> Result<String> {
         let path = context.cwd.join(file);
         let bytes = fs::read_at_most(fs::open(&path)?, MAX_LENGTH).map_err(|cause| Error::io("read", &path, cause))?;
+        if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_LENGTH) {
+            return Err(Error::bad_data(format!("the passphrase in `{}` is longer than 64 KiB", file.display())));
+        }
         if fs::is_readable_by_others(&path) {
             context.ui.warn(&format!("others can read the passphrase in `{}`: `chmod 600` it", file.display()));
         }

@@ -53,7 +53,7 @@ impl Trust {
         }
         let (verb, keys, lines) = match self.verb {
             TrustVerb::Add { key, name } => {
-                let trusted = read(context, &key, name)?;
+                let trusted = with_known_name(context, &list, read(context, &key)?, name)?;
                 list.add(&trusted)?;
                 let line = format!("trusted {}", describe_key(&trusted));
                 ("add", vec![trusted], vec![line])
@@ -96,17 +96,37 @@ impl Trust {
 
 /// Reads the key that an argument is, or that the file of that name holds. A repository can have a file with the name of a
 /// key, so a key is never taken for a file.
-fn read(context: &Context<'_>, what: &str, name: Option<String>) -> Result<Trusted> {
-    let (key, claimed) = if PublicKey::is_form(what.trim()) {
-        (PublicKey::decode(what.trim())?, None)
+fn read(context: &Context<'_>, what: &str) -> Result<(PublicKey, Option<String>)> {
+    if PublicKey::is_form(what.trim()) {
+        Ok((PublicKey::decode(what.trim())?, None))
     } else if fs::is_taken(&context.cwd.join(what)) {
         let text = keygen::read_small(context, Path::new(what), MAX_BYTES as u64)?;
-        if text.trim_start().starts_with('{') { of_bundle(&text)? } else { (PublicKey::read(&text)?, None) }
+        if text.trim_start().starts_with('{') { of_bundle(&text) } else { Ok((PublicKey::read(&text)?, None)) }
     } else {
-        return Err(Error::failed(format!("`{}` is neither a file nor a public key", text::one_line(what, 100))));
+        Err(Error::failed(format!("`{}` is neither a file nor a public key", text::one_line(what, 100))))
+    }
+}
+
+/// The entry for a key. Only `--name` changes the name of a key that is trusted already: the name in a bundle is a claim.
+fn with_known_name(
+    context: &Context<'_>,
+    list: &TrustList,
+    (key, claimed): (PublicKey, Option<String>),
+    name: Option<String>,
+) -> Result<Trusted> {
+    let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    let known = list.find(&key)?;
+    let added = known.as_ref().map_or_else(|| write_time(&clock::now().to_utc()), |known| known.added.clone());
+    let Some(known) = known.filter(|_| name.is_none()) else {
+        return Ok(Trusted { key, name: name.or(claimed), added });
     };
-    let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).or(claimed);
-    Ok(Trusted { key, name, added: write_time(&clock::now().to_utc()) })
+    if claimed.is_some() && claimed != known.name {
+        let claimed = shown_name(&claimed.unwrap_or_default());
+        context
+            .ui
+            .warn(&format!("you trust this key already; `--name` gives it the name `{claimed}`, which it claims"));
+    }
+    Ok(known)
 }
 
 /// The key and the claimed name of a bundle's signer.

@@ -157,6 +157,15 @@ pub(crate) fn finish_interrupted(project: &Project, listener: &mut Listener<'_>)
     }
 }
 
+/// Whether a command has begun to change files and is not finished.
+pub(crate) fn has_unfinished_command(project: &Project) -> bool {
+    let is_unfinished = || -> Result<bool> {
+        let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(false) };
+        Ok(!interrupted(&store)?.is_empty())
+    };
+    is_unfinished().unwrap_or(false)
+}
+
 /// Finishes the commands whose processes were killed, in their order. The caller holds the lock of the commands.
 fn finish(project: &Project, store: &mut Store, listener: &mut Listener<'_>) -> Result<()> {
     let brake = project.brake();

@@ -51,7 +51,9 @@ mod told;
 mod walk;
 
 pub(crate) use abandon::abandon;
-pub(crate) use at_once::{Issued, carry_out_at_once, finish_interrupted, had_handover, waiting};
+pub(crate) use at_once::{
+    Issued, carry_out_at_once, finish_interrupted, had_handover, has_unfinished_command, waiting,
+};
 pub(crate) use before_run::keep_out_of_git;
 pub(crate) use check::{Checked, check, pause_of};
 pub(crate) use defer::{Deferral, defer, deferred_command, title, waiting_commands};

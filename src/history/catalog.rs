@@ -38,6 +38,8 @@ pub(crate) struct Catalog {
     pub entries: Vec<SessionEntry>,
     /// Errors about links and special files in the place of the index or of an archive.
     pub refused: Vec<Error>,
+    /// Errors about archives that cannot be read and are not in the index.
+    pub damaged: Vec<Error>,
 }
 
 impl History {
@@ -49,7 +51,7 @@ impl History {
     /// Every session that can be read, and what cannot be read because of what it is.
     pub(crate) fn catalog(&self) -> Result<Catalog> {
         let ArchiveNames { names, mut refused } = self.archive_names()?;
-        let mut entries = self.whole_index(&mut refused).sessions;
+        let (mut entries, mut damaged) = (self.whole_index(&mut refused).sessions, Vec::new());
         let there: HashSet<&str> = names.iter().map(String::as_str).collect();
         let name_of = |entry: &SessionEntry| entry.get("file").strip_prefix("sessions/").unwrap_or_default().to_owned();
         entries.retain(|entry| there.contains(name_of(entry).as_str()));
@@ -58,15 +60,19 @@ impl History {
             let known: HashSet<String> = entries.iter().map(name_of).collect();
             for name in names.iter().filter(|name| !known.contains(*name)) {
                 // `validate` reports an archive that cannot be read. It does not hold up the others.
-                let Ok(handoff) = history.read_archive(&self.sessions().join(name)) else { continue };
-                entries.push(SessionEntry::of(&handoff, &format!("sessions/{name}")).with_status_of(&lifecycle));
+                match history.read_archive(&self.sessions().join(name)) {
+                    Err(error) => damaged.push(error),
+                    Ok(handoff) => {
+                        entries.push(SessionEntry::of(&handoff, &format!("sessions/{name}")).with_status_of(&lifecycle))
+                    }
+                }
             }
         }
         let mut sorted: Vec<(_, SessionEntry)> =
             entries.into_iter().enumerate().map(|(place, entry)| ((entry.age(), place), entry)).collect();
         sorted.sort_unstable_by_key(|(age, _)| std::cmp::Reverse(*age));
         let entries = sorted.into_iter().map(|(_, entry)| entry).collect();
-        Ok(Catalog { entries, refused: refused.into_iter().map(Error::from).collect() })
+        Ok(Catalog { entries, refused: refused.into_iter().map(Error::from).collect(), damaged })
     }
 
     /// The whole index; an empty one if it is damaged or missing.

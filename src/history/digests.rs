@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::{History, own_keys};
+use super::{FoundArchive, History, own_keys};
 use crate::base::fs::FileError;
 use crate::base::text;
 use crate::base::three_way::Theirs;
@@ -141,6 +141,22 @@ impl History {
 
     pub(super) fn digests(&self) -> Result<Digests, FileError> {
         Ok(Digests::of_file(self.read_own(&self.digests_path())?.as_deref()))
+    }
+
+    /// The names of archives whose digest is recorded and whose file is gone.
+    pub(crate) fn missing_archives(&self) -> Result<Vec<String>> {
+        let there: BTreeSet<String> = self.archive_names()?.names.into_iter().collect();
+        Ok(self.digests()?.names().filter(|name| !there.contains(*name)).map(str::to_owned).collect())
+    }
+
+    /// Those of the archives that are not as they were archived.
+    pub(crate) fn changed_among<'a>(&self, found: &'a [FoundArchive]) -> Result<Vec<&'a FoundArchive>> {
+        let digests = self.digests()?;
+        let name = |found: &FoundArchive| found.path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let is_changed = |found: &&FoundArchive| {
+            name(found).is_some_and(|name| digests.is_changed(&name, found.text.as_bytes()) == Some(true))
+        };
+        Ok(found.iter().filter(is_changed).collect())
     }
 
     /// Records the digests of archives that have none, unless this user archived another document under the name. If lines

@@ -1,5 +1,6 @@
 //! Imports handoffs that were written elsewhere: all of them, or none.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
@@ -38,10 +39,12 @@ pub(crate) enum Landing {
 }
 
 /// An archive whose id an imported handoff has.
-struct ExistingArchive {
-    handoff: Handoff,
+struct ExistingArchive<'a> {
+    handoff: Cow<'a, Handoff>,
     /// A signature of it was verified here.
     is_verified: bool,
+    /// It did not come with the repository.
+    is_ours: bool,
 }
 
 impl Landing {
@@ -71,21 +74,21 @@ impl History {
         handoffs: &[Handoff],
         on_conflict: OnConflict,
     ) -> Result<Vec<Landing>, NotChanged> {
-        let mut earlier: HashMap<&str, ExistingArchive> = HashMap::new();
+        // The number of the handoff of this import that has the id.
+        let mut earlier: HashMap<&str, usize> = HashMap::new();
         let (mut landings, voucher) = (Vec::new(), self.voucher());
-        for handoff in handoffs {
+        for (number, handoff) in handoffs.iter().enumerate() {
             let id = handoff.text("session_id");
             self.refuse_too_large(handoff)?;
             let landing = match earlier.get(id) {
-                Some(existing) => landing(existing, handoff, on_conflict)?,
+                Some(earlier) => landing(&ExistingArchive::of_import(&handoffs[*earlier]), handoff, on_conflict)?,
                 None => match self.existing(id, &voucher)? {
                     Some(existing) => landing(&existing, handoff, on_conflict)?,
                     None => Landing::Imported,
                 },
             };
             if landing.is_new() {
-                let is_verified = Origin::of(handoff).is_some_and(|origin| origin.is_signed());
-                earlier.insert(id, ExistingArchive { handoff: handoff.clone(), is_verified });
+                earlier.insert(id, number);
             }
             landings.push(landing);
         }
@@ -103,7 +106,7 @@ impl History {
     }
 
     /// The archive with this id. An error if its file holds another session.
-    fn existing(&self, id: &str, voucher: &Voucher) -> Result<Option<ExistingArchive>, NotChanged> {
+    fn existing(&self, id: &str, voucher: &Voucher) -> Result<Option<ExistingArchive<'_>>, NotChanged> {
         let path = self.archive_path(id);
         self.refuse_symlink(&path)?;
         if self.anchor.about(&path)?.is_none() {
@@ -113,7 +116,8 @@ impl History {
         if handoff.text("session_id") == id {
             let origin = Origin::of(&handoff);
             let is_verified = origin.is_some_and(|origin| origin.was_verified(&handoff, &key, voucher));
-            Ok(Some(ExistingArchive { handoff, is_verified }))
+            let is_ours = voucher.owns(&key, "");
+            Ok(Some(ExistingArchive { handoff: Cow::Owned(handoff), is_verified, is_ours }))
         } else {
             let error = Error::failed(format!("`{}` holds another session than {}", path.display(), repr(id)));
             Err(NotChanged::DoesNotFit(error))
@@ -132,7 +136,7 @@ impl History {
         let mut undo = Undo::of(self).map_err(|error| before_writing(error.into()))?;
         match self.write_import(handoffs, &planned, &mut undo) {
             Ok(()) => Ok(planned),
-            Err(error) => Err(NotChanged::Failed(undo.take_back(error))),
+            Err(error) => Err(undo.take_back(error)),
         }
     }
 
@@ -140,21 +144,20 @@ impl History {
         self.remove_replaced_entries(handoffs, planned)?;
         self.forget_digests_of_replaced(handoffs, planned)?;
         // A person asked for them, so they are not strange here; their origin says whose words they are.
-        let texts: Vec<String> = handoffs.iter().map(Handoff::render).collect();
-        let written = texts.iter().map(String::as_str).zip(handoffs).zip(planned);
-        own_keys::remember(written.filter(|(_, landing)| **landing != Landing::Skipped).map(|(written, _)| written));
+        let written = handoffs.iter().zip(planned).filter(|(_, landing)| **landing != Landing::Skipped);
+        own_keys::remember(written.map(|(handoff, _)| (handoff.render(), handoff)));
         let mut arrived = Vec::new();
-        for ((handoff, text), landing) in handoffs.iter().zip(&texts).zip(planned) {
+        for (handoff, landing) in handoffs.iter().zip(planned) {
             let path = self.archive_path(handoff.text("session_id"));
             arrived.extend(path.file_name().and_then(|name| name.to_str()).map(str::to_owned));
             match landing {
                 Landing::Skipped | Landing::Unchanged => continue,
                 Landing::Replaced | Landing::Signed => {
                     undo.before_replacing(path.clone())?;
-                    self.anchor.replace(&path, text.as_bytes())?;
+                    self.anchor.replace(&path, handoff.render().as_bytes())?;
                 }
                 Landing::Imported => {
-                    if self.anchor.create_new(&path, text.as_bytes())? == Created::Before {
+                    if self.anchor.create_new(&path, handoff.render().as_bytes())? == Created::Before {
                         let error = Error::failed(format!("somebody else has just written `{}`", path.display()));
                         return Err(error.hint("import it once more"));
                     }
@@ -232,7 +235,7 @@ impl<'a> Undo<'a> {
     }
 
     /// Takes everything back because of this error, and adds to it what is left.
-    fn take_back(self, error: Error) -> Error {
+    fn take_back(self, error: Error) -> NotChanged {
         let anchor = &self.history.anchor;
         let mut left = Vec::new();
         // New files go first: on a full disk the former content needs their room.
@@ -250,28 +253,35 @@ impl<'a> Undo<'a> {
             left.extend(restored.err());
         }
         match left.into_iter().next() {
-            None => error.follow("; nothing was imported"),
-            Some(cause) => error
-                .follow(&format!("; a part of the import stays, because {}", Error::from(cause).one_line()))
-                .hint("fix the cause, then import the same file again: that completes it"),
+            None => NotChanged::TakenBack(error.follow("; nothing was imported")),
+            Some(cause) => NotChanged::Failed(
+                error
+                    .follow(&format!("; a part of the import stays, because {}", Error::from(cause).one_line()))
+                    .hint("fix the cause, then import the same file again: that completes it"),
+            ),
         }
     }
 }
 
-fn landing(existing: &ExistingArchive, new: &Handoff, on_conflict: OnConflict) -> Result<Landing, NotChanged> {
+impl ExistingArchive<'_> {
+    /// A handoff that is earlier in the same import. Its signature was verified when the file was read.
+    fn of_import(handoff: &Handoff) -> ExistingArchive<'_> {
+        let is_verified = Origin::of(handoff).is_some_and(|origin| origin.is_signed());
+        ExistingArchive { handoff: Cow::Borrowed(handoff), is_verified, is_ours: true }
+    }
+}
+
+fn landing(existing: &ExistingArchive<'_>, new: &Handoff, on_conflict: OnConflict) -> Result<Landing, NotChanged> {
     let (before, after) = (Origin::of(&existing.handoff), Origin::of(new));
     if original(&existing.handoff) == original(new) {
-        let gains_signature = match (&before, &after) {
-            (Some(before), Some(after)) if after.is_signed() => {
-                !before.is_signed() || before.key == after.key && !existing.is_verified
-            }
-            _ => false,
-        };
+        // A signature that the file only claims counts for nothing. What was written here needs none.
+        let needs_signature = !existing.is_verified && (before.is_some() || !existing.is_ours);
+        let gains_signature = needs_signature && after.is_some_and(|after| after.is_signed());
         return Ok(if gains_signature { Landing::Signed } else { Landing::Unchanged });
     }
     match on_conflict {
         OnConflict::Replace => {
-            refuse_to_replace(new.text("session_id"), before.as_ref(), after.as_ref())?;
+            refuse_to_replace(new.text("session_id"), existing, before.as_ref(), after.as_ref())?;
             Ok(Landing::Replaced)
         }
         OnConflict::Skip => Ok(Landing::Skipped),
@@ -291,13 +301,19 @@ fn original(handoff: &Handoff) -> String {
 }
 
 /// Refuses to replace a handoff that was written here, one that somebody else signed, and a newer export by the same key.
-fn refuse_to_replace(id: &str, before: Option<&Origin>, after: Option<&Origin>) -> Result<(), NotChanged> {
+fn refuse_to_replace(
+    id: &str,
+    existing: &ExistingArchive<'_>,
+    before: Option<&Origin>,
+    after: Option<&Origin>,
+) -> Result<(), NotChanged> {
     let refuse = |why: String| {
         let error = Error::new(Category::Untrusted, format!("handoff {id} is not replaced: {why}"));
         Err(NotChanged::DoesNotFit(error))
     };
     let (Some(before), Some(after)) = (before, after) else {
-        return refuse("the existing one was written here".to_owned());
+        // What came with the repository was not written here.
+        return if existing.is_ours { refuse("the existing one was written here".to_owned()) } else { Ok(()) };
     };
     if before.is_signed() && before.key != after.key {
         return refuse(format!("the existing one is {}, the new one {}", before.stated(), after.stated()));

@@ -64,12 +64,17 @@ impl History {
                 .iter()
                 .all(|entry| self.inside(entry.get("file")).is_ok_and(|path| self.anchor.is_regular(&path)))
         {
-            return Ok(Catalog { entries, refused: Vec::new() });
+            return Ok(Catalog { entries, refused: Vec::new(), damaged: Vec::new() });
         }
-        let Catalog { entries, refused } = self.catalog()?;
+        self.matching(wanted)
+    }
+
+    /// The same, with what could not be read. Looks at every archive.
+    pub(crate) fn matching(&self, wanted: &Wanted<'_>) -> Result<Catalog> {
+        let Catalog { entries, refused, damaged } = self.catalog()?;
         let listed = entries.into_iter().map(Listed::Entry).collect();
         let entries = self.pick(listed, wanted).ok_or_else(|| Error::failed("INDEX.yaml cannot be read"))?;
-        Ok(Catalog { entries, refused })
+        Ok(Catalog { entries, refused, damaged })
     }
 
     /// The text of INDEX.yaml if we wrote it last, after the last change of the archives.

@@ -8,6 +8,8 @@ pub(crate) enum NotChanged {
     /// The command does not fit what the history holds, such as an unknown session. Trying again does not help.
     DoesNotFit(Error),
     Failed(Error),
+    /// Writing failed, and everything is again as it was before.
+    TakenBack(Error),
 }
 
 impl From<Error> for NotChanged {
@@ -25,7 +27,7 @@ impl From<crate::base::fs::FileError> for NotChanged {
 impl From<NotChanged> for Error {
     fn from(reason: NotChanged) -> Error {
         match reason {
-            NotChanged::DoesNotFit(error) | NotChanged::Failed(error) => error,
+            NotChanged::DoesNotFit(error) | NotChanged::Failed(error) | NotChanged::TakenBack(error) => error,
         }
     }
 }

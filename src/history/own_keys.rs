@@ -87,18 +87,18 @@ fn of_handoff(text: &str, handoff: &Handoff) -> Vec<OwnKey> {
 
 /// Remembers handoffs as this user's own before they are archived. A failure is only logged: the handoffs then count as
 /// having come along.
-pub(super) fn remember<'a>(handoffs: impl IntoIterator<Item = (&'a str, &'a Handoff)>) {
-    remember_keys(handoffs.into_iter().flat_map(|(text, handoff)| of_handoff(text, handoff)));
+pub(super) fn remember<'a, T: AsRef<str>>(handoffs: impl IntoIterator<Item = (T, &'a Handoff)>) {
+    remember_keys(handoffs.into_iter().flat_map(|(text, handoff)| of_handoff(text.as_ref(), handoff)));
 }
 
 /// Remembers that the signatures that these handoffs state were verified. Only who verified them may call this: a step that is
-/// read from a file has no proof of it.
-pub(crate) fn remember_signatures(handoffs: &[Handoff]) {
+/// read from a file has no proof of it. An error means that the signatures are shown as claims.
+pub(crate) fn remember_signatures(handoffs: &[Handoff]) -> Result<()> {
     let key = |handoff: &Handoff| {
         let origin = Origin::of(handoff).filter(Origin::is_signed)?;
         Some(of_signature(handoff, &of_document(&handoff.render(), handoff), &origin.key))
     };
-    remember_keys(handoffs.iter().filter_map(key));
+    own_record::remember(handoffs.iter().filter_map(key))
 }
 
 /// Remembers that this user ended a session, before it is written. `text` is its document.

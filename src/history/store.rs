@@ -13,7 +13,7 @@ use crate::handoff::{Handoff, repr};
 /// The name of the directory, unless the config has another.
 pub(crate) const DIRECTORY: &str = ".agent-history";
 /// The largest handoff that may be imported. The next agent reads a handoff as a whole.
-pub(super) const MAX_ARCHIVE: u64 = 4 << 20;
+pub(crate) const MAX_ARCHIVE: u64 = 4 << 20;
 /// The largest archive that is read: a run may archive the largest note, which has 64 MiB, with its frontmatter.
 const MAX_READ_ARCHIVE: u64 = 80 << 20;
 /// The largest file beside the archives: an index of a few hundred thousand sessions.

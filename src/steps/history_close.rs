@@ -50,7 +50,7 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     let session = match history.session_to_close(given.session.as_deref()) {
         Ok(session) => session,
         Err(NotChanged::DoesNotFit(error)) => return Ok(Intent::Nothing(not_closed(&error.one_line()))),
-        Err(NotChanged::Failed(error)) => return Err(error),
+        Err(NotChanged::Failed(error) | NotChanged::TakenBack(error)) => return Err(error),
     };
     let now = history.status_by_id(&session)?;
     if given.was.is_some_and(|was| was != now) {
@@ -79,7 +79,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     match history.close(session, &status) {
         Ok(id) => Ok(Outcome::new(format!("{id} is {status}"))),
         Err(NotChanged::DoesNotFit(error)) => Err(Failure::NothingToDo(not_closed(&error.one_line()))),
-        Err(NotChanged::Failed(error)) => Err(error.into()),
+        Err(NotChanged::Failed(error) | NotChanged::TakenBack(error)) => Err(error.into()),
     }
 }
 

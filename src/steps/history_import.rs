@@ -60,7 +60,7 @@ fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
         Err(NotChanged::DoesNotFit(error)) => {
             return Err(Failure::NothingToDo(format!("nothing was imported: {}", error.one_line())));
         }
-        Err(NotChanged::Failed(error)) => return Err(error.into()),
+        Err(NotChanged::Failed(error) | NotChanged::TakenBack(error)) => return Err(error.into()),
     };
     registry::remember(context.root, &context.history);
     let new = landings.iter().filter(|landing| landing.is_new()).count();

@@ -64,7 +64,7 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
     match rulings.find(&given.wanted) {
         Ok(ruling) => Ok(Intent::Do(json!(ruling))),
         Err(NotChanged::DoesNotFit(error)) => Ok(Intent::Nothing(not_revoked(&error.one_line()))),
-        Err(NotChanged::Failed(error)) => Err(error),
+        Err(NotChanged::Failed(error) | NotChanged::TakenBack(error)) => Err(error),
     }
 }
 
@@ -77,7 +77,7 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     match History::at(context.root, context.history.clone()).revoke(&ruling.lines) {
         Ok(()) => {}
         Err(NotChanged::DoesNotFit(error)) => return Err(Failure::NothingToDo(not_revoked(&error.one_line()))),
-        Err(NotChanged::Failed(error)) => return Err(error.into()),
+        Err(NotChanged::Failed(error) | NotChanged::TakenBack(error)) => return Err(error.into()),
     }
     let memory = Memory::at(context.root, context.memory.clone());
     let edits = edits_of_revocation(&memory, &ruling)?;

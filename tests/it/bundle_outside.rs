@@ -337,3 +337,67 @@ fn imported_handoffs_are_found_by_the_directory_of_their_project() {
         assert_eq!(listed["handoffs"].as_array().unwrap().len(), count, "{wanted}");
     }
 }
+
+#[test]
+fn a_document_from_outside_has_an_id_that_people_can_read_and_no_date_in_the_future() {
+    let digest = |text: &str| -> String { Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect() };
+    for (id, words) in [
+        ("é\u{200b}x", "x"),
+        ("é\u{202e}x", "x"),
+        ("é x", "x"),
+        ("é/../x", "x"),
+        ("é](http://x)", "http-x"),
+        (&"é".repeat(200), "session"),
+    ] {
+        let bundle: Json =
+            serde_json::from_str(&forged(|it| with_field(it, "session_id", &format!("\"{id}\"")))).unwrap();
+        let mut bundle = bundle;
+        bundle["record"]["id"] = format!("{words}-{}", &digest(id)[..8]).into();
+        let refused = World::new().import(with_document(bundle, str::to_owned), &["--allow-unsigned"]).expect(65);
+        assert!(refused.stderr.contains("cannot be the id of a handoff"), "{id}: {}", refused.stderr);
+    }
+    for (date, code) in [("9999-12-31", 65), ("2026-11-18", 65), ("2026-11-16", 0), ("2026-11-16T03:00:00Z", 65)] {
+        let bundle = forged(|it| with_field(it, "session_date", &format!("\"{date}\"")));
+        World::new().import(bundle, &["--allow-unsigned"]).expect(code).stderr_ignored("the code says it");
+    }
+}
+
+#[test]
+fn a_claimed_signature_keeps_no_verified_one_out() {
+    let world = World::new();
+    world.trust_alice();
+    world.import_sample("v2-unsigned.json", &["--allow-unsigned"]).expect(0);
+    let path = ".agent-history/sessions/20261116-001428.md";
+    let claim = format!("origin: \"signed\"\norigin_signer: \"Bob\"\norigin_key: \"{}\"\n", "ab".repeat(32));
+    world.write(path, world.read(path).replacen("origin: \"unsigned\"\n", &claim, 1));
+    assert!(world.read(path).contains("origin_signer"));
+    let signed = world.import_sample("v3-signed.json", &[]).expect(0);
+    assert_eq!(signed.stdout, "signed handoff 20261116-001428\n");
+    let listed = world.later(&["history", "list", "--json"]).expect(0).json();
+    assert_eq!(listed["handoffs"][0]["origin"], "signed by Alice Example (key 4a49626ae1bfbea6)");
+}
+
+#[test]
+fn what_came_with_the_repository_is_signed_or_replaced_by_what_a_person_imports() {
+    let stranger = World::new();
+    stranger.trust_alice();
+    stranger.import_sample("v3-signed.json", &[]).expect(0);
+    let name = ".agent-history/sessions/20261116-001428.md";
+    let without_origin =
+        |text: &str| -> String { text.split_inclusive('\n').filter(|line| !line.starts_with("origin")).collect() };
+    let planted = without_origin(&stranger.read(name));
+    for (text, flags, answer) in [
+        (planted.clone(), &[][..], "signed"),
+        (planted.replace("# Current State", "# Current State\n\nplanted"), &["--on-conflict", "replace"], "replaced"),
+    ] {
+        let world = World::with_git();
+        world.trust_alice();
+        world.write(name, text);
+        world.git(&["add", "--force", ".agent-history"]);
+        world.git(&["-c", "user.name=m", "-c", "user.email=m@m", "commit", "--quiet", "-m", "planted"]);
+        let imported = world.import_sample("v3-signed.json", flags).expect(0).stderr_ignored("it says what git tracks");
+        assert_eq!(imported.stdout, format!("{answer} handoff 20261116-001428\n"));
+        let listed = world.later(&["history", "list", "--json"]).expect(0).json();
+        assert_eq!(listed["handoffs"][0]["origin"], "signed by Alice Example (key 4a49626ae1bfbea6)");
+    }
+}

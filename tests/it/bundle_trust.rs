@@ -151,3 +151,75 @@ fn a_pipe_in_the_place_of_a_key_is_refused_without_waiting() {
     assert!(world.later(&export).expect(74).stderr.contains("not a plain file"));
     assert!(world.later(&["trust", "add", "pipe"]).expect(74).stderr.contains("not a plain file"));
 }
+
+#[test]
+fn only_a_person_renames_a_trusted_key() {
+    let world = World::new();
+    let key = new_key(&world, "../a.pem");
+    world.later(&["trust", "add", &key, "--name", "Alice"]).expect(0);
+    assert!(world.later(&["trust", "add", &key]).expect(0).stdout.starts_with("trusted Alice "));
+    // The name in a bundle is a claim, also of whoever holds the key.
+    world.write_one("x");
+    let sign = ["history", "export", "--format", "json", "--output", "../b.json", "--sign-key", "../a.pem"];
+    world.later(&[&sign[..], &["--signer", "Bob Boss"]].concat()).expect(0);
+    let added = world.later(&["trust", "add", "../b.json"]).expect(0);
+    assert!(added.stderr.contains("`Bob Boss`, which it claims"), "{}", added.stderr);
+    assert_eq!(trusted(&world), [(key.clone(), "Alice".to_owned())]);
+    world.later(&["trust", "add", &key, "--name", "Alice 2"]).expect(0);
+    assert_eq!(trusted(&world), [(key, "Alice 2".to_owned())]);
+}
+
+#[test]
+fn a_stranger_who_takes_the_name_of_somebody_trusted_is_called_one() {
+    let world = World::new();
+    let (alice, _) = (new_key(&world, "../a.pem"), new_key(&world, "../m.pem"));
+    world.later(&["trust", "add", &alice, "--name", "Alice"]).expect(0);
+    world.write_one("x");
+    let sign = ["history", "export", "--format", "json", "--sign-key", "../m.pem", "--signer", "A1ice"];
+    let bundle = world.later(&sign).expect(0).stdout;
+    let refused = world.import(bundle, &[]).expect(6);
+    assert!(refused.stderr.contains("you trust another key under that name: Alice "), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("trust add"), "{}", refused.stderr);
+}
+
+#[test]
+fn names_of_an_earlier_version_that_look_alike_count_for_nothing_and_doctor_says_so() {
+    let world = World::new();
+    let (alice, mallory) = (new_key(&world, "../a.pem"), world.keygen("../m.pem"));
+    world.later(&["trust", "add", &alice, "--name", "Alice"]).expect(0);
+    world.later(&["trust", "add", "../m.pem", "--name", "Mallory"]).expect(0);
+    let file = list(&world).join(&mallory);
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("Mallory", "Al\u{200b}ice")).unwrap();
+    world.write_one("x");
+    let sign = ["history", "export", "--format", "json", "--sign-key", "../m.pem", "--signer", "Al\u{200b}ice"];
+    let bundle = world.later(&sign).expect(0).stdout;
+    let there = world.import(&bundle, &["--dry-run"]).expect(6);
+    assert!(there.stderr.contains("look alike: Al\\u{200b}ice"), "{}", there.stderr);
+    let doctor = world.later(&["doctor"]).seen();
+    assert!(doctor.contains("look alike") && doctor.contains("U+200B"), "{doctor}");
+    // Alone in the list, it is shown with what nobody sees.
+    world.later(&["trust", "remove", "Alice"]).expect(1);
+    let alice = trusted(&world).into_iter().find(|(_, name)| name == "Alice").unwrap().0;
+    std::fs::remove_file(list(&world).join(fingerprint_of(&alice))).unwrap();
+    let shown = world.import(&bundle, &["--dry-run"]).expect(0);
+    assert!(shown.stdout.contains("signed by Al\\u{200b}ice"), "{}", shown.stdout);
+}
+
+fn fingerprint_of(key: &str) -> String {
+    use base64::Engine;
+    use sha2::{Digest, Sha256};
+    let bytes = base64::engine::general_purpose::STANDARD.decode(key).unwrap();
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn a_private_key_is_not_printed_and_a_long_passphrase_not_cut() {
+    let world = World::new();
+    world.later(&["keygen", "--output", "-"]).expect(64);
+    assert!(!world.exists("-"));
+    world.write_one("x");
+    world.write("../long", "a".repeat(70_000));
+    let export = ["history", "export", "--format", "json", "--encrypt", "--passphrase-file", "../long"];
+    assert!(world.later(&export).expect(65).stderr.contains("longer than 64 KiB"));
+}

@@ -187,3 +187,75 @@ fn a_store_of_nested_objects_stays_small_in_memory() {
     let refused = finish(world.clean("bash").args(["-c", &line])).expect(65);
     assert!(refused.stderr.contains("more than 100000 handoffs"), "{}", refused.stderr);
 }
+
+#[test]
+fn an_export_of_all_names_what_is_missing_and_warns_of_what_was_changed() {
+    let world = World::new();
+    let ids = ["first", "second", "third"].map(|goal| world.write_one(goal));
+    let [first, second, third] = ids.each_ref().map(|id| format!(".agent-history/sessions/{id}.md"));
+    let export = ["history", "export", "--all", "--format", "jsonl"];
+    world.write(&third, world.read(&third).replace("Half done.", "All done."));
+    let changed = world.later(&export).expect(0);
+    assert!(changed.stderr.contains("was changed since it was archived"), "{}", changed.stderr);
+    // Damaged, and forgotten by the index.
+    world.write(&first, "no handoff");
+    std::fs::remove_file(world.path(".agent-history/INDEX.yaml")).unwrap();
+    let damaged = world.later(&export).expect(1);
+    assert!(damaged.stderr.contains(&format!("{}.md", ids[0])), "{}", damaged.stderr);
+    for what in ["gone", "link"] {
+        let _ = std::fs::remove_file(world.path(&second));
+        if what == "link" {
+            std::os::unix::fs::symlink(world.path("../in.json"), world.path(&second)).unwrap();
+        }
+        let exported = world.later(&export).expect(1);
+        assert!(exported.stderr.contains("left out: "), "{}", exported.stderr);
+        assert!(exported.stderr.contains(&format!("{}.md", ids[1])), "{what}: {}", exported.stderr);
+        assert_eq!(exported.stdout.lines().count(), 1);
+    }
+}
+
+#[test]
+fn an_export_finishes_an_interrupted_import_first_or_says_that_it_is_half() {
+    let world = World::new();
+    world.write("../in.json", store(&[10; 5]));
+    let import = ["history", "import", "--allow-unsigned", "--input", "../in.json"];
+    let mut killed = world.command(&import);
+    killed.env("AGENT_HANDOVER_TEST_NOW", LATER).env("AGENT_HANDOVER_TEST_FAULT", "import.archived:2=kill");
+    finish(&mut killed).expect(KILLED);
+    let export = ["history", "export", "--all", "--format", "jsonl"];
+    world.write("PAUSE", "");
+    let half = world.later(&export).expect(1);
+    assert!(half.stderr.contains("an interrupted command has not done yet"), "{}", half.stderr);
+    assert_eq!(half.stdout.lines().count(), 2);
+    std::fs::remove_file(world.path("PAUSE")).unwrap();
+    let whole = world.later(&export).expect(0);
+    assert!(whole.stderr.contains("history import"), "{}", whole.stderr);
+    assert_eq!(whole.stdout.lines().count(), 5);
+}
+
+#[test]
+fn an_import_that_was_taken_back_is_not_carried_out_later() {
+    let world = World::new();
+    world.write("../in.json", store(&[10, 10, 400_000]));
+    let failed = limited(&world, 200, "history import --allow-unsigned --input ../in.json").expect(74);
+    assert!(failed.stderr.contains("nothing was imported") && !failed.stderr.contains("recorded"), "{}", failed.stderr);
+    world.later(&["check"]).expect(0);
+    world.later(&["run", "--resume"]).expect(0);
+    assert!(world.has_nothing());
+}
+
+#[test]
+fn a_secret_in_an_imported_id_is_taken_out_of_an_export() {
+    let secret = ["AKIA", "Z5GFH3LQMNOP7RST"].concat();
+    let mut record = sample_json("v2-unsigned.json")["record"].clone();
+    record["id"] = format!("2026-11-16-{secret}").into();
+    let bundle = json!({ "version": 2, "checksum": described::checksum(&record), "record": record }).to_string();
+    let world = World::new();
+    world.import(&bundle, &["--allow-unsigned"]).expect(0).stderr_ignored("it names the kind of secret");
+    world.write("handover.toml", REDACT);
+    let exported = world.later(&["history", "export", "--format", "json"]).expect(0);
+    assert!(!exported.seen().contains(&secret), "{}", exported.seen());
+    let there = World::new();
+    there.import(&exported.stdout, &["--allow-unsigned"]).expect(0);
+    assert!(there.stored()[0].starts_with("2026-11-16-redacted-"), "{:?}", there.stored());
+}

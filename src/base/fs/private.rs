@@ -6,15 +6,20 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, linkat};
 use rustix::io::Errno;
 
 use super::directories::{parent, sync_directory};
 use super::replace::{Created, TEMPORARY_PREFIX, TEMPORARY_SUFFIX, fill_temporary, new_temporary};
-use crate::base::fault;
+use crate::base::{fault, text};
 use crate::error::{Error, Result};
+
+/// A file that is older than this has been left by a process that was killed.
+const LEFT_AFTER: Duration = Duration::from_secs(60);
 
 /// Writes a file that only this user can read, whole. Replaces an existing file only with `over_existing`, and never a link.
 pub(crate) fn write_private(path: &Path, content: &[u8], over_existing: bool) -> Result<Created> {
@@ -77,15 +82,41 @@ fn give_name(file: File, path: &Path, exists: bool) -> Result<Created> {
             Err(cause) => Err(failed(cause.into())),
         };
     }
-    // A link cannot take the place of a file, so the file has another name for the time between two calls.
+    // A link cannot take the place of a file, so the file has another name for the time between two calls. A kill between
+    // them leaves that name, and the next one who overwrites the file removes it.
     let random = getrandom::u64().map_err(|cause| failed(io::Error::other(cause)))?;
-    let between = parent(path).join(format!("{TEMPORARY_PREFIX}{random:016x}{TEMPORARY_SUFFIX}"));
+    let prefix = between_prefix(path);
+    remove_left(parent(path), &prefix);
+    let between = parent(path).join(format!("{prefix}{random:016x}{TEMPORARY_SUFFIX}"));
     link(&between).map_err(|cause| failed(cause.into()))?;
     fs::rename(&between, path).map_err(|cause| {
         let _ = fs::remove_file(&between);
         failed(cause)
     })?;
     Ok(Created::Now)
+}
+
+/// How the other name of a file begins while it is being overwritten.
+fn between_prefix(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    format!("{TEMPORARY_PREFIX}{}-", text::digest(name.as_bytes(), 8))
+}
+
+/// Removes what a kill left. A living process needs its file for a moment only, so an old one is nobody's.
+fn remove_left(directory: &Path, prefix: &str) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_left = name.as_bytes().starts_with(prefix.as_bytes())
+            && name.as_bytes().ends_with(TEMPORARY_SUFFIX.as_bytes())
+            && entry.metadata().is_ok_and(|about| about.is_file() && is_old(&about));
+        if is_left {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_old(about: &fs::Metadata) -> bool {
+    about.modified().ok().and_then(|time| time.elapsed().ok()).is_some_and(|age| age > LEFT_AFTER)
 }
 
 fn with_sibling(path: &Path, content: &[u8], over_existing: bool) -> Result<Created> {
@@ -122,5 +153,24 @@ mod tests {
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert!(write_private(&link, b"four", true).is_err());
         assert_eq!(fs::read_dir(world.path()).unwrap().count(), 2, "a temporary file is left");
+    }
+    #[test]
+    fn what_a_kill_left_is_removed_when_the_file_is_overwritten_again() {
+        let world = tempfile::tempdir().unwrap();
+        let path = world.path().join("export.json");
+        write_private(&path, b"one", false).unwrap();
+        let at = |prefix: &str, number: u8| world.path().join(format!("{prefix}{number}{TEMPORARY_SUFFIX}"));
+        let (left, living) = (at(&between_prefix(&path), 1), at(&between_prefix(&path), 2));
+        let other = at(&between_prefix(&world.path().join("other.json")), 1);
+        for file in [&left, &living, &other] {
+            fs::write(file, "two").unwrap();
+        }
+        let long_ago = std::time::SystemTime::now() - 2 * LEFT_AFTER;
+        for file in [&left, &other] {
+            File::options().write(true).open(file).unwrap().set_modified(long_ago).unwrap();
+        }
+        write_private(&path, b"three", true).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"three");
+        assert_eq!((left.exists(), living.exists(), other.exists()), (false, true, true));
     }
 }

@@ -33,9 +33,16 @@ pub(super) fn program() -> Diagnosis {
 
 /// The keys whose signatures count, if there are any.
 pub(super) fn about_trust() -> Option<Diagnosis> {
-    match TrustList::open().ok()?.keys() {
-        Ok(keys) if keys.is_empty() => None,
-        Ok(keys) => Some(diagnosis("trust", Health::Good, text::count(keys.len(), "trusted key"), None)),
+    let list = TrustList::open().ok()?;
+    match list.keys().and_then(|keys| Ok((keys, list.doubtful_names()?))) {
+        Ok((keys, _)) if keys.is_empty() => None,
+        Ok((keys, doubtful)) if doubtful.is_empty() => {
+            Some(diagnosis("trust", Health::Good, text::count(keys.len(), "trusted key"), None))
+        }
+        Ok((_, doubtful)) => {
+            let remedy = "give each key a name that people can tell apart: `agent-handover trust add KEY --name NAME`";
+            Some(diagnosis("trust", Health::Remark, doubtful.join("; "), Some(remedy)))
+        }
         Err(error) => {
             let remedy = error.hints().first().map(String::as_str);
             Some(diagnosis("trust", Health::Broken, format!("no signature counts: {}", error.one_line()), remedy))

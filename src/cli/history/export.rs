@@ -12,10 +12,12 @@ use super::render::Form;
 use super::{HistoryPlace, answer, brake};
 use crate::base::fs::{self, Anchor, Created, FileKind};
 use crate::base::{clock, text};
-use crate::bundle::{Bundle, Envelope, MAX_BYTES, Redaction, SecretKey, SignWith, record_of, write_time};
+use crate::bundle::{
+    Bundle, Envelope, MAX_BYTES, Redaction, SecretKey, SignWith, check_session_id, record_of, write_time,
+};
 use crate::config::Secrets;
 use crate::error::{Category, Error, Result};
-use crate::history::{self, FoundArchive, SessionEntry};
+use crate::history::{self, Catalog, FoundArchive, SessionEntry};
 
 /// Write handoffs as a prompt, or as a bundle that other machines and tools import
 #[derive(Args)]
@@ -74,9 +76,20 @@ impl Export {
             }
             refuse_existing(path, self.force)?;
         }
-        let Chosen { found, damaged } = self.chosen(context, place)?;
+        // The other half of an interrupted import belongs to the export.
+        place.finish_interrupted(context);
+        let Chosen { found, mut damaged } = self.chosen(context, place)?;
+        if place.has_unfinished_command() {
+            damaged.push(
+                "what an interrupted command has not done yet; `agent-handover run --resume` finishes it".to_owned(),
+            );
+        }
         for left_out in &damaged {
             context.ui.warn(&format!("left out: {left_out}"));
+        }
+        for found in place.history.changed_among(&found)? {
+            let shown = text::one_line(&found.path.display().to_string(), 300);
+            context.ui.warn(&format!("`{shown}` was changed since it was archived; it is exported as it is now"));
         }
         let key = self.sign_key.as_ref().map(|path| keygen::read_secret(context, path)).transpose()?;
         let passphrase =
@@ -142,7 +155,7 @@ impl Export {
             history::parse(&one.text).map_err(|error| error.lead(&format!("`{}`: ", one.path.display())))?;
             return Ok(Chosen { found: vec![one], damaged: Vec::new() });
         }
-        let entries = self.filters.of(context, place, None)?;
+        let Catalog { entries, refused, damaged } = self.filters.parse(&context.cwd)?.every(place)?;
         if entries.is_empty() {
             return Err(Error::failed("no handoff matches, so nothing was exported"));
         }
@@ -152,6 +165,12 @@ impl Export {
         }
         // Oldest first, so that an import adds them in the order in which they were made.
         let mut chosen = Chosen::default();
+        if self.all {
+            // Whatever a filter would choose: nobody knows what these hold.
+            chosen.damaged.extend(refused.iter().chain(&damaged).map(Error::one_line));
+            let missing = place.history.missing_archives()?.into_iter();
+            chosen.damaged.extend(missing.map(|name| format!("`{}` is missing", text::one_line(&name, 300))));
+        }
         for entry in entries.iter().rev() {
             match readable(place, entry) {
                 Ok(found) => chosen.found.push(found),
@@ -179,6 +198,7 @@ impl Export {
             let one = match self.format {
                 ExportFormat::Markdown => self.form.write(place, &found, place.owns(&found))?,
                 format => {
+                    check_session_id(found.handoff.text("session_id"))?;
                     let bundle =
                         Bundle::new(record_of(&found.handoff)?, found.text, exported_at.clone(), sign.as_ref())?;
                     if format == ExportFormat::Json { bundle.pretty()? + "\n" } else { bundle.line()? + "\n" }

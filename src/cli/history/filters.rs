@@ -11,7 +11,7 @@ use super::super::Context;
 use super::HistoryPlace;
 use crate::base::{clock, fs};
 use crate::error::{Error, Result};
-use crate::history::{Catalog, SessionEntry, Wanted};
+use crate::history::{Catalog, History, SessionEntry, Wanted};
 use crate::search;
 
 #[derive(Args, Default)]
@@ -122,22 +122,37 @@ impl ParsedFilters<'_> {
         place: &HistoryPlace,
         id: Option<&str>,
     ) -> Result<Vec<SessionEntry>> {
+        let Catalog { entries, refused, damaged: _ } = self.ask(place, id, History::newest)?;
+        for error in &refused {
+            context.ui.warn(&error.one_line());
+        }
+        Ok(entries)
+    }
+
+    /// The matching handoffs, and every archive that could not be looked at.
+    pub(super) fn every(&self, place: &HistoryPlace) -> Result<Catalog> {
+        self.ask(place, None, History::matching)
+    }
+
+    fn ask(
+        &self,
+        place: &HistoryPlace,
+        id: Option<&str>,
+        look: impl Fn(&History, &Wanted<'_>) -> Result<Catalog>,
+    ) -> Result<Catalog> {
         let history = &place.history;
         let voucher = history.voucher();
         let has_status = |entry: &SessionEntry| {
             self.status.is_none_or(|wanted| alike(wanted, &history.status_of_entry(entry, &voucher).now))
         };
         let has_id = |entry: &SessionEntry| id.is_none_or(|id| entry.get("session_id").starts_with(id));
-        let Catalog { entries, refused } = history.newest(&Wanted {
+        let wanted = Wanted {
             limit: self.max,
             matches: &|entry| has_id(entry) && self.matches(entry) && has_status(entry),
             text: self.query,
             may_have_text: &|| search::archives_with(place.known_project()?, self.query?),
-        })?;
-        for error in &refused {
-            context.ui.warn(&error.one_line());
-        }
-        Ok(entries)
+        };
+        look(history, &wanted)
     }
 
     fn matches(&self, entry: &SessionEntry) -> bool {

@@ -11,7 +11,7 @@ use super::super::passphrase::Passphrase;
 use super::create::register;
 use super::{HistoryPlace, answer, brake, leaks};
 use crate::base::{clock, fs, text};
-use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Vouched};
+use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Vouched, shown_name};
 use crate::engine::Issued;
 use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
@@ -102,7 +102,7 @@ impl Import {
         if let Some(error) = untrusted {
             return self.refuse(context, &candidates, is_encrypted, error, as_json);
         }
-        let gaining = if self.dry_run { Vec::new() } else { self.remember_signatures(place, &handoffs) };
+        let gaining = if self.dry_run { Vec::new() } else { self.remember_signatures(context, place, &handoffs) };
         let landings = if self.dry_run || paused.is_some() {
             place.history.plan_import(&handoffs, self.policy())
         } else {
@@ -110,7 +110,9 @@ impl Import {
         };
         let landings = match landings {
             // A failure while writing says itself what is left of it.
-            Err(NotChanged::Failed(error)) if !self.dry_run && paused.is_none() => return Err(error),
+            Err(NotChanged::Failed(error) | NotChanged::TakenBack(error)) if !self.dry_run && paused.is_none() => {
+                return Err(error);
+            }
             Err(reason) => return self.refuse(context, &candidates, is_encrypted, reason.into(), as_json),
             Ok(landings) => gained(landings, &gaining),
         };
@@ -156,13 +158,16 @@ impl Import {
 
     /// Remembers the signatures that were verified, before anything is recorded: a step that is read from a file proves none.
     /// Returns what the import does with each handoff without that knowledge; empty if none is signed.
-    fn remember_signatures(&self, place: &HistoryPlace, handoffs: &[Handoff]) -> Vec<Landing> {
+    fn remember_signatures(&self, context: &Context<'_>, place: &HistoryPlace, handoffs: &[Handoff]) -> Vec<Landing> {
         if !handoffs.iter().any(|handoff| Origin::of(handoff).is_some_and(|origin| origin.is_signed())) {
             return Vec::new();
         }
         // A plan that fails now fails again, and is reported then.
         let planned = place.history.plan_import(handoffs, self.policy()).unwrap_or_default();
-        own_keys::remember_signatures(handoffs);
+        if let Err(error) = own_keys::remember_signatures(handoffs) {
+            let why = error.one_line();
+            context.ui.warn(&format!("that the signature was verified is not kept, so it is shown as a claim: {why}"));
+        }
         planned
     }
 
@@ -204,7 +209,7 @@ impl Import {
         };
         let origin = Origin {
             key: vouched.map(|vouched| vouched.trusted.key.fingerprint()).unwrap_or_default(),
-            signer: vouched.and_then(|vouched| vouched.trusted.name.clone()).unwrap_or_default(),
+            signer: vouched.and_then(|vouched| vouched.trusted.name.as_deref().map(shown_name)).unwrap_or_default(),
             claimed_name: vouched.and_then(|vouched| vouched.claimed_name.clone()).unwrap_or_default(),
             source: format!("{} ({})", text::one_line(&file, 100), incoming.format),
             exported_at: incoming.exported_at,

@@ -183,6 +183,11 @@ impl HistoryPlace {
         }
     }
 
+    /// Whether a command was interrupted that the history may hold a part of.
+    pub(super) fn has_unfinished_command(&self) -> bool {
+        self.project().is_ok_and(|project| engine::has_unfinished_command(&project))
+    }
+
     /// Carries out a command now: all of it, or nothing, also if the process is killed. A project that uses only the history
     /// and has no state directory gets no record: there, the next command that changes the history completes the command.
     pub(super) fn carry_out<T>(

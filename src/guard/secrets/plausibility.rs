@@ -40,7 +40,6 @@ const PLACEHOLDERS: &[&[u8]] = &[
     b"${",
     b"{{",
     b"$(",
-    b"<",
 ];
 
 /// Words that make a name stand for something else than a secret, such as its hash.
@@ -174,14 +173,58 @@ fn is_other_name(word: &str) -> bool {
 
 fn is_placeholder(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
-    PLACEHOLDERS.iter().any(|placeholder| contains(&lower, placeholder))
+    PLACEHOLDERS.iter().any(|placeholder| contains(&lower, placeholder)) || is_template(value)
+}
+
+/// Whether words in angle brackets stand for the secret, as in `<password>` or `prefix-<token>`. A password may have such
+/// brackets, too, but is then random without what is in them. A bracket that only closes belongs to the text around it.
+fn is_template(value: &[u8]) -> bool {
+    let Some(first) = value.iter().position(|byte| b"<>".contains(byte)) else { return false };
+    if value[first] == b'>' {
+        return true;
+    }
+    let (mut outside, mut has_words, mut rest) = (Vec::new(), false, value);
+    while let Some(open) = rest.iter().position(|byte| *byte == b'<') {
+        outside.extend_from_slice(&rest[..open]);
+        rest = &rest[open + 1..];
+        let Some(close) = rest.iter().position(|byte| *byte == b'>') else { break };
+        has_words |= rest[..close].iter().all(|byte| byte.is_ascii_alphabetic() || b" _-.".contains(byte));
+        rest = &rest[close + 1..];
+    }
+    outside.extend_from_slice(rest);
+    has_words && !looks_random(&outside, 8)
+}
+
+/// Whether a token that was put together from several lines is one: not a beginning of a token before some word.
+pub(super) fn is_token_in_lines(candidate: &Candidate<'_>) -> bool {
+    candidate.secret.iter().any(u8::is_ascii_digit) && looks_random(candidate.secret, 12)
+}
+
+/// Whether a line of a broken token looks like one: with digits and letters, and not like a word.
+pub(super) fn is_part_of_token(part: &[u8]) -> bool {
+    part.len() >= 8 && looks_random(part, 8)
 }
 
 /// Whether the value is a variable, a path, an address or a call.
 fn is_code(value: &[u8]) -> bool {
     let begins: [&[u8]; 7] = [b"$", b"%", b"@", b"/", b"./", b"~/", b"../"];
     let has: [&[u8]; 6] = [b"://", b"::", b"(", b"[", b"=>", b"->"];
-    begins.iter().any(|begin| value.starts_with(begin)) || has.iter().any(|part| contains(value, part))
+    begins.iter().any(|begin| value.starts_with(begin))
+        || has.iter().any(|part| contains(value, part))
+        || is_type(value)
+}
+
+/// Whether the value is a type with parameters, such as `Result<Vec<u8>>`, or begins like one.
+fn is_type(value: &[u8]) -> bool {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let name = value.iter().take_while(|byte| is_name(byte)).count();
+    let parameter = value.get(name + 1..).unwrap_or_default();
+    let is_simple = |text: &[u8]| text.iter().all(|byte| is_name(byte) || b"<>&?*".contains(byte));
+    name > 0
+        && value[0].is_ascii_alphabetic()
+        && value.get(name) == Some(&b'<')
+        && value.ends_with(b">")
+        && is_simple(parameter)
 }
 
 /// Whether the value is a UUID, a ULID, or a digest with a prefix that names its algorithm.

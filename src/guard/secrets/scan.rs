@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use super::pem;
-use super::plausibility::Candidate;
+use super::plausibility::{Candidate, is_part_of_token, is_token_in_lines};
 use super::rules::{RULES, Rule, Start};
 use super::visible::VisibleText;
 
@@ -20,6 +20,10 @@ const NAME_REACH: usize = 256;
 const SEARCH_REACH: usize = 512;
 /// How often a rule is tried within one unbroken word. More tries cost time and find nothing new.
 const TRIES: u32 = 16;
+/// Lines are broken before they are longer than this.
+const LONGEST_LINE: usize = 200;
+/// How many lines a broken token may have.
+const MOST_LINES: usize = 8;
 /// A secret of this length may be longer than its pattern. It reaches to the end of the unbroken text.
 const BOUND: usize = 128;
 
@@ -170,10 +174,13 @@ impl Pass<'_> {
             _ => (keyword, REACH.max(LONG_REACH.min(self.word_end - keyword))),
         };
         let window = &text[from..text.len().min(keyword + reach)];
-        let captures = pattern(number)?.captures(window)?;
-        let secret = captures.iter().skip(1).flatten().next().or_else(|| captures.get(0))?;
-        let range = from + secret.start()..from + secret.end();
-        let candidate = Candidate { text, keyword, start: range.start, secret: secret.as_bytes() };
+        let secret = pattern(number)?.captures(window).and_then(|captures| secret_of(&captures));
+        let range = match secret {
+            Some(secret) => from + secret.start..from + secret.end,
+            None if rule.start == Start::Word => return self.in_lines(number, keyword),
+            None => return None,
+        };
+        let candidate = Candidate { text, keyword, start: range.start, secret: &text[range.clone()] };
         if !(rule.is_real)(&candidate) {
             return None;
         }
@@ -185,6 +192,51 @@ impl Pass<'_> {
         let end = range.end + rest;
         Some(range.start..end + run(&text[end..], is_word))
     }
+}
+
+impl Pass<'_> {
+    /// The range of a token that was broken into several lines, as mail programs, terminals and lists do.
+    fn in_lines(&self, number: usize, keyword: usize) -> Option<Range<usize>> {
+        let (rule, text) = (&RULES[number], self.text);
+        let mut joined = Vec::new();
+        let (mut at, mut found) = (keyword, None);
+        for line in 0..MOST_LINES {
+            let part = &text[at..at + run(&text[at..text.len().min(at + LONGEST_LINE)], is_word_or_mark)];
+            // Once the token is whole, only lines that are nothing but more of it belong to it.
+            if part.is_empty() || found.is_some() && !is_part_of_token(part) {
+                break;
+            }
+            let before = joined.len();
+            joined.extend_from_slice(part);
+            let secret = pattern(number)?.captures(&joined).and_then(|captures| secret_of(&captures));
+            if let Some(secret) = secret.filter(|secret| line > 0 && secret.end > before) {
+                let candidate =
+                    Candidate { text: &joined, keyword: 0, start: secret.start, secret: &joined[secret.clone()] };
+                if (rule.is_real)(&candidate) && is_token_in_lines(&candidate) {
+                    found = Some(keyword + secret.start..at + secret.end - before);
+                }
+            }
+            at += part.len();
+            match line_break(&text[at..]) {
+                Some(length) => at += length,
+                None => break,
+            }
+        }
+        found
+    }
+}
+
+/// The secret in a match: its first group, or all of it.
+fn secret_of(captures: &Captures<'_>) -> Option<Range<usize>> {
+    captures.iter().skip(1).flatten().next().or_else(|| captures.get(0)).map(|secret| secret.range())
+}
+
+/// The length of a line break with the indentation and the marks of a quotation behind it; `None` if none begins here.
+fn line_break(text: &[u8]) -> Option<usize> {
+    let continuation = usize::from(text.first() == Some(&b'\\'));
+    let rest = text[continuation..].strip_prefix(b"\r").unwrap_or(&text[continuation..]).strip_prefix(b"\n")?;
+    let marks = run(rest, |byte| matches!(byte, b' ' | b'\t' | b'>' | b'|'));
+    Some(text.len() - rest.len() + marks)
 }
 
 /// Whether a word begins here. One may also begin after the `\n` of a quoted text and the `%3D` of an address.
