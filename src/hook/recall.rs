@@ -4,9 +4,8 @@ use super::context::context;
 use crate::agents::{Call, Event};
 use crate::base::{clock, text};
 use crate::engine::Provenance;
-use crate::guard::own_record::OwnKey;
 use crate::project::Project;
-use crate::search::{self, Hit, Index, PassageKind};
+use crate::search::{self, Hit, Index};
 use crate::transcript::{WARMUP_MARKER, keepable};
 
 /// How many bytes an agent is reminded of at most.
@@ -41,18 +40,13 @@ fn remind(project: &Project, call: &Call, index: &Index) -> Option<String> {
         return None;
     }
     let provenance = Provenance::of(project);
-    hits.retain(|hit| is_ours(hit, &provenance));
+    // A text that came with the repository is not put beside a person's prompt.
+    hits.retain(|hit| provenance.owns_hit(hit));
     // The session has read its warmup.
     let warmup = context(project, &Call { event: Event::SessionStart, source: None, ..call.clone() }).text;
     hits.retain(|hit| !search::is_said_in(&hit.text, &warmup));
     let lines: Vec<String> = hits.iter().map(line).collect();
     render(&lines)
-}
-
-/// A text that came with the repository is not put beside a person's prompt.
-fn is_ours(hit: &Hit, provenance: &Provenance) -> bool {
-    let key = OwnKey::of_stored(&hit.own_key);
-    key.is_none_or(|key| provenance.owns_key(&key, &hit.run, hit.kind == PassageKind::Handoff))
 }
 
 /// When it was said, where, and what.

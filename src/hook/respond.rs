@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::context::context;
-use super::log::{self, Entry};
 use super::{end, recall, start};
+use crate::agents::call_log::{self, Entry};
 use crate::agents::payload::Given;
 use crate::agents::{self, Call, Event};
 use crate::base::{env, fs, text};
@@ -64,7 +64,7 @@ pub(crate) fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) ->
         && !project::is_for_hooks(place)
     {
         let what = format!("`{}` is not a project: nothing is done", place.display());
-        log::tell(None, &Entry::of(&call, start.elapsed(), &what));
+        call_log::tell(None, &Entry::of(&call, start.elapsed(), &what));
         return silent(&what);
     }
     let options = Options { is_unattended: true, ..Options::default() };
@@ -94,7 +94,7 @@ pub(crate) fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) ->
             Reply { stdout: agents::answer(call.agent, &call.event, context.as_deref()), story, is_trouble: true }
         }
     };
-    let unlogged = log::tell(project.as_ref(), &Entry::of(&call, start.elapsed(), &reply.story.join("; ")));
+    let unlogged = call_log::tell(project.as_ref(), &Entry::of(&call, start.elapsed(), &reply.story.join("; ")));
     reply.is_trouble |= unlogged.is_some();
     reply.story.extend(unlogged);
     reply

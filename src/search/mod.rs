@@ -21,6 +21,7 @@
 //! | `error_message` | an error that was met before, and what was done next |
 //! | `path` | the sessions that touched a file |
 //! | `recall` | what an agent is reminded of at the first prompt of a session |
+//! | `whole_session` | all that the index has of one session |
 //! | `answer` | one search from the question to the hits |
 
 mod answer;
@@ -40,6 +41,7 @@ mod sources;
 mod store;
 mod text_passages;
 mod update;
+mod whole_session;
 mod words;
 
 pub(crate) use answer::{Hit, answer};

@@ -48,6 +48,8 @@ mod install_commands;
 mod install_hostile;
 mod library;
 mod machines;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod memory;
 mod namespaces;
 mod nothing_new;

@@ -8,13 +8,11 @@
 //! | `list` | `list` |
 //! | `overview` | `overview` |
 //! | `open` | the memory of the project, and how the verbs above change it |
-//! | `category` | the category that a word means |
 //! | `input` | text from a file or standard input |
 //! | `json` | items and changes in JSON answers |
 
 mod add;
 mod capture;
-mod category;
 mod close;
 mod input;
 mod json;
