@@ -148,7 +148,7 @@ mod tests {
             "{}",
             "{\n  \"mcpServers\": {}\n}\n",
             "{\n  // mine\n  \"mcpServers\": {\n    \"other\": { \"command\": \"x\" },\n  },\n}\n",
-            "\u{feff}{\"numStartups\": 7,\r\n\"projects\": {\"/p\": {\"mcpServers\": {\"agent-handover\": {}}}}}\r\n",
+            "\u{feff}{\r\n  \"numStartups\": 7,\r\n  \"projects\": {\"/p\": {\"mcpServers\": {\"agent-handover\": {}}}}\r\n}\r\n",
         ] {
             let with = json_server::with(text, &server).unwrap().unwrap();
             assert_eq!(json_server::look(&with, &server).as_deref(), Some("/new/agent-handover"), "{with}");
