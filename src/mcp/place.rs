@@ -91,7 +91,7 @@ mod tests {
         std::fs::write(two.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         assert_eq!(directory(&[], &home), home);
         assert_eq!(directory(&[two.clone(), one.clone()], &one.join("src")), one.join("src"));
-        assert_eq!(directory(&[one.clone()], &home), one);
+        assert_eq!(directory(std::slice::from_ref(&one), &home), one);
         assert_eq!(directory(&[two.clone(), one], &home), two);
     }
 

@@ -10,6 +10,7 @@
 //! | `change` | layer 1: how the current state changed, line by line |
 //! | `state` | layer 2: the current state |
 //! | `capture` | a session's own account as JSON, as edits of the current state |
+//! | `import` | memory that another tool kept, as edits of the current state |
 //! | `category_name` | the category that a word means |
 //! | `archive`, `month` | layer 3: the notes of a month, verbatim |
 //! | `rollup` | layer 3: the summary at the top of an archive |
@@ -24,6 +25,7 @@ pub(crate) mod capture;
 mod category_name;
 mod change;
 pub(crate) mod compact;
+pub(crate) mod import;
 pub(crate) mod listing;
 mod lookup;
 mod marker;

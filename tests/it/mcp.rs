@@ -272,7 +272,7 @@ fn a_long_text_is_shown_in_parts() {
         read.push_str(text);
         from = end.split(')').next().unwrap().parse::<u64>().unwrap();
     }
-    assert!(parts > 2 && read.contains(&words.trim()[..]), "{parts} parts, {} bytes", read.len());
+    assert!(parts > 2 && read.contains(words.trim()), "{parts} parts, {} bytes", read.len());
     assert_eq!(client.end(), 0);
 }
 

@@ -7,6 +7,7 @@
 //! | `close` | `done` and `delete` |
 //! | `list` | `list` |
 //! | `overview` | `overview` |
+//! | `import` | `import` |
 //! | `open` | the memory of the project, and how the verbs above change it |
 //! | `input` | text from a file or standard input |
 //! | `json` | items and changes in JSON answers |
@@ -14,6 +15,7 @@
 mod add;
 mod capture;
 mod close;
+mod import;
 mod input;
 mod json;
 mod list;
@@ -40,6 +42,7 @@ enum MemoryVerb {
     Done(close::Done),
     Delete(close::Delete),
     Overview(overview::Overview),
+    Import(import::Import),
     Compact(compact::Compact),
 }
 
@@ -52,6 +55,7 @@ impl MemoryCommand {
             MemoryVerb::Done(command) => command.execute(context),
             MemoryVerb::Delete(command) => command.execute(context),
             MemoryVerb::Overview(command) => command.execute(context),
+            MemoryVerb::Import(command) => command.execute(context),
             MemoryVerb::Compact(command) => command.execute(context),
         }
     }
@@ -64,6 +68,7 @@ impl MemoryCommand {
             MemoryVerb::Done(command) => command.json,
             MemoryVerb::Delete(command) => command.json,
             MemoryVerb::Overview(command) => command.json,
+            MemoryVerb::Import(command) => command.json,
             MemoryVerb::Compact(command) => command.json,
         }
     }
