@@ -46,6 +46,8 @@ mod hostile_state;
 mod install;
 mod install_commands;
 mod install_hostile;
+#[cfg(feature = "mcp")]
+mod install_mcp;
 mod library;
 mod machines;
 #[cfg(feature = "mcp")]
