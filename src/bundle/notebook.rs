@@ -136,6 +136,6 @@ mod tests {
         assert_eq!(names, ["handovers-2026-11.md", "handovers-2026-11-2.md", "handovers-2026-11-3.md"]);
         assert!(parts.iter().all(|file| file.text.split_whitespace().count() <= 170));
         assert_eq!(split(&all[..3], 150, MAX_BYTES)[0], parts[0], "an earlier part stays as it was");
-        assert_eq!(split(&all, MAX_WORDS, 600).len(), 5, "by bytes, too");
+        assert_eq!(split(&all, MAX_WORDS, 500).len(), 5, "by bytes, too");
     }
 }

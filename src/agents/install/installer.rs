@@ -123,6 +123,15 @@ impl Installer {
             }
             plan.notes.extend(now.as_deref().and_then(|now| target.oddity(now)));
             plan.notes.extend(now.as_deref().and_then(|now| target.rejection(now, agent.title)));
+            if let (Some(text), true, None) = (&now, target.is_server() && !target.is_wanted, earlier) {
+                let after = match (self.record.before(&real, text), target.without(text)?) {
+                    (Some(was), _) => was,
+                    (None, FileEdit::Text(rest)) => self.unless_bare(&target, &real, rest),
+                    (None, FileEdit::LeftAsChanged | FileEdit::LeftAsForeign) => continue,
+                };
+                plan.changes.push(change(&target, real, now, after));
+                continue;
+            }
             let edit = match &now {
                 Some(now) if target.is_server() && !target.is_wanted => target.without(now)?,
                 now => target.with(now.as_deref())?,
