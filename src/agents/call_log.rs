@@ -41,6 +41,7 @@ impl Entry {
     }
 
     /// The start of the MCP server by a client of this agent.
+    #[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "only the MCP server uses it"))]
     pub(crate) fn of_server(agent: &str, what: &str) -> Entry {
         let agent = if agent.is_empty() { "-" } else { agent };
         Entry {

@@ -26,4 +26,6 @@ pub use install::Program;
 pub(crate) use install::state;
 pub use payload::{Call, Event, recognise};
 pub use places::{Places, Scope};
-pub(crate) use session_agent::{named_by_client, session_agent};
+#[cfg(feature = "mcp")]
+pub(crate) use session_agent::named_by_client;
+pub(crate) use session_agent::session_agent;

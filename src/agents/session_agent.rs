@@ -18,6 +18,7 @@ pub(crate) fn session_agent(named: Option<&str>, transcript: Option<&Source>) ->
 
 /// The agent behind an MCP client of this name, by our name for it: clients call themselves `codex-mcp-client` or
 /// `cursor-vscode`. A client of an agent that we do not know keeps its own name.
+#[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "only the MCP server uses it"))]
 pub(crate) fn named_by_client(client: &str) -> String {
     let client = client.to_lowercase();
     let known = AGENTS.iter().filter(|agent| client.contains(agent.name)).max_by_key(|agent| agent.name.len());

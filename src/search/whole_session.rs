@@ -7,6 +7,7 @@ const MOST: i64 = 2_000;
 
 impl Index {
     /// What was said and done in the session with this id of its agent, in order: the kind of each passage and its text.
+    #[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "only the MCP server uses it"))]
     pub(crate) fn session_passages(&self, session: &str) -> rusqlite::Result<Vec<(&'static str, String)>> {
         let mut passages = Vec::new();
         for document in self.documents_of_session(session)? {
