@@ -8,7 +8,7 @@
     /tmp/venv/bin/python tests/real_clients/mcp_clients.py --binary target/debug/agent-handover \\
         --claude /tmp/clients/node_modules/.bin/claude --codex /tmp/clients/node_modules/.bin/codex
 
-Seen to pass with the Python SDK 2.3.0, Claude Code 2.1.197 and the Codex that npm has in November 2026.
+Seen to pass with the Python SDK 2.3.0, Claude Code 2.1.197 and Codex 0.169.0.
 A client that is not named is left out. No account is needed and nothing leaves the machine.
 """
 
