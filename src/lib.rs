@@ -26,6 +26,7 @@
 //! | 6 | `engine` | Planning, recording, running and resuming a handover. |
 //! | 7 | `warmup` | The context that a new session starts with, cut to a budget. |
 //! | 8 | `hook` | The calls that agents make when a session starts, pauses and ends. |
+//! | 8 | `mcp` | The library for agents: tools over MCP to search, read and write this project's memory. |
 //! | 9 | `library` | What other programs call: the public face of this crate. |
 //! | 9 | `cli` | The commands: arguments, one call into the library, one rendering. |
 //!
@@ -67,6 +68,8 @@ mod handoff;
 mod history;
 mod hook;
 mod library;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod memory;
 mod project;
 mod publish;

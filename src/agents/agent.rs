@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::AGENTS;
+use super::install::server::ServerSettings;
 use super::install::{AgentFile, Program};
 use super::payload::{Event, Payload};
 use super::places::{Places, Scope};
@@ -31,6 +32,8 @@ pub struct Agent {
     pub processes: Processes,
     /// The files that we keep at this scope. Their hooks start the given program.
     pub files: fn(&Places, Scope, &Program) -> Result<Vec<AgentFile>>,
+    /// Where it keeps its MCP servers; `None` if we register none there.
+    pub server: fn(&Places, Scope) -> Option<ServerSettings>,
     /// Where it reads instructions at the start of each session.
     pub bootstrap: fn(&Places, Scope) -> Bootstrap,
     /// The exact bytes to print on stdout after an event.

@@ -5,6 +5,7 @@
 //! | `agent` | [`Agent`]: everything that differs from one agent to the next |
 //! | `clients/` | one file per agent, and the registry [`AGENTS`] |
 //! | `session_agent` | the agent whose session a command records |
+//! | `call_log` | `log/hook.log`: when each agent called us |
 //! | `places` | where agents keep their files: [`Places`], [`Scope`] |
 //! | `payload/` | a hook's stdin, read as a [`Call`] |
 //! | `install/` | our hooks, skill and instructions in the files of agents |
@@ -12,6 +13,7 @@
 //! No other file knows an agent by name. Where agents differ, [`Agent`] has a field for the difference.
 
 mod agent;
+pub(crate) mod call_log;
 mod clients;
 pub mod install;
 pub mod payload;
@@ -24,4 +26,6 @@ pub use install::Program;
 pub(crate) use install::state;
 pub use payload::{Call, Event, recognise};
 pub use places::{Places, Scope};
+#[cfg(feature = "mcp")]
+pub(crate) use session_agent::named_by_client;
 pub(crate) use session_agent::session_agent;

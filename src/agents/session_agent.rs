@@ -2,7 +2,7 @@
 
 use super::agent::Evidence;
 use super::{AGENTS, Agent};
-use crate::base::env;
+use crate::base::{env, text};
 use crate::transcript::Source;
 
 /// The name of the agent whose session this is, or an empty text if nothing says it. In this order: the name that the caller
@@ -14,6 +14,15 @@ pub(crate) fn session_agent(named: Option<&str>, transcript: Option<&Source>) ->
         .or_else(|| transcript.and_then(Source::agent).map(str::to_owned))
         .or_else(|| running(&|name| env::get_text(name)).map(|agent| agent.name.to_owned()))
         .unwrap_or_default()
+}
+
+/// The agent behind an MCP client of this name, by our name for it: clients call themselves `codex-mcp-client` or
+/// `cursor-vscode`. A client of an agent that we do not know keeps its own name.
+#[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "only the MCP server uses it"))]
+pub(crate) fn named_by_client(client: &str) -> String {
+    let client = client.to_lowercase();
+    let known = AGENTS.iter().filter(|agent| client.contains(agent.name)).max_by_key(|agent| agent.name.len());
+    known.map_or_else(|| text::one_line(&client, 40).replace(char::is_whitespace, "-"), |agent| agent.name.to_owned())
 }
 
 /// The agent that runs this process, as far as its variables say. Of several, the strongest evidence counts; among equals,
@@ -31,6 +40,21 @@ fn running(variable: &dyn Fn(&str) -> Option<String>) -> Option<&'static Agent> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_client_of_an_agent_is_that_agent() {
+        for (client, agent) in [
+            ("claude-code", "claude-code"),
+            ("codex-mcp-client", "codex"),
+            ("gemini-cli-mcp-client", "gemini"),
+            ("cursor-vscode", "cursor"),
+            ("github-copilot-developer", "copilot"),
+            ("Visual Studio Code", "visual-studio-code"),
+            ("", ""),
+        ] {
+            assert_eq!(named_by_client(client), agent);
+        }
+    }
 
     #[test]
     fn the_agent_that_sets_the_stronger_variable_is_the_one_that_runs() {

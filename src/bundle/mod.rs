@@ -15,6 +15,7 @@
 //! | `input` | the handoffs in a file of any supported format |
 //! | `store` | session-handoff's store, record by record |
 //! | `render` | a handoff as session-handoff prints it |
+//! | `notebook` | handoffs as sources for NotebookLM, one file a month |
 //! | `mutations` | tests of generated changes |
 
 mod convert;
@@ -25,6 +26,7 @@ mod key;
 #[cfg(test)]
 mod mutations;
 mod name;
+mod notebook;
 mod outside;
 mod record;
 mod redact;
@@ -39,6 +41,7 @@ pub(crate) use input::{Incoming, Input};
 pub(crate) use json::{MAX_BYTES, pretty as pretty_json};
 pub(crate) use key::{PublicKey, SecretKey};
 pub(crate) use name::shown as shown_name;
+pub(crate) use notebook::{NotebookFile, files as notebook_files};
 pub(crate) use record::{HandoffRecord, check_session_id, write_time};
 pub(crate) use redact::Redaction;
 pub(crate) use seal::{Bundle, BundleSeal, SignWith};

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::Context;
-use crate::agents::install::{BlockWish, FileChange, InstallPlan, Installer, LeftAlone};
+use crate::agents::install::{BlockWish, FileChange, InstallPlan, Installer, LeftAlone, ServerWish};
 use crate::agents::{self, AGENTS, Agent, Places, Program, Scope};
 use crate::error::{Error, Result};
 use crate::project;
@@ -27,7 +27,7 @@ impl From<Where> for Scope {
     }
 }
 
-/// Connect coding agents: add hooks, a skill, commands and instructions to their files
+/// Connect coding agents: add hooks, a skill, commands, instructions and the MCP server to their files
 #[derive(Args)]
 pub(super) struct Install {
     #[arg(required = true, value_name = "AGENT", help = names())]
@@ -38,6 +38,9 @@ pub(super) struct Install {
     /// Also write instructions, with the exit codes of `check`, into the agent's own file, such as CLAUDE.md
     #[arg(long)]
     block: bool,
+    /// Do not register the MCP server, and remove it if it is registered
+    #[arg(long)]
+    no_mcp: bool,
     /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -81,7 +84,9 @@ impl Install {
         }
         let each = Each { agents: &agents, is_dry: self.dry_run };
         let block = if self.block { BlockWish::Write } else { BlockWish::Keep };
-        let plan = |installer: &Installer, agent| installer.plan_install(agent, &places, scope, &program, block);
+        let server = if self.no_mcp { ServerWish::LeaveOut } else { ServerWish::Write };
+        let plan =
+            |installer: &Installer, agent| installer.plan_install(agent, &places, scope, &program, block, server);
         let changed = each.go(context, plan, &mut installer)?;
         for agent in changed {
             for click in (agent.clicks)(&places, scope) {

@@ -23,6 +23,8 @@ mod hook;
 mod init;
 mod install;
 mod keygen;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod memory;
 mod passphrase;
 mod pause;
@@ -96,6 +98,8 @@ enum Command {
     Trust(trust::Trust),
     Warmup(warmup::Warmup),
     Hook(hook::Hook),
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::Mcp),
     Doctor(doctor::Doctor),
 }
 
@@ -123,6 +127,8 @@ impl Command {
             Command::Trust(command) => command.execute(context),
             Command::Warmup(command) => command.execute(context),
             Command::Hook(command) => command.execute(context),
+            #[cfg(feature = "mcp")]
+            Command::Mcp(command) => command.execute(context),
             Command::Doctor(command) => command.execute(context),
         }
     }

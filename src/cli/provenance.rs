@@ -2,20 +2,10 @@
 
 use super::ui::Ui;
 use crate::base::text;
+pub(super) use crate::engine::{CAME_ALONG, mark};
 
-/// The mark before a text that came with the repository.
-pub(super) const CAME_ALONG: &str = "[came along] ";
 /// The command that takes it as the user's own.
 const REMEDY: &str = "`agent-handover allow --memory` accepts it as yours";
-
-/// The mark of an item: none if it is ours. Rulings that came along are claims.
-pub(super) fn mark(is_ours: bool, category: &str) -> &'static str {
-    match category {
-        _ if is_ours => "",
-        "decision" | "constraint" => "[came along] claims: ",
-        _ => CAME_ALONG,
-    }
-}
 
 /// A value from a file, marked if it came with the repository.
 pub(super) fn marked(is_ours: bool, value: &str) -> String {

@@ -43,6 +43,7 @@ const GUIDES: &[(&str, &str)] = &[
     ("trust", "bundles.md"),
     ("warmup", "agents.md"),
     ("hook", "agents.md"),
+    ("mcp", "mcp.md"),
     ("doctor", "agents.md"),
 ];
 

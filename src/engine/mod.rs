@@ -7,6 +7,7 @@
 //! | `record` | what a session says, made into a recorded run |
 //! | `defer` | what a command was given while paused, recorded as a run of one step |
 //! | `at_once` | a command that changes several files: all of it is done, or nothing, also after a kill |
+//! | `edit_memory` | a change of the current state for a command or a tool |
 //! | `inputs` | the session as the checkpoint keeps it, and back |
 //! | `leftovers` | memory in a linked worktree that belongs to the main one |
 //! | `own_session` | the agent session that this process runs in |
@@ -32,6 +33,7 @@ mod check;
 mod defer;
 mod deliver;
 mod detach;
+mod edit_memory;
 mod event;
 mod hand_over;
 mod inputs;
@@ -59,12 +61,13 @@ pub(crate) use check::{Checked, check, pause_of};
 pub(crate) use defer::{Deferral, defer, deferred_command, title, waiting_commands};
 pub(crate) use deliver::{Direction, deliver};
 pub(crate) use detach::{ChildTask, NotDetached, carry_out_inherited};
+pub(crate) use edit_memory::{MemoryRequest, edit_memory};
 pub(crate) use event::{Event, Listener};
 pub(crate) use hand_over::{HandedOver, HowToRun, Task, finish_due, hand_over, hand_over_with, start_child};
 pub(crate) use leftovers::{adopt_sessions, left_behind, unmerged};
 pub(crate) use plan::{Plan, PlannedStep};
 pub(crate) use preview::{preview, summarize};
-pub(crate) use provenance::{Adopted, Provenance, adopt_after_upgrade, adopt_all};
+pub(crate) use provenance::{Adopted, CAME_ALONG, Provenance, adopt_after_upgrade, adopt_all, mark};
 pub(crate) use queue::{Drained, RunFailure, RunRelation, between_runs, busy, drain_unattended, due};
 pub(crate) use record::{
     Attendance, HandOverError, RecordOutcome, Recorded, Request, is_on_record, record, secret_policy,

@@ -24,6 +24,7 @@ use crate::memory::{Memory, own_keys as memory_keys};
 use crate::project::{self, Project};
 use crate::publish::Destination;
 use crate::recap::Before;
+use crate::search::{Hit, PassageKind};
 
 /// Answers for every piece of a project's memory and history whether it is ours.
 pub(crate) struct Provenance {
@@ -73,6 +74,16 @@ impl Provenance {
         if is_of_history { self.history.owns(key, run) } else { self.memory.owns(key, run) }
     }
 
+    /// Whether what a search found is ours. A transcript, which has no key, is.
+    pub(crate) fn owns_hit(&self, hit: &Hit) -> bool {
+        self.owns_stored(&hit.own_key, &hit.run, hit.kind == PassageKind::Handoff)
+    }
+
+    /// Whether a text of the index is ours, by the key that is stored with it.
+    pub(crate) fn owns_stored(&self, own_key: &str, run: &str, is_handoff: bool) -> bool {
+        OwnKey::of_stored(own_key).is_none_or(|key| self.owns_key(&key, run, is_handoff))
+    }
+
     /// Whether the handoff of an entry is ours and says what the entry says.
     pub(crate) fn owns_entry(&self, history: &History, entry: &SessionEntry) -> bool {
         history.key_of(entry).is_some_and(|key| self.owns_handoff(&key)) || self.history.vouches_for_all()
@@ -116,6 +127,18 @@ impl Provenance {
             owns_lines(standing) && history.key_of_prompt(standing).is_some_and(|key| self.owns_handoff(&key))
         };
         history.prompt_listings().unwrap_or_default().iter().any(owns_with) || self.history.vouches_for_all()
+    }
+}
+
+/// The mark before a text that came with the repository.
+pub(crate) const CAME_ALONG: &str = "[came along] ";
+
+/// The mark of an item: none if it is ours. Rulings that came along are claims.
+pub(crate) fn mark(is_ours: bool, category: &str) -> &'static str {
+    match category {
+        _ if is_ours => "",
+        "decision" | "constraint" => "[came along] claims: ",
+        _ => CAME_ALONG,
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use super::recall::is_ours;
 use crate::agents::Call;
 use crate::base::{fs, text};
 use crate::engine::Provenance;
@@ -47,7 +46,7 @@ fn find(project: &Project, call: &Call) -> Option<(Index, String, String)> {
 /// The line, unless its text came with the repository.
 fn own_line(project: &Project, what: &str, found: &Reminder) -> Option<String> {
     // Most come from transcripts, and the question whose the rest are costs more than all others.
-    if !found.own_key.is_empty() && !is_ours(&found.own_key, &found.run, false, &Provenance::of(project)) {
+    if !found.own_key.is_empty() && !Provenance::of(project).owns_stored(&found.own_key, &found.run, false) {
         return None;
     }
     Some(line(what, &found.text))

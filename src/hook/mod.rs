@@ -24,13 +24,11 @@
 //! | `sweep` | sessions that ended without calling a hook |
 //! | `owed` | which session files on disk nobody has dealt with |
 //! | `carry_out` | the child that runs what is due |
-//! | `log` | `log/hook.log` |
 
 mod action;
 mod carry_out;
 mod context;
 mod end;
-pub(crate) mod log;
 mod owed;
 mod pending;
 mod recall;

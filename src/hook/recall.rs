@@ -4,9 +4,8 @@ use super::context::context;
 use crate::agents::{Call, Event};
 use crate::base::{clock, text};
 use crate::engine::Provenance;
-use crate::guard::own_record::OwnKey;
 use crate::project::Project;
-use crate::search::{self, Hit, Index, PassageKind};
+use crate::search::{self, Hit, Index};
 use crate::transcript::{WARMUP_MARKER, keepable};
 
 /// How many bytes an agent is reminded of at most.
@@ -42,17 +41,13 @@ fn remind(project: &Project, call: &Call, index: &Index) -> Option<String> {
         return None;
     }
     let provenance = Provenance::of(project);
-    hits.retain(|hit| is_ours(&hit.own_key, &hit.run, hit.kind == PassageKind::Handoff, &provenance));
+    // A text that came with the repository is not put beside a person's prompt.
+    hits.retain(|hit| provenance.owns_hit(hit));
     // The session has read its warmup.
     let warmup = context(project, &Call { event: Event::SessionStart, source: None, ..call.clone() }).text;
     hits.retain(|hit| !search::is_said_in(&hit.text, &warmup));
     let lines: Vec<String> = hits.iter().map(line).collect();
     render(&lines)
-}
-
-/// Whether a text is this user's own. One that came with the repository is not put beside a person's prompt.
-pub(super) fn is_ours(own_key: &str, run: &str, is_handoff: bool, provenance: &Provenance) -> bool {
-    OwnKey::of_stored(own_key).is_none_or(|key| provenance.owns_key(&key, run, is_handoff))
 }
 
 /// When it was said, where, and what.

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::context::context;
-use super::log::{self, Entry};
 use super::{action, end, recall, start};
+use crate::agents::call_log::{self, Entry};
 use crate::agents::payload::Given;
 use crate::agents::{self, Call, Event};
 use crate::base::{env, fs, text};
@@ -65,7 +65,7 @@ pub(crate) fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) ->
         && !project::is_for_hooks(place)
     {
         let what = format!("`{}` is not a project: nothing is done", place.display());
-        log::tell(None, &Entry::of(&call, start.elapsed(), &what));
+        call_log::tell(None, &Entry::of(&call, start.elapsed(), &what));
         return silent(&what);
     }
     let options = Options { is_unattended: true, ..Options::default() };
@@ -98,7 +98,7 @@ pub(crate) fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) ->
     if call.event == Event::BeforeTool && reply.story.is_empty() {
         return reply;
     }
-    let unlogged = log::tell(project.as_ref(), &Entry::of(&call, start.elapsed(), &reply.story.join("; ")));
+    let unlogged = call_log::tell(project.as_ref(), &Entry::of(&call, start.elapsed(), &reply.story.join("; ")));
     reply.is_trouble |= unlogged.is_some();
     reply.story.extend(unlogged);
     reply

@@ -10,6 +10,8 @@
 //! | `change` | layer 1: how the current state changed, line by line |
 //! | `state` | layer 2: the current state |
 //! | `capture` | a session's own account as JSON, as edits of the current state |
+//! | `import` | memory that another tool kept, as edits of the current state |
+//! | `category_name` | the category that a word means |
 //! | `archive`, `month` | layer 3: the notes of a month, verbatim |
 //! | `rollup` | layer 3: the summary at the top of an archive |
 //! | `compact` | moves finished months from layer 1 to layer 3 |
@@ -20,8 +22,10 @@
 
 pub(crate) mod archive;
 pub(crate) mod capture;
+mod category_name;
 mod change;
 pub(crate) mod compact;
+pub(crate) mod import;
 pub(crate) mod listing;
 mod lookup;
 mod marker;
@@ -35,6 +39,7 @@ pub(crate) mod state;
 mod store;
 mod update;
 
+pub(crate) use category_name::{CAN_BE_DONE, CategoryProblem, named_category};
 #[cfg(test)]
 pub(crate) use change::changes;
 pub(crate) use change::{ChangeVerb, StateChange};

@@ -82,6 +82,9 @@ pub(crate) struct Account {
     /// What is blocked or broken, from notes.
     #[serde(default)]
     pub known_issues: Vec<Line>,
+    /// What the agent captured itself in its answers, by category.
+    #[serde(default)]
+    pub captured: Vec<(String, Vec<String>)>,
     /// Each check once, with its last outcome.
     pub checks: Vec<Check>,
     /// Further sentences of the talk, chosen for the words that they add.

@@ -1,6 +1,6 @@
 //! What the rules choose from.
 
-use super::{Account, RULES};
+use super::{Account, RULES, captured};
 use crate::transcript::Transcript;
 
 /// Everything that is known about a session when its account is made.
@@ -17,10 +17,13 @@ pub(crate) struct Material<'a> {
 
 /// Makes the account of a session by all rules.
 pub(crate) fn recap(material: &Material<'_>) -> Account {
+    let (transcript, captured) = material.transcript.map(captured::taken_out).unzip();
+    let material = Material { transcript: transcript.as_deref(), ..*material };
     let mut account = Account::default();
     for rule in RULES {
         tracing::debug!(rule = rule.name, "recap");
-        (rule.apply)(material, &mut account);
+        (rule.apply)(&material, &mut account);
     }
+    captured::put(captured.unwrap_or_default(), &mut account);
     account
 }

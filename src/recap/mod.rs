@@ -10,6 +10,7 @@
 //! | `state` | the account as changes to the current state |
 //! | `summary` | the account as a note, for a session that gave none |
 //! | `collect` | the account among the facts of a session |
+//! | `captured` | captures that the agent wrote into its answers |
 //! | `before` | what was known before the session, and stays until it is replaced |
 //! | `goal`, `asked`, `rulings`, `note_lines`, `next`, `idle` | one rule each |
 //! | `conclusions`, `dead_ends`, `evidence` | one rule each |
@@ -23,6 +24,7 @@
 mod account;
 mod asked;
 mod before;
+mod captured;
 mod collect;
 mod conclusions;
 mod cues;

@@ -47,6 +47,9 @@ pub(crate) struct StateAccount {
     passing: Vec<String>,
     changes: Vec<String>,
     summary: Option<String>,
+    /// What the agent captured itself in its answers, by category.
+    #[serde(default)]
+    captured: Vec<(String, Vec<String>)>,
 }
 
 /// Whether the check of the first issue, which passes now, runs at least what that of the second one does.
@@ -75,6 +78,8 @@ impl StateAccount {
             passing: passed.map(|check| check.issue_start()).collect(),
             completed: completed.to_vec(),
             finished: finished::statements(account, commits),
+            // A handoff is the newer and more careful word.
+            captured: if wrote == Wrote::Handoff { Vec::new() } else { account.captured.clone() },
             ..StateAccount::default()
         };
         if matches!(wrote, Wrote::Nothing | Wrote::Note) && !account.is_idle {
@@ -99,7 +104,11 @@ impl StateAccount {
     /// Adds the changes to `edits`, given the state that they will change. A ruling that somebody withdrew does not come
     /// back.
     pub(crate) fn add_to(&self, edits: &mut Edits, state: &CurrentState) {
-        if self.is_new_goal || !state.items().any(|(category, _)| category == "goal") {
+        for (category, texts) in &self.captured {
+            edits.record(category, texts.clone());
+        }
+        let is_captured = |category: &str| self.captured.iter().any(|(known, _)| known == category);
+        if !is_captured("goal") && (self.is_new_goal || !state.items().any(|(category, _)| category == "goal")) {
             edits.record("goal", self.goal.iter().cloned().collect());
         }
         let rulings = self.rulings.iter().filter(|text| !state.is_withdrawn("decision", text));

@@ -23,6 +23,7 @@
 //! | `archives` | the archived handoffs that may have a piece of text |
 //! | `action` | what an agent is reminded of before a command or an edit |
 //! | `recall` | what an agent is reminded of at the first prompt of a session |
+//! | `whole_session` | all that the index has of one session |
 //! | `answer` | one search from the question to the hits |
 
 mod action;
@@ -44,6 +45,7 @@ mod sources;
 mod store;
 mod text_passages;
 mod update;
+mod whole_session;
 mod words;
 
 pub(crate) use action::{Reminder, before_command, before_edit};

@@ -226,6 +226,12 @@ impl Index {
     }
 
     /// The handoff of a session.
+    #[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "only the MCP server uses it"))]
+    pub(super) fn documents_of_session(&self, session: &str) -> rusqlite::Result<Vec<i64>> {
+        let sql = "SELECT id FROM document WHERE session = ?1 AND session <> '' ORDER BY id";
+        self.connection.prepare_cached(sql)?.query_map([session], |row| row.get(0))?.collect()
+    }
+
     pub(super) fn handoff_of(&self, session: &str) -> rusqlite::Result<Option<String>> {
         let sql = "SELECT handoff FROM document WHERE session = ?1 AND handoff <> '' ORDER BY id DESC LIMIT 1";
         self.connection.prepare_cached(sql)?.query_row([session], |row| row.get(0)).optional()

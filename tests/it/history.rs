@@ -899,3 +899,25 @@ fn without_a_history_there_is_nothing_to_validate() {
     );
     assert_eq!(world.run(&["history", "validate", "--json"]).expect(5).json()["ok"], false);
 }
+
+#[test]
+fn files_for_notebooklm_are_written_only_if_their_month_changed() {
+    let world = World::new();
+    let create = |goal: &str, now: &str| {
+        let mut command = world.command(&["history", "create", "--goal", goal, "--next", "Fix it"]);
+        finish(command.env("AGENT_HANDOVER_TEST_NOW", now)).expect(0);
+    };
+    create("the October goal", "2026-10-15T10:04:05Z");
+    create("the November goal", "2026-11-15T10:04:05Z");
+    let export = ["history", "export", "--format", "notebooklm", "--output", "../notebook"];
+    let first = world.run(&export).expect(0);
+    assert_eq!(first.stdout, "wrote handovers-2026-10.md\nwrote handovers-2026-11.md\n");
+    let october = std::fs::read_to_string(world.path("../notebook/handovers-2026-10.md")).unwrap();
+    assert!(october.contains("the October goal") && !october.contains("November"), "{october}");
+    let again = world.run(&export).expect(0);
+    assert_eq!(again.stdout, "unchanged handovers-2026-10.md\nunchanged handovers-2026-11.md\n");
+    create("another goal", "2026-11-16T10:04:05Z");
+    let after = world.run(&export).expect(0);
+    assert_eq!(after.stdout, "wrote handovers-2026-11.md\nunchanged handovers-2026-10.md\n");
+    world.run(&export[..4]).expect(64);
+}

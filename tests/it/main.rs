@@ -48,8 +48,12 @@ mod hostile_state;
 mod install;
 mod install_commands;
 mod install_hostile;
+#[cfg(feature = "mcp")]
+mod install_mcp;
 mod library;
 mod machines;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod memory;
 mod namespaces;
 mod nothing_new;

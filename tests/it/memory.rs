@@ -844,3 +844,24 @@ fn a_failing_compaction_drains_a_run_recorded_meanwhile() {
     assert!(output.stderr.contains("step 'no' failed"), "{}", output.stderr);
     assert!(world.read(NOTES).contains("\nmeanwhile\n") && world.exists("memory/layer1/2026-06/t-2026-06-01.md"));
 }
+
+#[test]
+fn the_memory_of_another_tool_is_imported_whole_or_not_at_all() {
+    let world = World::new();
+    let rows = json!([
+        { "category": "decision", "content": "second", "created_at": "2026-01-02 10:00:00" },
+        { "category": "decision", "content": "first", "created_at": "2026-01-01 10:00:00" },
+        { "category": "goal", "content": "ship the parser" },
+    ]);
+    world.write("glee.json", rows.to_string());
+    let shown = world.run(&["memory", "import", "--from", "glee.json", "--dry-run"]).expect(0);
+    assert_eq!(shown.stdout, "goal: ship the parser\ndecision: first\ndecision: second\n");
+    assert!(!world.exists("memory"));
+    let answer = world.run(&["memory", "import", "--from", "glee.json", "--json"]).expect(0).json();
+    assert_eq!(answer["added"].as_array().unwrap().len(), 3, "{answer}");
+    let again = world.run(&["memory", "import", "--from", "glee.json"]).expect(0);
+    assert_eq!(again.stdout, "added 0 items\n");
+    world.write("wrong.json", r#"[{"category": "goal", "content": "new"}, {"category": "goal"}]"#);
+    world.run(&["memory", "import", "--from", "wrong.json"]).expect(65);
+    assert!(world.read(STATE).contains("ship the parser"));
+}

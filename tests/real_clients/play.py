@@ -73,7 +73,7 @@ def command(options):
     if options.client == "claude":
         resume = ["--resume", options.resume] if options.resume else []
         resume += ["--fork-session"] if options.fork else []
-        tools = "Bash,Write,Edit,TodoWrite,TaskCreate,TaskUpdate,Agent,Task"
+        tools = "Bash,Write,Edit,TodoWrite,TaskCreate,TaskUpdate,Agent,Task,mcp__agent-handover"
         if options.then:
             talk = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
             return [options.binary, "-p", "--allowedTools", tools] + talk + resume

@@ -10,6 +10,7 @@ both streamed. What it answers is scripted in a scenario, in words that know no 
         {"do": "write", "path": "a.txt", "content": "…"},     relative to the client's directory
         {"do": "command", "command": "exit 3"},
         {"do": "todos", "items": [{"text": "…", "status": "completed|in_progress|pending"}]},
+        {"do": "mcp", "tool": "capture", "arguments": {…}},    a tool of our MCP server
         {"do": "agent", "prompt": "…"},                       a sub-agent; left out where the client has none
         {"do": "hang", "seconds": 600}]}]}                    answers nothing for that long: time to kill the client
 
@@ -72,6 +73,8 @@ def claude_calls(steps, tools, cwd):
             yield ("Write", {"file_path": path, "content": step["content"]})
         elif step["do"] == "command":
             yield ("Bash", {"command": step["command"], "description": "scripted"})
+        elif step["do"] == "mcp":
+            yield ("mcp__agent-handover__" + step["tool"], step["arguments"])
         elif step["do"] == "agent":
             name = next((name for name in ("Agent", "Task") if name in tools), None)
             if name:
@@ -181,6 +184,12 @@ def codex_calls(steps, tools, cwd):
                 yield codex_shell(tools, "apply_patch <<'EOF'\n%sEOF" % text, cwd)
         elif step["do"] == "command":
             yield code("exec_command", {"cmd": step["command"]}) if in_code else codex_shell(tools, step["command"], cwd)
+        elif step["do"] == "mcp":
+            if in_code:
+                yield code("mcp__agent_handover__" + step["tool"], step["arguments"])
+            else:
+                namespace = tools.get(step["tool"], (None, None, ""))[1]
+                yield ("%s.%s" % (namespace, step["tool"]) if namespace else step["tool"], step["arguments"])
         elif step["do"] == "todos":
             plan = {"plan": [{"step": item["text"], "status": item["status"]} for item in step["items"]]}
             if "update_plan" in tools:

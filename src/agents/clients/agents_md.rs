@@ -19,6 +19,7 @@ pub(super) const AGENT: Agent = Agent {
     payloads: Payloads::PLAIN,
     processes: Processes::MANY_SESSIONS,
     files,
+    server: |_, _| None,
     bootstrap: |_, _| Bootstrap::Always,
     answer,
     obstacles: nothing,

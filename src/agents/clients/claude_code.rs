@@ -5,6 +5,7 @@ use serde_json::json;
 use super::nested_answer::nested_answer;
 use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
 use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect};
+use crate::agents::install::server::{ServerSettings, stdio_entry};
 use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
@@ -42,6 +43,14 @@ pub(super) const AGENT: Agent = Agent {
     // `/clear` ends a session and starts the next one in the same process.
     processes: Processes { reused_by_next_session: true, ..Processes::ONE_SESSION_EACH },
     files,
+    server: |places, scope| {
+        let path = match scope {
+            // Beside its directory, or inside if the user has moved that.
+            Scope::User => places.moved(AGENT.directory_variable, "").join(".claude.json"),
+            Scope::Project => places.project.join(".mcp.json"),
+        };
+        Some(ServerSettings::json(path, &["mcpServers"], stdio_entry))
+    },
     bootstrap: |places, scope| Bootstrap::OnRequest(instructions(places, scope)),
     answer,
     obstacles,

@@ -43,6 +43,7 @@ pub(super) const AGENT: Agent = Agent {
     },
     processes: Processes::MANY_SESSIONS,
     files,
+    server: |_, _| None,
     bootstrap: |_, _| Bootstrap::Always,
     answer,
     obstacles: nothing,

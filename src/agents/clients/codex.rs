@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::nested_answer::nested_answer;
 use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
 use crate::agents::install::agent_file::{FileContent, HookShape, Hooks, JsonDialect, SettingsFormat};
+use crate::agents::install::server::{ServerSettings, plain_entry};
 use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching, toml_hooks};
 use crate::agents::{Agent, Event, Places, Scope};
@@ -40,6 +41,10 @@ pub(super) const AGENT: Agent = Agent {
         ..Processes::ONE_SESSION_EACH
     },
     files,
+    server: |places, scope| {
+        let path = directory(places, scope).join("config.toml");
+        Some(ServerSettings { path, table: &["mcp_servers"], entry: plain_entry, format: SettingsFormat::Toml })
+    },
     bootstrap: |places, scope| match scope {
         Scope::User => Bootstrap::OnRequest(directory(places, scope).join("AGENTS.md")),
         Scope::Project => Bootstrap::AgentsMd,

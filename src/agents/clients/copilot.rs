@@ -5,6 +5,7 @@ use serde_json::json;
 use super::nothing;
 use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
 use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect};
+use crate::agents::install::server::{ServerSettings, stdio_entry};
 use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, teaching};
 use crate::agents::payload::Payload;
@@ -34,6 +35,18 @@ pub(super) const AGENT: Agent = Agent {
     },
     processes: Processes::ONE_SESSION_EACH,
     files,
+    server: |places, scope| {
+        Some(match scope {
+            Scope::User => {
+                // The tools of a server are offered only if they are named, or all of them.
+                let entry =
+                    |program: &str| json!({ "type": "local", "command": program, "args": ["mcp"], "tools": ["*"] });
+                ServerSettings::json(directory(places).join("mcp-config.json"), &["mcpServers"], entry)
+            }
+            // Copilot in VS Code.
+            Scope::Project => ServerSettings::json(places.project.join(".vscode/mcp.json"), &["servers"], stdio_entry),
+        })
+    },
     bootstrap: |places, scope| {
         Bootstrap::OnRequest(match scope {
             Scope::User => directory(places).join("copilot-instructions.md"),

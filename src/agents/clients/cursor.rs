@@ -5,6 +5,7 @@ use serde_json::json;
 use super::nothing;
 use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
 use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect, WholeFile};
+use crate::agents::install::server::{ServerSettings, plain_entry};
 use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, seal, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
@@ -41,6 +42,10 @@ pub(super) const AGENT: Agent = Agent {
     },
     processes: Processes::MANY_SESSIONS,
     files,
+    server: |places, scope| {
+        let path = places.base(scope).join(".cursor/mcp.json");
+        Some(ServerSettings::json(path, &["mcpServers"], plain_entry))
+    },
     bootstrap: |_, scope| match scope {
         Scope::User => Bootstrap::AgentsMd,
         Scope::Project => Bootstrap::Always,

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::nested_answer::nested_answer;
 use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
 use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect};
+use crate::agents::install::server::{ServerSettings, plain_entry};
 use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
@@ -40,6 +41,10 @@ pub(super) const AGENT: Agent = Agent {
     },
     processes: Processes::ONE_SESSION_EACH,
     files,
+    server: |places, scope| {
+        let path = directory(places, scope).join("settings.json");
+        Some(ServerSettings::json(path, &["mcpServers"], plain_entry))
+    },
     bootstrap: |places, scope| {
         Bootstrap::OnRequest(match scope {
             Scope::User => directory(places, scope).join("GEMINI.md"),

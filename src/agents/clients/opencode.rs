@@ -5,9 +5,11 @@ use serde_json::{Value, json};
 use super::nothing;
 use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
 use crate::agents::install::agent_file::WholeFile;
+use crate::agents::install::server::ServerSettings;
 use crate::agents::install::slash_commands::{CommandForm, slash_commands};
-use crate::agents::install::{AgentFile, Program, seal, teaching};
+use crate::agents::install::{AgentFile, Program, json_hooks, seal, teaching};
 use crate::agents::{Agent, Event, Places, Scope};
+use crate::base::fs;
 use crate::error::Result;
 
 pub(super) const AGENT: Agent = Agent {
@@ -32,6 +34,7 @@ pub(super) const AGENT: Agent = Agent {
     },
     processes: Processes::MANY_SESSIONS,
     files,
+    server,
     bootstrap: |places, scope| match scope {
         Scope::User => Bootstrap::OnRequest(directory(places).join("AGENTS.md")),
         Scope::Project => Bootstrap::AgentsMd,
@@ -62,6 +65,20 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
     ];
     files.extend(slash_commands(&directory.join("commands"), CommandForm::Markdown));
     Ok(files)
+}
+
+/// OpenCode reads `opencode.json` or `opencode.jsonc`, whichever its user has. Version 2 keeps servers one level deeper.
+fn server(places: &Places, scope: Scope) -> Option<ServerSettings> {
+    let directory = match scope {
+        Scope::User => directory(places),
+        Scope::Project => places.project.clone(),
+    };
+    let with_comments = directory.join("opencode.jsonc");
+    let path = if fs::exists(&with_comments) { with_comments } else { directory.join("opencode.json") };
+    let text = fs::read_if_exists(&path).ok().flatten().unwrap_or_default();
+    let is_deeper = json_hooks::value(&String::from_utf8_lossy(&text), &["mcp", "servers"]).is_some();
+    let entry = |program: &str| json!({ "type": "local", "command": [program, "mcp"], "enabled": true });
+    Some(ServerSettings::json(path, if is_deeper { &["mcp", "servers"] } else { &["mcp"] }, entry))
 }
 
 /// The answer that our plugin reads. The plugin passes the context on to OpenCode.

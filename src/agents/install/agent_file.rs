@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::json_hooks::{self, SyntaxProblem};
 use super::seal::{self, SealState};
+use super::server::{self, McpServer};
 use super::{block, program, toml_hooks};
 use crate::error::{Error, Listing, Problem, Result};
 
@@ -23,6 +24,8 @@ pub struct AgentFile {
 pub enum FileContent {
     /// Entries in a settings file of the user.
     Hooks(Hooks, SettingsFormat),
+    /// Our MCP server in a settings file of the user.
+    Server(McpServer, SettingsFormat),
     /// A block in a text of the user.
     Block(String),
     /// A file that is entirely ours, sealed.
@@ -137,9 +140,19 @@ impl AgentFile {
         )
     }
 
+    /// Whether the file is a text that the agent reads, and starts nothing.
+    pub fn only_instructs(&self) -> bool {
+        !self.is_essential() && !self.is_server()
+    }
+
+    pub fn is_server(&self) -> bool {
+        matches!(self.content, FileContent::Server(..))
+    }
+
     /// The purpose of the file, in a few words.
     pub fn describe(&self) -> String {
         match &self.content {
+            FileContent::Server(..) => "MCP server".to_owned(),
             FileContent::Hooks(hooks, _) => {
                 let events: Vec<&str> = hooks.entries.iter().map(|(event, _)| *event).collect();
                 format!("hooks {}", events.join(", "))
@@ -155,6 +168,11 @@ impl AgentFile {
         match &self.content {
             FileContent::Hooks(hooks, SettingsFormat::Json) => self.checked(text, json_hooks::with(text, hooks)),
             FileContent::Hooks(hooks, SettingsFormat::Toml) => self.checked(text, toml_hooks::with(text, hooks)),
+            FileContent::Server(ours, format) => {
+                let edited = server::with(text, ours, *format);
+                let edited = edited.map_err(|problem| unreadable(&self.path, text, problem))?;
+                Ok(edited.map_or(FileEdit::LeftAsForeign, FileEdit::Text))
+            }
             FileContent::Block(content) => Ok(FileEdit::Text(block::with(text, content))),
             FileContent::Whole { text: wanted, .. } => Ok(match old.map(seal::look) {
                 None | Some(SealState::Whole) => FileEdit::Text(wanted.clone()),
@@ -180,6 +198,7 @@ impl AgentFile {
         match &self.content {
             FileContent::Hooks(hooks, SettingsFormat::Json) => self.checked(text, json_hooks::without(text, hooks)),
             FileContent::Hooks(_, SettingsFormat::Toml) => self.checked(text, toml_hooks::without(text)),
+            FileContent::Server(ours, format) => self.checked(text, server::without(text, ours, *format)),
             FileContent::Block(_) => Ok(FileEdit::Text(block::without(text))),
             FileContent::Whole { .. } => Ok(match seal::look(text) {
                 SealState::Whole => FileEdit::Text(String::new()),
@@ -193,6 +212,7 @@ impl AgentFile {
     pub fn is_bare(&self, text: &str) -> bool {
         match &self.content {
             FileContent::Hooks(hooks, SettingsFormat::Json) => json_hooks::is_bare(text, hooks),
+            FileContent::Server(_, format) => server::is_bare(text, *format),
             _ => text.trim().is_empty(),
         }
     }
@@ -202,6 +222,10 @@ impl AgentFile {
         let seen = match &self.content {
             FileContent::Hooks(hooks, SettingsFormat::Json) => json_hooks::look(text, hooks),
             FileContent::Hooks(_, SettingsFormat::Toml) => toml_hooks::look(text),
+            FileContent::Server(ours, format) => {
+                let programs: Vec<String> = server::look(text, ours, *format).into_iter().collect();
+                return OurPart { is_there: !programs.is_empty(), programs, ..OurPart::default() };
+            }
             FileContent::Block(_) => return OurPart { is_there: block::is_in(text), ..OurPart::default() },
             FileContent::Whole { .. } => {
                 let seal = seal::look(text);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::agent_file::{AgentFile, FileContent, FileEdit};
 use super::record::InstallRecord;
 use super::targets::{BlockWish, targets};
-use super::{Program, block, diff, state};
+use super::{Program, ServerWish, block, diff, state};
 use crate::agents::agent::Bootstrap;
 use crate::agents::clients::ANY_OTHER;
 use crate::agents::{AGENTS, Agent, Places, Scope};
@@ -52,7 +52,20 @@ pub enum LeftAlone {
     Foreign,
 }
 
+impl InstallPlan {
+    /// The place of the change of a file, if it is planned already: a settings file may hold several parts of ours.
+    fn of_file(&self, real: &Path) -> Option<usize> {
+        self.changes.iter().position(|change| change.real == real && change.left.is_none())
+    }
+}
+
 impl FileChange {
+    /// Adds another part of ours to the change of the same file.
+    fn join(&mut self, target: &AgentFile, after: Option<String>, base: Option<String>) {
+        self.what = format!("{}, {}", self.what, target.describe());
+        (self.after, self.base) = (after, base);
+    }
+
     pub fn is_change(&self) -> bool {
         self.before != self.after
     }
@@ -96,18 +109,47 @@ impl Installer {
         scope: Scope,
         program: &Program,
         block: BlockWish,
+        server: ServerWish,
     ) -> Result<InstallPlan> {
         let mut plan = InstallPlan { agent, changes: Vec::new(), notes: Vec::new(), cleared: Vec::new() };
-        let targets = targets(agent, places, scope, program, block)?;
+        let targets = targets(agent, places, scope, program, block, server)?;
         let python_note = python_block(&targets, places);
         for target in targets {
             let (real, now) = self.look(&target.path)?;
+            let earlier = plan.of_file(&real);
+            let now = earlier.map_or(now, |at| plan.changes[at].after.clone());
             if !target.is_wanted && !now.as_deref().is_some_and(|now| target.look(now).is_there) {
                 continue;
             }
             plan.notes.extend(now.as_deref().and_then(|now| target.oddity(now)));
             plan.notes.extend(now.as_deref().and_then(|now| target.rejection(now, agent.title)));
-            let change = match target.with(now.as_deref())? {
+            if let (Some(text), true, None) = (&now, target.is_server() && !target.is_wanted, earlier) {
+                let after = match (self.record.before(&real, text), target.without(text)?) {
+                    (Some(was), _) => was,
+                    (None, FileEdit::Text(rest)) => self.unless_bare(&target, &real, rest),
+                    (None, FileEdit::LeftAsChanged | FileEdit::LeftAsForeign) => continue,
+                };
+                plan.changes.push(change(&target, real, now, after));
+                continue;
+            }
+            let edit = match &now {
+                Some(now) if target.is_server() && !target.is_wanted => target.without(now)?,
+                now => target.with(now.as_deref())?,
+            };
+            if target.is_server() && edit == FileEdit::LeftAsForeign {
+                let path = target.path.display();
+                plan.notes.push(format!("`{path}` has another MCP server of our name, which was not changed"));
+                continue;
+            }
+            if let (Some(at), FileEdit::Text(after)) = (earlier, &edit) {
+                let base = match plan.changes[at].base.take() {
+                    Some(base) if target.look(&base).is_there => self.base(&target, &real, Some(&base))?,
+                    base => base,
+                };
+                plan.changes[at].join(&target, Some(after.clone()), base);
+                continue;
+            }
+            let change = match edit {
                 FileEdit::Text(after) => {
                     let base = self.base(&target, &real, now.as_deref())?;
                     FileChange { base, ..change(&target, real, now, Some(after)) }
@@ -135,18 +177,16 @@ impl Installer {
         leaving: &[&'static Agent],
     ) -> Result<InstallPlan> {
         let mut plan = InstallPlan { agent, changes: Vec::new(), notes: Vec::new(), cleared: Vec::new() };
-        for target in targets(agent, places, scope, &Program::by_name(), BlockWish::Keep)? {
+        for target in targets(agent, places, scope, &Program::by_name(), BlockWish::Keep, ServerWish::Write)? {
             let (real, now) = self.look(&target.path)?;
-            let Some(now) = now else {
-                plan.cleared.push(real);
+            let earlier = plan.of_file(&real);
+            let now = earlier.map_or(now, |at| plan.changes[at].after.clone());
+            let seen = now.as_deref().map(|now| target.look(now)).unwrap_or_default();
+            plan.notes.extend(now.as_deref().and_then(|now| target.oddity(now)));
+            let Some(now) = now.filter(|_| seen.is_there) else {
+                plan.cleared.extend(earlier.is_none().then_some(real));
                 continue;
             };
-            plan.notes.extend(target.oddity(&now));
-            let seen = target.look(&now);
-            if !seen.is_there {
-                plan.cleared.push(real);
-                continue;
-            }
             if seen.is_followed && agent.trusts_hooks_by_position {
                 plan.notes.push(format!(
                     "hooks that come after ours change their place: {} will ask again whether you trust them",
@@ -166,7 +206,10 @@ impl Installer {
                     FileEdit::Text(text) => self.unless_bare(&target, &real, text),
                 },
             };
-            plan.changes.push(change(&target, real, Some(now), after));
+            match earlier {
+                Some(at) => plan.changes[at].join(&target, after.clone(), after),
+                None => plan.changes.push(change(&target, real, Some(now), after)),
+            }
         }
         Ok(plan)
     }
@@ -232,7 +275,7 @@ impl Installer {
         }
         // Instructions of ours in a file that no install on record wrote, such as one that came with a clone: the uninstall
         // restores them. Hooks are removed wherever they come from, because the agent would go on calling us.
-        let is_older = !target.is_essential() && !self.record.knows(real);
+        let is_older = target.only_instructs() && !self.record.knows(real);
         if is_older || !target.look(now).is_there {
             Ok(Some(now.to_owned()))
         } else {

@@ -144,7 +144,7 @@ pub(crate) fn keys(text: &str) -> Vec<String> {
     top.map(|top| top.properties().iter().filter_map(|p| p.decoded_name()).collect()).unwrap_or_default()
 }
 
-fn edit(text: &str, change: impl FnOnce(&CstRootNode) -> Result<()>) -> Result<String> {
+pub(super) fn edit(text: &str, change: impl FnOnce(&CstRootNode) -> Result<()>) -> Result<String> {
     let (mark, body) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(body) => (BYTE_ORDER_MARK.to_string(), body),
         None => (String::new(), text),
@@ -174,7 +174,7 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_non_finite_numbers: false,
 };
 
-fn parse(text: &str) -> Result<CstRootNode> {
+pub(super) fn parse(text: &str) -> Result<CstRootNode> {
     CstRootNode::parse(text.trim_start_matches(BYTE_ORDER_MARK), &OPTIONS).map_err(|cause| {
         let range = cause.range();
         SyntaxProblem { message: format!("this is not JSON: {}", cause.kind()), at: place(range.start..range.end) }
@@ -186,12 +186,12 @@ pub(crate) fn place(range: std::ops::Range<usize>) -> Option<std::ops::Range<usi
     (range != (0..0)).then_some(range)
 }
 
-fn wrong(what: &str, expected: &str) -> SyntaxProblem {
+pub(super) fn wrong(what: &str, expected: &str) -> SyntaxProblem {
     SyntaxProblem { message: format!("{what} should be {expected}"), at: None }
 }
 
 /// The value of a key. Two properties of the same name are refused, because programs differ on which one counts.
-fn only(object: &CstObject, key: &str) -> Result<Option<CstNode>> {
+pub(super) fn only(object: &CstObject, key: &str) -> Result<Option<CstNode>> {
     let mut found = object.properties().into_iter().filter(|p| p.decoded_name().as_deref() == Some(key));
     let first = found.next();
     match found.next() {
@@ -200,7 +200,7 @@ fn only(object: &CstObject, key: &str) -> Result<Option<CstNode>> {
     }
 }
 
-fn object(parent: &CstObject, key: &str) -> Result<Option<CstObject>> {
+pub(super) fn object(parent: &CstObject, key: &str) -> Result<Option<CstObject>> {
     match only(parent, key)? {
         None => Ok(None),
         Some(node) => node.as_object().map(Some).ok_or_else(|| wrong(&format!("`{key}`"), "an object")),
@@ -287,7 +287,7 @@ fn same(one: &CstObject, other: &CstObject) -> bool {
     place(one) == place(other)
 }
 
-fn has_comment(children: &[CstNode]) -> bool {
+pub(super) fn has_comment(children: &[CstNode]) -> bool {
     children.iter().any(CstNode::is_comment)
 }
 
@@ -300,7 +300,7 @@ fn entry(hooks: &Hooks, event: &str, handler: &Value) -> Value {
     }
 }
 
-fn input(value: &Value) -> CstInputValue {
+pub(super) fn input(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
         Value::Bool(value) => CstInputValue::Bool(*value),

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::server;
 use crate::agents::by_name;
 use crate::base::{fs, text};
 use crate::error::{Error, Result};
@@ -78,6 +79,14 @@ pub(crate) fn own(line: &str, arguments: &[String]) -> Option<String> {
         is_installed_hook(arguments) && (name.starts_with(NAME) || is_renamed(program))
     };
     is_ours.then(|| program.clone())
+}
+
+/// The program of an MCP server that starts us. A server of another name may be this program, renamed.
+pub(crate) fn own_server(program: &str, arguments: &[String]) -> Option<String> {
+    let name = program.rsplit(['/', '\\']).next()?;
+    let is_server = arguments.iter().any(|word| word == server::VERB);
+    let is_ours = is_server && (name.starts_with(NAME) || arguments.len() == 1 && is_renamed(program));
+    is_ours.then(|| program.to_owned())
 }
 
 fn is_simple_hook(arguments: &[String]) -> bool {

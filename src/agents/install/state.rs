@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::Program;
 use super::agent_file::{AgentFile, FileContent};
-use super::{BlockWish, installer};
+use super::{BlockWish, ServerWish, installer};
 use crate::agents::{Agent, Places, Scope, detected};
 use crate::base::fs;
 use crate::error::Error;
@@ -45,6 +45,8 @@ pub struct Wiring {
     /// Files of ours that somebody has changed.
     pub changed: Vec<PathBuf>,
     pub programs: Vec<Called>,
+    /// The program that is registered as the MCP server.
+    pub server: Option<Called>,
     /// Settings that keep the hooks from running although they are installed.
     pub obstacles: Vec<String>,
     /// Steps that only the user can do.
@@ -86,7 +88,9 @@ pub fn of(agent: &'static Agent, places: &Places, program: &Program) -> AgentSta
 
 /// The files of an agent at a scope. Where both scopes have the same file, as in the home directory, it is the user's.
 fn targets(agent: &'static Agent, places: &Places, scope: Scope, program: &Program) -> Vec<AgentFile> {
-    let of = |scope: Scope| super::targets::targets(agent, places, scope, program, BlockWish::Keep).unwrap_or_default();
+    let of = |scope: Scope| {
+        super::targets::targets(agent, places, scope, program, BlockWish::Keep, ServerWish::Write).unwrap_or_default()
+    };
     let users: Vec<PathBuf> = match scope {
         Scope::User => Vec::new(),
         Scope::Project => of(Scope::User).iter().map(|target| real(&target.path)).collect(),
@@ -134,10 +138,20 @@ fn wiring(agent: &'static Agent, places: &Places, scope: Scope, program: &Progra
         untaught: Vec::new(),
         changed: Vec::new(),
         programs: Vec::new(),
+        server: None,
         obstacles: (agent.obstacles)(places, scope),
         clicks: (agent.clicks)(places, scope),
     };
     for target in targets {
+        if target.is_server() {
+            let seen = text(&target.path).map(|text| target.look(&text)).unwrap_or_default();
+            let called = seen.programs.into_iter().next();
+            wiring.server = called.map(|path| Called { is: which(&path, places, program), path });
+            if wiring.server.is_some() && !wiring.files.contains(&target.path) {
+                wiring.files.push(target.path);
+            }
+            continue;
+        }
         let seen = text(&target.path).map(|text| target.look(&text)).unwrap_or_default();
         if !seen.is_there {
             if target.is_wanted && target.is_essential() {

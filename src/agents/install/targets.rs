@@ -1,6 +1,7 @@
 //! Which files of an agent an install keeps.
 
 use super::agent_file::AgentFile;
+use super::server::{self, ServerWish};
 use super::{Program, teaching};
 use crate::agents::agent::Bootstrap;
 use crate::agents::{Agent, Places, Scope};
@@ -22,8 +23,11 @@ pub(super) fn targets(
     scope: Scope,
     program: &Program,
     block: BlockWish,
+    server: ServerWish,
 ) -> Result<Vec<AgentFile>> {
     let mut files = (agent.files)(places, scope, program)?;
+    let settings = (agent.server)(places, scope);
+    files.extend(settings.map(|settings| server::file(settings, scope, program, server.possible())));
     if let Bootstrap::OnRequest(path) = (agent.bootstrap)(places, scope) {
         files.push(AgentFile { is_wanted: block == BlockWish::Write, ..teaching::instructions(&path) });
     }

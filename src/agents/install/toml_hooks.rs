@@ -113,7 +113,7 @@ fn remove(text: &str, kept: usize) -> Result<String> {
 }
 
 /// `after`, with the line ends of `text` in the lines that both have. `plain` is `text` with simple line ends.
-fn with_line_ends_of(text: &str, plain: &str, after: &str) -> String {
+pub(super) fn with_line_ends_of(text: &str, plain: &str, after: &str) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let old: Vec<&str> = plain.split_inclusive('\n').collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
@@ -182,19 +182,19 @@ fn own(handler: &Table) -> Option<String> {
 }
 
 /// The byte order mark at the beginning, if there is one, and the rest.
-fn split_mark(text: &str) -> (&str, &str) {
+pub(super) fn split_mark(text: &str) -> (&str, &str) {
     text.split_at(text.len() - text.trim_start_matches(BYTE_ORDER_MARK).len())
 }
 
 /// The problem at its place in the text that begins with `mark`.
-fn shifted(problem: SyntaxProblem, mark: &str) -> SyntaxProblem {
+pub(super) fn shifted(problem: SyntaxProblem, mark: &str) -> SyntaxProblem {
     SyntaxProblem { at: problem.at.map(|at| at.start + mark.len()..at.end + mark.len()), ..problem }
 }
 
-fn newline(text: &str) -> &'static str {
+pub(super) fn newline(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-fn problem(cause: &toml_edit::TomlError) -> SyntaxProblem {
+pub(super) fn problem(cause: &toml_edit::TomlError) -> SyntaxProblem {
     SyntaxProblem { message: format!("this is not TOML: {}", cause.message()), at: cause.span().and_then(place) }
 }

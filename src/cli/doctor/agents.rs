@@ -3,16 +3,18 @@
 use std::path::Path;
 
 use super::diagnosis::{Diagnosis, Health, broken, diagnosis};
+use crate::agents::call_log::{self, Entry};
 use crate::agents::state::{self, AgentState, BrokenFile, Which, Wiring};
 use crate::agents::{AGENTS, Agent, Places, Program};
 use crate::error::Result;
-use crate::hook::log::Entry;
 
 /// One agent with what was found out about it.
 pub(super) struct ExaminedAgent {
     pub state: AgentState,
     /// The last call of each event in this project.
     pub last: Vec<Entry>,
+    /// When its client last started our MCP server in this project.
+    pub served: Option<Entry>,
     pub findings: Vec<Diagnosis>,
 }
 
@@ -63,9 +65,14 @@ pub(super) fn about_agents(root: &Path, with_tools: bool, calls: Option<&[Entry]
     let program = Program::this()?;
     let each = AGENTS.iter().map(|agent| {
         let state = state::of(agent, &places, &program);
-        let last = last_calls(agent, calls.unwrap_or_default());
+        let (served, last): (Vec<Entry>, Vec<Entry>) = last_calls(agent, calls.unwrap_or_default())
+            .into_iter()
+            .partition(|call| call.event == call_log::SERVER_START);
+        let served = served.into_iter().next();
         let fired = calls.map(|_| last.as_slice());
-        ExaminedAgent { findings: about_agent(&state, fired), last, state }
+        let mut findings = about_agent(&state, fired);
+        findings.extend(about_server(&state, served.as_ref()));
+        ExaminedAgent { findings, last, served, state }
     });
     Ok(each.collect())
 }
@@ -103,6 +110,23 @@ fn about_agent(state: &AgentState, last: Option<&[Entry]>) -> Vec<Diagnosis> {
         findings.push(diagnosis(name, Health::Good, about_calls(last), None));
     }
     findings
+}
+
+/// What is known about the MCP server, where it is registered or was started.
+fn about_server(state: &AgentState, served: Option<&Entry>) -> Option<Diagnosis> {
+    let name = state.agent.name;
+    let install = format!("agent-handover install {name}");
+    let called = state.wirings.iter().find_map(|wiring| wiring.server.as_ref());
+    if let Some(called) = called.filter(|called| called.is == Which::Missing) {
+        let says = format!("its MCP server is {}, which is not there", called.path);
+        return Some(diagnosis(name, Health::Broken, says, Some(&install)));
+    }
+    let says = match (called, served) {
+        (_, Some(start)) => format!("MCP server started here: {}", start.at),
+        (Some(_), None) => "MCP server registered, and not started here yet".to_owned(),
+        (None, None) => return None,
+    };
+    Some(diagnosis(name, Health::Good, says, None))
 }
 
 fn about_broken(agent: &Agent, file: &BrokenFile) -> Vec<Diagnosis> {

@@ -9,12 +9,12 @@ use super::agents::ExaminedAgent;
 use super::diagnosis::{Diagnosis, Health, broken};
 use super::{agents, project};
 use crate::agents::Agent;
+use crate::agents::call_log;
 use crate::agents::state::Wiring;
 use crate::base::text;
 use crate::cli::Context;
 use crate::cli::ui::StepMark;
 use crate::error::{Category, Result};
-use crate::hook;
 
 /// Check the agents, the config, the database and git of this project; exits with 5 if something is broken
 #[derive(Args)]
@@ -41,7 +41,7 @@ impl Doctor {
         }
         findings.push(project::about_git(&root));
         findings.extend(project::about_trust());
-        let calls = opened.as_ref().ok().map(hook::log::entries);
+        let calls = opened.as_ref().ok().map(call_log::entries);
         let with_tools = opened.as_ref().is_ok_and(|project| project.config.recalls_before_tools);
         let agents = agents::about_agents(&root, with_tools, calls.as_deref()).unwrap_or_else(|error| {
             findings.extend(broken("agents", &error, "fix this, then try again"));
@@ -87,6 +87,7 @@ fn as_json(root: &Path, findings: &[Diagnosis], agents: &[ExaminedAgent], is_bro
             "found": state.found.as_ref().map(|path| path.display().to_string()),
             "wired": wirings,
             "broken_files": state.broken.iter().map(|file| file.path.display().to_string()).collect::<Vec<_>>(),
+            "mcp_started": examined.served.as_ref().map(|start| start.at.clone()),
             "last": examined.last.iter().map(|call| {
                 json!({ "event": call.event, "at": call.at, "duration_ms": call.millis, "said": call.what })
             }).collect::<Vec<_>>(),
@@ -113,6 +114,7 @@ fn wiring_json(wiring: &Wiring) -> Value {
         "not_installed": paths(&wiring.untaught),
         "changed": paths(&wiring.changed),
         "programs": wiring.programs.iter().map(|called| called.path.clone()).collect::<Vec<_>>(),
+        "mcp_server": wiring.server.as_ref().map(|called| called.path.clone()),
         "obstacles": wiring.obstacles,
         "clicks": wiring.clicks,
     })

@@ -9,7 +9,7 @@ use super::super::passphrase::Passphrase;
 use super::super::{Context, keygen};
 use super::filters::Filters;
 use super::render::Form;
-use super::{HistoryPlace, answer, brake};
+use super::{HistoryPlace, answer, brake, notebook};
 use crate::base::fs::{self, Anchor, Created, FileKind};
 use crate::base::{clock, text};
 use crate::bundle::{
@@ -30,7 +30,7 @@ pub(super) struct Export {
     all: bool,
     #[command(flatten)]
     filters: Filters,
-    /// A prompt, one bundle, or one bundle for each line
+    /// A prompt, one bundle, one bundle for each line, or a directory of files for NotebookLM
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
     format: ExportFormat,
     #[command(flatten)]
@@ -64,6 +64,8 @@ enum ExportFormat {
     Markdown,
     Json,
     Jsonl,
+    /// One Markdown file a month for NotebookLM, in the directory `--output`, without secrets; an unchanged file is not written
+    Notebooklm,
 }
 
 impl Export {
@@ -73,6 +75,14 @@ impl Export {
         if let Some(path) = &output {
             if let Some(stop) = brake(&place.root).pressed() {
                 return Err(stop.error());
+            }
+            if self.format == ExportFormat::Notebooklm {
+                let Chosen { found, damaged } = self.chosen(context, place)?;
+                for left_out in &damaged {
+                    context.ui.warn(&format!("left out: {left_out}"));
+                }
+                notebook::write(context, place, &found, path, as_json)?;
+                return Ok(u8::from(!damaged.is_empty()));
             }
             refuse_existing(path, self.force)?;
         }
@@ -129,7 +139,12 @@ impl Export {
     /// Refuses options that would have no effect, so that nobody believes they had one.
     fn refuse_what_would_be_ignored(&self, to_file: bool, as_json: bool) -> Result<()> {
         let is_secret = self.encrypt || self.passphrase.is_given();
-        let problem = if self.format == ExportFormat::Markdown && is_secret {
+        let is_notebook = self.format == ExportFormat::Notebooklm;
+        let problem = if is_notebook && !to_file {
+            "`--format notebooklm` writes several files: it needs `--output DIRECTORY`"
+        } else if is_notebook && (is_secret || self.sign_key.is_some() || self.force || !self.allow_secret.is_empty()) {
+            "`--format notebooklm` is neither signed nor encrypted, writes over its own files, and never has secrets"
+        } else if self.format == ExportFormat::Markdown && is_secret {
             "Markdown is not encrypted: a passphrase needs `--format json` or `jsonl`"
         } else if self.format == ExportFormat::Markdown && self.sign_key.is_some() {
             "Markdown is not signed: `--sign-key` needs `--format json` or `jsonl`"
@@ -150,7 +165,8 @@ impl Export {
     }
 
     fn chosen(&self, context: &Context<'_>, place: &HistoryPlace) -> Result<Chosen> {
-        if !self.all && !self.filters.is_any_given() {
+        let is_notebook = self.format == ExportFormat::Notebooklm;
+        if !self.all && !self.filters.is_any_given() && (self.id.is_some() || !is_notebook) {
             let one = place.history.find(self.id.as_deref().unwrap_or("latest"))?;
             history::parse(&one.text).map_err(|error| error.lead(&format!("`{}`: ", one.path.display())))?;
             return Ok(Chosen { found: vec![one], damaged: Vec::new() });
@@ -159,7 +175,7 @@ impl Export {
         if entries.is_empty() {
             return Err(Error::failed("no handoff matches, so nothing was exported"));
         }
-        if entries.len() > 1 && self.format != ExportFormat::Jsonl {
+        if entries.len() > 1 && !is_notebook && self.format != ExportFormat::Jsonl {
             return Err(Error::usage(format!("{} handoffs match", entries.len()))
                 .hint("`--format jsonl` exports several, `--id` one"));
         }

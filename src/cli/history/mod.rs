@@ -3,6 +3,7 @@
 //! | file | verbs |
 //! |---|---|
 //! | `accept`, `create`, `export`, `import`, `list`, `render`, `revoke`, `select` | the verb of that name |
+//! | `notebook` | `export --format notebooklm` |
 //! | `inspect` | `status` and `validate` |
 //! | `print` | `show`, `template` and `resume-prompt` |
 //! | `close` | `close` |
@@ -21,6 +22,7 @@ mod import;
 mod inspect;
 mod leaks;
 mod list;
+mod notebook;
 mod place;
 mod print;
 mod render;

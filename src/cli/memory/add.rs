@@ -4,14 +4,13 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::super::Context;
-use super::category::{self, CategoryProblem};
 use super::input;
 use super::json::change as change_json;
 use super::open::{OpenMemory, WriteOptions};
 use crate::base::text;
 use crate::error::{Error, Result};
 use crate::memory::state;
-use crate::memory::{ChangeVerb, Edits, capture};
+use crate::memory::{CategoryProblem, ChangeVerb, Edits, capture, named_category};
 
 /// Add one item to a category
 #[derive(Args)]
@@ -31,7 +30,7 @@ pub(super) struct Add {
 impl Add {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let open = OpenMemory::open_to_change(context, self.options.tag.as_deref())?;
-        let category = category::resolve(&open.project.config.categories, &open.memory.state()?, &self.category)
+        let category = named_category(&open.project.config.categories, &open.memory.state()?, &self.category)
             .map_err(CategoryProblem::usage)?;
         let item = if self.text == "-" { input::read(context, None, "the item")? } else { self.text.clone() };
         let item = state::tidy(&text::without_private(&item));

@@ -6,11 +6,10 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::super::Context;
-use super::category::{self, CategoryProblem};
 use super::input;
 use super::open::{OpenMemory, WriteOptions};
 use crate::error::{Error, Result};
-use crate::memory::{ChangeVerb, Edits, StateChange, capture};
+use crate::memory::{CategoryProblem, ChangeVerb, Edits, StateChange, capture, named_category};
 
 /// Record goal, decisions and more of a session from one JSON object: all of it, or nothing
 #[derive(Args)]
@@ -38,11 +37,11 @@ impl Capture {
             if has_data { capture::parse(&self.read(context)?, categories)? } else { (Edits::default(), None) };
         let state = open.memory.state()?;
         for name in &edits.clear {
-            category::resolve(categories, &state, name)
+            named_category(categories, &state, name)
                 .map_err(|problem| Error::bad_data(format!("`clear`: {}", problem.message())).hint(problem.hint()))?;
         }
         for word in &self.clear {
-            edits.clear.push(category::resolve(categories, &state, word).map_err(CategoryProblem::usage)?);
+            edits.clear.push(named_category(categories, &state, word).map_err(CategoryProblem::usage)?);
         }
         let changes = open.update(context, "capture", &self.options, edits, base)?;
         let mut document = json!({ "schema": "agent-handover/memory-capture/1" });

@@ -50,7 +50,7 @@ fn close(context: &mut Context<'_>, id: &str, options: &WriteOptions, verb: Chan
     let state = open.memory.state()?;
     let (category, item) = memory::find(&state, id)?;
     let (category, item) = (category.to_owned(), item.clone());
-    if verb == ChangeVerb::Done && !matches!(category.as_str(), "open_loop" | "known_issue") {
+    if verb == ChangeVerb::Done && !memory::CAN_BE_DONE.contains(&category.as_str()) {
         return Err(Error::usage(format!(
             "`{}` is in {category}; only an open loop or a known issue can be done",
             item.id

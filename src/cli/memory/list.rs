@@ -8,15 +8,14 @@ use serde_json::{Value as Json, json};
 
 use super::super::Context;
 use super::super::provenance::{mark, warn_of_strange};
-use super::category::{self, CategoryProblem};
 use super::json::item as item_json;
 use super::open::OpenMemory;
 use crate::base::{clock, duration, text};
 use crate::engine::Provenance;
 use crate::error::{Error, Result};
-use crate::memory;
 use crate::memory::listing::{self, ListedNote};
 use crate::memory::state::{self, Item};
+use crate::memory::{self, CategoryProblem};
 
 /// List the items of the current state, or the notes of layer 1 or 3
 #[derive(Args)]
@@ -81,7 +80,7 @@ impl List {
         let wanted = self
             .category
             .as_deref()
-            .map(|word| category::resolve(categories, &state, word))
+            .map(|word| memory::named_category(categories, &state, word))
             .transpose()
             .map_err(CategoryProblem::usage)?;
         let since = self.since.map(Since::marker_time).unwrap_or_default();

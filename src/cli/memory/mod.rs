@@ -7,15 +7,15 @@
 //! | `close` | `done` and `delete` |
 //! | `list` | `list` |
 //! | `overview` | `overview` |
+//! | `import` | `import` |
 //! | `open` | the memory of the project, and how the verbs above change it |
-//! | `category` | the category that a word means |
 //! | `input` | text from a file or standard input |
 //! | `json` | items and changes in JSON answers |
 
 mod add;
 mod capture;
-mod category;
 mod close;
+mod import;
 mod input;
 mod json;
 mod list;
@@ -42,6 +42,7 @@ enum MemoryVerb {
     Done(close::Done),
     Delete(close::Delete),
     Overview(overview::Overview),
+    Import(import::Import),
     Compact(compact::Compact),
 }
 
@@ -54,6 +55,7 @@ impl MemoryCommand {
             MemoryVerb::Done(command) => command.execute(context),
             MemoryVerb::Delete(command) => command.execute(context),
             MemoryVerb::Overview(command) => command.execute(context),
+            MemoryVerb::Import(command) => command.execute(context),
             MemoryVerb::Compact(command) => command.execute(context),
         }
     }
@@ -66,6 +68,7 @@ impl MemoryCommand {
             MemoryVerb::Done(command) => command.json,
             MemoryVerb::Delete(command) => command.json,
             MemoryVerb::Overview(command) => command.json,
+            MemoryVerb::Import(command) => command.json,
             MemoryVerb::Compact(command) => command.json,
         }
     }

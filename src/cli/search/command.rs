@@ -10,7 +10,6 @@ use super::{json, list};
 use crate::base::{clock, fs, text};
 use crate::engine::Provenance;
 use crate::error::{Category, Error, Result};
-use crate::guard::own_record::OwnKey;
 use crate::history::registry;
 use crate::project::{Options, Project};
 use crate::search::{self, Edge, Freshness, Hit, Index, PassageKind, Query};
@@ -152,9 +151,7 @@ impl Search {
                 0 => Default::default(),
                 around => hit.context(&index, around as usize).unwrap_or_default(),
             };
-            let key = OwnKey::of_stored(&hit.own_key);
-            let is_ours = key.is_none_or(|key| provenance.owns_key(&key, &hit.run, hit.kind == PassageKind::Handoff));
-            Found { is_ours, hit, project: name.clone(), before, after }
+            Found { is_ours: provenance.owns_hit(&hit), hit, project: name.clone(), before, after }
         });
         (found.collect(), freshness, answer.is_empty_question)
     }

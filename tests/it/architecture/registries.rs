@@ -35,6 +35,7 @@ pub const REGISTRIES: &[(&str, &str)] =
 /// File, word and what it means there.
 const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("agents/install/json_hooks.rs", "command", "the key of a hook's command line in an agent's settings"),
+    ("agents/install/json_server.rs", "command", "the key of a server's program in an agent's settings"),
     ("hook/context.rs", "compact", "the reason that an agent gives for starting a session"),
 ];
 

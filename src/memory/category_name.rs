@@ -1,13 +1,16 @@
 //! The category that a word on the command line or in a capture means.
 
+use super::capture;
+use super::state::CurrentState;
 use crate::base::text;
 use crate::config::category::{self, Categories};
 use crate::error::Error;
-use crate::memory::capture;
-use crate::memory::state::CurrentState;
+
+/// The categories whose items can be done.
+pub(crate) const CAN_BE_DONE: [&str; 2] = ["open_loop", "known_issue"];
 
 /// Why a word does not name a category.
-pub(super) enum CategoryProblem {
+pub(crate) enum CategoryProblem {
     /// `word` cannot be the name of a category.
     NotAName { word: String },
     /// There is no category `name`, but a similar one. A new category is not made by mistake.
@@ -15,14 +18,14 @@ pub(super) enum CategoryProblem {
 }
 
 impl CategoryProblem {
-    pub(super) fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         match self {
             CategoryProblem::NotAName { word } => format!("`{word}` cannot be a category"),
             CategoryProblem::Misspelt { name, .. } => format!("there is no category `{name}`"),
         }
     }
 
-    pub(super) fn hint(&self) -> String {
+    pub(crate) fn hint(&self) -> String {
         match self {
             CategoryProblem::NotAName { .. } => format!("a name is {}", category::NAME_RULE),
             CategoryProblem::Misspelt { name, similar } => {
@@ -32,13 +35,17 @@ impl CategoryProblem {
     }
 
     /// The problem as an error about the command line.
-    pub(super) fn usage(self) -> Error {
+    pub(crate) fn usage(self) -> Error {
         Error::usage(self.message()).hint(self.hint())
     }
 }
 
 /// The name of the category that a word means: a built-in one, one of the config, one in the file, or a new one.
-pub(super) fn resolve(categories: &Categories, state: &CurrentState, word: &str) -> Result<String, CategoryProblem> {
+pub(crate) fn named_category(
+    categories: &Categories,
+    state: &CurrentState,
+    word: &str,
+) -> Result<String, CategoryProblem> {
     let known = || category::BUILT_IN.iter().map(|known| known.name).chain(categories.extra());
     let Some(name) = categories.named(word) else {
         return Err(CategoryProblem::NotAName { word: capture::shown(word) });

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::agents::Call;
+use super::Call;
 use crate::base::fs::{self, Anchor, FileError};
 use crate::base::{clock, env, text};
 use crate::error::Error;
@@ -12,6 +12,9 @@ use crate::project::Project;
 /// A log of this size is moved aside, so that both files together never exceed twice this size.
 const MOST: u64 = 256 << 10;
 const NAME: &str = "hook.log";
+
+/// The event of a line that says that a client uses our MCP server.
+pub(crate) const SERVER_START: &str = "mcp-start";
 
 /// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +36,20 @@ impl Entry {
             event: call.event.name().to_owned(),
             session: call.session_id.as_deref().map_or("-".to_owned(), word),
             millis: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            what: text::one_line(what, 1_000),
+        }
+    }
+
+    /// The start of the MCP server by a client of this agent.
+    #[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "only the MCP server uses it"))]
+    pub(crate) fn of_server(agent: &str, what: &str) -> Entry {
+        let agent = if agent.is_empty() { "-" } else { agent };
+        Entry {
+            at: clock::stamp(&clock::now()),
+            agent: agent.split_whitespace().collect::<Vec<_>>().join("_"),
+            event: SERVER_START.to_owned(),
+            session: "-".to_owned(),
+            millis: 0,
             what: text::one_line(what, 1_000),
         }
     }
