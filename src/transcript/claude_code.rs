@@ -9,13 +9,14 @@ use serde_json::Value;
 use super::calls::{Ended, Question};
 use super::draft::Draft;
 use super::forks::{Key, Origin};
+use super::format::Place;
 use super::listing::{Extent, Listing, ListingBudget, ListingLimits};
 use super::{Todo, TodoStatus, TranscriptFormat, human_text};
 use crate::base::{env, fs};
 
 pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     name: "claude-code",
-    place: (env::CLAUDE_CONFIG_DIR, ".claude"),
+    place: Place { variable: env::CLAUDE_CONFIG_DIR, below: "", default: ".claude" },
     is_one,
     id_mark: b"\"uuid\":\"",
     take,
@@ -24,6 +25,10 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     origin,
     file_of,
     siblings,
+    beside: |_, _| {},
+    is_always_named: true,
+    // Its hooks name the file.
+    by_id: |_, _| None,
 };
 
 /// Among how many other sessions the parent of a fork is looked for.

@@ -12,13 +12,14 @@ use serde_json::Value;
 use super::calls::{Ended, Question};
 use super::draft::Draft;
 use super::forks::{Key, Origin};
+use super::format::Place;
 use super::listing::{Extent, Listing, ListingBudget};
 use super::{Todo, TodoStatus, TranscriptFormat, human_text};
 use crate::base::{env, fs};
 
 pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     name: "codex",
-    place: (env::CODEX_HOME, ".codex"),
+    place: Place { variable: env::CODEX_HOME, below: "", default: ".codex" },
     is_one,
     id_mark: b"",
     take,
@@ -28,6 +29,10 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     file_of,
     // The first record names the parent of a fork.
     siblings: |_| Vec::new(),
+    beside: |_, _| {},
+    is_always_named: true,
+    // Its hooks name the file.
+    by_id: |_, _| None,
 };
 
 /// In a directory with more names, the parent of a fork is not looked for.
@@ -174,16 +179,9 @@ fn command_line(command: &Value) -> String {
     }
 }
 
-/// Takes the files of a patch. Their paths are relative to the session's directory.
+/// Takes the files of a patch.
 fn patch(draft: &mut Draft, id: &str, patch: &str) {
-    let named = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    let cwd = PathBuf::from(&draft.found.cwd);
-    let paths: Vec<String> = patch
-        .lines()
-        .filter_map(|line| named.iter().find_map(|name| line.strip_prefix(name)))
-        .map(|path| cwd.join(path.trim()).to_string_lossy().into_owned())
-        .collect();
-    draft.called_edit(id, paths);
+    draft.called_patch(id, patch);
 }
 
 fn plan(draft: &mut Draft, arguments: &Value) {
