@@ -11,6 +11,7 @@
 //! | `leftovers` | memory in a linked worktree that belongs to the main one |
 //! | `own_session` | the agent session that this process runs in |
 //! | `plan` | the steps of a run, as they are recorded |
+//! | `rate_limit` | whether the last session stopped at a limit of its agent's use |
 //! | `queue` | the lock, and running what is unfinished, oldest first |
 //! | `runner`, `walk` | carrying out one run; its steps |
 //! | `check` | whether a handover was interrupted |
@@ -43,6 +44,7 @@ mod preview;
 mod property;
 mod provenance;
 mod queue;
+mod rate_limit;
 mod record;
 mod replan;
 mod resume;
@@ -64,6 +66,7 @@ pub(crate) use plan::{Plan, PlannedStep};
 pub(crate) use preview::{preview, summarize};
 pub(crate) use provenance::{Adopted, Provenance, adopt_after_upgrade, adopt_all};
 pub(crate) use queue::{Drained, RunFailure, RunRelation, between_runs, busy, drain_unattended, due};
+pub(crate) use rate_limit::rate_limit;
 pub(crate) use record::{
     Attendance, HandOverError, RecordOutcome, Recorded, Request, is_on_record, record, secret_policy,
 };

@@ -1,5 +1,8 @@
 //! Claude Code: `~/.claude/projects/<directory>/<session>.jsonl`. The directory is named after the one in which the session
 //! was started.
+//!
+//! Versions seen: 2.1.197, run against a stub, and published files of 1.0 to 2.1. A file of an older version was not seen: if
+//! its records have no `sessionId`, `doctor` names it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -26,6 +29,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     file_of,
     siblings,
     beside: |_, _| {},
+    subagents,
     is_always_named: true,
     // Its hooks name the file.
     by_id: |_, _| None,
@@ -47,6 +51,7 @@ fn take(draft: &mut Draft, record: &Value) {
         return;
     }
     draft.at(text("timestamp"));
+    draft.is_aside = is_side && !draft.found.is_subagent;
     if draft.found.session.is_empty() {
         draft.found.session = text("sessionId").to_owned();
     }
@@ -206,6 +211,11 @@ fn assistant(draft: &mut Draft, record: &Value, message: &Value, is_side: bool) 
     if !is_side && !is_from_client {
         draft.model(model);
     }
+    if is_from_client {
+        let said = message["content"].as_str().or_else(|| message["content"][0]["text"].as_str()).unwrap_or_default();
+        let kind = record["error"].as_str().unwrap_or_default();
+        draft.limited(&format!("{kind} {said}"), None);
+    }
     let is_sessions = !is_side || draft.found.is_subagent;
     if let Some(text) = message["content"].as_str().filter(|_| is_sessions && !is_from_client) {
         draft.said(text);
@@ -309,6 +319,13 @@ fn origin(record: &Value) -> Origin {
 
 fn file_of(path: &Path, id: &str) -> Option<PathBuf> {
     Some(path.with_file_name(format!("{id}.jsonl"))).filter(|file| fs::is_file(file))
+}
+
+/// The sub-agents of a session have files in a directory named after it.
+fn subagents(path: &Path) -> Vec<PathBuf> {
+    let directory = path.with_extension("").join("subagents");
+    let names = fs::names_at_most(&directory, ListingLimits::GLANCE.entries).unwrap_or_default();
+    names.iter().filter(|name| name.ends_with(".jsonl")).map(|name| directory.join(name)).collect()
 }
 
 fn siblings(path: &Path) -> Vec<PathBuf> {

@@ -28,6 +28,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     file_of: |_, _| None,
     siblings: |_| Vec::new(),
     beside,
+    subagents: |_| Vec::new(),
     is_always_named: false,
     by_id: |home, id| Some(file_of(&home.join("data/sessions"), id)),
 };

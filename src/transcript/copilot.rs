@@ -32,6 +32,8 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     file_of: |_, _| None,
     siblings: |_| Vec::new(),
     beside: |_, _| {},
+    // They are in the same file.
+    subagents: |_| Vec::new(),
     is_always_named: false,
     by_id: |home, id| Some(home.join("session-state").join(id).join(EVENTS)),
 };
@@ -45,6 +47,7 @@ fn take(draft: &mut Draft, record: &Value) {
     let text = |name: &str| data[name].as_str().unwrap_or_default();
     draft.at(record["timestamp"].as_str().unwrap_or_default());
     let is_aside = record["agentId"].is_string() || data["parentToolCallId"].is_string();
+    draft.is_aside = is_aside;
     match record["type"].as_str().unwrap_or_default() {
         "session.start" | "session.resume" => {
             let context = &data["context"];
@@ -80,6 +83,7 @@ fn take(draft: &mut Draft, record: &Value) {
         "permission.completed" if data["result"]["kind"] == "denied-interactively-by-user" => {
             draft.refused(text("toolCallId"), data["result"]["feedback"].as_str().unwrap_or_default());
         }
+        "session.error" => draft.limited(&format!("{} {}", text("errorType"), text("message")), None),
         "session.snapshot_rewind" => draft.rewind(text("upToEventId")),
         _ => {}
     }
@@ -107,7 +111,9 @@ fn call(draft: &mut Draft, data: &Value, is_aside: bool) {
     match data["toolName"].as_str().unwrap_or_default() {
         "bash" | "powershell" | "shell" | "local_shell" => draft.called_command(id, text("command")),
         "create" | "edit" | "str_replace" | "insert" | "write" => draft.called_edit(id, [draft.in_cwd(text("path"))]),
-        "str_replace_editor" if text("command") != "view" => draft.called_edit(id, [draft.in_cwd(text("path"))]),
+        "str_replace_editor" if arguments["file_text"].is_string() || arguments["new_str"].is_string() => {
+            draft.called_edit(id, [draft.in_cwd(text("path"))])
+        }
         "apply_patch" => {
             let patch = arguments
                 .as_str()

@@ -30,6 +30,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     file_of: |_, _| None,
     siblings: |_| Vec::new(),
     beside,
+    subagents: |_| Vec::new(),
     is_always_named: false,
     // The directory of the project is part of the path.
     by_id: |_, _| None,

@@ -1,9 +1,11 @@
 //! A transcript while it is read. Everything that grows with the file is bounded here.
+//!
+//! Long because every format takes its records into this one type, and its bounds are in one place.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 
-use chrono::DateTime;
+use chrono::{DateTime, FixedOffset};
 
 use super::calls::{Calls, Ended, OpenCall, Question};
 use super::cleaning::{clean, raw};
@@ -13,8 +15,8 @@ use super::slash_command::{self, SlashCommand};
 use super::talk::Talk;
 use super::todo_list::TodoList;
 use super::work::Work;
-use super::{Command, Outcome, Todo, TodoStatus, Transcript, UtteranceKind};
-use super::{human_text, test_command, test_outcome};
+use super::{Command, Outcome, RateLimit, Todo, TodoStatus, Transcript, UtteranceKind};
+use super::{human_text, rate_limit, shell_writes, test_command, test_outcome};
 use crate::base::text;
 use crate::handoff;
 
@@ -34,6 +36,8 @@ pub(super) struct Draft {
     pub found: Transcript,
     /// Whether to take only what describes the session: id, directory, branch.
     pub about_only: bool,
+    /// Whether the record that is read is of a sub-agent.
+    pub is_aside: bool,
     /// The records that were read, if the client may write one twice.
     pub taken: TakenRecords,
     commands: VecDeque<(u64, Command)>,
@@ -47,6 +51,8 @@ pub(super) struct Draft {
     talk: Talk,
     work: Work,
     ran: Ran,
+    /// When the window of use ends that the client named last.
+    pub limit_ends: Option<DateTime<FixedOffset>>,
     /// The plan that the agent proposes in its last text.
     pub proposed_plan: Option<String>,
     /// The last requests by the ids of their records, with what was there before each: turns and requests.
@@ -69,6 +75,7 @@ impl Draft {
         Draft {
             found: Transcript { agent, ..Transcript::default() },
             about_only: false,
+            is_aside: false,
             taken: TakenRecords::default(),
             commands: VecDeque::new(),
             next_command: 0,
@@ -80,6 +87,7 @@ impl Draft {
             talk: Talk::default(),
             work: Work::default(),
             ran: Ran::default(),
+            limit_ends: None,
             proposed_plan: None,
             marks: VecDeque::new(),
             waiting: VecDeque::new(),
@@ -207,9 +215,17 @@ impl Draft {
         (self.has_acted, self.is_last_request_queued) = (true, false);
     }
 
+    /// Takes a text of the client that may say that a limit is reached. What follows shows that it has ended.
+    pub(super) fn limited(&mut self, said: &str, until: Option<DateTime<FixedOffset>>) {
+        if let Some(limit) = rate_limit::in_text(said, self.found.ended).filter(|_| !self.about_only) {
+            self.found.rate_limit = Some(RateLimit { until: until.or(limit.until), ..limit });
+        }
+    }
+
     /// Takes a text of the agent.
     pub(super) fn said(&mut self, text: &str) {
         if !self.about_only {
+            self.found.rate_limit = None;
             self.has_acted = true;
             self.say(UtteranceKind::AgentText, text, "");
         }
@@ -379,9 +395,21 @@ impl Draft {
         let turn = self.talk.turn();
         self.ran.add(turn, self.talk.len(), &command, ended, self.found.ended);
         self.work.command_ended(turn, &command.command, command.outcome);
+        if command.outcome == Outcome::Passed {
+            self.may_have_written(turn, &command.command);
+        }
         let output = if let Ended::Code(_, output) = ended { output } else { "" };
         if let Some(name) = test_outcome::name(&command.command, output) {
             self.tested(name, command);
+        }
+    }
+
+    fn may_have_written(&mut self, turn: usize, command: &str) {
+        for path in shell_writes::of(command) {
+            let entry = (turn, self.in_cwd(&path));
+            if self.found.shell_writes.len() < MAX_EDITED && !self.found.shell_writes.contains(&entry) {
+                self.found.shell_writes.push(entry);
+            }
         }
     }
 
@@ -405,6 +433,9 @@ impl Draft {
         }
         let turn = self.talk.turn();
         self.work.edited(turn, &path);
+        if !self.is_aside {
+            self.found.edited_by_subagents.retain(|other| *other != path);
+        }
         if self.edited.contains(&path) {
             return;
         }
@@ -413,6 +444,9 @@ impl Draft {
             return;
         }
         self.edited.insert(path.clone());
+        if self.is_aside {
+            self.found.edited_by_subagents.push(path.clone());
+        }
         self.found.edited.push(path);
     }
 

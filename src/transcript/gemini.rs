@@ -31,6 +31,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     file_of: |_, _| None,
     siblings: |_| Vec::new(),
     beside,
+    subagents,
     is_always_named: false,
     // Its hooks name the file.
     by_id: |_, _| None,
@@ -38,6 +39,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
 
 /// The file that names the directory of a project.
 const ROOT: &str = ".project_root";
+const MAX_SUBAGENTS: usize = 1_000;
 /// How much of it is read.
 const MAX_ROOT: u64 = 8 << 10;
 
@@ -90,6 +92,7 @@ fn message(draft: &mut Draft, message: &Value) {
             }
             message["toolCalls"].as_array().into_iter().flatten().for_each(|call| self::call(draft, call));
         }
+        "error" => draft.limited(&parts.join(" "), None),
         _ => {}
     }
 }
@@ -177,6 +180,13 @@ fn beside(draft: &mut Draft, path: &Path) {
     if let Some(root) = root {
         draft.cwd(&root);
     }
+}
+
+/// The sub-agents of a session have files in a directory named after its id.
+fn subagents(path: &Path) -> Vec<PathBuf> {
+    let Some(directory) = id(path).and_then(|id| Some(path.parent()?.join(id))) else { return Vec::new() };
+    let names = fs::names_at_most(&directory, MAX_SUBAGENTS).unwrap_or_default();
+    names.iter().filter(|name| name.ends_with(".jsonl")).map(|name| directory.join(name)).collect()
 }
 
 fn root_in(file: &Path) -> Option<String> {

@@ -17,6 +17,7 @@
 //! | `repeats` | records that a client writes twice |
 //! | `listing` | listing directories within limits |
 //! | `sessions` | the session files on this machine |
+//! | `unread` | what is there and cannot be read |
 //! | `lines`, `bounded_json` | lines and records of any size, read within limits |
 //! | `draft` | a transcript while it is read, everything in it bounded |
 //! | `cleaning` | takes secrets and private passages out of a draft, and cuts it |
@@ -25,6 +26,9 @@
 //! | `human_text`, `slash_command` | what a person wrote, without what programs added and what is private |
 //! | `hook_words` | a transcript made of what the agent passed to its hooks |
 //! | `command_line` | a command line's parts and programs |
+//! | `shell_writes` | the files that a command line writes |
+//! | `rate_limit` | whether a limit of the agent's use is reached |
+//! | `subagents` | what sub-agents did, from their own transcripts |
 //! | `ran` | part of the draft: the commands that ended |
 //! | `error_lines` | the lines of a command's output that name an error |
 //! | `test_command`, `test_outcome` | which commands are tests, and whether commands passed |
@@ -55,26 +59,34 @@ mod listing;
 mod opencode;
 mod opencode_database;
 mod ran;
+mod rate_limit;
 mod repeats;
 mod sessions;
+mod shell_writes;
 mod slash_command;
 mod source;
+mod subagents;
 mod talk;
 mod test_command;
 mod test_outcome;
 mod todo_list;
+mod unread;
 mod work;
 
-pub use contents::{Command, Outcome, RanCommand, Todo, TodoStatus, Transcript, TurnWork, Utterance, UtteranceKind};
+pub use contents::{
+    Command, Outcome, RanCommand, RateLimit, Todo, TodoStatus, Transcript, TurnWork, Utterance, UtteranceKind,
+};
 pub use format::{TranscriptFormat, is_readable};
 pub(crate) use format::{is_always_named, path_of};
 pub use hook_words::{add_last_answer, of_words, word};
 pub use human_text::{WARMUP_MARKER, keepable};
 pub(crate) use listing::{Extent, ListingLimits};
+pub(crate) use rate_limit::limit_in;
 pub(crate) use sessions::{FoundFile, FoundPlace, places_of, sessions_at_a_glance};
 pub use sessions::{SessionFile, is_subagent, sessions};
 pub use source::{Asks, Source, read};
 pub(crate) use source::{read_with_room, state};
+pub(crate) use unread::{Unread, unread};
 
 /// Every format. A new one is a file, its `mod` line and its entry here.
 pub const FORMATS: &[TranscriptFormat] = &[

@@ -17,7 +17,9 @@ use super::todo_list::status;
 use super::{Todo, TranscriptFormat, opencode_database};
 use crate::base::env;
 
-const DATABASE: &str = "opencode.db";
+/// What a record has a part of a message under.
+pub(super) const RECORD: &str = "opencode";
+pub(super) const DATABASE: &str = "opencode.db";
 
 pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     name: "opencode",
@@ -31,12 +33,13 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     file_of: |_, _| None,
     siblings: |_| Vec::new(),
     beside,
+    subagents: opencode_database::children,
     is_always_named: false,
     by_id: |home, id| Some(home.join(DATABASE).join(id)),
 };
 
 fn is_one(record: &Value) -> bool {
-    record["opencode"].is_object()
+    record[RECORD].is_object()
 }
 
 fn id(path: &Path) -> Option<String> {
@@ -54,10 +57,11 @@ fn beside(draft: &mut Draft, path: &Path) {
 }
 
 fn take(draft: &mut Draft, record: &Value) {
-    let part = &record["opencode"];
+    let part = &record[RECORD];
     draft.at_millis(record["at"].as_i64());
     draft.model(record["model"].as_str().unwrap_or_default());
     let text = |name: &str| part[name].as_str().unwrap_or_default();
+    draft.limited(record["said"].as_str().unwrap_or_default(), None);
     match (record["role"].as_str(), text("type")) {
         (Some("user"), "text") if part["synthetic"] != true => draft.asked(typed(text("text"))),
         // A summary that a model made of the session is not said to anybody.

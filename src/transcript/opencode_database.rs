@@ -17,6 +17,7 @@ use rusqlite::{Connection, OpenFlags, Row, Statement};
 use serde_json::{Value, json};
 
 use super::bounded_json;
+use super::opencode::RECORD;
 use crate::base::fs::{self, FileState};
 use crate::error::{Error, Result};
 
@@ -45,7 +46,7 @@ pub(super) fn parts(path: &Path) -> Option<(&Path, &str)> {
     let (database, id) = (path.parent()?, path.file_name()?.to_str()?);
     let name = database.file_name()?.to_str()?;
     let is_session = id.starts_with("ses") && id.len() <= MAX_ID && !id.contains('.');
-    (name.starts_with("opencode") && name.ends_with(".db") && is_session).then_some((database, id))
+    (name.starts_with(RECORD) && name.ends_with(".db") && is_session).then_some((database, id))
 }
 
 /// Opens a database for reading. `None` if there is none.
@@ -68,6 +69,11 @@ fn connect(database: &Path) -> Result<Option<Connection>> {
     let tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('session', 'message', 'part')";
     let count: i64 = connection.query_row(tables, [], |row| row.get(0)).map_err(failed)?;
     if count == 3 { Ok(Some(connection)) } else { Err(unknown(database)) }
+}
+
+/// Why the sessions in a database cannot be read, if it is there.
+pub(super) fn trouble(database: &Path) -> Option<Error> {
+    connect(database).err()
 }
 
 /// Whether a process may be writing: it leaves a write-ahead log, which is removed when the last one has closed.
@@ -127,6 +133,20 @@ pub(super) fn row(path: &Path) -> Option<SessionRow> {
         })
     };
     connection.query_row(query, [id], row).ok()
+}
+
+/// The sessions that a session started.
+pub(super) fn children(path: &Path) -> Vec<PathBuf> {
+    let found = || -> Option<Vec<PathBuf>> {
+        let (database, id) = parts(path)?;
+        let connection = connect(database).ok()??;
+        let query = "SELECT id FROM session WHERE parent_id = ?1 ORDER BY time_updated DESC LIMIT 1000";
+        let mut statement = connection.prepare(query).ok()?;
+        let ids = statement.query_map([id], |row| row.get::<_, String>(0)).ok()?;
+        let paths = ids.filter_map(std::result::Result::ok).map(|id| database.join(id));
+        Some(paths.filter(|path| parts(path).is_some()).collect())
+    };
+    found().unwrap_or_default()
 }
 
 /// The state of a session: the time of its last change stands for its length.
@@ -233,7 +253,7 @@ fn record(message: &Value, at: i64, part: &Value) -> Option<Value> {
     let is_summary = message["summary"] == true;
     let failed = &message["error"]["name"];
     Some(json!({
-        "opencode": content, "role": message["role"], "at": at, "model": model, "summary": is_summary, "failed": failed,
+        RECORD: content, "role": message["role"], "at": at, "model": model, "summary": is_summary, "failed": failed,
         "said": text(&message["error"]["data"]["message"]),
     }))
 }

@@ -11,7 +11,7 @@ use super::draft::Draft;
 use super::lines::{self, Line, Lines};
 use super::talk::MAX_TALK;
 use super::{FORMATS, Transcript, TranscriptFormat};
-use super::{bounded_json, compression, document, forks, format, identity, opencode_database};
+use super::{bounded_json, compression, document, forks, format, identity, opencode_database, subagents};
 use crate::base::fs::{self, FileState};
 use crate::checkpoint::FileIdentity;
 use crate::error::{Error, Result};
@@ -91,6 +91,9 @@ impl Source {
     /// Reads this part. `None` if the file no longer exists.
     pub fn read(&self) -> Result<Option<Transcript>> {
         let mut found = read(&self.path, self.start, self.end)?;
+        if let Some(found) = found.as_mut() {
+            subagents::add(found, &self.path);
+        }
         if let Some(found) = found.as_mut().filter(|_| !self.session.is_empty()) {
             found.session.clone_from(&self.session);
         }
@@ -264,6 +267,18 @@ fn open_up_to(path: &Path, most: u64) -> Result<Option<File>> {
 /// that of its records.
 pub(crate) fn state(path: &Path) -> Option<FileState> {
     fs::state(path).or_else(|| opencode_database::state(path))
+}
+
+/// Whether the first records of a file have one of this format.
+pub(super) fn has_records(format: &TranscriptFormat, path: &Path) -> Result<bool> {
+    let Some(mut file) = open_beginning(path)? else { return Ok(true) };
+    let mut is_one = false;
+    let look = |record: Value| {
+        is_one = (format.is_one)(&record);
+        !is_one
+    };
+    head(&mut file, u64::MAX, look).map_err(|cause| Error::io("read", path, cause))?;
+    Ok(is_one)
 }
 
 /// Reads the first records of a file for as long as `wanted` returns true.

@@ -120,6 +120,7 @@ fn found(read: &Transcript, root: &Path) -> Vec<(&'static str, Vec<String>)> {
     };
     vec![
         ("edited", read.edited.iter().map(relative).collect()),
+        ("by_subagents", read.edited_by_subagents.iter().map(relative).collect()),
         ("commands", read.commands.iter().map(|ran| format!("{} => {}", ran.command, outcome(ran.outcome))).collect()),
         ("requests", said(&[UtteranceKind::Request, UtteranceKind::SlashCommand])),
         ("said", said(&[UtteranceKind::AgentText])),
@@ -380,7 +381,8 @@ fn summarized_in_little_memory(world: &World, path: &Path) -> Value {
 #[test]
 fn a_large_transcript_of_any_agent_costs_a_bounded_amount_of_memory() {
     let world = World::new();
-    for (name, file) in FILES {
+    // Files of lines are read in the same way.
+    for (name, file) in FILES.into_iter().filter(|(name, file)| *file != "t.jsonl" || *name == "copilot.jsonl") {
         let text = sample(name, &world.root());
         let filler = "output ".repeat(150_000);
         let (long, wide) = ("x".repeat(12 << 20), "[],".repeat(1 << 20));
@@ -434,6 +436,146 @@ fn a_hostile_database_does_no_harm() {
     drop(connection);
     let why = Source::pin(&path, "").unwrap_err().to_string();
     assert!(why.contains("has no sessions of OpenCode 1"), "{why}");
+}
+
+/// A session of Copilot with these events.
+fn copilot_session(world: &World, events: &[Value]) -> PathBuf {
+    let event = |number: usize, event: &Value| {
+        let stamp = format!("2026-11-15T09:{:02}:00Z", 30 + number);
+        let (name, data) = (&event[0], &event[1]);
+        format!("{}\n", json!({ "type": name, "data": data, "id": number.to_string(), "timestamp": stamp }))
+    };
+    let start = json!(["session.start", { "sessionId": "s1", "context": { "cwd": world.root() } }]);
+    let events = std::iter::once(&start).chain(events).enumerate();
+    put(world.home().join("events.jsonl"), events.map(|(number, one)| event(number, one)).collect::<String>())
+}
+
+fn ran(id: &str, command: &str, code: i64) -> [Value; 2] {
+    [
+        json!(["tool.execution_start", { "toolCallId": id, "toolName": "bash", "arguments": { "command": command } }]),
+        json!(["tool.execution_complete", { "toolCallId": id, "success": true, "shellExecution": { "exitCode": code }, "result": { "content": "" } }]),
+    ]
+}
+
+#[test]
+fn files_that_commands_wrote_count_as_edited_if_git_says_so() {
+    let world = World::with_git();
+    for name in ["by-sed.txt", "old-name.txt", "untouched.txt", "by-person.txt"] {
+        world.write(name, "before\n");
+    }
+    world.git(&["add", "."]);
+    world.git(&["commit", "--quiet", "-m", "Begin"]);
+    world.write("by-sed.txt", "after\n");
+    world.write("by-person.txt", "after\n");
+    world.write("by-redirection.txt", "after\n");
+    std::fs::rename(world.path("old-name.txt"), world.path("new-name.txt")).unwrap();
+    let request = json!(["user.message", { "content": "Change all the files that need it" }]);
+    let commands = [
+        ran("1", "sed -i s/before/after/ by-sed.txt untouched.txt", 0),
+        ran("2", "cat <<'EOF' > by-redirection.txt\nafter\nEOF", 0),
+        ran("3", "mv old-name.txt new-name.txt", 0),
+        ran("4", "sed -i s/x/y/ by-person.txt", 1),
+    ];
+    let events: Vec<Value> = std::iter::once(request).chain(commands.into_iter().flatten()).collect();
+    let path = copilot_session(&world, &events);
+    let document = world.run(&["summarize", "--transcript", path.to_str().unwrap()]).expect(0);
+    assert!(document.stderr.contains("transcript: "), "{}", document.stderr);
+    let files = document.stdout.split("active_context_files:").nth(1).unwrap().split("completed_tasks").next().unwrap();
+    for name in ["by-sed.txt", "by-redirection.txt", "new-name.txt"] {
+        assert!(files.contains(&format!("path: \"{name}\"")), "{name}: {files}");
+    }
+    for name in ["untouched.txt", "by-person.txt"] {
+        assert!(!files.contains(name), "{name}: {files}");
+    }
+}
+
+#[test]
+fn what_a_sub_agent_edited_and_failed_is_part_of_its_session_and_marked() {
+    let world = World::new();
+    let root = world.root().to_str().unwrap().to_owned();
+    let record = |side: bool, kind: &str, content: Value| {
+        let at = "2026-11-15T09:30:00Z";
+        format!(
+            "{}\n",
+            json!({ "type": kind, "sessionId": "s1", "cwd": root, "isSidechain": side, "timestamp": at, "message": { "content": content } })
+        )
+    };
+    let session = world.home().join("s1.jsonl");
+    put(session.clone(), record(false, "user", json!("Port the parser")));
+    let call =
+        |id: &str, name: &str, input: Value| json!([{ "type": "tool_use", "id": id, "name": name, "input": input }]);
+    let result = |id: &str, output: &str, is_error: bool| json!([{ "type": "tool_result", "tool_use_id": id, "content": output, "is_error": is_error }]);
+    let theirs = [
+        record(true, "user", json!("a task from the session")),
+        record(true, "assistant", call("1", "Write", json!({ "file_path": format!("{root}/src/parser.rs") }))),
+        record(true, "user", result("1", "ok", false)),
+        record(true, "assistant", call("2", "Bash", json!({ "command": "cargo test parser" }))),
+        record(true, "user", result("2", "Exit code 101\ntest result: FAILED. 0 passed; 1 failed", true)),
+        record(true, "assistant", json!([{ "type": "text", "text": "What a sub-agent says to its session" }])),
+    ];
+    put(world.home().join("s1/subagents/agent-1.jsonl"), theirs.concat());
+    let found = read(&session);
+    assert_eq!(found.edited, [format!("{root}/src/parser.rs")]);
+    assert_eq!((&found.edited_by_subagents, found.requests, found.talk.len()), (&found.edited, 1, 1));
+    let tests: Vec<&str> = found.tests.iter().map(|test| test.command.as_str()).collect();
+    assert_eq!(tests, ["(sub-agent) cargo test parser"]);
+    assert_eq!(found.work[0].failed, ["(sub-agent) cargo test parser"]);
+    let document = world.run(&["summarize", "--transcript", session.to_str().unwrap()]).expect(0);
+    assert!(document.stderr.contains("transcript: "), "{}", document.stderr);
+    assert!(document.stdout.contains("edited by a sub-agent in this session"), "{}", document.stdout);
+}
+
+#[test]
+fn a_limit_at_which_a_session_stopped_is_told_until_it_ends() {
+    let world = World::with_git();
+    let limit = |end: &str| {
+        copilot_session(
+            &world,
+            &[
+                json!(["user.message", { "content": "Port the lexer to the new tokens" }]),
+                json!(["session.error", { "errorType": "rate_limit", "message": format!("Try again at {end}.") }]),
+            ],
+        )
+    };
+    world.run(&["run", "--transcript", limit("2026-11-15T12:00:00Z").to_str().unwrap()]).expect(0);
+    let sentence = "copilot reached a limit of its use at 2026-11-15T09:32:00Z; it ends at 2026-11-15T12:00:00Z";
+    let status = world.run(&["status"]).expect(0).stdout;
+    assert!(status.contains(&format!("limit: {sentence}")), "{status}");
+    assert_eq!(world.run(&["status", "--json"]).expect(0).json()["rate_limit"], sentence);
+    let warmup = world.run(&["warmup"]).expect(0).stdout;
+    assert!(warmup.contains(&format!("Note: {sentence}")), "{warmup}");
+    world.run(&["run", "--transcript", limit("2026-11-15T09:40:00Z").to_str().unwrap()]).expect(0);
+    assert!(!world.run(&["status"]).expect(0).stdout.contains("limit:"));
+}
+
+/// Codex before September 2025: items without anything around them.
+#[test]
+fn the_first_format_of_codex_is_read() {
+    let lines = [
+        json!({ "id": "0199", "timestamp": "2025-07-01T10:00:00.000Z", "instructions": null, "git": { "branch": "main" } }),
+        json!({ "record_type": "state" }),
+        json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "<environment_context>\nCurrent working directory: /w/p\n</environment_context>" }] }),
+        json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Sort the imports" }] }),
+        json!({ "type": "function_call", "name": "shell", "call_id": "1", "arguments": "{\"command\":[\"bash\",\"-lc\",\"isort .\"]}" }),
+        json!({ "type": "function_call_output", "call_id": "1", "output": "{\"output\":\"\",\"metadata\":{\"exit_code\":0}}" }),
+        json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "Sorted." }] }),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let found = read_bytes(text.as_bytes(), "rollout-2025-07-01T10-00-00-x.jsonl").unwrap();
+    assert_eq!((found.agent, found.cwd.as_str(), found.last_request.as_str()), ("codex", "/w/p", "Sort the imports"));
+    assert_eq!((found.commands[0].command.as_str(), found.commands[0].outcome), ("isort .", Outcome::Passed));
+}
+
+#[test]
+fn doctor_names_what_is_there_and_cannot_be_read() {
+    let world = World::with_git();
+    put(world.home().join(".copilot/session-state/abc/events.jsonl"), "{\"v\":9}\n");
+    put(world.home().join(".local/share/opencode/opencode.db"), "not a database");
+    put(world.home().join(".cline/data/tasks/1/api_conversation_history.json"), "[]");
+    let told = world.run(&["doctor"]);
+    assert!(told.stdout.contains("abc/events.jsonl: has no record of a format that is understood"), "{}", told.stdout);
+    assert!(told.stdout.contains("opencode.db` cannot be read"), "{}", told.stdout);
+    assert!(told.stdout.contains("tasks of versions before 3.0 are not read"), "{}", told.stdout);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::agents::state::{self, AgentState, BrokenFile, Which, Wiring};
 use crate::agents::{AGENTS, Agent, Places, Program};
 use crate::error::Result;
 use crate::hook::log::Entry;
+use crate::transcript::{self, Unread};
 
 /// One agent with what was found out about it.
 pub(super) struct ExaminedAgent {
@@ -61,11 +62,14 @@ impl ExaminedAgent {
 pub(super) fn about_agents(root: &Path, calls: Option<&[Entry]>) -> Result<Vec<ExaminedAgent>> {
     let places = Places::here(root)?;
     let program = Program::this()?;
+    let unread = transcript::unread(&[root.to_path_buf()]);
     let each = AGENTS.iter().map(|agent| {
         let state = state::of(agent, &places, &program);
         let last = last_calls(agent, calls.unwrap_or_default());
         let fired = calls.map(|_| last.as_slice());
-        ExaminedAgent { findings: about_agent(&state, fired), last, state }
+        let mut findings = about_agent(&state, fired);
+        findings.extend(unread.iter().filter(|unread| unread.agent == agent.name).map(about_unread));
+        ExaminedAgent { findings, last, state }
     });
     Ok(each.collect())
 }
@@ -103,6 +107,13 @@ fn about_agent(state: &AgentState, last: Option<&[Entry]>) -> Vec<Diagnosis> {
         findings.push(diagnosis(name, Health::Good, about_calls(last), None));
     }
     findings
+}
+
+/// Sessions that nobody hands over from their transcript.
+fn about_unread(unread: &Unread) -> Diagnosis {
+    let says = format!("{}: {}", unread.path.display(), unread.why);
+    let remedy = "nothing of it is handed over, except what the agent tells its hooks";
+    diagnosis(unread.agent, Health::Remark, says, Some(remedy))
 }
 
 fn about_broken(agent: &Agent, file: &BrokenFile) -> Vec<Diagnosis> {
