@@ -31,6 +31,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     siblings: |_| Vec::new(),
     beside,
     subagents: |_| Vec::new(),
+    older: &[],
     is_always_named: false,
     by_id: |home, id| Some(file_of(&home.join("brain"), id)),
 };

@@ -30,6 +30,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     siblings,
     beside: |_, _| {},
     subagents,
+    older: &[],
     is_always_named: true,
     // Its hooks name the file.
     by_id: |_, _| None,

@@ -29,6 +29,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     siblings: |_| Vec::new(),
     beside,
     subagents: |_| Vec::new(),
+    older: &[("data/tasks", "tasks of versions before 3.0 are not read")],
     is_always_named: false,
     by_id: |home, id| Some(file_of(&home.join("data/sessions"), id)),
 };

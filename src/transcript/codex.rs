@@ -35,6 +35,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     beside: |_, _| {},
     // They are among the sessions of the day, which do not name them.
     subagents: |_| Vec::new(),
+    older: &[],
     is_always_named: true,
     // Its hooks name the file.
     by_id: |_, _| None,

@@ -34,6 +34,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     beside: |_, _| {},
     // They are in the same file.
     subagents: |_| Vec::new(),
+    older: &[("history-session-state", "sessions of versions before 0.0.342 are not read")],
     is_always_named: false,
     by_id: |home, id| Some(home.join("session-state").join(id).join(EVENTS)),
 };

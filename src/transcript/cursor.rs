@@ -31,6 +31,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     siblings: |_| Vec::new(),
     beside,
     subagents: |_| Vec::new(),
+    older: &[],
     is_always_named: false,
     // The directory of the project is part of the path.
     by_id: |_, _| None,

@@ -32,6 +32,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     siblings: |_| Vec::new(),
     beside,
     subagents,
+    older: &[],
     is_always_named: false,
     // Its hooks name the file.
     by_id: |_, _| None,

@@ -34,6 +34,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     siblings: |_| Vec::new(),
     beside,
     subagents: opencode_database::children,
+    older: &[("storage/session", "sessions of versions before 1.2 are not read, unless OpenCode has moved them")],
     is_always_named: false,
     by_id: |home, id| Some(home.join(DATABASE).join(id)),
 };

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::command_line::{parts, program};
 
+/// The program that moves, removes and patches tracked files.
+const GIT: &str = "git";
 /// How many files of one line are taken.
 const MOST: usize = 20;
 
@@ -28,7 +30,7 @@ pub(super) fn of(command: &str) -> Vec<String> {
             "mv" => moved(&arguments, true).iter().for_each(|path| add(path)),
             "cp" => moved(&arguments, false).iter().for_each(|path| add(path)),
             "rm" | "tee" => files(&arguments).for_each(&mut add),
-            "git" => match arguments.as_slice() {
+            GIT => match arguments.as_slice() {
                 ["mv", rest @ ..] => moved(rest, true).iter().for_each(|path| add(path)),
                 ["rm", rest @ ..] => files(rest).for_each(&mut add),
                 ["apply", ..] => patched(command).for_each(&mut add),
@@ -100,8 +102,8 @@ fn files<'a>(arguments: &[&'a str]) -> impl Iterator<Item = &'a str> {
 }
 
 fn has_short_option(arguments: &[&str], option: char) -> bool {
-    let is_it = |word: &&&str| word.starts_with('-') && !word.starts_with("--") && word.contains(option);
-    arguments.iter().take_while(|word| word.starts_with('-')).any(|word| is_it(&&word))
+    let options = arguments.iter().take_while(|word| word.starts_with('-'));
+    options.filter(|word| !word.starts_with("--")).any(|word| word.contains(option))
 }
 
 /// The files of `sed -i`: what comes after the script.

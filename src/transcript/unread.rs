@@ -17,20 +17,17 @@ pub(crate) struct Unread {
     pub why: String,
 }
 
-/// Where older versions kept their sessions, below the directory of the agent, and which versions those are.
-const OLDER: &[(&str, &str, &str)] = &[
-    ("copilot", "history-session-state", "sessions of versions before 0.0.342 are not read"),
-    ("opencode", "storage/session", "sessions of versions before 1.2 are not read, unless OpenCode has moved them"),
-    ("cline", "data/tasks", "tasks of versions before 3.0 are not read"),
-];
-
 /// What is there and is not read, for a project with these roots.
 pub(crate) fn unread(roots: &[PathBuf]) -> Vec<Unread> {
     let mut found = Vec::new();
     for format in FORMATS {
         let Some(home) = format.place.directory() else { continue };
-        let older = OLDER.iter().filter(|(agent, below, _)| *agent == format.name && has_entries(&home.join(below)));
-        found.extend(older.map(|(agent, below, why)| Unread { agent, path: home.join(below), why: (*why).to_owned() }));
+        let older = format.older.iter().filter(|(below, _)| has_entries(&home.join(below)));
+        found.extend(older.map(|(below, why)| Unread {
+            agent: format.name,
+            path: home.join(below),
+            why: (*why).to_owned(),
+        }));
         found.extend(not_understood(format, &home, roots));
     }
     found

@@ -464,7 +464,7 @@ fn files_that_commands_wrote_count_as_edited_if_git_says_so() {
         world.write(name, "before\n");
     }
     world.git(&["add", "."]);
-    world.git(&["commit", "--quiet", "-m", "Begin"]);
+    world.git(&["-c", "user.name=t", "-c", "user.email=t@example", "commit", "-qm", "Begin"]);
     world.write("by-sed.txt", "after\n");
     world.write("by-person.txt", "after\n");
     world.write("by-redirection.txt", "after\n");
