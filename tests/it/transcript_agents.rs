@@ -166,8 +166,8 @@ fn what_is_in_a_transcript_is_found_and_nothing_else() {
             real += expected.len();
             assert_eq!(found, expected, "{name}: {category}");
         }
-        println!("{name}: {real} facts, precision {both}/{read}, recall {both}/{real}");
-        assert!(both == read && both == real && real > 7, "{name}");
+        let figures = format!("{name}: {real} facts, precision {both}/{read}, recall {both}/{real}");
+        assert!(both == read && both == real && real > 7, "{figures}");
     }
 }
 
