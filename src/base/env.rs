@@ -21,6 +21,12 @@ pub const LOG: &str = "AGENT_HANDOVER_LOG";
 /// Variables of agents: the directories in which they keep their sessions.
 pub const CLAUDE_CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 pub const CODEX_HOME: &str = "CODEX_HOME";
+pub const COPILOT_HOME: &str = "COPILOT_HOME";
+pub const CURSOR_CONFIG_DIR: &str = "CURSOR_CONFIG_DIR";
+pub const GEMINI_CLI_HOME: &str = "GEMINI_CLI_HOME";
+pub const CLINE_DIR: &str = "CLINE_DIR";
+/// The user's own data, of this program and of OpenCode.
+pub const XDG_DATA_HOME: &str = "XDG_DATA_HOME";
 
 /// Set for the children of `command` steps. If it is set, we run inside such a step.
 pub const RUN: &str = "AGENT_HANDOVER_RUN";
@@ -53,6 +59,10 @@ pub const VARIABLES: &[Variable] = &[
     Variable { name: LOG, help: "`debug` prints each decision to stderr, for developers" },
     Variable { name: CLAUDE_CONFIG_DIR, help: "where Claude Code keeps its transcripts, if not in `~/.claude`" },
     Variable { name: CODEX_HOME, help: "where Codex keeps its transcripts, if not in `~/.codex`" },
+    Variable { name: COPILOT_HOME, help: "where Copilot keeps its transcripts, if not in `~/.copilot`" },
+    Variable { name: CURSOR_CONFIG_DIR, help: "where Cursor keeps its transcripts, if not in `~/.cursor`" },
+    Variable { name: GEMINI_CLI_HOME, help: "the directory of Gemini's `.gemini`, if not the home directory" },
+    Variable { name: CLINE_DIR, help: "where Cline keeps its transcripts, if not in `~/.cline`" },
 ];
 
 /// A variable that is set and not empty.
@@ -79,6 +89,6 @@ pub fn user_state() -> Option<std::path::PathBuf> {
 
 /// The directory of this user's data of this program, which no repository can reach.
 pub fn data_directory() -> Option<std::path::PathBuf> {
-    let data = get("XDG_DATA_HOME").map(std::path::PathBuf::from).filter(|path| path.is_absolute());
+    let data = get(XDG_DATA_HOME).map(std::path::PathBuf::from).filter(|path| path.is_absolute());
     data.or_else(|| home().map(|home| home.join(".local/share"))).map(|data| data.join("agent-handover"))
 }

@@ -51,6 +51,8 @@ struct Picture {
     /// The databases beside ours.
     others: Vec<OtherDatabase>,
     root: PathBuf,
+    /// The last session stopped at a limit of its agent's use.
+    rate_limit: Option<String>,
     /// This worktree has memory that is not merged.
     unmerged: Option<&'static str>,
     /// Directories in the user's own state with memory of other repositories that were at this path.
@@ -101,6 +103,7 @@ fn nothing_yet(project: &Project) -> Result<Picture> {
         ledger: Ledger::read(&project.anchor(&project.state), &project.state)?,
         others: project.other_databases(),
         root: project.root.clone(),
+        rate_limit: None,
         unmerged: engine::unmerged(project).map(|unmerged| unmerged.sentence),
         kept_for_others: project.kept_for_others_here(),
     })
@@ -112,6 +115,7 @@ fn look(project: &Project) -> Result<Picture> {
         picture.theirs = project.read_python_checkpoint()?;
         return Ok(picture);
     };
+    picture.rate_limit = engine::rate_limit(&store)?;
     let mut unfinished = engine::waiting(project, &store)?.into_iter();
     let run = match unfinished.next() {
         Some(run) => Some(run),
@@ -224,6 +228,9 @@ impl Picture {
         for sentence in project::sentences_about_others(&self.others, &self.root) {
             ui.answer(&format!("foreign: {sentence}"));
         }
+        if let Some(limit) = &self.rate_limit {
+            ui.answer(&format!("limit: {limit}"));
+        }
         if let Some(unmerged) = self.unmerged {
             ui.answer(&format!("not merged: {unmerged}"));
         }
@@ -271,7 +278,7 @@ impl Picture {
                 "error": step.error,
             })
         };
-        json!({
+        let mut document = json!({
             "schema": "agent-handover/status/1",
             "status": self.status(),
             "run": self.run.as_ref().map(run),
@@ -288,7 +295,11 @@ impl Picture {
             "foreign": self.others.iter().map(OtherDatabase::json).collect::<Vec<_>>(),
             "conflicts": self.ledger.conflicts,
             "travels": (!self.ledger.travels.is_empty()).then_some(&self.ledger.travels),
-        })
+        });
+        if let Some(limit) = &self.rate_limit {
+            document["rate_limit"] = limit.as_str().into();
+        }
+        document
     }
 }
 

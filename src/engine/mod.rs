@@ -12,6 +12,7 @@
 //! | `leftovers` | memory in a linked worktree that belongs to the main one |
 //! | `own_session` | the agent session that this process runs in |
 //! | `plan` | the steps of a run, as they are recorded |
+//! | `rate_limit` | whether the last session stopped at a limit of its agent's use |
 //! | `queue` | the lock, and running what is unfinished, oldest first |
 //! | `runner`, `walk` | carrying out one run; its steps |
 //! | `check` | whether a handover was interrupted |
@@ -45,6 +46,7 @@ mod preview;
 mod property;
 mod provenance;
 mod queue;
+mod rate_limit;
 mod record;
 mod replan;
 mod resume;
@@ -69,6 +71,7 @@ pub(crate) use plan::{Plan, PlannedStep};
 pub(crate) use preview::{preview, summarize};
 pub(crate) use provenance::{Adopted, CAME_ALONG, Provenance, adopt_after_upgrade, adopt_all, mark};
 pub(crate) use queue::{Drained, RunFailure, RunRelation, between_runs, busy, drain_unattended, due};
+pub(crate) use rate_limit::rate_limit;
 pub(crate) use record::{
     Attendance, HandOverError, RecordOutcome, Recorded, Request, is_on_record, record, secret_policy,
 };

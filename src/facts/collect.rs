@@ -1,5 +1,6 @@
 //! Asks the collectors and joins their facts.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use super::Session;
@@ -62,5 +63,26 @@ pub(crate) fn collect(scene: &Scene<'_>) -> Result<Facts> {
         details.extend(found.detail);
     }
     all.detail = Some(details.join("; "));
+    confirm_shell_writes(&mut all);
     Ok(all)
+}
+
+/// Files that commands of the session may have written count as edited if git says that they changed.
+fn confirm_shell_writes(all: &mut Facts) {
+    let Some(found) = &mut all.transcript else { return };
+    let lists = ["changes", "dirty"].iter().filter_map(|name| all.values.get(*name)?.as_array()).flatten();
+    let changed: HashSet<&str> =
+        lists.flat_map(|change| [change["path"].as_str(), change["from"].as_str()]).flatten().collect();
+    let confirmed: Vec<(usize, String)> = std::mem::take(&mut found.shell_writes)
+        .into_iter()
+        .filter(|(_, path)| changed.contains(path.as_str()))
+        .collect();
+    if confirmed.is_empty() {
+        return;
+    }
+    for (turn, path) in confirmed {
+        found.edit_by_command(turn, path);
+    }
+    let edited = found.edited.iter().take(super::transcript::MAX_FILES).collect::<Vec<_>>();
+    all.values.insert("edited".to_owned(), serde_json::json!(edited));
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Collector, Facts, Scene};
+use super::{Collector, Facts, Scene, rate_limit};
 use crate::base::fs;
 use crate::checkpoint::WordKind;
 use crate::error::Result;
@@ -15,14 +15,19 @@ pub(super) const COLLECTOR: Collector = Collector { name: "transcript", collect 
 
 /// The most commands to keep with the run.
 const MAX_COMMANDS: usize = 50;
-const MAX_FILES: usize = 200;
+pub(super) const MAX_FILES: usize = 200;
 
 /// Reads the transcript. If it shows nothing, what the agent passed to its hooks is used instead. Neither is a reason to fail.
 fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let mut facts = Facts::default();
     let Some(found) = read(scene, &mut facts.notices).or_else(|| told(scene, &mut facts)) else { return Ok(facts) };
     facts.notices.extend(found.notices.iter().cloned());
-    let found = only_project_files(scene.work, found);
+    let mut found = only_project_files(scene.work, found);
+    // A hook may have been told what the transcript does not say.
+    if let Some(error) = scene.session.told.words.last().filter(|word| word.kind == WordKind::Error) {
+        found.rate_limit =
+            found.rate_limit.or_else(|| transcript::limit_in(&error.text, found.ended.unwrap_or(scene.session.at)));
+    }
     facts.detail = Some(describe(&found, facts.is_from_hooks.then_some(scene.session)));
     facts.values.extend(values(&found).map(|(name, value)| (name.to_owned(), value)));
     facts.transcript = Some(found);
@@ -74,6 +79,8 @@ pub(crate) fn only_project_files(root: &Path, mut found: Transcript) -> Transcri
         *paths = paths.iter().filter_map(inside).filter(|path| !path.is_empty()).collect();
     };
     only_inside(&mut found.edited);
+    only_inside(&mut found.edited_by_subagents);
+    found.shell_writes = found.shell_writes.iter().filter_map(|(turn, path)| Some((*turn, inside(path)?))).collect();
     for work in &mut found.work {
         only_inside(&mut work.edited);
         only_inside(&mut work.reverted);
@@ -82,7 +89,7 @@ pub(crate) fn only_project_files(root: &Path, mut found: Transcript) -> Transcri
 }
 
 /// The values by the names that templates use.
-fn values(found: &Transcript) -> [(&'static str, Value); 7] {
+fn values(found: &Transcript) -> [(&'static str, Value); 9] {
     let skipped = found.commands.len().saturating_sub(MAX_COMMANDS);
     [
         ("goal", json!(found.first_request)),
@@ -92,6 +99,8 @@ fn values(found: &Transcript) -> [(&'static str, Value); 7] {
         ("tests", json!(found.tests)),
         ("todos", json!(found.todos)),
         ("session_started", json!(found.started)),
+        ("edited_by_subagents", json!(found.edited_by_subagents)),
+        (rate_limit::FACT, json!(found.rate_limit)),
     ]
 }
 

@@ -39,7 +39,7 @@ pub(super) fn context(project: &Project, call: &Call) -> warmup::Warmup {
 /// What the session has done so far, from both ends of its transcript.
 fn own_past(call: &Call) -> Option<Transcript> {
     let path = session::transcript(call)?;
-    let whole = Source::pin(path, "").ok()?;
+    let whole = Source::pin(&path, "").ok()?;
     let found = warmup::both_ends(&whole, OWN_BEGINNING, OWN_END)?;
     (found.requests > 0 || !found.first_request.is_empty()).then_some(found)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use chrono::{DateTime, FixedOffset};
 
 use super::session;
-use crate::base::fs::{self, FileState};
+use crate::base::fs::FileState;
 use crate::checkpoint::{AgentSession, FileIdentity, HandedPart, Store, Told, Word};
 use crate::engine::{Attendance, Request};
 use crate::error::{Error, Result};
@@ -59,9 +59,9 @@ pub(super) fn left(
         Ok(Part::Missing(why)) => (false, why),
         Err(why) => (true, why),
     };
-    // A transcript that cannot be used does not say whether anything was asked. The hooks may know. If an agent has no
-    // transcripts that can be read, its hooks may be told nothing, and git may still know something.
-    let is_expected = !transcript::is_readable(&session.agent);
+    // A transcript that cannot be used does not say whether anything was asked. The hooks may know. If an agent does not
+    // always name a transcript that can be read, its hooks may be told nothing, and git may still know something.
+    let is_expected = !transcript::is_always_named(&session.agent);
     if told.says_something() || is_expected && session.turns > 0 {
         let told = Told { instead_of: why.one_line(), ..told };
         return Ok(Pending::Something(Box::new(Request { told, ..request(session, unmoved, at) })));
@@ -94,7 +94,7 @@ fn part_of_transcript(session: &AgentSession) -> Result<Part> {
     let is_unchanged = |state: &FileState| {
         session.handed_over > 0 && (state.inode, state.length) == (session.file.inode, session.handed_over)
     };
-    if fs::state(path).is_some_and(|state| is_unchanged(&state)) {
+    if transcript::state(path).is_some_and(|state| is_unchanged(&state)) {
         return Ok(Part::Nothing(session.handed_over, session.file.clone()));
     }
     let rest = Source::rest(path, &session.id, session.handed_over, &session.file)?;

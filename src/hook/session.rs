@@ -1,10 +1,10 @@
 //! The session that a call is about: its process, its transcript, and whether it is over.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::agents::{self, Call, Event};
-use crate::base::{clock, fs, process_identity};
+use crate::base::{clock, process_identity};
 use crate::checkpoint::{AgentSession, SessionSighting, Store, Word, WordKind};
 use crate::error::Result;
 use crate::project::Project;
@@ -30,15 +30,19 @@ pub(super) fn process(agent: &str) -> String {
     above.filter(is_one_session).map(|above| above.identity.text().to_owned()).unwrap_or_default()
 }
 
-/// The transcript of a call, if its format can be read.
-pub(super) fn transcript(call: &Call) -> Option<&Path> {
-    let is_named = |path: &&Path| path.to_str().is_some() && transcript::is_readable(call.agent.name);
-    call.transcript_path.as_deref().filter(is_named)
+/// The transcript of a call, if its format can be read. An agent that does not name it may keep it under the session's id.
+pub(super) fn transcript(call: &Call) -> Option<PathBuf> {
+    let is_named = |path: &PathBuf| path.to_str().is_some() && transcript::is_readable(call.agent.name);
+    let by_id = || {
+        let path = transcript::path_of(call.agent.name, call.session_id.as_deref()?)?;
+        transcript::state(&path).map(|_| path)
+    };
+    call.transcript_path.clone().filter(is_named).or_else(by_id)
 }
 
-/// The length of a regular file; 0 for anything else.
+/// The length of a transcript; 0 if there is none.
 pub(super) fn size(path: &Path) -> u64 {
-    fs::length(path).unwrap_or(0)
+    transcript::state(path).map_or(0, |state| state.length)
 }
 
 /// What is recorded of every call.
@@ -47,10 +51,10 @@ pub(super) fn seen(project: &Project, call: &Call, session: &str) -> SessionSigh
     SessionSighting {
         agent: call.agent.name.to_owned(),
         id: session.to_owned(),
-        transcript: path.and_then(Path::to_str).unwrap_or_default().to_owned(),
+        transcript: path.as_deref().and_then(Path::to_str).unwrap_or_default().to_owned(),
         process: process(call.agent.name),
         at: clock::stamp(&clock::now()),
-        size: path.map_or(0, size),
+        size: path.as_deref().map_or(0, size),
         words: words(call),
         worktree: project.worktree(),
         branch: project.branch(),

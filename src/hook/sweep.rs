@@ -11,13 +11,13 @@ use std::time::{Duration, Instant, SystemTime};
 use super::owed::{self, Owed, OwedFile};
 use super::pending::{self, Pending};
 use super::session;
-use crate::base::{clock, fs};
+use crate::base::clock;
 use crate::checkpoint::{AgentSession, DoneFile, FileIdentity, Store};
 use crate::engine::{self, RecordOutcome};
 use crate::error::Result;
 use crate::project::{self, Project};
 use crate::steps;
-use crate::transcript::ListingLimits;
+use crate::transcript::{self, ListingLimits};
 
 /// What a session start does: a person waits for it.
 const AT_START: Limits =
@@ -112,6 +112,11 @@ struct Over {
     changed: Option<SystemTime>,
 }
 
+/// When a transcript was last changed.
+fn changed(transcript: &str) -> Option<SystemTime> {
+    transcript::state(Path::new(transcript)).map(|state| state.modified)
+}
+
 impl Sweep<'_> {
     fn hand_over(&mut self, caller: &Caller<'_>, files: Vec<OwedFile>, limits: Limits) -> Result<()> {
         let start = Instant::now();
@@ -171,7 +176,7 @@ impl Sweep<'_> {
     fn seen_by_hooks(&self, caller: &Caller<'_>) -> Vec<Over> {
         let others = self.open.iter().filter(|session| !caller.is(&session.agent, &session.id));
         others
-            .map(|session| (session, fs::modified(Path::new(&session.transcript))))
+            .map(|session| (session, changed(&session.transcript)))
             .filter(|(session, changed)| session::is_over(session, caller.process, *changed))
             .map(|(session, changed)| Over { session: session.clone(), file: None, changed })
             .collect()

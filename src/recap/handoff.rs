@@ -159,6 +159,7 @@ struct Known<'a> {
     changes: &'a [Json],
     dirty: &'a [Json],
     edited: &'a [Json],
+    edited_by_subagents: &'a [Json],
     todos: &'a [Json],
 }
 
@@ -180,6 +181,7 @@ impl Known<'_> {
             changes: items("changes"),
             dirty: items("dirty"),
             edited: items("edited"),
+            edited_by_subagents: items("edited_by_subagents"),
             todos,
         }
     }
@@ -271,7 +273,11 @@ impl Known<'_> {
         let edited: Vec<&str> = self.edited.iter().filter_map(Json::as_str).collect();
         let changed = self.changes.iter().filter(|change| change["status"] != "D");
         let changed = changed.filter(|change| !edited.contains(&change["path"].as_str().unwrap_or_default()));
-        let of_transcript = edited.iter().map(|path| ((*path).to_owned(), "edited in this session".to_owned()));
+        let reason = |path: &str| {
+            let is_theirs = self.edited_by_subagents.iter().any(|other| other == path);
+            if is_theirs { "edited by a sub-agent in this session" } else { "edited in this session" }
+        };
+        let of_transcript = edited.iter().map(|path| ((*path).to_owned(), reason(path).to_owned()));
         let of_git = changed
             .map(|change| (field(change, "path"), format!("changed in this session ({})", field(change, "status"))));
         let both = of_transcript.take(SHOWN).chain(of_git.take(SHOWN));

@@ -251,14 +251,15 @@ fn is_continued(source: &SourceFile, known: &KnownFile) -> bool {
         && !is_compressed(Path::new(&source.path))
 }
 
-/// Reads a part of a transcript. A compressed one is read as a whole: its length says nothing about its content.
+/// Reads a part of a transcript. A compressed one, a document or a session in a database is read as a whole: its length says
+/// nothing about its content.
 fn read(path: &Path, start: u64, end: u64) -> crate::error::Result<Option<transcript::Transcript>> {
     let end = if is_compressed(path) { transcript::Source::pin(path, "")?.end } else { end };
     transcript::read_with_room(path, start, end, ROOM)
 }
 
 fn is_compressed(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending != "jsonl")
+    path.extension().is_none_or(|ending| ending != "jsonl")
 }
 
 /// Whether the index has all of a file as it is now.

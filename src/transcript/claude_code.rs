@@ -1,5 +1,8 @@
 //! Claude Code: `~/.claude/projects/<directory>/<session>.jsonl`. The directory is named after the one in which the session
 //! was started.
+//!
+//! Versions seen: 2.1.197, run against a stub, and published files of 1.0 to 2.1. A file of an older version was not seen: if
+//! its records have no `sessionId`, `doctor` names it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,13 +12,14 @@ use serde_json::Value;
 use super::calls::{Ended, Question};
 use super::draft::Draft;
 use super::forks::{Key, Origin};
+use super::format::Place;
 use super::listing::{Extent, Listing, ListingBudget, ListingLimits};
 use super::{Todo, TodoStatus, TranscriptFormat, human_text};
 use crate::base::{env, fs};
 
 pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     name: "claude-code",
-    place: (env::CLAUDE_CONFIG_DIR, ".claude"),
+    place: Place { variable: env::CLAUDE_CONFIG_DIR, below: "", default: ".claude" },
     is_one,
     id_mark: b"\"uuid\":\"",
     take,
@@ -24,6 +28,12 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     origin,
     file_of,
     siblings,
+    beside: |_, _| {},
+    subagents,
+    older: &[],
+    is_always_named: true,
+    // Its hooks name the file.
+    by_id: |_, _| None,
 };
 
 /// Among how many other sessions the parent of a fork is looked for.
@@ -42,6 +52,7 @@ fn take(draft: &mut Draft, record: &Value) {
         return;
     }
     draft.at(text("timestamp"));
+    draft.is_aside = is_side && !draft.found.is_subagent;
     if draft.found.session.is_empty() {
         draft.found.session = text("sessionId").to_owned();
     }
@@ -201,6 +212,11 @@ fn assistant(draft: &mut Draft, record: &Value, message: &Value, is_side: bool) 
     if !is_side && !is_from_client {
         draft.model(model);
     }
+    if is_from_client {
+        let said = message["content"].as_str().or_else(|| message["content"][0]["text"].as_str()).unwrap_or_default();
+        let kind = record["error"].as_str().unwrap_or_default();
+        draft.limited(&format!("{kind} {said}"), None);
+    }
     let is_sessions = !is_side || draft.found.is_subagent;
     if let Some(text) = message["content"].as_str().filter(|_| is_sessions && !is_from_client) {
         draft.said(text);
@@ -304,6 +320,13 @@ fn origin(record: &Value) -> Origin {
 
 fn file_of(path: &Path, id: &str) -> Option<PathBuf> {
     Some(path.with_file_name(format!("{id}.jsonl"))).filter(|file| fs::is_file(file))
+}
+
+/// The sub-agents of a session have files in a directory named after it.
+fn subagents(path: &Path) -> Vec<PathBuf> {
+    let directory = path.with_extension("").join("subagents");
+    let names = fs::names_at_most(&directory, ListingLimits::GLANCE.entries).unwrap_or_default();
+    names.iter().filter(|name| name.ends_with(".jsonl")).map(|name| directory.join(name)).collect()
 }
 
 fn siblings(path: &Path) -> Vec<PathBuf> {

@@ -57,7 +57,9 @@ fn texts(found: &mut Transcript) -> Vec<(&mut String, Form)> {
     texts.extend([&mut found.first_request, &mut found.last_request].map(|text| (text, Form::Lines(MAX_REQUEST))));
     texts.extend([&mut found.cwd, &mut found.session].map(line(4096)));
     texts.extend([&mut found.branch, &mut found.model, &mut found.title].map(line(MAX_NAME)));
-    texts.extend(found.edited.iter_mut().map(line(MAX_PATH)));
+    texts.extend(found.edited.iter_mut().chain(&mut found.edited_by_subagents).map(line(MAX_PATH)));
+    texts.extend(found.shell_writes.iter_mut().map(|(_, path)| path).map(line(MAX_PATH)));
+    texts.extend(found.rate_limit.iter_mut().map(|limit| &mut limit.text).map(line(MAX_LINE)));
     texts.extend(
         found.commands.iter_mut().chain(&mut found.tests).map(|command| &mut command.command).map(line(MAX_LINE)),
     );
@@ -77,6 +79,8 @@ fn texts(found: &mut Transcript) -> Vec<(&mut String, Form)> {
 
 fn drop_empty(found: &mut Transcript) {
     found.edited.retain(|path| !path.is_empty());
+    found.edited_by_subagents.retain(|path| !path.is_empty());
+    found.shell_writes.retain(|(_, path)| !path.is_empty());
     found.commands.retain(|command| !command.command.is_empty());
     found.tests.retain(|command| !command.command.is_empty());
     found.todos.retain(|todo| !todo.text.is_empty());

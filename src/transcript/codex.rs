@@ -2,6 +2,9 @@
 //!
 //! A tool call is a `response_item`. Models that call their tools from a script ("code mode") leave only the script there;
 //! the commands that it ran are in the `event_msg` records of completed items. Both are read, and one id is one call.
+//!
+//! Versions seen: 0.166.0, run against a stub, and published files since 2025. Until September 2025 an item was a record of
+//! its own; those are read, too. `rollout-*.json` of the first versions (one document) are not read.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -12,13 +15,14 @@ use serde_json::Value;
 use super::calls::{Ended, Question};
 use super::draft::Draft;
 use super::forks::{Key, Origin};
+use super::format::Place;
 use super::listing::{Extent, Listing, ListingBudget};
-use super::{Todo, TodoStatus, TranscriptFormat, human_text};
+use super::{Todo, TodoStatus, TranscriptFormat, human_text, rate_limit};
 use crate::base::{env, fs};
 
 pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     name: "codex",
-    place: (env::CODEX_HOME, ".codex"),
+    place: Place { variable: env::CODEX_HOME, below: "", default: ".codex" },
     is_one,
     id_mark: b"",
     take,
@@ -28,6 +32,13 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     file_of,
     // The first record names the parent of a fork.
     siblings: |_| Vec::new(),
+    beside: |_, _| {},
+    // They are among the sessions of the day, which do not name them.
+    subagents: |_| Vec::new(),
+    older: &[],
+    is_always_named: true,
+    // Its hooks name the file.
+    by_id: |_, _| None,
 };
 
 /// In a directory with more names, the parent of a fork is not looked for.
@@ -37,7 +48,26 @@ const PLAIN: &str = ".jsonl";
 const COMPRESSED: &str = ".jsonl.zst";
 
 fn is_one(record: &Value) -> bool {
-    record["payload"].is_object() && record["type"].is_string() && record["timestamp"].is_string()
+    record["payload"].is_object() && record["type"].is_string() && record["timestamp"].is_string() || is_bare(record)
+}
+
+/// Whether a record is an item without anything around it. Codex wrote them so until September 2025.
+fn is_bare(record: &Value) -> bool {
+    let is_message = record["type"] == "message" && record["role"].is_string() && record["content"].is_array();
+    let is_call =
+        matches!(record["type"].as_str(), Some("function_call" | "function_call_output" | "local_shell_call"));
+    record["payload"].is_null() && (is_message || is_call && record["call_id"].is_string())
+}
+
+/// Takes such an item. Only a text for the agent names the directory.
+fn bare(draft: &mut Draft, item: &Value) {
+    let texts = item["content"].as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+    for text in texts.filter(|text| text.trim_start().starts_with("<environment_context>")) {
+        let tagged = text.split_once("<cwd>").and_then(|(_, rest)| rest.split_once("</cwd>")).map(|(cwd, _)| cwd);
+        let named = || text.lines().find_map(|line| line.trim().strip_prefix("Current working directory: "));
+        draft.cwd(tagged.or_else(named).unwrap_or_default().trim());
+    }
+    response_item(draft, item);
 }
 
 fn take(draft: &mut Draft, record: &Value) {
@@ -51,6 +81,7 @@ fn take(draft: &mut Draft, record: &Value) {
         }
         "response_item" => response_item(draft, payload),
         "event_msg" => event(draft, payload),
+        _ if is_bare(record) => bare(draft, record),
         _ => {}
     }
 }
@@ -174,16 +205,9 @@ fn command_line(command: &Value) -> String {
     }
 }
 
-/// Takes the files of a patch. Their paths are relative to the session's directory.
+/// Takes the files of a patch.
 fn patch(draft: &mut Draft, id: &str, patch: &str) {
-    let named = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
-    let cwd = PathBuf::from(&draft.found.cwd);
-    let paths: Vec<String> = patch
-        .lines()
-        .filter_map(|line| named.iter().find_map(|name| line.strip_prefix(name)))
-        .map(|path| cwd.join(path.trim()).to_string_lossy().into_owned())
-        .collect();
-    draft.called_edit(id, paths);
+    draft.called_patch(id, patch);
 }
 
 fn plan(draft: &mut Draft, arguments: &Value) {
@@ -282,6 +306,15 @@ fn event(draft: &mut Draft, payload: &Value) {
         }
         "patch_apply_end" => {
             changed(draft, &text(&payload["call_id"]), payload["success"] == true, &payload["changes"]);
+        }
+        "token_count" => {
+            let window = &payload["rate_limits"]["primary"];
+            draft.limit_ends = window["resets_at"].as_i64().and_then(rate_limit::at_seconds);
+        }
+        "error" | "stream_error" => {
+            let kind = payload["codex_error_info"].as_str().unwrap_or_default();
+            let said = format!("{kind} {}", payload["message"].as_str().unwrap_or_default());
+            draft.limited(&said, draft.limit_ends);
         }
         "thread_name_updated" => draft.title(&text(&payload["thread_name"]), true),
         _ => {}

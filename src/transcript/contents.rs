@@ -46,8 +46,41 @@ pub struct Transcript {
     /// To-dos that vanished from the list without having been completed.
     #[serde(skip)]
     pub dropped_todos: Vec<String>,
+    /// The edited files that only sub-agents edited. They are also among the edited ones.
+    pub edited_by_subagents: Vec<String>,
+    /// The limit of its use at which the session stopped, if that is how it ended.
+    pub rate_limit: Option<RateLimit>,
+    /// Files that commands may have written, with the turn of each. Only git knows whether they changed.
+    #[serde(skip)]
+    pub shell_writes: Vec<(usize, String)>,
     /// What was not read or not kept, one line each.
     pub notices: Vec<String>,
+}
+
+impl Transcript {
+    /// Takes a file that a command of this turn wrote.
+    pub(crate) fn edit_by_command(&mut self, turn: usize, path: String) {
+        let at = self.work.iter().position(|work| work.turn >= turn).unwrap_or(self.work.len());
+        if self.work.get(at).is_none_or(|work| work.turn != turn) {
+            self.work.insert(at, TurnWork { turn, ..TurnWork::default() });
+        }
+        if !self.work[at].edited.contains(&path) {
+            self.work[at].edited.push(path.clone());
+        }
+        if !self.edited.contains(&path) {
+            self.edited.push(path);
+        }
+    }
+}
+
+/// A limit of an agent's use that was reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RateLimit {
+    pub at: Option<DateTime<FixedOffset>>,
+    /// When it ends, if the client said so.
+    pub until: Option<DateTime<FixedOffset>>,
+    /// What the client said.
+    pub text: String,
 }
 
 /// One thing that a person or the agent said, verbatim, without secrets and without what was marked as private.

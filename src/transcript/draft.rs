@@ -1,8 +1,11 @@
 //! A transcript while it is read. Everything that grows with the file is bounded here.
+//!
+//! Long because every format takes its records into this one type, and its bounds are in one place.
 
 use std::collections::{HashSet, VecDeque};
+use std::path::Path;
 
-use chrono::DateTime;
+use chrono::{DateTime, FixedOffset};
 
 use super::calls::{Calls, Ended, OpenCall, Question};
 use super::cleaning::{clean, raw};
@@ -12,8 +15,8 @@ use super::slash_command::{self, SlashCommand};
 use super::talk::Talk;
 use super::todo_list::TodoList;
 use super::work::Work;
-use super::{Command, Outcome, Todo, TodoStatus, Transcript, UtteranceKind};
-use super::{human_text, test_command, test_outcome};
+use super::{Command, Outcome, RateLimit, Todo, TodoStatus, Transcript, UtteranceKind};
+use super::{human_text, rate_limit, shell_writes, test_command, test_outcome};
 use crate::base::text;
 use crate::handoff;
 
@@ -24,6 +27,8 @@ const MAX_EDITED: usize = 500;
 const MAX_PATHS_OF_A_CALL: usize = 50;
 const MAX_QUESTIONS: usize = 4;
 const MAX_QUESTION: usize = 4 << 10;
+/// How many requests can be taken back.
+const MAX_MARKS: usize = 1_000;
 /// How long a name or an id may be.
 const MAX_NAME: usize = 200;
 
@@ -31,10 +36,13 @@ pub(super) struct Draft {
     pub found: Transcript,
     /// Whether to take only what describes the session: id, directory, branch.
     pub about_only: bool,
+    /// Whether the record that is read is of a sub-agent.
+    pub is_aside: bool,
     /// The records that were read, if the client may write one twice.
     pub taken: TakenRecords,
     commands: VecDeque<(u64, Command)>,
     next_command: u64,
+    next_call: u64,
     /// By [`test_outcome::name`].
     tests: Vec<(String, Command)>,
     edited: HashSet<String>,
@@ -43,8 +51,14 @@ pub(super) struct Draft {
     talk: Talk,
     work: Work,
     ran: Ran,
+    /// When the window of use ends that the client named last.
+    pub limit_ends: Option<DateTime<FixedOffset>>,
     /// The plan that the agent proposes in its last text.
     pub proposed_plan: Option<String>,
+    /// The last requests by the ids of their records, with what was there before each: turns and requests.
+    marks: VecDeque<(String, usize, usize)>,
+    /// Calls whose results follow in the same order, for agents that give them no ids.
+    pub waiting: VecDeque<(String, &'static str)>,
     /// Whether the agent did anything after the last request.
     has_acted: bool,
     is_last_request_queued: bool,
@@ -61,9 +75,11 @@ impl Draft {
         Draft {
             found: Transcript { agent, ..Transcript::default() },
             about_only: false,
+            is_aside: false,
             taken: TakenRecords::default(),
             commands: VecDeque::new(),
             next_command: 0,
+            next_call: 0,
             tests: Vec::new(),
             edited: HashSet::new(),
             calls: Calls::default(),
@@ -71,7 +87,10 @@ impl Draft {
             talk: Talk::default(),
             work: Work::default(),
             ran: Ran::default(),
+            limit_ends: None,
             proposed_plan: None,
+            marks: VecDeque::new(),
+            waiting: VecDeque::new(),
             has_acted: false,
             is_last_request_queued: false,
             has_custom_title: false,
@@ -121,6 +140,13 @@ impl Draft {
         }
     }
 
+    /// Like [`Draft::at`], for a time in milliseconds since 1970.
+    pub(super) fn at_millis(&mut self, millis: Option<i64>) {
+        if let Some(at) = millis.filter(|millis| *millis > 0).and_then(DateTime::from_timestamp_millis) {
+            self.at(&at.to_rfc3339());
+        }
+    }
+
     /// Takes a request of a person.
     pub(super) fn asked(&mut self, request: &str) {
         self.request(request, false);
@@ -163,9 +189,43 @@ impl Draft {
         self.found.requests += 1;
     }
 
+    /// Remembers where a request begins, by the id of its record. Before it is [`Draft::asked`].
+    pub(super) fn mark(&mut self, id: &str) {
+        if !self.about_only && id.len() <= MAX_NAME {
+            self.marks.push_back((id.to_owned(), self.talk.turns(), self.found.requests));
+            if self.marks.len() > MAX_MARKS {
+                self.marks.pop_front();
+            }
+        }
+    }
+
+    /// Takes back what was said since a request, which the person took back. If the request is not known, it came before
+    /// everything that was read. What was done is not undone by that.
+    pub(super) fn rewind(&mut self, id: &str) {
+        let at = self.marks.iter().position(|(other, ..)| other == id);
+        let (_, turns, requests) = at.map(|at| self.marks[at].clone()).unwrap_or_default();
+        self.marks.truncate(at.unwrap_or(0));
+        self.talk.rewind(turns);
+        self.found.requests = requests;
+        self.found.last_request = raw(self.talk.last_request());
+        if requests == 0 {
+            self.found.first_request.clear();
+            self.has_goal = false;
+        }
+        (self.has_acted, self.is_last_request_queued) = (true, false);
+    }
+
+    /// Takes a text of the client that may say that a limit is reached. What follows shows that it has ended.
+    pub(super) fn limited(&mut self, said: &str, until: Option<DateTime<FixedOffset>>) {
+        if let Some(limit) = rate_limit::in_text(said, self.found.ended).filter(|_| !self.about_only) {
+            self.found.rate_limit = Some(RateLimit { until: until.or(limit.until), ..limit });
+        }
+    }
+
     /// Takes a text of the agent.
     pub(super) fn said(&mut self, text: &str) {
         if !self.about_only {
+            self.found.rate_limit = None;
             self.has_acted = true;
             self.say(UtteranceKind::AgentText, text, "");
         }
@@ -247,6 +307,19 @@ impl Draft {
         }
     }
 
+    /// Takes the files of a patch in Codex' own form. Their paths are relative to the session's directory.
+    pub(super) fn called_patch(&mut self, id: &str, patch: &str) {
+        let named = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+        let lines = patch.lines().filter_map(|line| named.iter().find_map(|name| line.strip_prefix(name)));
+        let paths: Vec<String> = lines.map(|path| self.in_cwd(path.trim())).collect();
+        self.called_edit(id, paths);
+    }
+
+    /// A path, which may be relative to the session's directory.
+    pub(super) fn in_cwd(&self, path: &str) -> String {
+        Path::new(&self.found.cwd).join(path).to_string_lossy().into_owned()
+    }
+
     pub(super) fn called_new_task(&mut self, id: &str, subject: &str) {
         if self.is_new(id) {
             self.open(id, OpenCall::NewTask(raw(subject)));
@@ -271,6 +344,12 @@ impl Draft {
         if self.is_new(id) {
             self.open(id, OpenCall::Tool(text::cut(name, MAX_NAME).to_owned()));
         }
+    }
+
+    /// An id for a call that has none.
+    pub(super) fn next_id(&mut self) -> String {
+        self.next_call += 1;
+        format!("call {}", self.next_call)
     }
 
     fn is_new(&self, id: &str) -> bool {
@@ -316,9 +395,21 @@ impl Draft {
         let turn = self.talk.turn();
         self.ran.add(turn, self.talk.len(), &command, ended, self.found.ended);
         self.work.command_ended(turn, &command.command, command.outcome);
+        if command.outcome == Outcome::Passed {
+            self.may_have_written(turn, &command.command);
+        }
         let output = if let Ended::Code(_, output) = ended { output } else { "" };
         if let Some(name) = test_outcome::name(&command.command, output) {
             self.tested(name, command);
+        }
+    }
+
+    fn may_have_written(&mut self, turn: usize, command: &str) {
+        for path in shell_writes::of(command) {
+            let entry = (turn, self.in_cwd(&path));
+            if self.found.shell_writes.len() < MAX_EDITED && !self.found.shell_writes.contains(&entry) {
+                self.found.shell_writes.push(entry);
+            }
         }
     }
 
@@ -342,6 +433,9 @@ impl Draft {
         }
         let turn = self.talk.turn();
         self.work.edited(turn, &path);
+        if !self.is_aside {
+            self.found.edited_by_subagents.retain(|other| *other != path);
+        }
         if self.edited.contains(&path) {
             return;
         }
@@ -350,6 +444,9 @@ impl Draft {
             return;
         }
         self.edited.insert(path.clone());
+        if self.is_aside {
+            self.found.edited_by_subagents.push(path.clone());
+        }
         self.found.edited.push(path);
     }
 
@@ -357,6 +454,14 @@ impl Draft {
     pub(super) fn todos(&mut self, todos: impl Iterator<Item = Todo>) {
         if !self.about_only {
             self.todos.replace(todos.map(|todo| Todo { text: raw(&todo.text), ..todo }));
+        }
+    }
+
+    /// Takes to-dos with the numbers that the agent gave them: all of them, or only those that changed.
+    pub(super) fn numbered_todos(&mut self, todos: Vec<(String, Todo)>, is_whole: bool) {
+        if !self.about_only {
+            let todos = todos.into_iter().map(|(number, todo)| (number, Todo { text: raw(&todo.text), ..todo }));
+            self.todos.merge(todos, is_whole);
         }
     }
 

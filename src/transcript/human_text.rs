@@ -29,6 +29,7 @@ const WRAPPERS: &[&str] = &[
     "local-command-stderr",
     "local-command-stdout",
     "permissions",
+    "session_context",
     "skill",
     "subagent_notification",
     "system-reminder",

@@ -30,6 +30,16 @@ pub(super) struct ListingBudget {
 }
 
 impl ListingBudget {
+    /// How many names are left.
+    pub(super) fn entries(&self) -> usize {
+        self.entries
+    }
+
+    /// Counts names that were read in another way.
+    pub(super) fn spend(&mut self, names: usize) {
+        self.entries = self.entries.saturating_sub(names);
+    }
+
     /// The names in a directory of directories, which do not count; `None` if there are very many.
     pub(super) fn directories(&self, directory: &Path) -> Option<Vec<String>> {
         fs::names_at_most(directory, self.entries.saturating_mul(5))

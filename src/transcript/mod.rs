@@ -6,15 +6,18 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `claude_code`, `codex` | one format each |
+//! | `antigravity`, `claude_code`, `cline`, `codex`, `copilot`, `cursor`, `gemini`, `opencode` | one format each |
 //! | `format` | what a format has to know: [`TranscriptFormat`] |
 //! | `source` | one file, or the part of it that was there at some moment |
 //! | `identity` | which file a transcript is, beside its path |
 //! | `forks` | where a session begins that starts with a copy of another |
 //! | `compression` | compressed transcripts |
+//! | `document` | transcripts that are one JSON document, as records |
+//! | `opencode_database` | the sessions in OpenCode's database, as records |
 //! | `repeats` | records that a client writes twice |
 //! | `listing` | listing directories within limits |
 //! | `sessions` | the session files on this machine |
+//! | `unread` | what is there and cannot be read |
 //! | `lines`, `bounded_json` | lines and records of any size, read within limits |
 //! | `draft` | a transcript while it is read, everything in it bounded |
 //! | `cleaning` | takes secrets and private passages out of a draft, and cuts it |
@@ -23,47 +26,76 @@
 //! | `human_text`, `slash_command` | what a person wrote, without what programs added and what is private |
 //! | `hook_words` | a transcript made of what the agent passed to its hooks |
 //! | `command_line` | a command line's parts and programs |
+//! | `shell_writes` | the files that a command line writes |
+//! | `rate_limit` | whether a limit of the agent's use is reached |
+//! | `subagents` | what sub-agents did, from their own transcripts |
 //! | `ran` | part of the draft: the commands that ended |
 //! | `error_lines` | the lines of a command's output that name an error |
 //! | `test_command`, `test_outcome` | which commands are tests, and whether commands passed |
 
+mod antigravity;
 mod bounded_json;
 mod calls;
 mod claude_code;
 mod cleaning;
+mod cline;
 mod codex;
 mod command_line;
 mod compression;
 mod contents;
+mod copilot;
+mod cursor;
+mod document;
 mod draft;
 mod error_lines;
 mod forks;
 mod format;
+mod gemini;
 mod hook_words;
 mod human_text;
 mod identity;
 mod lines;
 mod listing;
+mod opencode;
+mod opencode_database;
 mod ran;
+mod rate_limit;
 mod repeats;
 mod sessions;
+mod shell_writes;
 mod slash_command;
 mod source;
+mod subagents;
 mod talk;
 mod test_command;
 mod test_outcome;
 mod todo_list;
+mod unread;
 mod work;
 
-pub use contents::{Command, Outcome, RanCommand, Todo, TodoStatus, Transcript, TurnWork, Utterance, UtteranceKind};
+pub use contents::{
+    Command, Outcome, RanCommand, RateLimit, Todo, TodoStatus, Transcript, TurnWork, Utterance, UtteranceKind,
+};
 pub use format::{TranscriptFormat, is_readable};
+pub(crate) use format::{is_always_named, path_of};
 pub use hook_words::{add_last_answer, of_words, word};
 pub use human_text::{WARMUP_MARKER, keepable};
 pub(crate) use listing::{Extent, ListingLimits};
+pub(crate) use rate_limit::limit_in;
 pub(crate) use sessions::{FoundFile, FoundPlace, places_of, sessions_at_a_glance};
 pub use sessions::{SessionFile, is_subagent, sessions};
-pub(crate) use source::read_with_room;
 pub use source::{Asks, Source, read};
+pub(crate) use source::{read_with_room, state};
+pub(crate) use unread::{Unread, unread};
 
 /// Every format. A new one is a file, its `mod` line and its entry here.
-pub const FORMATS: &[TranscriptFormat] = &[claude_code::FORMAT, codex::FORMAT];
+pub const FORMATS: &[TranscriptFormat] = &[
+    claude_code::FORMAT,
+    codex::FORMAT,
+    copilot::FORMAT,
+    gemini::FORMAT,
+    opencode::FORMAT,
+    cline::FORMAT,
+    cursor::FORMAT,
+    antigravity::FORMAT,
+];

@@ -6,8 +6,7 @@ use std::time::SystemTime;
 use super::draft::Draft;
 use super::listing::{Extent, ListingLimits};
 use super::{FORMATS, Transcript, TranscriptFormat, format, source};
-use crate::base::env;
-use crate::base::fs::{self, FileState};
+use crate::base::fs::FileState;
 use crate::error::Result;
 
 /// A session file, described by its first records and its metadata.
@@ -85,11 +84,7 @@ pub(crate) fn sessions_at_a_glance(root: &Path, belongs: impl Fn(&Path) -> bool)
 
 /// Where each agent keeps its files.
 fn homes() -> impl Iterator<Item = (&'static TranscriptFormat, PathBuf)> {
-    FORMATS.iter().filter_map(|format| {
-        let (variable, directory) = format.place;
-        let place = env::get(variable).map(PathBuf::from).or_else(|| Some(env::home()?.join(directory)))?;
-        Some((format, place))
-    })
+    FORMATS.iter().filter_map(|format| Some((format, format.place.directory()?)))
 }
 
 fn places_at(
@@ -101,7 +96,7 @@ fn places_at(
         let mut budget = limits.budget();
         (format.candidates)(&home, roots, &mut budget).into_iter().map(move |listing| (format, listing))
     });
-    let found = |format, path: PathBuf| Some(FoundFile { format, state: fs::state(&path)?, path });
+    let found = |format, path: PathBuf| Some(FoundFile { format, state: source::state(&path)?, path });
     listed
         .map(|(format, listing)| FoundPlace {
             path: listing.place,
@@ -139,13 +134,17 @@ fn about(format: &'static TranscriptFormat, path: &Path) -> Result<Option<Transc
         draft.found.session = id;
     }
     draft.about_only = true;
+    (format.beside)(&mut draft, path);
+    // What is said beside the records says nothing if there are none.
+    let mut is_one = draft.found.cwd.is_empty();
     let take = |record| {
+        is_one |= (format.is_one)(&record);
         (format.take)(&mut draft, &record);
-        draft.found.cwd.is_empty()
+        draft.found.cwd.is_empty() || !is_one
     };
     source::head(&mut file, u64::MAX, take).map_err(|cause| crate::error::Error::io("read", path, cause))?;
     let about = draft.finish();
-    Ok((!about.cwd.is_empty()).then_some(about))
+    Ok((is_one && !about.cwd.is_empty()).then_some(about))
 }
 
 #[cfg(test)]

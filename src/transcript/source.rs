@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::draft::Draft;
 use super::lines::{self, Line, Lines};
 use super::talk::MAX_TALK;
-use super::{FORMATS, Transcript, TranscriptFormat, bounded_json, compression, forks, format, identity};
-use crate::base::fs;
+use super::{FORMATS, Transcript, TranscriptFormat};
+use super::{bounded_json, compression, document, forks, format, identity, opencode_database, subagents};
+use crate::base::fs::{self, FileState};
 use crate::checkpoint::FileIdentity;
 use crate::error::{Error, Result};
 
@@ -71,7 +72,7 @@ impl Source {
             source.start = if is_same.unwrap_or(true) { before } else { 0 };
         }
         let beginning = identity::beginning(&mut file, source.end).map_err(failed)?;
-        let inode = fs::state(path).map(|state| state.inode).unwrap_or_default();
+        let inode = state(path).map(|state| state.inode).unwrap_or_default();
         Ok(Some((source, FileIdentity { inode, beginning })))
     }
 
@@ -90,6 +91,9 @@ impl Source {
     /// Reads this part. `None` if the file no longer exists.
     pub fn read(&self) -> Result<Option<Transcript>> {
         let mut found = read(&self.path, self.start, self.end)?;
+        if let Some(found) = found.as_mut() {
+            subagents::add(found, &self.path);
+        }
         if let Some(found) = found.as_mut().filter(|_| !self.session.is_empty()) {
             found.session.clone_from(&self.session);
         }
@@ -137,7 +141,8 @@ pub enum Asks {
 
 fn unknown(path: &Path) -> Error {
     let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    Error::bad_data(format!("`{}` is not a transcript of {}", path.display(), known.join(" or ")))
+    Error::bad_data(format!("`{}` is not a transcript of an agent that is understood", path.display()))
+        .hint(format!("understood are those of {}", known.join(", ")))
 }
 
 /// Reads a transcript from `start` to `end`. `None` if there is no file.
@@ -158,6 +163,7 @@ pub(crate) fn read_with_room(path: &Path, start: u64, end: u64, room: usize) -> 
     if let Some(id) = (format.id)(path) {
         draft.found.session = id;
     }
+    (format.beside)(&mut draft, path);
     if start > 0 {
         // Only the beginning of the file says whose session it is.
         draft.about_only = true;
@@ -250,7 +256,29 @@ pub(super) fn open_beginning(path: &Path) -> Result<Option<File>> {
 }
 
 fn open_up_to(path: &Path, most: u64) -> Result<Option<File>> {
-    fs::open_if_exists(path)?.map(|file| compression::plain(file, path, most)).transpose()
+    match fs::open_if_exists(path)? {
+        Some(file) if document::is_one(path) => document::records(file, path, most).map(Some),
+        Some(file) => compression::plain(file, path, most).map(Some),
+        None => opencode_database::open(path, most),
+    }
+}
+
+/// What is known about a session file without opening it. A session in a database has no file of its own; its state is
+/// that of its records.
+pub(crate) fn state(path: &Path) -> Option<FileState> {
+    fs::state(path).or_else(|| opencode_database::state(path))
+}
+
+/// Whether the first records of a file have one of this format.
+pub(super) fn has_records(format: &TranscriptFormat, path: &Path) -> Result<bool> {
+    let Some(mut file) = open_beginning(path)? else { return Ok(true) };
+    let mut is_one = false;
+    let look = |record: Value| {
+        is_one = (format.is_one)(&record);
+        !is_one
+    };
+    head(&mut file, u64::MAX, look).map_err(|cause| Error::io("read", path, cause))?;
+    Ok(is_one)
 }
 
 /// Reads the first records of a file for as long as `wanted` returns true.

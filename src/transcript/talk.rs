@@ -62,6 +62,24 @@ impl Talk {
         self.say(kind, text, "");
     }
 
+    /// How many turns have begun.
+    pub(super) fn turns(&self) -> usize {
+        self.turn
+    }
+
+    /// Takes back every turn after this one.
+    pub(super) fn rewind(&mut self, turn: usize) {
+        self.turn = self.turn.min(turn);
+        self.said.retain(|said| said.turn <= turn);
+        self.size = self.said.iter().map(size).sum();
+    }
+
+    /// The last request that is held; empty if there is none.
+    pub(super) fn last_request(&self) -> &str {
+        let is_request = |said: &&Utterance| matches!(said.kind, UtteranceKind::Request | UtteranceKind::SlashCommand);
+        self.said.iter().rev().find(is_request).map_or("", |said| said.text.as_str())
+    }
+
     /// The number of the present turn. Whatever happens before the first request belongs to a turn that began earlier.
     pub(super) fn turn(&mut self) -> usize {
         self.turn = self.turn.max(1);

@@ -41,6 +41,24 @@ impl TodoList {
         self.tasks = new.into_iter().map(|todo| (String::new(), todo)).collect();
     }
 
+    /// Replaces the whole list, or changes and adds to-dos by their numbers. A change need not repeat the text.
+    pub(super) fn merge(&mut self, todos: impl Iterator<Item = (String, Todo)>, is_whole: bool) {
+        let todos: Vec<(String, Todo)> = todos.take(MAX_TODOS).collect();
+        if is_whole {
+            self.replace(todos.iter().map(|(_, todo)| todo.clone()));
+            self.tasks.iter_mut().zip(&todos).for_each(|(task, (number, _))| task.0.clone_from(number));
+            return;
+        }
+        for (number, todo) in todos {
+            let text = Some(todo.text).filter(|text| !text.trim().is_empty());
+            if !self.tasks.iter().any(|(other, _)| *other == number) {
+                let Some(text) = text.clone() else { continue };
+                self.add(Some(&number), text);
+            }
+            self.change(&number, Some(todo.status), text);
+        }
+    }
+
     /// Changes one task. Without a status the task is removed.
     pub(super) fn change(&mut self, number: &str, status: Option<TodoStatus>, text: Option<String>) {
         let Some(at) = self.tasks.iter().position(|(other, _)| other == number) else { return };
@@ -71,6 +89,31 @@ impl TodoList {
     pub(super) fn finish(self) -> (Vec<Todo>, Vec<String>) {
         (self.tasks.into_iter().map(|(_, todo)| todo).collect(), self.dropped)
     }
+}
+
+/// The status that most agents name so. One that is cancelled is no longer on the list.
+pub(super) fn status(name: &str) -> Option<TodoStatus> {
+    match name {
+        "pending" | "blocked" => Some(TodoStatus::Pending),
+        "in_progress" => Some(TodoStatus::InProgress),
+        "completed" | "done" => Some(TodoStatus::Completed),
+        _ => None,
+    }
+}
+
+/// The to-dos of a Markdown list: `- [x] done`, `- [ ] open`.
+pub(super) fn of_markdown(list: &str) -> impl Iterator<Item = Todo> {
+    list.lines().filter_map(|line| {
+        let line = line.trim_start().trim_start_matches(['-', '*']).trim_start();
+        let (mark, text) = line.strip_prefix('[')?.split_once(']')?;
+        let status = match mark {
+            "x" | "X" => TodoStatus::Completed,
+            " " | "" => TodoStatus::Pending,
+            "/" | "~" | "-" => TodoStatus::InProgress,
+            _ => return None,
+        };
+        Some(Todo { text: text.trim().to_owned(), status })
+    })
 }
 
 /// Whether two texts are the same to-do: the same beginning, or most words in common.

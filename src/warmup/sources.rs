@@ -227,6 +227,8 @@ impl Sources {
                 self.notices.push(unmerged.sentence.to_owned());
             }
             self.add_foreign(project);
+            let store = Store::read(&project.checkpoint_file()).ok().flatten();
+            self.notices.extend(store.and_then(|store| engine::rate_limit(&store).ok().flatten()));
         }
         if let Some(notice) = project.unattended_places().notice() {
             self.notices.push(notice);

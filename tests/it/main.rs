@@ -76,6 +76,7 @@ mod size;
 mod strangers;
 mod support;
 mod sweep;
+mod transcript_agents;
 mod transcript_identity;
 mod transcript_talk;
 mod transcripts;

@@ -7,6 +7,7 @@ use crate::agents::call_log::{self, Entry};
 use crate::agents::state::{self, AgentState, BrokenFile, Which, Wiring};
 use crate::agents::{AGENTS, Agent, Places, Program};
 use crate::error::Result;
+use crate::transcript::{self, Unread};
 
 /// One agent with what was found out about it.
 pub(super) struct ExaminedAgent {
@@ -63,6 +64,7 @@ impl ExaminedAgent {
 pub(super) fn about_agents(root: &Path, with_tools: bool, calls: Option<&[Entry]>) -> Result<Vec<ExaminedAgent>> {
     let places = Places::here(root)?.with_tools(with_tools);
     let program = Program::this()?;
+    let unread = transcript::unread(&[root.to_path_buf()]);
     let each = AGENTS.iter().map(|agent| {
         let state = state::of(agent, &places, &program);
         let (served, last): (Vec<Entry>, Vec<Entry>) = last_calls(agent, calls.unwrap_or_default())
@@ -72,6 +74,7 @@ pub(super) fn about_agents(root: &Path, with_tools: bool, calls: Option<&[Entry]
         let fired = calls.map(|_| last.as_slice());
         let mut findings = about_agent(&state, fired);
         findings.extend(about_server(&state, served.as_ref()));
+        findings.extend(unread.iter().filter(|unread| unread.agent == agent.name).map(about_unread));
         ExaminedAgent { findings, last, served, state }
     });
     Ok(each.collect())
@@ -127,6 +130,13 @@ fn about_server(state: &AgentState, served: Option<&Entry>) -> Option<Diagnosis>
         (None, None) => return None,
     };
     Some(diagnosis(name, Health::Good, says, None))
+}
+
+/// Sessions that nobody hands over from their transcript.
+fn about_unread(unread: &Unread) -> Diagnosis {
+    let says = format!("{}: {}", unread.path.display(), unread.why);
+    let remedy = "nothing of it is handed over, except what the agent tells its hooks";
+    diagnosis(unread.agent, Health::Remark, says, Some(remedy))
 }
 
 fn about_broken(agent: &Agent, file: &BrokenFile) -> Vec<Diagnosis> {

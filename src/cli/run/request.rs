@@ -8,7 +8,7 @@ use crate::base::fs;
 use crate::cli::ui::Ui;
 use crate::engine::{Attendance, Request};
 use crate::error::{Error, Result};
-use crate::transcript::Source;
+use crate::transcript::{self, Source};
 
 /// The largest note that is read. A note is text for people.
 const MAX_NOTE: u64 = 64 << 20;
@@ -51,7 +51,7 @@ impl Run {
 /// Pins the transcript, by its absolute path: the run may be carried out from another directory.
 fn pin(file: &Path) -> Result<Source> {
     let path = std::path::absolute(file).map_err(|cause| Error::io("find", file, cause))?;
-    if !fs::exists(&path) {
+    if !fs::exists(&path) && transcript::state(&path).is_none() {
         return Err(Error::io("read the transcript", &path, "there is no such file"));
     }
     Source::pin(&path, "")
