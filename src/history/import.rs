@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::derived::Order;
 use super::index::Index;
 use super::store::{MAX_ARCHIVE, file_name};
-use super::{History, NotChanged, Origin, origin, own_keys};
+use super::{History, NotChanged, Origin, origin};
 use crate::base::fault;
 use crate::base::fs::Created;
 use crate::error::{Category, Error, Result};
@@ -53,6 +53,11 @@ impl Landing {
             Landing::Signed => "signed",
             Landing::Unchanged => "unchanged",
         }
+    }
+
+    /// Whether no archive has its id yet.
+    pub(crate) fn is_first(self) -> bool {
+        self == Landing::Imported
     }
 
     /// Whether the archive is written.
@@ -142,7 +147,9 @@ impl History {
         // A person asked for them, so they are not strange here; their origin says whose words they are.
         let texts: Vec<String> = handoffs.iter().map(Handoff::render).collect();
         let written = texts.iter().map(String::as_str).zip(handoffs).zip(planned);
-        own_keys::remember(written.filter(|(_, landing)| **landing != Landing::Skipped).map(|(written, _)| written));
+        self.remember_handoffs(
+            written.filter(|(_, landing)| **landing != Landing::Skipped).map(|(written, _)| written),
+        );
         let mut arrived = Vec::new();
         for ((handoff, text), landing) in handoffs.iter().zip(&texts).zip(planned) {
             let path = self.archive_path(handoff.text("session_id"));

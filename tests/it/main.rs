@@ -53,6 +53,7 @@ mod namespaces;
 mod nothing_new;
 mod paused_words;
 mod peers;
+mod permissions;
 mod power;
 mod provenance;
 mod publish;

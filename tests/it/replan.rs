@@ -64,6 +64,44 @@ fn what_is_done_stays_done_and_what_is_gone_from_the_config_stays_on_record() {
     }
 }
 
+/// Whatever the config calls its steps, a step is found by its name, so no two of a run share one.
+#[test]
+fn after_a_replan_each_name_is_shown_once() {
+    let step = |name: &str, rest: &str| format!("[[step]]\nname = \"{name}\"\n{rest}\n");
+    let (note, bad) = ("kind = \"note\"", "kind = \"command\"\nrun = [\"no-such-program\"]");
+    let (good, state) = ("kind = \"command\"\nshell = \"echo ran >> effects\"", "kind = \"state\"");
+    let world = World::with_config(&[step("a", note), step("b", good), step("c", bad)].concat());
+    world.run(&["run", "--note", "said once"]).expect(1);
+    // The names go round: each one is another kind now.
+    let rounds = [
+        [step("b", state), step("c", note), step("a", bad)].concat(),
+        [step("c", bad), step("a", good), step("b", note)].concat(),
+        [step("b", good), step("note", note), step("a", state), step("c", good)].concat(),
+    ];
+    for (number, config) in rounds.iter().enumerate() {
+        world.write("handover.toml", config);
+        let code = if number + 1 == rounds.len() { 0 } else { 1 };
+        let events = world.run(&["run", "--replan", "--json"]).expect(code).stderr_ignored("progress").stdout;
+        let status = world.run(&["status", "--json"]).expect(0).json();
+        let mut names: Vec<String> =
+            status["steps"].as_array().unwrap().iter().map(|step| step["name"].as_str().unwrap().to_owned()).collect();
+        let shown = world.run(&["status"]).expect(0).stdout;
+        for name in &names {
+            assert_eq!(shown.matches(&format!("] {name}  ")).count(), 1, "{name} in round {number}: {shown}");
+        }
+        let events: Vec<serde_json::Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for event in events.iter().filter_map(|event| event["step"].as_str()) {
+            assert!(names.iter().any(|name| name == event), "{event} in round {number} is not in {names:?}");
+        }
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), count, "round {number}: {shown}");
+    }
+    assert_eq!(world.read(NOTES).matches("\nsaid once\n").count(), 1);
+    world.run(&["check"]).expect(2);
+}
+
 #[test]
 fn without_a_change_a_replan_is_a_resume() {
     let world = stranded();
