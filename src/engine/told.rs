@@ -8,7 +8,7 @@ use crate::checkpoint::{Run, Store};
 use crate::error::{Error, Result};
 use crate::steps;
 
-/// The words of a run that did not complete.
+/// The words of a run that did not complete, or that no step wrote anywhere.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub note: String,
@@ -47,7 +47,7 @@ impl Told {
     }
 }
 
-/// What a run was told. `None` for a completed run: its words are in the files.
+/// What a run was told. `None` if it is completed and its words are in the files.
 pub(crate) fn told(store: &Store, run: &Run) -> Result<Option<Told>> {
     let Some((plan, inputs)) = store.kept_plan_and_inputs(run.seq)? else { return Ok(None) };
     let session = recorded_session(store, run, &inputs)?;

@@ -102,6 +102,21 @@ fn after_a_replan_each_name_is_shown_once() {
     world.run(&["check"]).expect(2);
 }
 
+/// A plan in which no step asks for the commit records none.
+#[test]
+fn steps_that_need_the_commit_get_it_from_a_replan() {
+    let world = World::with_git();
+    world.git(&["-c", "user.name=Ann", "-c", "user.email=ann@example", "commit", "-qm", "begin", "--allow-empty"]);
+    world.write("handover.toml", BROKEN);
+    world.run(&["run", "--note", "words that matter"]).expect(1);
+    std::fs::remove_file(world.path("handover.toml")).unwrap();
+    let told = world.run(&["run", "--replan"]).expect(0).stderr;
+    assert!(!told.contains("without a commit"), "{told}");
+    let commit = world.git(&["rev-parse", "HEAD"]);
+    let latest = world.read(".agent-history/LATEST.md");
+    assert!(latest.contains(&format!("\nhead_commit: \"{}\"\n", commit.trim())), "{latest}");
+}
+
 #[test]
 fn without_a_change_a_replan_is_a_resume() {
     let world = stranded();
@@ -157,6 +172,30 @@ fn what_any_run_was_told_can_be_read() {
     let id = world.run(&["check", "--json"]).expect(2).json()["run"].as_str().unwrap().to_owned();
     let shown = world.run(&["status", "--run", &id]).expect(0).stdout;
     assert!(shown.contains("its words are in the files") && shown.contains(NOTES), "{shown}");
+}
+
+/// The words of a handover are in the files, or the checkpoint keeps them.
+#[test]
+fn words_that_no_step_writes_stay_readable() {
+    let command = |line: &str| format!("[[step]]\nname = \"test\"\nkind = \"command\"\nshell = \"{line}\"\n");
+    let world = stranded();
+    // The step for the note is gone.
+    world.write("handover.toml", command("true"));
+    let replanned = world.run(&["run", "--replan"]).expect(0).stderr;
+    let id = world.run(&["check", "--json"]).expect(2).json()["run"].as_str().unwrap().to_owned();
+    let told = format!("no step writes the note anywhere; `agent-handover status --run {id}` prints it\n");
+    assert!(replanned.contains(&told), "{replanned}");
+    let shown = world.run(&["status", "--run", &id]).expect(0).stdout;
+    assert!(shown.contains("note:\n  words that matter\n") && !shown.contains("in the files"), "{shown}");
+    let run = |more: &[&str]| world.run(&[&["run", "--note", "a note"], more].concat()).expect(0).stderr;
+    assert!(run(&["--current-state", "a state"]).contains("no step writes the note and the state anywhere"));
+    world.write("handover.toml", command("true") + "env = { NOTE = \"{{ note }}\" }\n");
+    assert!(!run(&[]).contains("no step writes"), "the command has it");
+    world.write("handover.toml", "[[step]]\nname = \"state\"\nkind = \"state\"\n");
+    assert!(!run(&[]).contains("no step writes"), "the note is the state");
+    assert!(run(&["--current-state", "a state"]).contains("no step writes the note anywhere"));
+    world.write("handover.toml", "[[step]]\nname = \"note\"\nkind = \"note\"\ncontent = \"{{ date }}\"\n");
+    assert!(run(&[]).contains("no step writes the note anywhere"));
 }
 
 #[test]
