@@ -59,8 +59,18 @@ pub(crate) fn told(store: &Store, run: &Run) -> Result<Option<Told>> {
     Ok(Some(Told { note: session.note, state: session.state, handoff: session.handoff, transcript, command }))
 }
 
+/// Refuses an empty id, with which every id begins.
+pub(super) fn refuse_empty(id: &str) -> Result<()> {
+    if !id.is_empty() {
+        return Ok(());
+    }
+    Err(Error::usage("an id must not be empty")
+        .hint("`agent-handover status` names the last one and those that are unfinished"))
+}
+
 /// The run whose id begins with `id`, finished or not.
 pub(crate) fn find(store: &Store, id: &str) -> Result<Run> {
+    refuse_empty(id)?;
     let mut runs = store.runs_beginning_with(&id.to_uppercase())?;
     match (runs.pop(), runs.len()) {
         (Some(run), 0) => Ok(run),

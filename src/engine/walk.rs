@@ -114,7 +114,13 @@ impl Walk<'_, '_, '_> {
             is_executed || self.settled.iter().find(is_it).map_or(found.state, |it| it.state) == StepState::Done
         };
         let steps = self.plan.steps.iter().zip(found).filter(|(_, found)| is_done(found));
-        steps::unkept(self.session, steps.map(|(step, _)| (step.kind.as_str(), &step.params)))
+        let mut unkept = steps::unkept(self.session, steps.map(|(step, _)| (step.kind.as_str(), &step.params)));
+        // The config has its own texts.
+        let (session, config) = (self.session, &self.work.config);
+        let own = [("note", &session.note, &config.session_note), ("state", &session.state, &config.current_state)];
+        let is_own = |name: &str| own.iter().any(|(of, said, has)| *of == name && has.as_ref() == Some(*said));
+        unkept.retain(|name| !is_own(name));
+        unkept
     }
 
     /// Does what [`resume::decide`] says about a step.

@@ -201,6 +201,10 @@ fn words_that_no_step_writes_stay_readable() {
 #[test]
 fn a_run_that_does_not_exist_is_one_exit_code() {
     let world = stranded();
+    for command in [&["status", "--run", ""][..], &["run", "--abandon", ""]] {
+        let refused = world.run(command).expect(64);
+        assert!(refused.stderr.contains("an id must not be empty"), "{}", refused.stderr);
+    }
     for command in [&["status", "--run", "01ZZ"][..], &["run", "--abandon", "01ZZ"]] {
         let refused = world.run(command).expect(1);
         assert!(

@@ -50,6 +50,7 @@ const ORDINARY: &[&str] = &[
     "- ",
     "waiting: ",
     "keeping ",
+    "no step writes the ",
     "nothing to resume: ",
     // What was done, for a person; stdout has the answer for programs.
     "wrote ",
