@@ -4,7 +4,7 @@ use std::fs::{File, Metadata, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ impl Lock {
     /// call, so this tries a few times.
     pub(crate) fn try_take(place: &LockFile) -> Result<Option<Lock>> {
         let path = place.path.as_path();
-        let file = place.anchor.open_private(path)?;
+        let file = place.anchor.open_private(path).map_err(|error| explain(error, path))?;
         for pause in [0, 1, 2, 4, 8] {
             std::thread::sleep(std::time::Duration::from_millis(pause));
             match file.try_lock() {
@@ -118,6 +118,16 @@ impl Lock {
             .and_then(|()| self.file.write_all(text))
             .map_err(|cause| Error::io("write", &self.path, cause))
     }
+}
+
+/// The error about a lock that cannot be opened.
+fn explain(error: FileError, path: &Path) -> Error {
+    let is_refusal = error.is_refusal();
+    let error = Error::from(error);
+    if is_refusal {
+        return error;
+    }
+    error.hint(format!("make `{}` writable for you, or remove it while no handover is running", path.display()))
 }
 
 /// More than a lock of ours ever holds.

@@ -33,7 +33,9 @@ mod word;
 pub(crate) use file::CheckpointFile;
 pub(crate) use identity::{Accepts, Identity, Ids};
 pub(crate) use open::open_or_replace;
-pub(crate) use run::{NewRun, Next, OnUnfinished, RecordedStep, ReplannedStep, Run, RunStatus, Settled, StepState};
+pub(crate) use run::{
+    NewRun, Next, OnUnfinished, RecordedStep, ReplannedRun, ReplannedStep, Run, RunStatus, Settled, StepState,
+};
 pub(crate) use session::{AgentSession, FileIdentity, HandedPart, SessionSighting};
 pub(crate) use store::Store;
 pub(crate) use transcript_files::{DoneFile, DoneFiles};

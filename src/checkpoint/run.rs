@@ -108,6 +108,15 @@ pub(crate) struct RecordedStep {
     pub error: Option<String>,
 }
 
+/// The plan that an unfinished run gets instead of its own.
+pub(crate) struct ReplannedRun<'a> {
+    pub memory: &'a str,
+    pub plan: &'a str,
+    pub steps: &'a [ReplannedStep<'a>],
+    /// The commit of the session, if the run has none yet.
+    pub head: Option<&'a str>,
+}
+
 /// A step of the plan that an unfinished run gets instead of its own.
 pub(crate) struct ReplannedStep<'a> {
     pub name: &'a str,
@@ -144,6 +153,8 @@ pub(crate) enum Next<'a> {
     },
     Complete {
         at: &'a str,
+        /// The words of the run are nowhere else.
+        keeps_inputs: bool,
     },
     /// Remove the record of the run: nobody asks about it later. Nothing depends on it, so it is not synced.
     Forget,

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use super::failure::{Failure, damaged, explain};
 use super::file::CheckpointFile;
 use super::schema;
-use super::{NewRun, Next, OnUnfinished, RecordedStep, ReplannedStep, Run, RunStatus, Settled, StepState};
+use super::{NewRun, Next, OnUnfinished, RecordedStep, ReplannedRun, Run, RunStatus, Settled, StepState};
 use crate::base::fault;
 use crate::error::{Error, Result};
 
@@ -145,7 +145,7 @@ impl Store {
                         )?
                         .execute(params![run, position as i64, intent, died])?;
                 }
-                Next::Complete { at } => changed = complete(transaction, run, at)?,
+                Next::Complete { at, keeps_inputs } => changed = complete(transaction, run, at, keeps_inputs)?,
                 Next::Forget | Next::Rest => {}
             }
             Ok(changed > 0)
@@ -181,10 +181,12 @@ impl Store {
 
     /// Gives an unfinished run another plan. Steps that keep the state of a recorded one also keep what is recorded of it,
     /// except for how often the process died during it.
-    pub(crate) fn replan(&mut self, run: i64, memory: &str, plan: &str, steps: &[ReplannedStep<'_>]) -> Result<()> {
+    pub(crate) fn replan(&mut self, run: i64, new: &ReplannedRun<'_>) -> Result<()> {
+        let ReplannedRun { memory, plan, steps, head } = new;
         let is_unfinished = self.write(|transaction| {
-            let sql = "UPDATE run SET plan = ?2, memory_dir = ?3 WHERE seq = ?1 AND status = 'unfinished'";
-            if transaction.execute(sql, params![run, plan, memory])? == 0 {
+            let sql = "UPDATE run SET plan = ?2, memory_dir = ?3, head = coalesce(head, ?4)
+                       WHERE seq = ?1 AND status = 'unfinished'";
+            if transaction.execute(sql, params![run, plan, memory, head])? == 0 {
                 return Ok(false);
             }
             // Out of the way, because positions are unique.
@@ -405,19 +407,29 @@ impl Store {
     }
 }
 
-/// Marks a run as completed, removes what only a resume needs, and forgets the oldest completed runs.
-fn complete(transaction: &rusqlite::Transaction<'_>, run: i64, at: &str) -> rusqlite::Result<usize> {
-    let changed = transaction.execute(
+/// Marks a run as completed, removes what only a resume needs, and forgets the oldest completed runs whose words are in the
+/// files.
+fn complete(
+    transaction: &rusqlite::Transaction<'_>,
+    run: i64,
+    at: &str,
+    keeps_inputs: bool,
+) -> rusqlite::Result<usize> {
+    let sql = if keeps_inputs {
+        "UPDATE run SET status = 'completed', finished_at = ?2 WHERE seq = ?1 AND status = 'unfinished'"
+    } else {
         "UPDATE run SET status = 'completed', finished_at = ?2, plan = NULL, inputs = NULL
-         WHERE seq = ?1 AND status = 'unfinished'",
-        params![run, at],
-    )?;
-    transaction.execute("DELETE FROM run_text WHERE run = ?1", [run])?;
+         WHERE seq = ?1 AND status = 'unfinished'"
+    };
+    let changed = transaction.execute(sql, params![run, at])?;
+    if !keeps_inputs {
+        transaction.execute("DELETE FROM run_text WHERE run = ?1", [run])?;
+    }
     transaction.execute("UPDATE step SET intent = NULL WHERE run = ?1", [run])?;
     if run > KEPT_RUNS {
         // Commands take numbers, too, so the numbers do not tell how many runs are kept.
         transaction.execute(
-            "DELETE FROM run WHERE status = 'completed' AND seq <= (
+            "DELETE FROM run WHERE status = 'completed' AND inputs IS NULL AND seq <= (
                  SELECT seq FROM run WHERE status = 'completed' ORDER BY seq DESC LIMIT 1 OFFSET ?1
              )",
             [KEPT_RUNS],

@@ -53,7 +53,7 @@ fn a_run_goes_from_recorded_to_completed() {
     store.advance(run, &[settled(0, StepState::Done)], next).unwrap();
     let states: Vec<_> = store.steps(run).unwrap().iter().map(|step| step.state).collect();
     assert_eq!(states, [StepState::Done, StepState::Intended]);
-    store.advance(run, &[settled(1, StepState::Done)], Next::Complete { at: "x" }).unwrap();
+    store.advance(run, &[settled(1, StepState::Done)], Next::Complete { at: "x", keeps_inputs: false }).unwrap();
 
     let reader = Store::read(&CheckpointFile::beside(&path)).unwrap().unwrap();
     assert!(reader.oldest_unfinished().unwrap().is_none());
@@ -114,7 +114,7 @@ fn old_completed_runs_are_forgotten_and_unfinished_ones_never() {
     record(&mut store, "unfinished");
     let complete = |store: &mut Store, id: &str| {
         let seq = record(store, id);
-        store.advance(seq, &[], Next::Complete { at: "x" }).unwrap();
+        store.advance(seq, &[], Next::Complete { at: "x", keeps_inputs: false }).unwrap();
         seq
     };
     store.connection.pragma_update(None, "synchronous", "OFF").unwrap();
@@ -159,7 +159,7 @@ fn the_space_of_a_long_text_is_given_back_and_readers_see_a_whole_file() {
         reader.connection.execute_batch("BEGIN; SELECT count(*) FROM run").unwrap();
         // The intent repeats the text, as a template may.
         store.advance(abandoned, &[], Next::Intend { position: 0, intent: &texts[0].1, died: false }).unwrap();
-        store.advance(done, &[], Next::Complete { at: "x" }).unwrap();
+        store.advance(done, &[], Next::Complete { at: "x", keeps_inputs: false }).unwrap();
         let count = "SELECT count(*) FROM run_text";
         let seen: i64 = reader.connection.query_row(count, [], |row| row.get(0)).unwrap();
         assert_eq!(seen, 3, "a reader keeps what it began with");

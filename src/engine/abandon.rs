@@ -8,6 +8,7 @@ use super::plan::Plan;
 use super::queue::{self, LockAttempt, busy};
 use super::record::{HandOverError, RecordOutcome, Request, prepare, write};
 use super::resume::DEATHS_TO_PARK;
+use super::told;
 use crate::base::lock::{self, Lock};
 use crate::base::{clock, env, process};
 use crate::checkpoint::{self, OnUnfinished, Run, StepState, Store};
@@ -39,6 +40,7 @@ pub(crate) fn abandon(project: &Project, store: &mut Store, id: Option<&str>) ->
 }
 
 fn choose(unfinished: Vec<Run>, id: &str) -> Result<Run> {
+    told::refuse_empty(id)?;
     let mut matching: Vec<Run> = unfinished.into_iter().filter(|run| run.id.starts_with(&id.to_uppercase())).collect();
     let (message, hint) = match (matching.pop(), matching.len()) {
         (Some(run), 0) => return Ok(run),

@@ -24,7 +24,7 @@ use crate::base::{clock, ids};
 use crate::checkpoint::Store;
 use crate::error::{Error, Result};
 use crate::guard::{own_record, registry};
-use crate::history::{History, registry as known_histories};
+use crate::history::{History, own_keys as history_keys, registry as known_histories};
 use crate::memory::{Author, Memory};
 use crate::project::Project;
 use crate::steps::Provided;
@@ -263,7 +263,10 @@ fn merge_history(project: &Project, local: &Project) -> Result<Vec<PathBuf>> {
         return Ok(Vec::new());
     }
     if is_ours(local, &from) {
-        own_record::remember(History::at(&local.memory_root, from.clone()).own_keys()?.0)?;
+        let keys = History::at(&local.memory_root, from.clone()).own_keys()?.0;
+        let names = theirs.iter().filter_map(|theirs| theirs.path.strip_prefix("sessions").ok()?.to_str());
+        let names = names.map(|name| history_keys::of_name_in(&to, name));
+        own_record::remember(keys.into_iter().chain(names))?;
     }
     History::at(&project.memory_root, to.clone()).absorb(&theirs, &project.brake())?;
     known_histories::remember(&project.memory_root, &to);

@@ -321,7 +321,7 @@ fn complete_handoff(
 
 /// The commit that is checked out now: commits made later belong to the next session. This costs one git process, so it
 /// is skipped if no step of the plan asks for it.
-fn pin_head(project: &Project, plan: &Plan) -> Option<Head> {
+pub(super) fn pin_head(project: &Project, plan: &Plan) -> Option<Head> {
     let is_wanted = plan.steps.iter().any(|step| step.is_of(|kind| kind.needs_head)) && !project.is_gone;
     let is_wanted = is_wanted && git::top_level(&project.root).is_some();
     // If git does not answer, the session has no git facts, and `collect` reports why.

@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::event::{Event, Listener};
 use super::inputs::seen_by;
 use super::plan::{Plan, PlannedStep};
-use super::record::memory_dir;
+use super::record::{memory_dir, pin_head};
 use super::resume::DEATHS_TO_PARK;
 use crate::base::{env, process};
-use crate::checkpoint::{RecordedStep, ReplannedStep, Run, StepState, Store};
+use crate::checkpoint::{RecordedStep, ReplannedRun, ReplannedStep, Run, StepState, Store};
 use crate::error::Result;
 use crate::project::Project;
 use crate::steps::{self, Promise};
@@ -41,10 +41,14 @@ pub(super) fn replan(project: &Project, store: &mut Store, listener: &mut Listen
         // The command of an interrupted step may still run, and that step may not be in the new plan.
         process::end_orphans(&[(env::RUN, &run.id)], process::Orphans::All)?;
         let memory = memory_dir(project, &plan)?;
+        // If no step needed the commit before, it was not recorded.
+        let head = if run.head.is_none() { pin_head(&seen_by(&run, project, store), &plan) } else { None };
         let steps = plan.steps.iter().zip(&keeps);
         let steps: Vec<ReplannedStep<'_>> =
             steps.map(|(step, keeps)| ReplannedStep { name: &step.name, kind: &step.kind, keeps: *keeps }).collect();
-        store.replan(run.seq, &memory, &plan.to_json()?, &steps)?;
+        let head = head.map(|head| head.commit);
+        let json = plan.to_json()?;
+        store.replan(run.seq, &ReplannedRun { memory: &memory, plan: &json, steps: &steps, head: head.as_deref() })?;
         let done = keeps.iter().filter(|kept| kept.is_some()).count();
         let text = format!("handover {} has the present steps now; {done} of {} stay as they are", run.id, steps.len());
         listener(Event::Notice { text });

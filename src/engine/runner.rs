@@ -105,6 +105,7 @@ impl Runner<'_, '_> {
                     is_trusted,
                     overtaken_by: None,
                     settled: Vec::new(),
+                    done: Vec::new(),
                     executed,
                 };
                 walk.run_steps(&found)?

@@ -8,7 +8,7 @@ use crate::checkpoint::{Run, Store};
 use crate::error::{Error, Result};
 use crate::steps;
 
-/// The words of a run that did not complete.
+/// The words of a run that did not complete, or that no step wrote anywhere.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub note: String,
@@ -47,7 +47,7 @@ impl Told {
     }
 }
 
-/// What a run was told. `None` for a completed run: its words are in the files.
+/// What a run was told. `None` if it is completed and its words are in the files.
 pub(crate) fn told(store: &Store, run: &Run) -> Result<Option<Told>> {
     let Some((plan, inputs)) = store.kept_plan_and_inputs(run.seq)? else { return Ok(None) };
     let session = recorded_session(store, run, &inputs)?;
@@ -59,8 +59,18 @@ pub(crate) fn told(store: &Store, run: &Run) -> Result<Option<Told>> {
     Ok(Some(Told { note: session.note, state: session.state, handoff: session.handoff, transcript, command }))
 }
 
+/// Refuses an empty id, with which every id begins.
+pub(super) fn refuse_empty(id: &str) -> Result<()> {
+    if !id.is_empty() {
+        return Ok(());
+    }
+    Err(Error::usage("an id must not be empty")
+        .hint("`agent-handover status` names the last one and those that are unfinished"))
+}
+
 /// The run whose id begins with `id`, finished or not.
 pub(crate) fn find(store: &Store, id: &str) -> Result<Run> {
+    refuse_empty(id)?;
     let mut runs = store.runs_beginning_with(&id.to_uppercase())?;
     match (runs.pop(), runs.len()) {
         (Some(run), 0) => Ok(run),

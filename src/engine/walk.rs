@@ -41,6 +41,8 @@ pub(super) struct Walk<'w, 'a, 'e> {
     pub overtaken_by: Option<String>,
     /// Steps that ended but are not recorded yet. The next transaction records them.
     pub settled: Vec<Settled>,
+    /// The positions of the steps that were done and recorded.
+    pub done: Vec<usize>,
     /// The names of the steps that were done.
     pub executed: &'w mut Vec<String>,
 }
@@ -89,9 +91,36 @@ impl Walk<'_, '_, '_> {
                 }
             }
         }
+        if self.plan.at_once.is_some() {
+            self.record(Next::Forget)?;
+            return Ok(RunEnd::Completed);
+        }
+        let unkept = self.unkept(found);
         let at = clock::stamp(&clock::now());
-        self.record(if self.plan.at_once.is_some() { Next::Forget } else { Next::Complete { at: &at } })?;
+        self.record(Next::Complete { at: &at, keeps_inputs: !unkept.is_empty() })?;
+        if !unkept.is_empty() {
+            let (texts, run) = (unkept.join(" and the "), &self.run.id);
+            let text = format!("no step writes the {texts} anywhere; `agent-handover status --run {run}` prints it");
+            (self.runner.listener)(Event::Notice { text });
+        }
         Ok(RunEnd::Completed)
+    }
+
+    /// The texts of the session that no step has written anywhere. They stay in the checkpoint.
+    fn unkept(&self, found: &[RecordedStep]) -> Vec<&'static str> {
+        let is_done = |found: &RecordedStep| {
+            let is_it = |settled: &&Settled| settled.position == found.position;
+            let is_executed = self.done.contains(&found.position);
+            is_executed || self.settled.iter().find(is_it).map_or(found.state, |it| it.state) == StepState::Done
+        };
+        let steps = self.plan.steps.iter().zip(found).filter(|(_, found)| is_done(found));
+        let mut unkept = steps::unkept(self.session, steps.map(|(step, _)| (step.kind.as_str(), &step.params)));
+        // The config has its own texts.
+        let (session, config) = (self.session, &self.work.config);
+        let own = [("note", &session.note, &config.session_note), ("state", &session.state, &config.current_state)];
+        let is_own = |name: &str| own.iter().any(|(of, said, has)| *of == name && has.as_ref() == Some(*said));
+        unkept.retain(|name| !is_own(name));
+        unkept
     }
 
     /// Does what [`resume::decide`] says about a step.
@@ -296,6 +325,7 @@ impl Walk<'_, '_, '_> {
         }
         self.runner.store.advance(self.run.seq, &self.settled, next)?;
         for settled in self.settled.drain(..) {
+            self.done.extend((settled.state == StepState::Done).then_some(settled.position));
             (self.runner.listener)(Event::StepEnded {
                 run: self.run.id.clone(),
                 name: self.plan.steps[settled.position].name.clone(),

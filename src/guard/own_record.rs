@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use super::consent_store::ConsentStore;
 use crate::base::fs::{self, About, Anchor, FileKind};
-use crate::base::{env, ids, text};
+use crate::base::{clock, env, ids, text};
 use crate::error::{Error, Result};
 
 /// How many files are examined for their owner. A session start waits for this.
@@ -162,6 +162,12 @@ impl OwnRecord {
 /// Whether there is a place for the record. Without one everything counts as having come along.
 pub(crate) fn is_possible() -> bool {
     env::user_state().is_some()
+}
+
+/// The file for the keys of this month, if it cannot be written.
+pub(crate) fn unwritable() -> Option<PathBuf> {
+    let file = place()?.join("runs").join(clock::now().format("%Y-%m").to_string());
+    (!fs::may_write(&file)).then_some(file)
 }
 
 /// Adds keys to the record, durably. Keys that it has already cost no write.

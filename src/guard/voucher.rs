@@ -31,6 +31,10 @@ impl Voucher {
         }
     }
 
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
     /// Whether the text with this key is ours. `run` is the run that it names, if any.
     pub(crate) fn owns(&self, key: &OwnKey, run: &str) -> bool {
         self.is_of_0_1_0 || self.record.owns(&self.directory, key, run)

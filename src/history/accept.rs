@@ -144,7 +144,7 @@ impl History {
             changed.is_some_and(|changed| changed.digest == digests::of(archive.text.as_bytes()))
         };
         let changed: Vec<&Present> = archives.iter().filter(is_accepted).collect();
-        own_keys::remember(changed.iter().map(|archive| (archive.text.as_str(), &archive.handoff)));
+        self.remember_handoffs(changed.iter().map(|archive| (archive.text.as_str(), &archive.handoff)));
         let is_there = |name: &str| archives.iter().any(|archive| archive.name == name);
         digests.retain(|name| is_there(name) || !accepted.gone.iter().any(|gone| gone == name));
         for archive in changed {

@@ -76,7 +76,7 @@ impl History {
     /// under its name. So a change is noticed also if somebody changed the digest with the archive.
     pub(super) fn is_changed(&self, name: &str, document: &str, digests: &Digests, voucher: &Voucher) -> bool {
         digests.is_changed(name, document.as_bytes()) == Some(true)
-            || voucher.wrote(&own_keys::of_name(name))
+            || own_keys::may_be_ours(name, voucher)
                 && is_another(name, &own_keys::of_text(document), voucher)
                 && self.is_written_by_user()
     }
@@ -87,11 +87,11 @@ impl History {
     }
 }
 
-/// Whether this user archived another document under this name. In a history that this user never wrote, that document is in
-/// another project: sessions of two projects may have the same name.
+/// Whether this user archived another document under this name here. In a history that this user never wrote, that document
+/// is in another project.
 pub(super) fn is_another(name: &str, document: &OwnKey, voucher: &Voucher) -> bool {
-    voucher.wrote(&own_keys::of_name(name))
-        && !voucher.has(document)
+    !voucher.has(document)
+        && own_keys::is_written_here(name, voucher)
         && !voucher.wrote(&own_keys::of_taken_name(name, document))
 }
 

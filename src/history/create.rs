@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::derived::Order;
 use super::index::{Index, SessionEntry};
-use super::{History, decisions, origin, own_keys, prompt};
+use super::{History, decisions, origin, prompt};
 use crate::base::clock;
 use crate::base::fs::Created;
 use crate::error::{Error, Result};
@@ -93,7 +93,7 @@ impl History {
             let content = handoff.render();
             // A name that another document has is not remembered: that document is not ours.
             if self.read_own(&path)?.is_none_or(|existing| existing == content.as_bytes()) {
-                own_keys::remember([(content.as_str(), &handoff)]);
+                self.remember_handoffs([(content.as_str(), &handoff)]);
             }
             if self.anchor.create_new(&path, content.as_bytes())? == Created::Now {
                 return Ok(Written { id, archive: path, before: false });

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::derived::Order;
 use super::index::Index;
 use super::store::{MAX_ARCHIVE, file_name};
-use super::{History, NotChanged, Origin, origin, own_keys};
+use super::{History, NotChanged, Origin, origin};
 use crate::base::fault;
 use crate::base::fs::Created;
 use crate::error::{Category, Error, Result};
@@ -56,6 +56,11 @@ impl Landing {
             Landing::Signed => "signed",
             Landing::Unchanged => "unchanged",
         }
+    }
+
+    /// Whether no archive has its id yet.
+    pub(crate) fn is_first(self) -> bool {
+        self == Landing::Imported
     }
 
     /// Whether the archive is written.
@@ -145,7 +150,7 @@ impl History {
         self.forget_digests_of_replaced(handoffs, planned)?;
         // A person asked for them, so they are not strange here; their origin says whose words they are.
         let written = handoffs.iter().zip(planned).filter(|(_, landing)| **landing != Landing::Skipped);
-        own_keys::remember(written.map(|(handoff, _)| (handoff.render(), handoff)));
+        self.remember_handoffs(written.map(|(handoff, _)| (handoff.render(), handoff)));
         let mut arrived = Vec::new();
         for (handoff, landing) in handoffs.iter().zip(planned) {
             let path = self.archive_path(handoff.text("session_id"));

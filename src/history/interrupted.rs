@@ -45,7 +45,7 @@ impl History {
         let (files, ids) = (all("file"), all("session_id"));
         let held = self.holding_archives();
         let is_lacking = |name: &String| {
-            if files.contains(&format!("sessions/{name}")) || !voucher.wrote(&own_keys::of_name(name)) {
+            if files.contains(&format!("sessions/{name}")) || !own_keys::may_be_ours(name, voucher) {
                 return false;
             }
             let path = self.sessions().join(name);

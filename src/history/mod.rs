@@ -85,5 +85,5 @@ pub(crate) use origin::Origin;
 pub(crate) use rulings::{Ruling, Rulings, older_line};
 pub(crate) use status::HistoryStatus;
 pub(crate) use store::{DIRECTORY, History, MAX_ARCHIVE};
-pub(crate) use validate::Findings;
+pub(crate) use validate::{ByHand, Findings};
 pub(crate) use written::{AGENT_SESSION, DERIVED_TAG, SessionSpan};

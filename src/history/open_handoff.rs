@@ -109,7 +109,7 @@ impl History {
     /// adds, and wherever ours is in the index, they hide none of ours.
     fn newest_of_our_names(&self, voucher: &Voucher, is_wanted: impl Fn(&OpenHandoff) -> bool) -> Option<OpenHandoff> {
         let mut names = self.archive_names().ok()?.names;
-        names.retain(|name| voucher.has(&own_keys::of_name(name)));
+        names.retain(|name| own_keys::may_be_ours(name, voucher));
         names.sort_unstable_by(|a, b| b.cmp(a));
         let lifecycle = self.lifecycle().unwrap_or_default();
         let mut found = names.iter().take(LOOKED_INTO).filter_map(|name| {

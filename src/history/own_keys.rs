@@ -2,6 +2,7 @@
 //! not change, so the digest of one holds for as long as it exists.
 
 use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::claims::own_status;
@@ -9,7 +10,9 @@ use super::index::Index;
 use super::lifecycle::{Lifecycle, is_closed};
 use super::store::file_name;
 use super::{History, Origin, SessionEntry, decisions, prompt};
+use crate::base::fs;
 use crate::error::Result;
+use crate::guard::Voucher;
 use crate::guard::own_record::{self, OwnKey};
 use crate::handoff::Handoff;
 
@@ -34,10 +37,33 @@ pub(super) fn remember_taken_name(name: &str, text: &str) {
     remember_keys([of_taken_name(name, &of_text(text))]);
 }
 
-/// The key of the file name of an archive. It finds our own among those of others; whether it is ours, its document says.
-pub(super) fn of_name(name: &str) -> OwnKey {
+/// The key of the file name of an archive in any directory. It finds our own among those of others; whether it is ours, its
+/// document says.
+fn of_name(name: &str) -> OwnKey {
     // Most names begin with a date.
+    OwnKey::of_text("archive", name, name.as_bytes())
+}
+
+/// The key of the file name of an archive in this directory. Sessions of two projects may have the same name.
+pub(crate) fn of_name_in(directory: &Path, name: &str) -> OwnKey {
+    let real = fs::resolve(directory).unwrap_or_else(|_| directory.to_path_buf());
+    let place = [real.as_os_str().as_bytes(), b"\n", name.as_bytes()].concat();
+    OwnKey::of_text("archive-in", name, &place)
+}
+
+/// The key of a file name as it was recorded at first: without the directory, for both purposes.
+fn of_name_without_directory(name: &str) -> OwnKey {
     OwnKey::of_text("session", name, name.as_bytes())
+}
+
+/// Whether this user may have written the archive with this file name. Whether it is ours, its document says.
+pub(super) fn may_be_ours(name: &str, voucher: &Voucher) -> bool {
+    voucher.has(&of_name(name)) || voucher.has(&of_name_without_directory(name))
+}
+
+/// Whether this user archived a document under this file name in the directory of the voucher.
+pub(super) fn is_written_here(name: &str, voucher: &Voucher) -> bool {
+    voucher.wrote(&of_name_in(voucher.directory(), name)) || voucher.wrote(&of_name_without_directory(name))
 }
 
 /// The key of a line of DECISIONS.md, `- [date][session] text`.
@@ -83,12 +109,6 @@ fn of_handoff(text: &str, handoff: &Handoff) -> Vec<OwnKey> {
     keys.extend(is_closed(status).then(|| of_end(id, status)));
     keys.push(of_name(&format!("{}.md", file_name(id))));
     keys
-}
-
-/// Remembers handoffs as this user's own before they are archived. A failure is only logged: the handoffs then count as
-/// having come along.
-pub(super) fn remember<'a, T: AsRef<str>>(handoffs: impl IntoIterator<Item = (T, &'a Handoff)>) {
-    remember_keys(handoffs.into_iter().flat_map(|(text, handoff)| of_handoff(text.as_ref(), handoff)));
 }
 
 /// Remembers that the signatures that these handoffs state were verified. Only who verified them may call this: a step that is
@@ -148,6 +168,30 @@ fn log_lines(log: &str) -> impl Iterator<Item = &str> {
 }
 
 impl History {
+    /// Remembers handoffs as this user's own before they are archived. A failure is only logged: the handoffs then count as
+    /// having come along.
+    pub(super) fn remember_handoffs<'a, T: AsRef<str>>(&self, handoffs: impl IntoIterator<Item = (T, &'a Handoff)>) {
+        let mut keys = if self.is_written_by_user() { Vec::new() } else { self.names_from_elsewhere() };
+        for (text, handoff) in handoffs {
+            keys.extend(of_handoff(text.as_ref(), handoff));
+            keys.push(of_name_in(&self.directory, &format!("{}.md", file_name(handoff.text("session_id")))));
+        }
+        remember_keys(keys);
+    }
+
+    /// The keys of the names of our archives in a directory that was moved or copied here.
+    fn names_from_elsewhere(&self) -> Vec<OwnKey> {
+        let (voucher, held) = (self.voucher(), self.holding_archives());
+        let names = self.archive_names().map(|archives| archives.names).unwrap_or_default();
+        let is_ours = |name: &String| {
+            let text = || held.read_archive_text(&self.sessions().join(name));
+            may_be_ours(name, &voucher)
+                && !is_written_here(name, &voucher)
+                && text().is_ok_and(|text| voucher.wrote(&of_text(&text)))
+        };
+        names.iter().filter(|name| is_ours(name)).map(|name| of_name_in(&self.directory, name)).collect()
+    }
+
     /// The keys of every archive, decision, end and revocation, and the number of archives. A file that cannot be read is
     /// left out.
     pub(crate) fn own_keys(&self) -> Result<(Vec<OwnKey>, usize)> {

@@ -20,8 +20,19 @@ pub(crate) struct Findings {
     pub problems: Vec<String>,
     /// What has moved on since the latest handoff was written. Nothing is wrong with the history itself.
     pub warnings: Vec<String>,
-    /// A person has to correct a file first: an archive is not valid, or a link or special file is in the place of a file.
-    pub is_by_hand: bool,
+    /// What a person has to do first.
+    pub by_hand: BTreeSet<ByHand>,
+}
+
+/// What only a person can correct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ByHand {
+    /// A file is not valid, or a link or special file is in its place.
+    Replace,
+    /// A session has several archives.
+    KeepOne,
+    /// A session supersedes one that does not exist, or itself in a circle.
+    Supersedes,
 }
 
 /// What the check of one archive found.
@@ -80,7 +91,7 @@ impl History {
         let has_obstacle =
             !refused.is_empty() || self.own_files().iter().any(|path| self.refuse_symlink(path).is_err());
         let is_latest_invalid = latest.as_ref().is_some_and(|latest| !problems_of(latest).is_empty());
-        findings.is_by_hand = has_obstacle || is_latest_invalid;
+        findings.by_hand.extend((has_obstacle || is_latest_invalid).then_some(ByHand::Replace));
         problems.extend(lost_digests(&digests, &names));
         problems.extend(refused.into_iter().map(|error| Error::from(error).one_line()));
         // Both are slow if there are many archives, and neither needs the other.
@@ -99,13 +110,17 @@ impl History {
         basis.statuses.extend(entry.map(|entry| self.status_of_entry(entry, &voucher).now));
         basis.statuses.push(status.clone());
         self.check_prompt(latest.as_ref(), &basis, problems)?;
-        findings.is_by_hand |= archives.iter().flatten().any(|archive| !archive.problems.is_empty());
+        let is_any_invalid = archives.iter().flatten().any(|archive| !archive.problems.is_empty());
+        findings.by_hand.extend(is_any_invalid.then_some(ByHand::Replace));
         let Some(index) = index else { return Ok(findings) };
         if let Some(latest) = &latest {
             check_latest_in_index(&IndexHead { index: &index, status: &status }, latest, problems);
         }
         self.check_entries(&index, &names, problems);
         let contents = check_archives_of_index(&index, &names, archives, problems)?;
+        let repeated = repeated_archives(&contents);
+        findings.by_hand.extend((!repeated.is_empty()).then_some(ByHand::KeepOne));
+        problems.extend(repeated);
         if sessions {
             let copies = Copies {
                 index: &index,
@@ -119,7 +134,7 @@ impl History {
         }
         let others = problems.len();
         check_lineage(&index, problems);
-        findings.is_by_hand |= problems.len() > others;
+        findings.by_hand.extend((problems.len() > others).then_some(ByHand::Supersedes));
         problems.dedup();
         Ok(findings)
     }
@@ -324,8 +339,8 @@ fn problems_of(handoff: &Handoff) -> Vec<HandoffProblem> {
     problems
 }
 
-/// Reports archives that the index does not have, several archives of one session, and the problems inside each. Returns
-/// what can be read, with its file names.
+/// Reports archives that the index does not have, and the problems inside each. Returns what can be read, with its file
+/// names.
 fn check_archives_of_index<'a>(
     index: &Index,
     names: &'a [String],
@@ -341,14 +356,19 @@ fn check_archives_of_index<'a>(
         problems.extend(checked.problems.iter().map(|problem| format!("sessions/{name}: {problem}")));
         contents.extend(checked.content.map(|content| (name.as_str(), content)));
     }
+    Ok(contents)
+}
+
+/// The problems of sessions that have several archives.
+fn repeated_archives(contents: &[(&str, ArchiveContent)]) -> Vec<String> {
     let mut ids: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (name, content) in &contents {
+    for (name, content) in contents {
         ids.entry(content.entry.get("session_id")).or_default().push(name);
     }
-    for (id, names) in ids.into_iter().filter(|(_, names)| names.len() > 1) {
-        problems.push(format!("session {} is archived several times: {}", repr(id), names.join(", ")));
-    }
-    Ok(contents)
+    let repeated = ids.into_iter().filter(|(_, names)| names.len() > 1);
+    repeated
+        .map(|(id, names)| format!("session {} is archived several times: {}", repr(id), names.join(", ")))
+        .collect()
 }
 
 /// Checks that the head of the index agrees with LATEST.md.

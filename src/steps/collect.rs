@@ -16,6 +16,7 @@ pub(super) const KIND: Kind = Kind {
     needs_head: true,
     delivers: false,
     runs_in_worktree: false,
+    keeps: kind::keeps_nothing,
     read: kind::no_keys,
     intend,
     preview,

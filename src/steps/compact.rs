@@ -21,6 +21,7 @@ pub(super) const KIND: Kind = Kind {
     needs_head: false,
     delivers: false,
     runs_in_worktree: false,
+    keeps: kind::keeps_nothing,
     read,
     intend,
     preview,

@@ -23,6 +23,7 @@ pub(super) const KIND: Kind = Kind {
     needs_head: false,
     delivers: false,
     runs_in_worktree: false,
+    keeps: kind::keeps_all,
     read: kind::no_keys,
     intend,
     preview,

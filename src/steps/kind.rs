@@ -6,6 +6,7 @@ use super::Context;
 use crate::config::Reader;
 use crate::config::template::Values;
 use crate::error::{Error, Result};
+use crate::facts::Session;
 use crate::guard::Stop;
 
 /// What a kind promises about doing a step twice. A resume relies on it.
@@ -41,6 +42,8 @@ pub struct Kind {
     pub delivers: bool,
     /// The step runs something in the worktree of the session, so it is skipped if the worktree is gone.
     pub runs_in_worktree: bool,
+    /// The texts of the session (`note`, `state`, `handoff`) that a step with these parameters writes somewhere.
+    pub keeps: fn(params: &Value, session: &Session) -> Vec<&'static str>,
     /// Reads and checks the keys of its table in the config. The value comes back as [`Context::params`].
     pub read: fn(&mut Reader<'_>) -> Value,
     /// What the step is about to do, with every template filled in. Changes nothing.
@@ -53,6 +56,26 @@ pub struct Kind {
     /// Ends the processes and removes the files that an interrupted act left. Called before anything else happens to the step.
     pub before_resume: fn(&Context<'_>) -> Result<()>,
     pub on_interrupt: fn(params: &Value) -> OnInterrupt,
+}
+
+pub(super) fn keeps_nothing(_: &Value, _: &Session) -> Vec<&'static str> {
+    Vec::new()
+}
+
+pub(super) fn keeps_all(_: &Value, _: &Session) -> Vec<&'static str> {
+    vec!["note", "state", "handoff"]
+}
+
+/// For a step that has only what its templates name.
+pub(super) fn keeps_mentioned(params: &Value, _: &Session) -> Vec<&'static str> {
+    let params = params.to_string();
+    let templates: Vec<&str> = params.split("{{").skip(1).filter_map(|rest| rest.split("}}").next()).collect();
+    let is_named = |name: &str| {
+        let mut words = templates.iter().flat_map(|template| template.split(|letter: char| !letter.is_alphanumeric()));
+        words.any(|word| word == name)
+    };
+    let names = [("note", "note"), ("summary", "note"), ("state", "state"), ("handoff", "handoff")];
+    names.into_iter().filter(|(name, _)| is_named(name)).map(|(_, text)| text).collect()
 }
 
 /// What a step is about to do.

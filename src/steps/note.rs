@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind, said};
 use crate::error::Result;
+use crate::facts::Session;
 use crate::memory::note::Note;
 use crate::memory::{self, Memory};
 
@@ -18,6 +19,7 @@ pub(super) const KIND: Kind = Kind {
     needs_head: false,
     delivers: false,
     runs_in_worktree: false,
+    keeps,
     read: kind::read_content,
     intend,
     preview,
@@ -26,6 +28,10 @@ pub(super) const KIND: Kind = Kind {
     before_resume: kind::leaves_nothing,
     on_interrupt: kind::always_rerun,
 };
+
+fn keeps(params: &Value, session: &Session) -> Vec<&'static str> {
+    if params.is_string() { kind::keeps_mentioned(params, session) } else { vec!["note"] }
+}
 
 fn intend(context: &Context<'_>) -> Result<Intent> {
     let session = context.session;

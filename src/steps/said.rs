@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::Context;
+use super::{Context, kind};
 use crate::base::text;
 use crate::error::{Error, Result};
 use crate::facts::Session;
@@ -18,6 +18,15 @@ const SAME_AS: &str = "same_as";
 
 fn texts(session: &Session) -> [(&'static str, &str); 3] {
     [("note", &session.note), ("state", &session.state), ("handoff", &session.handoff)]
+}
+
+/// The texts of the session that none of these steps, which are done, wrote anywhere. Each step is given by its kind and its
+/// parameters.
+pub(crate) fn unkept<'s>(session: &Session, done: impl Iterator<Item = (&'s str, &'s Value)>) -> Vec<&'static str> {
+    let kept: Vec<&str> =
+        done.filter_map(|(name, params)| Some((kind(name).ok()?.keeps)(params, session))).flatten().collect();
+    let is_unkept = |(name, text): &(&str, &str)| !text.trim().is_empty() && !kept.contains(name);
+    texts(session).into_iter().filter(is_unkept).map(|(name, _)| name).collect()
 }
 
 /// The text for an intent.

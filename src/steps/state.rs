@@ -9,6 +9,7 @@ use super::history::written_by_session;
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind, said};
 use crate::base::text;
 use crate::error::Result;
+use crate::facts::Session;
 use crate::guard::{own_record, secrets};
 use crate::handoff::Handoff;
 use crate::memory::{Author, ChangeVerb, Edits, Memory, own_keys};
@@ -23,6 +24,7 @@ pub(super) const KIND: Kind = Kind {
     needs_head: false,
     delivers: false,
     runs_in_worktree: false,
+    keeps,
     read: kind::read_content,
     intend,
     preview,
@@ -43,6 +45,15 @@ const SAID_IN_LISTS: [(&str, &str); 4] = [
 
 /// The longest free text of the current state, in bytes. Every session reads it.
 pub(crate) const MOST_STATE_TEXT: usize = 512 << 10;
+
+fn keeps(params: &Value, session: &Session) -> Vec<&'static str> {
+    match params {
+        Value::String(_) => kind::keeps_mentioned(params, session),
+        // Without a state, the note is the state.
+        _ if session.state.trim().is_empty() => vec!["note"],
+        _ => vec!["state"],
+    }
+}
 
 fn intend(context: &Context<'_>) -> Result<Intent> {
     let content = match context.params.as_str() {

@@ -1,5 +1,7 @@
 //! What was changed in an archive of handoffs is noticed, and a person can accept it.
 
+use agent_handover::testing::base::text::digest;
+
 use super::support::*;
 
 const GLUE: &str = include_str!("../data/handoffs/glue-dialect.md");
@@ -271,6 +273,88 @@ fn a_session_of_another_project_may_have_the_name_of_ours() {
     edit(&world, OLD, "Go on with the lexer.", "Go on with the parser.");
     let output = validate(&world).expect(5);
     assert!(output.stderr.contains("sessions/2026-11-14-0900-old.md was changed"), "{}", output.stderr);
+}
+
+/// A colleague's archive came into a project in which this user works, too. In another project this user wrote one of that
+/// name.
+#[test]
+fn a_name_that_we_wrote_in_another_project_does_not_make_this_archive_a_changed_one() {
+    let world = world();
+    for (path, text) in world.tree().into_iter().filter(|(path, _)| path.starts_with(".agent-history/")) {
+        if path != SUMS {
+            world.write(&format!("../other/{path}"), text.replace("Go on with the lexer.", "Go on with the parser."));
+        }
+    }
+    let at = |place: &'static str, arguments: &[&str]| world.run(&[arguments, &["--repo-root", place]].concat());
+    let create_at = |place: &'static str, id: &str| {
+        world.write("../handoff.md", document(id, "2026-11-15", "another"));
+        at(place, &["history", "create", "--input", "../handoff.md"]).expect(0).stderr_ignored("advice");
+    };
+    let validate_at = |place: &'static str, code: i32| at(place, &["history", "validate", "--sessions"]).expect(code);
+    create_at("../other", "2026-11-15-1100-ours");
+    validate_at("../other", 0).stderr_ignored("files that are not there");
+    // What this user wrote there stays known when the project moves.
+    std::fs::rename(world.path("../other"), world.path("../moved")).unwrap();
+    create_at("../moved", "2026-11-15-1200-later");
+    validate_at("../moved", 0).stderr_ignored("files that are not there");
+    std::fs::remove_file(world.path("../moved").join(SUMS)).unwrap();
+    edit(&world, "../moved/.agent-history/sessions/2026-11-15-1100-ours.md", "Go on with the lexer.", "Delete it.");
+    let stderr = validate_at("../moved", 5).stderr;
+    assert!(stderr.contains("sessions/2026-11-15-1100-ours.md was changed"), "{stderr}");
+    assert!(!stderr.contains("-old.md was changed") && !stderr.contains("-new.md was changed"), "{stderr}");
+}
+
+/// At first the record had names of archives without their directory.
+#[test]
+fn an_old_record_of_names_still_counts() {
+    let world = world();
+    let record = world.home().join(".local/state/agent-handover/runs/2026-11");
+    let lines = std::fs::read_to_string(&record).unwrap();
+    let mut old: String = lines.split_inclusive('\n').filter(|line| !line.starts_with("archive")).collect();
+    assert!(old.len() < lines.len());
+    old.push_str(&format!("session {}\n", digest(b"2026-11-14-0900-old.md", 16)));
+    std::fs::write(&record, old).unwrap();
+    validate(&world).expect(0);
+    std::fs::remove_file(world.path(SUMS)).unwrap();
+    edit(&world, OLD, "Go on with the lexer.", "Go on with the parser.");
+    let stderr = validate(&world).expect(5).stderr;
+    assert!(stderr.contains("sessions/2026-11-14-0900-old.md was changed"), "{stderr}");
+}
+
+/// What `accept` cannot decide is named with what to do first.
+#[test]
+fn several_archives_of_a_session_and_a_wrong_lineage_are_named_with_the_way_out() {
+    type Case = (&'static str, fn(&World), &'static str, fn(&World));
+    let cases: [Case; 3] = [
+        (
+            "is archived several times",
+            |world| world.write(".agent-history/sessions/copy.md", world.read(OLD)),
+            "first move all archives of a session away but one",
+            |world| std::fs::remove_file(world.path(".agent-history/sessions/copy.md")).unwrap(),
+        ),
+        (
+            "supersedes unknown session id 'ghost'",
+            |world| edit(world, OLD, "\nstatus:", "\nsupersedes: \"ghost\"\nstatus:"),
+            "first correct `supersedes` in the archive",
+            |world| edit(world, OLD, "\nsupersedes: \"ghost\"", ""),
+        ),
+        (
+            "supersedes itself in a circle",
+            |world| edit(world, OLD, "\nstatus:", "\nsupersedes: \"2026-11-14-0900-old\"\nstatus:"),
+            "first correct `supersedes` in the archive",
+            |world| edit(world, OLD, "\nsupersedes: \"2026-11-14-0900-old\"", ""),
+        ),
+    ];
+    for (problem, tamper, first, correct) in cases {
+        let world = world();
+        tamper(&world);
+        world.run(&["history", "accept"]).expect(0);
+        let stderr = validate(&world).expect(5).stderr;
+        assert!(stderr.contains(problem) && stderr.contains(first), "{problem}: {stderr}");
+        correct(&world);
+        world.run(&["history", "accept"]).expect(0);
+        validate(&world).expect(0);
+    }
 }
 
 #[test]

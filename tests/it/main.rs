@@ -59,6 +59,7 @@ mod namespaces;
 mod nothing_new;
 mod paused_words;
 mod peers;
+mod permissions;
 mod power;
 mod prepared;
 mod provenance;

@@ -162,6 +162,11 @@ fn session_handoff_imports_into_the_current_project() {
     assert!(refused.stderr.starts_with("error: "), "{}", refused.stderr);
     let imported = there.as_peer("session-handoff", &["import", "--input", &bundle, "--allow-unsigned"]).expect(0);
     assert!(imported.stdout.starts_with("imported handoff "), "{}", imported.stdout);
+    let archived = there.tree();
+    let refused = there.as_peer("session-handoff", &["import", "--input", &bundle, "--allow-unsigned"]).expect(1);
+    let id = imported.stdout.trim_start_matches("imported handoff ").trim_end();
+    assert_eq!(refused.stderr.as_str(), format!("error: handoff {id} already exists\n"));
+    assert_eq!(there.tree(), archived);
     let again = |policy: &str| {
         let import = ["import", "--input", &bundle, "--allow-unsigned", "--on-conflict", policy];
         there.as_peer("session-handoff", &import).expect(0).stdout

@@ -65,6 +65,59 @@ fn what_is_done_stays_done_and_what_is_gone_from_the_config_stays_on_record() {
     }
 }
 
+/// Whatever the config calls its steps, a step is found by its name, so no two of a run share one.
+#[test]
+fn after_a_replan_each_name_is_shown_once() {
+    let step = |name: &str, rest: &str| format!("[[step]]\nname = \"{name}\"\n{rest}\n");
+    let (note, bad) = ("kind = \"note\"", "kind = \"command\"\nrun = [\"no-such-program\"]");
+    let (good, state) = ("kind = \"command\"\nshell = \"echo ran >> effects\"", "kind = \"state\"");
+    let world = World::with_config(&[step("a", note), step("b", good), step("c", bad)].concat());
+    world.run(&["run", "--note", "said once"]).expect(1);
+    // The names go round: each one is another kind now.
+    let rounds = [
+        [step("b", state), step("c", note), step("a", bad)].concat(),
+        [step("c", bad), step("a", good), step("b", note)].concat(),
+        [step("b", good), step("note", note), step("a", state), step("c", good)].concat(),
+    ];
+    for (number, config) in rounds.iter().enumerate() {
+        world.write("handover.toml", config);
+        let code = if number + 1 == rounds.len() { 0 } else { 1 };
+        let events = world.run(&["run", "--replan", "--json"]).expect(code).stderr_ignored("progress").stdout;
+        let status = world.run(&["status", "--json"]).expect(0).json();
+        let mut names: Vec<String> =
+            status["steps"].as_array().unwrap().iter().map(|step| step["name"].as_str().unwrap().to_owned()).collect();
+        let shown = world.run(&["status"]).expect(0).stdout;
+        for name in &names {
+            assert_eq!(shown.matches(&format!("] {name}  ")).count(), 1, "{name} in round {number}: {shown}");
+        }
+        let events: Vec<serde_json::Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        for event in events.iter().filter_map(|event| event["step"].as_str()) {
+            assert!(names.iter().any(|name| name == event), "{event} in round {number} is not in {names:?}");
+        }
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), count, "round {number}: {shown}");
+    }
+    assert_eq!(world.read(NOTES).matches("\nsaid once\n").count(), 1);
+    world.run(&["check"]).expect(2);
+}
+
+/// A plan in which no step asks for the commit records none.
+#[test]
+fn steps_that_need_the_commit_get_it_from_a_replan() {
+    let world = World::with_git();
+    world.git(&["-c", "user.name=Ann", "-c", "user.email=ann@example", "commit", "-qm", "begin", "--allow-empty"]);
+    world.write("handover.toml", BROKEN);
+    world.run(&["run", "--note", "words that matter"]).expect(1);
+    std::fs::remove_file(world.path("handover.toml")).unwrap();
+    let told = world.run(&["run", "--replan"]).expect(0).stderr;
+    assert!(!told.contains("without a commit"), "{told}");
+    let commit = world.git(&["rev-parse", "HEAD"]);
+    let latest = world.read(".agent-history/LATEST.md");
+    assert!(latest.contains(&format!("\nhead_commit: \"{}\"\n", commit.trim())), "{latest}");
+}
+
 #[test]
 fn without_a_change_a_replan_is_a_resume() {
     let world = stranded();
@@ -122,9 +175,37 @@ fn what_any_run_was_told_can_be_read() {
     assert!(shown.contains("its words are in the files") && shown.contains(NOTES), "{shown}");
 }
 
+/// The words of a handover are in the files, or the checkpoint keeps them.
+#[test]
+fn words_that_no_step_writes_stay_readable() {
+    let command = |line: &str| format!("[[step]]\nname = \"test\"\nkind = \"command\"\nshell = \"{line}\"\n");
+    let world = stranded();
+    // The step for the note is gone.
+    world.write("handover.toml", command("true"));
+    let replanned = world.run(&["run", "--replan"]).expect(0).stderr;
+    let id = world.run(&["check", "--json"]).expect(2).json()["run"].as_str().unwrap().to_owned();
+    let told = format!("no step writes the note anywhere; `agent-handover status --run {id}` prints it\n");
+    assert!(replanned.contains(&told), "{replanned}");
+    let shown = world.run(&["status", "--run", &id]).expect(0).stdout;
+    assert!(shown.contains("note:\n  words that matter\n") && !shown.contains("in the files"), "{shown}");
+    let run = |more: &[&str]| world.run(&[&["run", "--note", "a note"], more].concat()).expect(0).stderr;
+    assert!(run(&["--current-state", "a state"]).contains("no step writes the note and the state anywhere"));
+    world.write("handover.toml", command("true") + "env = { NOTE = \"{{ note }}\" }\n");
+    assert!(!run(&[]).contains("no step writes"), "the command has it");
+    world.write("handover.toml", "[[step]]\nname = \"state\"\nkind = \"state\"\n");
+    assert!(!run(&[]).contains("no step writes"), "the note is the state");
+    assert!(run(&["--current-state", "a state"]).contains("no step writes the note anywhere"));
+    world.write("handover.toml", "[[step]]\nname = \"note\"\nkind = \"note\"\ncontent = \"{{ date }}\"\n");
+    assert!(run(&[]).contains("no step writes the note anywhere"));
+}
+
 #[test]
 fn a_run_that_does_not_exist_is_one_exit_code() {
     let world = stranded();
+    for command in [&["status", "--run", ""][..], &["run", "--abandon", ""]] {
+        let refused = world.run(command).expect(64);
+        assert!(refused.stderr.contains("an id must not be empty"), "{}", refused.stderr);
+    }
     for command in [&["status", "--run", "01ZZ"][..], &["run", "--abandon", "01ZZ"]] {
         let refused = world.run(command).expect(1);
         assert!(

@@ -66,6 +66,19 @@ pub(crate) fn is_writable(directory: &Path) -> bool {
     rustix::fs::access(directory, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).is_ok()
 }
 
+/// Whether this user may write this file or directory, or make it if there is none.
+pub(crate) fn may_write(path: &Path) -> bool {
+    let allows = |path: &Path, access| rustix::fs::access(path, access);
+    for (number, at) in path.ancestors().enumerate() {
+        match allows(at, rustix::fs::Access::WRITE_OK) {
+            Err(rustix::io::Errno::NOENT) => {}
+            Err(_) => return false,
+            Ok(()) => return number == 0 || allows(at, rustix::fs::Access::EXEC_OK).is_ok(),
+        }
+    }
+    false
+}
+
 /// The length of a regular file; `None` for anything else.
 pub(crate) fn length(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|about| about.len())

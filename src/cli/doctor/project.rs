@@ -1,6 +1,6 @@
 //! Examines the program and the project.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::diagnosis::{Diagnosis, Health, diagnosis};
 use crate::agents::Program;
@@ -15,6 +15,8 @@ use crate::project::{self, Project};
 use crate::publish::Ledger;
 use crate::steps;
 use crate::warmup;
+
+const PERMISSIONS: &str = "check its owner and its permissions";
 
 /// The program itself.
 pub(super) fn program() -> Diagnosis {
@@ -74,10 +76,8 @@ pub(super) fn about_project(project: &Project) -> Vec<Diagnosis> {
             .into_iter()
             .map(|sentence| diagnosis("foreign", Health::Remark, sentence, None)),
     );
-    findings.push(match lock::holder(&project.lock()) {
-        None => diagnosis("lock", Health::Good, "free", None),
-        Some(owner) => diagnosis("lock", Health::Good, format!("held: {}", lock::describe(owner.as_ref())), None),
-    });
+    findings.push(about_lock(project));
+    findings.extend(unwritable_files(project));
     findings.push(match project.brake().paused() {
         None => diagnosis("pause", Health::Good, "not paused", None),
         Some(pause) => {
@@ -90,7 +90,40 @@ pub(super) fn about_project(project: &Project) -> Vec<Diagnosis> {
             "no home directory keeps a record of what is yours: all of it is shown as if it came with the repository";
         findings.push(diagnosis("memory", Health::Remark, says, Some("set HOME")));
     }
+    if let Some(file) = own_record::unwritable() {
+        let says = format!(
+            "{} cannot be written: what you hand over is shown as if it came with the repository",
+            file.display()
+        );
+        findings.push(diagnosis("memory", Health::Remark, says, Some(PERMISSIONS)));
+    }
     findings
+}
+
+fn about_lock(project: &Project) -> Diagnosis {
+    let place = project.lock();
+    if !fs::may_write(&place.path) && fs::is_directory(&project.state) {
+        let says = format!("{} cannot be written, so nothing can be handed over", place.path.display());
+        return diagnosis("lock", Health::Broken, says, Some("make it writable for you, or remove it"));
+    }
+    match lock::holder(&place) {
+        None => diagnosis("lock", Health::Good, "free", None),
+        Some(owner) => diagnosis("lock", Health::Good, format!("held: {}", lock::describe(owner.as_ref())), None),
+    }
+}
+
+/// The directories of memory and history that exist and that steps cannot write.
+fn unwritable_files(project: &Project) -> Vec<Diagnosis> {
+    let directories = |about, directory: crate::error::Result<PathBuf>, below: &[&str]| {
+        let Ok(directory) = directory else { return None };
+        let mut all = std::iter::once(directory.clone()).chain(below.iter().map(|name| directory.join(name)));
+        let path = all.find(|path| fs::is_directory(path) && !fs::is_writable(path))?;
+        let says = format!("{} cannot be written, so handovers fail", path.display());
+        Some(diagnosis(about, Health::Broken, says, Some(PERMISSIONS)))
+    };
+    let memory = directories("memory", project.memory_dir(), &["layer1", "layer2", "layer3"]);
+    let history = directories("history", project.history_dir(), &["sessions"]);
+    memory.into_iter().chain(history).collect()
 }
 
 fn plan(project: &Project) -> Diagnosis {
@@ -119,7 +152,6 @@ fn about_config(project: &Project) -> Diagnosis {
 }
 
 fn database(project: &Project) -> Vec<Diagnosis> {
-    let path = project.checkpoint.display();
     let broken = |error: crate::error::Error| {
         let remedy = error.hints().first().map_or("look at the file", String::as_str);
         vec![diagnosis("database", Health::Broken, error.one_line(), Some(remedy))]
@@ -134,13 +166,7 @@ fn database(project: &Project) -> Vec<Diagnosis> {
         Ok(unfinished) => unfinished,
         Err(error) => return broken(error),
     };
-    let is_writable = project.checkpoint.parent().is_none_or(fs::is_writable);
-    let mut findings = vec![if is_writable {
-        diagnosis("database", Health::Good, format!("{path} is sound"), None)
-    } else {
-        let says = format!("{path} is sound but cannot be written, so nothing can be handed over");
-        diagnosis("database", Health::Broken, says, Some("check the permissions of its directory"))
-    }];
+    let mut findings = vec![about_sound(&project.checkpoint)];
     let ledger = match Ledger::read(&project.anchor(&project.state), &project.state) {
         Ok(ledger) => ledger,
         Err(error) => return broken(error),
@@ -169,6 +195,29 @@ fn database(project: &Project) -> Vec<Diagnosis> {
         findings.push(diagnosis("publishing", Health::Remark, says, Some("`agent-handover run --resume` tries again")));
     }
     findings
+}
+
+/// A database that can be read. SQLite writes the two files beside it, too, and makes them if they are not there.
+fn about_sound(database: &Path) -> Diagnosis {
+    let path = database.display();
+    let beside = |suffix: &str| {
+        let mut name = database.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let files = [database.to_path_buf(), beside("-wal"), beside("-shm")];
+    if let Some(file) = files.iter().find(|file| !fs::may_write(file)) {
+        let file = file.display();
+        let says = format!("{path} is sound but cannot be written, so nothing can be handed over");
+        return diagnosis("database", Health::Broken, says, Some(&format!("check the permissions of {file}")));
+    }
+    match database.parent().filter(|directory| !fs::is_writable(directory)) {
+        None => diagnosis("database", Health::Good, format!("{path} is sound"), None),
+        Some(directory) => {
+            let says = format!("{path} is sound, but nothing new can be made in {}", directory.display());
+            diagnosis("database", Health::Remark, says, Some(PERMISSIONS))
+        }
+    }
 }
 
 /// The branch that memory is published on, if git cannot read it.

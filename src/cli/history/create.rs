@@ -114,9 +114,12 @@ impl Create {
         let written = place.carry_out(context, step, self.tool.as_deref(), self.no_exclude, |issued| {
             let written = place.history.create(&handoff, if_taken)?;
             registry::remember(&place.memory_root, &place.history.directory);
-            if let Err(error) = place.feed_memory(&handoff, issued) {
-                issued.memory_failed();
-                warnings.push(format!("the current state does not have it yet: {}", error.one_line()));
+            match place.feed_memory(&handoff, issued) {
+                Ok(forgotten) => warnings.extend(forgotten),
+                Err(error) => {
+                    issued.memory_failed();
+                    warnings.push(format!("the current state does not have it yet: {}", error.one_line()));
+                }
             }
             Ok(written)
         })?;

@@ -35,6 +35,9 @@ pub(super) struct Import {
     /// Import unsigned handoffs, too, and mark them as unsigned
     #[arg(long)]
     allow_unsigned: bool,
+    /// Refuse a handoff whose id is here, also if it is the same, as session-handoff does
+    #[arg(long, hide = true)]
+    only_new: bool,
     #[command(flatten)]
     passphrase: Passphrase,
     /// Print what the file holds, who signed it and what would happen, and change nothing
@@ -101,6 +104,13 @@ impl Import {
         }
         if let Some(error) = untrusted {
             return self.refuse(context, &candidates, is_encrypted, error, as_json);
+        }
+        if self.only_new {
+            // A plan that fails now fails again, and is reported then.
+            let planned = place.history.plan_import(&handoffs, self.policy()).unwrap_or_default();
+            if let Some((candidate, _)) = candidates.iter().zip(planned).find(|(_, landing)| !landing.is_first()) {
+                return Err(Error::failed(format!("handoff {} already exists", candidate.record.id)));
+            }
         }
         let gaining = if self.dry_run { Vec::new() } else { self.remember_signatures(context, place, &handoffs) };
         let landings = if self.dry_run || paused.is_some() {

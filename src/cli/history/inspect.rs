@@ -7,7 +7,7 @@ use super::super::provenance::{CAME_ALONG, claim, mark, marked, warn_of_strange}
 use super::{HistoryPlace, answer, leaks};
 use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
-use crate::history::{self, Findings, HistoryStatus};
+use crate::history::{self, ByHand, Findings, HistoryStatus};
 
 /// What `history validate` looks at.
 pub(super) struct Extent {
@@ -24,7 +24,7 @@ pub(super) fn validate(context: &mut Context<'_>, place: &HistoryPlace, extent: 
         let why = format!("there is nothing to validate: no history at {}", place.history.directory.display());
         return Err(Error::new(Category::NotGood, why).hint("a handover or `agent-handover history create` makes one"));
     }
-    let Findings { problems, warnings, is_by_hand } = place.history.validate(extent.sessions)?;
+    let Findings { problems, warnings, by_hand } = place.history.validate(extent.sessions)?;
     let provenance = place.provenance();
     // Problems quote the files, and a file that fits together with no archive of ours has nobody else who vouches for it.
     let is_ours = problems.is_empty() && warnings.is_empty() || provenance.of_history().vouches_for_all();
@@ -63,16 +63,23 @@ pub(super) fn validate(context: &mut Context<'_>, place: &HistoryPlace, extent: 
     }
     let list: String = problems.iter().map(|problem| format!("\n  - {}", marked(is_ours, problem))).collect();
     let error = Error::new(Category::NotGood, format!("history validate: found problems:{list}"));
-    let error = if is_by_hand {
-        error.hint(
-            "first correct each archive that is not valid, and replace each link or special file, or move it away",
-        )
-    } else {
-        error
-    };
+    let error = by_hand.into_iter().fold(error, |error, what| error.hint(first_by_hand(what)));
     Err(error
         .hint("if the changes are yours, `agent-handover history accept` accepts them and rebuilds the other files")
         .hint("if they are not, restore the files from a backup"))
+}
+
+/// What a person has to do before the rest can be accepted.
+fn first_by_hand(what: ByHand) -> &'static str {
+    match what {
+        ByHand::Replace => {
+            "first correct each archive that is not valid, and replace each link or special file, or move it away"
+        }
+        ByHand::KeepOne => "first move all archives of a session away but one, out of `sessions`",
+        ByHand::Supersedes => {
+            "first correct `supersedes` in the archive: an id of `agent-handover history list`, or nothing"
+        }
+    }
 }
 
 pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool, as_json: bool) -> Result<u8> {

@@ -120,19 +120,23 @@ impl HistoryPlace {
         self.project().is_ok_and(|project| fs::is_directory(&project.state))
     }
 
-    /// Brings a new handoff into the current state, as a handover with it would.
-    pub(super) fn feed_memory(&self, handoff: &Handoff, issued: &Issued) -> Result<()> {
+    /// Brings a new handoff into the current state, as a handover with it would. Returns a sentence for the user if the
+    /// user's own state cannot be written.
+    pub(super) fn feed_memory(&self, handoff: &Handoff, issued: &Issued) -> Result<Option<String>> {
         if !self.has_memory() {
-            return Ok(());
+            return Ok(None);
         }
         let project = self.project()?;
         let (memory, history) = (project.memory_dir()?, project.history_dir()?);
-        engine::adopt_after_upgrade(&project.memory_root, &memory, &history)?;
-        own_record::remember(OwnKey::of_run(&issued.run))?;
+        let remembered = engine::adopt_after_upgrade(&project.memory_root, &memory, &history)
+            .and_then(|()| own_record::remember(OwnKey::of_run(&issued.run)));
         let (author, edits) = steps::edits_of_handoff(handoff, &issued.run, issued.at, &project.config.tag);
         let memory = Memory::at(&project.memory_root, memory);
         memory.update_now(&author.author(), &project.config.categories, &edits)?;
-        Ok(())
+        let forgotten = |error: Error| {
+            format!("this handoff will be shown as if it came with the repository: {}", error.one_line())
+        };
+        Ok(remembered.err().map(forgotten))
     }
 
     /// Deletes the decisions of the current state that say the same as a ruling that was revoked.
@@ -146,7 +150,9 @@ impl HistoryPlace {
         if edits.delete.is_empty() {
             return Ok(());
         }
-        own_record::remember(OwnKey::of_run(&issued.run))?;
+        if let Err(error) = own_record::remember(OwnKey::of_run(&issued.run)) {
+            tracing::debug!(error = error.one_line(), "the removal counts as having come along");
+        }
         let author = Author {
             run: &issued.run,
             step: steps::REVOKE,

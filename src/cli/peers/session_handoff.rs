@@ -181,6 +181,10 @@ fn import(arguments: &[OsString]) -> Result<u8> {
     }
     // session-handoff has no word for a handoff that is already here as it is.
     match policy.as_str() {
+        "fail" => {
+            command.extend(words(&["--only-new"]));
+            run(command, None, |line| Some(line.to_owned()))
+        }
         "replace" => run(command, None, |line| Some(line.replacen("unchanged handoff", "replaced handoff", 1))),
         _ => run(command, None, |line| Some(line.replacen("unchanged handoff", "skipped handoff", 1))),
     }

@@ -22,8 +22,10 @@ pub(super) struct Arrivals {
     runs: HashSet<OwnKey>,
     /// Keys in the history.
     history: Vec<OwnKey>,
-    /// The keys of each handoff. The first one is that of its document.
+    /// The key of the document of each handoff.
     handoffs: Vec<OwnKey>,
+    /// The file names of the handoffs.
+    names: Vec<String>,
 }
 
 impl Arrivals {
@@ -45,7 +47,10 @@ impl Arrivals {
             let (new, is_handoff) = keys(&theirs.now);
             let known: HashSet<OwnKey> =
                 if theirs.base.is_some() { keys(&theirs.base).0.into_iter().collect() } else { HashSet::new() };
-            arrivals.handoffs.extend(new.first().filter(|_| is_handoff).cloned());
+            if is_handoff {
+                arrivals.handoffs.extend(new.first().cloned());
+                arrivals.names.extend(theirs.path.file_name().and_then(|name| name.to_str()).map(str::to_owned));
+            }
             arrivals.history.extend(new.into_iter().filter(|key| !known.contains(key)));
         }
         arrivals
@@ -57,7 +62,9 @@ impl Arrivals {
         if is_trusted {
             let is_new = |directory: &&Path| !Anchor::around(root, directory).is_taken(directory);
             [memory, history].iter().copied().filter(is_new).for_each(own_record::mark_created);
-            own_record::remember(self.memory.into_iter().map(|(key, _)| key).chain(self.runs).chain(self.history))?;
+            let names = self.names.iter().map(|name| history_keys::of_name_in(history, name));
+            let memory = self.memory.into_iter().map(|(key, _)| key);
+            own_record::remember(memory.chain(self.runs).chain(self.history).chain(names))?;
             return Ok(Arrivals::default());
         }
         let record = OwnRecord::open();
@@ -65,6 +72,7 @@ impl Arrivals {
         let strange = Arrivals {
             memory: self.memory.into_iter().filter(|(key, _)| is_strange(memory, key)).collect(),
             runs: HashSet::new(),
+            names: Vec::new(),
             history: self.history.into_iter().filter(|key| is_strange(history, key)).collect(),
             handoffs: self.handoffs.into_iter().filter(|key| is_strange(history, key)).collect(),
         };
