@@ -72,7 +72,7 @@ pub(super) fn complete_history(project: &Project, brake: &Brake, history: &Path)
     }
 }
 
-/// Brings a memory or history directory that is gone back from the branch, before a step writes a new one in its place.
+/// Brings back what vanished from the memory or history and was not deleted on purpose, before a step writes in its place.
 /// Returns a sentence for the user, if there is something to report; the delivery itself reports more.
 pub(super) fn restore(
     project: &Project,
@@ -83,9 +83,7 @@ pub(super) fn restore(
     memory: &Path,
     history: &Path,
 ) -> Option<String> {
-    if plan.destination.is_local()
-        || project.anchor(memory).is_taken(memory) && project.anchor(history).is_taken(history)
-    {
+    if plan.destination.is_local() {
         return None;
     }
     let backend = publish::backend(&plan.destination.backend).ok()?;
@@ -100,8 +98,8 @@ pub(super) fn restore(
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
     let delivery = Delivery::new(files, &plan.destination, run, brake, &provided.unreachable);
     match backend.restore(&delivery) {
-        Ok(true) => Some("restored from the branch what was missing here".to_owned()),
-        Ok(false) | Err(NotDelivered::Stopped(_) | NotDelivered::NotFromHere(_)) => None,
-        Err(NotDelivered::Failed(error)) => Some(format!("nothing was restored from the branch: {}", error.one_line())),
+        Ok(restored) => restored,
+        Err(NotDelivered::Stopped(_) | NotDelivered::NotFromHere(_)) => None,
+        Err(NotDelivered::Failed(error)) => Some(format!("nothing was restored: {}", error.one_line())),
     }
 }

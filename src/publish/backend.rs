@@ -36,9 +36,9 @@ pub trait Backend: Sync {
         Err(nowhere_to_deliver(self).into())
     }
 
-    /// Brings back directories that vanished here as a whole. Returns whether there was anything to bring back.
-    fn restore(&self, _: &Delivery<'_>) -> Result<bool, NotDelivered> {
-        Ok(false)
+    /// Brings back what vanished here and was not deleted on purpose. Returns a sentence about it, if there was anything.
+    fn restore(&self, _: &Delivery<'_>) -> Result<Option<String>, NotDelivered> {
+        Ok(None)
     }
 
     /// Whether the files are published on the branch that is checked out in `root`, and so belong to the user's commits.

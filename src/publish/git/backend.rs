@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use super::failure::Halted;
+use super::ledger::Ledger;
 use super::needs;
 use super::publisher::{Aim, Publisher};
+use crate::base::fs::Anchor;
 use crate::config::Config;
 use crate::error;
 use crate::git::{self, Git};
@@ -87,7 +89,13 @@ impl Backend for GitBackend {
         publisher.finish(done, Aim::Pull)
     }
 
-    fn restore(&self, delivery: &Delivery<'_>) -> Result<bool, NotDelivered> {
+    fn restore(&self, delivery: &Delivery<'_>) -> Result<Option<String>, NotDelivered> {
+        let files = delivery.files();
+        let is_there = |path: &Path| Anchor::around(files.root, path).is_taken(path);
+        let ledger = Ledger::read(&Anchor::around(files.root, files.state), files.state)?;
+        if is_there(files.memory) && is_there(files.history) && ledger.kept.is_empty() {
+            return Ok(None);
+        }
         Publisher::open(delivery).and_then(|mut publisher| publisher.restore()).map_err(Halted::unexplained)
     }
 

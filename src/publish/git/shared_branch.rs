@@ -43,7 +43,20 @@ enum Round {
 
 impl Publisher<'_> {
     /// Commits our files on the user's branch, and pushes them without any commit of the user's.
-    pub(super) fn publish_shared(&mut self, mut tip: Option<Tip>, mut is_checked_out: bool) -> Result<String> {
+    pub(super) fn publish_shared(&mut self, tip: Option<Tip>, is_checked_out: bool) -> Result<String> {
+        self.restore_kept()?;
+        let done = self.publish_in_rounds(tip, is_checked_out);
+        match (self.keep_or_forget(&done), &done) {
+            (Err(halted), Ok(_)) => Err(halted),
+            (Err(_), Err(_)) => {
+                tracing::debug!("the files are not kept");
+                done
+            }
+            (Ok(()), _) => done,
+        }
+    }
+
+    fn publish_in_rounds(&mut self, mut tip: Option<Tip>, mut is_checked_out: bool) -> Result<String> {
         for round in 0.. {
             self.refuse_during_users_work()?;
             // The files here belong to what is checked out, which may be older than the branch. A merge without a base only
@@ -82,7 +95,7 @@ impl Publisher<'_> {
             return Ok(());
         };
         let message = format!("{what} is in progress, and nothing is committed on `{}` meanwhile", self.branch());
-        let error = Error::failed(message).hint("finish it, then `agent-handover push`");
+        let error = Error::failed(message).hint("finish or abort it, then `agent-handover push`; what was said is kept");
         if *what != "a rebase" {
             return Err(error.into());
         }
@@ -200,7 +213,7 @@ impl Publisher<'_> {
     }
 
     /// Whether we made a commit, and nobody added other files to it.
-    fn is_ours(&self, commit: &CommitBetween) -> bool {
+    pub(super) fn is_ours(&self, commit: &CommitBetween) -> bool {
         let is_published = |path: &PathBuf| self.paths.iter().any(|ours| path.starts_with(ours));
         commit.is_run && commit.paths.iter().all(is_published)
     }
@@ -270,6 +283,8 @@ impl Publisher<'_> {
         if is_checked_out {
             self.update_users_index(&commit)?;
         }
+        // Until the remote has it, a user who resets the branch must not lose it.
+        commit.clone_into(&mut self.ledger.kept);
         if !self.move_branch(&commit, old)? {
             return Err(Error::failed(format!("`{}` moved while it was being committed to", self.branch()))
                 .hint("`agent-handover push` tries again")
