@@ -95,7 +95,8 @@ impl Publisher<'_> {
             return Ok(());
         };
         let message = format!("{what} is in progress, and nothing is committed on `{}` meanwhile", self.branch());
-        let error = Error::failed(message).hint("finish or abort it, then `agent-handover push`; what was said is kept");
+        let error =
+            Error::failed(message).hint("finish or abort it, then `agent-handover push`; what was said is kept");
         if *what != "a rebase" {
             return Err(error.into());
         }
