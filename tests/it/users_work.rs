@@ -70,7 +70,7 @@ fn assert_published(site: &Site, case: &str, notes: &[&str], state: &str) {
 /// Brings a world on with the next command of ours, and looks for all that was said.
 #[track_caller]
 fn assert_nothing_is_lost(site: &Site, case: &str, number: usize) {
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         site.world.run(&["push"]).expect(0).stderr_ignored("it may say what was restored");
         assert_published(site, case, &["one", "two"], "state two");
     }
