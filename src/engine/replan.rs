@@ -4,6 +4,8 @@
 //! never succeed, the run would stay unfinished for good, and its words would stay in the checkpoint. `run --replan` gives
 //! such a run the present steps. What is done stays done.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::event::{Event, Listener};
@@ -116,7 +118,27 @@ fn continued(mut plan: Plan, recorded: Option<&Plan>, found: &[RecordedStep]) ->
     plan.steps = steps;
     plan.steps.splice(0..0, gone.iter().map(|found| old(found)));
     keeps.splice(0..0, gone.iter().map(|found| Some(found.position)));
+    name_once(&mut plan.steps, &keeps);
     NewPlan { plan, keeps }
+}
+
+/// Gives every step a name of its own. A step that keeps its state keeps its name, because what it wrote is found again by
+/// that name. A new step whose name such a step has gets a number.
+fn name_once(steps: &mut [PlannedStep], keeps: &[Option<usize>]) {
+    let is_new = |at: usize| keeps.get(at).is_none_or(Option::is_none);
+    let old = steps.iter().enumerate().filter(|(at, _)| !is_new(*at)).map(|(_, step)| step.name.clone());
+    let old: HashSet<String> = old.collect();
+    let mut taken: HashSet<String> = steps.iter().map(|step| step.name.clone()).collect();
+    for (at, step) in steps.iter_mut().enumerate() {
+        if !is_new(at) || !old.contains(&step.name) {
+            continue;
+        }
+        let numbered = (2..).map(|number| format!("{}-{number}", step.name));
+        if let Some(free) = numbered.take(taken.len() + 1).find(|name| !taken.contains(name)) {
+            taken.insert(free.clone());
+            step.name = free;
+        }
+    }
 }
 
 fn is_namesake(step: &PlannedStep, found: &RecordedStep) -> bool {
@@ -201,7 +223,20 @@ mod tests {
         let old = plan(&[("s0", "note", "x"), ("s1", "command", "")]);
         let found = [found(0, "s0", "note", StepState::Done), found(1, "s1", "command", StepState::Failed)];
         let new = continued(plan(&[("s0", "command", ""), ("s1", "note", "x")]), Some(&old), &found);
-        assert_eq!(names(&new), [("s0", None), ("s0", Some(0))]);
+        assert_eq!(names(&new), [("s0-2", None), ("s0", Some(0))]);
+    }
+
+    #[test]
+    fn no_two_steps_have_one_name() {
+        let old = plan(&[("deploy", "command", "ship"), ("b", "command", "")]);
+        let done = |name: &str| found(0, name, "command", StepState::Done);
+        let failed = |at: usize, name: &str, kind: &str| found(at, name, kind, StepState::Failed);
+        let config = || plan(&[("deploy", "note", "x"), ("deploy-2", "note", "y")]);
+        let new = continued(config(), Some(&old), &[done("deploy"), failed(1, "b", "command")]);
+        assert_eq!(names(&new), [("deploy", Some(0)), ("deploy-3", None), ("deploy-2", None)]);
+        let recorded = [done("deploy"), failed(1, "deploy-3", "note"), failed(2, "deploy-2", "note")];
+        let twice = continued(config(), Some(&new.plan), &recorded);
+        assert_eq!(twice.plan.to_json().unwrap(), new.plan.to_json().unwrap(), "a second look finds nothing new");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::{History, decisions, own_keys, registry};
 use crate::base::text;
 use crate::error::Error;
 use crate::guard::Voucher;
+use crate::guard::own_record::OwnKey;
 use crate::handoff::Handoff;
 
 /// How many archives are read to find the lines of others, the newest lines first. A session start waits for this.
@@ -71,22 +72,27 @@ impl History {
         BackedLog { text, unbacked }
     }
 
-    /// Whether an archive is not the one that was archived: its digest is another one, or it has none and this user archived
-    /// another document under its name. In a history that this user never wrote, that other document is from elsewhere:
-    /// sessions of two projects may have the same name.
+    /// Whether an archive is not the one that was archived: its digest is another one, or this user archived another document
+    /// under its name. So a change is noticed also if somebody changed the digest with the archive.
     pub(super) fn is_changed(&self, name: &str, document: &str, digests: &Digests, voucher: &Voucher) -> bool {
-        let has_own_document = || {
-            let handoff = Handoff::parse(document).unwrap_or_default();
-            voucher.has(&own_keys::of_document(document, &handoff))
-        };
-        let is_another = || voucher.wrote(&own_keys::of_name(name)) && !has_own_document() && self.is_written_by_user();
-        digests.is_changed(name, document.as_bytes()).unwrap_or_else(is_another)
+        digests.is_changed(name, document.as_bytes()) == Some(true)
+            || voucher.wrote(&own_keys::of_name(name))
+                && is_another(name, &own_keys::of_text(document), voucher)
+                && self.is_written_by_user()
     }
 
     /// Whether this user has written this history.
     pub(super) fn is_written_by_user(&self) -> bool {
         registry::is_remembered(&self.root, &self.directory)
     }
+}
+
+/// Whether this user archived another document under this name. In a history that this user never wrote, that document is in
+/// another project: sessions of two projects may have the same name.
+pub(super) fn is_another(name: &str, document: &OwnKey, voucher: &Voucher) -> bool {
+    voucher.wrote(&own_keys::of_name(name))
+        && !voucher.has(document)
+        && !voucher.wrote(&own_keys::of_taken_name(name, document))
 }
 
 /// The archives that state lines, each read at most once.

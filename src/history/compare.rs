@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use super::backing::is_another;
 use super::digests::Digests;
 use super::index::Index;
 use super::lifecycle::{Lifecycle, is_closed};
@@ -48,9 +49,7 @@ impl Copies<'_> {
 
     fn changed_archives(&self, archives: &[(&str, ArchiveContent)], voucher: &Voucher) -> Vec<String> {
         let is_changed = |(name, archive): &&(&str, ArchiveContent)| {
-            let is_another =
-                || self.is_written_by_user && voucher.wrote(&own_keys::of_name(name)) && !voucher.has(&archive.key);
-            archive.has_other_digest.unwrap_or_else(is_another)
+            archive.has_other_digest == Some(true) || self.is_written_by_user && is_another(name, &archive.key, voucher)
         };
         archives.iter().filter(is_changed).map(|(name, _)| changed(name)).collect()
     }

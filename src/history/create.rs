@@ -91,7 +91,10 @@ impl History {
             let path = self.archive_path(&id);
             self.refuse_symlink(&path)?;
             let content = handoff.render();
-            own_keys::remember([(content.as_str(), &handoff)]);
+            // A name that another document has is not remembered: that document is not ours.
+            if self.read_own(&path)?.is_none_or(|existing| existing == content.as_bytes()) {
+                own_keys::remember([(content.as_str(), &handoff)]);
+            }
             if self.anchor.create_new(&path, content.as_bytes())? == Created::Now {
                 return Ok(Written { id, archive: path, before: false });
             }
@@ -121,7 +124,7 @@ impl History {
         let before = self.anchor.count_names(&self.sessions(), ".md")?.saturating_sub(1);
         let Some(name) = written.archive.file_name().and_then(|name| name.to_str()) else { return Ok(false) };
         let mut digests = self.digests()?;
-        if digests.count() < before {
+        if digests.is_cut() || digests.count() < before {
             return Ok(false);
         }
         let handoff = self.read_archive(&written.archive)?;

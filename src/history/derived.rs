@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::accept::damaged;
 use super::index::{Index, SessionEntry};
 use super::lifecycle::{Lifecycle, is_closed};
 use super::{History, decisions, index_ends, prompt};
@@ -117,7 +118,7 @@ impl History {
         let Some(latest) = index.newest().cloned() else { return Ok(()) };
         let archive = self.directory.join(latest.get("file"));
         let bytes = self.anchor.read(&archive)?;
-        let handoff = self.read_archive(&archive)?;
+        let handoff = self.read_archive(&archive).map_err(damaged)?;
         index.set_latest(&handoff, &latest);
         if self.read_own(&self.latest_path())?.as_deref() != Some(bytes.as_slice()) {
             self.anchor.replace(&self.latest_path(), &bytes)?;

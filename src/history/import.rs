@@ -141,7 +141,8 @@ impl History {
         self.forget_digests_of_replaced(handoffs, planned)?;
         // A person asked for them, so they are not strange here; their origin says whose words they are.
         let texts: Vec<String> = handoffs.iter().map(Handoff::render).collect();
-        own_keys::remember(texts.iter().map(String::as_str).zip(handoffs));
+        let written = texts.iter().map(String::as_str).zip(handoffs).zip(planned);
+        own_keys::remember(written.filter(|(_, landing)| **landing != Landing::Skipped).map(|(written, _)| written));
         let mut arrived = Vec::new();
         for ((handoff, text), landing) in handoffs.iter().zip(&texts).zip(planned) {
             let path = self.archive_path(handoff.text("session_id"));

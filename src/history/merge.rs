@@ -5,7 +5,7 @@ use std::path::Path;
 use super::derived::Order;
 use super::lifecycle::Lifecycle;
 use super::store::file_name;
-use super::{CLOSED, History, decisions, digests};
+use super::{CLOSED, History, decisions, digests, own_keys};
 use crate::base::fs::Depth;
 use crate::base::text;
 use crate::base::three_way::{self, Choice, Theirs, choose};
@@ -71,6 +71,9 @@ impl History {
                     // The version that others already have keeps the id.
                     let (kept, id) = under_another_id(&ours);
                     three_way::put(&self.anchor, &self.sessions().join(format!("{}.md", file_name(&id))), Some(&kept))?;
+                    if let Some(name) = path.file_name().and_then(|name| name.to_str()) {
+                        own_keys::remember_taken_name(name, &String::from_utf8_lossy(now));
+                    }
                     three_way::put(&self.anchor, &path, Some(now))?;
                     let shown = theirs.path.display();
                     Ok(Some(format!(

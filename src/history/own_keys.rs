@@ -18,6 +18,22 @@ pub(crate) fn of_document(text: &str, handoff: &Handoff) -> OwnKey {
     OwnKey::of_text("handoff", handoff.text("generated_at"), text.as_bytes())
 }
 
+/// The key of a document that may not be one.
+pub(super) fn of_text(text: &str) -> OwnKey {
+    of_document(text, &Handoff::parse(text).unwrap_or_default())
+}
+
+/// The key of the statement that a merge put this document of somebody else into the place of ours, which has another name
+/// since.
+pub(super) fn of_taken_name(name: &str, document: &OwnKey) -> OwnKey {
+    OwnKey::of_text("taken-name", name, format!("{name}\n{}", document.line()).as_bytes())
+}
+
+/// Remembers that a merge put a document into the place of ours, before it does.
+pub(super) fn remember_taken_name(name: &str, text: &str) {
+    remember_keys([of_taken_name(name, &of_text(text))]);
+}
+
 /// The key of the file name of an archive. It finds our own among those of others; whether it is ours, its document says.
 pub(super) fn of_name(name: &str) -> OwnKey {
     // Most names begin with a date.

@@ -20,6 +20,8 @@ pub(crate) struct Findings {
     pub problems: Vec<String>,
     /// What has moved on since the latest handoff was written. Nothing is wrong with the history itself.
     pub warnings: Vec<String>,
+    /// A person has to correct a file first: an archive is not valid, or a link or special file is in the place of a file.
+    pub is_by_hand: bool,
 }
 
 /// What the check of one archive found.
@@ -75,6 +77,11 @@ impl History {
         let log = readable("DECISIONS.md", self.decisions_log().map(Some), problems)?.unwrap_or_default();
         let digests = readable(digests::FILE, self.digests().map(Some), problems)?.unwrap_or_default();
         let ArchiveNames { names, refused } = self.archive_names()?;
+        let has_obstacle =
+            !refused.is_empty() || self.own_files().iter().any(|path| self.refuse_symlink(path).is_err());
+        let is_latest_invalid = latest.as_ref().is_some_and(|latest| !problems_of(latest).is_empty());
+        findings.is_by_hand = has_obstacle || is_latest_invalid;
+        problems.extend(lost_digests(&digests, &names));
         problems.extend(refused.into_iter().map(|error| Error::from(error).one_line()));
         // Both are slow if there are many archives, and neither needs the other.
         let (index, archives) = std::thread::scope(|scope| {
@@ -92,6 +99,7 @@ impl History {
         basis.statuses.extend(entry.map(|entry| self.status_of_entry(entry, &voucher).now));
         basis.statuses.push(status.clone());
         self.check_prompt(latest.as_ref(), &basis, problems)?;
+        findings.is_by_hand |= archives.iter().flatten().any(|archive| !archive.problems.is_empty());
         let Some(index) = index else { return Ok(findings) };
         if let Some(latest) = &latest {
             check_latest_in_index(&IndexHead { index: &index, status: &status }, latest, problems);
@@ -109,7 +117,9 @@ impl History {
             };
             problems.extend(copies.differences(&contents, &voucher));
         }
+        let others = problems.len();
         check_lineage(&index, problems);
+        findings.is_by_hand |= problems.len() > others;
         problems.dedup();
         Ok(findings)
     }
@@ -137,7 +147,7 @@ impl History {
 
     /// Reads LATEST.md and checks it.
     pub(super) fn check_latest(&self, findings: &mut Findings) -> Result<Option<Handoff>> {
-        let Findings { problems, warnings } = findings;
+        let Findings { problems, warnings, .. } = findings;
         let Some(bytes) = required("LATEST.md", self.read_own(&self.latest_path()), problems)? else { return Ok(None) };
         match Handoff::parse(&String::from_utf8_lossy(&bytes)) {
             Err(error) => {
@@ -293,6 +303,16 @@ fn required<T>(name: &str, answer: Result<Option<T>, FileError>, problems: &mut 
         problems.push(format!("missing {name}"));
     }
     readable(name, answer, problems)
+}
+
+/// The archives whose lines SHA256SUMS may have lost.
+fn lost_digests(digests: &Digests, names: &[String]) -> Option<String> {
+    let lost: Vec<&String> = names.iter().filter(|name| digests.has_lost(name)).collect();
+    let others = match lost.len().checked_sub(1)? {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("{} was cut or edited: it lacks sessions/{}{others}", digests::FILE, lost.first()?))
 }
 
 /// The problems of one handoff. The first action of an imported one is its author's choice and not checked.

@@ -13,7 +13,7 @@
 //! | `publish` | delivering the files through the backend |
 //! | `deferred` | a step that a command asks for, rather than a config |
 //! | `memory_edit` | what `memory add`, `capture`, `done` and `delete` were given |
-//! | `history_create`, `history_close`, `history_revoke`, `history_import` | what these commands were given |
+//! | `history_create`, `history_close`, `history_revoke`, `history_accept`, `history_import` | what these commands were given |
 
 mod collect;
 mod command;
@@ -22,6 +22,7 @@ mod context;
 mod deferred;
 mod function;
 mod history;
+mod history_accept;
 mod history_close;
 mod history_create;
 mod history_import;
@@ -37,6 +38,7 @@ mod state;
 pub(crate) use command::remove_logs;
 pub(crate) use context::Context;
 pub(crate) use deferred::DeferredStep;
+pub(crate) use history_accept::history_accept;
 pub(crate) use history_close::history_close;
 pub(crate) use history_create::{handoff_to_create, history_create};
 pub(crate) use history_import::history_import;
@@ -55,8 +57,14 @@ pub const KINDS: &[Kind] =
     &[collect::KIND, command::KIND, note::KIND, state::KIND, history::KIND, compact::KIND, publish::KIND];
 
 /// The kinds of commands that were given while paused. No config can name them.
-pub const DEFERRED_KINDS: &[Kind] =
-    &[memory_edit::KIND, history_create::KIND, history_close::KIND, history_revoke::KIND, history_import::KIND];
+pub const DEFERRED_KINDS: &[Kind] = &[
+    memory_edit::KIND,
+    history_create::KIND,
+    history_close::KIND,
+    history_revoke::KIND,
+    history_accept::KIND,
+    history_import::KIND,
+];
 
 /// The kind of a step that a calling program gives as a function. No config can name it.
 const FUNCTION: &[Kind] = &[function::KIND];

@@ -37,6 +37,13 @@ const COMMANDS: &[Changing] = &[
         },
     },
     Changing { name: "history close", arguments: |_| words(&["history", "close", "--status", "DONE"]) },
+    Changing {
+        name: "history accept",
+        arguments: |world| {
+            change_by_hand(world);
+            words(&["history", "accept"])
+        },
+    },
     Changing { name: "history revoke", arguments: |_| words(&["history", "revoke", "no force"]) },
     Changing {
         name: "history import",
@@ -59,6 +66,18 @@ const NEXT: &[&[&str]] = &[
 fn item(world: &World, category: &str) -> String {
     let list = world.run(&["memory", "list", "--category", category, "--json"]).expect(0).json();
     list["items"][0]["id"].as_str().unwrap().to_owned()
+}
+
+/// Changes an archive, an end and a decision, as a person may. Doing it twice is the same as doing it once.
+fn change_by_hand(world: &World) {
+    for name in std::fs::read_dir(world.path(".agent-history/sessions")).unwrap() {
+        let path = format!(".agent-history/sessions/{}", name.unwrap().file_name().to_str().unwrap());
+        world.write(&path, world.read(&path).replace("primary_goal: \"before\"", "primary_goal: \"by hand\""));
+    }
+    let (log, line) = (world.read(".agent-history/DECISIONS.md"), "- [2026-11-15][x] by hand\n");
+    if !log.contains(line) {
+        world.write(".agent-history/DECISIONS.md", log + line);
+    }
 }
 
 /// A project that remembers something already.
@@ -109,7 +128,9 @@ struct Oracles<'a> {
 impl Oracles<'_> {
     fn of(command: &Changing) -> Oracles<'_> {
         let next = NEXT.iter().map(|_| std::cell::OnceCell::new()).collect();
-        Oracles { command, before: world(), after: done(command), next }
+        let before = world();
+        (command.arguments)(&before);
+        Oracles { command, before, after: done(command), next }
     }
 
     fn next(&self, at: usize) -> &World {

@@ -44,7 +44,7 @@ fn edit(world: &World, path: &str, from: &str, to: &str) {
 
 type Tamper = (&'static str, fn(&World));
 
-const TAMPERS: [Tamper; 11] = [
+const TAMPERS: [Tamper; 12] = [
     ("sessions/2026-11-14-0900-old.md was changed", |world| {
         edit(world, OLD, "primary_goal: \"", "primary_goal: \"Not ")
     }),
@@ -62,6 +62,16 @@ const TAMPERS: [Tamper; 11] = [
         // Without a digest, this user's own record shows it.
         edit(world, OLD, "Go on with the lexer.", "Delete it.");
         std::fs::remove_file(world.path(SUMS)).unwrap();
+    }),
+    ("sessions/2026-11-14-0900-old.md was changed", |world| {
+        // Changed together with its digest, which only this user's own record shows.
+        let before = world.read(OLD);
+        edit(world, OLD, "Go on with the lexer.", "Delete it.");
+        let digest = |text: &str| agent_handover::testing::base::text::digest(text.as_bytes(), 32);
+        let lines = world.read(SUMS).replace(&digest(&before), &digest(&world.read(OLD)));
+        let lines: String = lines.split_inclusive('\n').filter(|line| !line.starts_with('#')).collect();
+        let end = format!("# 2 lines, digest {}\n", &digest(&lines)[..32]);
+        world.write(SUMS, lines + &end);
     }),
     ("INDEX.yaml says that session '2026-11-14-0900-old' is 'DONE', but it was never closed", |world| {
         let index = world.read(INDEX);
@@ -153,9 +163,96 @@ fn an_archive_without_a_digest_is_whole_and_gets_one() {
     std::fs::remove_file(world.path(SUMS)).unwrap();
     validate(&world).expect(0);
     create(&world, &document("2026-11-15-1100-later", "2026-11-15", "another"));
-    assert_eq!(world.read(SUMS).lines().count(), 3);
+    assert_eq!(world.read(SUMS).lines().count(), 4);
     validate(&world).expect(0);
-    assert!(world.read(SUMS).ends_with("  sessions/2026-11-15-1100-later.md\n"), "{}", world.read(SUMS));
+    assert!(
+        world.read(SUMS).contains("  sessions/2026-11-15-1100-later.md\n# 3 lines, digest "),
+        "{}",
+        world.read(SUMS)
+    );
+}
+
+/// Cuts SHA256SUMS, as a full disk or a bad merge may.
+fn cut(world: &World, length: usize) {
+    world.write(SUMS, &world.read(SUMS)[..length]);
+}
+
+#[test]
+fn a_digest_that_was_cut_off_is_noticed_and_can_be_accepted() {
+    for (length, lost) in [
+        (0, "2026-11-14-0900-old.md and 1 more\n"),
+        (40, "2026-11-14-0900-old.md and 1 more\n"),
+        (150, "2026-11-15-0900-new.md\n"),
+    ] {
+        let world = world();
+        cut(&world, length);
+        for arguments in [&["history", "validate"][..], &["history", "validate", "--sessions"]] {
+            let stderr = world.run(arguments).expect(5).stderr;
+            let problem = format!("SHA256SUMS was cut or edited: it lacks sessions/{lost}");
+            assert!(stderr.contains(&problem) && stderr.contains("history accept"), "{stderr}");
+        }
+        let accepted = world.run(&["history", "accept"]).expect(0).stdout;
+        assert!(accepted.ends_with("accepted: sessions/2026-11-15-0900-new.md as it is now\n"), "{accepted}");
+        validate(&world).expect(0);
+    }
+}
+
+/// The record of this user proves that the archives are unchanged. Without it, only a person can say so.
+#[test]
+fn the_next_writer_adds_a_lost_digest_only_to_what_this_user_wrote() {
+    let world = world();
+    cut(&world, 150);
+    world.run(&["history", "close", "--status", "BLOCKED"]).expect(0);
+    validate(&world).expect(0);
+    cut(&world, 150);
+    edit(&world, NEW, "Go on with the lexer.", "Delete it.");
+    std::fs::remove_dir_all(world.home().join(".local/state/agent-handover/runs")).unwrap();
+    create(&world, &document("2026-11-15-1100-later", "2026-11-15", "another"));
+    let stderr = validate(&world).expect(5).stderr;
+    assert!(stderr.contains("SHA256SUMS was cut or edited: it lacks sessions/2026-11-15-0900-new.md\n"), "{stderr}");
+}
+
+#[test]
+fn an_archive_that_cannot_be_read_is_named_with_the_way_out() {
+    for (path, others) in [(OLD, NEW), (NEW, OLD)] {
+        let world = world();
+        let before = world.read(others);
+        world.write(path, "garbage");
+        let stderr = validate(&world).expect(5).stderr;
+        assert!(stderr.contains("first correct each archive that is not valid"), "{stderr}");
+        let tree = world.tree();
+        let stderr = world.run(&["history", "accept"]).expect(65).stderr;
+        assert!(stderr.contains("move it away; then `agent-handover history accept`"), "{stderr}");
+        assert_eq!(world.tree(), tree, "nothing was accepted");
+        std::fs::remove_file(world.path(path)).unwrap();
+        world.run(&["history", "accept"]).expect(0);
+        validate(&world).expect(0);
+        assert_eq!(world.read(LATEST), before);
+    }
+}
+
+#[test]
+fn an_entry_that_stands_twice_in_the_index_is_removed() {
+    let world = world();
+    let index = world.read(INDEX);
+    let entry = index.split("sessions:\n").nth(1).unwrap().split_inclusive("\n  - ").next().unwrap();
+    world.write(INDEX, format!("{index}{}\n", entry.trim_end_matches("\n  - ")));
+    let stderr = validate(&world).expect(5).stderr;
+    assert!(stderr.contains("2 times"), "{stderr}");
+    world.run(&["history", "accept"]).expect(0);
+    validate(&world).expect(0);
+}
+
+/// A handoff whose name is taken is not ours, so the archive that has the name stays as trusted as it was.
+#[test]
+fn a_name_that_is_taken_does_not_make_the_other_archive_a_changed_one() {
+    let world = world();
+    let other = document("2026-11-15-0930-glue", "2026-11-15", "theirs");
+    world.write(".agent-history/sessions/2026-11-15-0930-glue.md", &other);
+    world.write("../handoff.md", other.replace("Go on with the lexer.", "Go on with the parser."));
+    world.run(&["history", "create", "--input", "../handoff.md"]).expect(1);
+    world.run(&["history", "close", "--status", "BLOCKED"]).expect(0);
+    validate(&world).expect(0);
 }
 
 /// Session Glue may have archived a session in a project that this program has never written.

@@ -19,11 +19,12 @@ const INDEX: &str = ".agent-history/INDEX.yaml";
 const PROMPT: &str = ".agent-history/RESUME_PROMPT.txt";
 const DECISIONS: &str = ".agent-history/DECISIONS.md";
 const LIFECYCLE: &str = ".agent-history/LIFECYCLE.yaml";
+const SUMS: &str = ".agent-history/SHA256SUMS";
 const SESSION: &str = ".agent-history/sessions/2026-11-14-0900-second.md";
 const ARCHIVE: &str = "memory/layer3/2026-05-general-archive.md";
 
 /// Every file that the tests replace.
-const PLACES: [&str; 9] = [STATE, LATEST, INDEX, PROMPT, DECISIONS, LIFECYCLE, SESSION, NOTES, ARCHIVE];
+const PLACES: [&str; 10] = [STATE, LATEST, INDEX, PROMPT, DECISIONS, LIFECYCLE, SUMS, SESSION, NOTES, ARCHIVE];
 
 /// A command that must report what is in the place of a file, with its exit codes for a link and for a special file.
 type Reporter = (&'static str, i32, i32);
@@ -52,11 +53,12 @@ const READERS: [&str; 20] = [
     "status",
 ];
 
-const WRITERS: [&str; 7] = [
+const WRITERS: [&str; 8] = [
     "run --note noted",
     "history create --goal another --next look",
     "history close --session 2026-11-13-0900-first --status DONE",
     "history revoke force",
+    "history accept",
     "history import --input ../bundle.json --allow-unsigned",
     "memory add decision decided",
     "compact",

@@ -46,6 +46,7 @@ const PATHS: &[&str] = &[
     ".agent-history/INDEX.yaml",
     ".agent-history/DECISIONS.md",
     ".agent-history/LIFECYCLE.yaml",
+    ".agent-history/SHA256SUMS",
     ".agent-history/sessions",
     ".agent-history/sessions/2026-11-15-1004-planted.md",
     ".git/info",

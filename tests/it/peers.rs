@@ -162,16 +162,37 @@ fn session_handoff_imports_into_the_current_project() {
     assert!(refused.stderr.starts_with("error: "), "{}", refused.stderr);
     let imported = there.as_peer("session-handoff", &["import", "--input", &bundle, "--allow-unsigned"]).expect(0);
     assert!(imported.stdout.starts_with("imported handoff "), "{}", imported.stdout);
+    let again = |policy: &str| {
+        let import = ["import", "--input", &bundle, "--allow-unsigned", "--on-conflict", policy];
+        there.as_peer("session-handoff", &import).expect(0).stdout
+    };
+    assert!(again(" SKIP ").starts_with("skipped handoff ") && again("replace").starts_with("replaced handoff "));
+}
+
+#[test]
+fn a_handoff_that_was_imported_into_another_project_is_still_one_handoff() {
+    let world = World::with_git();
+    let save = ["save", "--tool", "codex", "--project", ".", "--title", "Lexer", "--summary", "Half"];
+    world.as_peer("session-handoff", &save).expect(0).stderr_ignored("registered in info/exclude");
+    let bundle = world.home().join("bundle.json").display().to_string();
+    world.as_peer("session-handoff", &["export", "--format", "json", "--output", &bundle]).expect(0);
+    let other = world.home().join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    let import = ["import", "--input", &bundle, "--allow-unsigned"];
+    let _ = finish(world.peer("session-handoff", &import).current_dir(&other)).expect(0);
+    let rendered = world.as_peer("session-handoff", &["render", "--id", "2026-11-15-1004-lex"]).expect(0).stdout;
+    assert!(rendered.contains("- Topic: Lexer\n"), "{rendered}");
 }
 
 #[test]
 fn session_handoff_fails_with_one_sentence_and_1() {
     let world = World::new();
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["save", "--tool", "x"], "error: save requires --tool, --project, --title, --summary\n"),
         (&["list", "--limit", "-1"], "error: --limit must be >= 0\n"),
         (&["list", "--latest", "--limit", "2"], "error: --latest cannot be combined with --limit\n"),
         (&["list", "--since", "soon"], "error: invalid --since duration \"soon\"\n"),
+        (&["list", "--since", "-1h"], "error: --since must be > 0\n"),
         (&["render"], "error: no handoffs saved\n"),
         (&["import"], "error: import requires --input\n"),
         (&["list", "--nope"], "error: flag provided but not defined: -nope\n"),

@@ -426,7 +426,7 @@ fn a_changed_archive_is_noticed_on_every_machine_until_somebody_accepts_it() {
     }
     a.run(&["pull"]).expect(0).stderr_ignored("rulings came along");
     assert_same(a, b);
-    assert_eq!(a.read(".agent-history/SHA256SUMS").lines().count(), 2);
+    assert_eq!(a.read(".agent-history/SHA256SUMS").lines().count(), 3);
     let archive = ".agent-history/sessions/2026-11-15-1004-of-a.md";
     a.write(archive, a.read(archive).replace("of a", "of somebody else"));
     let line = "- [2026-11-15][2026-11-15-1004-of-a] [standing] by hand\n";

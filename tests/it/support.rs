@@ -264,7 +264,12 @@ impl World {
                 let is_right = agent_handover::testing::base::text::digest(content, 32) == digest;
                 format!("{}  {file}\n", if is_right { "[digest]" } else { digest })
             };
-            let text = files[&path].lines().map(line).collect();
+            // The last line has a digest of the others.
+            let (lines, end): (Vec<&str>, Vec<&str>) = files[&path].lines().partition(|line| !line.starts_with('#'));
+            let all: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let digest = agent_handover::testing::base::text::digest(all.as_bytes(), 16);
+            let mut text: String = lines.into_iter().map(line).collect();
+            text.extend(end.iter().map(|end| end.replace(&digest, "[digest]") + "\n"));
             files.insert(path, text);
         }
         let place = self.directory.path().display().to_string();

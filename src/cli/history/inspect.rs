@@ -24,7 +24,7 @@ pub(super) fn validate(context: &mut Context<'_>, place: &HistoryPlace, extent: 
         let why = format!("there is nothing to validate: no history at {}", place.history.directory.display());
         return Err(Error::new(Category::NotGood, why).hint("a handover or `agent-handover history create` makes one"));
     }
-    let Findings { problems, warnings } = place.history.validate(extent.sessions)?;
+    let Findings { problems, warnings, is_by_hand } = place.history.validate(extent.sessions)?;
     let provenance = place.provenance();
     // Problems quote the files, and a file that fits together with no archive of ours has nobody else who vouches for it.
     let is_ours = problems.is_empty() && warnings.is_empty() || provenance.of_history().vouches_for_all();
@@ -62,9 +62,17 @@ pub(super) fn validate(context: &mut Context<'_>, place: &HistoryPlace, extent: 
         return Ok(Category::NotGood.exit_code());
     }
     let list: String = problems.iter().map(|problem| format!("\n  - {}", marked(is_ours, problem))).collect();
-    Err(Error::new(Category::NotGood, format!("history validate: found problems:{list}"))
-        .hint("the next `agent-handover history create` or `close` rebuilds what is derived from the archives")
-        .hint("`agent-handover history accept` accepts the archives and decisions as they are, if you changed them"))
+    let error = Error::new(Category::NotGood, format!("history validate: found problems:{list}"));
+    let error = if is_by_hand {
+        error.hint(
+            "first correct each archive that is not valid, and replace each link or special file, or move it away",
+        )
+    } else {
+        error
+    };
+    Err(error
+        .hint("if the changes are yours, `agent-handover history accept` accepts them and rebuilds the other files")
+        .hint("if they are not, restore the files from a backup"))
 }
 
 pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool, as_json: bool) -> Result<u8> {

@@ -1,5 +1,6 @@
 //! The handoffs of every project, as session-handoff's one store lists them.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, FixedOffset};
@@ -70,6 +71,9 @@ pub(super) fn resolve(cwd: &Path, id: &str) -> Result<Found> {
     if let Some(exact) = found.iter().position(|found| found.record.id == id) {
         return Ok(found.swap_remove(exact));
     }
+    // The same handoff may have been imported into several projects.
+    let mut ids = HashSet::new();
+    found.retain(|found| ids.insert(found.record.id.clone()));
     match found.len() {
         0 => Err(Error::failed(format!("handoff id {id:?} not found"))),
         1 => Ok(found.swap_remove(0)),

@@ -179,7 +179,11 @@ fn import(arguments: &[OsString]) -> Result<u8> {
     if flags.is_set("allow-unsigned") {
         command.extend(words(&["--allow-unsigned"]));
     }
-    run(command, None, |line| Some(line.to_owned()))
+    // session-handoff has no word for a handoff that is already here as it is.
+    match policy.as_str() {
+        "replace" => run(command, None, |line| Some(line.replacen("unchanged handoff", "replaced handoff", 1))),
+        _ => run(command, None, |line| Some(line.replacen("unchanged handoff", "skipped handoff", 1))),
+    }
 }
 
 fn select(ui: &mut Ui, arguments: &[OsString]) -> Result<u8> {
@@ -219,6 +223,9 @@ fn wanted(flags: &GoFlags) -> Result<Wanted<'_>> {
     let limit: i64 = limit.parse().map_err(|_| Error::usage(format!("invalid value {limit:?} for flag -limit")))?;
     let limit = usize::try_from(limit).map_err(|_| Error::usage("--limit must be >= 0"))?;
     let since = flags.text("since").map(|given| {
+        if given.trim().strip_prefix('-').is_some_and(|rest| duration(rest).is_some()) {
+            return Err(Error::usage("--since must be > 0"));
+        }
         let back = duration(given.trim()).ok_or_else(|| Error::usage(format!("invalid --since duration {given:?}")))?;
         if back == Duration::ZERO {
             return Err(Error::usage("--since must be > 0"));
