@@ -41,6 +41,21 @@ pub trait Backend: Sync {
         Ok(None)
     }
 
+    /// Whether a command of the user's could take what is in the files away before it is delivered.
+    fn has_to_keep(&self, _: &Delivery<'_>) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Keeps what is in the files until it is delivered.
+    fn keep(&self, _: &Delivery<'_>) -> Result<(), NotDelivered> {
+        Ok(())
+    }
+
+    /// Whether this file of ours belongs to the user's commits, and is as it was last committed.
+    fn is_as_committed(&self, _: &Delivery<'_>, _path: &Path) -> Result<bool, NotDelivered> {
+        Ok(false)
+    }
+
     /// Whether the files are published on the branch that is checked out in `root`, and so belong to the user's commits.
     fn is_on_checked_out_branch(&self, _root: &Path, _: &Destination) -> Result<bool> {
         Ok(false)

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Context, Failure, Intent, Kind, OnInterrupt, Outcome, Promise};
+use super::{Context, Failure, Intent, Kind, OnInterrupt, Outcome, Promise, kind};
 use crate::base::fs::{self, Anchor};
 use crate::base::process::{self, Ended, Job};
 use crate::base::{duration, env, text};
@@ -36,6 +36,7 @@ pub(super) const KIND: Kind = Kind {
     missing,
     act,
     before_resume,
+    missing_from: kind::loses_nothing,
     on_interrupt,
 };
 

@@ -192,3 +192,74 @@ fn conflicts_in_our_files_do_not_end_up_in_them() {
         assert_eq!(notes.matches(text).count(), count, "{text}: {notes}");
     }
 }
+
+/// A site with one handover, and a second one that was killed when it had recorded its `nth` intent.
+fn site_killed_at(nth: usize) -> Site {
+    let site = Site::new(CONFIG);
+    site.world.run(&["run", "--note", "one", "--current-state", "state one"]).expect(0);
+    let mut run = site.world.command(&["run", "--note", "two", "--current-state", "state two"]);
+    finish(run.env("AGENT_HANDOVER_TEST_FAULT", format!("checkpoint.intended:{nth}=kill"))).expect(KILLED);
+    site
+}
+
+#[test]
+fn what_a_killed_run_had_written_comes_back_after_a_reset() {
+    const RESET: &[&str] = &["reset", "--quiet", "--hard"];
+    const STASH: &[&str] = &["stash", "--quiet", "--include-untracked"];
+    const CLEAN: &[&str] = &["clean", "--quiet", "--force", "-d", ".agent-history"];
+    let cases: [(usize, &[&[&str]]); 5] =
+        [(2, &[RESET]), (3, &[RESET]), (4, &[RESET]), (4, &[RESET, CLEAN]), (4, &[STASH])];
+    for (nth, commands) in cases {
+        let site = site_killed_at(nth);
+        for command in commands {
+            site.world.git(command);
+        }
+        assert!(!site.world.read(NOTES).contains("\ntwo\n"), "git took it away");
+        site.world.run(&["run", "--resume"]).expect(0).stderr_ignored("it says what is done again");
+        assert_published(&site, &format!("{nth}, {commands:?}"), &["one", "two"], "state two");
+    }
+}
+
+#[test]
+fn what_a_person_takes_out_by_hand_does_not_come_back() {
+    let site = site_killed_at(4);
+    let world = &site.world;
+    let notes = world.read(NOTES);
+    let kept: String = notes.split_inclusive("<!-- /note -->\n").filter(|note| !note.contains("\ntwo\n")).collect();
+    world.write(NOTES, format!("{kept}by hand\n"));
+    world.run(&["run", "--resume"]).expect(0);
+    assert!(!site.remote_file("main", NOTES).contains("\ntwo\n"), "{}", world.read(NOTES));
+    assert!(site.remote_file("main", NOTES).contains("by hand\n"));
+}
+
+#[test]
+fn what_commands_wrote_comes_back_after_a_reset() {
+    let site = Site::new(CONFIG);
+    let world = &site.world;
+    world.run(&["run", "--note", "one"]).expect(0);
+    for text in ["first", "second"] {
+        world.run(&["memory", "add", "decision", text]).expect(0);
+        world.git(&["reset", "--quiet", "--hard"]);
+    }
+    assert!(!world.read(STATE).contains("first"), "git took it away");
+    world.run(&["push"]).expect(0).stderr_ignored("it may say what was restored");
+    let state = site.remote_file("main", STATE);
+    assert_eq!((state.matches("first").count(), state.matches("second").count()), (1, 1), "{state}");
+    assert_eq!(world.git(&["for-each-ref", "refs/agent-handover/kept"]), "");
+}
+
+#[test]
+fn words_that_cannot_be_kept_are_not_reported_as_kept() {
+    let site = site_in(Work::Merge);
+    let world = &site.world;
+    let output = world.run(&["push"]).expect(1);
+    assert!(output.stderr.contains("what was said is kept"), "{}", output.stderr);
+    // No ref can be made below a file.
+    let refs = world.path(".git/refs/agent-handover");
+    std::fs::remove_dir_all(&refs).unwrap();
+    std::fs::write(&refs, "").unwrap();
+    world.run(&["memory", "add", "decision", "said meanwhile"]).expect(0).stderr_ignored("it may say so, too");
+    let output = world.run(&["push"]).expect(1);
+    assert!(!output.stderr.contains("what was said is kept"), "{}", output.stderr);
+    assert!(output.stderr.contains("what was said is only in memory .agent-history"), "{}", output.stderr);
+}

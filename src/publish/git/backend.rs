@@ -99,6 +99,25 @@ impl Backend for GitBackend {
         Publisher::open(delivery).and_then(|mut publisher| publisher.restore()).map_err(Halted::unexplained)
     }
 
+    fn has_to_keep(&self, delivery: &Delivery<'_>) -> error::Result<bool> {
+        let files = delivery.files();
+        let ledger = Ledger::read(&Anchor::around(files.root, files.state), files.state)?;
+        if ledger.synced.is_empty() && ledger.kept.is_empty() {
+            // Nothing was delivered from here yet.
+            return self.is_on_checked_out_branch(files.root, delivery.destination);
+        }
+        Ok(!ledger.is_own)
+    }
+
+    fn keep(&self, delivery: &Delivery<'_>) -> Result<(), NotDelivered> {
+        Publisher::open(delivery).and_then(|mut publisher| publisher.keep_now()).map_err(Halted::unexplained)
+    }
+
+    fn is_as_committed(&self, delivery: &Delivery<'_>, path: &Path) -> Result<bool, NotDelivered> {
+        let asked = Publisher::open(delivery).and_then(|mut publisher| publisher.is_as_committed(path));
+        asked.map_err(Halted::unexplained)
+    }
+
     fn is_on_checked_out_branch(&self, root: &Path, destination: &Destination) -> error::Result<bool> {
         let branch = Git::at(root).branch().map_err(git::Failure::into_error)?;
         Ok(branch.as_ref() == Some(&destination.branch))

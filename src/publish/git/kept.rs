@@ -19,11 +19,14 @@ use std::time::SystemTime;
 
 use super::failure::{Halted, Result};
 use super::merge::Incoming;
-use super::publisher::Publisher;
-use crate::base::fs::Anchor;
+use super::publisher::{BranchKind, Publisher};
+use crate::base::fs::{self, Anchor};
 use crate::base::text;
-use crate::git::{CommitBetween, Difference, Tip};
+use crate::base::three_way::Theirs;
+use crate::git::{CommitBetween, Difference, Git, Tip};
 
+/// What is checked out, as git calls it.
+const HEAD: &str = "HEAD";
 /// How lines begin that git writes into a file with a conflict.
 const CONFLICT_MARKS: [&[u8]; 3] = [b"<<<<<<< ", b"=======\n", b">>>>>>> "];
 /// How the version before both sides begins, if git writes it, too.
@@ -48,6 +51,30 @@ impl Publisher<'_> {
             Err(Halted::Stopped(_)) => Ok(()),
             Err(_) => self.keep(),
         }
+    }
+
+    /// Keeps the files as they are, with what was kept before.
+    pub(super) fn keep_now(&mut self) -> Result<()> {
+        self.restore_kept()?;
+        self.keep()
+    }
+
+    /// Whether a file belongs to a branch with the user's code, and is as it was committed there.
+    pub(super) fn is_as_committed(&mut self, path: &Path) -> Result<bool> {
+        let tip = self.tip()?;
+        let place = fs::resolve(path)?;
+        let Ok(below) = place.strip_prefix(&self.top) else { return Ok(false) };
+        if !self.is_published(below) || !matches!(self.branch_kind(tip.as_ref())?, BranchKind::Shared { .. }) {
+            return Ok(false);
+        }
+        let here = Anchor::new(&self.top).read_if_exists(&place)?;
+        Ok(here == self.committed(HEAD, below)?)
+    }
+
+    /// A file as it is in a commit. `None` if the commit does not have it.
+    fn committed(&self, commit: &str, path: &Path) -> Result<Option<Vec<u8>>> {
+        let Some(id) = self.git().id_of(&format!("{commit}:{}", path.display()))? else { return Ok(None) };
+        Ok(self.git().blobs(&[&id])?.pop().flatten())
     }
 
     /// Keeps the files as they are.
@@ -100,6 +127,7 @@ impl Publisher<'_> {
 
     /// Brings what is kept and missing here back into the files. Returns whether anything was missing.
     pub(super) fn restore_kept(&mut self) -> Result<bool> {
+        self.merge_conflicting_sides()?;
         let Some((kept, head)) = self.kept_and_head()? else { return Ok(false) };
         let base = self.base_of_kept(&kept, head.as_deref())?;
         let mut differences = self.git().differences(base.as_deref(), &kept)?;
@@ -117,6 +145,35 @@ impl Publisher<'_> {
         // All of it was here before, so whose it is is known already.
         self.merge_incoming_of(their_time, incoming)?;
         Ok(self.contents(&differences) != before)
+    }
+
+    /// Merges by item the two sides of files of ours in which git left a conflict. The user's index has the conflict until
+    /// the user's `git add`.
+    fn merge_conflicting_sides(&mut self) -> Result<()> {
+        if self.users_work().is_none() {
+            return Ok(());
+        }
+        let anchor = Anchor::new(&self.top);
+        let mut files = Vec::new();
+        for path in Git::at(&self.top).unmerged()? {
+            if !self.is_published(&path) || !anchor.is_regular(&self.top.join(&path)) {
+                continue;
+            }
+            let Some((ours, theirs)) = sides(&anchor.read(&self.top.join(&path))?) else { continue };
+            files.push((path, ours, theirs));
+        }
+        if files.is_empty() {
+            return Ok(());
+        }
+        self.stop_if_pressed()?;
+        let mut incoming = Vec::new();
+        for (path, ours, theirs) in files {
+            anchor.replace(&self.top.join(&path), &ours)?;
+            incoming.push(Theirs { path, base: None, now: Some(theirs) });
+        }
+        let incoming = self.sort_incoming(incoming);
+        self.merge_incoming_of(None, incoming)?;
+        self.settle_files()
     }
 
     /// The files here that are not derived from others.
@@ -167,8 +224,7 @@ impl Publisher<'_> {
         let (Some(path), Some(head)) = (place, head) else { return Ok(time) };
         let path = path.join(super::merge::STATE);
         let here = Anchor::new(&self.top).read_if_exists(&self.top.join(&path))?;
-        let name = format!("{head}:{}", path.display());
-        let committed = self.git().blobs(&[&name]).ok().and_then(|mut blobs| blobs.pop()).flatten();
+        let committed = self.committed(head, &path).ok().flatten();
         Ok(if here == committed && self.git().time_of(head, &path)? <= time { Some(SystemTime::now()) } else { time })
     }
 }
@@ -210,9 +266,52 @@ fn without_conflict_marks(file: Vec<u8>) -> Vec<u8> {
     lines.into_iter().filter(is_mark).collect::<Vec<_>>().concat()
 }
 
+/// Both versions of a file in which git left a conflict. `None` if there is no whole conflict in it.
+fn sides(file: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    /// Which version has a line.
+    #[derive(PartialEq)]
+    enum Part {
+        Both,
+        Ours,
+        Base,
+        Theirs,
+    }
+    let [start, middle, end] = CONFLICT_MARKS;
+    let (mut ours, mut theirs, mut part, mut has_conflict) = (Vec::new(), Vec::new(), Part::Both, false);
+    for line in file.split_inclusive(|byte| *byte == b'\n') {
+        part = match part {
+            Part::Both if line.starts_with(start) => Part::Ours,
+            Part::Ours if line.starts_with(BASE_MARK) => Part::Base,
+            Part::Ours | Part::Base if line.starts_with(middle) => Part::Theirs,
+            Part::Theirs if line.starts_with(end) => {
+                has_conflict = true;
+                Part::Both
+            }
+            part => {
+                if matches!(part, Part::Both | Part::Ours) {
+                    ours.extend_from_slice(line);
+                }
+                if matches!(part, Part::Both | Part::Theirs) {
+                    theirs.extend_from_slice(line);
+                }
+                part
+            }
+        };
+    }
+    (has_conflict && part == Part::Both).then_some((ours, theirs))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_conflict_has_two_sides() {
+        let file = b"a\n<<<<<<< HEAD\nb\n||||||| base\nold\n=======\nc\n>>>>>>> other\nd\n";
+        assert_eq!(sides(file), Some((b"a\nb\nd\n".to_vec(), b"a\nc\nd\n".to_vec())));
+        assert_eq!(sides(b"title\n=======\ntext\n"), None);
+        assert_eq!(sides(b"<<<<<<< HEAD\nb\n=======\nc\n"), None, "it does not end");
+    }
 
     #[test]
     fn conflict_marks_go_and_both_sides_stay() {

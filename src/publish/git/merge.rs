@@ -151,6 +151,16 @@ impl Publisher<'_> {
         let ids: Vec<&str> =
             differences.iter().flat_map(|found| [&found.old, &found.new]).flatten().map(String::as_str).collect();
         let mut blobs = self.git().blobs(&ids)?.into_iter();
+        let files = differences.iter().map(|difference| {
+            let mut blob = |id: &Option<String>| id.as_ref().and_then(|_| blobs.next().flatten());
+            let (base, now) = (blob(&difference.old), blob(&difference.new));
+            Theirs { path: difference.path.clone(), base, now }
+        });
+        Ok(self.sort_incoming(files))
+    }
+
+    /// Files of another side, given relative to the top of the work tree, sorted by who merges them.
+    pub(super) fn sort_incoming(&self, files: impl IntoIterator<Item = Theirs>) -> Incoming {
         let mut incoming = Incoming {
             memory_place: resolve(self.delivery.files.memory),
             memory: Vec::new(),
@@ -158,20 +168,19 @@ impl Publisher<'_> {
             history: Vec::new(),
             others: Vec::new(),
         };
-        for difference in differences {
-            let mut blob = |id: &Option<String>| id.as_ref().and_then(|_| blobs.next().flatten());
-            let (base, now) = (blob(&difference.old), blob(&difference.new));
-            let path = self.top.join(&difference.path);
-            let theirs = |path: &Path| Theirs { path: path.to_path_buf(), base, now };
+        for mut theirs in files {
+            let path = self.top.join(&theirs.path);
             if let Ok(below) = path.strip_prefix(&incoming.memory_place) {
-                incoming.memory.push(theirs(below));
+                theirs.path = below.to_path_buf();
+                incoming.memory.push(theirs);
             } else if let Ok(below) = path.strip_prefix(&incoming.history_place) {
-                incoming.history.push(theirs(below));
+                theirs.path = below.to_path_buf();
+                incoming.history.push(theirs);
             } else {
-                incoming.others.push(theirs(&difference.path));
+                incoming.others.push(theirs);
             }
         }
-        Ok(incoming)
+        incoming
     }
 
     fn merge_incoming(&mut self, commit: &str, incoming: Incoming) -> Result<()> {

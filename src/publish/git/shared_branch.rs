@@ -22,6 +22,7 @@ use super::remote::Pushed;
 use crate::base::fs;
 use crate::error::Error;
 use crate::git::{CommitBetween, FailureKind, Git, Tip};
+use crate::publish::NotDelivered;
 
 /// Files and directories in the git directory during which nothing may be committed on the user's branch.
 const IN_PROGRESS: [(&str, &str); 7] = [
@@ -46,14 +47,44 @@ impl Publisher<'_> {
     pub(super) fn publish_shared(&mut self, tip: Option<Tip>, is_checked_out: bool) -> Result<String> {
         self.restore_kept()?;
         let done = self.publish_in_rounds(tip, is_checked_out);
-        match (self.keep_or_forget(&done), &done) {
+        match (self.keep_or_forget(&done), done) {
             (Err(halted), Ok(_)) => Err(halted),
-            (Err(_), Err(_)) => {
-                tracing::debug!("the files are not kept");
-                done
+            // The files here have more than what is checked out, so git would refuse to overwrite them.
+            (Ok(()), Ok(detail)) if !is_checked_out => {
+                let (branch, paths) = (self.branch(), self.shown_paths());
+                Ok(format!("{detail}; before you switch to `{branch}`: `git checkout {branch} -- {paths}`"))
             }
-            (Ok(()), _) => done,
+            (Ok(()), Err(Halted::Other(error))) if self.users_work().is_some() => {
+                Err(error.hint("what was said is kept, whatever becomes of the files meanwhile").into())
+            }
+            (Err(not_kept), Err(Halted::Other(error))) => Err(self.say_that_nothing_is_kept(error, not_kept).into()),
+            (Err(not_kept), Err(Halted::Git(failure))) => {
+                self.remember_if_unreachable(&failure);
+                let error = explain(failure, self.delivery.destination);
+                Err(self.say_that_nothing_is_kept(error, not_kept).into())
+            }
+            (_, done) => done,
         }
+    }
+
+    /// Adds to an error that the words are only in the files, where a command of the user's may take them away.
+    fn say_that_nothing_is_kept(&self, error: Error, not_kept: Halted) -> Error {
+        let NotDelivered::Failed(why) = not_kept.explained(self.delivery.destination) else { return error };
+        let paths = self.shown_paths();
+        let commands = "`git reset --hard`, `git stash` or an abort";
+        error.hint(format!("what was said is only in {paths}, and {commands} would take it away: {}", why.one_line()))
+    }
+
+    /// Our paths, for a command line.
+    fn shown_paths(&self) -> String {
+        let paths: Vec<_> = self.paths.iter().map(|path| path.display().to_string()).collect();
+        paths.join(" ")
+    }
+
+    /// What the user is in the middle of.
+    pub(super) fn users_work(&self) -> Option<&'static str> {
+        let is_there = |(name, _): &&(&str, &str)| fs::exists(&self.git_dir.join(name));
+        IN_PROGRESS.iter().find(is_there).map(|(_, what)| *what)
     }
 
     fn publish_in_rounds(&mut self, mut tip: Option<Tip>, mut is_checked_out: bool) -> Result<String> {
@@ -91,19 +122,14 @@ impl Publisher<'_> {
     /// Fails while the user is in the middle of something in which the branch must not move. During a rebase or a bisect HEAD
     /// is on no branch.
     fn refuse_during_users_work(&self) -> Result<()> {
-        let Some((_, what)) = IN_PROGRESS.iter().find(|(name, _)| fs::exists(&self.git_dir.join(name))) else {
-            return Ok(());
-        };
+        let Some(what) = self.users_work() else { return Ok(()) };
         let message = format!("{what} is in progress, and nothing is committed on `{}` meanwhile", self.branch());
-        let error =
-            Error::failed(message).hint("finish or abort it, then `agent-handover push`; what was said is kept");
-        if *what != "a rebase" {
-            return Err(error.into());
-        }
-        // git does not go on while files that it tracks have changes.
-        let paths: Vec<_> = self.paths.iter().map(|path| path.display().to_string()).collect();
-        let add = format!("if `git rebase --continue` asks for `git add`: `git add {}`", paths.join(" "));
-        Err(error.hint(add).into())
+        let error = Error::failed(message).hint("finish or abort it, then `agent-handover push`");
+        // git does not go on while files that it tracks have changes or a conflict.
+        let paths = self.shown_paths();
+        Err(error
+            .hint(format!("if git stops at {paths}: `git add {paths}`; conflicts in them are merged by item"))
+            .into())
     }
 
     /// Where the branch is on the remote.
