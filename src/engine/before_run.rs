@@ -98,6 +98,7 @@ pub(super) fn restore(
     match backend.restore(&delivery) {
         Ok(restored) => restored,
         Err(NotDelivered::Stopped(_) | NotDelivered::NotFromHere(_)) => None,
+        Err(NotDelivered::Failed(error)) if matches!(error.category(), Category::Signal(_)) => None,
         Err(NotDelivered::Failed(error)) => Some(format!("nothing was restored: {}", error.one_line())),
     }
 }
