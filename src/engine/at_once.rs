@@ -15,6 +15,7 @@ use std::time::SystemTime;
 
 use chrono::{DateTime, FixedOffset};
 
+use super::before_run;
 use super::defer::{self, Deferral, title};
 use super::event::{Event, Listener};
 use super::plan::{AtOnce, Plan};
@@ -24,7 +25,7 @@ use super::runner::{RunEnd, Runner};
 use crate::base::fs::{Anchor, DirectoryLock};
 use crate::base::{clock, ids};
 use crate::checkpoint::{Next, RecordedStep, Run, RunStatus, StepState, Store};
-use crate::error::Result;
+use crate::error::{Category, Result};
 use crate::history::History;
 use crate::memory::Memory;
 use crate::project::{self, Project};
@@ -102,6 +103,18 @@ pub(crate) fn carry_out_at_once<T>(
     if let Err(error) = record.remove() {
         // The next command finds everything done.
         tracing::debug!(error = error.one_line(), "the record of a command that is done stays");
+    }
+    if done.is_ok()
+        && (issued.memory.has_changed() || issued.history.has_changed())
+        && let Err(error) = before_run::keep(project, &issued.run, issued.at)
+        // A handover that is going on delivers what is there.
+        && !matches!(error.category(), Category::Busy)
+    {
+        let text = format!(
+            "this is only in the files until `agent-handover push`, and git may reset them: {}",
+            error.one_line()
+        );
+        listener(Event::Notice { text });
     }
     done
 }

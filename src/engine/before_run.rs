@@ -3,10 +3,14 @@
 //! killed is completed. A failure here is reported, and the handover goes on.
 
 use std::path::Path;
+use std::time::Duration;
+
+use chrono::{DateTime, FixedOffset};
 
 use super::plan::Plan;
 use super::provenance;
-use crate::error::Result;
+use super::queue::between_runs;
+use crate::error::{Category, Result};
 use crate::facts::Session;
 use crate::git;
 use crate::guard::Brake;
@@ -34,6 +38,7 @@ pub(crate) fn keep_out_of_git(project: &Project, plan: &Plan) -> Option<String> 
     match added() {
         Ok(added) if added.is_empty() => None,
         Ok(added) => Some(format!("keeping {} out of `git status` (in git's info/exclude)", added.join(" and "))),
+        Err(error) if matches!(error.category(), Category::Signal(_)) => None,
         Err(error) => Some(format!("the memory directories will show up in `git status`: {}", error.one_line())),
     }
 }
@@ -72,7 +77,7 @@ pub(super) fn complete_history(project: &Project, brake: &Brake, history: &Path)
     }
 }
 
-/// Brings a memory or history directory that is gone back from the branch, before a step writes a new one in its place.
+/// Brings back what vanished from the memory or history and was not deleted on purpose, before a step writes in its place.
 /// Returns a sentence for the user, if there is something to report; the delivery itself reports more.
 pub(super) fn restore(
     project: &Project,
@@ -83,25 +88,73 @@ pub(super) fn restore(
     memory: &Path,
     history: &Path,
 ) -> Option<String> {
-    if plan.destination.is_local()
-        || project.anchor(memory).is_taken(memory) && project.anchor(history).is_taken(history)
-    {
+    if plan.destination.is_local() {
         return None;
     }
     let backend = publish::backend(&plan.destination.backend).ok()?;
-    let files = DeliveredFiles {
+    let files = files_of(project, plan, memory, history);
+    let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
+    let delivery = Delivery::new(files, &plan.destination, run, brake, &provided.unreachable);
+    match backend.restore(&delivery) {
+        Ok(restored) => restored,
+        Err(NotDelivered::Stopped(_) | NotDelivered::NotFromHere(_)) => None,
+        Err(NotDelivered::Failed(error)) if matches!(error.category(), Category::Signal(_)) => None,
+        Err(NotDelivered::Failed(error)) => Some(format!("nothing was restored: {}", error.one_line())),
+    }
+}
+
+/// Whether a file is as the user's git has committed it, so that a command of the user's may have taken words out of it.
+/// `false` also if that cannot be found out.
+pub(super) fn is_reset(project: &Project, brake: &Brake, plan: &Plan, session: &Session, path: &Path) -> bool {
+    let asked = || -> Result<bool, NotDelivered> {
+        let memory = project::place(&project.memory_root, &plan.memory_dir)?;
+        let history = project::place(&project.memory_root, &plan.history_dir)?;
+        let files = files_of(project, plan, &memory, &history);
+        let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
+        let provided = Provided::default();
+        let delivery = Delivery::new(files, &plan.destination, run, brake, &provided.unreachable);
+        publish::backend(&plan.destination.backend)?.is_as_committed(&delivery, path)
+    };
+    asked().unwrap_or_default()
+}
+
+/// Keeps what a command wrote, so that no command of the user's git takes it away before it is delivered. Nothing happens
+/// where the files are not part of the user's work tree.
+pub(super) fn keep(project: &Project, run: &str, at: DateTime<FixedOffset>) -> Result<()> {
+    let plan = &Plan::of(&project.config);
+    if plan.destination.is_local() {
+        return Ok(());
+    }
+    let memory = project::place(&project.memory_root, &plan.memory_dir)?;
+    let history = project::place(&project.memory_root, &plan.history_dir)?;
+    let files = files_of(project, plan, &memory, &history);
+    let run = DeliveredRun { id: run, tag: &project.config.tag, at };
+    let (provided, brake) = (Provided::default(), project.brake());
+    let delivery = Delivery::new(files, &plan.destination, run, &brake, &provided.unreachable);
+    let delivery = delivery.with_message("handover: kept until it is delivered");
+    let backend = publish::backend(&plan.destination.backend)?;
+    if !backend.has_to_keep(&delivery)? {
+        return Ok(());
+    }
+    between_runs(project, Duration::ZERO, &mut |_| (), |_| match backend.keep(&delivery) {
+        Ok(()) | Err(NotDelivered::Stopped(_) | NotDelivered::NotFromHere(_)) => Ok(()),
+        Err(NotDelivered::Failed(error)) => Err(error),
+    })
+}
+
+/// The files of a delivery of this plan.
+pub(super) fn files_of<'a>(
+    project: &'a Project,
+    plan: &'a Plan,
+    memory: &'a Path,
+    history: &'a Path,
+) -> DeliveredFiles<'a> {
+    DeliveredFiles {
         root: &project.memory_root,
         bare: project.bare(),
         memory,
         history,
         state: &project.state,
         categories: &plan.categories,
-    };
-    let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
-    let delivery = Delivery::new(files, &plan.destination, run, brake, &provided.unreachable);
-    match backend.restore(&delivery) {
-        Ok(true) => Some("restored from the branch what was missing here".to_owned()),
-        Ok(false) | Err(NotDelivered::Stopped(_) | NotDelivered::NotFromHere(_)) => None,
-        Err(NotDelivered::Failed(error)) => Some(format!("nothing was restored from the branch: {}", error.one_line())),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::before_run::files_of;
 use super::event::Listener;
 use super::plan::Plan;
 use super::provenance;
@@ -12,7 +13,7 @@ use crate::config::template;
 use crate::error::{Error, Result};
 use crate::facts;
 use crate::project::{self, Project};
-use crate::publish::{self, Delivered, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
+use crate::publish::{self, Delivered, DeliveredRun, Delivery, NotDelivered};
 use crate::steps::Provided;
 
 /// Whether the files here go to the branch, or the branch comes into the files here.
@@ -43,14 +44,7 @@ pub(crate) fn deliver(
     let memory = project::place(&project.memory_root, &plan.memory_dir)?;
     let history = project::place(&project.memory_root, &plan.history_dir)?;
     let brake = project.brake();
-    let files = DeliveredFiles {
-        root: &project.memory_root,
-        bare: project.bare(),
-        memory: &memory,
-        history: &history,
-        state: &project.state,
-        categories: &plan.categories,
-    };
+    let files = files_of(project, &plan, &memory, &history);
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
     let is_trusted = provenance::is_trusted(project, &plan.destination);
     let delivery = Delivery::new(files, &plan.destination, run, &brake, &provided.unreachable)

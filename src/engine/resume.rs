@@ -17,6 +17,8 @@ pub(super) struct Found {
     pub promise: Promise,
     pub on_interrupt: OnInterrupt,
     pub continue_on_failure: bool,
+    /// The step was done, and git has reset the file that it wrote.
+    pub is_taken_back: bool,
     /// A person or agent asked for this resume, rather than a later run coming by.
     pub asked: bool,
 }
@@ -40,6 +42,7 @@ pub(super) enum Action {
 /// Decides what to do with a step. The table in the tests lists every case.
 pub(super) fn decide(found: Found) -> Action {
     match found.state {
+        StepState::Done if found.is_taken_back => Action::RunAsIntended,
         StepState::Done | StepState::Skipped => Action::Settled,
         StepState::Pending => Action::Run,
         StepState::Failed if found.continue_on_failure => Action::Settled,
@@ -88,6 +91,7 @@ mod tests {
                             promise,
                             on_interrupt,
                             continue_on_failure,
+                            is_taken_back: false,
                             asked,
                         });
                     }
@@ -118,11 +122,20 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_is_done_never_runs_again() {
+    fn a_step_that_is_done_and_still_there_never_runs_again() {
         for case in every_case().into_iter().filter(|case| case.state == StepState::Done) {
             for (deaths, continue_on_failure) in [(0, true), (9, false)] {
                 assert_eq!(decide(Found { deaths, continue_on_failure, ..case }), Action::Settled);
             }
+        }
+    }
+
+    #[test]
+    fn only_a_step_that_was_done_can_be_taken_back() {
+        for case in every_case() {
+            let taken_back = decide(Found { is_taken_back: true, ..case });
+            let is_done = case.state == StepState::Done;
+            assert_eq!(taken_back, if is_done { Action::RunAsIntended } else { decide(case) }, "{case:?}");
         }
     }
 

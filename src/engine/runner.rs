@@ -15,7 +15,7 @@ use crate::facts;
 use crate::guard::{Brake, Stop};
 use crate::project::{self, Project};
 use crate::recap::{self, Before};
-use crate::steps::Provided;
+use crate::steps::{self, Provided};
 
 /// How a run ended for now.
 pub(super) enum RunEnd {
@@ -104,6 +104,9 @@ impl Runner<'_, '_> {
                     asked,
                     is_trusted,
                     overtaken_by: None,
+                    has_tried_delivery: found
+                        .iter()
+                        .any(|step| steps::delivers(&step.kind) && step.state == StepState::Failed),
                     settled: Vec::new(),
                     done: Vec::new(),
                     executed,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::before_run;
 use super::event::{Event, StepEnd};
 use super::plan::{Plan, PlannedStep};
 use super::resume::{self, Action, Found};
@@ -39,6 +40,8 @@ pub(super) struct Walk<'w, 'a, 'e> {
     pub is_trusted: bool,
     /// For a kind with `newest_wins`: the younger run that has already done its own step.
     pub overtaken_by: Option<String>,
+    /// A delivery of this run has failed.
+    pub has_tried_delivery: bool,
     /// Steps that ended but are not recorded yet. The next transaction records them.
     pub settled: Vec<Settled>,
     /// The positions of the steps that were done and recorded.
@@ -128,6 +131,7 @@ impl Walk<'_, '_, '_> {
         let StepTask { step, kind, found } = task;
         let _span = tracing::debug_span!("step", name = step.name, kind = step.kind).entered();
         let died = found.state == StepState::Intended && found.error.is_none();
+        let is_taken_back = found.state == StepState::Done && self.is_taken_back(task)?;
         let action = resume::decide(Found {
             state: found.state,
             died,
@@ -135,6 +139,7 @@ impl Walk<'_, '_, '_> {
             promise: kind.promise,
             on_interrupt: (kind.on_interrupt)(&step.params),
             continue_on_failure: step.continue_on_failure,
+            is_taken_back,
             asked: self.asked,
         });
         tracing::debug!(step = step.name, state = found.state.name(), ?action, "decide");
@@ -169,8 +174,7 @@ impl Walk<'_, '_, '_> {
         if let Some(stop) = self.brake.pressed() {
             return Ok(Onward::Stopped(stop));
         }
-        self.overtaken_by =
-            if kind.newest_wins { self.runner.store.younger_run_with(kind.name, self.run.seq)? } else { None };
+        self.overtaken_by = self.overtaken_by(kind)?;
         let intended: Option<Value> = match action {
             Action::Run => None,
             // The recorded intent did not know about the younger run.
@@ -178,6 +182,34 @@ impl Walk<'_, '_, '_> {
             _ => found.intent.as_deref().and_then(|text| serde_json::from_str(text).ok()),
         };
         self.run_attempts(task, intended, died)
+    }
+
+    /// For a kind with `newest_wins`: the younger run that has already done its own step.
+    fn overtaken_by(&self, kind: &Kind) -> Result<Option<String>> {
+        if kind.newest_wins { self.runner.store.younger_run_with(kind.name, self.run.seq) } else { Ok(None) }
+    }
+
+    /// Whether a step was done, and the user's git has reset the file that it wrote since. A failed delivery keeps the files
+    /// itself, so this is asked only of a run that was stopped before its delivery.
+    fn is_taken_back(&mut self, StepTask { step, kind, found }: StepTask<'_>) -> Result<bool> {
+        if self.plan.destination.is_local() || self.has_tried_delivery {
+            return Ok(false);
+        }
+        let Some(intent) = found.intent.as_deref().and_then(|text| serde_json::from_str(text).ok()) else {
+            return Ok(false);
+        };
+        self.overtaken_by = self.overtaken_by(kind)?;
+        // A file that cannot be read is reported by the steps that are left.
+        let Ok(Some(path)) = (kind.missing_from)(&self.context(step, found.attempts), &intent) else {
+            return Ok(false);
+        };
+        let is_reset = before_run::is_reset(self.runner.project, self.brake, self.plan, self.session, &path);
+        tracing::debug!(step = step.name, path = %path.display(), is_reset, "a step that was done is missing");
+        if is_reset {
+            let text = format!("step '{}' is done again: git had taken what it wrote out of the files here", step.name);
+            (self.runner.listener)(Event::Notice { text });
+        }
+        Ok(is_reset)
     }
 
     /// Attempts a step as often as its `retries` allow, and settles it.

@@ -38,9 +38,27 @@ impl Git {
         let answers = words(&checked.stdout);
         let missing: Vec<&str> = answers.lines().filter(|line| line.ends_with(" missing")).collect();
         if checked.succeeded && missing.is_empty() {
-            return Ok(None);
+            return self.corrupt_below(commit);
         }
         Ok(Some(format!("{} {}", words(&checked.stderr), missing.join(" ")).trim().to_owned()))
+    }
+
+    /// git's words about an object below a commit whose content is not what it was. git reads contents only if asked to.
+    fn corrupt_below(&self, commit: &str) -> Result<Option<String>> {
+        let answer =
+            self.ask_with_input(&["rev-list", "--verify-objects", "--quiet", commit, "--"], None, MAX_NAMES)?;
+        let said = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
+        // What a partial clone has not fetched yet is missing, not corrupt.
+        let is_corrupt = ["corrupt", "hash mismatch", "inflate"].iter().any(|sign| said.contains(sign));
+        // git reports it and succeeds all the same.
+        Ok(Some(said).filter(|_| is_corrupt))
+    }
+
+    /// Whether git can read the whole content of an object, or does not have it.
+    pub(crate) fn reads_object(&self, id: &str) -> Result<bool> {
+        let answer = self.ask_with_input(&["cat-file", "--batch"], Some(format!("{id}\n").as_bytes()), MAX_NAMES)?;
+        let said = String::from_utf8_lossy(&answer.stderr);
+        Ok(answer.succeeded && !said.contains("corrupt"))
     }
 
     /// Why git cannot read a branch. `None` if it can, and if there is no such branch.

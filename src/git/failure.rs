@@ -275,6 +275,11 @@ fn is_said_by_remote(said: &str) -> bool {
     let is_damage = |line: &str| DAMAGE.iter().any(|sign| line.contains(sign));
     // The git that serves a path runs in that repository, and writes to the same terminal.
     let is_there = |line: &str| line.starts_with("remote:") || line.contains(" ./objects/");
+    // A file of an object that is here. The other end only complains about what it did not get.
+    let is_here = |line: &str| line.contains("(stored in ") && !is_there(line);
+    if said.lines().any(is_here) {
+        return false;
+    }
     said.contains("[remote rejected]")
         || said.contains("fatal: remote error:")
         || said.lines().any(|line| is_there(line) && is_damage(line))

@@ -217,6 +217,31 @@ impl Git {
         Ok(commits)
     }
 
+    /// What the commits that `new` has and `old` has not did to files below these paths, the newest first: whether a handover
+    /// made the commit, and the files.
+    pub(crate) fn commits_with_files(
+        &self,
+        old: Option<&str>,
+        new: &str,
+        paths: &[PathBuf],
+    ) -> Result<Vec<(bool, Vec<Difference>)>> {
+        let fixed = ["log", "--no-show-signature", "--no-color", "-z", "--raw", "--no-abbrev", "--no-renames"];
+        let range = old.map_or_else(|| new.to_owned(), |old| format!("{old}..{new}"));
+        let order = ["--no-ext-diff", "--topo-order", "--diff-merges=first-parent", COMMIT_FORMAT, &range, "--"];
+        let mut arguments: Vec<&OsStr> = fixed.iter().chain(&order).map(OsStr::new).collect();
+        let specs: Vec<PathBuf> = paths.iter().map(|path| literal(path)).collect();
+        arguments.extend(specs.iter().map(|spec| spec.as_os_str()));
+        let answer = self.must(&arguments, None, MAX_BLOBS)?;
+        let commits = answer.split(|byte| *byte == 1).skip(1).map(|commit| {
+            let mut parts = commit.splitn(3, |byte| *byte == 2).skip(1);
+            let is_run = !parts.next().unwrap_or_default().trim_ascii().is_empty();
+            let files = parts.next().unwrap_or_default();
+            let start = files.iter().position(|byte| *byte == b':').unwrap_or(files.len());
+            (is_run, parse::raw_differences(&files[start..]))
+        });
+        Ok(commits.collect())
+    }
+
     /// When the last commit that changed a file was made, looking back from `commit`.
     pub(crate) fn time_of(&self, commit: &str, path: &Path) -> Result<Option<SystemTime>> {
         let arguments: [&OsStr; 6] = ["log", "-1", "--no-show-signature", "--format=%ct", commit, "--"].map(OsStr::new);
@@ -239,4 +264,11 @@ impl Git {
         arguments.extend(paths.iter().map(|path| path.as_os_str()));
         Ok(self.ask(&arguments)?.succeeded)
     }
+}
+
+/// A pathspec for exactly this path below the top of the work tree.
+fn literal(path: &Path) -> PathBuf {
+    let mut spec = std::ffi::OsString::from(":(top,literal)");
+    spec.push(path);
+    PathBuf::from(spec)
 }

@@ -124,6 +124,17 @@ pub(super) fn raw_differences(answer: &[u8]) -> Vec<Difference> {
     differences
 }
 
+/// The answer of `git ls-files --unmerged -z`: `100644 <id> <stage>\tpath\0…`, once for each side. Each path counts once.
+pub(super) fn unmerged(answer: &[u8]) -> Vec<PathBuf> {
+    let path = |entry: &[u8]| {
+        let tab = entry.iter().position(|byte| *byte == b'\t')?;
+        Some(Path::new(OsStr::from_bytes(&entry[tab + 1..])).to_path_buf())
+    };
+    let mut paths: Vec<PathBuf> = answer.split(|byte| *byte == 0).filter_map(path).collect();
+    paths.dedup();
+    paths
+}
+
 /// The answer of `git ls-tree -r -z`: `100644 blob <id>\tpath\0…`. Each file counts as new.
 pub(super) fn tree(answer: &[u8]) -> Vec<Difference> {
     let mut differences = Vec::new();

@@ -112,6 +112,12 @@ impl Git {
         Ok(!answer.stdout.is_empty())
     }
 
+    /// The files in which a merge or a rebase of the user's left a conflict, relative to the top of the work tree.
+    pub(crate) fn unmerged(&self) -> Result<Vec<PathBuf>> {
+        let answer = self.read(&["ls-files", "--unmerged", "-z", "--full-name"])?;
+        Ok(parse::unmerged(&answer))
+    }
+
     /// Fails where this is not a repository that git can use.
     pub(crate) fn check_repository(&self) -> Result<()> {
         self.read(&["rev-parse", "--git-dir"]).map(drop)

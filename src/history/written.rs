@@ -1,5 +1,7 @@
 //! Finds the handoff that a session wrote itself, so that nothing derived of the same session is put on top of it.
 
+use std::path::PathBuf;
+
 use chrono::{DateTime, FixedOffset};
 
 use super::index::time_of;
@@ -28,6 +30,16 @@ impl History {
     /// The archived handoff with this id; `None` if there is none that can be read.
     pub(crate) fn archived(&self, id: &str) -> Option<Handoff> {
         self.read_archive(&self.archive_path(id)).ok()
+    }
+
+    /// The file that should have this session and has not: its archive, or the index. `None` if both have it.
+    pub(crate) fn lacks(&self, id: &str) -> Option<PathBuf> {
+        let archive = self.archive_path(id);
+        if self.archived(id).is_none() {
+            return Some(archive);
+        }
+        let (_, end) = index_ends::read(self).ok().flatten().unwrap_or_default();
+        index_ends::find_entry(&end, id).is_none().then(|| self.index_path())
     }
 
     /// The id of the handoff that this session wrote. One that came with the repository never is. A handoff belongs to the session if it names it, or, where one of them

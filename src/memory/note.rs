@@ -49,16 +49,7 @@ pub enum Piece {
 /// Notes and files may be long, so both are copied as seldom as possible.
 pub(crate) fn replace_or_append(file: impl Into<Vec<u8>>, note: &Note) -> Vec<u8> {
     let mut file = file.into();
-    let is_same = |block: &[u8]| {
-        attributes(block).is_some_and(|found| {
-            found.get("run").as_ref() == Some(&note.run) && found.get("step").as_ref() == Some(&note.step)
-        })
-    };
-    let existing = spans(&file).into_iter().find_map(|span| match span {
-        Span::Note(range) if is_same(&file[range.clone()]) => Some(range),
-        _ => None,
-    });
-    match existing {
+    match find(&file, note) {
         Some(range) => {
             file.splice(range, write(note));
         }
@@ -71,6 +62,19 @@ pub(crate) fn replace_or_append(file: impl Into<Vec<u8>>, note: &Note) -> Vec<u8
         }
     }
     file
+}
+
+/// Where the block with the key of this note is.
+pub(super) fn find(file: &[u8], note: &Note) -> Option<Range<usize>> {
+    let is_same = |block: &[u8]| {
+        attributes(block).is_some_and(|found| {
+            found.get("run").as_ref() == Some(&note.run) && found.get("step").as_ref() == Some(&note.step)
+        })
+    };
+    spans(file).into_iter().find_map(|span| match span {
+        Span::Note(range) if is_same(&file[range.clone()]) => Some(range),
+        _ => None,
+    })
 }
 
 pub(crate) fn write(note: &Note) -> Vec<u8> {

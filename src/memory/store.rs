@@ -72,6 +72,12 @@ impl Memory {
         Ok(path)
     }
 
+    /// Whether the file of its day has a note with the key of this one, or the archive of its month has this note.
+    pub(crate) fn has_note(&self, tag: &str, date: NaiveDate, note: &Note) -> Result<bool> {
+        let file = self.read_notes(&self.note_path(tag, date))?.unwrap_or_default();
+        Ok(note::find(&file, note).is_some() || self.is_archived(tag, date, note)?)
+    }
+
     /// Whether the archive of its month holds this note.
     fn is_archived(&self, tag: &str, date: NaiveDate, note: &Note) -> Result<bool> {
         let path = self.archive_path(Month::of(date), &text::safe_file_name(tag));

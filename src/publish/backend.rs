@@ -36,8 +36,23 @@ pub trait Backend: Sync {
         Err(nowhere_to_deliver(self).into())
     }
 
-    /// Brings back directories that vanished here as a whole. Returns whether there was anything to bring back.
-    fn restore(&self, _: &Delivery<'_>) -> Result<bool, NotDelivered> {
+    /// Brings back what vanished here and was not deleted on purpose. Returns a sentence about it, if there was anything.
+    fn restore(&self, _: &Delivery<'_>) -> Result<Option<String>, NotDelivered> {
+        Ok(None)
+    }
+
+    /// Whether a command of the user's could take what is in the files away before it is delivered.
+    fn has_to_keep(&self, _: &Delivery<'_>) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Keeps what is in the files until it is delivered.
+    fn keep(&self, _: &Delivery<'_>) -> Result<(), NotDelivered> {
+        Ok(())
+    }
+
+    /// Whether this file of ours belongs to the user's commits, and is as it was last committed.
+    fn is_as_committed(&self, _: &Delivery<'_>, _path: &Path) -> Result<bool, NotDelivered> {
         Ok(false)
     }
 

@@ -37,6 +37,7 @@ pub(super) const KIND: Kind = Kind {
     missing,
     act,
     before_resume,
+    missing_from: kind::loses_nothing,
     on_interrupt,
 };
 

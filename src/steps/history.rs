@@ -1,5 +1,7 @@
 //! Archives the session's handoff. If the session wrote none, one is made of its account.
 
+use std::path::PathBuf;
+
 use serde_json::{Value as Json, json};
 
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind, said};
@@ -24,6 +26,7 @@ pub(super) const KIND: Kind = Kind {
     missing: kind::needs_nothing,
     act,
     before_resume: kind::leaves_nothing,
+    missing_from,
     on_interrupt: kind::always_rerun,
 };
 
@@ -66,6 +69,11 @@ pub(super) fn written_by_session(context: &Context<'_>) -> Option<String> {
 fn preview(context: &Context<'_>, intent: &Json) -> Result<String> {
     let handoff = history::parse(said::of_intent(intent, "document", context.session)?)?;
     Ok(format!("archive session {} in {}", handoff.text("session_id"), context.show(&context.history)))
+}
+
+fn missing_from(context: &Context<'_>, intent: &Json) -> Result<Option<PathBuf>> {
+    let handoff = history::parse(said::of_intent(intent, "document", context.session)?)?;
+    Ok(History::at(context.root, context.history.clone()).lacks(handoff.text("session_id")))
 }
 
 fn act(context: &Context<'_>, intent: &Json) -> Result<Outcome, Failure> {

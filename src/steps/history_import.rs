@@ -26,6 +26,7 @@ pub(super) const KIND: Kind = Kind {
     missing: kind::needs_nothing,
     act,
     before_resume: kind::leaves_nothing,
+    missing_from: kind::loses_nothing,
     on_interrupt: kind::always_rerun,
 };
 

@@ -1,5 +1,7 @@
 //! What a step kind is: what it promises, and the functions that the engine calls.
 
+use std::path::PathBuf;
+
 use serde_json::Value;
 
 use super::Context;
@@ -55,6 +57,9 @@ pub struct Kind {
     pub act: fn(&Context<'_>, intent: &Value) -> Result<Outcome, Failure>,
     /// Ends the processes and removes the files that an interrupted act left. Called before anything else happens to the step.
     pub before_resume: fn(&Context<'_>) -> Result<()>,
+    /// The file that has no trace of this step, although the step was done. Asked on a resume, because git may have reset
+    /// a file that it tracks.
+    pub missing_from: fn(&Context<'_>, intent: &Value) -> Result<Option<PathBuf>>,
     pub on_interrupt: fn(params: &Value) -> OnInterrupt,
 }
 
@@ -131,6 +136,11 @@ pub(super) fn needs_nothing(_: &Context<'_>, _: &Value) -> Result<Vec<String>> {
 /// `before_resume` of a kind that leaves at most a temporary file, which the next writer removes.
 pub(super) fn leaves_nothing(_: &Context<'_>) -> Result<()> {
     Ok(())
+}
+
+/// `missing_from` of a kind that writes nothing a session said.
+pub(super) fn loses_nothing(_: &Context<'_>, _: &Value) -> Result<Option<PathBuf>> {
+    Ok(None)
 }
 
 /// `on_interrupt` of a kind that can be repeated.

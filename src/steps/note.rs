@@ -1,6 +1,7 @@
 //! Adds the session's note to its day in layer 1.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
@@ -26,6 +27,7 @@ pub(super) const KIND: Kind = Kind {
     missing: kind::needs_nothing,
     act,
     before_resume: kind::leaves_nothing,
+    missing_from,
     on_interrupt: kind::always_rerun,
 };
 
@@ -56,16 +58,26 @@ fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let session = context.session;
+    let memory = Memory::at(context.root, context.memory.clone());
+    let path = memory.write_note(&session.tag, session.at.date_naive(), &note_of(context, intent)?)?;
+    Ok(Outcome::new(context.show(&path)))
+}
+
+fn missing_from(context: &Context<'_>, intent: &Value) -> Result<Option<PathBuf>> {
+    let (session, note) = (context.session, note_of(context, intent)?);
+    let (memory, day) = (Memory::at(context.root, context.memory.clone()), session.at.date_naive());
+    Ok((!memory.has_note(&session.tag, day, &note)?).then(|| memory.note_path(&session.tag, day)))
+}
+
+fn note_of(context: &Context<'_>, intent: &Value) -> Result<Note> {
+    let session = context.session;
     let content = said::of_intent(intent, "content", session)?;
-    let note = Note {
+    Ok(Note {
         run: session.run.clone(),
         step: context.step.to_owned(),
         at: memory::marker_time(&session.at),
         agent: session.agent.clone(),
         changes: String::new(),
         content: content.as_bytes().to_vec(),
-    };
-    let memory = Memory::at(context.root, context.memory.clone());
-    let path = memory.write_note(&session.tag, session.at.date_naive(), &note)?;
-    Ok(Outcome::new(context.show(&path)))
+    })
 }

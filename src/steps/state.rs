@@ -1,6 +1,7 @@
 //! Updates the current state in layer 2, the file that the next session reads first.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use chrono::{DateTime, FixedOffset};
 use serde_json::{Value, json};
@@ -31,6 +32,7 @@ pub(super) const KIND: Kind = Kind {
     missing: kind::needs_nothing,
     act,
     before_resume: kind::leaves_nothing,
+    missing_from,
     on_interrupt: kind::always_rerun,
 };
 
@@ -213,6 +215,25 @@ fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
     }
     let path = memory.state_path();
     Ok(format!("put {} into {}", parts.join(" and "), context.show(&path)))
+}
+
+/// A younger run may have replaced the text and the items, so only the newest can miss them.
+fn missing_from(context: &Context<'_>, intent: &Value) -> Result<Option<PathBuf>> {
+    if context.overtaken_by.is_some() {
+        return Ok(None);
+    }
+    let memory = Memory::at(context.root, context.memory.clone());
+    let state = memory.state()?;
+    let content = said::of_intent(intent, "content", context.session)?;
+    let content = text::clipped(content, MOST_STATE_TEXT, &said::place_of_whole(context));
+    let has_text = content.trim().is_empty() || state.text().trim_ascii() == content.trim().as_bytes();
+    let edits = edits(intent, "");
+    let is_known = |category: &str, text: &String| {
+        let mut items = state.items().filter(|(of, _)| *of == category);
+        items.any(|(_, item)| item.text.trim() == text.trim()) || state.is_withdrawn(category, text)
+    };
+    let has_items = edits.record.iter().all(|(category, texts)| texts.iter().all(|text| is_known(category, text)));
+    Ok((!(has_text && has_items)).then(|| memory.state_path()))
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {

@@ -186,3 +186,37 @@ fn a_merge_of_the_users_is_left_alone_and_delivered_afterwards() {
     assert_has_notes(b, &["of a", "of b"]);
     assert_eq!(b.git(&["status", "--porcelain"]), "");
 }
+
+#[test]
+fn a_rebase_after_a_forced_push_conflicts_in_our_files_and_one_command_leads_on() {
+    let team = Team::with(CONFIG);
+    let (a, b) = team.pair();
+    a.run(&["run", "--note", "one of a", "--current-state", "state one of a"]).expect(0);
+    b.git(PULLS[0]);
+    b.run(&["run", "--note", "one of b", "--current-state", "state one of b"]).expect(0);
+    a.git(PULLS[0]);
+    a.git(&["remote", "set-url", "origin", "/nonexistent/remote.git"]);
+    a.run(&["run", "--note", "two of a", "--current-state", "state two of a"]).expect(1);
+    let root = b.git(&["rev-list", "--max-parents=0", "HEAD"]);
+    b.git(&["reset", "--quiet", "--soft", root.trim()]);
+    b.git(&["commit", "--quiet", "-m", "squashed"]);
+    b.git(&["push", "--quiet", "--force", "origin", "main"]);
+    b.run(&["run", "--note", "two of b", "--current-state", "state two of b"]).expect(0);
+    a.git(&["remote", "set-url", "origin", team.path().to_str().unwrap()]);
+    assert!(!a.clean("git").args(PULLS[2]).output().unwrap().status.success(), "our files have a conflict");
+    assert!(a.read(NOTES).contains("<<<<<<< "));
+    let output = a.run(&["run", "--note", "three of a", "--current-state", "state three of a"]).expect(1);
+    assert!(output.stderr.contains("`git add memory .agent-history`"), "{}", output.stderr);
+    let notes = ["one of a", "two of a", "three of a", "one of b", "two of b"];
+    assert_has_notes(a, &notes);
+    assert!(!a.read(NOTES).contains("<<<<<<< ") && !a.read(STATE).contains("<<<<<<< "), "{}", a.read(NOTES));
+    a.git(&["add", "memory", ".agent-history"]);
+    a.git(&["-c", "core.editor=true", "rebase", "--continue"]);
+    a.run(&["push"]).expect(0).stderr_ignored("it may say what was restored");
+    assert_has_notes(a, &notes);
+    assert!(a.read(STATE).contains("\nstate three of a\n"), "{}", a.read(STATE));
+    a.run(&["history", "validate", "--sessions"]).expect(0);
+    assert_eq!(a.git(&["status", "--porcelain"]), "");
+    b.git(PULLS[1]);
+    assert_has_notes(b, &notes);
+}

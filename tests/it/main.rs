@@ -82,6 +82,7 @@ mod transcript_identity;
 mod transcript_talk;
 mod transcripts;
 mod upgrade;
+mod users_work;
 mod warmup;
 mod whose_state;
 mod worktree_sessions;

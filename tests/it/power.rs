@@ -26,16 +26,17 @@ fn is_measured(world: &World) -> bool {
 }
 
 #[test]
-fn a_delivery_syncs_a_file_system_at_most_once() {
+fn a_delivery_syncs_a_file_system_before_a_ref_moves_and_at_the_end() {
     let site = Site::new(CONFIG);
     let Some((syncs, programs)) = trace(&site.world, &["run", "--note", "to a path"]) else {
         return skip("strace is not installed");
     };
     // The repository and the remote are on one file system.
-    assert_eq!(syncs, 1, "{programs}");
+    let before_ref = usize::from(!is_measured(&site.world));
+    assert_eq!(syncs, before_ref + 1, "{programs}");
     assert!(programs.contains("\"core.fsync=objects,reference\", \"receive-pack\""), "{programs}");
     let (syncs, programs) = trace(&site.world, &["run", "--no-push", "--note", "here"]).unwrap();
-    assert_eq!(syncs, usize::from(!is_measured(&site.world)), "{programs}");
+    assert_eq!(syncs, 2 * before_ref, "{programs}");
     // Nothing is new, so nothing needs to be synced.
     site.world.run(&["push"]).expect(0);
     assert_eq!(trace(&site.world, &["push"]).unwrap().0, 0);
@@ -58,6 +59,8 @@ enum Damage {
     Missing(&'static str),
     Empty(&'static str),
     Zeros(&'static str),
+    /// Only the first half is left, as on a bad disk.
+    Half(&'static str),
     EmptyRef,
     ZerosInRef,
     HalfAnIdInRef,
@@ -80,6 +83,10 @@ impl Damage {
             Damage::Missing(what) => std::fs::remove_file(object(what)).unwrap(),
             Damage::Empty(what) => put(&object(what), b""),
             Damage::Zeros(what) => put(&object(what), &[0; 100]),
+            Damage::Half(what) => {
+                let content = std::fs::read(object(what)).unwrap();
+                put(&object(what), &content[..content.len() / 2]);
+            }
             Damage::EmptyRef => put(&directory.join("refs/heads").join(branch), b""),
             Damage::ZerosInRef => put(&directory.join("refs/heads").join(branch), &[0; 41]),
             Damage::HalfAnIdInRef => put(&directory.join("refs/heads").join(branch), b"1bee513e8882c854d1ef"),
@@ -88,13 +95,17 @@ impl Damage {
 }
 
 const BLOB: &str = ":memory/layer1/2026-11/general-2026-11-15.md";
-const DAMAGES: [Damage; 9] = [
+const DAMAGES: [Damage; 13] = [
     Damage::Missing("^{tree}"),
     Damage::Empty("^{tree}"),
     Damage::Zeros("^{tree}"),
     Damage::Missing(""),
     Damage::Empty(""),
     Damage::Empty(BLOB),
+    Damage::Half(""),
+    Damage::Half("^{tree}"),
+    Damage::Half(BLOB),
+    Damage::Half("~1"),
     Damage::HalfAnIdInRef,
     Damage::EmptyRef,
     Damage::ZerosInRef,
@@ -106,7 +117,7 @@ fn a_branch_that_git_cannot_read_is_rebuilt() {
         // Only a push reads the old version of a file.
         for damage in DAMAGES
             .into_iter()
-            .filter(|damage| push == "true" || !matches!(damage, Damage::Empty(BLOB)))
+            .filter(|damage| push == "true" || !matches!(damage, Damage::Empty(BLOB) | Damage::Half(BLOB | "~1")))
             .step_by(stride(3))
         {
             let site = Site::new(&CONFIG.replace("type", &format!("push = {push}\ntype")));

@@ -54,7 +54,7 @@ impl Site {
         Site { world, remote }
     }
 
-    fn remote_git(&self, arguments: &[&str]) -> String {
+    pub fn remote_git(&self, arguments: &[&str]) -> String {
         let directory = format!("--git-dir={}", self.remote.display());
         self.world.git(&[&[directory.as_str()], arguments].concat())
     }
@@ -67,7 +67,7 @@ impl Site {
         self.remote_git(&["log", "--format=%H", branch]).lines().map(str::to_owned).collect()
     }
 
-    fn remote_file(&self, branch: &str, path: &str) -> String {
+    pub fn remote_file(&self, branch: &str, path: &str) -> String {
         self.remote_git(&["show", &format!("{branch}:{path}")])
     }
 

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::guard::Brake;
 use crate::memory::archive::{self, ArchiveEntry};
 use crate::memory::state::{self, CurrentState};
-use crate::memory::{Author, ChangeVerb, Memory, Month, compact, listing};
+use crate::memory::{Author, ChangeVerb, Memory, Month, StateChange, change, compact, listing};
 
 impl Memory {
     /// Merges the files that other machines changed into the files here.
@@ -143,9 +143,17 @@ impl Memory {
         }
     }
 
-    /// Whether a note of one of these days has exactly this text, whatever its tag, in layer 1 or in an archive.
+    /// Whether a note of one of these days has exactly this text or records that it was replaced, whatever its tag, in layer
+    /// 1 or in an archive.
     fn is_noted_on(&self, days: &BTreeSet<NaiveDate>, text: &str) -> Result<bool> {
-        let is_it = |entry: &ArchiveEntry<'_>| !entry.is_text && state::readable(&entry.content()) == text;
+        let is_replaced = |changed: &StateChange| changed.verb == ChangeVerb::Replaced && changed.text == text;
+        let is_it = |entry: &ArchiveEntry<'_>| {
+            !entry.is_text
+                && (state::readable(&entry.content()) == text
+                    || entry.note().is_some_and(|note| {
+                        !note.changes.is_empty() && change::parse(&note.content).iter().any(is_replaced)
+                    }))
+        };
         for day in days {
             let month = Month::of(*day);
             let notes = self.directory.join("layer1").join(month.to_string());

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use super::failure::Halted;
+use super::ledger::Ledger;
 use super::needs;
 use super::publisher::{Aim, Publisher};
+use crate::base::fs::Anchor;
 use crate::config::Config;
 use crate::error;
 use crate::git::{self, Git};
@@ -87,8 +89,33 @@ impl Backend for GitBackend {
         publisher.finish(done, Aim::Pull)
     }
 
-    fn restore(&self, delivery: &Delivery<'_>) -> Result<bool, NotDelivered> {
+    fn restore(&self, delivery: &Delivery<'_>) -> Result<Option<String>, NotDelivered> {
+        let files = delivery.files();
+        let is_there = |path: &Path| Anchor::around(files.root, path).is_taken(path);
+        let ledger = Ledger::read(&Anchor::around(files.root, files.state), files.state)?;
+        if is_there(files.memory) && is_there(files.history) && ledger.kept.is_empty() {
+            return Ok(None);
+        }
         Publisher::open(delivery).and_then(|mut publisher| publisher.restore()).map_err(Halted::unexplained)
+    }
+
+    fn has_to_keep(&self, delivery: &Delivery<'_>) -> error::Result<bool> {
+        let files = delivery.files();
+        let ledger = Ledger::read(&Anchor::around(files.root, files.state), files.state)?;
+        if ledger.synced.is_empty() && ledger.kept.is_empty() {
+            // Nothing was delivered from here yet.
+            return self.is_on_checked_out_branch(files.root, delivery.destination);
+        }
+        Ok(!ledger.is_own)
+    }
+
+    fn keep(&self, delivery: &Delivery<'_>) -> Result<(), NotDelivered> {
+        Publisher::open(delivery).and_then(|mut publisher| publisher.keep_now()).map_err(Halted::unexplained)
+    }
+
+    fn is_as_committed(&self, delivery: &Delivery<'_>, path: &Path) -> Result<bool, NotDelivered> {
+        let asked = Publisher::open(delivery).and_then(|mut publisher| publisher.is_as_committed(path));
+        asked.map_err(Halted::unexplained)
     }
 
     fn is_on_checked_out_branch(&self, root: &Path, destination: &Destination) -> error::Result<bool> {

@@ -73,9 +73,17 @@ impl Publisher<'_> {
     }
 
     pub(super) fn write_commit(&self, tree: &str, parents: &[&str]) -> Result<String> {
+        let sign = self.git().signs()?;
+        self.write_commit_with(tree, parents, sign)
+    }
+
+    pub(super) fn write_unsigned_commit(&self, tree: &str, parents: &[&str]) -> Result<String> {
+        self.write_commit_with(tree, parents, false)
+    }
+
+    fn write_commit_with(&self, tree: &str, parents: &[&str], sign: bool) -> Result<String> {
         let message =
             format!("{}\n\nHandover-Run: {}\n", secrets::clean(self.delivery.message.trim()), self.delivery.run.id);
-        let sign = self.git().signs()?;
         if sign {
             self.check_signing_answers()?;
         }
@@ -118,6 +126,7 @@ impl Publisher<'_> {
     /// Moves the branch here to a commit that has the files as they are. `false` if somebody else moved it meanwhile.
     pub(super) fn move_branch(&mut self, commit: &str, from: Option<&str>) -> Result<bool> {
         let name = self.branch_ref();
+        self.sync_objects()?;
         let moved = self.unless_locked(|publisher| Ok(publisher.git().move_ref(&name, commit, from)?))?;
         if moved {
             commit.clone_into(&mut self.ledger.synced);

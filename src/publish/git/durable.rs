@@ -1,8 +1,9 @@
 //! What makes a delivery survive a power cut.
 //!
 //! git syncs the objects and refs that it writes (`core.fsync`). On some file systems that is not enough, and in a
-//! repository behind a path nobody knows which git wrote what. There the whole file system is synced, once for each
-//! delivery, before it counts as done.
+//! repository behind a path nobody knows which git wrote what. There the whole file system is synced before a delivery
+//! counts as done. In our own repository it is also synced before a ref moves: otherwise the ref may reach the disk before
+//! its objects, and a power cut in between leaves a branch that git cannot read.
 
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,15 @@ impl Publisher<'_> {
     /// Whether what git wrote into this repository survives a power cut by itself.
     pub(super) fn keeps_what_git_synced(&self) -> bool {
         stores(&self.common_dir).iter().all(|directory| fs::keeps_what_git_synced(directory))
+    }
+
+    /// Brings the objects that git wrote to the disk before a ref names them, where git's own syncing is not enough.
+    pub(super) fn sync_objects(&self) -> Result<()> {
+        if self.keeps_what_git_synced() {
+            return Ok(());
+        }
+        let directories = stores(&self.common_dir);
+        Ok(fs::sync_file_systems(&directories.iter().map(PathBuf::as_path).collect::<Vec<_>>())?)
     }
 
     /// Brings what was delivered to the disk, where git's own syncing is not enough.

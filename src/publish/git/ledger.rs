@@ -21,6 +21,10 @@ pub(crate) struct Ledger {
     pub delivered: String,
     /// The commit up to which every file was searched for secrets.
     pub searched: String,
+    /// The last commit with words that the remote may not have, on a branch with the user's code. Empty if there is none.
+    pub kept: String,
+    /// `kept` is on no branch, and a ref of its own protects it.
+    pub is_kept_aside: bool,
     /// The branch was moved to `synced`, and a power cut may still undo that.
     pub unsynced: bool,
     /// `synced` is on a branch without code.
@@ -56,7 +60,9 @@ impl Ledger {
         if ledger.branch == branch && ledger.remote == remote {
             return Ok(ledger);
         }
-        Ok(Ledger { branch: branch.to_owned(), remote: remote.to_owned(), ..Ledger::default() })
+        // Words that are kept from another branch are still missing here.
+        let Ledger { kept, is_kept_aside, .. } = ledger;
+        Ok(Ledger { branch: branch.to_owned(), remote: remote.to_owned(), kept, is_kept_aside, ..Ledger::default() })
     }
 
     /// Writes the ledger, if it changed.

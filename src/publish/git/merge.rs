@@ -13,9 +13,12 @@ use crate::git::Difference;
 use crate::history::{self, History};
 use crate::memory::{Author, Edits, Memory};
 
+/// The current state, relative to the memory.
+pub(super) const STATE: &str = "layer2/current-state.md";
+
 /// Files of another machine, sorted by who merges them. Paths are relative to the directory of each.
-struct Incoming {
-    memory_place: PathBuf,
+pub(super) struct Incoming {
+    pub(super) memory_place: PathBuf,
     memory: Vec<Theirs>,
     history_place: PathBuf,
     history: Vec<Theirs>,
@@ -23,17 +26,30 @@ struct Incoming {
     others: Vec<Theirs>,
 }
 
+impl Incoming {
+    /// Changes the content of every file.
+    pub(super) fn each_content(&mut self, change: impl Fn(Vec<u8>) -> Vec<u8>) {
+        for theirs in self.memory.iter_mut().chain(&mut self.history).chain(&mut self.others) {
+            theirs.now = theirs.now.take().map(&change);
+        }
+    }
+}
+
 impl Publisher<'_> {
-    /// Brings back directories that vanished as a whole, before anything is written in their place: a user who looks at the
-    /// branch with `git checkout` loses them on the way back.
-    pub(super) fn restore(&mut self) -> Result<bool> {
+    /// Brings back what is missing here, before anything is written in its place: directories that vanished as a whole,
+    /// because a user who looks at the branch with `git checkout` loses them on the way back, and words that are kept.
+    /// Returns a sentence about it, if there was anything.
+    pub(super) fn restore(&mut self) -> Result<Option<String>> {
+        if self.restore_kept()? {
+            return Ok(Some("restored what git had taken out of the files here before it was published".to_owned()));
+        }
         if !self.is_swept_away() || self.ledger.synced.is_empty() || !self.ledger.is_own {
-            return Ok(false);
+            return Ok(None);
         }
         // All of it was here before, so whose it is is known already.
         let incoming = self.incoming(&self.ledger.synced.clone(), None)?;
         self.merge_incoming(&self.ledger.synced.clone(), incoming)?;
-        Ok(true)
+        Ok(Some("restored from the branch what was missing here".to_owned()))
     }
 
     /// Brings the files here into the form that all machines share, before they are committed: items that somebody wrote by
@@ -93,7 +109,12 @@ impl Publisher<'_> {
     fn incoming(&mut self, commit: &str, base: Option<String>) -> Result<Incoming> {
         let mut differences = self.git().differences(base.as_deref(), commit)?;
         differences.retain(|difference| self.is_published(&difference.path));
-        let (differences, clashes) = self.split_off_clashes(&differences);
+        self.incoming_of(&differences)
+    }
+
+    /// These files, without those that cannot be merged.
+    pub(super) fn incoming_of(&mut self, differences: &[Difference]) -> Result<Incoming> {
+        let (differences, clashes) = self.split_off_clashes(differences);
         self.conflicts.extend(clashes);
         self.read_incoming(&differences)
     }
@@ -130,6 +151,16 @@ impl Publisher<'_> {
         let ids: Vec<&str> =
             differences.iter().flat_map(|found| [&found.old, &found.new]).flatten().map(String::as_str).collect();
         let mut blobs = self.git().blobs(&ids)?.into_iter();
+        let files = differences.iter().map(|difference| {
+            let mut blob = |id: &Option<String>| id.as_ref().and_then(|_| blobs.next().flatten());
+            let (base, now) = (blob(&difference.old), blob(&difference.new));
+            Theirs { path: difference.path.clone(), base, now }
+        });
+        Ok(self.sort_incoming(files))
+    }
+
+    /// Files of another side, given relative to the top of the work tree, sorted by who merges them.
+    pub(super) fn sort_incoming(&self, files: impl IntoIterator<Item = Theirs>) -> Incoming {
         let mut incoming = Incoming {
             memory_place: resolve(self.delivery.files.memory),
             memory: Vec::new(),
@@ -137,26 +168,30 @@ impl Publisher<'_> {
             history: Vec::new(),
             others: Vec::new(),
         };
-        for difference in differences {
-            let mut blob = |id: &Option<String>| id.as_ref().and_then(|_| blobs.next().flatten());
-            let (base, now) = (blob(&difference.old), blob(&difference.new));
-            let path = self.top.join(&difference.path);
-            let theirs = |path: &Path| Theirs { path: path.to_path_buf(), base, now };
+        for mut theirs in files {
+            let path = self.top.join(&theirs.path);
             if let Ok(below) = path.strip_prefix(&incoming.memory_place) {
-                incoming.memory.push(theirs(below));
+                theirs.path = below.to_path_buf();
+                incoming.memory.push(theirs);
             } else if let Ok(below) = path.strip_prefix(&incoming.history_place) {
-                incoming.history.push(theirs(below));
+                theirs.path = below.to_path_buf();
+                incoming.history.push(theirs);
             } else {
-                incoming.others.push(theirs(&difference.path));
+                incoming.others.push(theirs);
             }
         }
-        Ok(incoming)
+        incoming
     }
 
     fn merge_incoming(&mut self, commit: &str, incoming: Incoming) -> Result<()> {
-        let delivery = self.delivery;
         self.stop_if_pressed()?;
         let their_time = self.time_of_state(commit, &incoming)?;
+        self.merge_incoming_of(their_time, incoming)
+    }
+
+    /// Merges files whose current state is of this time.
+    pub(super) fn merge_incoming_of(&mut self, their_time: Option<SystemTime>, incoming: Incoming) -> Result<()> {
+        let delivery = self.delivery;
         let root = resolve(delivery.files.root);
         let memory = Memory::at(&root, incoming.memory_place);
         let conflicts = memory.absorb(
@@ -177,8 +212,8 @@ impl Publisher<'_> {
     }
 
     /// When the other machine last wrote its current state. git is asked only if the state is among the incoming files.
-    fn time_of_state(&self, commit: &str, incoming: &Incoming) -> Result<Option<SystemTime>> {
-        let state = Path::new("layer2/current-state.md");
+    pub(super) fn time_of_state(&self, commit: &str, incoming: &Incoming) -> Result<Option<SystemTime>> {
+        let state = Path::new(STATE);
         let Ok(place) = incoming.memory_place.strip_prefix(&self.top) else { return Ok(None) };
         if incoming.memory.iter().all(|theirs| theirs.path != state) {
             return Ok(None);

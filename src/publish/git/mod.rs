@@ -10,6 +10,7 @@
 //! | `publisher` | one delivery at work: its repository, its git, and what it records at the end |
 //! | `own_branch` | publish and pull for a branch that holds nothing but our files |
 //! | `shared_branch` | publish for a branch with the user's code on it |
+//! | `kept` | words that are not delivered yet, kept from what a user does to the work tree |
 //! | `commit` | the files as a commit, never with a secret in it |
 //! | `arrivals` | what a merge brings, and whose it is |
 //! | `merge` | what other machines committed, merged into the files here |
@@ -26,6 +27,7 @@ mod backend;
 mod commit;
 mod durable;
 mod failure;
+mod kept;
 mod ledger;
 mod merge;
 mod needs;

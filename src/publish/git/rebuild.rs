@@ -1,13 +1,13 @@
 //! A branch of our own that git cannot read, rebuilt from the files here and what the remote has.
 //!
-//! A power cut may leave a ref without its objects, object files that are empty, or a ref file that is. git refuses to work
-//! with any of them, and it does not write an object again whose file exists. The files here have everything that the
+//! A power cut may leave a ref without its objects, object files that are empty, or a ref file that is. A bad disk may
+//! leave object files that are cut off or changed. git refuses to work with any of them, and it does not write an object again whose file exists. The files here have everything that the
 //! branch had from this machine, so the branch goes back to its newest commit that is whole, and the delivery begins again.
 //!
 //! It is the user's repository. So
 //!
 //! - only a branch is rebuilt that is known to hold nothing but our files, and that no work tree has checked out;
-//! - an object file is removed only if it has no content and the branch or our files need the object;
+//! - an object file is removed only if git cannot read it and the branch or our files need the object;
 //! - no ref is touched but the branch, and where it was last seen on the remote.
 
 use std::collections::HashSet;
@@ -68,7 +68,7 @@ impl Publisher<'_> {
             self.remove_broken_ref(name)?;
         }
         let candidates = self.candidates()?;
-        self.remove_empty_objects(&candidates)?;
+        self.remove_unreadable_objects(&candidates)?;
         let start = self.newest_whole(&candidates)?;
         for name in &refs {
             self.reset_ref(name, start.as_deref().filter(|_| *name == refs[0]))?;
@@ -139,20 +139,22 @@ impl Publisher<'_> {
         Ok(!commit.is_empty() && self.git().unreadable_below(commit)?.is_none())
     }
 
-    /// Removes the files without content of objects that the branch or our files need, so that git writes or fetches them
-    /// again.
-    fn remove_empty_objects(&self, candidates: &[String]) -> Result<()> {
+    /// Removes the files of objects that the branch or our files need and git cannot read, so that git writes or fetches
+    /// them again.
+    fn remove_unreadable_objects(&self, candidates: &[String]) -> Result<()> {
         for id in candidates.iter().cloned().chain(self.ids_of_files()?) {
             self.remove_empty_object(&id)?;
         }
         for commit in candidates.iter().take(MAX_HEALED) {
             // Each look ends at the first object that git cannot read, so there is one look for each of them.
             while let Some(complaint) = self.git().unreadable_below(commit)? {
-                let empty: Vec<String> = ids_in(&complaint).into_iter().filter(|id| self.is_empty_object(id)).collect();
-                if empty.is_empty() {
+                let mut is_any_removed = false;
+                for id in ids_in(&complaint) {
+                    is_any_removed |= self.remove_unreadable_object(&id)?;
+                }
+                if !is_any_removed {
                     break;
                 }
-                empty.iter().try_for_each(|id| self.remove_empty_object(id))?;
             }
         }
         Ok(())
@@ -188,6 +190,17 @@ impl Publisher<'_> {
             Some(path) => Ok(Anchor::new(&self.common_dir).remove_file(&path)?),
             None => Ok(()),
         }
+    }
+
+    /// Removes the file of an object if git cannot read it. Returns whether it did.
+    fn remove_unreadable_object(&self, id: &str) -> Result<bool> {
+        let Some(path) = object_path(id) else { return Ok(false) };
+        let anchor = Anchor::new(&self.common_dir);
+        if !anchor.is_regular(&path) || !self.is_empty_object(id) && self.git().reads_object(id)? {
+            return Ok(false);
+        }
+        anchor.remove_file(&path)?;
+        Ok(true)
     }
 
     /// Moves a ref whose commit is not whole to `start`, or removes it.

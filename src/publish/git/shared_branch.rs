@@ -22,6 +22,7 @@ use super::remote::Pushed;
 use crate::base::fs;
 use crate::error::Error;
 use crate::git::{CommitBetween, FailureKind, Git, Tip};
+use crate::publish::NotDelivered;
 
 /// Files and directories in the git directory during which nothing may be committed on the user's branch.
 const IN_PROGRESS: [(&str, &str); 7] = [
@@ -43,7 +44,50 @@ enum Round {
 
 impl Publisher<'_> {
     /// Commits our files on the user's branch, and pushes them without any commit of the user's.
-    pub(super) fn publish_shared(&mut self, mut tip: Option<Tip>, mut is_checked_out: bool) -> Result<String> {
+    pub(super) fn publish_shared(&mut self, tip: Option<Tip>, is_checked_out: bool) -> Result<String> {
+        self.restore_kept()?;
+        let done = self.publish_in_rounds(tip, is_checked_out);
+        match (self.keep_or_forget(&done), done) {
+            (Err(halted), Ok(_)) => Err(halted),
+            // The files here have more than what is checked out, so git would refuse to overwrite them.
+            (Ok(()), Ok(detail)) if !is_checked_out => {
+                let (branch, paths) = (self.branch(), self.shown_paths());
+                Ok(format!("{detail}; before you switch to `{branch}`: `git checkout {branch} -- {paths}`"))
+            }
+            (Ok(()), Err(Halted::Other(error))) if self.users_work().is_some() => {
+                Err(error.hint("what was said is kept, whatever becomes of the files meanwhile").into())
+            }
+            (Err(not_kept), Err(Halted::Other(error))) => Err(self.say_that_nothing_is_kept(error, not_kept).into()),
+            (Err(not_kept), Err(Halted::Git(failure))) => {
+                self.remember_if_unreachable(&failure);
+                let error = explain(failure, self.delivery.destination);
+                Err(self.say_that_nothing_is_kept(error, not_kept).into())
+            }
+            (_, done) => done,
+        }
+    }
+
+    /// Adds to an error that the words are only in the files, where a command of the user's may take them away.
+    fn say_that_nothing_is_kept(&self, error: Error, not_kept: Halted) -> Error {
+        let NotDelivered::Failed(why) = not_kept.explained(self.delivery.destination) else { return error };
+        let paths = self.shown_paths();
+        let commands = "`git reset --hard`, `git stash` or an abort";
+        error.hint(format!("what was said is only in {paths}, and {commands} would take it away: {}", why.one_line()))
+    }
+
+    /// Our paths, for a command line.
+    fn shown_paths(&self) -> String {
+        let paths: Vec<_> = self.paths.iter().map(|path| path.display().to_string()).collect();
+        paths.join(" ")
+    }
+
+    /// What the user is in the middle of.
+    pub(super) fn users_work(&self) -> Option<&'static str> {
+        let is_there = |(name, _): &&(&str, &str)| fs::exists(&self.git_dir.join(name));
+        IN_PROGRESS.iter().find(is_there).map(|(_, what)| *what)
+    }
+
+    fn publish_in_rounds(&mut self, mut tip: Option<Tip>, mut is_checked_out: bool) -> Result<String> {
         for round in 0.. {
             self.refuse_during_users_work()?;
             // The files here belong to what is checked out, which may be older than the branch. A merge without a base only
@@ -78,18 +122,14 @@ impl Publisher<'_> {
     /// Fails while the user is in the middle of something in which the branch must not move. During a rebase or a bisect HEAD
     /// is on no branch.
     fn refuse_during_users_work(&self) -> Result<()> {
-        let Some((_, what)) = IN_PROGRESS.iter().find(|(name, _)| fs::exists(&self.git_dir.join(name))) else {
-            return Ok(());
-        };
+        let Some(what) = self.users_work() else { return Ok(()) };
         let message = format!("{what} is in progress, and nothing is committed on `{}` meanwhile", self.branch());
-        let error = Error::failed(message).hint("finish it, then `agent-handover push`");
-        if *what != "a rebase" {
-            return Err(error.into());
-        }
-        // git does not go on while files that it tracks have changes.
-        let paths: Vec<_> = self.paths.iter().map(|path| path.display().to_string()).collect();
-        let add = format!("if `git rebase --continue` asks for `git add`: `git add {}`", paths.join(" "));
-        Err(error.hint(add).into())
+        let error = Error::failed(message).hint("finish or abort it, then `agent-handover push`");
+        // git does not go on while files that it tracks have changes or a conflict.
+        let paths = self.shown_paths();
+        Err(error
+            .hint(format!("if git stops at {paths}: `git add {paths}`; conflicts in them are merged by item"))
+            .into())
     }
 
     /// Where the branch is on the remote.
@@ -200,7 +240,7 @@ impl Publisher<'_> {
     }
 
     /// Whether we made a commit, and nobody added other files to it.
-    fn is_ours(&self, commit: &CommitBetween) -> bool {
+    pub(super) fn is_ours(&self, commit: &CommitBetween) -> bool {
         let is_published = |path: &PathBuf| self.paths.iter().any(|ours| path.starts_with(ours));
         commit.is_run && commit.paths.iter().all(is_published)
     }
@@ -270,6 +310,8 @@ impl Publisher<'_> {
         if is_checked_out {
             self.update_users_index(&commit)?;
         }
+        // Until the remote has it, a user who resets the branch must not lose it.
+        commit.clone_into(&mut self.ledger.kept);
         if !self.move_branch(&commit, old)? {
             return Err(Error::failed(format!("`{}` moved while it was being committed to", self.branch()))
                 .hint("`agent-handover push` tries again")
