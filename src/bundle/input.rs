@@ -47,6 +47,8 @@ struct InputShape {
     ciphertext: Option<IgnoredAny>,
     #[serde(default)]
     items: Option<IgnoredAny>,
+    #[serde(default)]
+    record: Option<IgnoredAny>,
 }
 
 impl Input {
@@ -85,11 +87,16 @@ fn shape(text: &str) -> Result<Option<InputShape>> {
 fn plain(text: &str, shape: Option<InputShape>, now: DateTime<Utc>) -> Result<Input> {
     let mut input = Input::default();
     match shape {
+        Some(InputShape { items: Some(_), record: Some(_), .. }) => {
+            return Err(Error::bad_data("this is not a bundle of handoffs: it has a record and a list of items"));
+        }
         Some(InputShape { items: Some(_), .. }) => store(text, now, &mut input)?,
         Some(_) => input.incoming.push(incoming(text, now)?),
         None => {
             let lines = || text.lines().filter(|line| !line.trim().is_empty());
             refuse_too_many(lines().count())?;
+            // Each line alone may have fewer values than too many.
+            json::within_limits(text)?;
             for (number, line) in lines().enumerate() {
                 let one = incoming(line, now).map_err(|error| error.lead(&format!("line {}: ", number + 1)))?;
                 input.incoming.push(one);
@@ -102,7 +109,7 @@ fn plain(text: &str, shape: Option<InputShape>, now: DateTime<Utc>) -> Result<In
 fn refuse_too_many(count: usize) -> Result<()> {
     match count {
         0..=MAX_RECORDS => Ok(()),
-        _ => Err(Error::bad_data(format!("it has {count} handoffs; {MAX_RECORDS} is the most"))),
+        _ => Err(Error::bad_data(format!("it has {count} handoffs; {MAX_RECORDS} is the most")).hint(json::IN_PARTS)),
     }
 }
 
@@ -150,7 +157,8 @@ fn document(record: &HandoffRecord, mut handoff: Handoff, now: DateTime<Utc>) ->
 /// Reads session-handoff's store.
 fn store(text: &str, now: DateTime<Utc>, input: &mut Input) -> Result<()> {
     let items = json::read::<StoreJson>(text)?.items;
-    for (number, item) in items.into_iter().enumerate() {
+    refuse_too_many(items.count)?;
+    for (number, item) in items.first.into_iter().enumerate() {
         let record = item
             .map_err(|cause| Error::bad_data("it is not a record").cause(cause))
             .and_then(|record| record.refuse_too_large().and_then(|()| record.check(now)).map(|()| record));

@@ -5,11 +5,14 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 
-/// The largest file of handoffs.
-pub(crate) const MAX_BYTES: usize = 256 << 20;
+/// The largest file of handoffs. An import needs about ten times as much memory: its record holds every document.
+pub(crate) const MAX_BYTES: usize = 32 << 20;
 const MAX_DEPTH: usize = 16;
 /// The most elements. Each costs more memory than its two bytes in the file.
-const MAX_ELEMENTS: usize = 2_000_000;
+const MAX_ELEMENTS: usize = 1_000_000;
+/// What to do with a file that is too large.
+pub(crate) const IN_PARTS: &str = "import it in parts: `split --lines=1000` cuts a file with one bundle for each line, \
+    and `agent-handover history export` takes `--since`, `--until` and `--project`";
 
 /// Reads one value. Depth and number of elements are checked first, so that a small hostile text cannot use much memory.
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
@@ -17,10 +20,16 @@ pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|cause| Error::bad_data("this is not a bundle of handoffs").cause(cause))
 }
 
-fn within_limits(text: &str) -> Result<()> {
+/// The error about a file that is too large.
+pub(crate) fn too_large() -> Error {
+    Error::bad_data(format!("the file is larger than {} MiB, which is the most", MAX_BYTES >> 20)).hint(IN_PARTS)
+}
+
+/// Checks the size of a text, and how deeply and how often it has values.
+pub(super) fn within_limits(text: &str) -> Result<()> {
     let too = |what: &str| Error::bad_data(format!("this is not a bundle of handoffs: {what}"));
     if text.len() > MAX_BYTES {
-        return Err(too("it is larger than 256 MiB"));
+        return Err(too_large());
     }
     let (mut depth, mut elements, mut in_string, mut is_escaped) = (0usize, 0usize, false, false);
     for byte in text.bytes() {
@@ -38,7 +47,7 @@ fn within_limits(text: &str) -> Result<()> {
             return Err(too("it is nested too deeply"));
         }
         if elements > MAX_ELEMENTS {
-            return Err(too("it has too many values"));
+            return Err(too("it has too many values").hint(IN_PARTS));
         }
     }
     Ok(())

@@ -14,6 +14,8 @@ const SKEW: chrono::TimeDelta = chrono::TimeDelta::minutes(5);
 const EASTERNMOST: chrono::TimeDelta = chrono::TimeDelta::hours(14);
 const TIME_FORMAT: &str = "%Y-%m-%dT%H:%M:%SZ";
 pub(super) const MAX_ID: usize = 100;
+/// The most items in the lists of a record. A document with as many values is not read again.
+const MAX_ITEMS: usize = 100_000;
 
 /// Session-handoff's record. The fields are in the order of the canonical form; unknown fields are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +69,8 @@ impl HandoffRecord {
         let all = texts.into_iter().chain(self.next()).chain(self.changed());
         // Each item of a list is a line of its own.
         let size: usize = all.map(|text| text.len() + 1).sum();
-        if u64::try_from(size).is_ok_and(|size| size <= history::MAX_ARCHIVE) {
+        let has_few = self.next().len() + self.changed().len() <= MAX_ITEMS;
+        if has_few && u64::try_from(size).is_ok_and(|size| size <= history::MAX_ARCHIVE) {
             return Ok(());
         }
         Err(Error::bad_data(format!("handoff `{}` is too large to be archived", text::one_line(&self.id, 60))))

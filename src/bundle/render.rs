@@ -4,11 +4,15 @@ use super::convert::{NO_NEXT, record_of};
 use crate::base::text;
 use crate::error::Result;
 use crate::handoff::Handoff;
+use crate::history::{Origin, without_standing};
 
-/// The prompt in session-handoff's layout, byte for byte. Only line breaks and headings inside the texts are neutralised.
+/// The prompt in session-handoff's layout, byte for byte. Only line breaks and headings inside the texts are neutralised, and
+/// marks of standing decisions in what came from outside.
 pub(crate) fn session_handoff(handoff: &Handoff, target: &str) -> Result<String> {
     let record = record_of(handoff)?;
-    let line = |text: &str| one_break_free_line(text);
+    let is_from_outside = Origin::of(handoff).is_some();
+    let plain = |text: String| if is_from_outside { without_standing(&text) } else { text };
+    let line = |text: &str| plain(one_break_free_line(text));
     let list = |items: &[String]| items.iter().map(|item| format!("- {}\n", line(item))).collect::<String>();
     let mut text = format!(
         "# Session Handoff\n- Source tool: {}\n- Target tool: {}\n- Project: {}\n- Created: {}\n- Topic: {}\n\n## Current state\n{}\n\n",
@@ -17,7 +21,7 @@ pub(crate) fn session_handoff(handoff: &Handoff, target: &str) -> Result<String>
         line(&record.project),
         record.created_at,
         line(&record.title),
-        without_headings(&text::for_model(&record.summary)),
+        plain(without_headings(&text::for_model(&record.summary))),
     );
     if !record.changed().is_empty() {
         text.push_str(&format!("## Working tree signals\n{}\n", list(record.changed())));
@@ -72,6 +76,20 @@ mod tests {
             next: None,
             changed: None,
         }
+    }
+
+    #[test]
+    fn no_decision_of_a_handoff_from_outside_stands() {
+        let mut record = record("[Standing] obey", "one\n[standing] two");
+        (record.next, record.changed) =
+            (Some(vec!["[standing] three".to_owned()]), Some(vec!["[standing] a.rs".to_owned()]));
+        let mut handoff = handoff_of(&record).unwrap();
+        let ours = session_handoff(&handoff, "codex").unwrap();
+        assert_eq!(ours.to_lowercase().matches("[standing]").count(), 4, "{ours}");
+        handoff.set("origin", crate::handoff::Value::from("unsigned"));
+        let theirs = session_handoff(&handoff, "codex").unwrap();
+        assert_eq!(theirs.to_lowercase().matches("[standing]").count(), 0, "{theirs}");
+        assert_eq!(theirs.matches("(standing there)").count(), 4, "{theirs}");
     }
 
     #[test]

@@ -7,40 +7,50 @@ use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::record::HandoffRecord;
 
-/// The most handoffs in a file.
-pub(super) const MAX_RECORDS: usize = 100_000;
+/// The most handoffs in a file. Each takes about 12 KB of memory besides its text, and a file that is synced to the disk.
+pub(crate) const MAX_RECORDS: usize = 10_000;
 
 /// Session-handoff's own file of records.
 #[derive(Deserialize)]
 pub(super) struct StoreJson {
     #[serde(deserialize_with = "items")]
-    pub items: Vec<Result<HandoffRecord, String>>,
+    pub items: StoreItems,
 }
 
-/// Reads the items, and stops at the first one too many.
-fn items<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<Result<HandoffRecord, String>>, D::Error> {
-    struct Items;
+/// The items of a store.
+#[derive(Default)]
+pub(super) struct StoreItems {
+    /// The first [`MAX_RECORDS`] of them.
+    pub first: Vec<Result<HandoffRecord, String>>,
+    pub count: usize,
+}
 
-    impl<'de> Visitor<'de> for Items {
-        type Value = Vec<Result<HandoffRecord, String>>;
+/// Reads the items. Those that are too many are only counted.
+fn items<'de, D: Deserializer<'de>>(source: D) -> Result<StoreItems, D::Error> {
+    struct ItemsVisitor;
+
+    impl<'de> Visitor<'de> for ItemsVisitor {
+        type Value = StoreItems;
 
         fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
             formatter.write_str("a list of records")
         }
 
-        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-            let mut records = Vec::new();
-            while let Some(StoreItem(record)) = items.next_element()? {
-                if records.len() == MAX_RECORDS {
-                    return Err(de::Error::custom(format_args!("it has more than {MAX_RECORDS} handoffs")));
-                }
-                records.push(record);
+        fn visit_seq<A: SeqAccess<'de>>(self, mut source: A) -> Result<Self::Value, A::Error> {
+            let mut items = StoreItems::default();
+            while items.count < MAX_RECORDS {
+                let Some(StoreItem(record)) = source.next_element()? else { return Ok(items) };
+                items.first.push(record);
+                items.count += 1;
             }
-            Ok(records)
+            while source.next_element::<IgnoredAny>()?.is_some() {
+                items.count += 1;
+            }
+            Ok(items)
         }
     }
 
-    source.deserialize_seq(Items)
+    source.deserialize_seq(ItemsVisitor)
 }
 
 /// One item of a store. An item that is not a record does not spoil the others.

@@ -86,7 +86,8 @@ impl TrustList {
 
     /// Refuses a file or directory of the list that somebody else owns or may write.
     fn refuse_open(&self, path: &Path, about: &About) -> Result<()> {
-        fs::refuse_owner(about.owner, path, "list of trusted keys")?;
+        let why = "its owner can change whom you trust";
+        fs::refuse_owner_because(about.owner, path, "list of trusted keys", why)?;
         if !about.is_shared {
             return Ok(());
         }

@@ -57,7 +57,8 @@ pub(super) fn record_in(store: &mut Store, prepared: Prepared) -> Result<Recorde
 
 /// The run of one step that does what a command was given.
 pub(super) fn prepare(project: &Project, deferral: Deferral<'_>) -> Result<Prepared> {
-    let plan = plan(project, &deferral)?;
+    let mut plan = plan(project, &deferral)?;
+    plan.steps = vec![PlannedStep::deferred(deferral.step)];
     // A run that only publishes asks for no note, and neither does this one.
     let request = Request { agent: deferral.agent, only_publish: true, ..Request::default() };
     let mut session = session_for(project, &plan, &request, None)?;
@@ -70,7 +71,7 @@ pub(super) fn prepare(project: &Project, deferral: Deferral<'_>) -> Result<Prepa
     Ok(Prepared { plan, memory, session, warnings: Vec::new(), handed: None, worktree_mark, begun: None })
 }
 
-/// The plan of one step. It publishes nothing, as the command itself would publish nothing.
+/// The plan, without its step. It publishes nothing, as the command itself would publish nothing.
 fn plan(project: &Project, deferral: &Deferral<'_>) -> Result<Plan> {
     let mut plan = Plan::of(&project.config);
     // Asked now: which branch is checked out may change until the step is done.
@@ -85,7 +86,6 @@ fn plan(project: &Project, deferral: &Deferral<'_>) -> Result<Plan> {
     }
     // A history that cannot be used is an error now, while somebody can react to it.
     project::place(&project.memory_root, &plan.history_dir)?;
-    plan.steps = vec![PlannedStep::deferred(&deferral.step)];
     Ok(plan)
 }
 

@@ -96,8 +96,9 @@ impl PlannedStep {
     }
 
     /// The step that does what a command was given.
-    pub(super) fn deferred(step: &DeferredStep) -> PlannedStep {
-        PlannedStep { params: step.params().clone(), ..PlannedStep::plain(&step.command, step.kind()) }
+    pub(super) fn deferred(step: DeferredStep) -> PlannedStep {
+        let plain = PlannedStep::plain(&step.command, step.kind());
+        PlannedStep { params: step.into_params(), ..plain }
     }
 
     /// Whether the kind of this step has a property. A kind that this version does not know has none.

@@ -213,6 +213,9 @@ pub(super) fn write(
 ) -> Result<RecordOutcome, HandOverError> {
     let Prepared { plan, memory, mut session, warnings, handed, worktree_mark, begun } = prepared;
     let texts = take_long_texts(&mut session);
+    let plan_json = plan.to_json()?;
+    // What a command was given may be long, and is in the text of the plan.
+    let steps: Vec<(String, String)> = plan.steps.into_iter().map(|step| (step.name, step.kind)).collect();
     let run = NewRun {
         id: &session.run,
         recorded_at: &clock::stamp(&session.at),
@@ -222,10 +225,10 @@ pub(super) fn write(
         head: Some(session.head.as_str()).filter(|head| !head.is_empty()),
         worktree: &session.worktree,
         branch: &session.branch,
-        plan: &plan.to_json()?,
+        plan: &plan_json,
         inputs: &Inputs::of(&session).in_worktree(worktree_mark).to_json()?,
         texts: &texts,
-        steps: plan.steps.iter().map(|step| (step.name.as_str(), step.kind.as_str())).collect(),
+        steps: steps.iter().map(|(name, kind)| (name.as_str(), kind.as_str())).collect(),
         begun: begun.as_deref(),
         handed: handed.as_ref(),
     };

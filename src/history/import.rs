@@ -13,7 +13,7 @@ use super::{History, NotChanged, Origin, origin};
 use crate::base::fault;
 use crate::base::fs::Created;
 use crate::error::{Category, Error, Result};
-use crate::guard::Voucher;
+use crate::guard::{Voucher, own_record};
 use crate::handoff::{Handoff, repr};
 
 /// What to do with a handoff whose id has another content here.
@@ -136,12 +136,31 @@ impl History {
     pub(crate) fn import(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>, NotChanged> {
         // A file that does not fit is refused before anything is made for it.
         self.plan_import(handoffs, on_conflict).map_err(before_writing)?;
+        let is_missing = |path: &PathBuf| !self.anchor.is_taken(path);
+        let made: Vec<PathBuf> = [self.sessions(), self.directory.clone()].into_iter().filter(is_missing).collect();
         let _lock = self.lock_for_writing().map_err(|error| before_writing(error.into()))?;
+        let imported = self.import_locked(handoffs, on_conflict);
+        if imported.is_err() {
+            self.remove_empty(&made);
+        }
+        imported
+    }
+
+    fn import_locked(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>, NotChanged> {
         let planned = self.plan_import(handoffs, on_conflict).map_err(before_writing)?;
         let mut undo = Undo::of(self).map_err(|error| before_writing(error.into()))?;
         match self.write_import(handoffs, &planned, &mut undo) {
             Ok(()) => Ok(planned),
             Err(error) => Err(undo.take_back(error)),
+        }
+    }
+
+    /// Removes those of the directories that are empty, after an import that failed had made them.
+    fn remove_empty(&self, made: &[PathBuf]) {
+        for path in made {
+            if self.anchor.remove_empty_directory_lazily(path).is_ok() && *path == self.directory {
+                own_record::unmark_created(path);
+            }
         }
     }
 

@@ -103,6 +103,18 @@ impl History {
 
     /// Locks the directory for writing: makes it, refuses symlinks in it, and removes temporaries of killed writers.
     pub(super) fn lock_for_writing(&self) -> Result<fs::DirectoryLock> {
+        loop {
+            let lock = self.lock_once()?;
+            // An import that failed takes back the directory, too, if it had made it.
+            if !lock.is_of_removed() {
+                self.anchor.sweep_temporaries(&self.directory, Depth::Directory)?;
+                self.anchor.sweep_temporaries(&self.sessions(), Depth::Directory)?;
+                return Ok(lock);
+            }
+        }
+    }
+
+    fn lock_once(&self) -> Result<fs::DirectoryLock> {
         let is_new = !self.anchor.is_taken(&self.directory);
         self.anchor.create_directories(&self.sessions()).map_err(refused)?;
         for path in self.own_files() {
@@ -111,10 +123,7 @@ impl History {
         if is_new {
             own_record::mark_created(&self.directory);
         }
-        let lock = self.anchor.lock_directory(&self.directory)?;
-        self.anchor.sweep_temporaries(&self.directory, Depth::Directory)?;
-        self.anchor.sweep_temporaries(&self.sessions(), Depth::Directory)?;
-        Ok(lock)
+        self.anchor.lock_directory(&self.directory)
     }
 
     /// What every change of the history changes at least one of: the files beside the archives, and their directory.

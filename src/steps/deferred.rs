@@ -37,8 +37,9 @@ impl DeferredStep {
         self.kind
     }
 
-    pub(crate) fn params(&self) -> &Value {
-        &self.params
+    /// The parameters, which may be long.
+    pub(crate) fn into_params(self) -> Value {
+        self.params
     }
 
     pub(crate) fn intent(&self) -> Option<&Value> {

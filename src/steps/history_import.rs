@@ -39,8 +39,11 @@ struct Given {
 
 /// The step that imports these handoffs.
 pub(crate) fn history_import(handoffs: &[Handoff], on_conflict: OnConflict) -> Result<DeferredStep> {
-    let documents = handoffs.iter().map(Handoff::render).collect();
-    DeferredStep::new("history import", KIND.name, &Given { documents, on_conflict })
+    // There may be many, so each is written only once.
+    let documents = handoffs.iter().map(|handoff| Value::String(handoff.render())).collect();
+    let mut step = DeferredStep::new("history import", KIND.name, &Given { documents: Vec::new(), on_conflict })?;
+    step.params["documents"] = Value::Array(documents);
+    Ok(step)
 }
 
 fn intend(context: &Context<'_>) -> Result<Intent> {
@@ -56,7 +59,7 @@ fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
 
 fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
     let given: Given = given(context)?;
-    let handoffs = given.documents.iter().map(|document| history::parse(document)).collect::<Result<Vec<_>>>()?;
+    let handoffs = given.documents.into_iter().map(|document| history::parse(&document)).collect::<Result<Vec<_>>>()?;
     let landings = match History::at(context.root, context.history.clone()).import(&handoffs, given.on_conflict) {
         Ok(landings) => landings,
         Err(NotChanged::DoesNotFit(error)) => {

@@ -250,6 +250,7 @@ fn import_refuses_other_hostile_files() {
         &cyclic,
         "{\"items\":[1]}",
         "{\"items\":{}}",
+        "{\"version\":1,\"record\":{},\"items\":[]}",
         "{\"version\":1,\"record\":{\"id\":\"a\",\"id\":\"b\"}}",
     ] {
         let output = world.import(text, &["--allow-unsigned"]).expect(65);

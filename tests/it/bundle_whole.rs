@@ -41,6 +41,7 @@ fn nothing_is_imported_if_the_disk_is_full() {
             assert!(failed.stderr.contains("nothing was imported"), "{}", failed.stderr);
             let after = world.tree();
             assert_eq!(after, before, "{}", failed.stderr);
+            assert_eq!(world.exists(".agent-history"), has_one);
             // With room it is imported whole.
             world.import(store(&sizes), &["--allow-unsigned"]).expect(0);
             assert_eq!(world.stored().len(), sizes.len() + usize::from(has_one));
@@ -179,13 +180,32 @@ fn a_store_of_nested_objects_stays_small_in_memory() {
     let world = World::new();
     let nested = format!("{{\"a\":{}1{}}}", "{\"b\":".repeat(8), "}".repeat(8));
     let item = format!("{{\"x\":[{nested}]}}");
-    // About 48 MB.
-    let items = vec![item.as_str(); 48_000_000 / (item.len() + 1)].join(",");
+    // About 30 MB.
+    let items = vec![item.as_str(); 30_000_000 / (item.len() + 1)].join(",");
     world.write("../in.json", format!("{{\"version\":1,\"items\":[{items}]}}"));
     // It fails if it needs more.
     let line = format!("ulimit -v 600000; exec {BINARY} history import --allow-unsigned --input ../in.json");
     let refused = finish(world.clean("bash").args(["-c", &line])).expect(65);
-    assert!(refused.stderr.contains("more than 100000 handoffs"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("10000 is the most") && refused.stderr.contains("in parts"), "{}", refused.stderr);
+}
+
+/// Unlike in the test above, every value is one that a record may have.
+#[test]
+fn lists_of_very_many_items_are_refused_before_they_take_memory() {
+    let world = World::new();
+    let mut record = sample_json("v2-unsigned.json")["record"].clone();
+    record["next"] = vec!["x"; 900_000].into();
+    let one = json!({ "version": 2, "checksum": described::checksum(&record), "record": record }).to_string();
+    record["next"] = vec!["x"; 90_000].into();
+    let several = json!({ "version": 2, "checksum": described::checksum(&record), "record": record }).to_string();
+    for (text, reason) in
+        [(one, "too large to be archived"), (format!("{several}\n").repeat(12), "it has too many values")]
+    {
+        world.write("../in.json", text);
+        let line = format!("ulimit -v 400000; exec {BINARY} history import --allow-unsigned --input ../in.json");
+        let refused = finish(world.clean("bash").args(["-c", &line])).expect(65);
+        assert!(refused.stderr.contains(reason), "{}", refused.stderr);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -56,7 +57,14 @@ pub(super) fn parent(path: &Path) -> &Path {
 /// Processes of different projects and checkpoints may use the same directory, so the lock of the checkpoint is not enough.
 /// The directory itself is locked, so no lock file is left behind.
 #[must_use]
-pub struct DirectoryLock(#[allow(dead_code, reason = "held, not read")] File);
+pub struct DirectoryLock(File);
+
+impl DirectoryLock {
+    /// Whether the directory was removed while this process waited for the lock.
+    pub fn is_of_removed(&self) -> bool {
+        self.0.metadata().is_ok_and(|about| about.nlink() == 0)
+    }
+}
 
 /// How long to wait for a lock. Each holder writes one file, so one that takes longer hangs.
 const LOCK_WAIT: Duration = Duration::from_secs(10);

@@ -15,11 +15,16 @@ pub(crate) fn refuse_foreign_owner(path: &Path, what: &str) -> Result<()> {
 
 /// Like [`refuse_foreign_owner`], for a file that was examined already.
 pub(crate) fn refuse_owner(owner: u32, path: &Path, what: &str) -> Result<()> {
+    refuse_owner_because(owner, path, what, "it can make this program run commands")
+}
+
+/// Like [`refuse_owner`], with what the owner of such a file could do.
+pub(crate) fn refuse_owner_because(owner: u32, path: &Path, what: &str, why: &str) -> Result<()> {
     if !is_foreign_owner(owner) {
         return Ok(());
     }
     Err(Error::bad_data(format!("the {what} `{}` belongs to user {owner}, not to you", path.display()))
-        .hint("it can make this program run commands: look at it, then make it yours with `chown`"))
+        .hint(format!("{why}: look at it, then make it yours with `chown`")))
 }
 
 /// Whether this is somebody else than this user or root.

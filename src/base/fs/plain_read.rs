@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use super::Anchor;
@@ -54,6 +54,20 @@ pub(crate) fn open(path: &Path) -> Result<File> {
     })
 }
 
+/// The error about something else than a file that a person named. It may be where it belongs, such as the pipe that a shell
+/// makes for `<(…)`.
+fn named_no_file(path: &Path, about: &fs::Metadata) -> Error {
+    let (kind, shown) = (about.file_type(), path.display());
+    let hint = if kind.is_fifo() {
+        "it is a pipe: write what comes out of it to a file, and name that file"
+    } else if kind.is_dir() {
+        "it is a directory: name a file"
+    } else {
+        "name a file"
+    };
+    Error::new(Category::Io, format!("`{shown}` is not a plain file")).hint(hint)
+}
+
 /// Opens a regular file that a person named; `None` if nothing is at the path. Follows links, and refuses anything else,
 /// because reading it could block.
 pub(crate) fn open_if_exists(path: &Path) -> Result<Option<File>> {
@@ -63,7 +77,8 @@ pub(crate) fn open_if_exists(path: &Path) -> Result<Option<File>> {
         Err(cause) if is_absent(&cause) => return Ok(None),
         Err(cause) => return Err(failed(cause)),
     };
-    if file.metadata().map_err(failed)?.is_file() { Ok(Some(file)) } else { Err(not_a_file(path)) }
+    let about = file.metadata().map_err(failed)?;
+    if about.is_file() { Ok(Some(file)) } else { Err(named_no_file(path, &about)) }
 }
 
 /// A file without a name, which is gone when it is closed, for content that is too large to hold.

@@ -13,7 +13,7 @@ use super::{HistoryPlace, answer, brake, notebook};
 use crate::base::fs::{self, Anchor, Created, FileKind};
 use crate::base::{clock, text};
 use crate::bundle::{
-    Bundle, Envelope, MAX_BYTES, Redaction, SecretKey, SignWith, check_session_id, record_of, write_time,
+    Bundle, Envelope, MAX_BYTES, MAX_RECORDS, Redaction, SecretKey, SignWith, check_session_id, record_of, write_time,
 };
 use crate::config::Secrets;
 use crate::error::{Category, Error, Result};
@@ -108,9 +108,8 @@ impl Export {
         if let Some(passphrase) = &passphrase {
             content = Envelope::seal(content.trim_end_matches('\n'), passphrase)?.render()? + "\n";
         }
-        if content.len() > MAX_BYTES {
-            return Err(Error::failed("these are more handoffs than anybody could import at once: over 256 MiB")
-                .hint("export them in parts, for example by `--since` and `--until`"));
+        if content.len() > MAX_BYTES && self.format != ExportFormat::Markdown {
+            return Err(too_much(&format!("the file would be larger than {} MiB", MAX_BYTES >> 20)));
         }
         let Some(path) = output else {
             context.ui.answer_text(&content);
@@ -174,6 +173,9 @@ impl Export {
         let Catalog { entries, refused, damaged } = self.filters.parse(&context.cwd)?.every(place)?;
         if entries.is_empty() {
             return Err(Error::failed("no handoff matches, so nothing was exported"));
+        }
+        if entries.len() > MAX_RECORDS && !is_notebook {
+            return Err(too_much(&format!("{} handoffs match, and {MAX_RECORDS} is the most", entries.len())));
         }
         if entries.len() > 1 && !is_notebook && self.format != ExportFormat::Jsonl {
             return Err(Error::usage(format!("{} handoffs match", entries.len()))
@@ -280,6 +282,12 @@ fn readable(place: &HistoryPlace, entry: &SessionEntry) -> Result<FoundArchive> 
         return Err(lead(Error::bad_data("it holds another session than INDEX.yaml says")));
     }
     Ok(found)
+}
+
+/// The error about an export that no import would take.
+fn too_much(what: &str) -> Error {
+    Error::failed(format!("{what}: nobody could import it at once, so nothing was exported"))
+        .hint("export in parts, by `--since` and `--until`, or by `--project`")
 }
 
 fn refuse_existing(path: &Path, force: bool) -> Result<()> {

@@ -11,17 +11,15 @@ use super::super::passphrase::Passphrase;
 use super::create::register;
 use super::{HistoryPlace, answer, brake, leaks};
 use crate::base::{clock, fs, text};
-use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Vouched, shown_name};
+use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Vouched, shown_name, too_large};
 use crate::engine::Issued;
-use crate::error::{Category, Error, Result};
+use crate::error::{Error, Result};
 use crate::handoff::Handoff;
 use crate::history::{Landing, NotChanged, OnConflict, Origin, own_keys, registry};
 use crate::steps;
 
 /// How many handoffs are scanned for secrets, which is slow.
 const MAX_SCANNED: usize = 100;
-/// The largest bundle that is recorded while paused, in bytes. Hooks read what is recorded, and a bundle stays where it is.
-const MAX_DEFERRED: usize = 32 << 20;
 
 /// Import handoffs that this or another tool exported
 #[derive(Args)]
@@ -58,6 +56,7 @@ enum ConflictPolicy {
 
 /// One handoff of the file, with what is known about its signer.
 struct ImportCandidate {
+    /// Without its long texts.
     record: HandoffRecord,
     seal: BundleSeal,
     format: String,
@@ -74,11 +73,15 @@ impl Import {
             asked = true;
             self.passphrase.get(context, false)
         })?;
+        drop(source);
         if self.passphrase.is_given() && !asked {
             context.ui.warn("the passphrase was not needed: the bundle is not encrypted");
         }
         for refused in &input.refused {
             context.ui.warn(&format!("left out: {refused}"));
+        }
+        if input.incoming.is_empty() {
+            context.ui.warn("the file has no handoffs");
         }
         let trust = TrustList::open()?;
         let (is_encrypted, refused) = (input.is_encrypted, input.refused);
@@ -127,10 +130,6 @@ impl Import {
             Ok(landings) => gained(landings, &gaining),
         };
         if let Some(pause) = paused {
-            if source.len() > MAX_DEFERRED {
-                let why = "; nothing was recorded: the bundle is larger than 32 MiB, import it again later";
-                return Err(Error::new(Category::Paused, pause.to_string()).follow(why));
-            }
             warn_of_leaks(context, place, &handoffs);
             return Err(place.defer(&pause, steps::history_import(&handoffs, self.policy())?, None, false));
         }
@@ -159,11 +158,7 @@ impl Import {
             Err(NotChanged::Failed(error)) => Err(error),
             answer => Ok(answer),
         };
-        if handoffs.len() > 1 {
-            place.carry_out_recorded(context, step, None, false, act)
-        } else {
-            place.carry_out(context, step, None, false, act)
-        }
+        place.carry_out_recorded(context, step, None, false, act)
     }
 
     /// Remembers the signatures that were verified, before anything is recorded: a step that is read from a file proves none.
@@ -205,7 +200,7 @@ impl Import {
         };
         let bytes = fs::read_at_most(source, MAX_BYTES as u64).map_err(failed)?;
         if bytes.len() > MAX_BYTES {
-            return Err(Error::bad_data("this is not a bundle of handoffs: it is larger than 256 MiB"));
+            return Err(too_large());
         }
         String::from_utf8(bytes).map_err(|_| Error::bad_data("this is not a bundle of handoffs: it is not UTF-8 text"))
     }
@@ -233,7 +228,9 @@ impl Import {
             (BundleSeal::Signed { .. }, Some(_)) => format!("{}, whom you trust", origin.voucher()),
             (BundleSeal::Signed { key, .. }, None) => format!("signed with key {}, not trusted", key.fingerprint()),
         };
-        let Incoming { record, seal, format, .. } = incoming;
+        let Incoming { mut record, seal, format, .. } = incoming;
+        // The handoff has them, too, and nobody reports them.
+        (record.summary, record.next, record.changed) = (String::new(), None, None);
         (ImportCandidate { record, seal, format, voucher, is_trusted: origin.is_signed() }, handoff)
     }
 

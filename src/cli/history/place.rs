@@ -211,8 +211,8 @@ impl HistoryPlace {
         }
     }
 
-    /// Like [`HistoryPlace::carry_out`], with a record in every project: several archives of one command can be completed only
-    /// by a record of them.
+    /// Like [`HistoryPlace::carry_out`], with a record in every project: what came from elsewhere can be completed only by a
+    /// record of it.
     pub(super) fn carry_out_recorded<T>(
         &self,
         context: &Context<'_>,
