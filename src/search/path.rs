@@ -89,11 +89,15 @@ pub(super) fn sessions(index: &Index, file: &TracedFile, query: &Query) -> rusql
 fn hit(index: &Index, file: &TracedFile, document: i64, at: Option<i64>) -> rusqlite::Result<Option<Hit>> {
     let Some(stored) = index.document(document)? else { return Ok(None) };
     let passages = index.passages_between(document, 0, i64::MAX)?;
-    let is_edit = |passage: &&StoredPassage| {
-        let names = passage.text.strip_prefix("edited ").filter(|_| passage.kind == PassageKind::Command);
-        names.is_some_and(|names| names.split(' ').any(|name| file.names.iter().any(|known| known == name)))
+    let names: Vec<String> = file.names.iter().map(|name| format!(" {name} ")).collect();
+    let is_naming = |passage: &&StoredPassage| {
+        passage.kind == PassageKind::Command && names.iter().any(|name| format!(" {} ", passage.text).contains(name))
     };
-    let Some(edit) = passages.iter().rev().find(is_edit) else { return Ok(None) };
+    let is_edit = |passage: &&StoredPassage| passage.text.starts_with("edited ") && is_naming(passage);
+    // A long list of edits is in several passages, and only the first of them says what it is.
+    let newest = || passages.iter().rev();
+    let edit = newest().find(is_edit).or_else(|| newest().find(is_naming)).or(passages.last());
+    let Some(edit) = edit else { return Ok(None) };
     let before = passages.iter().rev().filter(|passage| passage.number < edit.number);
     let asked = before.clone().find(|passage| passage.kind == PassageKind::Request);
     let around = |kinds: &[PassageKind]| -> Vec<Near> {
