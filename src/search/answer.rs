@@ -111,6 +111,7 @@ fn of_error(index: &Index, query: &Query, today: NaiveDate) -> rusqlite::Result<
 }
 
 pub(super) fn search(index: &Index, query: &Query, today: NaiveDate) -> rusqlite::Result<Answer> {
+    let _reading = index.reading()?;
     let question = Question::of(&query.text, today);
     if question.words.is_empty() && question.times.is_empty() {
         return Ok(Answer { is_empty_question: true, ..Answer::default() });

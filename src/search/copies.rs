@@ -4,6 +4,9 @@ use super::answer::Hit;
 use super::passage::PassageKind;
 use super::words;
 
+/// How many words a copy has at least.
+const LEAST_WORDS: usize = 4;
+
 /// The places of these hits to show, in their order, each with whether it is this user's own. Of copies only the one in the best
 /// place is left, where the first of them was. A text that came along never takes the place of one's own.
 pub(crate) fn without_copies(hits: &[(&Hit, bool)]) -> Vec<usize> {
@@ -12,14 +15,10 @@ pub(crate) fn without_copies(hits: &[(&Hit, bool)]) -> Vec<usize> {
     for (at, (hit, _)) in hits.iter().enumerate() {
         let is_copy = |group: &Vec<usize>| {
             let first = hits[group[0]].0;
-            let is_contained = texts[at].contains(&texts[group[0]]) || texts[group[0]].contains(&texts[at]);
+            let is_same = is_in(&texts[at], &texts[group[0]]) || is_in(&texts[group[0]], &texts[at]);
             // What is said at several places of one kind was said several times.
             let is_new_kind = group.iter().all(|other| hits[*other].0.kind != hit.kind);
-            is_new_kind
-                && is_contained
-                && first.matched == hit.matched
-                && place(hit).is_some()
-                && place(first).is_some()
+            is_new_kind && is_same && first.matched == hit.matched && place(hit).is_some() && place(first).is_some()
         };
         match groups.iter_mut().find(|group| is_copy(group)) {
             Some(group) => group.push(at),
@@ -38,9 +37,14 @@ fn place(hit: &Hit) -> Option<u8> {
     u8::try_from(at).ok()
 }
 
+/// Whether a text is repeated in another. A few words in a row may be chance.
+fn is_in(text: &str, other: &str) -> bool {
+    text == other || text.matches(' ').count() > LEAST_WORDS && other.contains(text)
+}
+
 /// The words of a text, each between spaces.
 fn spaced(text: &str) -> String {
-    words::terms(text).fold(" ".to_owned(), |line, word| line + &word + " ")
+    words::words(text).iter().filter(|word| !word.is_whole).fold(" ".to_owned(), |line, word| line + &word.term + " ")
 }
 
 #[cfg(test)]
@@ -62,6 +66,8 @@ mod tests {
         let ours = |hits: &[&Hit]| without_copies(&hits.iter().map(|hit| (*hit, true)).collect::<Vec<_>>());
         assert_eq!(ours(&[&note, &other, &handoff, &item]), [2, 1]);
         assert_eq!(ours(&[&item, &note]), [0]);
+        let short = hit(PassageKind::Note, "the telemetry exporter");
+        assert_eq!(ours(&[&handoff, &short]), [0, 1]);
         // The same thing twice, and a transcript, are no copies.
         assert_eq!(ours(&[&note, &note]), [0, 1]);
         assert_eq!(ours(&[&handoff, &handoff, &note]), [0, 1]);

@@ -192,6 +192,16 @@ impl Index {
         Ok(is_first)
     }
 
+    /// While this lives, all questions are asked of the index as it is now, without taking and giving back its lock for each.
+    pub(super) fn reading(&self) -> rusqlite::Result<Transaction<'_>> {
+        self.connection.unchecked_transaction()
+    }
+
+    /// Another number if another process has changed the index since the last one.
+    pub(super) fn version(&self) -> Option<i64> {
+        self.connection.pragma_query_value(None, "data_version", |row| row.get(0)).ok()
+    }
+
     /// A note of the index about itself.
     pub(super) fn meta(&self, key: &str) -> rusqlite::Result<Option<String>> {
         let sql = "SELECT value FROM meta WHERE key = ?1";

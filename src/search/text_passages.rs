@@ -66,6 +66,7 @@ fn of_entry(entry: &ArchiveEntry<'_>, kind: PassageKind) -> Option<Document> {
         text: content.clone(),
         records_changes: false,
     };
+    let content = without_nothing(&content);
     let title = text::kept_line(first_line(&content), MAX_TITLE);
     let about = Document { run, agent, ..titled(title, &own_keys::of_note(&listed)) };
     document(about, kind, &entry.time, &content)
@@ -96,14 +97,14 @@ pub(super) fn of_handoff(file: &[u8]) -> Option<Document> {
         document.passages.extend(passages);
     };
     let lists = ["next_todo_items", "known_issues", "completed_tasks", "search_tags"]
-        .map(|name| handoff.texts(name).join("\n"));
+        .map(|name| without_nothing(&handoff.texts(name).join("\n")));
     add(&cleaned(&format!("{}\n{}", handoff.text("primary_goal"), lists.join("\n"))));
     let before = handoff.body.find("\n# ").map_or("", |at| &handoff.body[..at]);
     let sections = SECTIONS.iter().map(|heading| (*heading, handoff.section(heading)));
     for (heading, section) in [("", before)].into_iter().chain(sections) {
-        let section = cleaned(section);
+        let section = cleaned(&without_nothing(section));
         // The resume prompt repeats the rest.
-        if !section.is_empty() && section != history::NOTHING && heading != SECTIONS[0] {
+        if !section.is_empty() && heading != SECTIONS[0] {
             add(&format!("{}\n{section}", heading.trim_start_matches("# ")));
         }
     }
@@ -120,6 +121,15 @@ pub(super) fn text_of_archive(file: &[u8]) -> Option<String> {
     let next = handoff.texts("next_todo_items").join("\n");
     let text = format!("{}\n{}\n{next}\n{}", fields[0], fields[1], handoff.body);
     (cleaned(&text) == text.trim()).then(|| text.to_lowercase())
+}
+
+/// A part of a handoff or note without the lines that say how it was made, or that there is nothing to say.
+fn without_nothing(part: &str) -> String {
+    let says_nothing = |line: &str| {
+        let text = line.trim_start_matches(['-', ' ', '`']);
+        ["(nothing ", "(none ", "(made "].iter().any(|sign| text.starts_with(sign))
+    };
+    part.lines().filter(|line| !says_nothing(line)).collect::<Vec<_>>().join("\n")
 }
 
 fn titled(title: String, key: &OwnKey) -> Document {

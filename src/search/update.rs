@@ -60,16 +60,20 @@ impl From<rusqlite::Error> for Stopped {
 /// memory.
 pub(crate) fn bring_up_to_date(mut index: Index, project: &Project, look: Look, limit: Duration) -> (Index, Freshness) {
     let end = Instant::now() + limit;
-    for _ in 0..3 {
+    let (mut damages, mut seen) = (0, None);
+    while damages < 3 {
         let mut update = Update::of(project, look, end);
         match update.run(&mut index) {
             Ok(()) => return (index, update.freshness()),
+            // As long as another process adds to the index, what it adds is worth waiting for.
+            Err(Stopped::Busy) if Instant::now() < end && seen != index.version() => seen = index.version(),
             Err(Stopped::Busy) => {
                 let missing = update.missing.max(1);
                 return (index, Freshness { missing, is_busy: true, ..update.freshness() });
             }
             Err(Stopped::Unusable(cause)) => {
                 tracing::debug!(%cause, "index");
+                damages += 1;
                 index = if is_damage(&cause) { index.replace(project) } else { Index::in_memory() };
             }
         }

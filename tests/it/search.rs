@@ -369,6 +369,16 @@ fn the_sessions_of_a_file_are_found_under_its_earlier_names() {
     git(&["commit", "-qm", "lexer"]);
     git(&["mv", "src/lexer.rs", "src/tokens.rs"]);
     git(&["commit", "-qm", "rename"]);
+    // By way of a name that git would quote.
+    for (from, to) in [("tokens.rs", "größe.rs"), ("größe.rs", "tokens.rs")] {
+        git(&["mv", &format!("src/{from}"), &format!("src/{to}")]);
+        git(&["commit", "-qm", "rename"]);
+        assert_eq!(sessions(&world, &["--path", &format!("src/{to}")]), ["lexer"]);
+    }
+    // A rename that is not committed yet.
+    git(&["mv", "src/tokens.rs", "src/scanner.rs"]);
+    assert_eq!(sessions(&world, &["--path", "src/scanner.rs"]), ["lexer"]);
+    git(&["mv", "src/scanner.rs", "src/tokens.rs"]);
     let found = world.run(&["search", "--json", "--path", "src/tokens.rs"]).expect(0).json();
     let hit = &found["hits"][0];
     assert_eq!((&hit["session"], &hit["kind"]), (&json!("lexer"), &json!("request")), "{found}");

@@ -104,7 +104,8 @@ fn a_session_of_codex_is_found_whatever_the_day() {
 #[test]
 fn an_archive_that_is_edited_in_place_is_found() {
     let world = World::with_git();
-    let create = |goal: &str| world.run(&["history", "create", "--goal", goal, "--next", "Go on"]).expect(0);
+    let create =
+        |goal: &str| world.run(&["history", "create", "--goal", goal, "--next", "Measure the cages"]).expect(0);
     create("Count the tapirs");
     let search =
         |question: &str| world.run(&["search", "--json", question]).stderr_ignored("the edit is not ours").code;
