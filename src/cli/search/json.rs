@@ -14,10 +14,10 @@ pub(super) fn document(found: &[Found], freshness: &Freshness) -> Json {
 
 /// A time, or a day if no more is known.
 fn time(hit: &Hit) -> Option<String> {
-    match hit.is_day {
-        true => hit.at.and_then(day_of),
-        false => hit.at.and_then(time_of).map(|at| clock::stamp(&at)),
+    if hit.is_day {
+        return hit.at.and_then(day_of);
     }
+    hit.at.and_then(time_of).map(|at| clock::stamp(&at))
 }
 
 fn hit(found: &Found) -> Json {

@@ -50,9 +50,10 @@ pub(super) fn print(ui: &mut Ui, found: &[Found]) {
 /// When it was said, by whom and where.
 fn about(found: &Found) -> String {
     let hit = &found.hit;
-    let at = match hit.is_day {
-        true => hit.at.and_then(day_of),
-        false => hit.at.and_then(time_of).map(|at| at.format("%Y-%m-%d %H:%M").to_string()),
+    let at = if hit.is_day {
+        hit.at.and_then(day_of)
+    } else {
+        hit.at.and_then(time_of).map(|at| at.format("%Y-%m-%d %H:%M").to_string())
     };
     let known = |text: &str| Some(text::model_line(text, 60)).filter(|text| !text.is_empty());
     let parts = [at, known(hit.kind.name()), known(&hit.agent), known(&hit.branch), found.project.clone()];
