@@ -68,7 +68,8 @@ fn a_search_looks_at_the_newest_files_unless_a_directory_has_changed() {
     // What is gone is not found.
     std::fs::remove_file(Transcript::of(&world, "s0000", "").path).unwrap();
     std::fs::remove_file(Transcript::of(&world, "s0259", "").path).unwrap();
-    assert_eq!((sessions(&world, "walrus").len(), sessions(&world, "topic259").len()), (1, 0));
+    assert_eq!(sessions(&world, "walrus"), ["s0001"]);
+    assert!(!sessions(&world, "topic259").contains(&"s0259".to_owned()));
 }
 
 #[test]
@@ -148,7 +149,7 @@ fn a_search_that_is_killed_anywhere_while_indexing_loses_nothing() {
     for world in worlds() {
         let prepared = Prepared::new(&world);
         let expected = answers(prepared.again());
-        assert!(expected.iter().all(|found| !found.is_empty()) && expected[0].len() == 4, "{expected:?}");
+        assert!(expected.iter().all(|found| !found.is_empty()) && expected[0].len() >= 4, "{expected:?}");
         let passes = Passes::points(prepared.again(), &mut world.command(&search));
         let mut kills = 0;
         for point in POINTS {
