@@ -85,7 +85,7 @@ impl Git {
 
     /// Adds configuration, each as `key=value`.
     #[must_use]
-    pub(super) fn with_config(mut self, config: &[&str]) -> Git {
+    pub(crate) fn with_config(mut self, config: &[&str]) -> Git {
         self.config.extend(config.iter().map(|value| (*value).to_owned()));
         self
     }

@@ -2,7 +2,7 @@
 //!
 //! | what grows with the archive | how it is kept small |
 //! |---|---|
-//! | the entries of INDEX.yaml | with a limit, only their times are read; an entry is parsed when it is its turn |
+//! | the entries of INDEX.yaml | with a limit or a text, only their times are read; an entry is parsed when it is its turn |
 //! | the archives that a text is looked for in | after the first few, only those that may have it, if an index of words knows |
 
 use std::collections::HashSet;
@@ -56,7 +56,7 @@ impl Listed<'_> {
 impl History {
     /// The sessions that are asked for, newest first.
     pub(crate) fn newest(&self, wanted: &Wanted<'_>) -> Result<Catalog> {
-        if wanted.limit < usize::MAX
+        if (wanted.limit < usize::MAX || wanted.text.is_some())
             && let Some(text) = self.current_index()
             && let Some(sketches) = sketches(&text)
             && let Some(entries) = self.pick(sketches, wanted)

@@ -10,6 +10,8 @@ use crate::transcript::{WARMUP_MARKER, keepable};
 
 /// How many bytes an agent is reminded of at most.
 const BUDGET: usize = 1_200;
+/// How many passages an agent is reminded of at most.
+const MOST: usize = 3;
 /// How many characters of a passage are shown.
 const MAX_PASSAGE: usize = 300;
 /// How much of a prompt is looked at, in characters.
@@ -46,7 +48,8 @@ fn remind(project: &Project, call: &Call, index: &Index) -> Option<String> {
     // The session has read its warmup.
     let warmup = context(project, &Call { event: Event::SessionStart, source: None, ..call.clone() }).text;
     hits.retain(|hit| !search::is_said_in(&hit.text, &warmup));
-    let lines: Vec<String> = hits.iter().map(line).collect();
+    let pairs: Vec<(&Hit, bool)> = hits.iter().map(|hit| (hit, true)).collect();
+    let lines: Vec<String> = search::without_copies(&pairs).iter().take(MOST).map(|at| line(&hits[*at])).collect();
     render(&lines)
 }
 

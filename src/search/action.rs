@@ -142,7 +142,7 @@ mod tests {
             Document { ran: vec![ran("make", 3, false)], ..Document::default() },
         ];
         for (number, document) in documents.iter().enumerate() {
-            let id = writer.set_file(&format!("/{number}"), &file).unwrap();
+            let id = writer.set_file(&format!("/{number}"), "", &file).unwrap();
             writer.add(id, document).unwrap();
         }
         writer.commit().unwrap();

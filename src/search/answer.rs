@@ -8,6 +8,7 @@ use chrono::NaiveDate;
 
 use super::candidates::{self, Candidates, Term};
 use super::dates::NamedTime;
+use super::look::Look;
 use super::path::{self, TracedFile};
 use super::query::{Query, Question};
 use super::rank::{self, Counted, Ranked};
@@ -20,7 +21,7 @@ use crate::project::Project;
 const REBUILD_TIME: Duration = Duration::from_secs(10);
 
 /// A document that was found, with its best passage.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Hit {
     /// The agent's id of the session; empty if none is known.
     pub session: String,
@@ -30,6 +31,8 @@ pub(crate) struct Hit {
     pub title: String,
     /// When it was said, in seconds since 1970.
     pub at: Option<i64>,
+    /// Of that time no more than the day is known.
+    pub is_day: bool,
     pub agent: String,
     pub branch: String,
     pub score: f64,
@@ -85,7 +88,7 @@ pub(crate) fn answer(index: Index, project: &Project, query: &Query, today: Naiv
         Err(cause) => {
             tracing::debug!(%cause, "index");
             let index = if is_damage(&cause) { index.replace(project) } else { Index::in_memory() };
-            let (index, _) = bring_up_to_date(index, project, REBUILD_TIME);
+            let (index, _) = bring_up_to_date(index, project, Look::Whole, REBUILD_TIME);
             let answer = search(&index).unwrap_or_default();
             (index, answer)
         }
@@ -108,9 +111,16 @@ fn of_error(index: &Index, query: &Query, today: NaiveDate) -> rusqlite::Result<
 }
 
 pub(super) fn search(index: &Index, query: &Query, today: NaiveDate) -> rusqlite::Result<Answer> {
+    let _reading = index.reading()?;
     let question = Question::of(&query.text, today);
     if question.words.is_empty() && question.times.is_empty() {
         return Ok(Answer { is_empty_question: true, ..Answer::default() });
+    }
+    if question.is_only_time {
+        let hits = of_time(index, query, &question.times, today)?;
+        if !hits.is_empty() {
+            return Ok(Answer { hits, is_empty_question: false });
+        }
     }
     let totals = index.totals()?;
     let Candidates { terms, passages } = candidates::find(index, &question.words, totals)?;
@@ -246,20 +256,16 @@ pub(super) fn hit_of(
         kind: passage.kind,
         title: document.title.clone(),
         at,
+        is_day: document.is_day,
         agent: document.agent.clone(),
         branch: document.branch.clone(),
-        score: 0.0,
-        coverage: 0.0,
-        matched: 0,
-        matches: Vec::new(),
         text: passage.text,
         path: document.path.clone(),
         own_key: document.own_key.clone(),
         run: document.run.clone(),
-        near: Vec::new(),
-        changed_since: None,
         document: passage.document,
         number: passage.number,
+        ..Hit::default()
     })
 }
 

@@ -5,34 +5,21 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::time::SystemTime;
 
-use super::sources;
 use super::store::Index;
+use super::{look, sources};
 use crate::project::Project;
 
-/// The note of the index that has the time of the directory.
-pub(super) const KEY: &str = "archives";
-/// Changes within this time may have the same time, in nanoseconds: a file system's clock ticks slowly.
-const TICK: i64 = 20_000_000;
 /// How many letters make a group.
 const GROUP: usize = 3;
 /// How many groups of a text are looked for. More would leave out little more.
 const MAX_GROUPS: usize = 32;
 
-/// The time of the directory, for the note. `None` if it may change without the time changing.
-pub(super) fn settled(project: &Project) -> Option<String> {
-    let changed = sources::archives_changed(project)?;
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    let now = i64::try_from(now.as_nanos()).ok()?;
-    (changed < now - TICK).then(|| changed.to_string())
-}
-
 /// The file names of the archives that may have this text. `None` if the index does not know.
 pub(crate) fn archives_with(project: &Project, text: &str) -> Option<HashSet<String>> {
     let groups = groups(&text.to_lowercase())?;
     let index = Index::open_existing(project)?;
-    let known: i64 = index.meta(KEY).ok()??.parse().ok()?;
+    let known = look::archives_of_index(&index)?;
     if sources::archives_changed(project) != Some(known) {
         return None;
     }
@@ -65,7 +52,7 @@ mod tests {
         let file = KnownFile { id: 0, inode: 0, length: 0, modified: 0, seen: 0 };
         let texts = [Some("say \"no\" to größe 修复了解析器"), Some("nothing of it"), None];
         for (number, text) in texts.iter().enumerate() {
-            let id = writer.set_file(&format!("/h/{number}.md"), &file).unwrap();
+            let id = writer.set_file(&format!("/h/{number}.md"), "", &file).unwrap();
             writer.set_archive_text(id, *text).unwrap();
         }
         writer.commit().unwrap();

@@ -96,6 +96,11 @@ const NUMBERS: [&str; 12] =
 
 /// The times that a question names, as seen from this day.
 pub(super) fn named_times(question: &str, today: NaiveDate) -> Vec<NamedTime> {
+    split_times(question, today).0
+}
+
+/// The times that a question names, and the words of it that name none.
+pub(super) fn split_times(question: &str, today: NaiveDate) -> (Vec<NamedTime>, String) {
     let lower = question.to_lowercase();
     let words: Vec<&str> = lower
         .split(|c: char| !c.is_alphanumeric() && c != '-')
@@ -108,14 +113,19 @@ pub(super) fn named_times(question: &str, today: NaiveDate) -> Vec<NamedTime> {
         .filter(|word| !word.is_empty())
         .collect();
     let mut found = Vec::new();
+    let mut others = String::new();
     let mut at = 0;
     while at < words.len() {
         let is_capital = originals.get(at).is_some_and(|word| word.starts_with(char::is_uppercase));
         let (time, used) = absolute(&words, at, is_capital).or_else(|| relative(&words, at, today)).unzip();
+        if time.is_none() {
+            others.push_str(words[at]);
+            others.push(' ');
+        }
         found.extend(time);
         at += used.unwrap_or(1).max(1);
     }
-    found
+    (found, others)
 }
 
 /// A date at this word, and how many words it has. "May" without a capital or a number is a verb.

@@ -12,6 +12,7 @@
 //! | `file` | `index.db`: whose it is, creating it, replacing one that cannot be used |
 //! | `store` | adding, removing and asking for documents and passages |
 //! | `sources` | the files that belong in the index, as they are now |
+//! | `look` | which of them an update looks at |
 //! | `update` | bringing the index up to date within a time limit |
 //! | `words`, `porter` | the words of a text, in the form in which the index knows them |
 //! | `dates` | the times that a question names |
@@ -24,15 +25,18 @@
 //! | `action` | what an agent is reminded of before a command or an edit |
 //! | `recall` | what an agent is reminded of at the first prompt of a session |
 //! | `whole_session` | all that the index has of one session |
+//! | `copies` | hits that say the same |
 //! | `answer` | one search from the question to the hits |
 
 mod action;
 mod answer;
 mod archives;
 mod candidates;
+mod copies;
 mod dates;
 mod error_message;
 mod file;
+mod look;
 mod passage;
 mod path;
 mod porter;
@@ -51,7 +55,9 @@ mod words;
 pub(crate) use action::{Reminder, before_command, before_edit};
 pub(crate) use answer::{Hit, answer};
 pub(crate) use archives::archives_with;
+pub(crate) use copies::without_copies;
 pub(crate) use dates::{Edge, moment};
+pub(crate) use look::Look;
 pub(crate) use passage::PassageKind;
 pub(crate) use query::Query;
 pub(crate) use recall::{is_said_in, recall};

@@ -4,9 +4,10 @@
 const MAX_NAMED: usize = 20;
 
 /// What a passage is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum PassageKind {
     /// A person asked for something.
+    #[default]
     Request,
     /// The agent said something.
     Answer,
@@ -93,6 +94,8 @@ pub(super) struct Document {
     /// The first and the last time, in seconds since 1970.
     pub started: Option<i64>,
     pub ended: Option<i64>,
+    /// Of these times no more than the day is known.
+    pub is_day: bool,
     /// What identifies it in the user's own record, and the run that it names; empty for a transcript, which is this user's own.
     pub own_key: String,
     pub run: String,

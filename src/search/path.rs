@@ -33,11 +33,20 @@ pub(super) struct TracedFile {
 impl TracedFile {
     /// Traces a file by its path relative to the project.
     pub(super) fn of(project: &Project, path: &str) -> TracedFile {
-        let git = Git::at(&project.root).within(PATIENCE);
-        let arguments = ["log", "--follow", "--format=%ct", "--name-only", "--max-count=500", "--", path];
-        let log = git.ask(&arguments).ok().filter(|answer| answer.succeeded);
-        let log = log.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned()).unwrap_or_default();
+        let git = Git::at(&project.root).within(PATIENCE).with_config(&["core.quotepath=false"]);
         let mut traced = TracedFile { names: vec![path.to_owned()], changed: None };
+        let log_of = |path: &str| {
+            asked(&git, &["log", "--follow", "--format=%ct", "--name-only", "--max-count=500", "--", path])
+        };
+        let mut log = log_of(path);
+        // A name that no commit has may be new, and the file be renamed but not committed.
+        if log.is_empty() {
+            let renamed =
+                asked(&git, &["diff", "--cached", "--name-status", "--find-renames", "--diff-filter=R", "HEAD"]);
+            let fields = renamed.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+            let before = fields.filter(|fields| fields.get(2) == Some(&path)).find_map(|fields| fields.get(1).copied());
+            log = before.map(log_of).unwrap_or_default();
+        }
         for line in log.lines().filter(|line| !line.is_empty()) {
             match line.parse::<i64>() {
                 Ok(at) => traced.changed = traced.changed.max(Some(at)),
@@ -52,6 +61,12 @@ impl TracedFile {
     }
 }
 
+/// What git prints; empty if it fails.
+fn asked(git: &Git, arguments: &[&str]) -> String {
+    let answer = git.ask(arguments).ok().filter(|answer| answer.succeeded);
+    answer.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned()).unwrap_or_default()
+}
+
 /// When a file was last written.
 fn written(path: &Path) -> Option<i64> {
     let since = crate::base::fs::modified(path)?.duration_since(std::time::SystemTime::UNIX_EPOCH).ok()?;
@@ -60,6 +75,7 @@ fn written(path: &Path) -> Option<i64> {
 
 /// The sessions that touched a file, newest first. The filters by agent, branch and time count.
 pub(super) fn sessions(index: &Index, file: &TracedFile, query: &Query) -> rusqlite::Result<Vec<Hit>> {
+    let _reading = index.reading()?;
     let mut touched: Vec<(i64, Option<i64>)> = Vec::new();
     for name in &file.names {
         for (document, at) in index.touched(name)? {
@@ -89,11 +105,15 @@ pub(super) fn sessions(index: &Index, file: &TracedFile, query: &Query) -> rusql
 fn hit(index: &Index, file: &TracedFile, document: i64, at: Option<i64>) -> rusqlite::Result<Option<Hit>> {
     let Some(stored) = index.document(document)? else { return Ok(None) };
     let passages = index.passages_between(document, 0, i64::MAX)?;
-    let is_edit = |passage: &&StoredPassage| {
-        let names = passage.text.strip_prefix("edited ").filter(|_| passage.kind == PassageKind::Command);
-        names.is_some_and(|names| names.split(' ').any(|name| file.names.iter().any(|known| known == name)))
+    let names: Vec<String> = file.names.iter().map(|name| format!(" {name} ")).collect();
+    let is_naming = |passage: &&StoredPassage| {
+        passage.kind == PassageKind::Command && names.iter().any(|name| format!(" {} ", passage.text).contains(name))
     };
-    let Some(edit) = passages.iter().rev().find(is_edit) else { return Ok(None) };
+    let is_edit = |passage: &&StoredPassage| passage.text.starts_with("edited ") && is_naming(passage);
+    // A long list of edits is in several passages, and only the first of them says what it is.
+    let newest = || passages.iter().rev();
+    let edit = newest().find(is_edit).or_else(|| newest().find(is_naming)).or(passages.last());
+    let Some(edit) = edit else { return Ok(None) };
     let before = passages.iter().rev().filter(|passage| passage.number < edit.number);
     let asked = before.clone().find(|passage| passage.kind == PassageKind::Request);
     let around = |kinds: &[PassageKind]| -> Vec<Near> {

@@ -47,12 +47,17 @@ pub(super) struct Question {
     /// Only errors are meant.
     pub is_about_error: bool,
     pub times: Vec<NamedTime>,
+    /// Nothing but times is asked for. A year alone may be any number.
+    pub is_only_time: bool,
 }
 
 impl Question {
     pub(super) fn of(question: &str, today: NaiveDate) -> Question {
         let text = text::without_controls(text::cut(question, MAX_QUESTION));
-        let mut found = Question { times: dates::named_times(&text, today), ..Question::default() };
+        let (times, others) = dates::split_times(&text, today);
+        let is_only_time = times.iter().any(|time| !matches!(time, NamedTime::Year(_)))
+            && words::words(&others).iter().all(|word| word.is_common);
+        let mut found = Question { times, is_only_time, ..Question::default() };
         let mut plain = String::new();
         for (number, part) in text.split('"').enumerate() {
             if number % 2 == 1 {
@@ -115,6 +120,16 @@ mod tests {
         assert_eq!(found.phrases, [["the", "lexer", "loop"]]);
         assert_eq!(found.paths, ["src/lexer.rs"]);
         assert!(found.is_about_error);
+    }
+
+    #[test]
+    fn a_question_may_ask_for_a_time_only() {
+        for only in ["last Tuesday", "10 November", "2026-11-10", "on the 10th of November 2026", "yesterday?"] {
+            assert!(question(only).is_only_time, "{only}");
+        }
+        for more in ["2026", "the lexer of last Tuesday", "the last error", "10", "lexer", ""] {
+            assert!(!question(more).is_only_time, "{more}");
+        }
     }
 
     #[test]

@@ -11,10 +11,8 @@ use super::query::{Query, Question};
 use super::store::Index;
 use super::words;
 
-/// How many passages are shown at most.
-const MOST: usize = 3;
-/// How many hits are considered.
-const CONSIDERED: usize = 10;
+/// How many hits are considered: more than are shown, because some are said already or came along.
+const CONSIDERED: usize = 20;
 /// How many words of the prompt a passage and its neighbours must have: one word in common is chance.
 const LEAST_WORDS: usize = 2;
 /// The share of the prompt that they must have. Words that were never said count, so a prompt about new things has a small
@@ -27,7 +25,7 @@ const LEAST_COVERAGE_OF_LONG: f64 = 0.3;
 /// The share of a passage's words that a text must have for the text to say the same.
 const SAME: f64 = 0.8;
 
-/// The passages to remind an agent of, dead ends and rulings first. `session` is the agent's own, whose passages it has.
+/// The passages of which to remind an agent, dead ends and rulings first; the caller chooses among them. `session` is the agent's own, whose passages it has.
 pub(crate) fn recall(index: &Index, prompt: &str, session: &str, today: NaiveDate) -> rusqlite::Result<Vec<Hit>> {
     let words = Question::of(prompt, today).words.len();
     if words < LEAST_WORDS {
@@ -38,7 +36,6 @@ pub(crate) fn recall(index: &Index, prompt: &str, session: &str, today: NaiveDat
     hits.retain(|hit| is_near(hit, words) && (session.is_empty() || hit.session != session));
     // The order within each class stays that of the ranking.
     hits.sort_by_key(class);
-    hits.truncate(MOST);
     Ok(hits)
 }
 
@@ -192,7 +189,7 @@ mod tests {
         let mut writer = index.write().unwrap();
         for (number, (request, answer)) in SESSIONS.iter().enumerate() {
             let file = KnownFile { id: 0, inode: 0, length: 0, modified: 0, seen: 0 };
-            let id = writer.set_file(&format!("/{number}"), &file).unwrap();
+            let id = writer.set_file(&format!("/{number}"), "", &file).unwrap();
             let passage = |kind, text: &str| Passage { kind, at: Some(0), text: text.to_owned() };
             let passages = vec![passage(PassageKind::Request, request), passage(PassageKind::Answer, answer)];
             let document = Document { session: format!("s{number}"), passages, ..Document::default() };

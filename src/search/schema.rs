@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 /// "AHix": tells an index from the databases of other programs.
 const APPLICATION_ID: i32 = 0x4148_6978;
 /// Grows with every change of the tables, of the words that are indexed, or of how texts are split.
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 
 /// `word` finds the passages that have a word. It has neither their words nor the positions: a passage is scored from
 /// `passage.terms`, which has them in order, because finding the words of a text again costs more than reading them.
@@ -17,11 +17,13 @@ const TABLES: &str = "
     CREATE TABLE file (
         id INTEGER PRIMARY KEY,
         path TEXT NOT NULL UNIQUE,
+        place TEXT NOT NULL,
         inode INTEGER NOT NULL,
         length INTEGER NOT NULL,
         modified INTEGER NOT NULL,
         seen INTEGER NOT NULL
     ) STRICT;
+    CREATE INDEX file_of_place ON file (place, modified);
     CREATE TABLE document (
         id INTEGER PRIMARY KEY,
         file INTEGER NOT NULL REFERENCES file(id),
@@ -32,11 +34,13 @@ const TABLES: &str = "
         branch TEXT NOT NULL,
         started INTEGER,
         ended INTEGER,
+        is_day INTEGER NOT NULL,
         own_key TEXT NOT NULL,
         run TEXT NOT NULL,
         words INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX document_of_file ON document (file);
+    CREATE INDEX document_by_end ON document (ended);
     CREATE INDEX document_of_session ON document (session) WHERE session <> '';
     CREATE TABLE passage (
         id INTEGER PRIMARY KEY,

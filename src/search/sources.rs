@@ -8,6 +8,10 @@ use crate::base::fs::Anchor;
 use crate::project::Project;
 use crate::transcript::{self, FoundFile, ListingLimits};
 
+/// The names of the groups of files that are not an agent's.
+pub(super) const MEMORY: &str = "memory";
+pub(super) const HISTORY: &str = "history";
+
 /// A file whose content belongs in the index.
 pub(super) struct SourceFile {
     /// The path as the index knows it.
@@ -31,6 +35,14 @@ impl SourceFile {
     pub(super) fn modified_nanos(&self) -> i64 {
         nanos(self.modified)
     }
+
+    /// `None` if the path is not text.
+    pub(super) fn of_transcript(file: FoundFile) -> Option<SourceFile> {
+        let path = file.path.to_str()?.to_owned();
+        let state = file.state;
+        let kind = SourceKind::Transcript(file);
+        Some(SourceFile { path, kind, inode: state.inode, length: state.length, modified: state.modified })
+    }
 }
 
 /// When an archive was last added, replaced or removed, in nanoseconds since 1970.
@@ -40,35 +52,28 @@ pub(super) fn archives_changed(project: &Project) -> Option<i64> {
     Some(nanos(about.modified))
 }
 
-fn nanos(time: SystemTime) -> i64 {
+pub(super) fn nanos(time: SystemTime) -> i64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// The files of a project, in no order.
-pub(super) fn of_project(project: &Project, roots: &[PathBuf]) -> Vec<SourceFile> {
-    let mut found = transcripts(roots);
-    if let Ok(memory) = project.memory_dir() {
-        found.extend(memory_files(&project.anchor(&memory), &memory));
-    }
-    if let Ok(history) = project.history_dir() {
-        let (anchor, sessions) = (project.anchor(&history), history.join("sessions"));
-        found.extend(files_in(&anchor, &sessions, SourceKind::Handoff, |name| name.ends_with(".md")));
-    }
-    found
+/// The files of memory, in no order.
+pub(super) fn memory(project: &Project) -> Vec<SourceFile> {
+    let memory = project.memory_dir();
+    memory.map(|memory| memory_files(&project.anchor(&memory), &memory)).unwrap_or_default()
 }
 
-fn transcripts(roots: &[PathBuf]) -> Vec<SourceFile> {
+/// The archived handoffs, in no order.
+pub(super) fn archives(project: &Project) -> Vec<SourceFile> {
+    let Ok(history) = project.history_dir() else { return Vec::new() };
+    let (anchor, sessions) = (project.anchor(&history), history.join("sessions"));
+    files_in(&anchor, &sessions, SourceKind::Handoff, |name| name.ends_with(".md"))
+}
+
+/// The transcripts that may be of a project with these roots, in no order.
+pub(super) fn transcripts(roots: &[PathBuf]) -> Vec<SourceFile> {
     let places = transcript::places_of(roots, ListingLimits::NONE);
-    let files = places.into_iter().flat_map(|place| place.files);
-    files
-        .filter_map(|file| {
-            let path = file.path.to_str()?.to_owned();
-            let state = file.state;
-            let kind = SourceKind::Transcript(file);
-            Some(SourceFile { path, kind, inode: state.inode, length: state.length, modified: state.modified })
-        })
-        .collect()
+    places.into_iter().flat_map(|place| place.files).filter_map(SourceFile::of_transcript).collect()
 }
 
 fn memory_files(anchor: &Anchor, memory: &Path) -> Vec<SourceFile> {

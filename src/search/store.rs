@@ -54,6 +54,8 @@ pub(super) struct StoredDocument {
     pub branch: String,
     pub started: Option<i64>,
     pub ended: Option<i64>,
+    /// Of these times no more than the day is known.
+    pub is_day: bool,
     pub own_key: String,
     pub run: String,
     pub words: i64,
@@ -101,15 +103,24 @@ impl Index {
         totals(&self.connection)
     }
 
-    /// Every file that the index knows, with its path.
-    pub(super) fn files(&self) -> rusqlite::Result<Vec<(String, KnownFile)>> {
-        let mut statement = self.connection.prepare("SELECT path, id, inode, length, modified, seen FROM file")?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, known_file(row, 1)?)))?;
-        rows.collect()
+    /// Every file of a place that the index knows, with its path.
+    pub(super) fn files_of(&self, place: &str) -> rusqlite::Result<Vec<(String, KnownFile)>> {
+        let sql = "SELECT path, id, inode, length, modified, seen FROM file WHERE place = ?1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        statement.query_map([place], |row| Ok((row.get(0)?, known_file(row, 1)?)))?.collect()
+    }
+
+    /// The files of a place that were last changed, at most so many.
+    pub(super) fn newest_files_of(&self, place: &str, most: usize) -> rusqlite::Result<Vec<(String, KnownFile)>> {
+        let sql = "SELECT path, id, inode, length, modified, seen FROM file WHERE place = ?1
+                   ORDER BY modified DESC LIMIT ?2";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        statement.query_map(params![place, most as i64], |row| Ok((row.get(0)?, known_file(row, 1)?)))?.collect()
     }
 
     pub(super) fn document(&self, id: i64) -> rusqlite::Result<Option<StoredDocument>> {
-        let sql = "SELECT file.path, session, handoff, title, agent, branch, started, ended, own_key, run, words
+        let sql =
+            "SELECT file.path, session, handoff, title, agent, branch, started, ended, is_day, own_key, run, words
                    FROM document JOIN file ON file.id = document.file WHERE document.id = ?1";
         self.connection.prepare_cached(sql)?.query_row([id], stored_document).optional()
     }
@@ -179,6 +190,16 @@ impl Index {
             self.connection.execute(sql, [])?;
         }
         Ok(is_first)
+    }
+
+    /// While this lives, all questions are asked of the index as it is now, without taking and giving back its lock for each.
+    pub(super) fn reading(&self) -> rusqlite::Result<Transaction<'_>> {
+        self.connection.unchecked_transaction()
+    }
+
+    /// Another number if another process has changed the index since the last one.
+    pub(super) fn version(&self) -> Option<i64> {
+        self.connection.pragma_query_value(None, "data_version", |row| row.get(0)).ok()
     }
 
     /// A note of the index about itself.
@@ -289,9 +310,10 @@ fn stored_document(row: &Row<'_>) -> rusqlite::Result<StoredDocument> {
         branch: row.get(5)?,
         started: row.get(6)?,
         ended: row.get(7)?,
-        own_key: row.get(8)?,
-        run: row.get(9)?,
-        words: row.get(10)?,
+        is_day: row.get(8)?,
+        own_key: row.get(9)?,
+        run: row.get(10)?,
+        words: row.get(11)?,
     })
 }
 
@@ -324,11 +346,13 @@ impl Writer<'_> {
     }
 
     /// Records the state of a file and how much of it is indexed; returns its id.
-    pub(super) fn set_file(&self, path: &str, file: &KnownFile) -> rusqlite::Result<i64> {
-        let sql = "INSERT INTO file (path, inode, length, modified, seen) VALUES (?1, ?2, ?3, ?4, ?5)
-                   ON CONFLICT (path) DO UPDATE SET inode = ?2, length = ?3, modified = ?4, seen = ?5 RETURNING id";
+    pub(super) fn set_file(&self, path: &str, place: &str, file: &KnownFile) -> rusqlite::Result<i64> {
+        let sql = "INSERT INTO file (path, inode, length, modified, seen, place) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                   ON CONFLICT (path) DO UPDATE SET inode = ?2, length = ?3, modified = ?4, seen = ?5, place = ?6
+                   RETURNING id";
         let mut statement = self.transaction.prepare_cached(sql)?;
-        statement.query_row(params![path, file.inode, file.length, file.modified, file.seen], |row| row.get(0))
+        let values = params![path, file.inode, file.length, file.modified, file.seen, place];
+        statement.query_row(values, |row| row.get(0))
     }
 
     /// Removes a file and everything that came from it.
@@ -387,11 +411,11 @@ impl Writer<'_> {
 
     /// Adds a document.
     pub(super) fn add(&mut self, file: i64, document: &Document) -> rusqlite::Result<()> {
-        let sql =
-            "INSERT INTO document (file, session, handoff, title, agent, branch, started, ended, own_key, run, words)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0)";
-        let Document { session, handoff, title, agent, branch, started, ended, own_key, run, .. } = document;
-        let values = params![file, session, handoff, title, agent, branch, started, ended, own_key, run];
+        let sql = "INSERT INTO document
+                   (file, session, handoff, title, agent, branch, started, ended, is_day, own_key, run, words)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)";
+        let Document { session, handoff, title, agent, branch, started, ended, is_day, own_key, run, .. } = document;
+        let values = params![file, session, handoff, title, agent, branch, started, ended, is_day, own_key, run];
         self.transaction.prepare_cached(sql)?.execute(values)?;
         let id = self.transaction.last_insert_rowid();
         self.totals.documents += 1;

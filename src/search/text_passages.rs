@@ -33,8 +33,10 @@ pub(super) fn of_state(file: &[u8]) -> Vec<Document> {
     }
     if let Some(key) = own_keys::of_state_text(&state) {
         let date = state.date().map(|date| date.to_string()).unwrap_or_default();
-        let about = titled("the current state".to_owned(), &key);
-        documents.extend(document(about, PassageKind::Item, &date, &String::from_utf8_lossy(&state.text())));
+        let content = state.text();
+        let content = String::from_utf8_lossy(&content);
+        let title = text::kept_line(&format!("current state: {}", first_line(&content)), MAX_TITLE);
+        documents.extend(document(titled(title, &key), PassageKind::Item, &date, &content));
     }
     documents
 }
@@ -64,6 +66,7 @@ fn of_entry(entry: &ArchiveEntry<'_>, kind: PassageKind) -> Option<Document> {
         text: content.clone(),
         records_changes: false,
     };
+    let content = without_nothing(&content);
     let title = text::kept_line(first_line(&content), MAX_TITLE);
     let about = Document { run, agent, ..titled(title, &own_keys::of_note(&listed)) };
     document(about, kind, &entry.time, &content)
@@ -75,7 +78,8 @@ pub(super) fn of_handoff(file: &[u8]) -> Option<Document> {
     let mut handoff = Handoff::parse(&content).ok()?;
     let key = history::own_keys::of_document(&content, &handoff);
     handoff.remove_private();
-    let at = time_of(handoff.text("generated_at")).or_else(|| time_of(handoff.text("session_date")));
+    let time = time_of(handoff.text("generated_at")).or_else(|| time_of(handoff.text("session_date")));
+    let (at, is_day) = time.unzip();
     let field = |name: &str| cleaned(handoff.text(name));
     let mut document = Document {
         session: field(history::AGENT_SESSION),
@@ -84,6 +88,7 @@ pub(super) fn of_handoff(file: &[u8]) -> Option<Document> {
         branch: field("current_branch"),
         started: at,
         ended: at,
+        is_day: is_day.unwrap_or_default(),
         ..titled(text::kept_line(&field("primary_goal"), MAX_TITLE), &key)
     };
     let mut add = |content: &str| {
@@ -92,12 +97,12 @@ pub(super) fn of_handoff(file: &[u8]) -> Option<Document> {
         document.passages.extend(passages);
     };
     let lists = ["next_todo_items", "known_issues", "completed_tasks", "search_tags"]
-        .map(|name| handoff.texts(name).join("\n"));
+        .map(|name| without_nothing(&handoff.texts(name).join("\n")));
     add(&cleaned(&format!("{}\n{}", handoff.text("primary_goal"), lists.join("\n"))));
     let before = handoff.body.find("\n# ").map_or("", |at| &handoff.body[..at]);
     let sections = SECTIONS.iter().map(|heading| (*heading, handoff.section(heading)));
     for (heading, section) in [("", before)].into_iter().chain(sections) {
-        let section = cleaned(section);
+        let section = cleaned(&without_nothing(section));
         // The resume prompt repeats the rest.
         if !section.is_empty() && heading != SECTIONS[0] {
             add(&format!("{}\n{section}", heading.trim_start_matches("# ")));
@@ -118,6 +123,15 @@ pub(super) fn text_of_archive(file: &[u8]) -> Option<String> {
     (cleaned(&text) == text.trim()).then(|| text.to_lowercase())
 }
 
+/// A part of a handoff or note without the lines that say how it was made, or that there is nothing to say.
+fn without_nothing(part: &str) -> String {
+    let says_nothing = |line: &str| {
+        let text = line.trim_start_matches(['-', ' ', '`']);
+        ["(nothing ", "(none ", "(made "].iter().any(|sign| text.starts_with(sign))
+    };
+    part.lines().filter(|line| !says_nothing(line)).collect::<Vec<_>>().join("\n")
+}
+
 fn titled(title: String, key: &OwnKey) -> Document {
     Document { title: cleaned(&title), own_key: key.stored(), ..Document::default() }
 }
@@ -125,10 +139,11 @@ fn titled(title: String, key: &OwnKey) -> Document {
 /// A document of one text; `None` if nothing of it may be kept.
 fn document(about: Document, kind: PassageKind, at: &str, content: &str) -> Option<Document> {
     let content = cleaned(content);
-    let at = time_of(at);
+    let (at, is_day) = time_of(at).unzip();
+    let is_day = is_day.unwrap_or_default();
     let passages: Vec<Passage> =
         split(&content).into_iter().map(|part| Passage { kind, at, text: part.to_owned() }).collect();
-    (!passages.is_empty()).then_some(Document { started: at, ended: at, passages, ..about })
+    (!passages.is_empty()).then_some(Document { started: at, ended: at, is_day, passages, ..about })
 }
 
 /// A text as it may be indexed: without what is private, secrets and control characters.
@@ -141,11 +156,11 @@ fn first_line(content: &str) -> &str {
     content.lines().find(is_text).unwrap_or_default().trim_start_matches(['#', '-', '*', ' '])
 }
 
-/// Seconds since 1970 of a time or a day.
-fn time_of(stamp: &str) -> Option<i64> {
+/// Seconds since 1970 of a time or a day, and whether it is a day: then they are those of its noon.
+fn time_of(stamp: &str) -> Option<(i64, bool)> {
     let of_day =
-        || stamp.get(..10)?.parse::<NaiveDate>().ok()?.and_hms_opt(12, 0, 0).map(|at| at.and_utc().timestamp());
-    clock::parse_stamp(stamp).map(|at| at.timestamp()).or_else(of_day)
+        || Some((stamp.get(..10)?.parse::<NaiveDate>().ok()?.and_hms_opt(12, 0, 0)?.and_utc().timestamp(), true));
+    clock::parse_stamp(stamp).map(|at| (at.timestamp(), false)).or_else(of_day)
 }
 
 /// Whether the name of an archive is one of ours.

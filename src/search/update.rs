@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use rusqlite::ErrorCode;
 
+use super::look::{Look, Looked};
 use super::passage::Document;
-use super::sources::{self, SourceFile, SourceKind};
+use super::sources::{SourceFile, SourceKind};
 use super::store::{Index, KnownFile, Writer};
-use super::{archives, session_passages, text_passages};
+use super::{session_passages, text_passages};
 use crate::base::fs::Anchor;
 use crate::base::{fault, signals};
 use crate::project::{self, Project};
@@ -35,6 +36,8 @@ pub(crate) struct Freshness {
     pub missing: usize,
     /// Another process is writing to the index.
     pub is_busy: bool,
+    /// Only the files were looked at that can have changed, as far as directories tell.
+    pub is_quick: bool,
 }
 
 /// Why an update stopped.
@@ -55,20 +58,27 @@ impl From<rusqlite::Error> for Stopped {
 
 /// Brings the index up to date. An index that turns out to be damaged is built again, and one that cannot be written is built in
 /// memory.
-pub(crate) fn bring_up_to_date(mut index: Index, project: &Project, limit: Duration) -> (Index, Freshness) {
+pub(crate) fn bring_up_to_date(mut index: Index, project: &Project, look: Look, limit: Duration) -> (Index, Freshness) {
     let end = Instant::now() + limit;
-    for _ in 0..3 {
-        let mut update = Update::of(project, end);
+    let (mut damages, mut seen) = (0, None);
+    while damages < 3 {
+        let mut update = Update::of(project, look, end);
         match update.run(&mut index) {
-            Ok(()) => return (index, Freshness { missing: update.missing, is_busy: false }),
-            Err(Stopped::Busy) => return (index, Freshness { missing: update.missing.max(1), is_busy: true }),
+            Ok(()) => return (index, update.freshness()),
+            // As long as another process adds to the index, what it adds is worth waiting for.
+            Err(Stopped::Busy) if Instant::now() < end && seen != index.version() => seen = index.version(),
+            Err(Stopped::Busy) => {
+                let missing = update.missing.max(1);
+                return (index, Freshness { missing, is_busy: true, ..update.freshness() });
+            }
             Err(Stopped::Unusable(cause)) => {
                 tracing::debug!(%cause, "index");
+                damages += 1;
                 index = if is_damage(&cause) { index.replace(project) } else { Index::in_memory() };
             }
         }
     }
-    (index, Freshness { missing: 1, is_busy: false })
+    (index, Freshness { missing: 1, ..Freshness::default() })
 }
 
 /// Brings the index up to date for a process that nobody waits for. It holds no lock that a handover needs, and fails silently:
@@ -76,7 +86,7 @@ pub(crate) fn bring_up_to_date(mut index: Index, project: &Project, limit: Durat
 pub(crate) fn update_in_background(project: &Project) {
     let index = Index::open(project);
     if index.path.is_some() {
-        bring_up_to_date(index, project, IN_BACKGROUND);
+        bring_up_to_date(index, project, Look::Whole, IN_BACKGROUND);
     }
 }
 
@@ -97,36 +107,35 @@ pub(super) fn is_damage(cause: &rusqlite::Error) -> bool {
 struct Update<'a> {
     project: &'a Project,
     roots: Vec<PathBuf>,
+    look: Look,
     end: Instant,
     missing: usize,
+    is_quick: bool,
     /// Whether the sessions of a directory belong to this project.
     belongs: HashMap<PathBuf, bool>,
 }
 
 impl<'a> Update<'a> {
-    fn of(project: &'a Project, end: Instant) -> Update<'a> {
-        Update { project, roots: project.worktree_roots(), end, missing: 0, belongs: HashMap::new() }
+    fn of(project: &'a Project, look: Look, end: Instant) -> Update<'a> {
+        let roots = project.worktree_roots();
+        Update { project, roots, look, end, missing: 0, is_quick: false, belongs: HashMap::new() }
+    }
+
+    fn freshness(&self) -> Freshness {
+        Freshness { missing: self.missing, is_busy: false, is_quick: self.is_quick }
     }
 
     fn run(&mut self, index: &mut Index) -> Result<(), Stopped> {
-        let archives = archives::settled(self.project);
-        let mut known: HashMap<String, KnownFile> = index.files()?.into_iter().collect();
-        let mut work = Vec::new();
-        for source in sources::of_project(self.project, &self.roots) {
-            let is_same = known.remove(&source.path).is_some_and(|known| is_as_known(&source, &known));
-            if !is_same {
-                work.push(source);
-            }
-        }
-        work.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
-        self.missing = work.len();
-        // What is left are files that are gone.
-        if !known.is_empty() {
+        let mut looked = Looked::at(index, self.project, &self.roots, self.look)?;
+        self.is_quick = looked.is_quick;
+        self.missing = looked.changed.len();
+        if !looked.gone.is_empty() {
             let mut writer = index.write()?;
-            known.values().try_for_each(|gone| writer.remove_file(gone.id))?;
+            looked.gone.iter().try_for_each(|gone| writer.remove_file(*gone))?;
             writer.commit()?;
+            fault::at("index.written");
         }
-        let mut work = work.into_iter().peekable();
+        let mut work = std::mem::take(&mut looked.changed).into_iter().peekable();
         while work.peek().is_some() && self.has_time() {
             let mut writer = index.write()?;
             let start = Instant::now();
@@ -139,11 +148,8 @@ impl<'a> Update<'a> {
             writer.commit()?;
             fault::at("index.written");
         }
-        let archives = archives.unwrap_or_default();
-        if self.missing == 0 && index.meta(archives::KEY)?.unwrap_or_default() != archives {
-            let writer = index.write()?;
-            writer.set_meta(archives::KEY, &archives)?;
-            writer.commit()?;
+        if self.missing == 0 {
+            looked.settle(index)?;
         }
         Ok(())
     }
@@ -155,7 +161,7 @@ impl<'a> Update<'a> {
     /// Indexes what is new in a file. `false` if something of it is left.
     fn add(&mut self, writer: &mut Writer<'_>, source: &SourceFile) -> Result<bool, Stopped> {
         let known = writer.file(&source.path)?;
-        if known.as_ref().is_some_and(|known| is_as_known(source, known)) {
+        if known.as_ref().is_some_and(|known| source.is_as_known(known)) {
             return Ok(true);
         }
         if let SourceKind::Transcript(file) = &source.kind {
@@ -164,7 +170,7 @@ impl<'a> Update<'a> {
         // A file that cannot be read is tried again when it changes.
         let file = self.read(source);
         let documents = file.as_deref().and_then(|file| documents(source, file)).unwrap_or_default();
-        let id = writer.set_file(&source.path, &as_known(source, source.length))?;
+        let id = writer.set_file(&source.path, source.place(), &source.as_known(source.length))?;
         writer.remove_documents(id)?;
         if matches!(source.kind, SourceKind::Handoff) {
             writer.set_archive_text(id, file.as_deref().and_then(text_passages::text_of_archive).as_deref())?;
@@ -192,13 +198,13 @@ impl<'a> Update<'a> {
     ) -> Result<bool, Stopped> {
         // A file that was not this project's may have become so: its first records did not name a directory yet.
         let is_continued = match &known {
-            Some(known) => is_continued(source, known) && writer.has_document(known.id)?,
+            Some(known) => source.continues(known) && !is_compressed(&file.path) && writer.has_document(known.id)?,
             None => false,
         };
         let mut start =
             known.as_ref().filter(|_| is_continued).map_or(0, |known| u64::try_from(known.seen).unwrap_or(0));
         if !self.is_of_project(file) {
-            let id = writer.set_file(&source.path, &as_known(source, source.length))?;
+            let id = writer.set_file(&source.path, source.place(), &source.as_known(source.length))?;
             writer.remove_documents(id)?;
             return Ok(true);
         }
@@ -211,7 +217,7 @@ impl<'a> Update<'a> {
         while start < source.length && self.has_time() {
             let end = if is_compressed(&file.path) { source.length } else { source.length.min(start + CHUNK) };
             let found = read(&file.path, start, end);
-            let id = writer.set_file(&source.path, &as_known(source, end))?;
+            let id = writer.set_file(&source.path, source.place(), &source.as_known(end))?;
             // A record that cannot be read today will not be readable tomorrow either.
             if let Ok(Some(found)) = found {
                 let part = session_passages::of_transcript(&found, &self.roots);
@@ -244,13 +250,6 @@ fn documents(source: &SourceFile, file: &[u8]) -> Option<Vec<Document>> {
     })
 }
 
-/// Whether a file is the one that is known, perhaps longer.
-fn is_continued(source: &SourceFile, known: &KnownFile) -> bool {
-    known.inode == signed(source.inode)
-        && known.length <= signed(source.length)
-        && !is_compressed(Path::new(&source.path))
-}
-
 /// Reads a part of a transcript. A compressed one, a document or a session in a database is read as a whole: its length says
 /// nothing about its content.
 fn read(path: &Path, start: u64, end: u64) -> crate::error::Result<Option<transcript::Transcript>> {
@@ -260,20 +259,4 @@ fn read(path: &Path, start: u64, end: u64) -> crate::error::Result<Option<transc
 
 fn is_compressed(path: &Path) -> bool {
     path.extension().is_none_or(|ending| ending != "jsonl")
-}
-
-/// Whether the index has all of a file as it is now.
-fn is_as_known(source: &SourceFile, known: &KnownFile) -> bool {
-    let state = as_known(source, source.length);
-    (known.inode, known.length, known.modified, known.seen) == (state.inode, state.length, state.modified, state.seen)
-}
-
-fn as_known(source: &SourceFile, seen: u64) -> KnownFile {
-    let modified = source.modified_nanos();
-    KnownFile { id: 0, inode: signed(source.inode), length: signed(source.length), modified, seen: signed(seen) }
-}
-
-/// SQLite has no unsigned numbers.
-fn signed(number: u64) -> i64 {
-    i64::from_ne_bytes(number.to_ne_bytes())
 }

@@ -24,6 +24,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     id_mark: b"\"uuid\":\"",
     take,
     candidates,
+    directories,
     id,
     origin,
     file_of,
@@ -280,16 +281,7 @@ fn status(name: &str) -> Option<TodoStatus> {
 
 /// The directories of sessions at or below the roots. Different paths can have the same name, so others may be among them.
 fn candidates(home: &Path, roots: &[PathBuf], budget: &mut ListingBudget) -> Vec<Listing> {
-    let projects = home.join("projects");
-    let names: Vec<String> = roots.iter().map(|root| directory_name(root)).collect();
-    let is_below = |directory: &str, name: &String| {
-        directory.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-    };
-    // Among too many projects, only the roots themselves are found.
-    let directories = budget.directories(&projects).unwrap_or_else(|| names.clone());
-    let directories = directories.into_iter().filter(|directory| names.iter().any(|name| is_below(directory, name)));
-    let directories: BTreeSet<PathBuf> = directories.map(|directory| projects.join(directory)).collect();
-    directories
+    places(home, roots, budget)
         .into_iter()
         .map(|place| {
             let Some(names) = budget.names(&place) else {
@@ -299,6 +291,23 @@ fn candidates(home: &Path, roots: &[PathBuf], budget: &mut ListingBudget) -> Vec
             Listing { place, files, extent: Extent::Whole }
         })
         .collect()
+}
+
+fn directories(home: &Path, roots: &[PathBuf]) -> Vec<PathBuf> {
+    places(home, roots, &ListingLimits::NONE.budget()).into_iter().collect()
+}
+
+/// The directories of the projects at these roots and below them.
+fn places(home: &Path, roots: &[PathBuf], budget: &ListingBudget) -> BTreeSet<PathBuf> {
+    let projects = home.join("projects");
+    let names: Vec<String> = roots.iter().map(|root| directory_name(root)).collect();
+    let is_below = |directory: &str, name: &String| {
+        directory.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    // Among too many projects, only the roots themselves are found.
+    let directories = budget.directories(&projects).unwrap_or_else(|| names.clone());
+    let directories = directories.into_iter().filter(|directory| names.iter().any(|name| is_below(directory, name)));
+    directories.map(|directory| projects.join(directory)).collect()
 }
 
 /// Every character but ASCII letters and digits becomes a dash.

@@ -12,7 +12,7 @@ use super::calls::{Ended, Question};
 use super::draft::Draft;
 use super::forks::Origin;
 use super::format::Place;
-use super::listing::{Extent, Listing, ListingBudget};
+use super::listing::{self, Extent, Listing, ListingBudget, ListingLimits};
 use super::{TranscriptFormat, bounded_json, human_text};
 use crate::base::{env, fs};
 
@@ -23,6 +23,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     id_mark: b"",
     take,
     candidates,
+    directories: |home, roots| listing::directories(candidates(home, roots, &mut ListingLimits::NONE.budget())),
     id,
     origin: |_| Origin::default(),
     file_of: |_, _| None,

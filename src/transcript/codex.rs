@@ -27,6 +27,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     id_mark: b"",
     take,
     candidates,
+    directories,
     id,
     origin,
     file_of,
@@ -349,11 +350,19 @@ fn candidates(home: &Path, _roots: &[PathBuf], budget: &mut ListingBudget) -> Ve
     listings
 }
 
+fn directories(home: &Path, _roots: &[PathBuf]) -> Vec<PathBuf> {
+    days(&home.join("sessions")).chain([home.join("archived_sessions")]).collect()
+}
+
+/// The directory of each day, starting with the newest.
+fn days(place: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    below(place).into_iter().flat_map(|year| below(&year)).flat_map(|month| below(&month))
+}
+
 /// The sessions of each day, starting with the newest. A day is listed as a whole or not at all.
 fn by_day(place: PathBuf, budget: &mut ListingBudget) -> Listing {
-    let days = below(&place).into_iter().flat_map(|year| below(&year)).flat_map(|month| below(&month));
     let mut files = Vec::new();
-    for day in days {
+    for day in days(&place) {
         if budget.days == 0 {
             return Listing { place, files, extent: Extent::NewestDays };
         }

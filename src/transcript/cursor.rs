@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::draft::Draft;
 use super::forks::Origin;
 use super::format::Place;
-use super::listing::{Extent, Listing, ListingBudget};
+use super::listing::{self, Extent, Listing, ListingBudget, ListingLimits};
 use super::todo_list::status;
 use super::{Todo, TranscriptFormat, human_text};
 use crate::base::{env, fs};
@@ -25,6 +25,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     id_mark: b"",
     take,
     candidates,
+    directories: |home, roots| listing::directories(candidates(home, roots, &mut ListingLimits::NONE.budget())),
     id,
     origin: |_| Origin::default(),
     file_of: |_, _| None,

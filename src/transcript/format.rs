@@ -23,6 +23,8 @@ pub struct TranscriptFormat {
     pub(super) take: fn(&mut Draft, &Value),
     /// The session files that may belong to a project with these roots, chosen without opening them.
     pub(super) candidates: fn(home: &Path, roots: &[PathBuf], budget: &mut ListingBudget) -> Vec<Listing>,
+    /// The directories that hold those files themselves: the time of one changes when a file comes or goes.
+    pub(super) directories: fn(home: &Path, roots: &[PathBuf]) -> Vec<PathBuf>,
     /// The session's id, from the name of its file.
     pub(super) id: fn(&Path) -> Option<String>,
     /// Where a record came from, for sessions that begin with a copy of another.

@@ -1,5 +1,6 @@
 //! Which files an agent keeps its sessions in, found by listing directories within limits.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::base::fs;
@@ -68,4 +69,15 @@ pub(super) struct Listing {
     pub place: PathBuf,
     pub files: Vec<PathBuf>,
     pub extent: Extent,
+}
+
+/// The directories of the files that are listed for these roots, and those in which they would appear: for an agent whose
+/// directories are found by listing them.
+pub(super) fn directories(listings: Vec<Listing>) -> Vec<PathBuf> {
+    let mut found = BTreeSet::new();
+    for listing in listings {
+        found.extend(listing.files.iter().filter_map(|file| file.parent()).map(Path::to_path_buf));
+        found.insert(listing.place);
+    }
+    found.into_iter().collect()
 }

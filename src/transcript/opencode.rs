@@ -28,6 +28,8 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     id_mark: b"",
     take,
     candidates,
+    // What is written last is beside the database until it is moved into it.
+    directories: |home, _| vec![home.join(DATABASE), home.join(format!("{DATABASE}-wal"))],
     id,
     origin: |_| Origin::default(),
     file_of: |_, _| None,

@@ -62,6 +62,16 @@ impl FoundFile {
     }
 }
 
+/// A session file of an agent that was found before. `None` if it is gone.
+pub(crate) fn found_before(agent: &str, path: &Path) -> Option<FoundFile> {
+    Some(FoundFile { format: format::of_agent(agent)?, state: source::state(path)?, path: path.to_path_buf() })
+}
+
+/// The directories whose time changes when a session file of a project with these roots comes or goes. No file is looked at.
+pub(crate) fn directories_of(roots: &[PathBuf]) -> Vec<PathBuf> {
+    homes().flat_map(|(format, home)| (format.directories)(&home, roots)).collect()
+}
+
 /// The directories in which sessions of a project with these roots may be, with the state of each file. No file is opened.
 pub(crate) fn places_of(roots: &[PathBuf], limits: ListingLimits) -> Vec<FoundPlace> {
     places_at(homes(), roots, limits)

@@ -23,7 +23,9 @@ impl Transcript {
         let directory = world.home().join(".claude/projects").join(name);
         std::fs::create_dir_all(&directory).unwrap();
         let path = directory.join(format!("{session}.jsonl"));
-        Transcript { path, cwd: root.display().to_string(), session: session.to_owned(), at: at.to_owned(), records: 0 }
+        // The ids of the records go on, because no client writes the same id for two of them.
+        let records = std::fs::read_to_string(&path).unwrap_or_default().lines().count();
+        Transcript { path, cwd: root.display().to_string(), session: session.to_owned(), at: at.to_owned(), records }
     }
 
     pub fn record(&mut self, kind: &str, content: Value) -> &mut Transcript {

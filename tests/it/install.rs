@@ -827,6 +827,31 @@ hook --agent opencode
 
 "#]]
     );
+    // The first prompt is answered once, and the answer is there at each step, because the list is a new one each time.
+    std::fs::remove_file(world.home_file("log")).unwrap();
+    let numbered = format!("#!/bin/sh\ncat >>{log}\necho >>{log}\necho '{{\"context\":\"'$(grep -c . {log})'\"}}'\n");
+    std::fs::write(&stand_in, numbered).unwrap();
+    world.put(
+        "prompts.mjs",
+        r#"import { AgentHandover } from "./plugin.mjs"
+const plugin = await AgentHandover({ directory: process.cwd() })
+const transform = async () => { const output = { system: [] }; await plugin["experimental.chat.system.transform"]({ sessionID: "s1" }, output); return output.system }
+const say = (...parts) => plugin["chat.message"]({ sessionID: "s1" }, { message: {}, parts })
+await plugin["chat.message"]({}, {})
+await say({ type: "text", text: "added", synthetic: true })
+await say({ type: "text", text: "one" }, { type: "file" }, { type: "text", text: "two" })
+console.log(JSON.stringify([await transform(), await transform()]))
+await say({ type: "text", text: "later" })
+console.log(JSON.stringify(await transform()))
+await plugin.event({ event: { type: "session.deleted", properties: { info: { id: "s1" } } } })
+"#,
+    );
+    let output = finish(world.clean("node").arg(world.home_file("prompts.mjs"))).expect(0);
+    assert_eq!(output.stdout, "[[\"1\",\"2\"],[\"1\",\"2\"]]\n[\"1\",\"2\"]\n", "{}", output.stderr);
+    let log = world.get("log");
+    let events: Vec<&str> = log.split("\"event\":\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(events, ["session.start", "prompt.submitted", "prompt.submitted", "session.end"]);
+    assert!(log.contains("\"prompt\":\"one\\ntwo\""), "{log}");
     // With us gone, the agent works on.
     std::fs::remove_file(&stand_in).unwrap();
     let output = finish(world.clean("node").arg(&driver)).expect(0);

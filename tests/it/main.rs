@@ -70,6 +70,7 @@ mod recap;
 mod replan;
 mod revoke;
 mod search;
+mod search_index;
 mod secrets;
 mod session_agent;
 mod shared_branch;

@@ -150,7 +150,7 @@ impl ParsedFilters<'_> {
             limit: self.max,
             matches: &|entry| has_id(entry) && self.matches(entry) && has_status(entry),
             text: self.query,
-            may_have_text: &|| search::archives_with(place.known_project()?, self.query?),
+            may_have_text: &|| search::archives_with(&place.project_of_index()?, self.query?),
         };
         look(history, &wanted)
     }

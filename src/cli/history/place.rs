@@ -96,9 +96,13 @@ impl HistoryPlace {
         Provenance::at(&self.memory_root, &self.memory, &self.history.directory)
     }
 
-    /// The project, unless a directory is used as given.
-    pub(super) fn known_project(&self) -> Option<&Project> {
-        self.project.as_ref()
+    /// The project whose index knows these archives. `None` for a directory that is used as given, and for a project that keeps
+    /// its history elsewhere by now.
+    pub(super) fn project_of_index(&self) -> Option<Project> {
+        let project = self.project().ok()?;
+        let is_its =
+            project.history_dir().is_ok_and(|directory| fs::real(&directory) == fs::real(&self.history.directory));
+        is_its.then_some(project)
     }
 
     /// The project whose state directory keeps what is said while paused.

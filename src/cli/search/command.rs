@@ -12,7 +12,7 @@ use crate::engine::Provenance;
 use crate::error::{Category, Error, Result};
 use crate::history::registry;
 use crate::project::{Options, Project};
-use crate::search::{self, Edge, Freshness, Hit, Index, PassageKind, Query};
+use crate::search::{self, Edge, Freshness, Hit, Index, Look, PassageKind, Query};
 use crate::steps;
 
 /// How long a search brings the index up to date before it answers with what it has.
@@ -143,15 +143,26 @@ impl Search {
     fn in_project(&self, project: &Project, query: &Query, name: Option<String>) -> (Vec<Found>, Freshness, bool) {
         // Without a place for the index, it is built in memory.
         let _ = project.prepare();
-        let (index, freshness) = search::bring_up_to_date(Index::open(project), project, UPDATE_TIME);
-        let (index, answer) = search::answer(index, project, query, clock::now().date_naive());
+        let today = clock::now().date_naive();
+        // Some of the hits are copies of others.
+        let query = &Query { limit: query.limit.saturating_mul(2), ..query.clone() };
+        let (index, mut freshness) = search::bring_up_to_date(Index::open(project), project, Look::Quick, UPDATE_TIME);
+        let (mut index, mut answer) = search::answer(index, project, query, today);
+        // Before nothing is found, everything was looked at.
+        if answer.hits.is_empty() && !answer.is_empty_question && freshness.is_quick {
+            (index, freshness) = search::bring_up_to_date(index, project, Look::Whole, UPDATE_TIME);
+            (index, answer) = search::answer(index, project, query, today);
+        }
         let provenance = Provenance::of(project);
-        let found = answer.hits.into_iter().map(|hit| {
+        let hits: Vec<(&Hit, bool)> = answer.hits.iter().map(|hit| (hit, provenance.owns_hit(hit))).collect();
+        let shown = search::without_copies(&hits).into_iter().take(self.limit as usize);
+        let found = shown.map(|at| {
+            let (hit, is_ours) = (hits[at].0.clone(), hits[at].1);
             let (before, after) = match self.context {
                 0 => Default::default(),
                 around => hit.context(&index, around as usize).unwrap_or_default(),
             };
-            Found { is_ours: provenance.owns_hit(&hit), hit, project: name.clone(), before, after }
+            Found { is_ours, hit, project: name.clone(), before, after }
         });
         (found.collect(), freshness, answer.is_empty_question)
     }

@@ -3,13 +3,21 @@
 use serde_json::{Value as Json, json};
 
 use super::command::Found;
-use super::list::time_of;
+use super::list::{day_of, time_of};
 use crate::base::clock;
-use crate::search::Freshness;
+use crate::search::{Freshness, Hit};
 
 pub(super) fn document(found: &[Found], freshness: &Freshness) -> Json {
     let hits: Vec<Json> = found.iter().map(hit).collect();
     json!({ "schema": "agent-handover/search/1", "hits": hits, "missing": freshness.missing })
+}
+
+/// A time, or a day if no more is known.
+fn time(hit: &Hit) -> Option<String> {
+    if hit.is_day {
+        return hit.at.and_then(day_of);
+    }
+    hit.at.and_then(time_of).map(|at| clock::stamp(&at))
 }
 
 fn hit(found: &Found) -> Json {
@@ -20,7 +28,7 @@ fn hit(found: &Found) -> Json {
         "handoff": given(&hit.handoff),
         "kind": hit.kind.name(),
         "title": hit.title,
-        "at": hit.at.and_then(time_of).map(|at| clock::stamp(&at)),
+        "at": time(hit),
         "agent": given(&hit.agent),
         "branch": given(&hit.branch),
         "score": (hit.score * 1_000.0).round() / 1_000.0,

@@ -50,7 +50,11 @@ pub(super) fn print(ui: &mut Ui, found: &[Found]) {
 /// When it was said, by whom and where.
 fn about(found: &Found) -> String {
     let hit = &found.hit;
-    let at = hit.at.and_then(time_of).map(|at| at.format("%Y-%m-%d %H:%M").to_string());
+    let at = if hit.is_day {
+        hit.at.and_then(day_of)
+    } else {
+        hit.at.and_then(time_of).map(|at| at.format("%Y-%m-%d %H:%M").to_string())
+    };
     let known = |text: &str| Some(text::model_line(text, 60)).filter(|text| !text.is_empty());
     let parts = [at, known(hit.kind.name()), known(&hit.agent), known(&hit.branch), found.project.clone()];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
@@ -69,6 +73,11 @@ fn shows_whole(found: &Found) -> String {
         PassageKind::Archive => "agent-handover memory list --layer 3".to_owned(),
         _ => format!("less {}", text::shell_word(&hit.path)),
     }
+}
+
+/// The day of a noon, in seconds since 1970.
+pub(super) fn day_of(seconds: i64) -> Option<String> {
+    DateTime::from_timestamp(seconds, 0).map(|at| at.format("%Y-%m-%d").to_string())
 }
 
 /// Seconds since 1970 as a local time.
