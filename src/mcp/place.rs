@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::base::fs;
 use crate::error::{Error, Result};
 use crate::project::{self, Options, Project};
-use crate::search::{self, Freshness, Index};
+use crate::search::{self, Freshness, Index, Look};
 use crate::steps;
 
 /// The directory that the client works in. A working directory inside one of the roots is more exact than the root. Editors
@@ -70,10 +70,10 @@ pub(super) fn refuse_closed(project: &Project) -> Result<()> {
 }
 
 /// The index of a project, as new as it can be made in this time.
-pub(super) fn index(project: &Project, limit: Duration) -> (Index, Freshness) {
+pub(super) fn index(project: &Project, look: Look, limit: Duration) -> (Index, Freshness) {
     // Without a place for the index, it is built in memory.
     let _ = project.prepare();
-    search::bring_up_to_date(Index::open(project), project, limit)
+    search::bring_up_to_date(Index::open(project), project, look, limit)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::mcp::{answer, current_state, place};
 use crate::memory::Memory;
 use crate::memory::listing::{self, ListedNote};
 use crate::project::Project;
+use crate::search::Look;
 
 /// The id of the current state.
 pub(super) const STATE: &str = "state";
@@ -77,7 +78,7 @@ const CAME_ALONG: &str =
 
 /// What was said and done in a session, as far as the index has it.
 fn session(project: &Project, id: &str) -> Option<String> {
-    let (index, _) = place::index(project, UPDATE_TIME);
+    let (index, _) = place::index(project, Look::Quick, UPDATE_TIME);
     let passages = index.session_passages(id).ok()?;
     let line = |(kind, said): &(&str, String)| format!("{kind}: {}\n\n", said.trim());
     (!passages.is_empty()).then(|| passages.iter().map(line).collect())
