@@ -1,5 +1,7 @@
 //! The index of `search`: how many files a search looks at, and what is left of it when a search is killed.
 
+use std::time::{Duration, SystemTime};
+
 use agent_handover::testing::base::fault::POINTS;
 
 use super::claude_talk::Transcript;
@@ -21,11 +23,15 @@ fn sessions(world: &World, question: &str) -> Vec<String> {
     sessions_of(world.run(&["search", "--json", question]))
 }
 
-/// Writes transcripts with the names of these numbers, the oldest first.
+/// Writes transcripts with the names of these numbers, the oldest first. Their directory gets a time long ago: one that has just
+/// changed may change again within the same tick of the clock, so it proves nothing yet.
 fn talk(world: &World, numbers: std::ops::Range<usize>) {
+    let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + numbers.end as u64);
     for number in numbers {
         Transcript::of(world, &format!("s{number:04}"), "2026-11-10T09:00:00Z").asks(&format!("about topic{number}"));
     }
+    let transcript = Transcript::of(world, "s0000", "").path;
+    std::fs::File::open(transcript.parent().unwrap()).unwrap().set_modified(changed).unwrap();
 }
 
 /// How often a search names a transcript or an archive to the system.
