@@ -3,6 +3,9 @@
 //! git explains itself only in words. This is the one file that reads them: it turns them into a [`FailureKind`], and
 //! everybody else decides by `match`. The words stay in the failure, for the person who reads the error.
 
+use std::time::Duration;
+
+use crate::base::duration;
 use crate::base::process::NoAnswer;
 use crate::error::Error;
 
@@ -186,6 +189,17 @@ impl Failure {
             kind @ FailureKind::ForeignOwner => Failure { kind, error: Error::failed(UNTRUSTED).hint(TO_TRUST) },
             kind => Failure { kind, error: Error::failed(what).cause(said) },
         }
+    }
+
+    /// A failure of this command of git, which had `timeout` to answer.
+    #[must_use]
+    pub(super) fn of_verb(self, verb: &str, timeout: Duration) -> Failure {
+        if self.kind != FailureKind::TimedOut {
+            return self;
+        }
+        let error = Error::failed(format!("`git {verb}` did not answer within {}", duration::show(timeout)));
+        let error = self.error.causes().iter().fold(error, |error, cause| error.cause(cause));
+        Failure { error, ..self }
     }
 
     /// A failure of a git that talks to a remote.

@@ -135,3 +135,62 @@ fn a_remote_that_hangs_is_named_with_the_program_that_hangs() {
     let output = site.world.run(&["pull"]).expect(1);
     assert!(output.stderr.contains("`slow-ssh`"), "{}", output.stderr);
 }
+
+/// A site that publishes on the checked-out branch, and has delivered once, so that the next delivery is an ordinary one.
+fn site_on_main(timeout: &str) -> Site {
+    let config = CONFIG.replace("20s", timeout).replace("timeout", "branch = \"main\"\ntimeout");
+    let site = Site::new(&config);
+    site.world.run(&["run", "--note", "first"]).expect(0);
+    site
+}
+
+fn with_path(site: &Site, path: &str, arguments: &[&str]) -> Output {
+    finish(site.world.command(arguments).env("PATH", path))
+}
+
+#[test]
+fn a_git_that_is_slow_in_everything_is_not_taken_for_a_slow_remote() {
+    for site in [site_on_main("2s"), Site::new(&CONFIG.replace("20s", "2s"))] {
+        let calls = site.world.home().join("calls");
+        let path =
+            site.world.stand_in_for_git(&format!("echo x >> '{}'; sleep 0.3; exec \"$GIT\" \"$@\"", calls.display()));
+        let output = with_path(&site, &path, &["run", "--note", "second"]).expect(0);
+        assert!(output.seen().contains("is on origin/"), "{}", output.seen());
+        let calls = std::fs::read_to_string(calls).unwrap().lines().count();
+        assert!(calls > 7, "{calls} of them took longer than the timeout, and each waited for git alone");
+    }
+}
+
+#[test]
+fn a_git_that_hangs_in_this_repository_is_named_and_waited_for_once() {
+    let site = site_on_main("1s");
+    let there = site.world.home().join("remote.git").display().to_string();
+    site.world.git(&["remote", "set-url", "origin", "/nonexistent"]);
+    site.world.run(&["run", "--note", "second"]).expect(1).stderr_ignored("there is no remote");
+    site.world.git(&["remote", "set-url", "origin", &there]);
+    let hung = site.world.home().join("hung");
+    let script =
+        "for word in \"$@\"; do case $word in add) echo x >> 'HUNG'; sleep 600;; esac; done; exec \"$GIT\" \"$@\"";
+    let path = site.world.stand_in_for_git(&script.replace("HUNG", &hung.display().to_string()));
+    let output = with_path(&site, &path, &["run", "--note", "third"]).expect(1);
+    let culprit = "git did not finish its work in this repository in time: `git add` did not answer";
+    assert!(output.stderr.contains(culprit), "{}", output.stderr);
+    assert!(!output.stderr.contains("origin did not"), "{}", output.stderr);
+    assert_eq!(std::fs::read_to_string(&hung).unwrap().lines().count(), 1, "two runs are due, and git hangs for both");
+    site.world.run(&["run", "--resume"]).expect(0);
+    site.world.run(&["check"]).expect(2);
+}
+
+#[test]
+fn a_remote_that_hangs_is_blamed_although_git_is_slow_too() {
+    let site = Site::new(&CONFIG.replace("20s", "1s"));
+    site.world.run(&["run", "--no-push", "--note", "x"]).expect(0);
+    script(&site, "slow-ssh", "sleep 600");
+    let ssh = site.world.home().join("slow-ssh").display().to_string();
+    site.world.git(&["config", "core.sshCommand", &ssh]);
+    site.world.git(&["remote", "set-url", "origin", "ssh://example.invalid/x.git"]);
+    let path = site.world.stand_in_for_git("sleep 0.2; exec \"$GIT\" \"$@\"");
+    let output = with_path(&site, &path, &["push"]).expect(1);
+    assert!(output.stderr.contains("origin did not answer in time"), "{}", output.stderr);
+    assert!(output.stderr.contains("`slow-ssh`"), "{}", output.stderr);
+}

@@ -1,13 +1,12 @@
 //! The files as a commit on the branch, made in an index of our own, and never with a secret in it.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::failure::{Result, explain};
-use super::publisher::{INDEX, PATIENCE, Publisher, empty_tree};
+use super::publisher::{INDEX, Publisher, empty_tree};
 use crate::base::fs;
 use crate::error::Error;
-use crate::git::{self, FailureKind, Git, Tip};
+use crate::git::{self, FailureKind, Tip};
 use crate::guard::{acknowledge, secrets};
 
 /// The identity on commits of a user who has configured none.
@@ -87,10 +86,10 @@ impl Publisher<'_> {
         if sign {
             self.check_signing_answers()?;
         }
-        let git = if sign { self.signing_git() } else { self.git() };
+        let git = self.git();
         let commit = match git.commit_tree(tree, parents, &message, sign) {
             Err(failure) if failure.kind == FailureKind::NoIdentity => {
-                let git = NOBODY.iter().fold(git, |git, (name, value)| git.with_env(name, *value));
+                let git = NOBODY.iter().fold(git.clone(), |git, (name, value)| git.with_env(name, *value));
                 git.commit_tree(tree, parents, &message, sign)
             }
             commit => commit,
@@ -99,12 +98,6 @@ impl Publisher<'_> {
             self.remember_if_signing_hangs(&failure);
             failure.into()
         })
-    }
-
-    /// git for a commit that is signed. A remote that used up the time is no reason to blame the signing program.
-    fn signing_git(&self) -> Git {
-        let whole = Duration::from_millis(self.delivery.destination.timeout_ms);
-        self.git.clone().within(self.time_left().max(whole.min(PATIENCE)))
     }
 
     /// Fails if the signing program did not answer to an earlier delivery of this command.
@@ -152,7 +145,8 @@ impl Publisher<'_> {
         let build = |publisher: &Publisher<'_>| publisher.build_tree(&index, tip, theirs);
         let tree = self.unless_locked(|publisher| build(publisher)).or_else(|halted| {
             // If our index is damaged, a new one helps. Any other failure repeats itself.
-            if self.has_index(&index) && !halted.is(FailureKind::Locked) {
+            let repeats = [FailureKind::Locked, FailureKind::TimedOut].iter().any(|kind| halted.is(*kind));
+            if self.has_index(&index) && !repeats {
                 self.delivery.files.state_anchor().remove_file(&index)?;
                 self.ledger.indexed.clear();
                 return build(self);

@@ -80,6 +80,8 @@ pub(super) fn explain(failure: git::Failure, destination: &Destination) -> Error
     };
     let fill = |text: &str| text.replace("{remote}", &destination.remote).replace("{branch}", &destination.branch);
     let explained = Error::failed(fill(sentence));
+    // Only the message says which git it was.
+    let explained = if kind == FailureKind::TimedOut { explained.cause(clean(error.message())) } else { explained };
     let explained = error.causes().iter().fold(explained, |explained, cause| explained.cause(clean(cause)));
     explained.hint(fill(hint))
 }
@@ -95,7 +97,7 @@ fn sentence_and_hint(kind: FailureKind) -> Option<(&'static str, &'static str)> 
         }
         FailureKind::TimedOut => (
             "git did not finish its work in this repository in time",
-            "run `agent-handover push` when the disk is less busy; `timeout` under `[backend]` says how long to wait",
+            "`time git status` shows whether git itself is slow here; `agent-handover push` tries again, and a longer `timeout` under `[backend]` leaves git more time",
         ),
         FailureKind::SigningTimedOut => (
             "the program that signs commits did not answer in time, and `commit.gpgsign` asks for it",

@@ -23,7 +23,7 @@ use super::publisher::{BranchKind, Publisher};
 use crate::base::fs::{self, Anchor};
 use crate::base::text;
 use crate::base::three_way::Theirs;
-use crate::git::{CommitBetween, Difference, Git, Tip};
+use crate::git::{CommitBetween, Difference, Tip};
 
 /// What is checked out, as git calls it.
 const HEAD: &str = "HEAD";
@@ -155,7 +155,7 @@ impl Publisher<'_> {
         }
         let anchor = Anchor::new(&self.top);
         let mut files = Vec::new();
-        for path in Git::at(&self.top).unmerged()? {
+        for path in self.users_git().unmerged()? {
             if !self.is_published(&path) || !anchor.is_regular(&self.top.join(&path)) {
                 continue;
             }

@@ -21,7 +21,7 @@ use super::publisher::{BranchKind, Publisher, short};
 use super::remote::Pushed;
 use crate::base::fs;
 use crate::error::Error;
-use crate::git::{CommitBetween, FailureKind, Git, Tip};
+use crate::git::{CommitBetween, FailureKind, Tip};
 use crate::publish::NotDelivered;
 
 /// Files and directories in the git directory during which nothing may be committed on the user's branch.
@@ -323,7 +323,7 @@ impl Publisher<'_> {
     fn push_shared(&mut self, commit: &str, there: Option<&str>) -> Result<Pushed> {
         self.stop_if_pressed()?;
         self.refuse_secrets_in_push(commit, there)?;
-        match self.remote_git().push(self.remote(), commit, self.branch()) {
+        match self.git().push(self.remote(), commit, self.branch()) {
             Err(failure) if failure.kind == FailureKind::Rejected => return Ok(Pushed::NotYet(failure.into())),
             pushed => drop(pushed?),
         }
@@ -369,7 +369,7 @@ impl Publisher<'_> {
     /// Gives the user's index the entries of our paths, so that `git status` shows no change that nobody made.
     fn update_users_index(&mut self, commit: &str) -> Result<()> {
         let pathspecs = self.pathspecs();
-        let git = Git::at(&self.top).writing();
+        let git = self.users_git().writing();
         if git.index_is_at(commit, &pathspecs)? {
             return Ok(());
         }
