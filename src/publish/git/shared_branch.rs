@@ -142,10 +142,9 @@ impl Publisher<'_> {
     /// Commits although the remote cannot be asked, on what is known of it. Returns why, with what to do before the next
     /// `git pull`.
     fn commit_offline(&mut self, tip: Option<&Tip>, is_checked_out: bool, halted: Halted) -> Result<Halted> {
-        let there = self.last_known()?;
-        match (tip, there) {
-            (Some(tip), Some(there)) => drop(self.commit_here(Some(tip), Some(&there), is_checked_out)?),
-            _ => drop(self.commit_shared(tip, None, None, is_checked_out)?),
+        match self.joined_to_last_known(tip)? {
+            Some(there) => drop(self.commit_here(tip, Some(&there), is_checked_out)?),
+            None => drop(self.commit_shared(tip, None, None, is_checked_out)?),
         }
         let error = match halted {
             Halted::Git(failure) => {
@@ -157,6 +156,12 @@ impl Publisher<'_> {
         };
         let branch = self.branch();
         Ok(error.hint(format!("run `agent-handover push` before `git pull` on `{branch}`: it merges by item")).into())
+    }
+
+    /// The last commit of the remote's branch that is known here, if it has a history in common with the branch here.
+    fn joined_to_last_known(&self, tip: Option<&Tip>) -> Result<Option<String>> {
+        let (Some(tip), Some(there)) = (tip, self.last_known()?) else { return Ok(None) };
+        Ok(self.git().merge_base(&tip.commit, &there)?.map(|_| there))
     }
 
     fn deliver_shared(&mut self, tip: Option<&Tip>, there: Option<&str>, is_checked_out: bool) -> Result<Round> {
