@@ -97,17 +97,16 @@ fn answer_or_notice<T>(answer: git::Result<T>, notices: &mut Vec<String>) -> Opt
 }
 
 /// The branch, and how a person reads where it is, for a session of which no commit is recorded: there was none yet, or git
-/// did not answer in time when the session was recorded.
+/// did not answer in time when the session was recorded, or cannot read the commit.
 fn branch_without_commit(git: &Git, notices: &mut Vec<String>) -> (String, String) {
-    if let Ok(Some(head)) = git.head() {
-        // Commits made since then belong to the next session, so what is checked out now does not count.
-        notices
-            .push("git facts are incomplete: git did not name the commit when this handover was recorded".to_owned());
-        let place = if head.branch.is_empty() { "detached".to_owned() } else { head.branch.clone() };
-        return (head.branch, place);
-    }
     let branch = answer_or_notice(git.branch(), notices).flatten().unwrap_or_default();
-    let place = place(&branch, "");
+    if !matches!(git.id_of("HEAD"), Ok(Some(_))) {
+        let place = place(&branch, "");
+        return (branch, place);
+    }
+    // Commits made since then belong to the next session, so what is checked out now does not count.
+    notices.push("git facts are incomplete: git did not name the commit when this handover was recorded".to_owned());
+    let place = if branch.is_empty() { "detached".to_owned() } else { branch.clone() };
     (branch, place)
 }
 

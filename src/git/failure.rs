@@ -39,6 +39,8 @@ pub(crate) enum FailureKind {
     HookDeclined,
     /// Another git process holds a lock.
     Locked,
+    /// Another git process holds a lock in the repository behind the remote.
+    LockedThere,
     /// A branch `a` keeps a branch `a/b` from existing, or the other way round.
     NameTaken,
     /// The branch is checked out in the repository behind the remote.
@@ -210,6 +212,9 @@ impl Failure {
             FailureKind::Damaged if self.error.causes().iter().any(|said| is_said_by_remote(said)) => {
                 Failure { kind: FailureKind::DamagedThere, ..self }
             }
+            FailureKind::Locked if self.error.causes().iter().any(|said| is_lock_there(said)) => {
+                Failure { kind: FailureKind::LockedThere, ..self }
+            }
             _ => self,
         }
     }
@@ -299,6 +304,11 @@ fn is_said_by_remote(said: &str) -> bool {
         || said.lines().any(|line| is_there(line) && is_damage(line))
 }
 
+/// Whether the git at the other end complained about a lock.
+fn is_lock_there(said: &str) -> bool {
+    said.lines().any(|line| line.starts_with("remote:") && line.contains(".lock'"))
+}
+
 /// Whether `git update-ref` failed because somebody else moved or made the ref.
 pub(super) fn is_ref_race(said: &str) -> bool {
     said.contains("but expected") || said.contains("reference already exists")
@@ -373,6 +383,15 @@ mod tests {
         let path = "error: object file ./objects/51/24 is empty\nfatal: oops (5124)";
         assert_eq!(kind(path), FailureKind::DamagedThere);
         assert_eq!(kind("error: object file .git/objects/51/24 is empty"), FailureKind::Damaged);
+    }
+
+    #[test]
+    fn a_lock_is_blamed_on_the_side_that_complains() {
+        let kind = |said: &str| Failure::of_git("`git push` failed", said).at_remote().kind;
+        let words = "error: cannot lock ref 'refs/heads/b': Unable to create '/r/refs/heads/b.lock': File exists.";
+        let there = format!("remote: {words}\n! x:refs/heads/b [remote rejected] (failed to update ref)");
+        assert_eq!(kind(&there), FailureKind::LockedThere);
+        assert_eq!(kind(words), FailureKind::Locked);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 const SIGNING: &str = "";
 /// The place of a remote's name for git itself. No remote can have this name.
 const GIT: &str = " ";
+/// The place of a remote's name for a lock in the repository. No remote can have this name.
+const LOCK: &str = "  ";
 
 /// The remotes that did not answer so far, and the signing program and git itself if they did
 /// not. Whoever makes several deliveries in a row owns one and lends it to each.
@@ -58,6 +60,16 @@ impl UnreachableRemotes {
     /// Like `message`, for git itself.
     pub(super) fn git_message(&self, repository: &Path, timeout_ms: u64) -> Option<String> {
         self.message(repository, GIT, timeout_ms)
+    }
+
+    /// Remembers a lock that was waited for in vain.
+    pub(super) fn add_lock(&self, repository: &Path) {
+        self.add(repository, LOCK, u64::MAX, "locked");
+    }
+
+    /// Whether a lock was waited for in vain.
+    pub(super) fn has_lock(&self, repository: &Path) -> bool {
+        self.message(repository, LOCK, 0).is_some()
     }
 
     /// Forgets a remote, because it answered.

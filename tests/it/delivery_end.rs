@@ -1,5 +1,7 @@
 //! How deliveries end early: by a signal, by a kill, and by a program that does not answer.
 
+use std::process::Stdio;
+
 use super::publish::Site;
 use super::support::*;
 
@@ -193,4 +195,64 @@ fn a_remote_that_hangs_is_blamed_although_git_is_slow_too() {
     let output = with_path(&site, &path, &["push"]).expect(1);
     assert!(output.stderr.contains("origin did not answer in time"), "{}", output.stderr);
     assert!(output.stderr.contains("`slow-ssh`"), "{}", output.stderr);
+}
+
+/// A script that notes the command of each git in the file `calls` of the home directory.
+const NOTING: &str = "for word in \"$@\"; do case $word in for-each-ref|reset|push) echo $word >> \"$HOME/calls\";; esac; \
+    done; exec \"$GIT\" \"$@\"";
+
+fn calls(site: &Site) -> Vec<String> {
+    let text = std::fs::read_to_string(site.world.home().join("calls")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_lock_behind_the_remote_is_named_there_and_waited_for() {
+    let site = site_on_main("2s");
+    let lock = site.world.home().join("remote.git/refs/heads/main.lock");
+    std::fs::write(&lock, "").unwrap();
+    let failed = site.world.run(&["run", "--note", "second"]).expect(1);
+    let culprit = "another git process holds a lock in the repository behind origin";
+    assert!(failed.stderr.contains(culprit), "{}", failed.stderr);
+    let site = site_on_main("60s");
+    let lock = site.world.home().join("remote.git/refs/heads/main.lock");
+    std::fs::write(&lock, "").unwrap();
+    let path = site.world.stand_in_for_git(NOTING);
+    let mut command = site.world.command(&["run", "--note", "second"]);
+    let child = command.env("PATH", path).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let is_push = |call: &&String| *call == "push";
+    wait_until("another round", || calls(&site).iter().filter(is_push).count() > 2);
+    std::fs::remove_file(&lock).unwrap();
+    output(child).expect(0);
+}
+
+#[test]
+fn a_lock_in_this_repository_is_waited_for_once_although_two_runs_are_due() {
+    let site = site_on_main("1s");
+    std::fs::write(site.world.path(".git/index.lock"), "").unwrap();
+    site.world.run(&["run", "--note", "second"]).expect(1).stderr_ignored("the lock is reported");
+    let path = site.world.stand_in_for_git(NOTING);
+    let output = with_path(&site, &path, &["run", "--note", "third"]).expect(1);
+    assert!(output.stderr.contains("another git process holds a lock in this repository"), "{}", output.stderr);
+    let calls = calls(&site);
+    let deliveries: Vec<&[String]> = calls.split(|call| call == "for-each-ref").collect();
+    let tries = |calls: &[String]| calls.iter().filter(|call| *call == "reset").count();
+    assert_eq!(tries(deliveries.last().unwrap()), 1, "{calls:?}");
+    std::fs::remove_file(site.world.path(".git/index.lock")).unwrap();
+    site.world.run(&["run", "--resume"]).expect(0);
+}
+
+#[test]
+fn a_lock_on_packed_refs_does_not_make_a_delivery_fail_that_arrived() {
+    let site = site_on_main("20s");
+    site.world.write(".git/MERGE_HEAD", site.world.git(&["rev-parse", "HEAD"]));
+    site.world.run(&["run", "--note", "second"]).expect(1).stderr_ignored("a merge is in progress");
+    std::fs::remove_file(site.world.path(".git/MERGE_HEAD")).unwrap();
+    let kept = || site.world.git(&["for-each-ref", "refs/agent-handover/kept"]);
+    assert_ne!(kept(), "");
+    std::fs::write(site.world.path(".git/packed-refs.lock"), "").unwrap();
+    site.world.run(&["push"]).expect(0);
+    std::fs::remove_file(site.world.path(".git/packed-refs.lock")).unwrap();
+    site.world.run(&["run", "--note", "third"]).expect(0);
+    assert_eq!(kept(), "", "what was kept is forgotten");
 }

@@ -326,3 +326,13 @@ fn a_commit_that_git_did_not_name_in_time_is_not_called_missing() {
     assert!(!output.seen().contains("without a commit"), "{}", output.seen());
     assert!(world.notices().contains("git did not name the commit"), "{}", world.notices());
 }
+
+#[test]
+fn a_commit_that_git_cannot_read_is_not_called_missing() {
+    let world = repository();
+    let id = world.git(&["rev-parse", "HEAD"]);
+    std::fs::remove_file(world.path(&format!(".git/objects/{}/{}", &id[..2], id[2..].trim()))).unwrap();
+    let output = world.run(&["run", "--note", "n"]).expect(0);
+    assert!(!output.seen().contains("without a commit"), "{}", output.seen());
+    assert!(world.notices().contains("git did not name the commit"), "{}", world.notices());
+}

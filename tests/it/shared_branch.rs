@@ -324,6 +324,28 @@ fn a_session_of_a_clock_that_is_years_ahead_is_not_the_latest() {
 }
 
 #[test]
+fn machines_whose_clocks_are_apart_do_not_replace_each_others_order_for_ever() {
+    let team = Team::of(2);
+    let (a, b) = ((&team.machines[0], "2026-11-18T10:00:00Z"), (&team.machines[1], "2026-11-15T10:00:00Z"));
+    for (machine, now) in [a, b] {
+        at(machine, now, &["run", "--note", "x"]).expect(0);
+    }
+    let latest = |machine: &World| machine.read(".agent-history/LATEST.md");
+    let tip = || team.git(&["rev-parse", BRANCH]);
+    let before = tip();
+    for (machine, now) in [a, b, a, b] {
+        at(machine, now, &["push"]).expect(0);
+        assert_eq!(tip(), before, "nobody said anything");
+    }
+    // For the machine that is behind, the session of the other one is in the future.
+    assert_ne!(latest(a.0), latest(b.0));
+    for (machine, _) in [a, b] {
+        at(machine, a.1, &["pull"]).expect(0);
+    }
+    assert_same(a.0, b.0);
+}
+
+#[test]
 fn sessions_of_one_second_have_one_order_on_all_machines() {
     let team = Team::of(3);
     // Whoever has the last word, some id is greater than that of the session before it.

@@ -37,16 +37,20 @@ impl Publisher<'_> {
             _ => false,
         };
         let old = tip.map(|tip| tip.commit.as_str());
-        if let Some(theirs) = theirs.filter(|_| is_behind && their_tree.as_deref() == Some(&tree)) {
-            return Ok(self.move_branch(theirs, old)?.then(|| theirs.to_owned()));
-        }
-        let differences = self.git().differences(their_tree.as_deref().or(tip.map(|tip| tip.tree.as_str())), &tree)?;
-        // A change of files that every machine derives for itself is not worth a commit: two machines may order entries of
-        // the same second differently.
-        if let Some(tip) = tip.filter(|_| theirs.is_none())
-            && differences.iter().all(|difference| self.is_derived(&difference.path))
-        {
-            return Ok(Some(self.already_at(tip)));
+        let differences = match &their_tree {
+            Some(same) if *same == tree => Vec::new(),
+            below => self.git().differences(below.as_deref().or(tip.map(|tip| tip.tree.as_str())), &tree)?,
+        };
+        // A change of files that every machine derives for itself is not worth a commit: two machines whose clocks are apart
+        // would replace each other's for ever.
+        if differences.iter().all(|difference| self.is_derived(&difference.path)) {
+            match (tip, theirs) {
+                (_, Some(theirs)) if is_behind => {
+                    return Ok(self.move_branch(theirs, old)?.then(|| theirs.to_owned()));
+                }
+                (Some(tip), None) => return Ok(Some(self.already_at(tip))),
+                _ => {}
+            }
         }
         let changed: Vec<(String, PathBuf)> =
             differences.into_iter().filter_map(|difference| Some((difference.new?, difference.path))).collect();

@@ -46,6 +46,11 @@ impl Halted {
         matches!(self, Halted::Git(failure) if failure.kind == kind)
     }
 
+    /// Whether a lock of another git process was in the way, here or there.
+    pub(super) fn is_locked(&self) -> bool {
+        self.is(FailureKind::Locked) || self.is(FailureKind::LockedThere)
+    }
+
     /// The failure as git and this program worded it.
     pub(super) fn unexplained(self) -> NotDelivered {
         match self {
@@ -118,6 +123,10 @@ fn sentence_and_hint(kind: FailureKind) -> Option<(&'static str, &'static str)> 
         FailureKind::Locked => (
             "another git process holds a lock in this repository",
             "wait until it ends, then `agent-handover push`; if none is running, remove the lock file that is named",
+        ),
+        FailureKind::LockedThere => (
+            "another git process holds a lock in the repository behind {remote}",
+            "`agent-handover push` tries again; if no git is running there, remove the lock file that is named",
         ),
         FailureKind::NameTaken => (
             "another branch takes the place of `{branch}`: git cannot have both `a` and `a/b`",

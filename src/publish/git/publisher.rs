@@ -291,14 +291,18 @@ impl<'a> Publisher<'a> {
     /// Repeats `act` while another git process holds a lock, for a while.
     pub(super) fn unless_locked<T>(&mut self, act: impl Fn(&Publisher<'_>) -> Result<T>) -> Result<T> {
         let start = Instant::now();
+        // An earlier delivery of this command waited for it already.
+        let patience = if self.delivery.unreachable.has_lock(&self.top) { Duration::ZERO } else { PATIENCE };
         loop {
             match act(self) {
-                Err(halted)
-                    if halted.is(FailureKind::Locked)
-                        && !self.has_stale_lock()
-                        && start.elapsed() < PATIENCE.min(self.time_left())
-                        && self.delivery.brake.pressed().is_none() =>
-                {
+                Err(halted) if halted.is(FailureKind::Locked) && !self.has_stale_lock() => {
+                    if start.elapsed() >= patience.min(self.time_left()) {
+                        self.delivery.unreachable.add_lock(&self.top);
+                        return Err(halted);
+                    }
+                    if self.delivery.brake.pressed().is_some() {
+                        return Err(halted);
+                    }
                     std::thread::sleep(Duration::from_millis(50));
                 }
                 done => return done,

@@ -37,7 +37,7 @@ impl Publisher<'_> {
         let Err(halted) = &done else { return done };
         if halted.is(FailureKind::Damaged) && self.may_rebuild()? {
             self.rebuild()?;
-        } else if !(halted.is(FailureKind::Locked) && self.remove_stale_locks()?) {
+        } else if !(halted.is_locked() && self.remove_stale_locks()?) {
             return done;
         }
         deliver(self)

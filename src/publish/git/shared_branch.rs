@@ -329,7 +329,9 @@ impl Publisher<'_> {
         self.stop_if_pressed()?;
         self.refuse_secrets_in_push(commit, there)?;
         match self.git().push(self.remote(), commit, self.branch()) {
-            Err(failure) if failure.kind == FailureKind::Rejected => return Ok(Pushed::NotYet(failure.into())),
+            Err(failure) if matches!(failure.kind, FailureKind::Rejected | FailureKind::LockedThere) => {
+                return Ok(Pushed::NotYet(failure.into()));
+            }
             pushed => drop(pushed?),
         }
         if self.has_arrived(commit)? {
