@@ -33,6 +33,8 @@ pub(crate) enum FailureKind {
     /// The program that signs commits took longer than this program waits.
     SigningTimedOut,
     DiskFull,
+    /// There is no space left for the repository behind the remote.
+    DiskFullThere,
     /// The remote protects the branch.
     Protected,
     /// A hook of the remote refused the push.
@@ -56,6 +58,8 @@ pub(crate) enum FailureKind {
     NotARepository,
     /// git cannot write to the repository.
     ReadOnly,
+    /// The git behind the remote cannot write to its repository.
+    ReadOnlyThere,
     /// Objects or refs of the repository are missing or cannot be read, as a power cut leaves them.
     Damaged,
     /// Objects or refs of the repository behind the remote are missing or cannot be read.
@@ -212,10 +216,12 @@ impl Failure {
             FailureKind::Damaged if self.error.causes().iter().any(|said| is_said_by_remote(said)) => {
                 Failure { kind: FailureKind::DamagedThere, ..self }
             }
-            FailureKind::Locked if self.error.causes().iter().any(|said| is_lock_there(said)) => {
-                Failure { kind: FailureKind::LockedThere, ..self }
-            }
-            _ => self,
+            kind => match there(kind) {
+                Some(there) if self.error.causes().iter().any(|said| is_complaint_of_remote(said, kind)) => {
+                    Failure { kind: there, ..self }
+                }
+                _ => self,
+            },
         }
     }
 
@@ -304,9 +310,19 @@ fn is_said_by_remote(said: &str) -> bool {
         || said.lines().any(|line| is_there(line) && is_damage(line))
 }
 
-/// Whether the git at the other end complained about a lock.
-fn is_lock_there(said: &str) -> bool {
-    said.lines().any(|line| line.starts_with("remote:") && line.contains(".lock'"))
+/// The same failure in the repository behind the remote.
+fn there(kind: FailureKind) -> Option<FailureKind> {
+    match kind {
+        FailureKind::Locked => Some(FailureKind::LockedThere),
+        FailureKind::DiskFull => Some(FailureKind::DiskFullThere),
+        FailureKind::ReadOnly => Some(FailureKind::ReadOnlyThere),
+        _ => None,
+    }
+}
+
+/// Whether the git at the other end complained like this.
+fn is_complaint_of_remote(said: &str, kind: FailureKind) -> bool {
+    said.lines().any(|line| line.starts_with("remote:") && classify(line) == kind)
 }
 
 /// Whether `git update-ref` failed because somebody else moved or made the ref.
@@ -386,12 +402,29 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_blamed_on_the_side_that_complains() {
+    fn what_keeps_git_from_writing_is_blamed_on_the_side_that_complains() {
         let kind = |said: &str| Failure::of_git("`git push` failed", said).at_remote().kind;
-        let words = "error: cannot lock ref 'refs/heads/b': Unable to create '/r/refs/heads/b.lock': File exists.";
-        let there = format!("remote: {words}\n! x:refs/heads/b [remote rejected] (failed to update ref)");
-        assert_eq!(kind(&there), FailureKind::LockedThere);
-        assert_eq!(kind(words), FailureKind::Locked);
+        for (words, here, there) in [
+            (
+                "error: cannot lock ref 'refs/heads/b': Unable to create '/r/refs/heads/b.lock': File exists.",
+                FailureKind::Locked,
+                FailureKind::LockedThere,
+            ),
+            (
+                "fatal: unable to write loose object file: No space left on device",
+                FailureKind::DiskFull,
+                FailureKind::DiskFullThere,
+            ),
+            (
+                "error: insufficient permission for adding an object to repository database ./objects",
+                FailureKind::ReadOnly,
+                FailureKind::ReadOnlyThere,
+            ),
+        ] {
+            let rejected = format!("remote: {words}\nTo /r\n! x:refs/heads/b [remote rejected] (unpacker error)");
+            assert_eq!(kind(&rejected), there);
+            assert_eq!(kind(words), here);
+        }
     }
 
     #[test]

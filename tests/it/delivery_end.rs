@@ -256,3 +256,13 @@ fn a_lock_on_packed_refs_does_not_make_a_delivery_fail_that_arrived() {
     site.world.run(&["run", "--note", "third"]).expect(0);
     assert_eq!(kept(), "", "what was kept is forgotten");
 }
+
+#[test]
+fn a_full_disk_behind_the_remote_is_named_there() {
+    let site = Site::new(CONFIG);
+    script(&site, "remote.git/hooks/pre-receive", "echo 'fatal: cannot write: No space left on device' >&2; exit 1");
+    let output = site.world.run(&["run", "--note", "x"]).expect(1);
+    assert!(output.stderr.contains("there is no space left in the repository behind origin"), "{}", output.stderr);
+    std::fs::remove_file(site.world.home().join("remote.git/hooks/pre-receive")).unwrap();
+    site.world.run(&["run", "--resume"]).expect(0);
+}

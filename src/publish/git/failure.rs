@@ -113,6 +113,14 @@ fn sentence_and_hint(kind: FailureKind) -> Option<(&'static str, &'static str)> 
             "run `agent-handover push` when it answers again; `timeout` under `[backend]` says how long to wait",
         ),
         FailureKind::DiskFull => ("there is no space left", "make room, then `agent-handover push` delivers it"),
+        FailureKind::DiskFullThere => (
+            "there is no space left in the repository behind {remote}",
+            "make room there, then `agent-handover push` delivers it; everything is kept here",
+        ),
+        FailureKind::ReadOnlyThere => (
+            "the repository behind {remote} cannot be written to",
+            "check who owns its files there and what is mounted read-only, then `agent-handover push` delivers it",
+        ),
         FailureKind::Protected => (
             "{remote} protects the branch `{branch}`",
             "allow pushes to it there, or name another branch under `[backend]`",
