@@ -322,7 +322,8 @@ fn there(kind: FailureKind) -> Option<FailureKind> {
 
 /// Whether the git at the other end complained like this.
 fn is_complaint_of_remote(said: &str, kind: FailureKind) -> bool {
-    said.lines().any(|line| line.starts_with("remote:") && classify(line) == kind)
+    let is_there = |line: &str| line.starts_with("remote:") || line.starts_with("error: remote unpack failed: ");
+    said.lines().any(|line| is_there(line) && classify(line) == kind)
 }
 
 /// Whether `git update-ref` failed because somebody else moved or made the ref.
@@ -425,6 +426,9 @@ mod tests {
             assert_eq!(kind(&rejected), there);
             assert_eq!(kind(words), here);
         }
+        let refused = "error: remote unpack failed: unable to create temporary object directory\n\
+            ! x:refs/heads/b [remote rejected] (unpacker error)";
+        assert_eq!(kind(refused), FailureKind::ReadOnlyThere);
     }
 
     #[test]
