@@ -1,6 +1,7 @@
 //! Collects what happened in the repository since the last handover.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use serde_json::json;
 
@@ -35,7 +36,7 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
     let git = Git::at(scene.root);
     let mut notices = Vec::new();
     let (branch, place) = if session.head.is_empty() && !scene.is_gone {
-        branch_without_commit(&git, &mut notices)
+        branch_without_commit(&git, scene.root, &mut notices)
     } else {
         (session.branch.clone(), place(&session.branch, &session.head))
     };
@@ -98,14 +99,19 @@ fn answer_or_notice<T>(answer: git::Result<T>, notices: &mut Vec<String>) -> Opt
 
 /// The branch, and how a person reads where it is, for a session of which no commit is recorded: there was none yet, or git
 /// did not answer in time when the session was recorded, or cannot read the commit.
-fn branch_without_commit(git: &Git, notices: &mut Vec<String>) -> (String, String) {
-    let branch = answer_or_notice(git.branch(), notices).flatten().unwrap_or_default();
-    if !matches!(git.id_of("HEAD"), Ok(Some(_))) {
+fn branch_without_commit(git: &Git, root: &Path, notices: &mut Vec<String>) -> (String, String) {
+    let named = git::top_level(root).and_then(git::checked_out_branch);
+    let branch = named.or_else(|| answer_or_notice(git.branch(), notices).flatten()).unwrap_or_default();
+    let found = answer_or_notice(git.id_of("HEAD"), notices);
+    if matches!(found, Some(None)) {
         let place = place(&branch, "");
         return (branch, place);
     }
-    // Commits made since then belong to the next session, so what is checked out now does not count.
-    notices.push("git facts are incomplete: git did not name the commit when this handover was recorded".to_owned());
+    if found.is_some() {
+        // Commits made since then belong to the next session, so what is checked out now does not count.
+        let missing = "git facts are incomplete: git did not name the commit when this handover was recorded";
+        notices.push(missing.to_owned());
+    }
     let place = if branch.is_empty() { "detached".to_owned() } else { branch.clone() };
     (branch, place)
 }
