@@ -124,8 +124,8 @@ impl Listing {
 /// What to do after an input or output error; empty if that depends on more.
 fn next_after(cause: &io::Error) -> &'static str {
     match cause.kind() {
-        io::ErrorKind::ReadOnlyFilesystem => "make that file system writable, then run the same command again",
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space, then run the same command again",
+        io::ErrorKind::ReadOnlyFilesystem => "make that file system writable",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "free some space",
         _ => "",
     }
 }
@@ -310,8 +310,8 @@ mod tests {
     fn a_full_and_a_read_only_disk_have_a_next_step() {
         let hints = |kind: io::ErrorKind| Error::io("write", Path::new("f"), io::Error::from(kind)).hints().to_vec();
         let read_only = hints(io::ErrorKind::ReadOnlyFilesystem);
-        assert_eq!(read_only, ["make that file system writable, then run the same command again"]);
-        assert_eq!(hints(io::ErrorKind::StorageFull), ["free some space, then run the same command again"]);
+        assert_eq!(read_only, ["make that file system writable"]);
+        assert_eq!(hints(io::ErrorKind::StorageFull), ["free some space"]);
         assert_eq!(hints(io::ErrorKind::NotFound), [""; 0]);
     }
 

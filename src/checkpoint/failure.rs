@@ -53,7 +53,7 @@ pub(super) fn explain(path: &Path, cause: rusqlite::Error) -> Failure {
         ) => Failure::Io(
             Error::new(Category::Io, format!("cannot use the checkpoint `{}`", path.display()))
                 .cause(reason)
-                .hint("make room there and make it writable, then run the same command again"),
+                .hint("make room there and make it writable"),
         ),
         Some(ErrorCode::ConstraintViolation | ErrorCode::ApiMisuse) => {
             Failure::Other(Error::bug(format!("the checkpoint `{}` refused a statement", path.display())).cause(reason))

@@ -1,6 +1,7 @@
 //! Collects what happened in the repository since the last handover.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use serde_json::json;
 
@@ -34,10 +35,10 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
     }
     let git = Git::at(scene.root);
     let mut notices = Vec::new();
-    let branch = if session.head.is_empty() && !scene.is_gone {
-        answer_or_notice(git.branch(), &mut notices).flatten().unwrap_or_default()
+    let (branch, place) = if session.head.is_empty() && !scene.is_gone {
+        branch_without_commit(&git, scene.root, &mut notices)
     } else {
-        session.branch.clone()
+        (session.branch.clone(), place(&session.branch, &session.head))
     };
     // Another worktree of the repository knows the commits of one that is gone.
     let base = || answer_or_notice(base(&git, session, &mut notices), &mut Vec::new()).flatten();
@@ -71,7 +72,7 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
         clean(&mut change.path);
         change.from.iter_mut().for_each(clean);
     }
-    let branch = secrets::clean(&branch);
+    let (branch, place) = (secrets::clean(&branch), secrets::clean(&place));
     let values = [
         ("branch", json!(branch)),
         ("head", json!(session.head)),
@@ -82,10 +83,10 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
         (TREE, json!(tree)),
     ];
     facts.values.extend(values.map(|(name, value)| (name.to_owned(), value)));
-    facts.detail = Some(describe(&branch, &session.head, &commits, &changes, &dirty));
+    facts.detail = Some(describe(&place, &commits, &changes, &dirty));
     facts.is_repository_changed = !commits.is_empty() || is_tree_new;
     if facts.is_repository_changed {
-        facts.git_text = as_text(&branch, &session.head, &commits, &changes, &dirty);
+        facts.git_text = as_text(&place, &commits, &changes, &dirty);
     }
     facts.notices = notices;
     Ok(facts)
@@ -94,6 +95,25 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
 /// The answer; a failure becomes a notice.
 fn answer_or_notice<T>(answer: git::Result<T>, notices: &mut Vec<String>) -> Option<T> {
     answer.map_err(|failure| notices.push(format!("git facts are incomplete: {}", failure.without_words()))).ok()
+}
+
+/// The branch, and how a person reads where it is, for a session of which no commit is recorded: there was none yet, or git
+/// did not answer in time when the session was recorded, or cannot read the commit.
+fn branch_without_commit(git: &Git, root: &Path, notices: &mut Vec<String>) -> (String, String) {
+    let named = git::top_level(root).and_then(git::checked_out_branch);
+    let branch = named.or_else(|| answer_or_notice(git.branch(), notices).flatten()).unwrap_or_default();
+    let found = answer_or_notice(git.id_of("HEAD"), notices);
+    if matches!(found, Some(None)) {
+        let place = place(&branch, "");
+        return (branch, place);
+    }
+    if found.is_some() {
+        // Commits made since then belong to the next session, so what is checked out now does not count.
+        let missing = "git facts are incomplete: git did not name the commit when this handover was recorded";
+        notices.push(missing.to_owned());
+    }
+    let place = if branch.is_empty() { "detached".to_owned() } else { branch.clone() };
+    (branch, place)
 }
 
 /// The commit to count from: that of the last handover, or the merge base if history was rewritten.
@@ -141,18 +161,18 @@ fn place(branch: &str, head: &str) -> String {
     }
 }
 
-fn describe(branch: &str, head: &str, commits: &[Commit], changes: &[Change], dirty: &[Change]) -> String {
+fn describe(place: &str, commits: &[Commit], changes: &[Change], dirty: &[Change]) -> String {
     let (commits, changes) = (text::count(commits.len(), "commit"), text::count(changes.len(), "changed file"));
-    format!("{}: {commits}, {changes}, {} uncommitted", place(branch, head), dirty.len())
+    format!("{place}: {commits}, {changes}, {} uncommitted", dirty.len())
 }
 
 /// The lines for a session that gave no note. Empty if nothing happened.
-fn as_text(branch: &str, head: &str, commits: &[Commit], changes: &[Change], dirty: &[Change]) -> String {
+fn as_text(place: &str, commits: &[Commit], changes: &[Change], dirty: &[Change]) -> String {
     let mut text = String::new();
     if commits.is_empty() && dirty.is_empty() {
         return text;
     }
-    let _ = writeln!(text, "On {}.", place(branch, head));
+    let _ = writeln!(text, "On {place}.");
     let commits: Vec<String> =
         commits.iter().map(|commit| format!("{} {}", short(&commit.id), commit.subject)).collect();
     for (title, lines) in [("Commits", commits), ("Changed files", lines(changes)), ("Not committed", lines(dirty))] {

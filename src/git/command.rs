@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use super::budget::{Budget, WaitsFor};
 use super::hermetic::{self, Purpose};
 use super::parse::is_object_id;
 use super::remote::KnownRemotes;
@@ -54,6 +55,9 @@ pub(crate) struct Git {
     config: Vec<String>,
     env: Vec<(String, OsString)>,
     purpose: Purpose,
+    /// What this git shares with the others of its delivery, in place of `timeout`.
+    budget: Option<Rc<Budget>>,
+    pub(super) waits_for: WaitsFor,
     /// The bare repository to use, whose work tree is then `directory`.
     bare: Option<PathBuf>,
     /// Asked several times a second while git runs. `true` ends it.
@@ -72,6 +76,8 @@ impl Git {
             config,
             env: Vec::new(),
             purpose: Purpose::Asking,
+            budget: None,
+            waits_for: WaitsFor::Nothing,
             bare: None,
             is_over: Rc::new(|| false),
             known_remotes: Rc::default(),
@@ -114,6 +120,17 @@ impl Git {
     #[must_use]
     pub(crate) fn within(self, timeout: Duration) -> Git {
         Git { timeout, ..self }
+    }
+
+    /// Shares the time of a delivery with the other git processes of it.
+    #[must_use]
+    pub(crate) fn sharing(self, budget: &Rc<Budget>) -> Git {
+        Git { budget: Some(Rc::clone(budget)), ..self }
+    }
+
+    /// git that waits for somebody else, too.
+    pub(super) fn waiting_for(&self, waits_for: WaitsFor) -> Git {
+        Git { waits_for, ..self.clone() }
     }
 
     /// The settings for writing: none of the user's hooks, filters and housekeeping runs, and what git writes is durable.
@@ -197,13 +214,14 @@ impl Git {
             env_remove: REPOSITORY_VARIABLES.iter().filter(is_unset).map(|name| (*name).to_owned()).collect(),
             env: set,
         };
-        self.converse(&job, shield.top.as_deref(), max, input)
+        let verb = arguments.first().map(|verb| verb.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
+        self.converse(&job, &verb, shield.top.as_deref(), max, input)
     }
 
     /// Waits for the answer, but not for a git that waits for a pipe.
-    fn converse(&self, job: &Job, top: Option<&Path>, max: u64, input: Option<&[u8]>) -> Result<Captured> {
+    fn converse(&self, job: &Job, verb: &str, top: Option<&Path>, max: u64, input: Option<&[u8]>) -> Result<Captured> {
         let is_question = self.purpose == Purpose::Asking;
-        let timeout = if is_question { patience::left(self.timeout, LOCAL_TIMEOUT)? } else { self.timeout };
+        let timeout = self.limit()?;
         let (start, pipe) = (Instant::now(), OnceCell::new());
         let has_pipe = || {
             start.elapsed() >= SUSPICIOUS && pipe.get_or_init(|| top.and_then(|top| pipes::search(top).err())).is_some()
@@ -214,11 +232,27 @@ impl Git {
         {
             return Err(failure);
         }
-        let answer = answer.map_err(Failure::from);
+        if let Some(budget) = &self.budget {
+            budget.charge(self.waits_for, verb, start.elapsed());
+        }
+        let answer = answer.map_err(|none| Failure::from(none).of_verb(verb, timeout));
         if is_question && answer.as_ref().is_err_and(|failure| failure.kind == FailureKind::TimedOut) {
             patience::spend(timeout);
         }
         answer
+    }
+
+    /// How long git may take.
+    fn limit(&self) -> Result<Duration> {
+        let own = match self.purpose {
+            Purpose::Asking => patience::left(self.timeout, LOCAL_TIMEOUT)?,
+            Purpose::Publishing => self.timeout,
+        };
+        match (&self.budget, self.purpose) {
+            (None, _) => Ok(own),
+            (Some(budget), Purpose::Asking) => Ok(budget.limit(self.waits_for)?.min(own)),
+            (Some(budget), Purpose::Publishing) => budget.limit(self.waits_for),
+        }
     }
 
     fn shield(&self) -> Result<hermetic::Shield> {

@@ -3,6 +3,9 @@
 //! git explains itself only in words. This is the one file that reads them: it turns them into a [`FailureKind`], and
 //! everybody else decides by `match`. The words stay in the failure, for the person who reads the error.
 
+use std::time::Duration;
+
+use crate::base::duration;
 use crate::base::process::NoAnswer;
 use crate::error::Error;
 
@@ -30,12 +33,16 @@ pub(crate) enum FailureKind {
     /// The program that signs commits took longer than this program waits.
     SigningTimedOut,
     DiskFull,
+    /// There is no space left for the repository behind the remote.
+    DiskFullThere,
     /// The remote protects the branch.
     Protected,
     /// A hook of the remote refused the push.
     HookDeclined,
     /// Another git process holds a lock.
     Locked,
+    /// Another git process holds a lock in the repository behind the remote.
+    LockedThere,
     /// A branch `a` keeps a branch `a/b` from existing, or the other way round.
     NameTaken,
     /// The branch is checked out in the repository behind the remote.
@@ -51,6 +58,8 @@ pub(crate) enum FailureKind {
     NotARepository,
     /// git cannot write to the repository.
     ReadOnly,
+    /// The git behind the remote cannot write to its repository.
+    ReadOnlyThere,
     /// Objects or refs of the repository are missing or cannot be read, as a power cut leaves them.
     Damaged,
     /// Objects or refs of the repository behind the remote are missing or cannot be read.
@@ -188,6 +197,17 @@ impl Failure {
         }
     }
 
+    /// A failure of this command of git, which had `timeout` to answer.
+    #[must_use]
+    pub(super) fn of_verb(self, verb: &str, timeout: Duration) -> Failure {
+        if self.kind != FailureKind::TimedOut {
+            return self;
+        }
+        let error = Error::failed(format!("`git {verb}` did not answer within {}", duration::show(timeout)));
+        let error = self.error.causes().iter().fold(error, |error, cause| error.cause(cause));
+        Failure { error, ..self }
+    }
+
     /// A failure of a git that talks to a remote.
     #[must_use]
     pub(super) fn at_remote(self) -> Failure {
@@ -196,7 +216,12 @@ impl Failure {
             FailureKind::Damaged if self.error.causes().iter().any(|said| is_said_by_remote(said)) => {
                 Failure { kind: FailureKind::DamagedThere, ..self }
             }
-            _ => self,
+            kind => match there(kind) {
+                Some(there) if self.error.causes().iter().any(|said| is_complaint_of_remote(said, kind)) => {
+                    Failure { kind: there, ..self }
+                }
+                _ => self,
+            },
         }
     }
 
@@ -285,6 +310,22 @@ fn is_said_by_remote(said: &str) -> bool {
         || said.lines().any(|line| is_there(line) && is_damage(line))
 }
 
+/// The same failure in the repository behind the remote.
+fn there(kind: FailureKind) -> Option<FailureKind> {
+    match kind {
+        FailureKind::Locked => Some(FailureKind::LockedThere),
+        FailureKind::DiskFull => Some(FailureKind::DiskFullThere),
+        FailureKind::ReadOnly => Some(FailureKind::ReadOnlyThere),
+        _ => None,
+    }
+}
+
+/// Whether the git at the other end complained like this.
+fn is_complaint_of_remote(said: &str, kind: FailureKind) -> bool {
+    let is_there = |line: &str| line.starts_with("remote:") || line.starts_with("error: remote unpack failed: ");
+    said.lines().any(|line| is_there(line) && classify(line) == kind)
+}
+
 /// Whether `git update-ref` failed because somebody else moved or made the ref.
 pub(super) fn is_ref_race(said: &str) -> bool {
     said.contains("but expected") || said.contains("reference already exists")
@@ -359,6 +400,35 @@ mod tests {
         let path = "error: object file ./objects/51/24 is empty\nfatal: oops (5124)";
         assert_eq!(kind(path), FailureKind::DamagedThere);
         assert_eq!(kind("error: object file .git/objects/51/24 is empty"), FailureKind::Damaged);
+    }
+
+    #[test]
+    fn what_keeps_git_from_writing_is_blamed_on_the_side_that_complains() {
+        let kind = |said: &str| Failure::of_git("`git push` failed", said).at_remote().kind;
+        for (words, here, there) in [
+            (
+                "error: cannot lock ref 'refs/heads/b': Unable to create '/r/refs/heads/b.lock': File exists.",
+                FailureKind::Locked,
+                FailureKind::LockedThere,
+            ),
+            (
+                "fatal: unable to write loose object file: No space left on device",
+                FailureKind::DiskFull,
+                FailureKind::DiskFullThere,
+            ),
+            (
+                "error: insufficient permission for adding an object to repository database ./objects",
+                FailureKind::ReadOnly,
+                FailureKind::ReadOnlyThere,
+            ),
+        ] {
+            let rejected = format!("remote: {words}\nTo /r\n! x:refs/heads/b [remote rejected] (unpacker error)");
+            assert_eq!(kind(&rejected), there);
+            assert_eq!(kind(words), here);
+        }
+        let refused = "error: remote unpack failed: unable to create temporary object directory\n\
+            ! x:refs/heads/b [remote rejected] (unpacker error)";
+        assert_eq!(kind(refused), FailureKind::ReadOnlyThere);
     }
 
     #[test]

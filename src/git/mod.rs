@@ -14,9 +14,11 @@
 //! | `settings` | the settings that say where a work tree is, read without starting git |
 //! | `exclude` | our lines in `info/exclude` |
 //! | `pipes` | named pipes that git would wait for |
+//! | `budget` | how long the git processes of one delivery may take together |
 //! | `patience` | how long the questions of one command may wait in total |
 //! | `parse` | parsers of what git prints |
 
+mod budget;
 mod command;
 mod damage;
 mod exclude;
@@ -33,6 +35,7 @@ mod settings;
 mod since;
 mod worktree;
 
+pub(crate) use budget::Budget;
 pub(crate) use command::Git;
 pub(crate) use damage::ids_in;
 pub(crate) use exclude::keep_out;

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use super::budget::WaitsFor;
 use super::failure::{Failure, is_ref_race};
 use super::parse::{self, Difference};
 use super::{FailureKind, Git, Result};
@@ -111,8 +112,11 @@ impl Git {
             arguments.extend(["-p", parent]);
         }
         arguments.extend(["-F", "-", tree]);
-        let commit = self.id(&arguments, Some(message.as_bytes()));
-        if sign { commit.map_err(Failure::at_signing) } else { commit }
+        if !sign {
+            return self.id(&arguments, Some(message.as_bytes()));
+        }
+        let git = self.waiting_for(WaitsFor::Signing);
+        git.id(&arguments, Some(message.as_bytes())).map_err(Failure::at_signing)
     }
 
     /// Moves a ref from `old`, or makes it where `old` is `None`. `false` if somebody else was faster.

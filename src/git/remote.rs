@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::budget::WaitsFor;
 use super::failure::{Failure, is_missing_branch, names_damage};
 use super::{Git, Result, is_object_id};
 
@@ -18,8 +19,9 @@ impl Git {
     /// The commit that the branch is at on the remote. `None` if the remote has no such branch.
     pub(crate) fn remote_tip(&self, remote: &str, branch: &str) -> Result<Option<String>> {
         let name = format!("refs/heads/{branch}");
+        let git = self.waiting_for(WaitsFor::Remote);
         let answer =
-            self.must(&["ls-remote", "--refs", "--", remote, &name], None, 1 << 20).map_err(Failure::at_remote)?;
+            git.must(&["ls-remote", "--refs", "--", remote, &name], None, 1 << 20).map_err(Failure::at_remote)?;
         let text = String::from_utf8_lossy(&answer).into_owned();
         let of = |line: &str| {
             let (id, found) = line.split_once('\t')?;
@@ -42,8 +44,9 @@ impl Git {
             "--",
             remote,
         ];
+        let git = self.waiting_for(WaitsFor::Remote);
         let answer =
-            self.ask_with_input(&[&arguments[..], &[&refspec]].concat(), None, 1 << 20).map_err(Failure::at_remote)?;
+            git.ask_with_input(&[&arguments[..], &[&refspec]].concat(), None, 1 << 20).map_err(Failure::at_remote)?;
         if !answer.succeeded {
             let said = String::from_utf8_lossy(&answer.stderr);
             if is_missing_branch(&said) {
@@ -63,7 +66,8 @@ impl Git {
             arguments.push(RECEIVE_DURABLY);
         }
         arguments.extend(["--", remote, &refspec]);
-        let answer = self.ask_with_input(&arguments, None, 1 << 20).map_err(Failure::at_remote)?;
+        let git = self.waiting_for(WaitsFor::Remote);
+        let answer = git.ask_with_input(&arguments, None, 1 << 20).map_err(Failure::at_remote)?;
         let text = String::from_utf8_lossy(&answer.stdout).into_owned();
         let complaint = String::from_utf8_lossy(&answer.stderr).into_owned();
         // A repository that has lost an object takes the push all the same if it has the object's name.

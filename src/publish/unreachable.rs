@@ -1,13 +1,18 @@
-//! Remotes and signing programs that did not answer, so that ten deliveries which are due do not wait ten times for the same
-//! one.
+//! Remotes, signing programs and gits that did not answer, so that ten deliveries which are due do not wait ten times for the
+//! same one.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// The place of a remote's name for the program that signs commits. No remote can have this name.
 const SIGNING: &str = "";
+/// The place of a remote's name for git itself. No remote can have this name.
+const GIT: &str = " ";
+/// The place of a remote's name for a lock in the repository. No remote can have this name.
+const LOCK: &str = "  ";
 
-/// The remotes that did not answer so far, and the signing program if it did not. Whoever makes several deliveries in a row owns one and lends it to each.
+/// The remotes that did not answer so far, and the signing program and git itself if they did
+/// not. Whoever makes several deliveries in a row owns one and lends it to each.
 #[derive(Debug, Default)]
 pub struct UnreachableRemotes(RefCell<Vec<UnreachableRemote>>);
 
@@ -46,6 +51,25 @@ impl UnreachableRemotes {
     /// Like `message`, for the program that signs commits.
     pub(super) fn signing_message(&self, repository: &Path, timeout_ms: u64) -> Option<String> {
         self.message(repository, SIGNING, timeout_ms)
+    }
+
+    pub(super) fn add_git(&self, repository: &Path, waited_ms: u64, message: &str) {
+        self.add(repository, GIT, waited_ms, message);
+    }
+
+    /// Like `message`, for git itself.
+    pub(super) fn git_message(&self, repository: &Path, timeout_ms: u64) -> Option<String> {
+        self.message(repository, GIT, timeout_ms)
+    }
+
+    /// Remembers a lock that was waited for in vain.
+    pub(super) fn add_lock(&self, repository: &Path) {
+        self.add(repository, LOCK, u64::MAX, "locked");
+    }
+
+    /// Whether a lock was waited for in vain.
+    pub(super) fn has_lock(&self, repository: &Path) -> bool {
+        self.message(repository, LOCK, 0).is_some()
     }
 
     /// Forgets a remote, because it answered.

@@ -148,6 +148,27 @@ fn what_was_committed_offline_has_a_hint_and_a_push_merges_it() {
 }
 
 #[test]
+fn a_remote_that_is_gone_is_reported_as_that_although_it_had_another_history() {
+    let team = Team::with(CONFIG);
+    let (a, _) = team.pair();
+    a.run(&["run", "--note", "one"]).expect(0);
+    let other = a.git(&["commit-tree", "-m", "another beginning", "HEAD^{tree}"]);
+    a.git(&["push", "--quiet", "--force", "origin", &format!("{}:main", other.trim())]);
+    let output = a.run(&["run", "--note", "two"]).expect(1);
+    assert!(output.stderr.contains("`main` on origin has another history"), "{}", output.stderr);
+    std::fs::remove_dir_all(team.path()).unwrap();
+    let output = a.run(&["run", "--note", "three"]).expect(1);
+    assert!(
+        output.stderr.contains("there is no remote `origin` here, or no repository behind it"),
+        "{}",
+        output.stderr
+    );
+    assert!(!output.stderr.contains("another history"), "{}", output.stderr);
+    assert_eq!(a.git(&["status", "--porcelain"]), "", "it is committed");
+    assert_has_notes(a, &["one", "two", "three"]);
+}
+
+#[test]
 fn a_branch_without_a_commit_joins_the_code_on_the_remote() {
     let team = Team::with(CONFIG);
     let (a, b) = team.pair();

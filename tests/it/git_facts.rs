@@ -315,3 +315,24 @@ fn a_git_that_hangs_does_not_keep_a_hook_waiting() {
     signal(pid.parse().unwrap(), "TERM");
     wait_until("the child to stop", || world.run(&["check"]).code == 1);
 }
+
+#[test]
+fn a_commit_that_git_did_not_name_in_time_is_not_called_missing() {
+    let world = repository();
+    let late = "[ -e \"$HOME/late\" ] || { : > \"$HOME/late\"; sleep 600; }";
+    let path = world.stand_in_for_git(&format!("case \"$*\" in *HEAD^*) {late};; esac\nexec \"$GIT\" \"$@\""));
+    let output = finish(world.command(&["run", "--note", "n"]).env("PATH", path)).expect(0);
+    assert!(world.home().join("late").exists(), "git was asked for the commit");
+    assert!(!output.seen().contains("without a commit"), "{}", output.seen());
+    assert!(world.notices().contains("git did not name the commit"), "{}", world.notices());
+}
+
+#[test]
+fn a_commit_that_git_cannot_read_is_not_called_missing() {
+    let world = repository();
+    let id = world.git(&["rev-parse", "HEAD"]);
+    std::fs::remove_file(world.path(&format!(".git/objects/{}/{}", &id[..2], id[2..].trim()))).unwrap();
+    let output = world.run(&["run", "--note", "n"]).expect(0);
+    assert!(!output.seen().contains("without a commit"), "{}", output.seen());
+    assert!(world.notices().contains("git did not name the commit"), "{}", world.notices());
+}

@@ -303,15 +303,46 @@ fn a_session_of_a_clock_that_is_years_ahead_is_not_the_latest() {
     b.run(&["run", "--note", "of today"]).expect(0);
     a.run(&["pull"]).expect(0);
     for machine in [a, b] {
-        for file in ["LATEST.md", "INDEX.yaml", "RESUME_PROMPT.txt"] {
+        let root = format!("Project root: {}\n", b.root().display());
+        let prompt = [root.as_str()];
+        let expected: [(&str, &[&str]); 3] = [
+            ("LATEST.md", &["\nprimary_goal: \"of today\"\n"]),
+            ("INDEX.yaml", &["\nprimary_goal: \"of today\"\n", "\nlatest_session: \"2026-"]),
+            ("RESUME_PROMPT.txt", &prompt),
+        ];
+        for (file, parts) in expected {
             let text = machine.read(&format!(".agent-history/{file}"));
-            assert!(!text.contains("primary_goal: \"of the future\"\nsearch_tags"), "{file}: {text}");
+            for part in parts {
+                assert!(text.contains(part), "{file} lacks {part}: {text}");
+            }
         }
         let shown = machine.run(&["history", "show", "latest"]).expect(0);
         let shown = shown.stderr_ignored("it says from whom the session came").stdout;
         assert!(shown.contains("of today"), "{shown}");
     }
     assert_same(a, b);
+}
+
+#[test]
+fn machines_whose_clocks_are_apart_do_not_replace_each_others_order_for_ever() {
+    let team = Team::of(2);
+    let (a, b) = ((&team.machines[0], "2026-11-18T10:00:00Z"), (&team.machines[1], "2026-11-15T10:00:00Z"));
+    for (machine, now) in [a, b] {
+        at(machine, now, &["run", "--note", "x"]).expect(0);
+    }
+    let latest = |machine: &World| machine.read(".agent-history/LATEST.md");
+    let tip = || team.git(&["rev-parse", BRANCH]);
+    let before = tip();
+    for (machine, now) in [a, b, a, b] {
+        at(machine, now, &["push"]).expect(0);
+        assert_eq!(tip(), before, "nobody said anything");
+    }
+    // For the machine that is behind, the session of the other one is in the future.
+    assert_ne!(latest(a.0), latest(b.0));
+    for (machine, _) in [a, b] {
+        at(machine, a.1, &["pull"]).expect(0);
+    }
+    assert_same(a.0, b.0);
 }
 
 #[test]

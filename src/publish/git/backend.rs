@@ -96,7 +96,13 @@ impl Backend for GitBackend {
         if is_there(files.memory) && is_there(files.history) && ledger.kept.is_empty() {
             return Ok(None);
         }
-        Publisher::open(delivery).and_then(|mut publisher| publisher.restore()).map_err(Halted::unexplained)
+        let mut publisher = Publisher::open(delivery).map_err(Halted::unexplained)?;
+        publisher.restore().map_err(|halted| {
+            if let Halted::Git(failure) = &halted {
+                publisher.remember_if_unreachable(failure);
+            }
+            halted.unexplained()
+        })
     }
 
     fn has_to_keep(&self, delivery: &Delivery<'_>) -> error::Result<bool> {

@@ -1,13 +1,12 @@
 //! The files as a commit on the branch, made in an index of our own, and never with a secret in it.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::failure::{Result, explain};
-use super::publisher::{INDEX, PATIENCE, Publisher, empty_tree};
+use super::publisher::{INDEX, Publisher, empty_tree};
 use crate::base::fs;
 use crate::error::Error;
-use crate::git::{self, FailureKind, Git, Tip};
+use crate::git::{self, FailureKind, Tip};
 use crate::guard::{acknowledge, secrets};
 
 /// The identity on commits of a user who has configured none.
@@ -38,16 +37,20 @@ impl Publisher<'_> {
             _ => false,
         };
         let old = tip.map(|tip| tip.commit.as_str());
-        if let Some(theirs) = theirs.filter(|_| is_behind && their_tree.as_deref() == Some(&tree)) {
-            return Ok(self.move_branch(theirs, old)?.then(|| theirs.to_owned()));
-        }
-        let differences = self.git().differences(their_tree.as_deref().or(tip.map(|tip| tip.tree.as_str())), &tree)?;
-        // A change of files that every machine derives for itself is not worth a commit: two machines may order entries of
-        // the same second differently.
-        if let Some(tip) = tip.filter(|_| theirs.is_none())
-            && differences.iter().all(|difference| self.is_derived(&difference.path))
-        {
-            return Ok(Some(self.already_at(tip)));
+        let differences = match &their_tree {
+            Some(same) if *same == tree => Vec::new(),
+            below => self.git().differences(below.as_deref().or(tip.map(|tip| tip.tree.as_str())), &tree)?,
+        };
+        // A change of files that every machine derives for itself is not worth a commit: two machines whose clocks are apart
+        // would replace each other's for ever.
+        if differences.iter().all(|difference| self.is_derived(&difference.path)) {
+            match (tip, theirs) {
+                (_, Some(theirs)) if is_behind => {
+                    return Ok(self.move_branch(theirs, old)?.then(|| theirs.to_owned()));
+                }
+                (Some(tip), None) => return Ok(Some(self.already_at(tip))),
+                _ => {}
+            }
         }
         let changed: Vec<(String, PathBuf)> =
             differences.into_iter().filter_map(|difference| Some((difference.new?, difference.path))).collect();
@@ -87,10 +90,10 @@ impl Publisher<'_> {
         if sign {
             self.check_signing_answers()?;
         }
-        let git = if sign { self.signing_git() } else { self.git() };
+        let git = self.git();
         let commit = match git.commit_tree(tree, parents, &message, sign) {
             Err(failure) if failure.kind == FailureKind::NoIdentity => {
-                let git = NOBODY.iter().fold(git, |git, (name, value)| git.with_env(name, *value));
+                let git = NOBODY.iter().fold(git.clone(), |git, (name, value)| git.with_env(name, *value));
                 git.commit_tree(tree, parents, &message, sign)
             }
             commit => commit,
@@ -99,12 +102,6 @@ impl Publisher<'_> {
             self.remember_if_signing_hangs(&failure);
             failure.into()
         })
-    }
-
-    /// git for a commit that is signed. A remote that used up the time is no reason to blame the signing program.
-    fn signing_git(&self) -> Git {
-        let whole = Duration::from_millis(self.delivery.destination.timeout_ms);
-        self.git.clone().within(self.time_left().max(whole.min(PATIENCE)))
     }
 
     /// Fails if the signing program did not answer to an earlier delivery of this command.
@@ -152,7 +149,8 @@ impl Publisher<'_> {
         let build = |publisher: &Publisher<'_>| publisher.build_tree(&index, tip, theirs);
         let tree = self.unless_locked(|publisher| build(publisher)).or_else(|halted| {
             // If our index is damaged, a new one helps. Any other failure repeats itself.
-            if self.has_index(&index) && !halted.is(FailureKind::Locked) {
+            let repeats = [FailureKind::Locked, FailureKind::TimedOut].iter().any(|kind| halted.is(*kind));
+            if self.has_index(&index) && !repeats {
                 self.delivery.files.state_anchor().remove_file(&index)?;
                 self.ledger.indexed.clear();
                 return build(self);

@@ -46,6 +46,11 @@ impl Halted {
         matches!(self, Halted::Git(failure) if failure.kind == kind)
     }
 
+    /// Whether a lock of another git process was in the way, here or there.
+    pub(super) fn is_locked(&self) -> bool {
+        self.is(FailureKind::Locked) || self.is(FailureKind::LockedThere)
+    }
+
     /// The failure as git and this program worded it.
     pub(super) fn unexplained(self) -> NotDelivered {
         match self {
@@ -80,6 +85,8 @@ pub(super) fn explain(failure: git::Failure, destination: &Destination) -> Error
     };
     let fill = |text: &str| text.replace("{remote}", &destination.remote).replace("{branch}", &destination.branch);
     let explained = Error::failed(fill(sentence));
+    // Only the message says which git it was.
+    let explained = if kind == FailureKind::TimedOut { explained.cause(clean(error.message())) } else { explained };
     let explained = error.causes().iter().fold(explained, |explained, cause| explained.cause(clean(cause)));
     explained.hint(fill(hint))
 }
@@ -95,7 +102,7 @@ fn sentence_and_hint(kind: FailureKind) -> Option<(&'static str, &'static str)> 
         }
         FailureKind::TimedOut => (
             "git did not finish its work in this repository in time",
-            "run `agent-handover push` when the disk is less busy; `timeout` under `[backend]` says how long to wait",
+            "`time git status` shows whether git itself is slow here; `agent-handover push` tries again, and a longer `timeout` under `[backend]` leaves git more time",
         ),
         FailureKind::SigningTimedOut => (
             "the program that signs commits did not answer in time, and `commit.gpgsign` asks for it",
@@ -106,6 +113,14 @@ fn sentence_and_hint(kind: FailureKind) -> Option<(&'static str, &'static str)> 
             "run `agent-handover push` when it answers again; `timeout` under `[backend]` says how long to wait",
         ),
         FailureKind::DiskFull => ("there is no space left", "make room, then `agent-handover push` delivers it"),
+        FailureKind::DiskFullThere => (
+            "there is no space left in the repository behind {remote}",
+            "make room there, then `agent-handover push` delivers it; everything is kept here",
+        ),
+        FailureKind::ReadOnlyThere => (
+            "the repository behind {remote} cannot be written to",
+            "check who owns its files there and what is mounted read-only, then `agent-handover push` delivers it",
+        ),
         FailureKind::Protected => (
             "{remote} protects the branch `{branch}`",
             "allow pushes to it there, or name another branch under `[backend]`",
@@ -116,6 +131,10 @@ fn sentence_and_hint(kind: FailureKind) -> Option<(&'static str, &'static str)> 
         FailureKind::Locked => (
             "another git process holds a lock in this repository",
             "wait until it ends, then `agent-handover push`; if none is running, remove the lock file that is named",
+        ),
+        FailureKind::LockedThere => (
+            "another git process holds a lock in the repository behind {remote}",
+            "`agent-handover push` tries again; if no git is running there, remove the lock file that is named",
         ),
         FailureKind::NameTaken => (
             "another branch takes the place of `{branch}`: git cannot have both `a` and `a/b`",

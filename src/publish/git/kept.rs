@@ -23,7 +23,7 @@ use super::publisher::{BranchKind, Publisher};
 use crate::base::fs::{self, Anchor};
 use crate::base::text;
 use crate::base::three_way::Theirs;
-use crate::git::{CommitBetween, Difference, Git, Tip};
+use crate::git::{CommitBetween, Difference, FailureKind, Tip};
 
 /// What is checked out, as git calls it.
 const HEAD: &str = "HEAD";
@@ -116,13 +116,20 @@ impl Publisher<'_> {
 
     fn forget_kept(&mut self) -> Result<()> {
         self.ledger.kept.clear();
-        if std::mem::take(&mut self.ledger.is_kept_aside) {
-            let name = self.kept_ref();
-            if let Some(old) = self.git().id_of(&name)? {
-                self.git().delete_ref(&name, &old)?;
-            }
+        let has_ref = std::mem::take(&mut self.ledger.is_kept_aside) | std::mem::take(&mut self.ledger.is_ref_left);
+        if !has_ref {
+            return Ok(());
         }
-        Ok(())
+        let name = self.kept_ref();
+        let Some(old) = self.git().id_of(&name)? else { return Ok(()) };
+        match self.git().delete_ref(&name, &old) {
+            // The remote has everything, so a lock of another git is no failure. The next delivery removes the ref.
+            Err(failure) if failure.kind == FailureKind::Locked => {
+                self.ledger.is_ref_left = true;
+                Ok(())
+            }
+            deleted => Ok(deleted?),
+        }
     }
 
     /// Brings what is kept and missing here back into the files. Returns whether anything was missing.
@@ -155,7 +162,7 @@ impl Publisher<'_> {
         }
         let anchor = Anchor::new(&self.top);
         let mut files = Vec::new();
-        for path in Git::at(&self.top).unmerged()? {
+        for path in self.users_git().unmerged()? {
             if !self.is_published(&path) || !anchor.is_regular(&self.top.join(&path)) {
                 continue;
             }

@@ -25,6 +25,8 @@ pub(crate) struct Ledger {
     pub kept: String,
     /// `kept` is on no branch, and a ref of its own protects it.
     pub is_kept_aside: bool,
+    /// The ref of what was kept aside before is still there, because another git held a lock.
+    pub is_ref_left: bool,
     /// The branch was moved to `synced`, and a power cut may still undo that.
     pub unsynced: bool,
     /// `synced` is on a branch without code.
@@ -61,8 +63,9 @@ impl Ledger {
             return Ok(ledger);
         }
         // Words that are kept from another branch are still missing here.
-        let Ledger { kept, is_kept_aside, .. } = ledger;
-        Ok(Ledger { branch: branch.to_owned(), remote: remote.to_owned(), kept, is_kept_aside, ..Ledger::default() })
+        let Ledger { kept, is_kept_aside, is_ref_left, .. } = ledger;
+        let (branch, remote) = (branch.to_owned(), remote.to_owned());
+        Ok(Ledger { branch, remote, kept, is_kept_aside, is_ref_left, ..Ledger::default() })
     }
 
     /// Writes the ledger, if it changed.

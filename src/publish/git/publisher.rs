@@ -11,7 +11,7 @@ use crate::base::fs::Anchor;
 use crate::base::process::{self, Orphans};
 use crate::base::{env, fs, text};
 use crate::error::{self, Error};
-use crate::git::{self, FailureKind, Git, Tip};
+use crate::git::{self, Budget, FailureKind, Git, Tip};
 use crate::guard::own_record;
 use crate::project;
 use crate::publish::{Delivered, Delivery, NotDelivered};
@@ -48,6 +48,9 @@ pub(super) struct Publisher<'a> {
     pub(super) was_own: bool,
     /// What the remote was known to have before this delivery.
     pub(super) delivered_before: String,
+    /// The time that all git processes of this delivery share.
+    pub(super) budget: Rc<Budget>,
+    /// When rounds and waits for locks end.
     deadline: Instant,
     pub(super) notices: Vec<String>,
     pub(super) conflicts: Vec<String>,
@@ -111,9 +114,12 @@ impl<'a> Publisher<'a> {
         let (mark, root) = ((env::RUN, "git"), delivery.files.root.to_string_lossy().into_owned());
         end_orphans(&index, &[mark, (env::ROOT, &root)])?;
         remove_damaged_index(&anchor, &delivery.files.state.join(INDEX))?;
+        let timeout = Duration::from_millis(destination.timeout_ms);
+        let budget = Rc::new(Budget::new(timeout));
         let git = bare.map_or_else(|| Git::at(&top), |bare| Git::in_bare(bare, &top));
         let git = git
             .writing()
+            .sharing(&budget)
             .with_env("GIT_INDEX_FILE", index)
             // No attribute of the user's or of a file on the branch changes what is stored.
             .with_env("GIT_ATTR_SOURCE", empty_tree(&common_dir))
@@ -125,7 +131,8 @@ impl<'a> Publisher<'a> {
             was_own: ledger.is_own && !ledger.synced.is_empty(),
             delivered_before: ledger.delivered.clone(),
             ledger,
-            deadline: Instant::now() + Duration::from_millis(destination.timeout_ms),
+            budget,
+            deadline: Instant::now() + timeout,
             delivery,
             top,
             git_dir,
@@ -167,10 +174,13 @@ impl<'a> Publisher<'a> {
         Ok(Delivered { detail, notices: self.notices, conflicts: self.conflicts })
     }
 
-    /// git for what happens in this repository. A slow remote must not cut it short, because a git that is ended leaves
-    /// locks behind.
-    pub(super) fn git(&self) -> Git {
-        self.git.clone().within(self.time_left().max(PATIENCE))
+    pub(super) fn git(&self) -> &Git {
+        &self.git
+    }
+
+    /// git with the user's own index, for questions.
+    pub(super) fn users_git(&self) -> Git {
+        Git::at(&self.top).sharing(&self.budget)
     }
 
     /// The time until the deadline, never zero.
@@ -197,6 +207,7 @@ impl<'a> Publisher<'a> {
 
     /// Commits the files and pushes the commit, if the destination says so.
     pub(super) fn publish(&mut self) -> Result<String> {
+        self.check_git_answers()?;
         let tip = self.tip()?;
         match self.branch_kind(tip.as_ref())? {
             BranchKind::Own => self.publish_own(tip),
@@ -268,7 +279,7 @@ impl<'a> Publisher<'a> {
     fn is_memory_tracked(&self) -> Result<bool> {
         let paths: Vec<PathBuf> = self.paths.iter().map(|path| self.top.join(path)).collect();
         let is_in_work_tree = self.delivery.files.bare.is_none();
-        Ok(is_in_work_tree && Git::at(&self.top).tracks_any(&paths.iter().collect::<Vec<_>>())?)
+        Ok(is_in_work_tree && self.users_git().tracks_any(&paths.iter().collect::<Vec<_>>())?)
     }
 
     /// Whether a commit is not one of the user's code: a handover began its history, or it holds only our files.
@@ -280,14 +291,18 @@ impl<'a> Publisher<'a> {
     /// Repeats `act` while another git process holds a lock, for a while.
     pub(super) fn unless_locked<T>(&mut self, act: impl Fn(&Publisher<'_>) -> Result<T>) -> Result<T> {
         let start = Instant::now();
+        // An earlier delivery of this command waited for it already.
+        let patience = if self.delivery.unreachable.has_lock(&self.top) { Duration::ZERO } else { PATIENCE };
         loop {
             match act(self) {
-                Err(halted)
-                    if halted.is(FailureKind::Locked)
-                        && !self.has_stale_lock()
-                        && start.elapsed() < PATIENCE.min(self.time_left())
-                        && self.delivery.brake.pressed().is_none() =>
-                {
+                Err(halted) if halted.is(FailureKind::Locked) && !self.has_stale_lock() => {
+                    if start.elapsed() >= patience.min(self.time_left()) {
+                        self.delivery.unreachable.add_lock(&self.top);
+                        return Err(halted);
+                    }
+                    if self.delivery.brake.pressed().is_some() {
+                        return Err(halted);
+                    }
                     std::thread::sleep(Duration::from_millis(50));
                 }
                 done => return done,

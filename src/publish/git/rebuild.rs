@@ -37,7 +37,7 @@ impl Publisher<'_> {
         let Err(halted) = &done else { return done };
         if halted.is(FailureKind::Damaged) && self.may_rebuild()? {
             self.rebuild()?;
-        } else if !(halted.is(FailureKind::Locked) && self.remove_stale_locks()?) {
+        } else if !(halted.is_locked() && self.remove_stale_locks()?) {
             return done;
         }
         deliver(self)
@@ -170,7 +170,7 @@ impl Publisher<'_> {
         let store = self.delivery.files.state.join("rebuild");
         let anchor = self.delivery.files.state_anchor();
         anchor.create_private_directories(&store)?;
-        let git = self.git().with_store(&fs::resolve(&store)?);
+        let git = self.git().clone().with_store(&fs::resolve(&store)?);
         let written = git.add(&specs).and_then(|()| git.write_tree());
         let ids = ids_of_store(&anchor, &store)?;
         anchor.remove_tree(&store)?;

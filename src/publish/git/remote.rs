@@ -6,7 +6,7 @@ use super::failure::{Halted, Result, explain};
 use super::publisher::Publisher;
 use crate::base::text;
 use crate::error::Error;
-use crate::git::{self, FailureKind, Git};
+use crate::git::{self, FailureKind};
 
 /// How a push ended that may be tried again.
 pub(super) enum Pushed {
@@ -17,11 +17,6 @@ pub(super) enum Pushed {
 }
 
 impl Publisher<'_> {
-    /// git for what happens on the remote, limited to the time that is left.
-    pub(super) fn remote_git(&self) -> Git {
-        self.git.clone().within(self.time_left())
-    }
-
     /// The ref for what is fetched, away from the user's own.
     pub(super) fn fetched_ref(&self) -> String {
         // A remote may be an address, which cannot be part of a ref's name.
@@ -40,7 +35,7 @@ impl Publisher<'_> {
 
     /// Fetches the branch and returns its commit. `None` if the remote does not have the branch.
     pub(super) fn fetch_branch(&self) -> git::Result<Option<String>> {
-        self.remote_git().fetch(self.remote(), self.branch(), &self.fetched_ref())
+        self.git().fetch(self.remote(), self.branch(), &self.fetched_ref())
     }
 
     /// Fetches our own branch. Refuses code on it, and notes for the user what somebody did to it.
@@ -76,7 +71,7 @@ impl Publisher<'_> {
         self.stop_if_pressed()?;
         self.refuse_secrets_in_push(commit, theirs)?;
         self.check_remote_alive()?;
-        match self.remote_git().push(self.remote(), commit, self.branch()) {
+        match self.git().push(self.remote(), commit, self.branch()) {
             Ok(before) => self.note_tip_before_push(before.as_deref())?,
             Err(failure) if failure.kind == FailureKind::Rejected => return Ok(Pushed::NotYet(failure.into())),
             Err(failure) => return Err(failure.into()),
@@ -113,7 +108,7 @@ impl Publisher<'_> {
 
     /// Asks the remote whether its branch has the commit, at the tip or below it.
     pub(super) fn has_arrived(&mut self, commit: &str) -> Result<bool> {
-        let found = self.remote_git().remote_tip(self.remote(), self.branch())?;
+        let found = self.git().remote_tip(self.remote(), self.branch())?;
         let arrived = match &found {
             Some(found) if found == commit => true,
             Some(_) => match self.fetch_branch()? {
@@ -129,13 +124,26 @@ impl Publisher<'_> {
         Ok(arrived)
     }
 
-    /// Remembers a remote that did not answer, so that asking it again does not waste time.
+    /// Remembers what did not answer, a remote or git itself, so that asking it again does not waste time.
     pub(super) fn remember_if_unreachable(&self, failure: &git::Failure) {
-        if matches!(failure.kind, FailureKind::RemoteTimedOut | FailureKind::Unreachable) {
-            let destination = self.delivery.destination;
-            let error = explain(failure.clone(), destination);
-            self.delivery.unreachable.add(&self.top, self.remote(), destination.timeout_ms, error.message());
+        let destination = self.delivery.destination;
+        let (known, timeout) = (self.delivery.unreachable, destination.timeout_ms);
+        let message = || explain(failure.clone(), destination).one_line();
+        match failure.kind {
+            FailureKind::RemoteTimedOut | FailureKind::Unreachable => {
+                known.add(&self.top, self.remote(), timeout, explain(failure.clone(), destination).message());
+            }
+            FailureKind::TimedOut => known.add_git(&self.top, timeout, &message()),
+            _ => {}
         }
+    }
+
+    /// Fails if git itself did not answer to an earlier delivery of this command.
+    pub(super) fn check_git_answers(&self) -> Result<()> {
+        let timeout_ms = self.delivery.destination.timeout_ms;
+        self.delivery.unreachable.git_message(&self.top, timeout_ms).map_or(Ok(()), |message| {
+            Err(Error::failed(message).hint("`agent-handover push`, or the next handover, tries again").into())
+        })
     }
 
     /// Fails if the remote did not answer before.

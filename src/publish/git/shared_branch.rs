@@ -21,7 +21,7 @@ use super::publisher::{BranchKind, Publisher, short};
 use super::remote::Pushed;
 use crate::base::fs;
 use crate::error::Error;
-use crate::git::{CommitBetween, FailureKind, Git, Tip};
+use crate::git::{CommitBetween, FailureKind, Tip};
 use crate::publish::NotDelivered;
 
 /// Files and directories in the git directory during which nothing may be committed on the user's branch.
@@ -142,10 +142,9 @@ impl Publisher<'_> {
     /// Commits although the remote cannot be asked, on what is known of it. Returns why, with what to do before the next
     /// `git pull`.
     fn commit_offline(&mut self, tip: Option<&Tip>, is_checked_out: bool, halted: Halted) -> Result<Halted> {
-        let there = self.last_known()?;
-        match (tip, there) {
-            (Some(tip), Some(there)) => drop(self.commit_here(Some(tip), Some(&there), is_checked_out)?),
-            _ => drop(self.commit_shared(tip, None, None, is_checked_out)?),
+        match self.joined_to_last_known(tip)? {
+            Some(there) => drop(self.commit_here(tip, Some(&there), is_checked_out)?),
+            None => drop(self.commit_shared(tip, None, None, is_checked_out)?),
         }
         let error = match halted {
             Halted::Git(failure) => {
@@ -157,6 +156,12 @@ impl Publisher<'_> {
         };
         let branch = self.branch();
         Ok(error.hint(format!("run `agent-handover push` before `git pull` on `{branch}`: it merges by item")).into())
+    }
+
+    /// The last commit of the remote's branch that is known here, if it has a history in common with the branch here.
+    fn joined_to_last_known(&self, tip: Option<&Tip>) -> Result<Option<String>> {
+        let (Some(tip), Some(there)) = (tip, self.last_known()?) else { return Ok(None) };
+        Ok(self.git().merge_base(&tip.commit, &there)?.map(|_| there))
     }
 
     fn deliver_shared(&mut self, tip: Option<&Tip>, there: Option<&str>, is_checked_out: bool) -> Result<Round> {
@@ -323,8 +328,10 @@ impl Publisher<'_> {
     fn push_shared(&mut self, commit: &str, there: Option<&str>) -> Result<Pushed> {
         self.stop_if_pressed()?;
         self.refuse_secrets_in_push(commit, there)?;
-        match self.remote_git().push(self.remote(), commit, self.branch()) {
-            Err(failure) if failure.kind == FailureKind::Rejected => return Ok(Pushed::NotYet(failure.into())),
+        match self.git().push(self.remote(), commit, self.branch()) {
+            Err(failure) if matches!(failure.kind, FailureKind::Rejected | FailureKind::LockedThere) => {
+                return Ok(Pushed::NotYet(failure.into()));
+            }
             pushed => drop(pushed?),
         }
         if self.has_arrived(commit)? {
@@ -369,7 +376,7 @@ impl Publisher<'_> {
     /// Gives the user's index the entries of our paths, so that `git status` shows no change that nobody made.
     fn update_users_index(&mut self, commit: &str) -> Result<()> {
         let pathspecs = self.pathspecs();
-        let git = Git::at(&self.top).writing();
+        let git = self.users_git().writing();
         if git.index_is_at(commit, &pathspecs)? {
             return Ok(());
         }
