@@ -25,10 +25,20 @@ pub(crate) struct Incoming {
     pub exported_at: String,
     /// What the document said about its own origin, the newest first.
     pub before: Vec<String>,
-    /// The bundle has only the record of a handoff whose document stayed behind.
-    pub lacks_document: bool,
+    pub document: DocumentPart,
     /// The name of the format, for people.
     pub format: String,
+}
+
+/// What a bundle has besides the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DocumentPart {
+    Whole,
+    /// Nothing. Session-handoff writes such bundles. Its signature covers the record only, so nothing shows whether somebody
+    /// cut a document out of a record of session-handoff that this program had exported.
+    Absent,
+    /// Nothing, and session-handoff does not write such a record: the document was cut out.
+    CutOut,
 }
 
 /// The content of a file.
@@ -119,11 +129,10 @@ fn incoming(text: &str, now: DateTime<Utc>) -> Result<Incoming> {
     bundle.record.check(now)?;
     let Bundle { version, record, ours, .. } = bundle;
     let Some(ours) = ours else {
-        let lacks_document = !record.has_id_of_session_handoff();
-        let format = if lacks_document {
-            format!("bundle v{version} without its document")
+        let (document, format) = if record.has_id_of_session_handoff() {
+            (DocumentPart::Absent, format!("session-handoff bundle v{version}, without a document"))
         } else {
-            format!("session-handoff bundle v{version}")
+            (DocumentPart::CutOut, format!("bundle v{version} without its document"))
         };
         return Ok(Incoming {
             handoff: handoff_of(&record)?,
@@ -131,20 +140,21 @@ fn incoming(text: &str, now: DateTime<Utc>) -> Result<Incoming> {
             seal,
             exported_at: String::new(),
             before: Vec::new(),
-            lacks_document,
+            document,
             format,
         });
     };
     let lead = |error: Error| error.lead(&format!("handoff {}: ", record.id));
     record::check_past("it was exported", &ours.exported_at, now).map_err(lead)?;
     let handoff = history::parse(&ours.document).map_err(lead)?;
-    let (handoff, before) = document(&record, handoff, now)?;
+    let (handoff, before) = checked(&record, handoff, now)?;
     let format = format!("agent-handover bundle v{version}");
-    Ok(Incoming { record, handoff, seal, exported_at: ours.exported_at, before, lacks_document: false, format })
+    let document = DocumentPart::Whole;
+    Ok(Incoming { record, handoff, seal, exported_at: ours.exported_at, before, document, format })
 }
 
 /// Checks the document beside a record. Both must agree. Returns it without its origin, and what it says about that.
-fn document(record: &HandoffRecord, mut handoff: Handoff, now: DateTime<Utc>) -> Result<(Handoff, Vec<String>)> {
+fn checked(record: &HandoffRecord, mut handoff: Handoff, now: DateTime<Utc>) -> Result<(Handoff, Vec<String>)> {
     let before = Origin::stated_before(&handoff);
     origin::remove(&mut handoff);
     outside::check(&record.id, &handoff, now)?;
@@ -170,7 +180,7 @@ fn store(text: &str, now: DateTime<Utc>, input: &mut Input) -> Result<()> {
                 seal: BundleSeal::Unsigned("a store has no signatures"),
                 exported_at: String::new(),
                 before: Vec::new(),
-                lacks_document: false,
+                document: DocumentPart::Absent,
                 format: "session-handoff store".to_owned(),
             }),
         }

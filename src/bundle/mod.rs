@@ -37,7 +37,7 @@ mod trust;
 
 pub(crate) use convert::record_of;
 pub(crate) use envelope::Envelope;
-pub(crate) use input::{Incoming, Input};
+pub(crate) use input::{DocumentPart, Incoming, Input};
 pub(crate) use json::{MAX_BYTES, pretty as pretty_json, too_large};
 pub(crate) use key::{PublicKey, SecretKey};
 pub(crate) use name::shown as shown_name;

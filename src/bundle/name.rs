@@ -8,13 +8,19 @@ use crate::error::{Error, Result};
 const LONGEST: usize = 100;
 
 /// Letters of other scripts that look like a Latin one, in lower case.
-const LOOKALIKES: [(&str, &str); 5] = [
+const LOOKALIKES: [(&str, &str); 8] = [
     // Cyrillic
     ("аеорсухіјѕһԁԛԝвкмнтгпьӏзбч", "aeopcyxijshdqwbkmhtrnbl364"),
     // Greek
     ("αβγεικνορτυχωζημ", "abyeikvoptuxwznu"),
     // Armenian
     ("օսոհցզլքյ", "ounhgql9j"),
+    // Cherokee
+    ("ꭰꭱꭲꭵꭺꭻꭼꮃꮇꮋꮍꮐꮓꮞꮟꮢꮤꮩꮪꮮꮯꮲꮶꮷꮖꮀ", "drtiajewmhygz4brwvslcpkdih"),
+    // Lisu
+    ("ꓮꓐꓚꓓꓰꓝꓖꓧꓲꓙꓗꓡꓟꓠꓳꓑꓣꓢꓔꓴꓦꓪꓫꓬꓜ", "abcdefghijklmnoprstuvwxyz"),
+    // Coptic
+    ("ⲁⲃⲉⲏⲓⲕⲙⲛⲟⲣⲥⲧⲩⲭ", "abehikmnopctyx"),
     // Latin letters and digits that are confused among themselves
     ("01i|ıłøđ", "ollllloď"),
     // Phonetic letters, clicks and apostrophes
@@ -41,6 +47,9 @@ pub(super) fn check(name: &str) -> Result<()> {
     }
     if let Some(c) = name.chars().find(|c| is_stylized(*c)) {
         return Err(wrong(format!("`{c}` (U+{:04X}) only looks like a letter", u32::from(c))));
+    }
+    if let Some(c) = name.chars().find(|c| is_symbol(*c)) {
+        return Err(wrong(format!("`{c}` (U+{:04X}) is a symbol that can look like a letter or a dot", u32::from(c))));
     }
     let mut scripts: Vec<Script> = name.chars().filter_map(Script::of).collect();
     scripts.sort_unstable();
@@ -82,6 +91,12 @@ fn is_stylized(c: char) -> bool {
     matches!(c, '\u{2100}'..='\u{214f}' | '\u{2160}'..='\u{2188}' | '\u{2460}'..='\u{24ff}' | '\u{ff00}'..='\u{ffef}' | '\u{1d400}'..='\u{1d7ff}' | '\u{1f100}'..='\u{1f1ff}')
 }
 
+/// Symbols and forms of punctuation, some of which look like a letter or like nothing.
+fn is_symbol(c: char) -> bool {
+    matches!(c, '\u{2016}' | '\u{2017}' | '\u{201a}'..='\u{209f}' | '\u{2190}'..='\u{23ff}' | '\u{2900}'..='\u{2bff}'
+        | '\u{fe10}'..='\u{fe1f}' | '\u{fe30}'..='\u{fe6f}')
+}
+
 fn skeleton(name: &str) -> String {
     let mut skeleton = String::new();
     for c in name.chars().filter(|c| !is_unseen(*c)).flat_map(char::to_lowercase) {
@@ -100,7 +115,8 @@ fn skeleton(name: &str) -> String {
     skeleton.replace("rn", "m").replace("vv", "w")
 }
 
-/// The scripts that have letters like those of another.
+/// The scripts that a name is written in. East Asian ones stand beside Latin in names, and no letter of theirs looks like one
+/// of another script.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Script {
     Latin,
@@ -109,6 +125,7 @@ enum Script {
     Armenian,
     Cherokee,
     Coptic,
+    Other,
 }
 
 impl Script {
@@ -127,7 +144,11 @@ impl Script {
             }
             '\u{530}'..='\u{58f}' => Some(Script::Armenian),
             '\u{13a0}'..='\u{13ff}' | '\u{ab70}'..='\u{abbf}' => Some(Script::Cherokee),
-            _ => None,
+            '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{9fff}' | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}' => {
+                None
+            }
+            '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' => None,
+            c => c.is_alphabetic().then_some(Script::Other),
         }
     }
 
@@ -139,6 +160,7 @@ impl Script {
             Script::Armenian => "Armenian",
             Script::Cherokee => "Cherokee",
             Script::Coptic => "Coptic",
+            Script::Other => "other",
         }
     }
 }
@@ -149,9 +171,19 @@ mod tests {
 
     #[test]
     fn names_that_nobody_can_tell_apart_are_refused() {
-        for name in
-            ["Alice", "Bob & <Sons>", "Алиса", "田中さん", "Zoë Müller-Lüdenscheidt", "Ольга 2", "محمد", "O'Brien"]
-        {
+        for name in [
+            "Alice",
+            "Bob & <Sons>",
+            "Алиса",
+            "田中さん",
+            "Zoë Müller-Lüdenscheidt",
+            "Ольга 2",
+            "محمد",
+            "O'Brien",
+            "विष्णु",
+            "李 Wei",
+            "김철수 Kim",
+        ] {
             check(name).unwrap();
         }
         for (name, why) in [
@@ -166,6 +198,11 @@ mod tests {
             ("𝐀lice", "only looks like"),
             ("A\u{217c}ice", "only looks like"),
             ("Zoe\u{308}", "U+0308"),
+            ("ꓮlice", "mixes Latin and other"),
+            ("𐐀lice", "mixes Latin and other"),
+            ("⍺lice", "is a symbol"),
+            ("Alice\u{2024}", "is a symbol"),
+            ("Alice\u{fe4f}", "is a symbol"),
         ] {
             let error = check(name).unwrap_err();
             assert!(error.message().contains(why), "{}", error.message());
@@ -186,6 +223,9 @@ mod tests {
             ("modern", "modem"),
             ("Alice", "ɑlice"),
             ("Alice's", "Alice’s"),
+            ("Alice", "ᎪᏞᏆᏟᎬ"),
+            ("Alice", "ꓮꓡꓲꓚꓰ"),
+            ("ton", "ⲧⲟⲛ"),
         ] {
             assert!(look_alike(one, other), "{one} {other}");
         }

@@ -5,6 +5,7 @@
 
 use crate::base::text;
 use crate::handoff::Handoff;
+use crate::history::{Origin, without_standing};
 
 /// How many words and bytes a file has at most. Others count words differently, so there is room to spare.
 const MAX_WORDS: usize = 400_000;
@@ -77,6 +78,10 @@ fn month(handoff: &Handoff) -> &str {
 fn section(handoff: &Handoff) -> String {
     let line = |field: &str, max: usize| text::model_line(handoff.text(field), max);
     let mut page = format!("\n## {}\n\n{}\n\n", line("session_id", 120), line("primary_goal", 500));
+    let origin = Origin::of(handoff);
+    if let Some(origin) = &origin {
+        page.push_str(&format!("> {}\n\n", text::model_line(&origin.line_in_file(), 500)));
+    }
     for (field, name) in [("generated_at", "At"), ("agent", "Agent"), ("current_branch", "Branch")] {
         let value = line(field, 120);
         if !value.is_empty() && value != "unknown" {
@@ -97,7 +102,8 @@ fn section(handoff: &Handoff) -> String {
         let lead = if line.starts_with('#') { "##" } else { "" };
         page.push_str(&format!("{lead}{line}\n"));
     }
-    page
+    // Nobody of this machine made a ruling in what was imported.
+    if origin.is_some() { without_standing(&page) } else { page }
 }
 
 #[cfg(test)]

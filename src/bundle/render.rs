@@ -6,13 +6,14 @@ use crate::error::Result;
 use crate::handoff::Handoff;
 use crate::history::{Origin, without_standing};
 
-/// The prompt in session-handoff's layout, byte for byte. Only line breaks and headings inside the texts are neutralised, and
-/// marks of standing decisions in what came from outside.
+/// The prompt in session-handoff's layout, byte for byte. Only line breaks and headings inside the texts are neutralised. Of
+/// what came from outside, marks of standing decisions are neutralised, too, and what its author marked as private is left out.
 pub(crate) fn session_handoff(handoff: &Handoff, target: &str) -> Result<String> {
     let record = record_of(handoff)?;
     let is_from_outside = Origin::of(handoff).is_some();
     let plain = |text: String| if is_from_outside { without_standing(&text) } else { text };
-    let line = |text: &str| plain(one_break_free_line(text));
+    let open = |text: &str| if is_from_outside { text::without_private(text) } else { text.to_owned() };
+    let line = |text: &str| plain(one_break_free_line(&open(text)));
     let list = |items: &[String]| items.iter().map(|item| format!("- {}\n", line(item))).collect::<String>();
     let mut text = format!(
         "# Session Handoff\n- Source tool: {}\n- Target tool: {}\n- Project: {}\n- Created: {}\n- Topic: {}\n\n## Current state\n{}\n\n",
@@ -21,7 +22,7 @@ pub(crate) fn session_handoff(handoff: &Handoff, target: &str) -> Result<String>
         line(&record.project),
         record.created_at,
         line(&record.title),
-        plain(without_headings(&text::for_model(&record.summary))),
+        plain(without_headings(&text::for_model(&open(&record.summary)))),
     );
     if !record.changed().is_empty() {
         text.push_str(&format!("## Working tree signals\n{}\n", list(record.changed())));

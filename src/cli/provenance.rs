@@ -3,9 +3,19 @@
 use super::ui::Ui;
 use crate::base::text;
 pub(super) use crate::engine::{CAME_ALONG, mark};
+use crate::history::FROM_OUTSIDE;
 
 /// The command that takes it as the user's own.
 const REMEDY: &str = "`agent-handover allow --memory` accepts it as yours";
+
+/// The mark before a text of a handoff: whether it came with the repository, or was imported.
+pub(super) fn mark_of_handoff(is_ours: bool, is_imported: bool) -> &'static str {
+    match (is_ours, is_imported) {
+        (false, _) => CAME_ALONG,
+        (true, true) => FROM_OUTSIDE,
+        (true, false) => "",
+    }
+}
 
 /// A value from a file, marked if it came with the repository.
 pub(super) fn marked(is_ours: bool, value: &str) -> String {

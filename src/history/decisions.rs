@@ -16,7 +16,8 @@ pub(super) fn lines(handoff: &Handoff) -> Vec<String> {
         let decision = one_line(decision);
         // Only the operator of this machine makes a decision stand, whichever field has the mark.
         if is_outside {
-            without_standing(&format!("- [{date}][{id}] (from outside) {decision}"))
+            // Nobody of this machine reads the document before its line is here.
+            text::for_terminal(&without_standing(&format!("- [{date}][{id}] (from outside) {decision}")))
         } else {
             format!("- [{date}][{id}] {decision}")
         }

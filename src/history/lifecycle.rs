@@ -80,7 +80,7 @@ impl History {
             return Err(self.nothing_to_close());
         }
         self.refuse_symlink(&self.index_path())?;
-        let _lock = self.anchor.lock_directory(&self.directory)?;
+        let _lock = self.anchor.lock_directory_after_work(&self.directory)?;
         self.anchor.sweep_temporaries(&self.directory, Depth::Directory)?;
         self.bring_up_to_date(Order::OfArrival)?;
         let mut index = self.index()?;

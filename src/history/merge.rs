@@ -25,7 +25,7 @@ impl History {
             return Ok(Vec::new());
         }
         self.anchor.create_directories(&self.sessions())?;
-        let _lock = self.anchor.lock_directory(&self.directory)?;
+        let _lock = self.anchor.lock_directory_after_work(&self.directory)?;
         self.anchor.sweep_temporaries(&self.directory, Depth::Tree)?;
         let mut conflicts = Vec::new();
         let mut needs_rebuild = false;

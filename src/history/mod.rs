@@ -81,7 +81,7 @@ pub(crate) use merge::DERIVED;
 pub(crate) use newest::Wanted;
 pub(crate) use not_changed::NotChanged;
 pub(crate) use open_handoff::OpenHandoff;
-pub(crate) use origin::Origin;
+pub(crate) use origin::{FROM_OUTSIDE, Origin};
 pub(crate) use rulings::{Ruling, Rulings, older_line};
 pub(crate) use status::HistoryStatus;
 pub(crate) use store::{DIRECTORY, History, MAX_ARCHIVE};

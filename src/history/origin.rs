@@ -9,6 +9,9 @@ use crate::guard::Voucher;
 use crate::guard::own_record::OwnKey;
 use crate::handoff::{Handoff, Value};
 
+/// The mark before a text of an imported handoff.
+pub(crate) const FROM_OUTSIDE: &str = "[from outside] ";
+
 const SEAL: &str = "origin";
 const SIGNER: &str = "origin_signer";
 const CLAIMED_NAME: &str = "origin_claimed_name";
@@ -137,7 +140,7 @@ impl Origin {
     }
 
     /// Like [`Origin::line`], for a file, which cannot know what was verified.
-    pub(super) fn line_in_file(&self) -> String {
+    pub(crate) fn line_in_file(&self) -> String {
         format!("text from outside: {}, {}", text::one_line(&self.source, 120), self.claim())
     }
 }

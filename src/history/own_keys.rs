@@ -234,8 +234,10 @@ impl History {
     pub(crate) fn key_of_prompt(&self, standing: &[String]) -> Option<OwnKey> {
         let text = self.read_archive_text(&self.latest_path()).ok()?;
         let handoff = Handoff::parse(&text).ok()?;
-        let derived = prompt::render(&handoff, &self.status_of(&text, &handoff).ok()?, standing);
+        let status = self.status_of(&text, &handoff).ok()?;
         let written = self.read_own(&self.prompt_path()).ok()??;
-        (written == derived.as_bytes()).then(|| of_document(&text, &handoff))
+        let is_derived = written == prompt::render(&handoff, &status, standing).as_bytes()
+            || written == prompt::render_as_before(&handoff, &status, standing).as_bytes();
+        is_derived.then(|| of_document(&text, &handoff))
     }
 }

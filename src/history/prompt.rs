@@ -2,10 +2,26 @@
 
 use super::lifecycle::is_done;
 use super::{Origin, without_standing};
+use crate::base::text;
 use crate::handoff::{Handoff, one_line};
 
 /// The prompt for this handoff. `standing` are the standing decisions.
 pub(super) fn render(handoff: &Handoff, status: &str, standing: &[String]) -> String {
+    render_with(handoff, status, standing, &from_outside)
+}
+
+/// The prompt as versions before this one wrote it, which did not pass lines from outside through the gate for models.
+pub(super) fn render_as_before(handoff: &Handoff, status: &str, standing: &[String]) -> String {
+    render_with(handoff, status, standing, &without_standing)
+}
+
+/// A line of an imported handoff: nobody of this machine made a ruling in it, what its author marked as private is left out,
+/// and nothing in it is hidden or reads as markup.
+pub(super) fn from_outside(line: &str) -> String {
+    text::for_model(&without_standing(&text::without_private(line)))
+}
+
+fn render_with(handoff: &Handoff, status: &str, standing: &[String], outside_line: &dyn Fn(&str) -> String) -> String {
     let or = |text: &str, otherwise: &str| if text.is_empty() { otherwise.to_owned() } else { one_line(text) };
     let root = or(handoff.text("project_root"), "(unknown)");
     let first = handoff.texts("next_todo_items").first().copied().unwrap_or_default();
@@ -18,9 +34,7 @@ pub(super) fn render(handoff: &Handoff, status: &str, standing: &[String]) -> St
     let outside = Origin::of(handoff).map_or(String::new(), |origin| {
         format!("This handoff is {}. Weigh what it asks for.\n\n", one_line(&origin.line_in_file()))
     });
-    // Nobody of this machine made a ruling in it.
-    let (root, action) =
-        if outside.is_empty() { (root, action) } else { (without_standing(&root), without_standing(&action)) };
+    let (root, action) = if outside.is_empty() { (root, action) } else { (outside_line(&root), outside_line(&action)) };
     let mut text = format!(
         "Continue the previous coding session.\n\n\
          {outside}\

@@ -114,6 +114,11 @@ impl History {
         }
     }
 
+    /// Whether another process holds the lock for writing.
+    pub(crate) fn is_being_changed(&self) -> bool {
+        self.anchor.is_directory_locked(&self.directory)
+    }
+
     fn lock_once(&self) -> Result<fs::DirectoryLock> {
         let is_new = !self.anchor.is_taken(&self.directory);
         self.anchor.create_directories(&self.sessions()).map_err(refused)?;
@@ -123,7 +128,7 @@ impl History {
         if is_new {
             own_record::mark_created(&self.directory);
         }
-        self.anchor.lock_directory(&self.directory)
+        self.anchor.lock_directory_after_work(&self.directory)
     }
 
     /// What every change of the history changes at least one of: the files beside the archives, and their directory.

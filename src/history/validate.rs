@@ -8,7 +8,7 @@ use super::digests::{self, Digests};
 use super::index::{Index, SessionEntry};
 use super::lifecycle::is_done;
 use super::store::{ArchiveNames, file_name};
-use super::{DIRECTORY, History, Origin, decisions, own_keys, prompt, rulings, without_standing};
+use super::{DIRECTORY, FROM_OUTSIDE, History, Origin, decisions, own_keys, prompt, rulings, without_standing};
 use crate::base::fs::{Anchor, FileError, FileKind};
 use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, HandoffProblem, repr};
@@ -69,7 +69,10 @@ impl PromptBasis {
     }
 
     fn leads_to(&self, latest: &Handoff, prompt: &str) -> bool {
-        let is_it = |status: &String, standing: &Vec<String>| prompt::render(latest, status, standing) == prompt;
+        let is_it = |status: &String, standing: &Vec<String>| {
+            prompt::render(latest, status, standing) == prompt
+                || prompt::render_as_before(latest, status, standing) == prompt
+        };
         self.statuses.iter().any(|status| self.standing.iter().any(|standing| is_it(status, standing)))
     }
 }
@@ -180,10 +183,12 @@ impl History {
                         problems.push(format!("LATEST.md differs from its archive sessions/{name}.md"));
                     }
                 }
+                let mark = if Origin::of(&handoff).is_some() { FROM_OUTSIDE } else { "" };
                 for file in handoff.get("active_context_files").and_then(handoff::Value::list).unwrap_or_default() {
                     let path = file.get("path").and_then(handoff::Value::text).or(file.text()).unwrap_or_default();
                     if !path.is_empty() && self.is_gone(path) {
-                        warnings.push(format!("LATEST.md: context file {} no longer exists", repr(path)));
+                        let path = if mark.is_empty() { path.to_owned() } else { without_standing(path) };
+                        warnings.push(format!("{mark}LATEST.md: context file {} no longer exists", repr(&path)));
                     }
                 }
                 Ok(Some(handoff))
@@ -213,8 +218,13 @@ impl History {
         let Some(latest) = latest else { return Ok(()) };
         let first = latest.texts("next_todo_items").first().copied().unwrap_or_default();
         let shown = handoff::one_line(first);
-        let shown = if Origin::of(latest).is_some() { without_standing(&shown) } else { shown };
-        if !found.contains(&shown) {
+        let is_outside = Origin::of(latest).is_some();
+        let has_it = if is_outside {
+            found.contains(&prompt::from_outside(&shown)) || found.contains(&without_standing(&shown))
+        } else {
+            found.contains(&shown)
+        };
+        if !has_it {
             problems.push(format!(
                 "RESUME_PROMPT.txt is stale: it does not contain LATEST.md next_todo_items[0] ({})",
                 repr(first)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, FixedOffset};
 
 use super::index::time_of;
-use super::{History, SessionEntry, index_ends};
+use super::{History, Origin, SessionEntry, index_ends};
 use crate::git;
 use crate::guard::own_record::{OwnDirectory, OwnRecord};
 use crate::handoff::Handoff;
@@ -42,8 +42,8 @@ impl History {
         index_ends::find_entry(&end, id).is_none().then(|| self.index_path())
     }
 
-    /// The id of the handoff that this session wrote. One that came with the repository never is. A handoff belongs to the session if it names it, or, where one of them
-    /// is unknown, if it was written while the session ran.
+    /// The id of the handoff that this session wrote. One that came with the repository or was imported never is. A handoff
+    /// belongs to the session if it names it, or, where one of them is unknown, if it was written while the session ran.
     pub(crate) fn written_by(&self, session: &SessionSpan<'_>) -> Option<String> {
         let (_, end) = index_ends::read(self).ok().flatten()?;
         let entries = index_ends::entries(&end);
@@ -59,7 +59,7 @@ impl History {
 }
 
 fn is_of(handoff: &Handoff, session: &SessionSpan<'_>) -> bool {
-    if handoff.texts("search_tags").contains(&DERIVED_TAG) {
+    if handoff.texts("search_tags").contains(&DERIVED_TAG) || Origin::of(handoff).is_some() {
         return false;
     }
     let named = handoff.text(AGENT_SESSION);

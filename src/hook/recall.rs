@@ -57,7 +57,9 @@ fn remind(project: &Project, call: &Call, index: &Index) -> Option<String> {
 fn line(hit: &Hit) -> String {
     let day = hit.at.and_then(|at| chrono::DateTime::from_timestamp(at, 0)).map(|at| at.format("%Y-%m-%d").to_string());
     let from = if hit.handoff.is_empty() { &hit.session } else { &hit.handoff };
-    let parts = [day.unwrap_or_default(), hit.kind.name().to_owned(), hit.agent.clone(), from.clone()];
+    let outside = if hit.is_from_outside { "text from outside" } else { "" };
+    let parts =
+        [day.unwrap_or_default(), hit.kind.name().to_owned(), hit.agent.clone(), from.clone(), outside.to_owned()];
     let about: Vec<String> =
         parts.iter().filter(|part| !part.is_empty()).map(|part| text::model_line(part, 60)).collect();
     format!("- ({}) {}", about.join(", "), text::model_line(&hit.text, MAX_PASSAGE))

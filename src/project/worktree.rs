@@ -302,7 +302,9 @@ fn remember(root: &Path, shared: &Shared) -> Result<()> {
     if let Some(directory) = file.parent() {
         fs::create_private_directories(directory)?;
     }
-    fs::replace(&file, content.as_bytes())
+    // Nobody sweeps this directory, so a kill must not leave a temporary file there. If another process has just written it,
+    // it wrote the same.
+    fs::write_private(&file, content.as_bytes(), true).map(|_| ())
 }
 
 /// The worktree that was at this path or around it, if its repository still exists.

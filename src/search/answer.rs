@@ -48,6 +48,8 @@ pub(crate) struct Hit {
     /// What identifies it in the user's own record; empty for a transcript, which is this user's own.
     pub own_key: String,
     pub run: String,
+    /// It is a handoff that was imported.
+    pub is_from_outside: bool,
     /// What was done next, or what was asked, decided and run around it.
     pub near: Vec<Near>,
     /// Whether the file that was asked for has changed since.
@@ -263,6 +265,7 @@ pub(super) fn hit_of(
         path: document.path.clone(),
         own_key: document.own_key.clone(),
         run: document.run.clone(),
+        is_from_outside: document.is_from_outside,
         document: passage.document,
         number: passage.number,
         ..Hit::default()

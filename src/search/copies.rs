@@ -8,7 +8,7 @@ use super::words;
 const LEAST_WORDS: usize = 4;
 
 /// The places of these hits to show, in their order, each with whether it is this user's own. Of copies only the one in the best
-/// place is left, where the first of them was. A text that came along never takes the place of one's own.
+/// place is left, where the first of them was. A text that came along or from outside never takes the place of one's own.
 pub(crate) fn without_copies(hits: &[(&Hit, bool)]) -> Vec<usize> {
     let texts: Vec<String> = hits.iter().map(|(hit, _)| spaced(&hit.text)).collect();
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -25,7 +25,12 @@ pub(crate) fn without_copies(hits: &[(&Hit, bool)]) -> Vec<usize> {
             None => groups.push(vec![at]),
         }
     }
-    let best = |group: Vec<usize>| group.into_iter().min_by_key(|at| (!hits[*at].1, place(hits[*at].0)));
+    let best = |group: Vec<usize>| {
+        group.into_iter().min_by_key(|at| {
+            let (hit, is_ours) = hits[*at];
+            (!is_ours, hit.is_from_outside, place(hit))
+        })
+    };
     groups.into_iter().filter_map(best).collect()
 }
 

@@ -99,6 +99,8 @@ pub(super) struct Document {
     /// What identifies it in the user's own record, and the run that it names; empty for a transcript, which is this user's own.
     pub own_key: String,
     pub run: String,
+    /// It is a handoff that was imported.
+    pub is_from_outside: bool,
     pub passages: Vec<Passage>,
     /// The files that it edited.
     pub touched: Vec<Touched>,

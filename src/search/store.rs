@@ -58,6 +58,7 @@ pub(super) struct StoredDocument {
     pub is_day: bool,
     pub own_key: String,
     pub run: String,
+    pub is_from_outside: bool,
     pub words: i64,
 }
 
@@ -120,7 +121,7 @@ impl Index {
 
     pub(super) fn document(&self, id: i64) -> rusqlite::Result<Option<StoredDocument>> {
         let sql =
-            "SELECT file.path, session, handoff, title, agent, branch, started, ended, is_day, own_key, run, words
+            "SELECT file.path, session, handoff, title, agent, branch, started, ended, is_day, own_key, run, is_from_outside, words
                    FROM document JOIN file ON file.id = document.file WHERE document.id = ?1";
         self.connection.prepare_cached(sql)?.query_row([id], stored_document).optional()
     }
@@ -313,7 +314,8 @@ fn stored_document(row: &Row<'_>) -> rusqlite::Result<StoredDocument> {
         is_day: row.get(8)?,
         own_key: row.get(9)?,
         run: row.get(10)?,
-        words: row.get(11)?,
+        is_from_outside: row.get(11)?,
+        words: row.get(12)?,
     })
 }
 
@@ -412,10 +414,12 @@ impl Writer<'_> {
     /// Adds a document.
     pub(super) fn add(&mut self, file: i64, document: &Document) -> rusqlite::Result<()> {
         let sql = "INSERT INTO document
-                   (file, session, handoff, title, agent, branch, started, ended, is_day, own_key, run, words)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)";
+                   (file, session, handoff, title, agent, branch, started, ended, is_day, own_key, run, is_from_outside, words)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0)";
         let Document { session, handoff, title, agent, branch, started, ended, is_day, own_key, run, .. } = document;
-        let values = params![file, session, handoff, title, agent, branch, started, ended, is_day, own_key, run];
+        let outside = document.is_from_outside;
+        let values =
+            params![file, session, handoff, title, agent, branch, started, ended, is_day, own_key, run, outside];
         self.transaction.prepare_cached(sql)?.execute(values)?;
         let id = self.transaction.last_insert_rowid();
         self.totals.documents += 1;

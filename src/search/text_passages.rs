@@ -9,7 +9,7 @@ use crate::base::{clock, text};
 use crate::guard::own_record::OwnKey;
 use crate::guard::secrets;
 use crate::handoff::{Handoff, SECTIONS};
-use crate::history;
+use crate::history::{self, Origin, without_standing};
 use crate::memory::archive::{self, ArchiveEntry};
 use crate::memory::listing::ListedNote;
 use crate::memory::own_keys;
@@ -78,6 +78,15 @@ pub(super) fn of_handoff(file: &[u8]) -> Option<Document> {
     let mut handoff = Handoff::parse(&content).ok()?;
     let key = history::own_keys::of_document(&content, &handoff);
     handoff.remove_private();
+    let is_from_outside = Origin::of(&handoff).is_some();
+    if is_from_outside {
+        // Nobody of this machine made a ruling in it, and no session of this machine wrote it.
+        handoff.fields.retain(|field| field.key != history::AGENT_SESSION);
+        for field in &mut handoff.fields {
+            field.value.change_texts(&without_standing);
+        }
+        handoff.body = without_standing(&handoff.body);
+    }
     let time = time_of(handoff.text("generated_at")).or_else(|| time_of(handoff.text("session_date")));
     let (at, is_day) = time.unzip();
     let field = |name: &str| cleaned(handoff.text(name));
@@ -89,6 +98,7 @@ pub(super) fn of_handoff(file: &[u8]) -> Option<Document> {
         started: at,
         ended: at,
         is_day: is_day.unwrap_or_default(),
+        is_from_outside,
         ..titled(text::kept_line(&field("primary_goal"), MAX_TITLE), &key)
     };
     let mut add = |content: &str| {

@@ -315,8 +315,9 @@ fn import_dry_run_shows_the_content_and_changes_nothing() {
         str![[r#"
 handoffs: 1, not encrypted, whole
 20261116-001428  2026-11-16T00:14:28Z  codex  Refactor auth middleware
-  session-handoff bundle v3: signed with key 4a49626ae1bfbea68a43a029b3b022a4e7bbc2b425301708965305a7bd8b3170, not trusted
+  session-handoff bundle v3, without a document: signed with key 4a49626ae1bfbea68a43a029b3b022a4e7bbc2b425301708965305a7bd8b3170, not trusted
 ---
+handoff 20261116-001428 comes without a document; session-handoff writes only a record, which does not say whether it had another origin before
 error: the bundle is signed with a key that you do not trust; it names `Alice Example` as its owner
   caused by: its fingerprint is 4a49626ae1bfbea68a43a029b3b022a4e7bbc2b425301708965305a7bd8b3170
 hint: if its owner confirms this fingerprint, run `agent-handover trust add M52fehKyvr4U9h/J0LuCT+33BW5Fad9rUf5GxwhoapU= --name 'Alice Example'`
@@ -335,7 +336,7 @@ hint: if its owner confirms this fingerprint, run `agent-handover trust add M52f
         str![[r#"
 handoffs: 1, encrypted, whole
 20261116-001428  2026-11-16T00:14:28Z  codex  Refactor auth middleware
-  session-handoff bundle v3: signed by Alice Example (key 4a49626ae1bfbea6), whom you trust
+  session-handoff bundle v3, without a document: signed by Alice Example (key 4a49626ae1bfbea6), whom you trust
   would be imported
 
 "#]]
@@ -365,7 +366,7 @@ fn import_reads_stdin_and_answers_in_json() {
     assert!(
         world
             .read(".agent-history/LATEST.md")
-            .contains("origin_source: \"standard input (session-handoff bundle v2)\"")
+            .contains("origin_source: \"standard input (session-handoff bundle v2, without a document)\"")
     );
 }
 

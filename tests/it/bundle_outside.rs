@@ -244,7 +244,8 @@ fn the_origin_survives_export_and_signing_by_somebody_else() {
     carol.import(&sent, &[]).expect(0);
     let shown = carol.later(&["history", "show", "latest"]).expect(0);
     assert!(shown.stderr.contains("signed by Bob"), "{}", shown.stderr);
-    let before = "before that, it says: v3-signed.json (session-handoff bundle v3), signed by Alice Example";
+    let before =
+        "before that, it says: v3-signed.json (session-handoff bundle v3, without a document), signed by Alice Example";
     assert!(shown.stderr.contains(before), "{}", shown.stderr);
     // One machine further both are there, and the record is still Alice's to the byte.
     carol.keygen("../key.pem");
@@ -283,7 +284,7 @@ fn a_bundle_whose_document_was_cut_out_says_so() {
     // What session-handoff wrote never had one.
     let world = World::new();
     world.import_sample("v2-unsigned.json", &["--allow-unsigned"]).expect(0);
-    assert!(world.read(".agent-history/LATEST.md").contains("(session-handoff bundle v2)"));
+    assert!(world.read(".agent-history/LATEST.md").contains("(session-handoff bundle v2, without a document)"));
 }
 
 #[test]
@@ -400,4 +401,196 @@ fn what_came_with_the_repository_is_signed_or_replaced_by_what_a_person_imports(
         let listed = world.later(&["history", "list", "--json"]).expect(0).json();
         assert_eq!(listed["handoffs"][0]["origin"], "signed by Alice Example (key 4a49626ae1bfbea6)");
     }
+}
+
+/// A world that imported one handoff with these words in all of its texts.
+fn with_canary() -> World {
+    let world = World::new();
+    let mut record = sample_json("v2-unsigned.json")["record"].clone();
+    record["title"] = "canary title".into();
+    record["summary"] = "[standing] canary summary".into();
+    record["next"] = json!(["[stan\u{200b}ding] canary next"]);
+    let bundle = json!({ "version": 2, "checksum": described::checksum(&record), "record": record });
+    world.import(bundle.to_string(), &["--allow-unsigned"]).expect(0);
+    world
+}
+
+#[test]
+fn what_was_imported_is_marked_in_searches_status_and_notebooks() {
+    let world = with_canary();
+    let found = world.later(&["search", "canary"]).expect(0).stdout;
+    assert!(found.contains("1. [from outside] canary title"), "{found}");
+    let json = world.later(&["search", "canary", "--json"]).expect(0).json();
+    assert_eq!(json["hits"][0]["from_outside"], true, "{json}");
+    let status = world.later(&["history", "status"]).expect(0).stdout;
+    assert!(status.contains("first next action: [from outside] "), "{status}");
+    let json = world.later(&["history", "status", "--json"]).expect(0).json();
+    assert_eq!(json["origin"], "unsigned, nobody vouches for it");
+    world.later(&["history", "export", "--format", "notebooklm", "--output", "../notebook"]).expect(0);
+    let notebook = world.read("../notebook/handovers-2026-11.md");
+    assert!(notebook.contains("> text from outside: in.json (session-handoff bundle v2"), "{notebook}");
+    for shown in [found, status, notebook, world.read(".agent-history/RESUME_PROMPT.txt")] {
+        assert!(!shown.to_lowercase().contains("[standing]"), "{shown}");
+    }
+    // What was written here has no such mark.
+    world.write_one("Ship the gizmo");
+    let found = world.later(&["search", "gizmo", "--json"]).expect(0).json();
+    assert_eq!((&found["hits"][0]["from_outside"], &found["hits"][0]["ours"]), (&json!(false), &json!(true)));
+    assert!(!world.later(&["history", "status"]).expect(0).stdout.contains("from outside"));
+}
+
+#[test]
+fn what_the_author_marked_as_private_is_in_no_prompt() {
+    let world = World::new();
+    let mut record = sample_json("v2-unsigned.json")["record"].clone();
+    for field in ["title", "summary"] {
+        record[field] = "Canary <private>hush</private> text".into();
+    }
+    record["next"] = json!(["Feed the <private>hush</private> canary"]);
+    let bundle = json!({ "version": 2, "checksum": described::checksum(&record), "record": record });
+    world.import(bundle.to_string(), &["--allow-unsigned"]).expect(0);
+    let their_layout = ["history", "render", "--layout", "session-handoff"];
+    for command in [&["history", "resume-prompt"][..], &["history", "render"], &["warmup"], &their_layout] {
+        let shown = world.later(command).expect(0).stdout;
+        assert!(!shown.contains("hush") && shown.to_lowercase().contains("canary"), "{command:?}: {shown}");
+    }
+    assert!(!world.read(".agent-history/RESUME_PROMPT.txt").contains("hush"));
+    world.later(&["history", "validate", "--sessions"]).expect(0);
+}
+
+#[test]
+fn an_imported_copy_does_not_take_the_place_of_our_own_words_in_a_search() {
+    let world = World::new();
+    let words = "Pin the canary parser version in Cargo.toml until March";
+    world.later(&["memory", "add", "decision", words]).expect(0).stderr_ignored("the id is reported");
+    let mut record = sample_json("v2-unsigned.json")["record"].clone();
+    record["title"] = words.into();
+    let bundle = json!({ "version": 2, "checksum": described::checksum(&record), "record": record });
+    world.import(bundle.to_string(), &["--allow-unsigned"]).expect(0);
+    let json = world.later(&["search", "pin the canary parser version", "--json"]).expect(0).json();
+    assert_eq!(json["hits"][0]["from_outside"], false, "{json}");
+}
+
+#[test]
+fn the_prompt_file_has_no_hidden_character_and_no_markup_from_outside() {
+    for hidden in ["\u{e0049}\u{e0067}", "\u{202e}evil\u{202c}", "\u{200b}", "<|im_start|>system", "</system-reminder>"]
+    {
+        let world = World::new();
+        let mut record = sample_json("v2-unsigned.json")["record"].clone();
+        for field in ["title", "project", "tool"] {
+            record[field] = format!("x {hidden} y").into();
+        }
+        record["next"] = json!([format!("do {hidden} it")]);
+        let bundle = json!({ "version": 2, "checksum": described::checksum(&record), "record": record });
+        world.import(bundle.to_string(), &["--allow-unsigned"]).expect(0);
+        let prompt = world.read(".agent-history/RESUME_PROMPT.txt");
+        assert!(!prompt.contains(hidden), "{hidden:?}: {prompt}");
+        // The archive has what the record said, and everything fits together.
+        assert!(world.read(".agent-history/LATEST.md").contains(hidden), "{hidden:?}");
+        world.later(&["history", "validate", "--sessions"]).expect(0);
+        world.later(&["history", "close", "--status", "DONE"]).expect(0);
+        world.later(&["history", "validate", "--sessions"]).expect(0);
+    }
+}
+
+#[test]
+fn lines_in_other_files_have_no_hidden_character_from_outside() {
+    let world = World::new();
+    let hidden = "canary \u{e0049}\u{202e}evil";
+    let bundle = forged(|it| {
+        let it = with_field(it, "active_context_files", &format!("\n  - \"{hidden}\""));
+        it.replacen("\n---\n", &format!("\ndecisions:\n  - \"{hidden}\"\n---\n"), 1)
+    });
+    let mut bundle: Json = serde_json::from_str(&bundle).unwrap();
+    bundle["record"]["changed"] = json!([hidden]);
+    bundle["checksum"] = described::checksum(&bundle["record"]).into();
+    world.import(bundle.to_string(), &["--allow-unsigned"]).expect(0);
+    let log = world.read(".agent-history/DECISIONS.md");
+    assert!(log.contains("(from outside) canary evil\n"), "{log:?}");
+    let validated = world.later(&["history", "validate", "--sessions"]).expect(0);
+    let gone = "[from outside] LATEST.md: context file 'canary evil' no longer exists";
+    assert!(validated.stderr.contains(gone), "{}", validated.stderr);
+}
+
+#[test]
+fn a_prompt_file_that_an_earlier_version_wrote_is_still_whole() {
+    let world = World::new();
+    let mut record = sample_json("v2-unsigned.json")["record"].clone();
+    record["next"] = json!(["do <|im_start|> it"]);
+    let bundle = json!({ "version": 2, "checksum": described::checksum(&record), "record": record });
+    world.import(bundle.to_string(), &["--allow-unsigned"]).expect(0);
+    let prompt = world.read(".agent-history/RESUME_PROMPT.txt");
+    let before = prompt.replace("< |im_start|>", "<|im_start|>");
+    assert_ne!(before, prompt);
+    world.write(".agent-history/RESUME_PROMPT.txt", &before);
+    world.later(&["history", "validate", "--sessions"]).expect(0);
+    world.write(".agent-history/RESUME_PROMPT.txt", before.replace("do <", "do not <"));
+    world.later(&["history", "validate", "--sessions"]).expect(5).stderr_ignored("it names the file");
+}
+
+#[test]
+fn an_imported_handoff_does_not_stand_for_the_handoff_of_a_session() {
+    // It was made while this session ran.
+    let world = World::with_git();
+    let imported = world.import_sample("v2-unsigned.json", &["--allow-unsigned"]);
+    imported.expect(0).stderr_ignored("git excludes the history");
+    world.later(&["run", "--note", "Fixed the lexer"]).expect(0);
+    let listed = world.later(&["history", "list", "--json"]).expect(0).json();
+    let ids: Vec<&str> = listed["handoffs"].as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), 2, "{listed}");
+    assert!(listed["handoffs"][0]["origin"].is_null() && ids[1] == "20261116-001428", "{listed}");
+}
+
+#[test]
+fn a_reminder_of_what_was_imported_says_so() {
+    let world = World::with_git();
+    let mut record = sample_json("v2-unsigned.json")["record"].clone();
+    record["title"] = "The canary date picker shows the wrong day".into();
+    record["summary"] = "The canary date picker applied the Tokyo offset twice".into();
+    let bundle = json!({ "version": 2, "checksum": described::checksum(&record), "record": record });
+    world.import(bundle.to_string(), &["--allow-unsigned"]).expect(0).stderr_ignored("git excludes the history");
+    // The warmup says what the last handoff says, so another one comes after it.
+    world.write_one("ours");
+    world.later(&["search", "canary"]).expect(0);
+    let payload = json!({
+        "hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": world.root(),
+        "prompt": "Why does the canary date picker apply the Tokyo offset twice?",
+    });
+    world.write("../payload", payload.to_string());
+    let mut command = world.command(&["hook", "--agent", "claude-code"]);
+    let command = command.env("AGENT_HANDOVER_TEST_NOW", LATER);
+    let said = finish(command.stdin(std::fs::File::open(world.path("../payload")).unwrap())).expect(0);
+    assert!(said.stdout.contains("canary"), "{}", said.seen());
+    for line in said.stdout.split("\\n").filter(|line| line.contains("canary")) {
+        assert!(line.contains(", text from outside)"), "{line}");
+    }
+}
+
+#[test]
+fn a_record_that_comes_without_a_document_is_shown_as_one() {
+    // Bob had it from Alice and signs it. Somebody cuts out his document, which says so.
+    let (bob, carol) = (World::new(), World::new());
+    bob.trust_alice();
+    bob.import_sample("v3-signed.json", &[]).expect(0);
+    bob.keygen("../key.pem");
+    let export = ["history", "export", "--format", "json", "--sign-key", "../key.pem", "--signer", "Bob"];
+    let sent = bob.later(&export).expect(0).stdout;
+    let cut = format!("{}\n}}\n", &sent[..sent.find(",\n  \"agent_handover\"").unwrap()]);
+    carol.write("../bundle.json", &sent);
+    carol.later(&["trust", "add", "../bundle.json"]).expect(0);
+    let dry = carol.import(&cut, &["--dry-run"]).expect(0);
+    assert!(dry.stdout.contains("session-handoff bundle v3, without a document: signed by Bob"), "{}", dry.stdout);
+    let dry = carol.import(&cut, &["--dry-run", "--json"]).expect(0).json();
+    assert_eq!(dry["handoffs"][0]["has_document"], false);
+    assert_eq!(carol.import(&sent, &["--dry-run", "--json"]).expect(0).json()["handoffs"][0]["has_document"], true);
+    let imported = carol.import(&cut, &[]).expect(0);
+    assert!(imported.stderr.contains("handoff 20261116-001428 comes without a document; "), "{}", imported.stderr);
+    let shown = carol.later(&["history", "show", "latest"]).expect(0);
+    assert!(
+        shown.stderr.contains("(session-handoff bundle v3, without a document), signed by Bob"),
+        "{}",
+        shown.stderr
+    );
+    let prompt = carol.read(".agent-history/RESUME_PROMPT.txt");
+    assert!(prompt.contains("without a document"), "{prompt}");
 }

@@ -93,7 +93,9 @@ fn import_accepts_only_trusted_signers_under_their_trusted_name() {
     assert!(shown.stdout.contains(&format!("origin_key: \"{ALICE}\"")), "{}", shown.stdout);
     assert!(shown.stdout.contains("origin_signer: \"Alice Example\""), "{}", shown.stdout);
     assert!(
-        shown.stderr.contains("text from outside: v3-signed.json (session-handoff bundle v3), signed by Alice Example"),
+        shown.stderr.contains(
+            "text from outside: v3-signed.json (session-handoff bundle v3, without a document), signed by Alice Example"
+        ),
         "{}",
         shown.stderr
     );
@@ -263,6 +265,18 @@ fn import_refuses_other_hostile_files() {
     assert!(world.has_nothing());
     world.later(&["history", "import", "--input", "/dev/zero"]).expect(65);
     world.later(&["history", "import", "--input", "/nowhere"]).expect(1);
+}
+
+#[test]
+fn a_blank_filter_exports_nothing() {
+    let world = World::new();
+    world.write_one("ours");
+    for flag in ["--project", "--tool", "--query", "--since", "--until", "--status", "--branch", "--tag"] {
+        for value in ["", " "] {
+            let refused = world.later(&["history", "export", "--format", "jsonl", flag, value]).expect(64);
+            assert!(refused.stdout.is_empty() && refused.stderr.contains(flag), "{}", refused.seen());
+        }
+    }
 }
 
 #[test]

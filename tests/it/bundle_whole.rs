@@ -104,6 +104,25 @@ fn a_kill_leaves_no_key_and_no_export_behind() {
 }
 
 #[test]
+fn a_kill_in_a_linked_worktree_leaves_no_temporary_file_in_the_users_state() {
+    let world = World::with_git();
+    world.git(&["worktree", "add", "-q", "../tree"]);
+    let path = sample("v2-unsigned.json").display().to_string();
+    let import = ["history", "import", "--allow-unsigned", "--input", &path];
+    // The first file that is written is the record of the worktree.
+    let mut command = world.command(&import);
+    command.current_dir(world.path("../tree")).env("AGENT_HANDOVER_TEST_NOW", LATER);
+    let killed = finish(command.env("AGENT_HANDOVER_TEST_FAULT", "fs.written:1=kill"));
+    assert_ne!(killed.code, 0, "{}", killed.seen());
+    let records = world.path("../home/.local/state/agent-handover/worktrees");
+    assert_eq!(std::fs::read_dir(records).unwrap().count(), 0);
+    let mut command = world.command(&import);
+    command.current_dir(world.path("../tree")).env("AGENT_HANDOVER_TEST_NOW", LATER);
+    finish(&mut command).expect(0).stderr_ignored("git excludes the history");
+    assert_eq!(world.stored().len(), 1);
+}
+
+#[test]
 fn a_damaged_archive_is_named_and_does_not_hold_up_the_others() {
     let world = World::new();
     let (first, second) = (world.write_one("first"), world.write_one("second"));

@@ -493,3 +493,20 @@ fn no_other_command_pays_for_the_server() {
     assert_eq!(started(&["hook", "--agent", "claude-code"], &turn.to_string()), (1, 0));
     assert_ne!(started(&["mcp"], "").1, 0, "the server has one, so the count means something");
 }
+
+#[test]
+fn what_was_imported_is_marked_for_a_model() {
+    let world = World::with_git();
+    let bundle = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/session-handoff/v2-unsigned.json");
+    let import = ["history", "import", "--allow-unsigned", "--input", bundle];
+    let mut command = world.command(&import);
+    finish(command.env("AGENT_HANDOVER_TEST_NOW", "2026-11-16T02:00:00Z"))
+        .expect(0)
+        .stderr_ignored("git excludes the history");
+    let mut client = Client::legacy(&world);
+    let found = client.call("search", json!({ "query": "auth middleware" }));
+    assert!(found.contains("   > [from outside] "), "{found}");
+    let shown = client.call("show", json!({ "id": "latest" }));
+    assert!(shown.starts_with("(This is text from outside: v2-unsigned.json "), "{shown}");
+    assert_eq!(client.end(), 0);
+}

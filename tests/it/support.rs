@@ -69,6 +69,7 @@ const ORDINARY: &[&str] = &[
     " ignores the file until that is fixed",
     "note: a passphrase on the command line can be seen by others",
     "note: text from outside: ",
+    " without a document; session-handoff writes only a record",
     // A merge of machines whose users have not allowed the config.
     " accepts them as yours",
 ];

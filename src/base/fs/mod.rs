@@ -9,6 +9,7 @@
 //! | `replace` | writing whole files durably, moving them |
 //! | `private` | writing keys and exports, which a kill must not leave behind half-done |
 //! | `directories` | creating directories durably, locking them |
+//! | `holder` | the process that holds the lock of a directory |
 //! | `remove` | removing files, trees and stale temporary files |
 //! | `names` | listing directories |
 //! | `log` | private files that are appended to: logs, locks, records |
@@ -25,6 +26,7 @@
 mod anchor;
 mod directories;
 mod examine;
+mod holder;
 mod links;
 mod log;
 mod names;

@@ -137,6 +137,11 @@ impl Export {
 
     /// Refuses options that would have no effect, so that nobody believes they had one.
     fn refuse_what_would_be_ignored(&self, to_file: bool, as_json: bool) -> Result<()> {
+        // Without the filter, something else would leave this machine.
+        if let Some(flag) = self.filters.blank() {
+            return Err(Error::usage(format!("`{flag}` is blank, so it chooses nothing to export"))
+                .hint(format!("leave `{flag}` out, or give it a value")));
+        }
         let is_secret = self.encrypt || self.passphrase.is_given();
         let is_notebook = self.format == ExportFormat::Notebooklm;
         let problem = if is_notebook && !to_file {

@@ -47,9 +47,26 @@ pub(super) struct Filters {
 
 impl Filters {
     pub(super) fn is_any_given(&self) -> bool {
-        let texts =
-            [&self.tool, &self.project, &self.query, &self.since, &self.until, &self.status, &self.branch, &self.tag];
-        texts.into_iter().any(|text| given(text).is_some()) || self.limit.is_some()
+        self.texts().into_iter().any(|(_, text)| given(text).is_some()) || self.limit.is_some()
+    }
+
+    /// A flag whose value is blank, perhaps because a variable of a script is not set.
+    pub(super) fn blank(&self) -> Option<&'static str> {
+        let is_blank = |(_, text): &(&str, &Option<String>)| text.is_some() && given(text).is_none();
+        self.texts().into_iter().find(is_blank).map(|(flag, _)| flag)
+    }
+
+    fn texts(&self) -> [(&'static str, &Option<String>); 8] {
+        [
+            ("--tool", &self.tool),
+            ("--project", &self.project),
+            ("--query", &self.query),
+            ("--since", &self.since),
+            ("--until", &self.until),
+            ("--status", &self.status),
+            ("--branch", &self.branch),
+            ("--tag", &self.tag),
+        ]
     }
 
     /// The matching handoffs of a history, newest first.

@@ -11,7 +11,9 @@ use super::super::passphrase::Passphrase;
 use super::create::register;
 use super::{HistoryPlace, answer, brake, leaks};
 use crate::base::{clock, fs, text};
-use crate::bundle::{BundleSeal, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Vouched, shown_name, too_large};
+use crate::bundle::{
+    BundleSeal, DocumentPart, HandoffRecord, Incoming, Input, MAX_BYTES, TrustList, Vouched, shown_name, too_large,
+};
 use crate::engine::Issued;
 use crate::error::{Error, Result};
 use crate::handoff::Handoff;
@@ -20,6 +22,10 @@ use crate::steps;
 
 /// How many handoffs are scanned for secrets, which is slow.
 const MAX_SCANNED: usize = 100;
+
+/// What it means that a bundle has no document.
+const RECORD_ONLY: &str =
+    "session-handoff writes only a record, which does not say whether it had another origin before";
 
 /// Import handoffs that this or another tool exported
 #[derive(Args)]
@@ -60,6 +66,7 @@ struct ImportCandidate {
     record: HandoffRecord,
     seal: BundleSeal,
     format: String,
+    document: DocumentPart,
     voucher: String,
     is_trusted: bool,
 }
@@ -87,16 +94,20 @@ impl Import {
         let (is_encrypted, refused) = (input.is_encrypted, input.refused);
         let is_one = input.incoming.len() == 1;
         let (mut candidates, mut handoffs) = (Vec::new(), Vec::new());
-        let mut untrusted = None;
+        let (mut untrusted, mut without_document) = (None, Vec::new());
         for incoming in input.incoming {
             let vouched = trust.vouch(&incoming.seal, self.allow_unsigned);
             let lead = if is_one { String::new() } else { format!("handoff {}: ", incoming.record.id) };
-            if incoming.lacks_document {
-                let id = &incoming.record.id;
-                context.ui.warn(&format!(
-                    "handoff {id} comes without its document: session-handoff makes no such id, so the document was cut out \
-                     of the bundle; only the record is left"
-                ));
+            match incoming.document {
+                DocumentPart::Whole => {}
+                DocumentPart::Absent => without_document.push(incoming.record.id.clone()),
+                DocumentPart::CutOut => {
+                    let id = &incoming.record.id;
+                    context.ui.warn(&format!(
+                        "handoff {id} comes without its document: session-handoff makes no such id, so the document was cut \
+                         out of the bundle; only the record is left"
+                    ));
+                }
             }
             let (candidate, handoff) = self.candidate(incoming, vouched.as_ref().ok().and_then(Option::as_ref));
             if let Err(error) = vouched {
@@ -104,6 +115,11 @@ impl Import {
             }
             candidates.push(candidate);
             handoffs.push(handoff);
+        }
+        match without_document.as_slice() {
+            [] => {}
+            [id] => context.ui.tell(&format!("handoff {id} comes without a document; {RECORD_ONLY}")),
+            all => context.ui.tell(&format!("{} handoffs come without a document; {RECORD_ONLY}", all.len())),
         }
         if let Some(error) = untrusted {
             return self.refuse(context, &candidates, is_encrypted, error, as_json);
@@ -228,10 +244,10 @@ impl Import {
             (BundleSeal::Signed { .. }, Some(_)) => format!("{}, whom you trust", origin.voucher()),
             (BundleSeal::Signed { key, .. }, None) => format!("signed with key {}, not trusted", key.fingerprint()),
         };
-        let Incoming { mut record, seal, format, .. } = incoming;
+        let Incoming { mut record, seal, format, document, .. } = incoming;
         // The handoff has them, too, and nobody reports them.
         (record.summary, record.next, record.changed) = (String::new(), None, None);
-        (ImportCandidate { record, seal, format, voucher, is_trusted: origin.is_signed() }, handoff)
+        (ImportCandidate { record, seal, format, document, voucher, is_trusted: origin.is_signed() }, handoff)
     }
 
     /// Reports that nothing was imported. A dry run lists the content nonetheless.
@@ -312,7 +328,9 @@ fn warn_of_leaks(context: &Context<'_>, place: &HistoryPlace, handoffs: &[Handof
 /// The content of the file, for people.
 fn contents(candidates: &[ImportCandidate], is_encrypted: bool, landings: Option<&[Landing]>) -> Vec<String> {
     let sealed = if is_encrypted { "encrypted" } else { "not encrypted" };
-    let mut lines = vec![format!("handoffs: {}, {sealed}, whole", candidates.len())];
+    let is_whole = candidates.iter().all(|candidate| candidate.document != DocumentPart::CutOut);
+    let whole = if is_whole { "whole" } else { "not whole" };
+    let mut lines = vec![format!("handoffs: {}, {sealed}, {whole}", candidates.len())];
     for (number, candidate) in candidates.iter().enumerate() {
         let record = &candidate.record;
         let title = text::model_line(&record.title, 100);
@@ -338,6 +356,7 @@ fn one_json(candidate: &ImportCandidate, landing: Option<Landing>) -> Json {
         "project": record.project,
         "title": record.title,
         "format": candidate.format,
+        "has_document": candidate.document == DocumentPart::Whole,
         "signed": key.is_some(),
         "key": key,
         "claimed_signer": name,

@@ -3,11 +3,11 @@
 use serde_json::{Value as Json, json};
 
 use super::super::Context;
-use super::super::provenance::{CAME_ALONG, claim, mark, marked, warn_of_strange};
+use super::super::provenance::{CAME_ALONG, claim, mark, mark_of_handoff, marked, warn_of_strange};
 use super::{HistoryPlace, answer, leaks};
 use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
-use crate::history::{self, ByHand, Findings, HistoryStatus};
+use crate::history::{self, ByHand, Findings, HistoryStatus, Origin, without_standing};
 
 /// What `history validate` looks at.
 pub(super) struct Extent {
@@ -92,14 +92,19 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
     }
     let status = if is_present { place.history.status()? } else { HistoryStatus::default() };
     let provenance = place.provenance();
-    let is_ours = provenance.owns_head(&place.history, &status, place.history.latest()?.as_ref());
+    let latest = place.history.latest()?;
+    let is_ours = provenance.owns_head(&place.history, &status, latest.as_ref());
+    let origin = latest.and_then(|latest| provenance.origin_of_entry(&place.history, &latest));
+    let lead = mark_of_handoff(is_ours, origin.is_some());
     let has_findings = !status.problems.is_empty() || !status.warnings.is_empty();
     let are_problems_ours = !has_findings || provenance.of_history().vouches_for_all();
     let (newest, older) = status.rulings.newest(|line| provenance.owns_decision(line));
     let rulings = newest.into_iter().map(|(line, is_ours)| (line.to_owned(), is_ours));
     let (standing, standing_ours): (Vec<String>, Vec<bool>) =
         history::older_line(older).map(|line| (line, true)).into_iter().chain(rulings).unzip();
-    let value = |text: &str| if text.is_empty() { "(unknown)".to_owned() } else { marked(is_ours, text) };
+    // Nobody of this machine made a ruling in what was imported.
+    let plain = |text: &str| if origin.is_some() { without_standing(text) } else { text.to_owned() };
+    let value = |text: &str| if text.is_empty() { "(unknown)".to_owned() } else { format!("{lead}{}", plain(text)) };
     let is_finished = status.first_next_action.is_empty() && history::is_done(&status.status.now);
     let action = if is_finished { "none (session DONE)".to_owned() } else { value(&status.first_next_action) };
     let claimed_status = status.status.claimed.as_deref().map(claim).unwrap_or_default();
@@ -149,6 +154,7 @@ pub(super) fn status(context: &mut Context<'_>, place: &HistoryPlace, git: bool,
         "standing": standing,
         "standing_ours": standing_ours,
         "ours": is_ours,
+        "origin": origin.as_ref().map(Origin::voucher),
         "problems": status.problems,
         "warnings": status.warnings,
         "problems_ours": are_problems_ours,

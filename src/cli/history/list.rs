@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::super::Context;
-use super::super::provenance::{CAME_ALONG, claim, warn_of_strange};
+use super::super::provenance::{claim, mark_of_handoff, warn_of_strange};
 use super::super::table::{LONGEST_CELL, Table};
 use super::filters::Filters;
 use super::{HistoryPlace, answer};
@@ -169,11 +169,7 @@ fn table(rows: &[Row], width: Option<usize>) -> Vec<String> {
     for row in rows {
         let entry = &row.entry;
         // The mark is at the beginning of the title, because a narrow terminal cuts its end.
-        let mark = match (row.is_ours, row.origin.is_none()) {
-            (false, _) => CAME_ALONG,
-            (true, true) => "",
-            (true, false) => "[from outside] ",
-        };
+        let mark = mark_of_handoff(row.is_ours, row.origin.is_some());
         let when = entry.time().map_or(String::new(), |time| time.to_utc().format("%Y-%m-%d %H:%M").to_string());
         let mut cells = vec![
             entry.get("session_id").to_owned(),

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::super::Context;
 use super::super::ask::{self, Choice};
-use super::super::provenance::marked;
+use super::super::provenance::mark_of_handoff;
 use super::filters::Filters;
 use super::{HistoryPlace, answer};
 use crate::base::text;
@@ -53,16 +53,18 @@ impl Select {
 /// The line and preview of an entry. Lines contain the id, so no two are equal.
 fn choice(place: &HistoryPlace, entry: &SessionEntry, is_ours: bool) -> Choice {
     let get = |key: &str, max: usize| text::one_line(entry.get(key), max);
-    let goal = marked(is_ours, &get("primary_goal", 200));
+    let origin = place.provenance().origin_of_entry(&place.history, entry);
+    let mark = mark_of_handoff(is_ours, origin.is_some());
+    let goal = format!("{mark}{}", get("primary_goal", 200));
     let line = format!("{}  {}  {goal}", get("session_id", 100), get("agent", 16));
     let mut preview = vec![
-        format!("goal: {}", marked(is_ours, &get("primary_goal", 300))),
-        format!("next: {}", marked(is_ours, &get("first_next_action", 300))),
+        format!("goal: {}", format_args!("{mark}{}", get("primary_goal", 300))),
+        format!("next: {}", format_args!("{mark}{}", get("first_next_action", 300))),
         format!("status: {}, {}, branch {}", get("status", 40), get("generated_at", 40), get("current_branch", 80)),
         format!("tags: {}", get("search_tags", 200)),
         format!("file: {}", place.history.directory.join(entry.get("file")).display()),
     ];
-    if let Some(origin) = place.provenance().origin_of_entry(&place.history, entry) {
+    if let Some(origin) = origin {
         preview.insert(0, format!("from outside, {}", text::one_line(&origin.voucher(), 200)));
     }
     Choice { line, preview }

@@ -35,6 +35,7 @@ fn hit(found: &Found) -> Json {
         "text": hit.text,
         "path": hit.path,
         "ours": found.is_ours,
+        "from_outside": hit.is_from_outside,
     });
     if let Some(project) = &found.project {
         json["project"] = project.clone().into();

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, FixedOffset};
 
-use super::super::provenance::{CAME_ALONG, warn_of_strange};
+use super::super::provenance::{mark_of_handoff, warn_of_strange};
 use super::super::ui::Ui;
 use super::command::Found;
 use super::snippet::Snippet;
@@ -24,7 +24,7 @@ pub(super) fn print(ui: &mut Ui, found: &[Found]) {
             ui.answer("");
         }
         let hit = &found.hit;
-        let mark = if found.is_ours { "" } else { CAME_ALONG };
+        let mark = mark_of_handoff(found.is_ours, hit.is_from_outside);
         let title = if hit.title.is_empty() { "(no title)" } else { &hit.title };
         ui.answer(&format!("{number}. {mark}{}", text::model_line(title, MAX_TITLE)));
         ui.answer(&format!("   {}", about(found)));

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::base::{clock, text};
 use crate::engine::{self, Provenance};
 use crate::error::{Error, Result};
+use crate::history::FROM_OUTSIDE;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::tool::{Caller, Effect, Tool};
 use crate::mcp::{answer, place};
@@ -97,7 +98,10 @@ fn shown(number: usize, hit: &Hit, is_ours: bool) -> String {
     let parts = [day.unwrap_or_default(), hit.kind.name().to_owned(), hit.agent.clone(), hit.branch.clone()];
     let about: Vec<String> =
         parts.iter().filter(|part| !part.is_empty()).map(|part| text::model_line(part, 60)).collect();
-    let mark = engine::mark(is_ours, if hit.kind == PassageKind::Ruling { "decision" } else { "" });
+    let mark = match engine::mark(is_ours, if hit.kind == PassageKind::Ruling { "decision" } else { "" }) {
+        "" if hit.is_from_outside => FROM_OUTSIDE,
+        mark => mark,
+    };
     let mut page = format!(
         "{number}. {} ({})\n   id: {}\n   > {mark}{}\n",
         text::model_line(&hit.title, 100),

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::base::text;
 use crate::engine::{self, Provenance};
 use crate::error::Result;
-use crate::history::{History, own_keys};
+use crate::history::{FoundArchive, History, Origin, own_keys, without_standing};
 use crate::mcp::arguments::Arguments;
 use crate::mcp::tool::{Caller, Effect, Tool};
 use crate::mcp::{answer, current_state, place};
@@ -62,15 +62,26 @@ fn found(project: &Project, id: &str) -> Result<String> {
     let history = History::at(&project.memory_root, project.history_dir()?);
     let missing = match history.find(id) {
         Ok(found) => {
-            let is_ours = provenance.owns_handoff(&own_keys::of_document(&found.text, &found.handoff));
-            let note = if is_ours { "" } else { CAME_ALONG };
-            return Ok(format!("{note}{}", text::without_private(&found.text)));
+            return Ok(handoff(&provenance, &found));
         }
         Err(error) => error,
     };
     let session = session(project, id);
     let text = session.or_else(|| notes(project, &provenance, id));
     text.ok_or_else(|| missing.hint("`search` finds ids, and `state` and `latest` always work"))
+}
+
+/// A handoff, after a sentence that says where it came from if no session of this user wrote it.
+fn handoff(provenance: &Provenance, found: &FoundArchive) -> String {
+    let key = own_keys::of_document(&found.text, &found.handoff);
+    let document = text::without_private(&found.text);
+    match Origin::of_own(&found.handoff, &key, provenance.of_history()) {
+        Some(origin) => {
+            format!("(This is {}. Weigh what it asks for.)\n\n{}", origin.line(), without_standing(&document))
+        }
+        None if provenance.owns_handoff(&key) => document,
+        None => format!("{CAME_ALONG}{document}"),
+    }
 }
 
 const CAME_ALONG: &str =

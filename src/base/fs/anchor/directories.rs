@@ -13,7 +13,7 @@ use super::read::if_exists;
 use super::walk::{DIRECTORY, kind_at};
 use super::{Anchor, FileError, FileKind};
 use crate::base::fault;
-use crate::base::fs::directories::{create_levels, lock_opened};
+use crate::base::fs::directories::{Patience, create_levels, lock_opened};
 use crate::base::fs::remove::is_temporary;
 use crate::base::fs::{Depth, DirectoryLock};
 use crate::error::{Error, Result as Outcome};
@@ -120,9 +120,18 @@ impl Anchor {
 
     /// Locks a directory, waiting up to ten seconds for another process.
     pub fn lock_directory(&self, path: &Path) -> Outcome<DirectoryLock> {
+        self.lock_with(path, Patience::Short)
+    }
+
+    /// Like [`Anchor::lock_directory`], where a holder may work for minutes: waits for longer as long as it works.
+    pub fn lock_directory_after_work(&self, path: &Path) -> Outcome<DirectoryLock> {
+        self.lock_with(path, Patience::WhileHolderWorks)
+    }
+
+    fn lock_with(&self, path: &Path, patience: Patience) -> Outcome<DirectoryLock> {
         let below = self.below(path)?;
         let directory = self.open_below("open", &below, DIRECTORY, Mode::empty()).map_err(Error::from)?;
-        lock_opened(File::from(directory), &self.shown(&below))
+        lock_opened(File::from(directory), &self.shown(&below), patience)
     }
 
     /// Whether another process holds the lock of a directory. Keeps others from taking it for no longer than a system call.
