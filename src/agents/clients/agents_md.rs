@@ -12,6 +12,7 @@ pub(super) const AGENT: Agent = Agent {
     name: "agents-md",
     title: "AGENTS.md",
     programs: &[],
+    launch: None,
     traces: |places, scope| vec![file(places, scope)],
     directory_variable: None,
     events: &[],

@@ -8,6 +8,7 @@ use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect};
 use crate::agents::install::server::{ServerSettings, stdio_entry};
 use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching};
+use crate::agents::launch::Launch;
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::{env, fs};
 use crate::error::Result;
@@ -16,6 +17,7 @@ pub(super) const AGENT: Agent = Agent {
     name: "claude-code",
     title: "Claude Code",
     programs: &["claude"],
+    launch: Some(Launch::argument("claude")),
     traces: |places, _| vec![directory(places)],
     directory_variable: Some(env::CLAUDE_CONFIG_DIR),
     events: &[
