@@ -249,3 +249,15 @@ fn a_session_that_no_handoff_is_about_is_continued_from_its_transcript() {
         assert_eq!(is_reported, !config.is_empty(), "{}", output.stderr);
     }
 }
+
+#[test]
+fn a_brief_is_what_a_person_reads_and_has_no_orders() {
+    let world = World::with_git();
+    session(&world);
+    let _ = world.run(&["continue", "codex", "--print"]).expect(0);
+    let brief = world.run(&["history", "render", "--target", "person"]).expect(0).stdout;
+    assert!(brief.starts_with("Session of 2026-11-15 by claude-code on master, in progress.\n"), "{brief}");
+    let headings: Vec<&str> = brief.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    assert_eq!(headings, ["Goal", "Where it stands", "Next"]);
+    assert!(!brief.contains("agent-handover") && !brief.contains('@'), "{brief}");
+}
