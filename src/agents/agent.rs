@@ -37,6 +37,8 @@ pub struct Agent {
     pub files: fn(&Places, Scope, &Program) -> Result<Vec<AgentFile>>,
     /// Where it keeps its MCP servers; `None` if we register none there.
     pub server: fn(&Places, Scope) -> Option<ServerSettings>,
+    /// The Markdown files in which it keeps what it remembers about this project.
+    pub memories: fn(&Places) -> Vec<PathBuf>,
     /// Where it reads instructions at the start of each session.
     pub bootstrap: fn(&Places, Scope) -> Bootstrap,
     /// The exact bytes to print on stdout after an event.

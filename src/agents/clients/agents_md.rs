@@ -21,6 +21,7 @@ pub(super) const AGENT: Agent = Agent {
     processes: Processes::MANY_SESSIONS,
     files,
     server: |_, _| None,
+    memories: |_| Vec::new(),
     bootstrap: |_, _| Bootstrap::Always,
     answer,
     obstacles: nothing,

@@ -12,6 +12,10 @@ use crate::agents::launch::Launch;
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::{env, fs};
 use crate::error::Result;
+use crate::transcript;
+
+/// The most files of memories that are read.
+const MOST_MEMORIES: usize = 1_000;
 
 pub(super) const AGENT: Agent = Agent {
     name: "claude-code",
@@ -53,6 +57,7 @@ pub(super) const AGENT: Agent = Agent {
         };
         Some(ServerSettings::json(path, &["mcpServers"], stdio_entry))
     },
+    memories,
     bootstrap: |places, scope| Bootstrap::OnRequest(instructions(places, scope)),
     answer,
     obstacles,
@@ -66,6 +71,24 @@ pub(super) const AGENT: Agent = Agent {
 
 fn directory(places: &Places) -> std::path::PathBuf {
     places.moved(AGENT.directory_variable, ".claude")
+}
+
+/// Its own memories of a project: an index and a file for each topic. The index only names the others.
+fn memories(places: &Places) -> Vec<std::path::PathBuf> {
+    let roots = [fs::real(&places.project)];
+    let directories =
+        transcript::directories_of_agent(AGENT.name, &roots).into_iter().map(|place| place.join("memory"));
+    let is_topic = |path: &std::path::PathBuf| {
+        path.extension().is_some_and(|it| it == "md") && path.file_name().is_some_and(|name| name != "MEMORY.md")
+    };
+    let files = |directory: std::path::PathBuf| {
+        let names = fs::names_at_most(&directory, MOST_MEMORIES).unwrap_or_default();
+        let mut files: Vec<_> = names.into_iter().map(|name| directory.join(name)).filter(is_topic).collect();
+        files.sort();
+        let index = directory.join("MEMORY.md");
+        if files.is_empty() && fs::exists(&index) { vec![index] } else { files }
+    };
+    directories.flat_map(files).collect()
 }
 
 /// The settings file. In a project it is the local one, which is not committed and may hold a path of this machine.

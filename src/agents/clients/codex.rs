@@ -47,6 +47,11 @@ pub(super) const AGENT: Agent = Agent {
         let path = directory(places, scope).join("config.toml");
         Some(ServerSettings { path, table: &["mcp_servers"], entry: plain_entry, format: SettingsFormat::Toml })
     },
+    // Made by a model in the background, if the user turned that on.
+    memories: |places| {
+        let file = directory(places, Scope::User).join("memories/memory_summary.md");
+        if fs::exists(&file) { vec![file] } else { Vec::new() }
+    },
     bootstrap: |places, scope| match scope {
         Scope::User => Bootstrap::OnRequest(directory(places, scope).join("AGENTS.md")),
         Scope::Project => Bootstrap::AgentsMd,

@@ -49,6 +49,7 @@ pub(super) const AGENT: Agent = Agent {
             Scope::Project => ServerSettings::json(places.project.join(".vscode/mcp.json"), &["servers"], stdio_entry),
         })
     },
+    memories: |_| Vec::new(),
     bootstrap: |places, scope| {
         Bootstrap::OnRequest(match scope {
             Scope::User => directory(places).join("copilot-instructions.md"),

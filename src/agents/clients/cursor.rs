@@ -48,6 +48,7 @@ pub(super) const AGENT: Agent = Agent {
         let path = places.base(scope).join(".cursor/mcp.json");
         Some(ServerSettings::json(path, &["mcpServers"], plain_entry))
     },
+    memories: |_| Vec::new(),
     bootstrap: |_, scope| match scope {
         Scope::User => Bootstrap::AgentsMd,
         Scope::Project => Bootstrap::Always,

@@ -47,6 +47,7 @@ pub(super) const AGENT: Agent = Agent {
         let path = directory(places, scope).join("settings.json");
         Some(ServerSettings::json(path, &["mcpServers"], plain_entry))
     },
+    memories: |_| Vec::new(),
     bootstrap: |places, scope| {
         Bootstrap::OnRequest(match scope {
             Scope::User => directory(places, scope).join("GEMINI.md"),

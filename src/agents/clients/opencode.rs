@@ -37,6 +37,7 @@ pub(super) const AGENT: Agent = Agent {
     processes: Processes::MANY_SESSIONS,
     files,
     server,
+    memories: |_| Vec::new(),
     bootstrap: |places, scope| match scope {
         Scope::User => Bootstrap::OnRequest(directory(places).join("AGENTS.md")),
         Scope::Project => Bootstrap::AgentsMd,
