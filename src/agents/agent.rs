@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::AGENTS;
 use super::install::server::ServerSettings;
 use super::install::{AgentFile, Program};
+use super::launch::Launch;
 use super::payload::{Event, Payload};
 use super::places::{Places, Scope};
 use crate::base::{fs, text};
@@ -20,6 +21,8 @@ pub struct Agent {
     pub title: &'static str,
     /// The programs that start it.
     pub programs: &'static [&'static str],
+    /// How it is started with a first prompt; `None` if there is no program to start.
+    pub launch: Option<Launch>,
     /// Files or directories that exist where the agent is used.
     pub traces: fn(&Places, Scope) -> Vec<PathBuf>,
     /// The environment variable with which a user moves its directory.
@@ -34,6 +37,8 @@ pub struct Agent {
     pub files: fn(&Places, Scope, &Program) -> Result<Vec<AgentFile>>,
     /// Where it keeps its MCP servers; `None` if we register none there.
     pub server: fn(&Places, Scope) -> Option<ServerSettings>,
+    /// The Markdown files in which it keeps what it remembers about this project.
+    pub memories: fn(&Places) -> Vec<PathBuf>,
     /// Where it reads instructions at the start of each session.
     pub bootstrap: fn(&Places, Scope) -> Bootstrap,
     /// The exact bytes to print on stdout after an event.

@@ -6,6 +6,7 @@
 //! | `clients/` | one file per agent, and the registry [`AGENTS`] |
 //! | `session_agent` | the agent whose session a command records |
 //! | `call_log` | `log/hook.log`: when each agent called us |
+//! | `launch` | how an agent is started with a first prompt |
 //! | `places` | where agents keep their files: [`Places`], [`Scope`] |
 //! | `payload/` | a hook's stdin, read as a [`Call`] |
 //! | `install/` | our hooks, skill and instructions in the files of agents |
@@ -16,6 +17,7 @@ mod agent;
 pub(crate) mod call_log;
 mod clients;
 pub mod install;
+mod launch;
 pub mod payload;
 mod places;
 mod session_agent;
@@ -24,6 +26,7 @@ pub use agent::{Agent, answer, by_name, detected, find};
 pub use clients::AGENTS;
 pub use install::Program;
 pub(crate) use install::state;
+pub use launch::{Launch, prompt_by_file, variables_of_agents};
 pub use payload::{Call, Event, recognise};
 pub use places::{Places, Scope};
 #[cfg(feature = "mcp")]

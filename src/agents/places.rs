@@ -82,7 +82,7 @@ impl Places {
     }
 
     /// The file that PATH finds for a program.
-    pub(super) fn program(&self, name: &str) -> Option<PathBuf> {
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
         program::find(self.variable(PATH)?, name)
     }
 

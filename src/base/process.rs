@@ -143,6 +143,20 @@ pub(crate) fn start_detached(job: &Job, input: File, output: &File) -> Result<u3
     handle.pids().first().copied().ok_or_else(|| Error::bug("a process without a pid"))
 }
 
+/// Replaces this process by the program: it has our terminal, our process id, and no sign that a handover started it. Returns
+/// only if that fails.
+pub(crate) fn replace_by(job: &Job) -> Error {
+    let Some((program, arguments)) = job.argv.split_first() else { return Error::bug("a process without a program") };
+    let mut command = std::process::Command::new(program);
+    command.args(arguments).current_dir(&job.directory).env_remove(env::CHILD);
+    for name in &job.env_remove {
+        command.env_remove(name);
+    }
+    command.envs(job.env.iter().map(|(name, value)| (name, value)));
+    tracing::debug!(program = %program.to_string_lossy(), arguments = arguments.len(), "replace this process");
+    job.not_started(&std::os::unix::process::CommandExt::exec(&mut command))
+}
+
 /// Leaves the terminal and the process group that we were started in, so that we do not end with them.
 pub(crate) fn leave_session() {
     // Fails only for the leader of a process group, which has nothing to leave.

@@ -16,6 +16,7 @@ mod ask;
 mod check;
 mod compact;
 mod config;
+mod continue_in;
 mod deliver;
 mod doctor;
 mod history;
@@ -81,6 +82,7 @@ enum Command {
     Check(check::Check),
     Status(status::Status),
     Search(Box<search::Search>),
+    Continue(continue_in::Continue),
     Pause(pause::Pause),
     Unpause(pause::Unpause),
     Init(init::Init),
@@ -110,6 +112,7 @@ impl Command {
             Command::Check(command) => command.execute(context),
             Command::Status(command) => command.execute(context),
             Command::Search(command) => command.execute(context),
+            Command::Continue(command) => command.execute(context),
             Command::Pause(command) => command.execute(context),
             Command::Unpause(command) => command.execute(context),
             Command::Init(command) => command.execute(context),

@@ -26,6 +26,7 @@ const GUIDES: &[(&str, &str)] = &[
     ("check", "getting-started.md"),
     ("status", "getting-started.md"),
     ("search", "search.md"),
+    ("continue", "agents.md"),
     ("pause", "getting-started.md"),
     ("unpause", "getting-started.md"),
     ("init", "reference/configuration.md"),
@@ -112,11 +113,14 @@ fn usage(command: &Command, parent: &str) -> String {
     for argument in command.get_arguments().filter(|argument| argument.is_required_set() && !argument.is_positional()) {
         let _ = write!(usage, " --{} {}", argument.get_long().unwrap_or_default(), value(argument));
     }
-    for argument in command.get_positionals() {
+    let (last, positionals): (Vec<&Arg>, Vec<&Arg>) =
+        command.get_positionals().partition(|argument| argument.is_last_set());
+    for argument in positionals {
         let _ = write!(usage, " {}", value(argument));
     }
     let options = if command.has_subcommands() { " <COMMAND>" } else { " [OPTIONS]" };
-    format!("```text\n{usage}{options}\n```\n")
+    let last: String = last.into_iter().map(|argument| format!(" [-- {}]", value(argument))).collect();
+    format!("```text\n{usage}{options}{last}\n```\n")
 }
 
 fn value(argument: &Arg) -> String {

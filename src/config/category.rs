@@ -66,6 +66,7 @@ pub(crate) const BUILT_IN: &[BuiltIn] = &[
         mode: Mode::Clear,
         keep: 20,
     },
+    BuiltIn { name: "remembered", title: "Remembered", keys: &["remembered"], mode: Mode::Append, keep: 200 },
     BuiltIn {
         name: "session_summary",
         title: "Last session",

@@ -7,6 +7,8 @@ use crate::base::text;
 
 /// The name under which it is among the facts.
 pub(crate) const FACT: &str = "rate_limit";
+/// What a person can do until then.
+const CONTINUE: &str = "`agent-handover continue AGENT` continues in another agent";
 /// How long a limit is told whose end is not known.
 const UNKNOWN_END: i64 = 24;
 
@@ -25,7 +27,7 @@ pub(crate) fn sentence(agent: &str, limit: &Value, now: DateTime<FixedOffset>) -
     let end = until
         .map_or_else(|| format!("when it ends is not known ({said})"), |until| format!("it ends at {}", shown(until)));
     let at = at.map(|at| format!(" at {}", shown(at))).unwrap_or_default();
-    (!has_ended).then(|| format!("{agent} reached a limit of its use{at}; {end}"))
+    (!has_ended).then(|| format!("{agent} reached a limit of its use{at}; {end}; {CONTINUE}"))
 }
 
 #[cfg(test)]
@@ -40,10 +42,10 @@ mod tests {
         let told = |limit: Value| sentence("codex", &limit, now);
         let known =
             json!({ "at": "2026-11-18T08:00:00Z", "until": "2026-11-18T11:00:00+01:00", "text": "usage limit" });
-        let expected = "codex reached a limit of its use at 2026-11-18T08:00:00Z; it ends at 2026-11-18T10:00:00Z";
-        assert_eq!(told(known).as_deref(), Some(expected));
+        let expected = "codex reached a limit of its use at 2026-11-18T08:00:00Z; it ends at 2026-11-18T10:00:00Z; ";
+        assert_eq!(told(known), Some(format!("{expected}{CONTINUE}")));
         let open = json!({ "at": "2026-11-18T08:00:00Z", "until": null, "text": "resets 3am" });
-        assert!(told(open).unwrap().ends_with("when it ends is not known (resets 3am)"));
+        assert!(told(open).unwrap().contains("; when it ends is not known (resets 3am); "));
         for over in [
             json!({ "at": "2026-11-18T08:00:00Z", "until": "2026-11-18T08:30:00Z", "text": "x" }),
             json!({ "at": "2026-11-16T08:00:00Z", "until": null, "text": "x" }),

@@ -19,6 +19,7 @@
 //! | `action` | what an agent is reminded of before a command or an edit |
 //! | `recall` | what a session is reminded of at its first prompt |
 //! | `end` | turn end and session end |
+//! | `going_on` | the session that a person continues in another agent |
 //! | `pending` | the part of a session that nobody has handed over |
 //! | `session` | the process and the transcript of a session, and whether it is over |
 //! | `sweep` | sessions that ended without calling a hook |
@@ -29,6 +30,7 @@ mod action;
 mod carry_out;
 mod context;
 mod end;
+mod going_on;
 mod owed;
 mod pending;
 mod recall;
@@ -39,5 +41,6 @@ mod start;
 mod sweep;
 
 pub(crate) use carry_out::carry_out_due;
+pub(crate) use going_on::going_on;
 pub(crate) use receive::receive;
 pub(crate) use respond::{respond, sample_question, simulate};

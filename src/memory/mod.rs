@@ -10,6 +10,7 @@
 //! | `change` | layer 1: how the current state changed, line by line |
 //! | `state` | layer 2: the current state |
 //! | `capture` | a session's own account as JSON, as edits of the current state |
+//! | `bridge` | text that another program remembered, as items |
 //! | `import` | memory that another tool kept, as edits of the current state |
 //! | `category_name` | the category that a word means |
 //! | `archive`, `month` | layer 3: the notes of a month, verbatim |
@@ -21,6 +22,7 @@
 //! | `marker` | the comment lines that structure every file |
 
 pub(crate) mod archive;
+pub(crate) mod bridge;
 pub(crate) mod capture;
 mod category_name;
 mod change;

@@ -38,6 +38,9 @@ pub(crate) struct Edits {
     pub record: Vec<(String, Vec<String>)>,
     /// One more item for a category.
     pub add: Vec<(String, String)>,
+    /// Where the added items come from, if not from a session; a name as in a marker.
+    #[serde(default)]
+    pub source: String,
     /// Decisions that a person made in the talk.
     #[serde(default)]
     pub rulings: Vec<String>,
@@ -168,10 +171,11 @@ impl Memory {
         for (category, texts) in &edits.record {
             changes.extend(state.record(&categories.get(category), texts, stamp));
         }
+        let of_source = Stamp { by: edits.source.clone(), ..stamp.clone() };
         for (category, text) in &edits.add {
-            changes.extend(state.add(&categories.get(category), text, stamp));
+            changes.extend(state.add(&categories.get(category), text, &of_source));
         }
-        let of_person = Stamp { by: "person", ..stamp.clone() };
+        let of_person = Stamp { by: state::BY_PERSON.to_owned(), ..stamp.clone() };
         for ruling in &edits.rulings {
             changes.extend(state.add(&categories.get("decision"), ruling, &of_person));
         }
@@ -270,7 +274,7 @@ impl Author<'_> {
             commit: self.commit.get(..12).unwrap_or(self.commit).to_owned(),
             moment: None,
             branch: self.branch.to_owned(),
-            by: "",
+            by: String::new(),
         }
     }
 }

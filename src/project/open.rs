@@ -314,7 +314,7 @@ impl Project {
 
 /// Whether this is a name of a file in a state directory.
 fn is_our_name(name: &str) -> bool {
-    let ours = [LOCK, "log", ".gitignore", config::FILE_NAME, "PAUSE"];
+    let ours = [LOCK, "log", ".gitignore", config::FILE_NAME, "PAUSE", "continue.md"];
     ours.contains(&name)
         || ["checkpoint.", "checkpoint-", "index.db", "publish."].iter().any(|ours| name.starts_with(ours))
 }

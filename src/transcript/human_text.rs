@@ -5,6 +5,8 @@ use crate::guard::secrets;
 
 /// The first line of every warmup. By this line we recognise our own text in a transcript.
 pub const WARMUP_MARKER: &str = "<!-- agent-handover warmup -->";
+/// What the prompt of a continued session begins with. The goal follows, then the warmup.
+pub const CONTINUE_LEAD: &str = "Continue this work: ";
 
 /// How much of a text is examined.
 const MAX_EXAMINED: usize = 64 << 10;
@@ -77,7 +79,8 @@ pub(super) fn of_person_in_parts<'a>(parts: impl Iterator<Item = &'a str>) -> St
 /// The text before our own warmup, which reaches to the end.
 fn before_warmup(text: &str) -> &str {
     let at = text.match_indices(WARMUP_MARKER).find(|(at, _)| text[..*at].rsplit('\n').next().is_some_and(is_lead));
-    at.map_or(text, |(at, _)| &text[..at])
+    // The goal of a continued session is what a person asked for once.
+    at.map_or(text, |(at, _)| text[..at].strip_prefix(CONTINUE_LEAD).unwrap_or(&text[..at]))
 }
 
 /// Whether a client may have written this before the text of a hook, on the same line.

@@ -79,10 +79,12 @@ pub use contents::{
 pub use format::{TranscriptFormat, is_readable};
 pub(crate) use format::{is_always_named, path_of};
 pub use hook_words::{add_last_answer, of_words, word};
-pub use human_text::{WARMUP_MARKER, keepable};
+pub use human_text::{CONTINUE_LEAD, WARMUP_MARKER, keepable};
 pub(crate) use listing::{Extent, ListingLimits};
 pub(crate) use rate_limit::limit_in;
-pub(crate) use sessions::{FoundFile, FoundPlace, directories_of, found_before, places_of, sessions_at_a_glance};
+pub(crate) use sessions::{
+    FoundFile, FoundPlace, directories_of, directories_of_agent, found_before, places_of, sessions_at_a_glance,
+};
 pub use sessions::{SessionFile, is_subagent, sessions};
 pub use source::{Asks, Source, read};
 pub(crate) use source::{read_with_room, state};

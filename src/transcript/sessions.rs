@@ -72,6 +72,12 @@ pub(crate) fn directories_of(roots: &[PathBuf]) -> Vec<PathBuf> {
     homes().flat_map(|(format, home)| (format.directories)(&home, roots)).collect()
 }
 
+/// The same for the sessions of one agent.
+pub(crate) fn directories_of_agent(agent: &str, roots: &[PathBuf]) -> Vec<PathBuf> {
+    let of_agent = homes().filter(|(format, _)| format.name == agent);
+    of_agent.flat_map(|(format, home)| (format.directories)(&home, roots)).collect()
+}
+
 /// The directories in which sessions of a project with these roots may be, with the state of each file. No file is opened.
 pub(crate) fn places_of(roots: &[PathBuf], limits: ListingLimits) -> Vec<FoundPlace> {
     places_at(homes(), roots, limits)

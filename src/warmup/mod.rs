@@ -4,6 +4,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `build` | which sections a warmup has |
+//! | `brief` | one handoff as a short text for a person |
 //! | `lead` | the first lines and the last one |
 //! | `prompt` | one handoff as the prompt for another tool, laid out like a warmup |
 //! | `sources` | what is on record: state, newest handoff, rulings, unfinished handovers |
@@ -25,6 +26,7 @@
 //! Lasting sections come first and stay the same, to the byte, as long as the record does, so that prompt caches hold. The
 //! first two thousand bytes can stand alone, because some clients show no more of a long context.
 
+mod brief;
 mod build;
 mod claims;
 mod disk;
@@ -44,6 +46,7 @@ mod talk;
 mod told;
 mod writer;
 
+pub(crate) use brief::{BRIEF_BUDGET, PERSON, brief};
 pub(crate) use build::{Ask, Extent, Warmup, build};
 pub(crate) use disk::{both_ends, sessions_found};
 pub(crate) use prompt::{MIN_PROMPT_BUDGET, PromptAsk, prompt};

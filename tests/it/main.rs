@@ -23,6 +23,7 @@ mod code_branch;
 mod compat_python;
 mod compat_python_configs;
 mod concurrency;
+mod continuing;
 mod costs;
 mod crash;
 mod delivery_end;

@@ -865,3 +865,59 @@ fn the_memory_of_another_tool_is_imported_whole_or_not_at_all() {
     world.run(&["memory", "import", "--from", "wrong.json"]).expect(65);
     assert!(world.read(STATE).contains("ship the parser"));
 }
+
+#[test]
+fn what_an_agent_remembers_is_imported_once_and_can_be_removed_again() {
+    let world = World::with_git();
+    let talk = super::claude_talk::Transcript::of(&world, "s1", "2026-11-15T09:00:00.000Z");
+    let place = talk.path.parent().unwrap().join("memory");
+    std::fs::create_dir_all(&place).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(place.join(name), text).unwrap();
+    write("MEMORY.md", "- [Build](build.md) how to build\n");
+    write(
+        "build.md",
+        "---\nname: build\ntype: project\n---\n\n- Use just, not make\n- Tests need git\n  and a network\n",
+    );
+    write("style.md", "The person prefers short answers.\n");
+    let import = ["memory", "import", "--from", "claude-code"];
+    let shown = world.run(&[&import[..], &["--dry-run"]].concat()).expect(0);
+    assert_eq!(
+        shown.stdout,
+        "remembered: Use just, not make\nremembered: Tests need git and a network\nremembered: The person prefers short answers.\n"
+    );
+    assert!(!world.exists("memory"));
+    assert_eq!(world.run(&import).expect(0).stdout, "added 3 items\n");
+    assert_eq!(world.read(STATE).matches(" by=claude-code -->").count(), 3, "{}", world.read(STATE));
+    assert_eq!(world.run(&import).expect(0).stdout, "added 0 items\n");
+    let id = world.run(&["memory", "list", "--json"]).expect(0).json()["items"][0]["id"].as_str().unwrap().to_owned();
+    let _ = world.run(&["memory", "delete", &id]).expect(0);
+    assert_eq!(world.run(&import).expect(0).stdout, "added 0 items\n", "what was deleted does not come back");
+    let _ = world.run(&["memory", "add", "decision", "Keep it small"]).expect(0);
+    let deleted = world.run(&["memory", "delete", "--source", "claude-code"]).expect(0);
+    assert_eq!(deleted.stdout, "deleted 2 items of claude-code\n");
+    assert!(world.read(STATE).contains("Keep it small") && !world.read(STATE).contains("short answers"));
+    assert!(world.read(NOTES).contains("- deleted remembered "), "layer 1 records it");
+    let none = world.run(&["memory", "delete", "--source", "claude-code"]).expect(1);
+    assert!(none.stderr.contains("nothing was imported from `claude-code`"), "{}", none.stderr);
+    let none = world.run(&["memory", "import", "--from", "codex"]).expect(1);
+    assert!(none.stderr.contains("Codex keeps no memories of this project"), "{}", none.stderr);
+    assert_eq!(world.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn the_list_of_a_file_is_imported_with_the_file_as_its_source() {
+    let world = World::with_git();
+    world.write(
+        "Team Notes.md",
+        "# Rules\n\n1. Never force-push\n2. token = \"ghp_0123456789abcdefghijklmnopqrstuvwxyzAB\"\n",
+    );
+    let blocked = world.run(&["memory", "import", "--from", "Team Notes.md"]).expect(5);
+    assert!(!blocked.stderr.contains("ghp_") && !world.exists(STATE), "{}", blocked.stderr);
+    world.write("Team Notes.md", "# Rules\n\n1. Never force-push\n");
+    let _ = world.run(&["memory", "import", "--from", "Team Notes.md"]).expect(0);
+    assert!(world.read(STATE).contains(" by=team-notes.md -->\n- Never force-push\n"), "{}", world.read(STATE));
+    let many: String = (0..201).map(|n| format!("- rule {n}\n")).collect();
+    world.write("many.md", many);
+    let refused = world.run(&["memory", "import", "--from", "many.md"]).expect(65);
+    assert!(refused.stderr.contains("`many.md` has 201 new items, and `remembered` keeps 200"), "{}", refused.stderr);
+}

@@ -13,7 +13,7 @@ use super::support::*;
 use super::transcripts::is_fit_to_be_kept;
 
 /// An agent's sample: its name, the list beside it, and the agent that it is of.
-const SAMPLES: [(&str, &str); 7] = [
+pub const SAMPLES: [(&str, &str); 7] = [
     ("copilot", "copilot"),
     ("gemini", "gemini"),
     ("gemini-older", "gemini"),
@@ -46,7 +46,7 @@ fn cursor_place(home: &Path, root: &Path) -> PathBuf {
 }
 
 /// Writes a sample where its agent would, and returns the path of the session.
-fn place(name: &str, home: &Path, root: &Path) -> PathBuf {
+pub fn place(name: &str, home: &Path, root: &Path) -> PathBuf {
     match name {
         "copilot" => {
             let session = home.join(".copilot/session-state/c0ffee00-1111-4222-8333-444455556666");
@@ -538,7 +538,8 @@ fn a_limit_at_which_a_session_stopped_is_told_until_it_ends() {
         )
     };
     world.run(&["run", "--transcript", limit("2026-11-15T12:00:00Z").to_str().unwrap()]).expect(0);
-    let sentence = "copilot reached a limit of its use at 2026-11-15T09:32:00Z; it ends at 2026-11-15T12:00:00Z";
+    let sentence = "copilot reached a limit of its use at 2026-11-15T09:32:00Z; it ends at 2026-11-15T12:00:00Z; \
+                    `agent-handover continue AGENT` continues in another agent";
     let status = world.run(&["status"]).expect(0).stdout;
     assert!(status.contains(&format!("limit: {sentence}")), "{status}");
     assert_eq!(world.run(&["status", "--json"]).expect(0).json()["rate_limit"], sentence);

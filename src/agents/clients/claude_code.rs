@@ -8,14 +8,20 @@ use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect};
 use crate::agents::install::server::{ServerSettings, stdio_entry};
 use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching};
+use crate::agents::launch::Launch;
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::{env, fs};
 use crate::error::Result;
+use crate::transcript;
+
+/// The most files of memories that are read.
+const MOST_MEMORIES: usize = 1_000;
 
 pub(super) const AGENT: Agent = Agent {
     name: "claude-code",
     title: "Claude Code",
     programs: &["claude"],
+    launch: Some(Launch::argument("claude")),
     traces: |places, _| vec![directory(places)],
     directory_variable: Some(env::CLAUDE_CONFIG_DIR),
     events: &[
@@ -51,6 +57,7 @@ pub(super) const AGENT: Agent = Agent {
         };
         Some(ServerSettings::json(path, &["mcpServers"], stdio_entry))
     },
+    memories,
     bootstrap: |places, scope| Bootstrap::OnRequest(instructions(places, scope)),
     answer,
     obstacles,
@@ -64,6 +71,24 @@ pub(super) const AGENT: Agent = Agent {
 
 fn directory(places: &Places) -> std::path::PathBuf {
     places.moved(AGENT.directory_variable, ".claude")
+}
+
+/// Its own memories of a project: an index and a file for each topic. The index only names the others.
+fn memories(places: &Places) -> Vec<std::path::PathBuf> {
+    let roots = [fs::real(&places.project)];
+    let directories =
+        transcript::directories_of_agent(AGENT.name, &roots).into_iter().map(|place| place.join("memory"));
+    let is_topic = |path: &std::path::PathBuf| {
+        path.extension().is_some_and(|it| it == "md") && path.file_name().is_some_and(|name| name != "MEMORY.md")
+    };
+    let files = |directory: std::path::PathBuf| {
+        let names = fs::names_at_most(&directory, MOST_MEMORIES).unwrap_or_default();
+        let mut files: Vec<_> = names.into_iter().map(|name| directory.join(name)).filter(is_topic).collect();
+        files.sort();
+        let index = directory.join("MEMORY.md");
+        if files.is_empty() && fs::exists(&index) { vec![index] } else { files }
+    };
+    directories.flat_map(files).collect()
 }
 
 /// The settings file. In a project it is the local one, which is not committed and may hold a path of this machine.

@@ -9,6 +9,7 @@ use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
 use crate::agents::install::agent_file::WholeFile;
 use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, seal, teaching};
+use crate::agents::launch::Launch;
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
 
@@ -16,6 +17,8 @@ pub(super) const AGENT: Agent = Agent {
     name: "cline",
     title: "Cline",
     programs: &["cline"],
+    // Without this option, Cline answers the prompt and ends.
+    launch: Some(Launch::option("cline", "--tui")),
     traces: |places, _| vec![places.home.join(".cline"), places.home.join("Documents/Cline")],
     directory_variable: None,
     events: &[
@@ -44,6 +47,7 @@ pub(super) const AGENT: Agent = Agent {
     processes: Processes::MANY_SESSIONS,
     files,
     server: |_, _| None,
+    memories: |_| Vec::new(),
     bootstrap: |_, _| Bootstrap::Always,
     answer,
     obstacles: nothing,

@@ -10,6 +10,7 @@ use crate::agents::install::agent_file::{FileContent, HookShape, Hooks, JsonDial
 use crate::agents::install::server::{ServerSettings, plain_entry};
 use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching, toml_hooks};
+use crate::agents::launch::Launch;
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::{env, fs};
 use crate::error::Result;
@@ -18,6 +19,7 @@ pub(super) const AGENT: Agent = Agent {
     name: "codex",
     title: "Codex",
     programs: &["codex"],
+    launch: Some(Launch::argument("codex")),
     traces: |places, _| vec![directory(places, Scope::User)],
     directory_variable: Some(env::CODEX_HOME),
     events: &[
@@ -44,6 +46,11 @@ pub(super) const AGENT: Agent = Agent {
     server: |places, scope| {
         let path = directory(places, scope).join("config.toml");
         Some(ServerSettings { path, table: &["mcp_servers"], entry: plain_entry, format: SettingsFormat::Toml })
+    },
+    // Made by a model in the background, if the user turned that on.
+    memories: |places| {
+        let file = directory(places, Scope::User).join("memories/memory_summary.md");
+        if fs::exists(&file) { vec![file] } else { Vec::new() }
     },
     bootstrap: |places, scope| match scope {
         Scope::User => Bootstrap::OnRequest(directory(places, scope).join("AGENTS.md")),

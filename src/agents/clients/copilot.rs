@@ -8,6 +8,7 @@ use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect};
 use crate::agents::install::server::{ServerSettings, stdio_entry};
 use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, teaching};
+use crate::agents::launch::Launch;
 use crate::agents::payload::Payload;
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
@@ -16,6 +17,7 @@ pub(super) const AGENT: Agent = Agent {
     name: "copilot",
     title: "GitHub Copilot CLI",
     programs: &["copilot"],
+    launch: Some(Launch::option("copilot", "-i")),
     traces: |places, _| vec![directory(places)],
     directory_variable: Some("COPILOT_HOME"),
     events: &[
@@ -47,6 +49,7 @@ pub(super) const AGENT: Agent = Agent {
             Scope::Project => ServerSettings::json(places.project.join(".vscode/mcp.json"), &["servers"], stdio_entry),
         })
     },
+    memories: |_| Vec::new(),
     bootstrap: |places, scope| {
         Bootstrap::OnRequest(match scope {
             Scope::User => directory(places).join("copilot-instructions.md"),

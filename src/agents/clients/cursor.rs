@@ -8,6 +8,7 @@ use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect, WholeFil
 use crate::agents::install::server::{ServerSettings, plain_entry};
 use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, seal, teaching};
+use crate::agents::launch::Launch;
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::error::Result;
 
@@ -15,6 +16,7 @@ pub(super) const AGENT: Agent = Agent {
     name: "cursor",
     title: "Cursor",
     programs: &["cursor", "cursor-agent"],
+    launch: Some(Launch::argument("cursor-agent")),
     traces: |places, _| vec![places.home.join(".cursor")],
     directory_variable: None,
     events: &[
@@ -46,6 +48,7 @@ pub(super) const AGENT: Agent = Agent {
         let path = places.base(scope).join(".cursor/mcp.json");
         Some(ServerSettings::json(path, &["mcpServers"], plain_entry))
     },
+    memories: |_| Vec::new(),
     bootstrap: |_, scope| match scope {
         Scope::User => Bootstrap::AgentsMd,
         Scope::Project => Bootstrap::Always,

@@ -10,6 +10,7 @@ use crate::agents::install::agent_file::{HookShape, Hooks, JsonDialect};
 use crate::agents::install::server::{ServerSettings, plain_entry};
 use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, json_hooks, teaching};
+use crate::agents::launch::Launch;
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::fs;
 use crate::error::Result;
@@ -18,6 +19,7 @@ pub(super) const AGENT: Agent = Agent {
     name: "gemini",
     title: "Gemini CLI",
     programs: &["gemini"],
+    launch: Some(Launch::option("gemini", "-i")),
     traces: |places, _| vec![directory(places, Scope::User)],
     directory_variable: Some("GEMINI_CLI_HOME"),
     events: &[
@@ -45,6 +47,7 @@ pub(super) const AGENT: Agent = Agent {
         let path = directory(places, scope).join("settings.json");
         Some(ServerSettings::json(path, &["mcpServers"], plain_entry))
     },
+    memories: |_| Vec::new(),
     bootstrap: |places, scope| {
         Bootstrap::OnRequest(match scope {
             Scope::User => directory(places, scope).join("GEMINI.md"),

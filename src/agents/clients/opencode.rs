@@ -8,6 +8,7 @@ use crate::agents::install::agent_file::WholeFile;
 use crate::agents::install::server::ServerSettings;
 use crate::agents::install::slash_commands::{CommandForm, slash_commands};
 use crate::agents::install::{AgentFile, Program, json_hooks, seal, teaching};
+use crate::agents::launch::Launch;
 use crate::agents::{Agent, Event, Places, Scope};
 use crate::base::fs;
 use crate::error::Result;
@@ -16,6 +17,7 @@ pub(super) const AGENT: Agent = Agent {
     name: "opencode",
     title: "OpenCode",
     programs: &["opencode"],
+    launch: Some(Launch::option("opencode", "--prompt")),
     traces: |places, _| vec![directory(places)],
     directory_variable: Some("XDG_CONFIG_HOME"),
     // The names that our plugin sends.
@@ -35,6 +37,7 @@ pub(super) const AGENT: Agent = Agent {
     processes: Processes::MANY_SESSIONS,
     files,
     server,
+    memories: |_| Vec::new(),
     bootstrap: |places, scope| match scope {
         Scope::User => Bootstrap::OnRequest(directory(places).join("AGENTS.md")),
         Scope::Project => Bootstrap::AgentsMd,

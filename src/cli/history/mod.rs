@@ -37,6 +37,7 @@ use super::Context;
 use crate::error::Result;
 use crate::history;
 pub(super) use filters::duration;
+pub(super) use render::handoff_prompt;
 
 use answer::{answer, answer_text, fields_json, origin_json, warn_of_origin};
 use place::{HistoryPlace, brake, machine};

@@ -9,7 +9,7 @@ use super::{HistoryPlace, answer, origin_json, warn_of_origin};
 use crate::bundle::render;
 use crate::error::{Error, Result};
 use crate::history::{self, FoundArchive, OpenHandoff, own_keys};
-use crate::warmup::{self, MIN_PROMPT_BUDGET, PromptAsk};
+use crate::warmup::{self, BRIEF_BUDGET, MIN_PROMPT_BUDGET, PERSON, PromptAsk};
 
 /// The default of `--budget`.
 const BUDGET: usize = 9_000;
@@ -27,13 +27,13 @@ pub(super) struct Render {
 /// How a prompt is written.
 #[derive(Args)]
 pub(super) struct Form {
-    /// The tool that continues the work: generic, claude-code, codex, cursor, gemini, copilot, opencode, aider, or any other name
+    /// Who continues the work: `person` for a short brief, or a tool: generic, claude-code, codex, cursor, gemini, copilot, opencode, aider, or any other name
     #[arg(long, value_name = "TOOL")]
     target: Option<String>,
     /// The layout: `session-handoff` prints exactly what that tool prints
     #[arg(long, value_enum, value_name = "LAYOUT")]
     layout: Option<Layout>,
-    /// At most this many bytes; not with `--layout session-handoff` [default: 9000]
+    /// At most this many bytes; not with `--layout session-handoff` [default: 9000, for a person 3000]
     #[arg(long, value_name = "BYTES")]
     budget: Option<usize>,
 }
@@ -66,7 +66,8 @@ impl Form {
             }
             return render::session_handoff(&found.handoff, target);
         }
-        let budget = self.budget.unwrap_or(BUDGET);
+        let is_brief = target == PERSON;
+        let budget = self.budget.unwrap_or(if is_brief { BRIEF_BUDGET } else { BUDGET });
         if budget < MIN_PROMPT_BUDGET {
             return Err(Error::usage(format!("a prompt needs at least {MIN_PROMPT_BUDGET} bytes")));
         }
@@ -75,8 +76,26 @@ impl Form {
         let key = own_keys::of_document(&found.text, &found.handoff);
         let open = OpenHandoff { handoff, key, status, earlier: Vec::new() };
         let rulings = place.history.rulings()?;
-        Ok(warmup::prompt(PromptAsk { open, rulings, target, budget, is_ours, origin: place.origin(found) }))
+        let ask = PromptAsk { open, rulings, target, budget, is_ours, origin: place.origin(found) };
+        Ok(if is_brief { warmup::brief(ask) } else { warmup::prompt(ask) })
     }
+}
+
+/// The goal of a handoff, and the handoff as the prompt for a tool. Text from elsewhere is reported as such.
+pub(in crate::cli) fn handoff_prompt(
+    context: &mut Context<'_>,
+    id: &str,
+    tool: &str,
+    budget: usize,
+) -> Result<(String, String)> {
+    let place = HistoryPlace::open(context, None)?;
+    let found = place.history.find(id)?;
+    let is_ours = place.owns(&found);
+    let form = Form { target: Some(tool.to_owned()), layout: None, budget: Some(budget) };
+    let page = form.write(&place, &found, is_ours)?;
+    warn_of_origin(context, place.origin(&found).as_ref());
+    warn_of_document(context.ui, is_ours);
+    Ok((found.handoff.text("primary_goal").to_owned(), page))
 }
 
 impl Render {

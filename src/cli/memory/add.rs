@@ -15,7 +15,7 @@ use crate::memory::{CategoryProblem, ChangeVerb, Edits, capture, named_category}
 /// Add one item to a category
 #[derive(Args)]
 pub(super) struct Add {
-    /// goal, constraint, decision, open_loop, known_issue, recent_change, session_summary, overview, or one of your own
+    /// goal, constraint, decision, open_loop, known_issue, recent_change, remembered, session_summary, overview, or one of your own
     category: String,
     /// The item; `-` reads it from standard input
     #[arg(allow_hyphen_values = true)]

@@ -1,12 +1,16 @@
 //! `memory done` and `memory delete`: remove one item.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
+use serde_json::json;
 
 use super::super::Context;
 use super::json::change as change_json;
 use super::open::{OpenMemory, WriteOptions};
 use crate::base::text;
 use crate::error::{Error, Result};
+use crate::memory::state::{BY_PERSON, Item};
 use crate::memory::{self, ChangeVerb, Edits};
 
 /// Close an open loop or a known issue; layer 1 records it
@@ -21,11 +25,15 @@ pub(super) struct Done {
     pub json: bool,
 }
 
-/// Remove an item from the current state; layer 1 records it
+/// Remove an item from the current state, or all that were imported from a source; layer 1 records it
 #[derive(Args)]
 pub(super) struct Delete {
     /// The id of the item, or a unique beginning of it
-    id: String,
+    #[arg(required_unless_present = "source")]
+    id: Option<String>,
+    /// Remove every item that `memory import` added from this agent or file
+    #[arg(long, value_name = "SOURCE", conflicts_with = "id")]
+    source: Option<String>,
     #[command(flatten)]
     options: WriteOptions,
     /// Print one JSON document
@@ -41,8 +49,38 @@ impl Done {
 
 impl Delete {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        close(context, &self.id, &self.options, ChangeVerb::Deleted, self.json)
+        match (&self.source, &self.id) {
+            (Some(source), _) => delete_source(context, source, &self.options, self.json),
+            (None, id) => {
+                close(context, id.as_deref().unwrap_or_default(), &self.options, ChangeVerb::Deleted, self.json)
+            }
+        }
     }
+}
+
+/// Deletes every item of a source, in one change.
+fn delete_source(context: &mut Context<'_>, source: &str, options: &WriteOptions, as_json: bool) -> Result<u8> {
+    let open = OpenMemory::open_to_change(context, options.tag.as_deref())?;
+    let state = open.memory.state()?;
+    let is_of_source = |item: &Item| item.by == source && !source.is_empty() && source != BY_PERSON;
+    let ids: Vec<String> =
+        state.items().filter(|(_, item)| is_of_source(item)).map(|(_, item)| item.id.clone()).collect();
+    if ids.is_empty() {
+        let known: BTreeSet<&str> = state.items().map(|(_, item)| item.by.as_str()).collect();
+        let known: Vec<String> =
+            known.into_iter().filter(|by| !by.is_empty() && *by != BY_PERSON).map(|by| format!("`{by}`")).collect();
+        let error = Error::failed(format!("nothing was imported from `{}`", text::model_line(source, 60)));
+        return Err(if known.is_empty() { error } else { error.hint(format!("sources: {}", known.join(", "))) });
+    }
+    let edits = Edits { delete: ids, ..Edits::default() };
+    let changes = open.update(context, ChangeVerb::Deleted.name(), options, edits, None)?;
+    if as_json {
+        let deleted: Vec<_> = changes.iter().map(change_json).collect();
+        context.ui.answer_json(&json!({ "schema": "agent-handover/memory-delete-source/1", "deleted": deleted }));
+    } else {
+        context.ui.answer(&format!("deleted {} of {source}", text::count(changes.len(), "item")));
+    }
+    Ok(0)
 }
 
 fn close(context: &mut Context<'_>, id: &str, options: &WriteOptions, verb: ChangeVerb, as_json: bool) -> Result<u8> {

@@ -1,6 +1,6 @@
-//! `memory import`: items that another tool kept.
+//! `memory import`: items that another tool or agent kept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value as Json, json};
@@ -9,16 +9,22 @@ use super::super::Context;
 use super::input;
 use super::json::change as change_json;
 use super::open::{OpenMemory, WriteOptions};
-use crate::base::text;
-use crate::error::Result;
-use crate::memory::{ChangeVerb, StateChange, import};
+use crate::agents::{self, Places};
+use crate::base::{fs, text};
+use crate::config::category::Categories;
+use crate::error::{Error, Result};
+use crate::memory::bridge::{self, REMEMBERED};
+use crate::memory::state::CurrentState;
+use crate::memory::{ChangeVerb, Edits, StateChange, import};
+use crate::project::Project;
 
-/// Add the items that another tool kept to the current state: all of them, or nothing
+/// Add the items that another tool or agent kept to the current state: all of them, or nothing
 #[derive(Args)]
 pub(super) struct Import {
-    /// A JSON file of that tool, or `-` for standard input
-    #[arg(long, value_name = "FILE")]
-    from: PathBuf,
+    /// An agent that keeps memories, such as `claude-code`; or a JSON file of another tool, a Markdown file with a list, or
+    /// `-` for standard input
+    #[arg(long, value_name = "AGENT|FILE", required = true, num_args = 1..)]
+    from: Vec<PathBuf>,
     /// Print what would be added, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -32,25 +38,56 @@ pub(super) struct Import {
 impl Import {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let open = OpenMemory::open_to_change(context, self.options.tag.as_deref())?;
-        let source = input::read(context, Some(&self.from), "the memory")?;
-        let edits = import::parse(&source, &open.project.config.categories)?;
-        if self.dry_run {
-            let recorded = edits.record.iter().flat_map(|(name, texts)| texts.iter().map(move |text| (name, text)));
-            for (category, item) in recorded.chain(edits.add.iter().map(|(name, text)| (name, text))) {
-                context.ui.answer(&format!("{category}: {}", text::model_line(item, 200)));
+        let mut changes = Vec::new();
+        for from in &self.from {
+            let mut edits = self.edits(context, from, &open.project)?;
+            only_new(&mut edits, &open.memory.state()?);
+            refuse_too_many(&edits, &open.project.config.categories, from)?;
+            if self.dry_run {
+                preview(context, &edits);
+            } else {
+                changes.extend(open.update(context, "import", &self.options, edits, None)?);
             }
-            return Ok(0);
         }
-        let changes = open.update(context, "import", &self.options, edits, None)?;
+        if !self.dry_run {
+            self.report(context, &changes);
+        }
+        Ok(0)
+    }
+
+    /// What one source holds.
+    fn edits(&self, context: &Context<'_>, from: &Path, project: &Project) -> Result<Edits> {
+        let agent = from.to_str().and_then(agents::by_name).filter(|_| !fs::exists(&context.cwd.join(from)));
+        let Some(agent) = agent else {
+            let source = input::read(context, Some(from), "the memory")?;
+            let edits = import::parse(&source, &project.config.categories);
+            let is_json = source.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
+            let items = if edits.is_err() && !is_json { bridge::items(&source) } else { Vec::new() };
+            let edits = if items.is_empty() { edits? } else { remembered(items) };
+            return Ok(Edits { source: source_name(from), ..edits });
+        };
+        let places = Places::here(&project.root)?;
+        let mut items = Vec::new();
+        for file in (agent.memories)(&places) {
+            items.extend(bridge::items(&input::read(context, Some(&file), "the memory")?));
+        }
+        if items.is_empty() {
+            return Err(Error::failed(format!("{} keeps no memories of this project on this machine", agent.title))
+                .hint("name a file instead: `agent-handover memory import --from FILE`"));
+        }
+        Ok(Edits { source: agent.name.to_owned(), ..remembered(items) })
+    }
+
+    fn report(&self, context: &mut Context<'_>, changes: &[StateChange]) {
         let with = |verb: ChangeVerb| changes.iter().filter(move |change| change.verb == verb);
         if self.json {
-            let list = |verb| with(verb).map(|change: &StateChange| change_json(change)).collect::<Vec<Json>>();
+            let list = |verb| with(verb).map(change_json).collect::<Vec<Json>>();
             context.ui.answer_json(&json!({
                 "schema": "agent-handover/memory-import/1",
                 "added": list(ChangeVerb::Added),
                 "dropped": list(ChangeVerb::Dropped),
             }));
-            return Ok(0);
+            return;
         }
         context.ui.answer(&format!("added {}", text::count(with(ChangeVerb::Added).count(), "item")));
         let dropped = with(ChangeVerb::Dropped).count();
@@ -58,6 +95,43 @@ impl Import {
             let dropped = text::count(dropped, "item");
             context.ui.tell(&format!("{dropped} did not fit into their categories and are recorded in layer 1"));
         }
-        Ok(0)
+    }
+}
+
+fn remembered(items: Vec<String>) -> Edits {
+    Edits { add: items.into_iter().map(|item| (REMEMBERED.to_owned(), item)).collect(), ..Edits::default() }
+}
+
+/// The name of a file as the mark of its items.
+fn source_name(file: &Path) -> String {
+    let name = file.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' };
+    text::cut(&name, 60).chars().map(plain).collect()
+}
+
+/// Leaves out what is remembered already, and what was once imported and removed.
+fn only_new(edits: &mut Edits, state: &CurrentState) {
+    edits.add.retain(|(category, text)| {
+        let is_there = state.items().any(|(of, item)| of == category && item.text == *text);
+        !is_there && state.removals_of(category, text).next().is_none()
+    });
+}
+
+/// Items that do not fit would push out each other, at every import again.
+fn refuse_too_many(edits: &Edits, categories: &Categories, from: &Path) -> Result<()> {
+    let keep = categories.get(REMEMBERED).keep;
+    let count = edits.add.iter().filter(|(category, _)| category == REMEMBERED).count();
+    if count <= keep {
+        return Ok(());
+    }
+    let message =
+        format!("`{}` has {count} new items, and `{REMEMBERED}` keeps {keep}; nothing was imported", from.display());
+    Err(Error::bad_data(message).hint(format!("raise `keep` in `[category.{REMEMBERED}]`, or shorten the list")))
+}
+
+fn preview(context: &mut Context<'_>, edits: &Edits) {
+    let recorded = edits.record.iter().flat_map(|(name, texts)| texts.iter().map(move |text| (name, text)));
+    for (category, item) in recorded.chain(edits.add.iter().map(|(name, text)| (name, text))) {
+        context.ui.answer(&format!("{category}: {}", text::model_line(item, 200)));
     }
 }

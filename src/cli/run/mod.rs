@@ -15,4 +15,4 @@ mod request;
 mod resume;
 
 pub(super) use command::Run;
-pub(super) use render::{finished, warn_of};
+pub(super) use render::{finished, show, warn_of};

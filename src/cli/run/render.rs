@@ -150,7 +150,7 @@ impl Reporter<'_> {
 }
 
 /// Shows progress to a person: one line a step, with its duration.
-pub(super) fn show(ui: &Ui, event: &Event) {
+pub(crate) fn show(ui: &Ui, event: &Event) {
     match event {
         Event::RunStarted { run, resumed: true } => ui.tell(&format!("resuming handover {run}")),
         Event::RunStarted { run, .. } => ui.tell(&format!("handover {run}")),

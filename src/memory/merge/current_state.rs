@@ -175,7 +175,7 @@ mod tests {
 
     fn stamp(run: &str, at: &str) -> Stamp {
         let (commit, branch) = Default::default();
-        Stamp { at: at.to_owned(), run: run.to_owned(), commit, branch, by: "", moment: None }
+        Stamp { at: at.to_owned(), run: run.to_owned(), commit, branch, by: String::new(), moment: None }
     }
 
     fn with(mut state: CurrentState, text: &str, stamp: &Stamp) -> CurrentState {

@@ -203,7 +203,7 @@ impl CurrentState {
             Some(known) => Item {
                 since: if known.since.is_empty() { known.at.clone() } else { known.since.clone() },
                 bytes: known.bytes.clone(),
-                by: if stamp.by.is_empty() { known.by.clone() } else { stamp.by.to_owned() },
+                by: if stamp.by.is_empty() { known.by.clone() } else { stamp.by.clone() },
                 ..Item::new(known.id.clone(), text, stamp)
             },
             None => self.new_item(category, text, stamp),

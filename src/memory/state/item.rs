@@ -5,6 +5,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::base::{clock, ids, text};
 use crate::memory::marker_time;
 
+/// The mark of a ruling that a person made in the talk.
+pub(crate) const BY_PERSON: &str = "person";
+
 /// One statement of a session or a person, verbatim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
@@ -20,7 +23,7 @@ pub(crate) struct Item {
     pub commit: String,
     /// The branch that was checked out; empty if it is unknown.
     pub branch: String,
-    /// Who said it, if that is known: `person` for a ruling that a person made in the talk.
+    /// Who said it, if that is known: [`BY_PERSON`], or the agent or file that it was imported from.
     pub by: String,
 }
 
@@ -31,7 +34,7 @@ pub(crate) struct Stamp {
     pub run: String,
     pub commit: String,
     pub branch: String,
-    pub by: &'static str,
+    pub by: String,
     /// When exactly, to order changes within one second. `None` for a change that is newer than everything in the file.
     pub moment: Option<DateTime<Utc>>,
 }
@@ -63,14 +66,14 @@ impl Item {
             run: stamp.run.clone(),
             commit: stamp.commit.clone(),
             branch: stamp.branch.clone(),
-            by: stamp.by.to_owned(),
+            by: stamp.by.clone(),
         }
     }
 
     /// An item that has no marker because somebody wrote it by hand.
     pub(super) fn by_hand(category: &str, text: &str) -> Item {
         let (at, run, commit, branch) = Default::default();
-        let nobody = Stamp { at, run, commit, branch, by: "", moment: None };
+        let nobody = Stamp { at, run, commit, branch, by: String::new(), moment: None };
         Item::new(item_id(category, text, 0), text, &nobody)
     }
 }

@@ -41,7 +41,7 @@ pub(crate) use bullet::{indent, read_bullet};
 pub(crate) use current::CurrentState;
 pub(super) use edit::replaced_text;
 pub(super) use item::readable;
-pub(crate) use item::{Item, Stamp, Tombstone, tidy};
+pub(crate) use item::{BY_PERSON, Item, Stamp, Tombstone, tidy};
 pub(crate) use section::{CategorySection, title};
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ fn stamp(second: u32) -> Stamp {
         commit: "1a2b3c".to_owned(),
         moment: None,
         branch: String::new(),
-        by: "",
+        by: String::new(),
     }
 }
 

@@ -1,0 +1,192 @@
+//! `continue`: hand over the session that goes on here, then start another agent with it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Context;
+use super::history::handoff_prompt;
+use super::run::show;
+use crate::agents::{self, AGENTS, Agent, Launch, Places};
+use crate::base::process::{Job, replace_by};
+use crate::base::{clock, signals, text};
+use crate::engine::{self, Drained, HandedOver, HowToRun, Request, RunRelation, Task};
+use crate::error::{Category, Error, Result};
+use crate::history::{self, AGENT_SESSION, History, SessionSpan};
+use crate::hook;
+use crate::project::Project;
+use crate::transcript::{CONTINUE_LEAD, Transcript, WARMUP_MARKER};
+use crate::warmup::{self, Ask, Extent, MIN_PROMPT_BUDGET};
+
+/// How long to wait for another process that runs a handover.
+const WAIT: Duration = Duration::from_secs(30);
+/// The default of `--budget`: about what clients show of a long context.
+const BUDGET: u64 = 9_000;
+/// The newest handoff, as `--from` names it.
+const LATEST: &str = "latest";
+
+/// Hand over the session that goes on here, and continue it in another agent
+#[derive(Args)]
+pub(super) struct Continue {
+    /// The agent to start, such as `codex`
+    agent: String,
+    /// The handoff to continue: a session id, a unique beginning of one, or `latest`
+    #[arg(long, value_name = "ID", default_value = LATEST)]
+    from: String,
+    /// Print the command that starts the agent, and start nothing
+    #[arg(long)]
+    print: bool,
+    /// At most this many bytes of prompt
+    #[arg(long, value_name = "BYTES", default_value_t = BUDGET, value_parser = clap::value_parser!(u64).range(MIN_PROMPT_BUDGET as u64..=1_000_000))]
+    budget: u64,
+    /// Arguments for the agent, after `--`
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<OsString>,
+}
+
+impl Continue {
+    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+        let agent = agents::find(&self.agent)?;
+        let Some(launch) = &agent.launch else {
+            return Err(Error::usage(format!(
+                "`{}` names instructions, not a program that can be started",
+                agent.name
+            )));
+        };
+        let project = context.project(None, None)?;
+        if let Some(stop) = project.brake().pressed() {
+            return Err(stop.error());
+        }
+        let program = self.program(agent, launch, &project)?;
+        let going_on = hook::going_on(&project)?;
+        if let Some(left) = going_on.as_ref().and_then(|session| session.left.as_ref()) {
+            hand_over(context, &project, left)?;
+        }
+        let own = going_on.and_then(|session| session.transcript);
+        let prompt = self.prompt(context, &project, agent, own)?;
+        let argv = self.command(launch, program, &prompt, &project)?;
+        if self.print {
+            let line: Vec<String> = argv.iter().map(|word| text::shell_word(&word.to_string_lossy())).collect();
+            context.ui.answer_text(&format!("{}\n", line.join(" ")));
+            return Ok(0);
+        }
+        // A signal that came while the session was handed over was meant for this command.
+        if let Some(signal) = signals::received() {
+            let error = Error::new(Category::Signal(signal), format!("ended by {}", signals::name(signal)));
+            return Err(error.hint(format!("the session is handed over; {} was not started", agent.title)));
+        }
+        let env_remove = agents::variables_of_agents(AGENTS);
+        Err(replace_by(&Job { argv, directory: context.cwd.clone(), env: Vec::new(), env_remove }))
+    }
+
+    /// The program to start. A command that is only printed need not be here.
+    fn program(&self, agent: &Agent, launch: &Launch, project: &Project) -> Result<OsString> {
+        let name = launch.program;
+        if self.print {
+            return Ok(name.into());
+        }
+        let found = Places::here(&project.root)?.program(name);
+        found.map(PathBuf::into_os_string).ok_or_else(|| {
+            let error = Error::failed(format!("{} is not installed: PATH has no `{name}`", agent.title));
+            error
+                .hint(format!("install it, or print the command with `agent-handover continue {} --print`", agent.name))
+        })
+    }
+
+    /// The prompt: the goal as a request, then the handoff. If no handoff is about the session that goes on here, a warmup with
+    /// what that session said takes its place.
+    fn prompt(
+        &self,
+        context: &mut Context<'_>,
+        project: &Project,
+        agent: &Agent,
+        own: Option<Transcript>,
+    ) -> Result<String> {
+        let budget = usize::try_from(self.budget).unwrap_or(usize::MAX);
+        let room = budget.saturating_sub(CONTINUE_LEAD.len() + GOAL + WARMUP_MARKER.len() + 4).max(MIN_PROMPT_BUDGET);
+        let handoff = if self.from == LATEST { handoff_of(project, own.as_ref())? } else { Some(self.from.clone()) };
+        if let Some(id) = handoff {
+            let (goal, page) = handoff_prompt(context, &id, agent.name, room)?;
+            return Ok(with_lead(&goal, &page));
+        }
+        let budget = room as u64;
+        let ask = Ask { budget, extent: Extent::Whole, session: own, session_id: "", may_read_transcripts: true };
+        let page = warmup::build(project, ask).text;
+        match page.split_once("\n## Goal\n- ").and_then(|(_, rest)| rest.lines().next()) {
+            Some(goal) => Ok(with_lead(goal, &page)),
+            None if page.contains("\n## ") => Ok(with_lead("what the last session did here", &page)),
+            None => Err(Error::failed("there is nothing to continue: no session of this project is on record")
+                .hint("`agent-handover run --note TEXT` records what the next session should know")),
+        }
+    }
+
+    /// The program with its arguments. A prompt that is too long for an argument is written to a file.
+    fn command(&self, launch: &Launch, program: OsString, prompt: &str, project: &Project) -> Result<Vec<OsString>> {
+        let by_file;
+        let prompt = if prompt.len() > launch.longest {
+            let file = prompt_file(project);
+            project.prepare()?;
+            project.anchor(&project.state).replace(&file, prompt.as_bytes())?;
+            by_file = with_lead(goal_of(prompt), &format!("{WARMUP_MARKER}\n{}\n", agents::prompt_by_file(&file)));
+            &by_file
+        } else {
+            prompt
+        };
+        Ok([program].into_iter().chain(launch.arguments(&self.arguments, prompt)).collect())
+    }
+}
+
+/// Hands over what is left of the session that goes on here. What cannot be finished now is kept: a person who continues the
+/// work elsewhere is not held up by it.
+fn hand_over(context: &mut Context<'_>, project: &Project, left: &Request) -> Result<()> {
+    signals::listen();
+    let how = HowToRun { wait: WAIT, detach: false };
+    let ui = &context.ui;
+    let handed_over = engine::hand_over(project, Task::Record(left), how, &mut |event| show(ui, &event))?;
+    let HandedOver::Ran { drained, recorded } = handed_over else { return Ok(()) };
+    let id = recorded.map(|run| run.id).unwrap_or_default();
+    match drained {
+        Drained::Tried { failures, .. } => {
+            if let Some(own) = failures.iter().find(|failure| failure.relation == RunRelation::Own) {
+                ui.warn(&format!("the handover is not finished: {}", own.error.one_line()));
+                ui.hint("progress is saved: `agent-handover run --resume` tries again");
+            }
+            Ok(())
+        }
+        Drained::Busy(owner) => Err(engine::busy(owner.as_ref(), "try again when it is done")
+            .follow(&format!("; {id} is recorded, and that process will carry it out"))),
+        Drained::Stopped { stop, .. } => Err(stop.error().follow(&format!("; {id} is recorded and waits"))),
+    }
+}
+
+/// The handoff to continue: the one that this session wrote or that was made of it, else the newest if no session goes on.
+fn handoff_of(project: &Project, own: Option<&Transcript>) -> Result<Option<String>> {
+    let history = History::at(&project.memory_root, project.history_dir()?);
+    let Some(newest) = history.latest_text()? else { return Ok(None) };
+    let Some(own) = own else { return Ok(Some(LATEST.to_owned())) };
+    let span = SessionSpan { agent_session: &own.session, since: own.started, until: clock::now() };
+    let is_of_own = history::parse(&newest).is_ok_and(|handoff| handoff.text(AGENT_SESSION) == own.session);
+    Ok(history.written_by(&span).or_else(|| is_of_own.then(|| LATEST.to_owned())))
+}
+
+/// The longest goal in the first line of a prompt, in bytes.
+const GOAL: usize = 300;
+
+/// The goal as a request, and below it the page, which is marked as ours so that no later handover reads it as a request.
+fn with_lead(goal: &str, page: &str) -> String {
+    let goal = text::model_line(goal.trim_start_matches(CONTINUE_LEAD), GOAL);
+    let marker = if page.starts_with(WARMUP_MARKER) { String::new() } else { format!("{WARMUP_MARKER}\n") };
+    format!("{CONTINUE_LEAD}{goal}\n\n{marker}{page}")
+}
+
+/// The goal in the first line of a prompt.
+fn goal_of(prompt: &str) -> &str {
+    prompt.lines().next().unwrap_or_default().trim_start_matches(CONTINUE_LEAD)
+}
+
+/// Where a prompt is written that is too long for an argument.
+fn prompt_file(project: &Project) -> PathBuf {
+    project.state.join("continue.md")
+}

@@ -1,0 +1,263 @@
+//! `continue`: the session that goes on here is handed over, and another agent is started with it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::claude_talk::Transcript;
+use super::support::*;
+use super::transcript_agents::{SAMPLES, place};
+
+/// Every agent that can be started: its name, its program, and the option before the prompt.
+const AGENTS: &[(&str, &str, &str)] = &[
+    ("claude-code", "claude", ""),
+    ("codex", "codex", ""),
+    ("gemini", "gemini", "-i"),
+    ("cursor", "cursor-agent", ""),
+    ("opencode", "opencode", "--prompt"),
+    ("cline", "cline", "--tui"),
+    ("copilot", "copilot", "-i"),
+];
+
+/// Text that a shell, an option parser or a terminal could take for something else.
+const HOSTILE: &str = "Fix it's \"lexer\"; $(touch pwned) `touch pwned` \\ %s !! --help 'é' #x";
+
+/// Programs that write down how they were started, in front of the others on PATH. They exit with 7.
+fn stand_ins(world: &World) -> String {
+    let bin = world.home().join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    for (_, program, _) in AGENTS {
+        let script = format!(
+            "#!/bin/sh\nprintf '%s\\0' \"$@\" > '{place}/arguments'\npwd > '{place}/cwd'\nenv > '{place}/env'\necho $$ > '{place}/pid'\nexit 7\n",
+            place = world.place().display()
+        );
+        std::fs::write(bin.join(program), script).unwrap();
+        std::fs::set_permissions(bin.join(program), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    format!("{}:{}", bin.display(), std::env::var("PATH").unwrap())
+}
+
+/// What the stand-in was given.
+fn arguments(world: &World) -> Vec<String> {
+    let text = std::fs::read_to_string(world.place().join("arguments")).expect("the agent was started");
+    text.split_terminator('\0').map(str::to_owned).collect()
+}
+
+fn continue_in(world: &World, path: &str, arguments: &[&str]) -> Output {
+    finish(world.command(&[&["continue"], arguments].concat()).env("PATH", path))
+}
+
+fn session(world: &World) -> Transcript {
+    let mut talk = Transcript::of(world, "s1", "2026-11-15T09:00:00.000Z");
+    let file = format!("{}/lexer.rs", talk.cwd);
+    talk.asks(HOSTILE).tool("Write", json!({ "file_path": file, "content": "x" }), "ok", false);
+    talk.says("The lexer is half done. Next: handle escapes in lexer.rs.");
+    talk
+}
+
+#[test]
+fn every_agent_gets_the_whole_prompt_as_one_argument() {
+    for (agent, program, option) in AGENTS {
+        let world = World::with_git();
+        session(&world);
+        let path = stand_ins(&world);
+        let output = continue_in(&world, &path, &[agent, "--", "--model", "a b"]).stderr_ignored("progress of the run");
+        assert_eq!(output.code, 7, "the exit code of {program} is passed on: {}", output.stderr);
+        let arguments = arguments(&world);
+        let option: &[&str] = if option.is_empty() { &[] } else { &[option] };
+        let (prompt, before) = arguments.split_last().unwrap();
+        assert_eq!(before, [&["--model", "a b"], option].concat(), "{agent}");
+        assert!(prompt.starts_with("Continue this work: Fix it's \"lexer\"; $(touch pwned)"), "{prompt}");
+        assert!(prompt.contains("handle escapes in lexer.rs"), "{prompt}");
+        assert!(prompt.ends_with("run the tests.\n"), "{prompt}");
+        assert!(!world.exists("pwned"));
+        assert!(world.read(".agent-history/LATEST.md").contains("claude-code"), "the session is handed over");
+        let cwd = std::fs::read_to_string(world.place().join("cwd")).unwrap();
+        assert_eq!(PathBuf::from(cwd.trim()), world.root().canonicalize().unwrap());
+    }
+}
+
+#[test]
+fn a_session_of_any_agent_is_continued_in_any_other() {
+    for (sample, from) in SAMPLES {
+        let world = World::with_git();
+        place(sample, &world.home(), &world.root().canonicalize().unwrap());
+        let first = world.run(&["continue", "codex", "--print"]).expect(0);
+        assert!(world.read(".agent-history/LATEST.md").contains(&format!("agent: \"{from}\"")), "{sample}");
+        let page = first.stdout.split_once("\n## Goal").expect("the page of a session").1;
+        for (agent, program, option) in AGENTS {
+            let printed = world.run(&["continue", agent, "--print"]).expect(0).stdout;
+            let start = format!("{program}{}{option} 'Continue this work: ", if option.is_empty() { "" } else { " " });
+            assert!(printed.starts_with(&start), "{sample} to {agent}: {printed}");
+            // The last lines name the instructions of each agent.
+            let same = |text: &str| text.split("\n## How to go on").next().unwrap_or_default().replace('@', "");
+            assert_eq!(same(printed.split_once("\n## Goal").unwrap().1), same(page), "{sample} to {agent}");
+        }
+    }
+}
+
+#[test]
+fn the_started_agent_does_not_look_like_one_that_we_or_another_agent_started() {
+    let world = World::with_git();
+    session(&world);
+    let path = stand_ins(&world);
+    let mut command = world.command(&["continue", "codex"]);
+    command.env("PATH", path).env("CLAUDECODE", "1").env("AGENT_HANDOVER_CHILD", "");
+    let _ = finish(&mut command).expect(7);
+    let env = std::fs::read_to_string(world.place().join("env")).unwrap();
+    assert!(!env.contains("AGENT_HANDOVER_CHILD=") && !env.contains("CLAUDECODE="), "{env}");
+}
+
+#[test]
+fn the_printed_command_is_what_a_shell_starts() {
+    let world = World::with_git();
+    session(&world);
+    let path = stand_ins(&world);
+    let printed = continue_in(&world, &path, &["gemini", "--print"]).expect(0);
+    assert!(!world.place().join("arguments").exists(), "nothing was started");
+    let mut shell = world.clean("sh");
+    let _ = finish(shell.args(["-c", &printed.stdout]).env("PATH", &path)).expect(7);
+    let arguments = arguments(&world);
+    assert_eq!(arguments[0], "-i");
+    assert!(arguments[1].contains("## Goal") && !world.exists("pwned"), "{}", arguments[1]);
+    // A command that is only printed needs no program.
+    let printed = world.run(&["continue", "opencode", "--print"]).expect(0);
+    assert!(printed.stdout.starts_with("opencode --prompt 'Continue this work: "), "{}", printed.stdout);
+}
+
+/// Adds more decisions than an argument can hold.
+fn decisions(mut create: std::process::Command) -> std::process::Command {
+    for n in 0..300 {
+        let reasons: Vec<String> = (0..14).map(|k| format!("reason_{n}_{k} of column_{k}")).collect();
+        create.args(["--decision", &format!("Module_{n} keeps table_{n} because {}", reasons.join(" "))]);
+    }
+    create
+}
+
+#[test]
+fn a_prompt_that_is_too_long_for_an_argument_is_read_from_a_file() {
+    let world = World::with_git();
+    let create = ["history", "create", "--goal", "Port the cache", "--next", "measure the cache in cache.rs"];
+    let create = world.command(&[&create[..], &["--summary", "s"]].concat());
+    let _ = finish(&mut decisions(create)).expect(0);
+    let path = stand_ins(&world);
+    let _ = continue_in(&world, &path, &["codex", "--budget", "800000"]).expect(7);
+    let [prompt] = &arguments(&world)[..] else { panic!("one argument") };
+    let file = world.path(".agent-handover/continue.md");
+    let file = file.canonicalize().unwrap();
+    assert!(prompt.len() < 1_000 && prompt.contains(&format!("Read {} first.", file.display())), "{prompt}");
+    let whole = std::fs::read_to_string(file).unwrap();
+    assert!(whole.len() > 60_000 && whole.starts_with("Continue this work: "), "{}", whole.len());
+}
+
+#[test]
+fn what_is_continued_is_not_handed_over_twice() {
+    let world = World::with_git();
+    let mut talk = session(&world);
+    let path = stand_ins(&world);
+    let _ = continue_in(&world, &path, &["codex"]).expect(7);
+    let runs = || world.database().query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(runs(), 1);
+    let _ = continue_in(&world, &path, &["gemini"]).expect(7);
+    assert_eq!(runs(), 1, "nothing was said since");
+    talk.asks("Now the parser, too");
+    let _ = continue_in(&world, &path, &["gemini"]).expect(7);
+    assert_eq!(runs(), 2);
+}
+
+#[test]
+fn the_prompt_of_a_continued_session_is_one_request_and_its_page_is_not_talk() {
+    let world = World::with_git();
+    session(&world);
+    let path = stand_ins(&world);
+    let _ = continue_in(&world, &path, &["codex"]).expect(7);
+    let prompt = arguments(&world).pop().unwrap();
+    let mut next = Transcript::of(&world, "s2", "2026-11-15T10:00:00.000Z");
+    next.asks(&prompt).tool(
+        "Edit",
+        json!({ "file_path": "lexer.rs", "old_string": "x", "new_string": "y" }),
+        "ok",
+        false,
+    );
+    next.says("Escapes are handled.");
+    world.write("lexer.rs", "y");
+    let mut later = world.command(&["continue", "claude-code"]);
+    let _ = finish(later.env("PATH", path).env("AGENT_HANDOVER_TEST_NOW", "2026-11-15T11:00:00Z")).expect(7);
+    let prompt = arguments(&world).pop().unwrap();
+    assert_eq!(prompt.matches("Continue this work: ").count(), 1, "{prompt}");
+    assert_eq!(prompt.matches("## Goal").count(), 1, "{prompt}");
+    assert!(prompt.contains("Escapes are handled."), "{prompt}");
+}
+
+#[test]
+fn an_older_handoff_can_be_continued() {
+    let world = World::with_git();
+    let older =
+        ["history", "create", "--goal", "Port the cache", "--summary", "s", "--next", "measure the cache in cache.rs"];
+    let _ = world.run(&older).expect(0);
+    let id =
+        world.run(&["history", "list", "--json"]).expect(0).json()["handoffs"][0]["id"].as_str().unwrap().to_owned();
+    session(&world);
+    let path = stand_ins(&world);
+    let _ = continue_in(&world, &path, &["codex", "--from", &id]).expect(7);
+    assert!(arguments(&world)[0].starts_with("Continue this work: Port the cache\n"), "{}", arguments(&world)[0]);
+    let output = continue_in(&world, &path, &["codex", "--from", "nothing-like-it"]);
+    assert_eq!(output.code, 1, "{}", output.stderr);
+}
+
+#[test]
+fn nothing_is_started_without_a_program_a_session_or_while_paused() {
+    let world = World::with_git();
+    let path = stand_ins(&world);
+    let nothing = continue_in(&world, &path, &["codex"]).expect(1);
+    assert!(nothing.stderr.contains("there is nothing to continue"), "{}", nothing.stderr);
+    session(&world);
+    std::fs::remove_file(world.home().join("bin/codex")).unwrap();
+    let missing =
+        continue_in(&world, &format!("{}:/usr/bin:/bin", world.home().join("bin").display()), &["codex"]).expect(1);
+    assert!(missing.stderr.contains("Codex is not installed: PATH has no `codex`"), "{}", missing.stderr);
+    assert!(missing.stderr.contains("`agent-handover continue codex --print`"), "{}", missing.stderr);
+    assert!(!world.exists(".agent-history"), "nothing was handed over for an agent that cannot be started");
+    world.write("PAUSE", "");
+    let _ = continue_in(&world, &path, &["gemini"]).expect(3);
+    std::fs::remove_file(world.path("PAUSE")).unwrap();
+    let _ = continue_in(&world, &path, &["agents-md"]).expect(64);
+    let _ = continue_in(&world, &path, &["gemini", "--budget", "3"]).expect(64);
+    assert!(!world.place().join("arguments").exists());
+}
+
+#[test]
+fn a_session_that_no_handoff_is_about_is_continued_from_its_transcript() {
+    let gate = "[[step]]\nname = \"gate\"\nkind = \"command\"\nrun = [\"false\"]\n\n[[step]]\nname = \"archive\"\nkind = \"history\"\n";
+    let idle = "Which file has the escape table?";
+    for (config, asked) in [(gate, HOSTILE), ("", idle)] {
+        let world = World::with_git();
+        let _ = world.run(&["run", "--note", "an older session; next: fix the old parser"]).expect(0);
+        if config.is_empty() {
+            Transcript::of(&world, "s1", "2026-11-15T10:30:00.000Z").asks(asked).says("It is in escapes.rs.");
+        } else {
+            world.write("handover.toml", config);
+            session(&world);
+        }
+        let path = stand_ins(&world);
+        let output = continue_in(&world, &path, &["codex"]).expect(7);
+        let prompt = arguments(&world).pop().unwrap();
+        let part: String = asked.chars().take(20).collect();
+        assert!(prompt.contains(&part), "{prompt}");
+        let is_reported = output.stderr.contains("the handover is not finished: ");
+        assert_eq!(is_reported, !config.is_empty(), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn a_brief_is_what_a_person_reads_and_has_no_orders() {
+    let world = World::with_git();
+    session(&world);
+    let _ = world.run(&["continue", "codex", "--print"]).expect(0);
+    let brief = world.run(&["history", "render", "--target", "person"]).expect(0).stdout;
+    assert!(brief.starts_with("Session of 2026-11-15 by claude-code on master, in progress.\n"), "{brief}");
+    let headings: Vec<&str> = brief.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    assert_eq!(headings, ["Goal", "Where it stands", "Next"]);
+    assert!(!brief.contains("agent-handover") && !brief.contains('@'), "{brief}");
+}
