@@ -231,7 +231,8 @@ fn hits(index: &Index, ranked: Vec<Ranked>, terms: &[Term], limit: usize) -> rus
             continue;
         };
         // The transcript and the handoff of a session are one hit.
-        if !document.session.is_empty() && hits.iter().any(|hit| hit.session == document.session) {
+        let session = &document.facts.session;
+        if !session.is_empty() && hits.iter().any(|hit| hit.session == *session) {
             continue;
         }
         let matches = matches(&passage.text, terms);
@@ -249,12 +250,12 @@ pub(super) fn hit_of(
     passage: StoredPassage,
     at: Option<i64>,
 ) -> rusqlite::Result<Hit> {
-    let handoff = match &document.session {
+    let handoff = match &document.facts.session {
         session if document.handoff.is_empty() && !session.is_empty() => index.handoff_of(session)?,
         _ => Some(document.handoff.clone()),
     };
     Ok(Hit {
-        session: document.session.clone(),
+        session: document.facts.session.clone(),
         handoff: handoff.unwrap_or_default(),
         kind: passage.kind,
         title: document.title.clone(),

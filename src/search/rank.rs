@@ -133,8 +133,11 @@ pub(super) fn rank(
             Ranked { score, ..ranked }
         })
         .collect();
-    // Of two that are as good, the newer one.
-    ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| b.passage.cmp(&a.passage)));
+    // Of two that are as good, the newer one. When they were indexed says nothing.
+    let age = |ranked: &Ranked| documents.get(&ranked.document).map(|facts| (facts.ended, &facts.session));
+    ranked.sort_by(|a, b| {
+        b.score.total_cmp(&a.score).then_with(|| age(b).cmp(&age(a))).then_with(|| b.passage.cmp(&a.passage))
+    });
     ranked
 }
 

@@ -66,7 +66,6 @@ pub(super) struct StoredPassage {
 #[derive(Clone, Debug)]
 pub(super) struct StoredDocument {
     pub path: String,
-    pub session: String,
     pub handoff: String,
     pub title: String,
     /// Of its times no more than the day is known.
@@ -79,6 +78,7 @@ pub(super) struct StoredDocument {
 /// What the filters and the ranking need of a document.
 #[derive(Clone, Debug)]
 pub(super) struct DocumentFacts {
+    pub session: String,
     pub agent: String,
     pub branch: String,
     pub started: Option<i64>,
@@ -144,13 +144,13 @@ impl Index {
 
     pub(super) fn document(&self, id: i64) -> rusqlite::Result<Option<StoredDocument>> {
         let sql =
-            "SELECT file.path, session, handoff, title, is_day, own_key, run, agent, branch, started, ended, words
+            "SELECT file.path, handoff, title, is_day, own_key, run, session, agent, branch, started, ended, words
                    FROM document JOIN file ON file.id = document.file WHERE document.id = ?1";
         self.connection.prepare_cached(sql)?.query_row([id], stored_document).optional()
     }
 
     pub(super) fn document_facts(&self, id: i64) -> rusqlite::Result<Option<DocumentFacts>> {
-        let sql = "SELECT agent, branch, started, ended, words FROM document WHERE id = ?1";
+        let sql = "SELECT session, agent, branch, started, ended, words FROM document WHERE id = ?1";
         self.connection.prepare_cached(sql)?.query_row([id], |row| document_facts(row, 0)).optional()
     }
 
@@ -343,23 +343,23 @@ fn stored_passage(row: &Row<'_>) -> rusqlite::Result<StoredPassage> {
 fn stored_document(row: &Row<'_>) -> rusqlite::Result<StoredDocument> {
     Ok(StoredDocument {
         path: row.get(0)?,
-        session: row.get(1)?,
-        handoff: row.get(2)?,
-        title: row.get(3)?,
-        is_day: row.get(4)?,
-        own_key: row.get(5)?,
-        run: row.get(6)?,
-        facts: document_facts(row, 7)?,
+        handoff: row.get(1)?,
+        title: row.get(2)?,
+        is_day: row.get(3)?,
+        own_key: row.get(4)?,
+        run: row.get(5)?,
+        facts: document_facts(row, 6)?,
     })
 }
 
 fn document_facts(row: &Row<'_>, first: usize) -> rusqlite::Result<DocumentFacts> {
     Ok(DocumentFacts {
-        agent: row.get(first)?,
-        branch: row.get(first + 1)?,
-        started: row.get(first + 2)?,
-        ended: row.get(first + 3)?,
-        words: row.get(first + 4)?,
+        session: row.get(first)?,
+        agent: row.get(first + 1)?,
+        branch: row.get(first + 2)?,
+        started: row.get(first + 3)?,
+        ended: row.get(first + 4)?,
+        words: row.get(first + 5)?,
     })
 }
 

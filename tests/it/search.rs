@@ -293,6 +293,23 @@ fn an_index_that_is_deleted_damaged_or_foreign_changes_no_answer() {
 }
 
 #[test]
+fn of_equal_hits_the_newer_one_comes_first_in_whatever_order_they_were_indexed() {
+    let world = World::with_git();
+    let said = |day: usize| {
+        let at = format!("2026-11-{day:02}T09:00:00Z");
+        Transcript::of(&world, &format!("day{day:02}"), &at).asks("Feed the walrus at noon").path.clone()
+    };
+    let expected = ["day09", "day07", "day05", "day03"];
+    for day in [5, 9, 3, 7] {
+        said(day);
+        assert!(!sessions(&world, &["walrus"]).is_empty());
+    }
+    assert_eq!(sessions(&world, &["walrus"]), expected);
+    std::fs::remove_file(world.path(INDEX)).unwrap();
+    assert_eq!(sessions(&world, &["walrus"]), expected);
+}
+
+#[test]
 fn an_index_that_a_repository_ships_is_neither_read_nor_touched() {
     let other = World::salted("other");
     other.git(&["init", "-q", "."]);
