@@ -656,42 +656,39 @@ fn index(world: &World) {
 
 /// A search, the first prompt of a session, a command of an agent, and building the index, where there were few sessions and where there were many.
 fn search() {
+    indexing();
     let mut searches = Vec::new();
     let mut prompts = Vec::new();
     let mut tools = Vec::new();
     for size in [10, 1_000, 20_000] {
         let world: &'static World = Box::leak(Box::new(World::new("[recall]\ntools = true\n")));
-        let transcripts = talk(world, size);
+        talk(world, size);
         world.run(&["run", "--note", "n"]);
         let ask = world.command(&["search", "--json", "--limit", "20", "lexer", "topic7", "word3", "word11"]);
         index(world);
-        if size == 1_000 {
-            let file = world.path().join(".agent-handover/index.db");
-            let read = floor_command(vec!["read-files".to_owned(), transcripts.display().to_string()]);
-            let removed = move || drop(std::fs::remove_file(&file));
-            removed();
-            let build = side("the first search of 1000 sessions", world.command(&["search", "topic7"])).after(removed);
-            race("indexing (aim: 6x of reading the same files)", 10, vec![side("read the transcripts", read), build]);
-            index(world);
-        }
         searches.push(side(&format!("search after {size} sessions"), ask));
-        let payload = world.path().join("prompt.json");
-        let number = std::cell::Cell::new(0);
-        let (file, path) = (payload.clone(), world.path());
-        let next = move || {
-            number.set(number.get() + 1);
-            let (n, cwd) = (number.get(), path.display());
-            let text = format!(
-                "{{\"session_id\":\"n-{n}\",\"hook_event_name\":\"UserPromptSubmit\",\"prompt\":\"Add a licence and a changelog\",\"cwd\":\"{cwd}\"}}"
-            );
-            std::fs::write(&file, text).unwrap();
-        };
-        next();
         if prompts.is_empty() {
             prompts.push(side("check", world.command(&["check"])));
         }
-        let prompt = world.command(&["hook", "--agent", "claude-code"]);
-        prompts.push(side(&format!("first prompt after {size} sessions"), prompt).input(&payload).after(next));
+        for (name, said) in
+            [("new", "Add a licence and a changelog"), ("known", "The lexer of topic7 with word3 and word11")]
+        {
+            let payload = world.path().join(format!("prompt-{name}.json"));
+            let number = std::cell::Cell::new(0);
+            let (file, path) = (payload.clone(), world.path());
+            let next = move || {
+                number.set(number.get() + 1);
+                let (n, cwd) = (number.get(), path.display());
+                let text = format!(
+                    "{{\"session_id\":\"{name}-{n}\",\"hook_event_name\":\"UserPromptSubmit\",\"prompt\":\"{said}\",\"cwd\":\"{cwd}\"}}"
+                );
+                std::fs::write(&file, text).unwrap();
+            };
+            next();
+            let prompt = world.command(&["hook", "--agent", "claude-code"]);
+            let name = format!("first prompt about {name} things after {size} sessions");
+            prompts.push(side(&name, prompt).input(&payload).after(next));
+        }
         if tools.is_empty() {
             tools.push(side("check", world.command(&["check"])));
         }
@@ -707,6 +704,54 @@ fn search() {
     race("search (aim: after 20000 within 5x of after 10)", 30, searches);
     race("hook at the first prompt (aim: after 20000 within 8x of check)", 30, prompts);
     race("hook before a command (aim: after 20000 within 2x of after 10)", 30, tools);
+}
+
+/// Building the index, against reading the same files: of sessions that are nothing but talk, and of sessions as they are, mostly
+/// the output of tools.
+fn indexing() {
+    type Write = fn(&World, usize) -> PathBuf;
+    let worlds: [(&str, Write, usize); 2] = [("talk alone", talk, 1_000), ("tools and talk", work, 200)];
+    for (name, write, size) in worlds {
+        let world: &'static World = Box::leak(Box::new(World::new("")));
+        let transcripts = write(world, size);
+        world.run(&["run", "--note", "n"]);
+        let file = world.path().join(".agent-handover/index.db");
+        let read = floor_command(vec!["read-files".to_owned(), transcripts.display().to_string()]);
+        let build = side("the first search", world.command(&["search", "topic7"]))
+            .after(move || drop(std::fs::remove_file(&file)));
+        let sides = vec![side("read the transcripts", read), build];
+        race(&format!("indexing {size} sessions, {name} (aim: 6x of reading the same files)"), 10, sides);
+    }
+}
+
+/// Writes transcripts of sessions that do some work: much output of tools, and some talk; returns their directory.
+fn work(world: &World, size: usize) -> PathBuf {
+    let transcripts = talk(world, size);
+    let root = world.path().canonicalize().unwrap().display().to_string();
+    for session in 0..size {
+        let mut file =
+            std::fs::File::options().append(true).open(transcripts.join(format!("s{session}.jsonl"))).unwrap();
+        for call in 0..30 {
+            let about = |n: usize| {
+                format!(
+                    "\"sessionId\":\"s{session}\",\"uuid\":\"{session}-{call}-{n}\",\"cwd\":\"{root}\",\"timestamp\":\"2026-10-10T09:30:00Z\""
+                )
+            };
+            let output: String = (0..100)
+                .map(|line| {
+                    format!("src/part{line}.rs:{call}:    let value = table.get(key{session}).unwrap_or(0);\\n")
+                })
+                .collect();
+            let text = format!(
+                "{{\"type\":\"assistant\",{},\"message\":{{\"role\":\"assistant\",\"content\":[{{\"type\":\"tool_use\",\"id\":\"t{call}\",\"name\":\"Bash\",\"input\":{{\"command\":\"grep -rn table src/{call}\"}}}}]}}}}\n\
+                 {{\"type\":\"user\",{},\"message\":{{\"role\":\"user\",\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":\"t{call}\",\"content\":\"{output}\"}}]}},\"toolUseResult\":{{\"stdout\":\"{output}\"}}}}\n",
+                about(0),
+                about(1)
+            );
+            std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+        }
+    }
+    transcripts
 }
 
 /// Writes transcripts of sessions that each talk about a few things; returns their directory.

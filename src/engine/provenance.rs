@@ -74,6 +74,12 @@ impl Provenance {
         if is_of_history { self.history.owns(key, run) } else { self.memory.owns(key, run) }
     }
 
+    /// Judges for each hit of a search whether it is ours.
+    pub(crate) fn judge(project: &Project) -> impl Fn(&Hit) -> bool + use<> {
+        let provenance = Provenance::of(project);
+        move |hit| provenance.owns_hit(hit)
+    }
+
     /// Whether what a search found is ours. A transcript, which has no key, is.
     pub(crate) fn owns_hit(&self, hit: &Hit) -> bool {
         self.owns_stored(&hit.own_key, &hit.run, hit.kind == PassageKind::Handoff)

@@ -81,7 +81,7 @@ pub(crate) fn before_edit(index: &Index, path: &str) -> rusqlite::Result<Option<
         if let Some(passage) = passage.filter(|_| is_it(&named))
             && let Some(document) = index.document(passage.document)?
         {
-            let at = passage.at.or(document.started);
+            let at = passage.at.or(document.facts.started);
             return Ok(Some(Reminder { text: passage.text, at, own_key: document.own_key, run: document.run }));
         }
     }
@@ -125,7 +125,7 @@ mod tests {
     fn only_a_failure_that_nothing_passed_since_and_a_ruling_about_the_file_are_told() {
         let mut index = Index::in_memory();
         let mut writer = index.write().unwrap();
-        let file = KnownFile { id: 0, inode: 0, length: 0, modified: 0, seen: 0 };
+        let file = KnownFile::default();
         let ran = |command: &str, at, has_passed| Ran {
             command: command.to_owned(),
             at: Some(at),

@@ -12,7 +12,7 @@ use super::look::Look;
 use super::path::{self, TracedFile};
 use super::query::{Query, Question};
 use super::rank::{self, Counted, Ranked};
-use super::store::{Index, StoredDocument, StoredPassage};
+use super::store::{DocumentFacts, Index, StoredDocument, StoredPassage};
 use super::update::{bring_up_to_date, is_damage};
 use super::{PassageKind, error_message, words};
 use crate::project::Project;
@@ -76,6 +76,11 @@ pub(crate) struct Answer {
 /// Searches the index of a project. `today` is the day that "yesterday" is counted from. An index that turns out to be damaged
 /// is built again first.
 pub(crate) fn answer(index: Index, project: &Project, query: &Query, today: NaiveDate) -> (Index, Answer) {
+    let mut query = query.clone();
+    if query.text.contains("path:/") {
+        query.roots = project.worktree_roots();
+    }
+    let query = &query;
     let traced = query.file.as_deref().map(|path| TracedFile::of(project, path));
     let search = |index: &Index| match &traced {
         Some(file) => {
@@ -114,7 +119,8 @@ fn of_error(index: &Index, query: &Query, today: NaiveDate) -> rusqlite::Result<
 
 pub(super) fn search(index: &Index, query: &Query, today: NaiveDate) -> rusqlite::Result<Answer> {
     let _reading = index.reading()?;
-    let question = Question::of(&query.text, today);
+    let mut question = Question::of(&query.text, today);
+    question.make_relative(&query.roots);
     if question.words.is_empty() && question.times.is_empty() {
         return Ok(Answer { is_empty_question: true, ..Answer::default() });
     }
@@ -125,13 +131,16 @@ pub(super) fn search(index: &Index, query: &Query, today: NaiveDate) -> rusqlite
         }
     }
     let totals = index.totals()?;
-    let Candidates { terms, passages } = candidates::find(index, &question.words, totals)?;
+    let Candidates { terms, mut passages } = candidates::find(index, &question.words, totals)?;
     if passages.is_empty() && !question.times.is_empty() {
         return Ok(Answer { hits: of_time(index, query, &question.times, today)?, is_empty_question: false });
     }
+    // In their order in the file, passages of one session are near each other.
+    passages.sort_unstable();
     let mut counted = Vec::with_capacity(passages.len());
     for id in passages {
-        if let Some(passage) = index.passage(id)?
+        let passage = if question.phrases.is_empty() { index.passage_without_text(id)? } else { index.passage(id)? };
+        if let Some(passage) = passage
             && query.wants(&passage, &question)
         {
             counted.push(Counted::of(passage, &terms));
@@ -140,7 +149,7 @@ pub(super) fn search(index: &Index, query: &Query, today: NaiveDate) -> rusqlite
     let documents = wanted_documents(index, &counted, query, &question)?;
     counted.retain(|counted| documents.contains_key(&counted.passage.document));
     let ranked = rank::rank(&counted, &documents, &terms, &question.times, totals);
-    Ok(Answer { hits: hits(index, ranked, &documents, &terms, query.limit)?, is_empty_question: false })
+    Ok(Answer { hits: hits(index, ranked, &terms, query.limit)?, is_empty_question: false })
 }
 
 /// The sessions of the times that a question names, newest first, for a question that names nothing else: "what did I ask
@@ -154,9 +163,9 @@ fn of_time(index: &Index, query: &Query, times: &[NamedTime], today: NaiveDate) 
             let first = index.passages_between(id, 0, 0)?.into_iter().next();
             let wanted = first.filter(|passage| query.wants(passage, &Question::default()));
             if let (Some(document), Some(passage)) = (index.document(id)?, wanted)
-                && query.wants_document(&document)
+                && query.wants_document(&document.facts)
             {
-                hits.push(hit_of(index, &document, passage, document.started)?);
+                hits.push(hit_of(index, &document, passage, document.facts.started)?);
             }
         }
     }
@@ -166,7 +175,7 @@ fn of_time(index: &Index, query: &Query, times: &[NamedTime], today: NaiveDate) 
 
 impl Query {
     /// Whether a document passes the filters by agent and branch.
-    pub(super) fn wants_document(&self, document: &StoredDocument) -> bool {
+    pub(super) fn wants_document(&self, document: &DocumentFacts) -> bool {
         let is_agent = self.agent.as_ref().is_none_or(|agent| document.agent.eq_ignore_ascii_case(agent));
         is_agent && self.branch.as_ref().is_none_or(|branch| document.branch == *branch)
     }
@@ -195,12 +204,12 @@ fn wanted_documents(
     counted: &[Counted],
     query: &Query,
     question: &Question,
-) -> rusqlite::Result<HashMap<i64, StoredDocument>> {
+) -> rusqlite::Result<HashMap<i64, DocumentFacts>> {
     let mut documents = HashMap::new();
     let touched = touched(index, &question.paths)?;
     let ids: HashSet<i64> = counted.iter().map(|counted| counted.passage.document).collect();
     for id in ids {
-        let Some(document) = index.document(id)? else { continue };
+        let Some(document) = index.document_facts(id)? else { continue };
         let is_touched = touched.iter().all(|documents| documents.contains(&id));
         if query.wants_document(&document) && is_touched {
             documents.insert(id, document);
@@ -214,29 +223,24 @@ fn touched(index: &Index, paths: &[String]) -> rusqlite::Result<Vec<HashSet<i64>
     paths.iter().map(|path| index.documents_with_path(path)).collect()
 }
 
-fn hits(
-    index: &Index,
-    ranked: Vec<Ranked>,
-    documents: &HashMap<i64, StoredDocument>,
-    terms: &[Term],
-    limit: usize,
-) -> rusqlite::Result<Vec<Hit>> {
+fn hits(index: &Index, ranked: Vec<Ranked>, terms: &[Term], limit: usize) -> rusqlite::Result<Vec<Hit>> {
     let mut hits: Vec<Hit> = Vec::new();
     for ranked in ranked {
         if hits.len() >= limit {
             break;
         }
-        let (Some(document), Some(passage)) = (documents.get(&ranked.document), index.passage(ranked.passage)?) else {
+        let (Some(document), Some(passage)) = (index.document(ranked.document)?, index.passage(ranked.passage)?) else {
             continue;
         };
         // The transcript and the handoff of a session are one hit.
-        if !document.session.is_empty() && hits.iter().any(|hit| hit.session == document.session) {
+        let session = &document.facts.session;
+        if !session.is_empty() && hits.iter().any(|hit| hit.session == *session) {
             continue;
         }
         let matches = matches(&passage.text, terms);
-        let at = passage.at.or(document.started);
+        let at = passage.at.or(document.facts.started);
         let Ranked { score, coverage, matched, .. } = ranked;
-        hits.push(Hit { score, coverage, matched, matches, ..hit_of(index, document, passage, at)? });
+        hits.push(Hit { score, coverage, matched, matches, ..hit_of(index, &document, passage, at)? });
     }
     Ok(hits)
 }
@@ -248,19 +252,19 @@ pub(super) fn hit_of(
     passage: StoredPassage,
     at: Option<i64>,
 ) -> rusqlite::Result<Hit> {
-    let handoff = match &document.session {
+    let handoff = match &document.facts.session {
         session if document.handoff.is_empty() && !session.is_empty() => index.handoff_of(session)?,
         _ => Some(document.handoff.clone()),
     };
     Ok(Hit {
-        session: document.session.clone(),
+        session: document.facts.session.clone(),
         handoff: handoff.unwrap_or_default(),
         kind: passage.kind,
         title: document.title.clone(),
         at,
         is_day: document.is_day,
-        agent: document.agent.clone(),
-        branch: document.branch.clone(),
+        agent: document.facts.agent.clone(),
+        branch: document.facts.branch.clone(),
         text: passage.text,
         path: document.path.clone(),
         own_key: document.own_key.clone(),

@@ -49,7 +49,7 @@ mod tests {
     fn archives_are_found_by_any_piece_of_their_text() {
         let mut index = Index::in_memory();
         let writer = index.write().unwrap();
-        let file = KnownFile { id: 0, inode: 0, length: 0, modified: 0, seen: 0 };
+        let file = KnownFile::default();
         let texts = [Some("say \"no\" to größe 修复了解析器"), Some("nothing of it"), None];
         for (number, text) in texts.iter().enumerate() {
             let id = writer.set_file(&format!("/h/{number}.md"), "", &file).unwrap();

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Datelike, Days, FixedOffset, Months, NaiveDate, TimeDelta, Weekday};
 
+use super::words;
 use crate::base::duration;
 
 /// A time that a question names.
@@ -60,10 +61,15 @@ pub(crate) fn moment(text: &str, now: &DateTime<FixedOffset>, edge: Edge) -> Opt
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Some(time.timestamp());
     }
-    if let Some(back) = duration::parse(text) {
+    if let Some(back) = duration::parse(text).filter(|back| !back.is_zero()) {
         return Some(now.checked_sub_signed(TimeDelta::from_std(back).ok()?)?.timestamp());
     }
-    let (first, last) = named_times(text, now.date_naive()).first()?.days(now.date_naive())?;
+    let (times, others) = split_times(text, now.date_naive());
+    // "March on Rome" is no time.
+    if words::words(&others).iter().any(|word| !word.is_common) {
+        return None;
+    }
+    let (first, last) = times.first()?.days(now.date_naive())?;
     let day = if edge == Edge::Start { first } else { last.succ_opt()? };
     day.and_hms_opt(0, 0, 0)?.and_local_timezone(*now.offset()).single().map(|at| at.timestamp())
 }
@@ -93,11 +99,6 @@ const WEEKDAYS: [(&str, Weekday); 7] = [
 ];
 const NUMBERS: [&str; 12] =
     ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
-
-/// The times that a question names, as seen from this day.
-pub(super) fn named_times(question: &str, today: NaiveDate) -> Vec<NamedTime> {
-    split_times(question, today).0
-}
 
 /// The times that a question names, and the words of it that name none.
 pub(super) fn split_times(question: &str, today: NaiveDate) -> (Vec<NamedTime>, String) {
@@ -255,6 +256,10 @@ fn number(word: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn named_times(question: &str, today: NaiveDate) -> Vec<NamedTime> {
+        split_times(question, today).0
+    }
 
     #[test]
     fn times_in_questions_are_known() {

@@ -140,6 +140,8 @@ impl IndexFile {
         let connection = Connection::open_with_flags(fs::real(self.anchor.path()).join(below), flags)?;
         connection.busy_timeout(WAIT)?;
         connection.pragma_update(None, "trusted_schema", false)?;
+        // What is removed is not left in free pages of the file.
+        connection.pragma_update(None, "secure_delete", true)?;
         // After a power cut the newest passages may be missing, and are read again.
         connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;

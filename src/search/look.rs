@@ -96,8 +96,12 @@ impl Looked {
     fn compare_newest(&mut self, index: &Index) -> rusqlite::Result<bool> {
         let mut changed = Vec::new();
         for format in FORMATS {
-            for (path, known) in index.newest_files_of(format.name, NEWEST)? {
-                let found = transcript::found_before(format.name, Path::new(&path));
+            let (paths, known): (Vec<PathBuf>, Vec<KnownFile>) = index
+                .newest_files_of(format.name, NEWEST)?
+                .into_iter()
+                .map(|(path, known)| (path.into(), known))
+                .unzip();
+            for (found, known) in transcript::found_before(format.name, &paths).into_iter().zip(known) {
                 let Some(file) = found.and_then(SourceFile::of_transcript) else { return Ok(false) };
                 if !file.is_as_known(&known) {
                     changed.push(file);
@@ -137,12 +141,17 @@ impl SourceFile {
     /// The file as the index will know it, with so many bytes indexed.
     pub(super) fn as_known(&self, seen: u64) -> KnownFile {
         let modified = self.modified_nanos();
-        KnownFile { id: 0, inode: signed(self.inode), length: signed(self.length), modified, seen: signed(seen) }
+        let (inode, length, seen) = (signed(self.inode), signed(self.length), signed(seen));
+        KnownFile { inode, length, modified, seen, ..KnownFile::default() }
     }
 
-    /// Whether the file is the one that is known, perhaps longer.
+    /// Whether the file is the one that is known, perhaps longer, and can be read on.
     pub(super) fn continues(&self, known: &KnownFile) -> bool {
-        known.inode == signed(self.inode) && known.length <= signed(self.length)
+        let is_same = || {
+            let seen = u64::try_from(known.seen).ok()?;
+            transcript::mark_before(Path::new(&self.path), seen).map(|mark| mark == known.mark)
+        };
+        known.inode == signed(self.inode) && known.length <= signed(self.length) && is_same().unwrap_or(false)
     }
 
     /// The files that are looked at together with it.

@@ -10,7 +10,8 @@
 //! | `text_passages` | the passages of notes, items and handoffs |
 //! | `schema` | the tables of the index |
 //! | `file` | `index.db`: whose it is, creating it, replacing one that cannot be used |
-//! | `store` | adding, removing and asking for documents and passages |
+//! | `store` | the index as a value: asking for documents and passages |
+//! | `writer` | adding, continuing and removing documents |
 //! | `sources` | the files that belong in the index, as they are now |
 //! | `look` | which of them an update looks at |
 //! | `update` | bringing the index up to date within a time limit |
@@ -26,7 +27,8 @@
 //! | `recall` | what an agent is reminded of at the first prompt of a session |
 //! | `whole_session` | all that the index has of one session |
 //! | `copies` | hits that say the same |
-//! | `answer` | one search from the question to the hits |
+//! | `answer` | from the question to the hits |
+//! | `find` | one search of a project, the same for people and agents |
 
 mod action;
 mod answer;
@@ -36,6 +38,7 @@ mod copies;
 mod dates;
 mod error_message;
 mod file;
+mod find;
 mod look;
 mod passage;
 mod path;
@@ -51,12 +54,14 @@ mod text_passages;
 mod update;
 mod whole_session;
 mod words;
+mod writer;
 
 pub(crate) use action::{Reminder, before_command, before_edit};
-pub(crate) use answer::{Hit, answer};
+pub(crate) use answer::Hit;
 pub(crate) use archives::archives_with;
 pub(crate) use copies::without_copies;
 pub(crate) use dates::{Edge, moment};
+pub(crate) use find::find;
 pub(crate) use look::Look;
 pub(crate) use passage::PassageKind;
 pub(crate) use query::Query;

@@ -1,4 +1,4 @@
-//! The sessions that touched a file, with what was asked, decided and run around it.
+//! The sessions that touched a file or a directory, with what was asked, decided and run around it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -35,6 +35,10 @@ impl TracedFile {
     pub(super) fn of(project: &Project, path: &str) -> TracedFile {
         let git = Git::at(&project.root).within(PATIENCE).with_config(&["core.quotepath=false"]);
         let mut traced = TracedFile { names: vec![path.to_owned()], changed: None };
+        // A directory has no earlier names, and something in it changes often.
+        if crate::base::fs::is_directory(&project.root.join(path)) {
+            return traced;
+        }
         let log_of = |path: &str| {
             asked(&git, &["log", "--follow", "--format=%ct", "--name-only", "--max-count=500", "--", path])
         };
@@ -95,7 +99,7 @@ pub(super) fn sessions(index: &Index, file: &TracedFile, query: &Query) -> rusql
         if hits.len() == query.limit {
             break;
         }
-        if index.document(document)?.is_some_and(|document| query.wants_document(&document)) {
+        if index.document_facts(document)?.is_some_and(|document| query.wants_document(&document)) {
             hits.extend(hit(index, file, document, at)?);
         }
     }
@@ -105,7 +109,7 @@ pub(super) fn sessions(index: &Index, file: &TracedFile, query: &Query) -> rusql
 fn hit(index: &Index, file: &TracedFile, document: i64, at: Option<i64>) -> rusqlite::Result<Option<Hit>> {
     let Some(stored) = index.document(document)? else { return Ok(None) };
     let passages = index.passages_between(document, 0, i64::MAX)?;
-    let names: Vec<String> = file.names.iter().map(|name| format!(" {name} ")).collect();
+    let names: Vec<String> = file.names.iter().flat_map(|name| [format!(" {name} "), format!(" {name}/")]).collect();
     let is_naming = |passage: &&StoredPassage| {
         passage.kind == PassageKind::Command && names.iter().any(|name| format!(" {} ", passage.text).contains(name))
     };

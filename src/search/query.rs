@@ -3,6 +3,8 @@
 //! Every text is a question. There is no syntax that could be wrong: a quote that is not closed reaches to the end, and a
 //! prefix without a value is a word.
 
+use std::path::{Path, PathBuf};
+
 use chrono::NaiveDate;
 
 use super::PassageKind;
@@ -33,6 +35,8 @@ pub(crate) struct Query {
     /// Only what was said at or after, and before these times, in seconds since 1970.
     pub since: Option<i64>,
     pub until: Option<i64>,
+    /// The roots of the project: an absolute path in the question may be in one of them.
+    pub roots: Vec<PathBuf>,
 }
 
 /// A question as the ranking reads it.
@@ -70,6 +74,18 @@ impl Question {
         }
         found.add_words(&words::words(&plain));
         found
+    }
+
+    /// Makes absolute paths relative to the root that they are in, as the index knows them.
+    pub(super) fn make_relative(&mut self, roots: &[PathBuf]) {
+        for path in &mut self.paths {
+            let below = roots.iter().find_map(|root| Path::new(path.as_str()).strip_prefix(root).ok());
+            if let Some(below) = below.and_then(Path::to_str).map(str::to_owned) {
+                *path = below;
+            }
+        }
+        // The root itself is no condition.
+        self.paths.retain(|path| !path.is_empty());
     }
 
     fn add_phrase(&mut self, text: &str) {

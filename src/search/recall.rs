@@ -188,7 +188,7 @@ mod tests {
         let mut index = Index::in_memory();
         let mut writer = index.write().unwrap();
         for (number, (request, answer)) in SESSIONS.iter().enumerate() {
-            let file = KnownFile { id: 0, inode: 0, length: 0, modified: 0, seen: 0 };
+            let file = KnownFile::default();
             let id = writer.set_file(&format!("/{number}"), "", &file).unwrap();
             let passage = |kind, text: &str| Passage { kind, at: Some(0), text: text.to_owned() };
             let passages = vec![passage(PassageKind::Request, request), passage(PassageKind::Answer, answer)];

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 /// "AHix": tells an index from the databases of other programs.
 const APPLICATION_ID: i32 = 0x4148_6978;
 /// Grows with every change of the tables, of the words that are indexed, or of how texts are split.
-const VERSION: i32 = 4;
+const VERSION: i32 = 5;
 
 /// `word` finds the passages that have a word. It has neither their words nor the positions: a passage is scored from
 /// `passage.terms`, which has them in order, because finding the words of a text again costs more than reading them.
@@ -21,7 +21,8 @@ const TABLES: &str = "
         inode INTEGER NOT NULL,
         length INTEGER NOT NULL,
         modified INTEGER NOT NULL,
-        seen INTEGER NOT NULL
+        seen INTEGER NOT NULL,
+        mark INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX file_of_place ON file (place, modified);
     CREATE TABLE document (
@@ -66,10 +67,10 @@ const TABLES: &str = "
         has_passed INTEGER NOT NULL,
         error TEXT NOT NULL
     ) STRICT;
-    CREATE INDEX ran_command ON ran (command);
+    CREATE INDEX ran_command ON ran (command, at);
     CREATE INDEX ran_document ON ran (document);
     CREATE TABLE named (name TEXT NOT NULL, path TEXT NOT NULL, passage INTEGER NOT NULL REFERENCES passage(id)) STRICT;
-    CREATE INDEX named_name ON named (name);
+    CREATE INDEX named_name ON named (name, passage);
     CREATE INDEX named_passage ON named (passage);
     CREATE TABLE told (id INTEGER PRIMARY KEY, what TEXT NOT NULL UNIQUE) STRICT;
     CREATE TABLE vague (file INTEGER PRIMARY KEY) STRICT;

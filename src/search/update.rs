@@ -12,7 +12,8 @@ use rusqlite::ErrorCode;
 use super::look::{Look, Looked};
 use super::passage::Document;
 use super::sources::{SourceFile, SourceKind};
-use super::store::{Index, KnownFile, Writer};
+use super::store::{Index, KnownFile};
+use super::writer::Writer;
 use super::{session_passages, text_passages};
 use crate::base::fs::Anchor;
 use crate::base::{fault, signals};
@@ -86,8 +87,24 @@ pub(crate) fn bring_up_to_date(mut index: Index, project: &Project, look: Look, 
 pub(crate) fn update_in_background(project: &Project) {
     let index = Index::open(project);
     if index.path.is_some() {
-        bring_up_to_date(index, project, Look::Whole, IN_BACKGROUND);
+        let (index, freshness) = bring_up_to_date(index, project, Look::Whole, IN_BACKGROUND);
+        if freshness.missing == 0
+            && let Err(cause) = forget_removed(index)
+        {
+            tracing::debug!(%cause, "index");
+        }
     }
+}
+
+/// Takes out what is left of removed texts: somebody who removes one does not expect to find it in the file of the index.
+fn forget_removed(mut index: Index) -> rusqlite::Result<()> {
+    if index.has_removed()? {
+        let writer = index.write()?;
+        writer.forget_removed()?;
+        writer.commit()?;
+        fault::at("index.written");
+    }
+    Ok(())
 }
 
 /// Whether the file is damaged, and not the disk full or the directory read-only.
@@ -196,28 +213,40 @@ impl<'a> Update<'a> {
         file: &transcript::FoundFile,
         known: Option<KnownFile>,
     ) -> Result<bool, Stopped> {
-        // A file that was not this project's may have become so: its first records did not name a directory yet.
-        let is_continued = match &known {
-            Some(known) => source.continues(known) && !is_compressed(&file.path) && writer.has_document(known.id)?,
-            None => false,
-        };
-        let mut start =
-            known.as_ref().filter(|_| is_continued).map_or(0, |known| u64::try_from(known.seen).unwrap_or(0));
         if !self.is_of_project(file) {
             let id = writer.set_file(&source.path, source.place(), &source.as_known(source.length))?;
             writer.remove_documents(id)?;
             return Ok(true);
         }
+        if is_read_as_a_whole(&file.path) {
+            let found = whole(&file.path);
+            let id = writer.set_file(&source.path, source.place(), &source.as_known(source.length))?;
+            match found {
+                Ok(Some(found)) => {
+                    writer.replace_session(id, &session_passages::of_transcript(&found, &self.roots))?;
+                }
+                Ok(None) => writer.remove_documents(id)?,
+                // Its agent may be writing it, and then it changes again. Until then the index has what was read before.
+                Err(cause) => tracing::debug!(%cause, "transcript"),
+            }
+            return Ok(true);
+        }
+        // A file that was not this project's may have become so: its first records did not name a directory yet.
+        let is_continued = match &known {
+            Some(known) => source.continues(known) && writer.has_document(known.id)?,
+            None => false,
+        };
+        let mut start =
+            known.as_ref().filter(|_| is_continued).map_or(0, |known| u64::try_from(known.seen).unwrap_or(0));
         if let Some(known) = known.filter(|_| !is_continued) {
             writer.remove_documents(known.id)?;
         }
-        if is_compressed(&file.path) {
-            start = 0;
-        }
         while start < source.length && self.has_time() {
-            let end = if is_compressed(&file.path) { source.length } else { source.length.min(start + CHUNK) };
-            let found = read(&file.path, start, end);
-            let id = writer.set_file(&source.path, source.place(), &source.as_known(end))?;
+            let end = source.length.min(start + CHUNK);
+            let found = transcript::read_with_room(&file.path, start, end, ROOM);
+            let mark = transcript::mark_before(&file.path, end).unwrap_or_default();
+            let known = KnownFile { mark, ..source.as_known(end) };
+            let id = writer.set_file(&source.path, source.place(), &known)?;
             // A record that cannot be read today will not be readable tomorrow either.
             if let Ok(Some(found)) = found {
                 let part = session_passages::of_transcript(&found, &self.roots);
@@ -250,13 +279,14 @@ fn documents(source: &SourceFile, file: &[u8]) -> Option<Vec<Document>> {
     })
 }
 
-/// Reads a part of a transcript. A compressed one, a document or a session in a database is read as a whole: its length says
-/// nothing about its content.
-fn read(path: &Path, start: u64, end: u64) -> crate::error::Result<Option<transcript::Transcript>> {
-    let end = if is_compressed(path) { transcript::Source::pin(path, "")?.end } else { end };
-    transcript::read_with_room(path, start, end, ROOM)
+/// Reads a transcript to its end.
+fn whole(path: &Path) -> crate::error::Result<Option<transcript::Transcript>> {
+    let end = transcript::Source::pin(path, "")?.end;
+    transcript::read_with_room(path, 0, end, ROOM)
 }
 
-fn is_compressed(path: &Path) -> bool {
+/// Whether a transcript is compressed, a document or a session in a database: its length says nothing about its content, so that
+/// it cannot be read on from where it ended.
+fn is_read_as_a_whole(path: &Path) -> bool {
     path.extension().is_none_or(|ending| ending != "jsonl")
 }

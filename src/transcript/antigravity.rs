@@ -25,6 +25,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     id_mark: b"",
     take,
     candidates,
+    states: listing::states,
     directories: |home, roots| listing::directories(candidates(home, roots, &mut ListingLimits::NONE.budget())),
     id,
     origin: |_| Origin::default(),

@@ -13,7 +13,7 @@ use super::calls::{Ended, Question};
 use super::draft::Draft;
 use super::forks::{Key, Origin};
 use super::format::Place;
-use super::listing::{Extent, Listing, ListingBudget, ListingLimits};
+use super::listing::{self, Extent, Listing, ListingBudget, ListingLimits};
 use super::{Todo, TodoStatus, TranscriptFormat, human_text};
 use crate::base::{env, fs};
 
@@ -24,6 +24,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     id_mark: b"\"uuid\":\"",
     take,
     candidates,
+    states: listing::states,
     directories,
     id,
     origin,

@@ -16,7 +16,7 @@ use super::calls::{Ended, Question};
 use super::draft::Draft;
 use super::forks::{Key, Origin};
 use super::format::Place;
-use super::listing::{Extent, Listing, ListingBudget};
+use super::listing::{self, Extent, Listing, ListingBudget};
 use super::{Todo, TodoStatus, TranscriptFormat, human_text, rate_limit};
 use crate::base::{env, fs};
 
@@ -27,6 +27,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     id_mark: b"",
     take,
     candidates,
+    states: listing::states,
     directories,
     id,
     origin,

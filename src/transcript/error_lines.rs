@@ -71,7 +71,9 @@ fn is_error(line: &str) -> bool {
     let small = text::cut(line, 1 << 10).to_ascii_lowercase();
     // A name such as `ValueError` ends right before the colon.
     let is_named = || small.split_once(": ").is_some_and(|(name, _)| name.ends_with("error") && !name.contains(' '));
-    SIGNS.iter().any(|sign| small.contains(sign)) && !small.contains("0 failed") || is_named()
+    // pytest marks the lines of an error, whatever they say.
+    let is_marked = || small.strip_prefix("e  ").is_some_and(|rest| !rest.trim().is_empty());
+    SIGNS.iter().any(|sign| small.contains(sign)) && !small.contains("0 failed") || is_named() || is_marked()
 }
 
 #[cfg(test)]
@@ -90,6 +92,9 @@ mod tests {
         assert_eq!(of("Exit code 2\n", FAILED), "");
         assert_eq!(of("all is well", Outcome::Unknown), "");
         assert_eq!(of("test result: ok. 3 passed; 0 failed", Outcome::Unknown), "");
+        let pytest =
+            ">       Line(amount=\"10.005\")\nE       amount\nE         Input should be a valid decimal\n\na.py:1: E";
+        assert_eq!(of(pytest, FAILED), "E amount\nE Input should be a valid decimal");
     }
 
     #[test]

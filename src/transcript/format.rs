@@ -9,6 +9,7 @@ use super::draft::Draft;
 use super::forks::Origin;
 use super::listing::{Listing, ListingBudget};
 use crate::base::env;
+use crate::base::fs::FileState;
 
 /// The way in which one agent writes its sessions down.
 pub struct TranscriptFormat {
@@ -23,6 +24,8 @@ pub struct TranscriptFormat {
     pub(super) take: fn(&mut Draft, &Value),
     /// The session files that may belong to a project with these roots, chosen without opening them.
     pub(super) candidates: fn(home: &Path, roots: &[PathBuf], budget: &mut ListingBudget) -> Vec<Listing>,
+    /// The states of these session files, in their order; `None` for one that is gone.
+    pub(super) states: fn(&[PathBuf]) -> Vec<Option<FileState>>,
     /// The directories that hold those files themselves: the time of one changes when a file comes or goes.
     pub(super) directories: fn(home: &Path, roots: &[PathBuf]) -> Vec<PathBuf>,
     /// The session's id, from the name of its file.

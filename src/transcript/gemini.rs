@@ -26,6 +26,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     id_mark: b"{\"id\":\"",
     take,
     candidates,
+    states: listing::states,
     directories: |home, roots| listing::directories(candidates(home, roots, &mut ListingLimits::NONE.budget())),
     id,
     origin: |_| Origin::default(),

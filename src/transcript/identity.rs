@@ -1,14 +1,20 @@
 //! Which file a transcript is: a path alone does not say it, because a client may write another file under the same name.
 
 use std::fs::File;
+use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
+
+use crate::base::fs;
 
 /// How much of the beginning of a file is digested. The first records name the session and hold its first request.
 const BEGINNING: u64 = 4 << 10;
 /// How many bytes of the digest are kept.
 const KEPT: usize = 16;
+/// How much of what comes before a place in a file marks it.
+const BEFORE: u64 = 1 << 10;
 
 /// A digest of the first bytes of a file, of which `length` bytes are known: `BYTES:HEX`.
 pub(super) fn beginning(file: &mut File, length: u64) -> io::Result<String> {
@@ -21,6 +27,19 @@ pub(super) fn begins_with(file: &mut File, beginning: &str) -> io::Result<Option
     let Some((bytes, hex)) = beginning.split_once(':') else { return Ok(None) };
     let Ok(bytes) = bytes.parse::<u64>() else { return Ok(None) };
     Ok(Some(digest(file, bytes.min(BEGINNING))? == hex))
+}
+
+/// A mark of what comes right before a place in a file: another one if the file was written anew, because hardly anything that is
+/// changed further above leaves all that follows where it was. `None` if the file is shorter or cannot be read.
+pub(crate) fn mark_before(path: &Path, place: u64) -> Option<i64> {
+    let mut file = fs::open_if_exists(path).ok()??;
+    let length = place.min(BEFORE);
+    file.seek(SeekFrom::Start(place - length)).ok()?;
+    let mut read = Vec::new();
+    file.take(length).read_to_end(&mut read).ok()?;
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&read);
+    (read.len() as u64 == length).then(|| i64::from_ne_bytes(hasher.finish().to_ne_bytes()))
 }
 
 fn digest(file: &mut File, bytes: u64) -> io::Result<String> {

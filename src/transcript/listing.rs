@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::base::fs;
+use crate::base::fs::{self, FileState};
 
 /// How much may be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,4 +80,9 @@ pub(super) fn directories(listings: Vec<Listing>) -> Vec<PathBuf> {
         found.insert(listing.place);
     }
     found.into_iter().collect()
+}
+
+/// The state of each of these files.
+pub(super) fn states(files: &[PathBuf]) -> Vec<Option<FileState>> {
+    files.iter().map(|file| fs::state(file)).collect()
 }

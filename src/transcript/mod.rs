@@ -80,6 +80,7 @@ pub use format::{TranscriptFormat, is_readable};
 pub(crate) use format::{is_always_named, path_of};
 pub use hook_words::{add_last_answer, of_words, word};
 pub use human_text::{CONTINUE_LEAD, WARMUP_MARKER, keepable};
+pub(crate) use identity::mark_before;
 pub(crate) use listing::{Extent, ListingLimits};
 pub(crate) use rate_limit::limit_in;
 pub(crate) use sessions::{

@@ -28,6 +28,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     id_mark: b"",
     take,
     candidates,
+    states: opencode_database::states,
     // What is written last is beside the database until it is moved into it.
     directories: |home, _| vec![home.join(DATABASE), home.join(format!("{DATABASE}-wal"))],
     id,

@@ -149,13 +149,34 @@ pub(super) fn children(path: &Path) -> Vec<PathBuf> {
     found().unwrap_or_default()
 }
 
-/// The state of a session: the time of its last change stands for its length.
+/// The state of a session. `None` if there is none.
 pub(super) fn state(path: &Path) -> Option<FileState> {
-    let (database, id) = parts(path)?;
-    let connection = connect(database).ok()??;
+    states(&[path.to_path_buf()]).pop().flatten()
+}
+
+/// The states of sessions, in their order. A database is opened once for all of its sessions that follow each other.
+pub(super) fn states(paths: &[PathBuf]) -> Vec<Option<FileState>> {
+    let mut open: Option<(&Path, Option<Connection>)> = None;
+    let mut states = Vec::with_capacity(paths.len());
+    for path in paths {
+        let Some((database, id)) = parts(path) else {
+            states.push(None);
+            continue;
+        };
+        if open.as_ref().is_none_or(|(known, _)| *known != database) {
+            open = Some((database, connect(database).ok().flatten()));
+        }
+        let connection = open.as_ref().and_then(|(_, connection)| connection.as_ref());
+        states.push(connection.and_then(|connection| state_in(connection, id)));
+    }
+    states
+}
+
+/// The time of the last change of a session stands for its length.
+fn state_in(connection: &Connection, id: &str) -> Option<FileState> {
     let query = "SELECT max(time_updated, coalesce((SELECT max(time_updated) FROM part WHERE session_id = ?1), 0))
                  FROM session WHERE id = ?1";
-    let millis: i64 = connection.query_row(query, [id], |row| row.get(0)).ok()?;
+    let millis: i64 = connection.prepare_cached(query).ok()?.query_row([id], |row| row.get(0)).ok()?;
     let millis = u64::try_from(millis).ok()?;
     let modified = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(millis))?;
     Some(FileState { inode: 0, length: millis, modified, changed: modified })

@@ -62,9 +62,21 @@ impl FoundFile {
     }
 }
 
-/// A session file of an agent that was found before. `None` if it is gone.
-pub(crate) fn found_before(agent: &str, path: &Path) -> Option<FoundFile> {
-    Some(FoundFile { format: format::of_agent(agent)?, state: source::state(path)?, path: path.to_path_buf() })
+/// Session files of an agent that were found before, as they are now, in their order. `None` for one that is gone.
+pub(crate) fn found_before(agent: &str, paths: &[PathBuf]) -> Vec<Option<FoundFile>> {
+    match format::of_agent(agent) {
+        Some(format) => found(format, paths),
+        None => paths.iter().map(|_| None).collect(),
+    }
+}
+
+fn found(format: &'static TranscriptFormat, paths: &[PathBuf]) -> Vec<Option<FoundFile>> {
+    let states = (format.states)(paths);
+    paths
+        .iter()
+        .zip(states)
+        .map(|(path, state)| Some(FoundFile { format, state: state?, path: path.clone() }))
+        .collect()
 }
 
 /// The directories whose time changes when a session file of a project with these roots comes or goes. No file is looked at.
@@ -112,12 +124,11 @@ fn places_at(
         let mut budget = limits.budget();
         (format.candidates)(&home, roots, &mut budget).into_iter().map(move |listing| (format, listing))
     });
-    let found = |format, path: PathBuf| Some(FoundFile { format, state: source::state(&path)?, path });
     listed
         .map(|(format, listing)| FoundPlace {
             path: listing.place,
             extent: listing.extent,
-            files: listing.files.into_iter().filter_map(|path| found(format, path)).collect(),
+            files: found(format, &listing.files).into_iter().flatten().collect(),
         })
         .collect()
 }

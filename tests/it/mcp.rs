@@ -255,6 +255,22 @@ fn a_handover_is_recorded_and_carried_out_and_then_found() {
 }
 
 #[test]
+fn copies_of_one_text_are_one_hit_as_on_the_command_line() {
+    let world = World::with_git();
+    // A note is also in the current state and in the handoff of its session.
+    world.run(&["run", "--note", "Wired the telemetry exporter to the collector"]).expect(0);
+    let people = world.run(&["search", "--json", "telemetry exporter"]).expect(0).json();
+    let handoffs: Vec<&str> =
+        people["hits"].as_array().unwrap().iter().filter_map(|hit| hit["handoff"].as_str()).collect();
+    assert_eq!(handoffs.len(), 1, "{people}");
+    let mut client = Client::legacy(&world);
+    let found = client.call("search", json!({ "query": "telemetry exporter" }));
+    let ids: Vec<&str> = found.lines().filter_map(|line| line.trim().strip_prefix("id: ")).collect();
+    assert_eq!(ids, handoffs, "{found}");
+    assert_eq!(client.end(), 0);
+}
+
+#[test]
 fn a_long_text_is_shown_in_parts() {
     let world = World::with_git();
     let words: String = (0..4_000).map(|number| format!("word{number} ")).collect();

@@ -74,6 +74,10 @@ fn sessions_are_found_by_words_identifiers_paths_errors_and_dates() {
     }
     assert_eq!(sessions(&world, &["\"roll the database\""]), [""; 0]);
     assert_eq!(sessions(&world, &["path:src/other.rs lexer"]), [""; 0]);
+    let absolute = |path: &str| format!("path:{}", world.path(path).display());
+    assert_eq!(sessions(&world, &[&absolute("src/lexer.rs"), "fix"]), ["lexer"]);
+    assert_eq!(sessions(&world, &[&absolute("src/other.rs"), "fix"]), [""; 0]);
+    assert_eq!(sessions(&world, &["path:/src/lexer.rs fix"]), [""; 0]);
     assert_eq!(sessions(&world, &["kubernetes ingress"]), [""; 0]);
     assert_eq!(sessions(&world, &["the and of"]), [""; 0]);
 }
@@ -91,8 +95,13 @@ fn filters_narrow_the_answer() {
     assert_eq!(sessions(&world, &[question, "--agent", "codex"]), [""; 0]);
     assert_eq!(sessions(&world, &[question, "--branch", "main"]).len(), 3);
     assert_eq!(sessions(&world, &[question, "--branch", "other"]), [""; 0]);
-    let wrong = world.run(&["search", "x", "--since", "whenever"]).expect(64);
-    assert!(wrong.stderr.contains("expected a day, a duration or a time"), "{}", wrong.stderr);
+    for wrong in ["whenever", "-1d", "0", "March on Rome", "2026-13-01", "99999999999d", ""] {
+        let wrong = world.run(&["search", "x", "--since", wrong]).expect(64);
+        assert!(wrong.stderr.contains("expected a day, a duration or a time"), "{}", wrong.stderr);
+    }
+    let wrong = world.run(&["search", "x", "--since", "2026-11-05", "--until", "2026-11-01"]).expect(64);
+    assert!(wrong.stderr.contains("`--since` is later than `--until`"), "{}", wrong.stderr);
+    assert_eq!(sessions(&world, &[question, "--since", "2026-11-03", "--until", "2026-11-03"]), ["deploy"]);
 }
 
 #[test]
@@ -284,6 +293,23 @@ fn an_index_that_is_deleted_damaged_or_foreign_changes_no_answer() {
 }
 
 #[test]
+fn of_equal_hits_the_newer_one_comes_first_in_whatever_order_they_were_indexed() {
+    let world = World::with_git();
+    let said = |day: usize| {
+        let at = format!("2026-11-{day:02}T09:00:00Z");
+        Transcript::of(&world, &format!("day{day:02}"), &at).asks("Feed the walrus at noon").path.clone()
+    };
+    let expected = ["day09", "day07", "day05", "day03"];
+    for day in [5, 9, 3, 7] {
+        said(day);
+        assert!(!sessions(&world, &["walrus"]).is_empty());
+    }
+    assert_eq!(sessions(&world, &["walrus"]), expected);
+    std::fs::remove_file(world.path(INDEX)).unwrap();
+    assert_eq!(sessions(&world, &["walrus"]), expected);
+}
+
+#[test]
 fn an_index_that_a_repository_ships_is_neither_read_nor_touched() {
     let other = World::salted("other");
     other.git(&["init", "-q", "."]);
@@ -391,6 +417,15 @@ fn the_sessions_of_a_file_are_found_under_its_earlier_names() {
     assert_eq!(sessions(&world, &["--path", "src/tokens.rs", "--since", "2026-11-11"]), [""; 0]);
     assert_eq!(sessions(&world, &["--path", "src/tokens.rs", "--until", "2026-11-11"]), ["lexer"]);
     world.run(&["search", "--path", "src/other.rs"]).expect(1);
+    // A directory: the sessions that edited something in it, also if it is gone.
+    for directory in ["src", "src/", "./src", world.path("src").to_str().unwrap()] {
+        assert_eq!(sessions(&world, &["--path", directory]), ["lexer", "dates"], "{directory}");
+    }
+    assert_eq!(sessions(&world, &["--path", "sr"]), [""; 0]);
+    std::fs::remove_dir_all(world.path("src")).unwrap();
+    assert_eq!(sessions(&world, &["--path", "src"]), ["lexer", "dates"]);
+    let root = world.run(&["search", "--path", "."]).expect(64);
+    assert!(root.stderr.contains("name a file or a directory in it"), "{}", root.stderr);
     let outside = world.run(&["search", "--path", "/etc/passwd"]).expect(64);
     assert!(outside.stderr.contains("is not a file of the project"), "{}", outside.stderr);
 }
@@ -412,6 +447,38 @@ fn the_end_of_a_session_brings_the_index_up_to_date() {
         index.and_then(|index| index.query_row(sql, [], |row| row.get::<_, i64>(0)).ok()) == Some(1)
     };
     wait_until("the index has the session", has_it);
+}
+
+/// Whether the file of the index, or one beside it, has these bytes.
+fn index_has(world: &World, word: &str) -> bool {
+    let files = std::fs::read_dir(world.path(".agent-handover")).unwrap().map(|file| file.unwrap().path());
+    let of_index = files.filter(|file| file.file_name().unwrap().to_str().unwrap().starts_with("index"));
+    of_index
+        .into_iter()
+        .any(|file| memchr::memmem::find(&std::fs::read(file).unwrap_or_default(), word.as_bytes()).is_some())
+}
+
+#[test]
+fn what_is_removed_leaves_no_bytes_in_the_index() {
+    let world = world();
+    let secret = Transcript::of(&world, "secret", "2026-11-12T09:00:00Z")
+        .asks("The launch word of the rocket is xylophonequartz")
+        .says("I noted xylophonequartz.")
+        .path
+        .clone();
+    assert_eq!(first(&world, "xylophonequartz"), "secret");
+    // Somebody takes it out of the transcript: the file is the same one, and longer than before.
+    let text = std::fs::read_to_string(&secret).unwrap();
+    std::fs::write(&secret, text.replace("xylophonequartz", "<private>xylophonequartz</private>")).unwrap();
+    assert_eq!(first(&world, "launch word of the rocket"), "secret");
+    assert_eq!(sessions(&world, &["xylophonequartz"]), [""; 0]);
+    let payload = json!({ "hook_event_name": "SessionEnd", "session_id": "secret", "cwd": world.root(), "transcript_path": secret });
+    world.write("../payload", payload.to_string());
+    let mut command = world.command(&["hook", "--agent", "claude-code"]);
+    finish(command.stdin(std::fs::File::open(world.path("../payload")).unwrap())).expect(0).stderr_ignored("the story");
+    wait_until("the index has forgotten it", || !index_has(&world, "xylophonequartz"));
+    assert!(index_has(&world, "rocket"));
+    assert_eq!(first(&world, "launch word of the rocket"), "secret");
 }
 
 #[test]

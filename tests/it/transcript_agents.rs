@@ -224,6 +224,86 @@ fn sessions_of_every_agent_are_swept_searched_and_summarized() {
     assert_eq!(handed_over(), expected);
 }
 
+/// Lets a person ask one thing more in the session of a sample.
+fn ask_more(name: &str, path: &Path, request: &str) {
+    let at = "2026-11-16T11:00:00.000Z";
+    let line = match name {
+        "copilot" => {
+            json!({ "type": "user.message", "data": { "content": request }, "id": "ev-900", "timestamp": at })
+        }
+        "gemini" | "gemini-older" => {
+            json!({ "id": "m900", "timestamp": at, "type": "user", "content": [{ "text": request }] })
+        }
+        "cline" => json!({ "id": "msg_900", "role": "user", "ts": 1794830000000_i64, "content": [
+            { "type": "text", "text": format!("<user_input mode=\"act\">{request}</user_input>") } ] }),
+        "cursor" => json!({ "role": "user", "message": { "content": [{ "type": "text", "text": request }] } }),
+        "antigravity" => json!({ "step_index": 900, "source": "USER_EXPLICIT", "type": "USER_INPUT", "status": "DONE",
+            "created_at": at, "content": format!("<USER_REQUEST>\n{request}\n</USER_REQUEST>") }),
+        "opencode" => {
+            let connection = rusqlite::Connection::open(path.parent().unwrap()).unwrap();
+            let session = path.file_name().unwrap().to_str().unwrap();
+            let about = json!({ "role": "user", "model": { "modelID": "sonnet-x" } }).to_string();
+            let part = json!({ "type": "text", "text": request }).to_string();
+            let at = 1794830000000_i64;
+            let sql = "INSERT INTO message VALUES ('msg_9000', ?1, ?2, ?2, ?3)";
+            connection.execute(sql, (session, at, about)).unwrap();
+            let sql = "INSERT INTO part VALUES ('prt_9000_0', 'msg_9000', ?1, ?2, ?2, ?3)";
+            connection.execute(sql, (session, at, part)).unwrap();
+            connection.execute("UPDATE session SET time_updated = ?2 WHERE id = ?1", (session, at)).unwrap();
+            return;
+        }
+        other => panic!("{other}"),
+    };
+    let mut text = std::fs::read_to_string(path).unwrap();
+    if path.extension().unwrap() == "json" {
+        let mut document: Value = serde_json::from_str(&text).unwrap();
+        document["messages"].as_array_mut().unwrap().push(line);
+        text = serde_json::to_string_pretty(&document).unwrap();
+    } else {
+        text.push_str(&format!("{line}\n"));
+    }
+    std::fs::write(path, text).unwrap();
+}
+
+/// The passages of the index, each with its number in it.
+fn indexed(world: &World) -> Vec<(i64, String)> {
+    let connection = rusqlite::Connection::open(world.path(".agent-handover/index.db")).unwrap();
+    let mut statement = connection.prepare("SELECT id, text FROM passage ORDER BY id").unwrap();
+    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
+}
+
+/// Whatever the agent does with its files, a session that goes on costs the index what is new in it.
+#[test]
+fn of_a_session_that_goes_on_only_what_is_new_is_indexed() {
+    for (name, agent) in SAMPLES {
+        let world = World::with_git();
+        let path = place(name, &world.home(), &world.root());
+        let search = |question: &str| {
+            let found = world.run(&["search", "--json", question]).stderr_ignored("nothing may be found");
+            found.json()["hits"].as_array().unwrap().clone()
+        };
+        assert!(search("walrus").is_empty());
+        // Another session comes after it in the index, so that a passage which is indexed anew gets another number.
+        super::claude_talk::Transcript::of(&world, "other", "2026-11-14T09:00:00Z").asks("Count the tapirs");
+        assert_eq!(search("tapirs").len(), 1);
+        let before = indexed(&world);
+        assert!(before.len() > 4, "{name}: {before:#?}");
+        ask_more(name, &path, "Feed the walrus at noon");
+        let hits = search("walrus");
+        assert_eq!((hits.len(), &hits[0]["agent"]), (1, &json!(agent)), "{name}: {hits:?}");
+        let after = indexed(&world);
+        // The files that the last turn edited come at its end, which is now elsewhere.
+        let kept = before.iter().filter(|passage| after.contains(passage)).count();
+        assert!(kept + 1 >= before.len(), "{name}: {before:#?} {after:#?}");
+        let texts: std::collections::HashSet<&String> = after.iter().map(|(_, text)| text).collect();
+        assert!(before.iter().all(|(_, text)| texts.contains(text)), "{name}: {before:#?} {after:#?}");
+        assert_eq!(after.len(), before.len() + 1, "{name}: {before:#?} {after:#?}");
+        // What is as it was is not looked at again.
+        assert_eq!(search("walrus").len(), 1);
+        assert_eq!(indexed(&world), after);
+    }
+}
+
 /// OpenCode goes on writing while its sessions are read, and a database that nobody has open gets no files beside it.
 #[test]
 fn a_database_is_read_while_it_is_written() {

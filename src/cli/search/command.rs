@@ -12,7 +12,7 @@ use crate::engine::Provenance;
 use crate::error::{Category, Error, Result};
 use crate::history::registry;
 use crate::project::{Options, Project};
-use crate::search::{self, Edge, Freshness, Hit, Index, Look, PassageKind, Query};
+use crate::search::{self, Edge, Freshness, Hit, PassageKind, Query};
 use crate::steps;
 
 /// How long a search brings the index up to date before it answers with what it has.
@@ -30,7 +30,8 @@ pub(in crate::cli) struct Search {
     /// Read an error message from standard input and find earlier sessions that met it, with what was done next
     #[arg(long, conflicts_with_all = ["query", "path", "kind"])]
     error: bool,
-    /// List the sessions that edited this file, newest first, with what was asked, decided and run around it
+    /// List the sessions that edited this file, or a file in this directory, newest first, with what was asked, decided and
+    /// run around it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "kind", "all_projects"])]
     path: Option<PathBuf>,
     /// Show at most this many hits
@@ -46,10 +47,10 @@ pub(in crate::cli) struct Search {
     #[arg(long, value_name = "BRANCH")]
     branch: Option<String>,
     /// Only what was said since then: 2026-11-15, 7d, "last Tuesday" or a time
-    #[arg(long, value_name = "WHEN")]
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
     since: Option<String>,
     /// Only what was said until then
-    #[arg(long, value_name = "WHEN")]
+    #[arg(long, value_name = "WHEN", allow_hyphen_values = true)]
     until: Option<String>,
     /// Search every project in which you have archived a handoff
     #[arg(long)]
@@ -117,6 +118,10 @@ impl Search {
                     .hint("for example `2026-11-15`, `7d`, `yesterday` or `2026-11-15T10:00:00Z`")
             }),
         };
+        let (since, until) = (time("--since", &self.since, Edge::Start)?, time("--until", &self.until, Edge::End)?);
+        if since.zip(until).is_some_and(|(since, until)| since >= until) {
+            return Err(Error::usage("`--since` is later than `--until`"));
+        }
         Ok(Query {
             text: if self.error { error_message()? } else { self.query.join(" ") },
             is_error: self.error,
@@ -125,8 +130,9 @@ impl Search {
             kinds: self.kind.iter().filter_map(|name| PassageKind::of_name(name)).collect(),
             agent: self.agent.clone(),
             branch: self.branch.clone(),
-            since: time("--since", &self.since, Edge::Start)?,
-            until: time("--until", &self.until, Edge::End)?,
+            since,
+            until,
+            roots: Vec::new(),
         })
     }
 
@@ -137,34 +143,20 @@ impl Search {
         let below = path.strip_prefix(&root).ok().and_then(Path::to_str).filter(|below| !below.is_empty());
         below.map(str::to_owned).ok_or_else(|| {
             Error::usage(format!("`{}` is not a file of the project `{}`", path.display(), root.display()))
+                .hint("name a file or a directory in it; it need not exist any more")
         })
     }
 
     fn in_project(&self, project: &Project, query: &Query, name: Option<String>) -> (Vec<Found>, Freshness, bool) {
-        // Without a place for the index, it is built in memory.
-        let _ = project.prepare();
-        let today = clock::now().date_naive();
-        // Some of the hits are copies of others.
-        let query = &Query { limit: query.limit.saturating_mul(2), ..query.clone() };
-        let (index, mut freshness) = search::bring_up_to_date(Index::open(project), project, Look::Quick, UPDATE_TIME);
-        let (mut index, mut answer) = search::answer(index, project, query, today);
-        // Before nothing is found, everything was looked at.
-        if answer.hits.is_empty() && !answer.is_empty_question && freshness.is_quick {
-            (index, freshness) = search::bring_up_to_date(index, project, Look::Whole, UPDATE_TIME);
-            (index, answer) = search::answer(index, project, query, today);
-        }
-        let provenance = Provenance::of(project);
-        let hits: Vec<(&Hit, bool)> = answer.hits.iter().map(|hit| (hit, provenance.owns_hit(hit))).collect();
-        let shown = search::without_copies(&hits).into_iter().take(self.limit as usize);
-        let found = shown.map(|at| {
-            let (hit, is_ours) = (hits[at].0.clone(), hits[at].1);
+        let mut found = search::find(project, query, UPDATE_TIME, Provenance::judge);
+        let hits = std::mem::take(&mut found.hits).into_iter().map(|(hit, is_ours)| {
             let (before, after) = match self.context {
                 0 => Default::default(),
-                around => hit.context(&index, around as usize).unwrap_or_default(),
+                around => hit.context(&found.index, around as usize).unwrap_or_default(),
             };
             Found { is_ours, hit, project: name.clone(), before, after }
         });
-        (found.collect(), freshness, answer.is_empty_question)
+        (hits.collect(), found.freshness, found.is_empty_question)
     }
 
     fn in_all_projects(&self, context: &Context<'_>, query: &Query) -> Result<(Vec<Found>, Freshness, bool)> {

@@ -11,7 +11,7 @@ use crate::history::FROM_OUTSIDE;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::tool::{Caller, Effect, Tool};
 use crate::mcp::{answer, place};
-use crate::search::{self, Edge, Hit, Look, PassageKind, Query};
+use crate::search::{self, Edge, Hit, PassageKind, Query};
 
 /// How long a call brings the index up to date before it answers with what the index has.
 const UPDATE_TIME: Duration = Duration::from_secs(5);
@@ -46,27 +46,18 @@ fn call(caller: &Caller<'_>, mut arguments: Arguments) -> Result<String> {
     arguments.end(&["query", "limit", "since"])?;
     let project = caller.project;
     place::refuse_closed(project)?;
-    let today = clock::now().date_naive();
-    let (index, mut freshness) = place::index(project, Look::Quick, UPDATE_TIME);
-    let (index, mut found) = search::answer(index, project, &query, today);
-    // Before nothing is found, everything was looked at.
-    if found.hits.is_empty() && !found.is_empty_question && freshness.is_quick {
-        let (index, whole) = search::bring_up_to_date(index, project, Look::Whole, UPDATE_TIME);
-        freshness = whole;
-        found = search::answer(index, project, &query, today).1;
-    }
+    let found = search::find(project, &query, UPDATE_TIME, Provenance::judge);
     let mut page = String::new();
     if found.is_empty_question {
         page.push_str("The question has no word to look for: name what was said, done or seen.\n");
     } else if found.hits.is_empty() {
         page.push_str("Nothing was found. Try fewer or other words.\n");
     }
-    let provenance = Provenance::of(project);
-    for (number, hit) in (1..).zip(&found.hits) {
-        page.push_str(&shown(number, hit, provenance.owns_hit(hit)));
+    for (number, (hit, is_ours)) in (1..).zip(&found.hits) {
+        page.push_str(&shown(number, hit, *is_ours));
     }
-    if freshness.missing > 0 {
-        let files = text::count(freshness.missing, "file");
+    if found.freshness.missing > 0 {
+        let files = text::count(found.freshness.missing, "file");
         page.push_str(&format!("({files} could not be read in time; search again for the rest)\n"));
     }
     Ok(answer::fitted(&page, "; ask for fewer hits"))

@@ -1,0 +1,51 @@
+//! One search as a person or an agent asks for it: the index is brought up to date, the question is answered, and copies are
+//! folded into one hit.
+
+use std::time::Duration;
+
+use super::answer::{Hit, answer};
+use super::copies::without_copies;
+use super::look::Look;
+use super::query::Query;
+use super::store::Index;
+use super::update::{Freshness, bring_up_to_date};
+use crate::base::clock;
+use crate::project::Project;
+
+/// What a search found.
+pub(crate) struct Found {
+    /// The hits, best first, each with whether it is this user's own.
+    pub hits: Vec<(Hit, bool)>,
+    pub freshness: Freshness,
+    /// The question has no word that could be looked for.
+    pub is_empty_question: bool,
+    /// The index that was asked, for what comes before and after a hit.
+    pub index: Index,
+}
+
+/// Searches a project. An update of the index takes at most `time`. `judge` makes what says of each hit whether it is this user's
+/// own.
+pub(crate) fn find<Owns: Fn(&Hit) -> bool>(
+    project: &Project,
+    query: &Query,
+    time: Duration,
+    judge: impl FnOnce(&Project) -> Owns,
+) -> Found {
+    // Without a place for the index, it is built in memory.
+    let _ = project.prepare();
+    let today = clock::now().date_naive();
+    // Some of the hits are copies of others.
+    let asked = Query { limit: query.limit.saturating_mul(2), ..query.clone() };
+    let (index, mut freshness) = bring_up_to_date(Index::open(project), project, Look::Quick, time);
+    let (mut index, mut found) = answer(index, project, &asked, today);
+    // Before nothing is found, everything was looked at.
+    if found.hits.is_empty() && !found.is_empty_question && freshness.is_quick {
+        (index, freshness) = bring_up_to_date(index, project, Look::Whole, time);
+        (index, found) = answer(index, project, &asked, today);
+    }
+    let owns = judge(project);
+    let judged: Vec<(&Hit, bool)> = found.hits.iter().map(|hit| (hit, owns(hit))).collect();
+    let shown = without_copies(&judged).into_iter().take(query.limit);
+    let hits = shown.map(|at| (judged[at].0.clone(), judged[at].1)).collect();
+    Found { hits, freshness, is_empty_question: found.is_empty_question, index }
+}
