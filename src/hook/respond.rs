@@ -10,6 +10,7 @@ use crate::agents::payload::Given;
 use crate::agents::{self, Call, Event};
 use crate::base::{env, fs, text};
 use crate::checkpoint::Store;
+use crate::config;
 use crate::engine;
 use crate::error::{Error, Result};
 use crate::project::{self, KnownWorktree, Options, Project};
@@ -68,8 +69,17 @@ pub(crate) fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) ->
         call_log::tell(None, &Entry::of(&call, start.elapsed(), &what));
         return silent(&what);
     }
+    // If the user's own config cannot be read, nobody knows what it keeps us out of.
+    let place = place.and_then(|place| Ok((config::user_config()?, place)));
+    if let Ok((own, place)) = &place
+        && own.ignores(place.directory())
+    {
+        let what = format!("`{}` is in a directory that your own config ignores", place.directory().display());
+        call_log::tell(None, &Entry::of(&call, start.elapsed(), &what));
+        return silent(&what);
+    }
     let options = Options { is_unattended: true, ..Options::default() };
-    let opened = place.and_then(|place| match place {
+    let opened = place.and_then(|(_, place)| match place {
         CallPlace::Directory(place) => Project::open(&place, &options, &steps::vocabulary()),
         CallPlace::GoneWorktree(known) => Project::open_gone(known, &options, &steps::vocabulary()),
     });
@@ -135,6 +145,15 @@ enum CallPlace {
     Directory(PathBuf),
     /// In a worktree that does not exist any more. The words of the session belong to the repository.
     GoneWorktree(KnownWorktree),
+}
+
+impl CallPlace {
+    fn directory(&self) -> &Path {
+        match self {
+            CallPlace::Directory(place) => place,
+            CallPlace::GoneWorktree(known) => &known.root,
+        }
+    }
 }
 
 /// The place of a call: where the session was started, else where it is now, else the directory of this process.

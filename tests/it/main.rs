@@ -57,6 +57,7 @@ mod mcp;
 mod memory;
 mod namespaces;
 mod nothing_new;
+mod own_config;
 mod paused_words;
 mod peers;
 mod permissions;
