@@ -121,12 +121,24 @@ pub struct Processes {
     pub is_session_server: Option<fn(&[String]) -> bool>,
     /// Whether a process that has finished a session starts the next one.
     pub reused_by_next_session: bool,
+    /// Whether nobody sits in front of a process with these arguments, the program first.
+    pub is_headless: fn(&[String]) -> bool,
 }
 
 impl Processes {
-    pub const ONE_SESSION_EACH: Processes =
-        Processes { one_session_each: true, is_session_server: None, reused_by_next_session: false };
+    pub const ONE_SESSION_EACH: Processes = Processes {
+        one_session_each: true,
+        is_session_server: None,
+        reused_by_next_session: false,
+        is_headless: |_| false,
+    };
     pub const MANY_SESSIONS: Processes = Processes { one_session_each: false, ..Processes::ONE_SESSION_EACH };
+
+    /// Whether one of the arguments is one of these words. What follows `--` is a prompt.
+    pub fn has_word(arguments: &[String], words: &[&str]) -> bool {
+        let options = arguments.iter().skip(1).take_while(|argument| *argument != "--");
+        options.into_iter().any(|argument| words.contains(&argument.split('=').next().unwrap_or_default()))
+    }
 }
 
 impl std::fmt::Debug for Agent {

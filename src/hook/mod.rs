@@ -19,6 +19,7 @@
 //! | `action` | what an agent is reminded of before a command or an edit |
 //! | `recall` | what a session is reminded of at its first prompt |
 //! | `end` | turn end and session end |
+//! | `kept_out` | sessions that leave no handover of their own: parts of another one, and those that the user keeps out |
 //! | `pending` | the part of a session that nobody has handed over |
 //! | `session` | the process and the transcript of a session, and whether it is over |
 //! | `sweep` | sessions that ended without calling a hook |
@@ -29,6 +30,7 @@ mod action;
 mod carry_out;
 mod context;
 mod end;
+mod kept_out;
 mod owed;
 mod pending;
 mod recall;

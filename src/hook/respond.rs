@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::context::context;
-use super::{action, end, recall, start};
+use super::{action, end, kept_out, recall, start};
 use crate::agents::call_log::{self, Entry};
 use crate::agents::payload::Given;
 use crate::agents::{self, Call, Event};
@@ -51,7 +51,9 @@ impl Done {
 /// Does what a call asks for. It never fails; problems are part of the reply.
 pub(crate) fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) -> Reply {
     let start = Instant::now();
-    let call = agents::recognise(&given.bytes, agent, &|name| env::get_text(name));
+    let mut call = agents::recognise(&given.bytes, agent, &|name| env::get_text(name));
+    call.is_headless |= kept_out::is_headless(&call);
+    let call = call;
     let silent = |what: &str| Reply {
         stdout: agents::answer(call.agent, &call.event, None),
         story: vec![what.to_owned()],
@@ -177,6 +179,9 @@ fn act(project: &Project, call: &Call) -> Result<Done> {
         || call.transcript_path.as_deref().is_some_and(|path| transcript::is_subagent(call.agent.name, path));
     if call.is_subagent || is_subagent_by_transcript() {
         return Ok(Done::nothing("a sub-agent's session is part of another's"));
+    }
+    if let Some(why) = kept_out::kept_out(project, call)? {
+        return Ok(Done::nothing(&why));
     }
     let mut done = match call.event {
         Event::SessionStart => start::start(project, call),

@@ -210,6 +210,10 @@ impl Sweep<'_> {
                 done.push(file.done());
                 continue;
             };
+            if self.store.kept_out(about.agent, &about.session)?.is_some() {
+                done.push(file.done());
+                continue;
+            }
             let known = self.store.session(about.agent, &about.session)?;
             let unseen = || AgentSession { worktree, ..pending::unseen(about.agent, &about.session, "") };
             let session = AgentSession { transcript: file.path.clone(), ..known.unwrap_or_else(unseen) };

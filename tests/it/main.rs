@@ -86,6 +86,7 @@ mod transcripts;
 mod upgrade;
 mod users_work;
 mod warmup;
+mod whose_session;
 mod whose_state;
 mod worktree_sessions;
 mod worktrees;
