@@ -185,6 +185,8 @@ fn an_agent_that_works_in_another_project_has_a_session_there() {
 #[test]
 fn sessions_that_nobody_sits_in_front_of_can_be_kept_out() {
     let world = World::with_git();
+    Session::dying(&world, "first-0").start("startup");
+    first_used_an_hour_ago(&world);
     let own = world.home().join(".config/agent-handover");
     std::fs::create_dir_all(&own).unwrap();
     let stage = Stage::of(&world);
@@ -214,7 +216,6 @@ fn sessions_that_nobody_sits_in_front_of_can_be_kept_out() {
     assert_eq!(completed(&world), 3);
     // Sessions that no hook saw are known by their transcripts.
     std::fs::remove_file(world.path("handover.toml")).unwrap();
-    first_used_an_hour_ago(&world);
     for (id, entry) in [("headless-6", "sdk-cli"), ("person-7", "cli")] {
         let session = Session::of(&world, id);
         let message = json!({ "role": "user", "content": format!("Request of {id}") });
