@@ -857,3 +857,86 @@ await plugin.event({ event: { type: "session.deleted", properties: { info: { id:
     let output = finish(world.clean("node").arg(&driver)).expect(0);
     assert_eq!(output.stdout, "[\"base\"]\n[\"base\"]\n[\"base\"]\n[]\n", "{}", output.stderr);
 }
+
+/// The rules by which each version of OpenCode takes a plugin out of a module, and what it does with it.
+#[test]
+fn one_plugin_file_loads_in_both_versions() {
+    let world = World::new();
+    if !is_installed("node") {
+        return skip("node is not installed");
+    }
+    world.agent(&["install", "opencode"]).expect(0);
+    let stand_in = world.home_file("bin/agent-handover");
+    std::fs::remove_file(&stand_in).unwrap();
+    let log = world.home_file("log").display().to_string();
+    let numbered = format!("#!/bin/sh\ncat >>{log}\necho >>{log}\necho '{{\"context\":\"'$(grep -c . {log})'\"}}'\n");
+    std::fs::write(&stand_in, numbered).unwrap();
+    std::fs::set_permissions(&stand_in, std::fs::Permissions::from_mode(0o755)).unwrap();
+    world.put("plugin.mjs", world.get(".config/opencode/plugins/agent-handover.js"));
+    world.put(
+        "loaders.mjs",
+        r#"import * as module from "./plugin.mjs"
+const isRecord = (value) => typeof value === "object" && value !== null && !Array.isArray(value)
+const definition = module.default
+// Version 1: a default object with `id` and `server`, and no `tui`; else every export is a function that is called.
+if (!isRecord(definition) || typeof definition.id !== "string" || typeof definition.server !== "function") throw Error("refused by 1")
+if ("tui" in definition || definition.server !== module.AgentHandover) throw Error("refused by 1")
+const hooks = await definition.server({ directory: process.cwd() })
+console.log(Object.keys(hooks).sort().join(" "))
+// Version 2: a default object with `id` and `setup`.
+if (!definition.id.trim() || typeof definition.setup !== "function") throw Error("refused by 2")
+const registered = {}
+let send
+const events = (async function* () { for (;;) yield await new Promise((resolve) => (send = resolve)) })()
+const parents = { s2: "s1" }
+const ctx = {
+  location: { directory: process.cwd() },
+  session: {
+    hook: async (name, handle) => { registered[name] = handle },
+    get: async ({ sessionID }) => ({ data: { id: sessionID, parentID: parents[sessionID] } }),
+  },
+  event: { subscribe: () => events },
+}
+const cleanup = await definition.setup(ctx)
+console.log(Object.keys(registered).sort().join(" "))
+const ask = async (name, sessionID, more) => { const event = { sessionID, system: [{ type: "text", text: "base" }], ...more }; await registered[name](event); return event.system.map((part) => part.type + ":" + part.text) }
+await registered.prompt({ sessionID: "s1", prompt: { text: "Fix the parser" } })
+console.log(JSON.stringify([await ask("context", "s1"), await ask("context", "s1"), await ask("compaction", "s1")]))
+await ask("context", "s2")
+const sent = async (event) => { while (!send) await new Promise((resolve) => setTimeout(resolve, 1)); const now = send; send = undefined; now(event); while (!send) await new Promise((resolve) => setTimeout(resolve, 1)) }
+await sent({ type: "session.execution.succeeded", data: { sessionID: "s1" } })
+await sent({ type: "session.text.delta", data: { sessionID: "s1" } })
+await sent({ type: "session.deleted", data: { sessionID: "s2" } })
+await ask("context", undefined)
+await cleanup()
+await cleanup()
+// A version that lacks these parts still loads the plugin.
+for (const poor of [{}, { session: {} }, { session: { hook: () => { throw Error("no") } }, event: { subscribe: async () => { throw Error("no") } } }]) await (await definition.setup(poor))()
+process.exit(0)
+"#,
+    );
+    let output = finish(world.clean("node").arg(world.home_file("loaders.mjs"))).expect(0);
+    assert_data_eq!(
+        output.stdout,
+        str![[r#"
+chat.message dispose event experimental.chat.system.transform experimental.session.compacting
+compaction context prompt
+[["text:base","text:1","text:2"],["text:base","text:1","text:2"],["text:base","text:3"]]
+
+"#]]
+    );
+    let place = world.home().parent().unwrap().display().to_string();
+    assert_data_eq!(
+        world.get("log").replace(&place, "$WORLD"),
+        str![[r#"
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.start","session_id":"s1","is_subagent":false,"source":"startup"}
+{"agent":"opencode","cwd":"$WORLD/project","event":"prompt.submitted","session_id":"s1","is_subagent":false,"prompt":"Fix the parser"}
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.compacting","session_id":"s1","is_subagent":false}
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.start","session_id":"s2","is_subagent":true,"source":"startup"}
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.idle","session_id":"s1","is_subagent":false}
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.end","session_id":"s2","is_subagent":true,"reason":"deleted"}
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.end","session_id":"s1","is_subagent":false,"reason":"exit"}
+
+"#]]
+    );
+}
