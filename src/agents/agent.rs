@@ -164,9 +164,16 @@ pub fn by_name(name: &str) -> Option<&'static Agent> {
     AGENTS.iter().copied().find(|agent| agent.name == name)
 }
 
-/// Like [`by_name`], for a name that a user typed: an unknown one is a usage error with the nearest name.
+/// The agent that a user may mean with this short name: that of its program, or its name with `-cli`.
+fn by_short_name(name: &str) -> Option<&'static Agent> {
+    let is_meant = |agent: &&Agent| agent.programs.contains(&name) || name.strip_suffix("-cli") == Some(agent.name);
+    AGENTS.iter().copied().find(is_meant)
+}
+
+/// Like [`by_name`], for a name that a user typed: it may be a short one, and an unknown one is a usage error with the
+/// nearest name.
 pub fn find(name: &str) -> Result<&'static Agent> {
-    by_name(name).ok_or_else(|| {
+    by_name(name).or_else(|| by_short_name(name)).ok_or_else(|| {
         let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
         let error = Error::usage(format!("there is no agent `{}`", text::one_line(name, 40)));
         match text::nearest(name, names.iter().copied()) {
@@ -188,6 +195,10 @@ mod tests {
     #[test]
     fn a_mistyped_agent_is_answered_with_the_nearest_name() {
         assert_eq!(find("codex").unwrap().name, "codex");
+        for (short, name) in [("claude", "claude-code"), ("gemini-cli", "gemini"), ("agy", "antigravity")] {
+            assert_eq!(find(short).unwrap().name, name);
+        }
+        assert_eq!(find("copilot-cli").unwrap().name, "copilot");
         assert_eq!(find("claude-cod").unwrap_err().hints(), ["did you mean `claude-code`?"]);
         assert!(find("zed").unwrap_err().hints()[0].contains("agents-md, or `all`"));
     }

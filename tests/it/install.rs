@@ -165,7 +165,11 @@ fn every_agent_is_wired_and_unwired_on_a_machine_without_settings() {
         round_trip(&World::new(), &[agent.name], agent.name);
         round_trip(&World::new(), &[agent.name, "--scope", "project"], &format!("{} in a project", agent.name));
     }
-    round_trip(&World::new(), &["claude-code", "codex", "gemini", "cursor", "opencode", "cline", "copilot"], "many");
+    round_trip(
+        &World::new(),
+        &["claude-code", "codex", "gemini", "antigravity", "cursor", "opencode", "cline", "copilot"],
+        "many",
+    );
 }
 
 #[test]
@@ -939,4 +943,49 @@ compaction context prompt
 
 "#]]
     );
+}
+
+/// Antigravity drops a file of hooks as a whole if one entry has the wrong shape, and reports nothing.
+#[test]
+fn a_file_that_antigravity_would_drop_is_reported() {
+    let world = World::new();
+    let file = ".gemini/config/hooks.json";
+    let mine = "{\n  \"mine\": { \"Stop\": [{ \"type\": \"command\", \"command\": \"x\" }] }\n}\n";
+    world.put(file, mine);
+    world.agent(&["install", "agy"]).expect(0);
+    let installed: serde_json::Value = serde_json::from_str(&world.get(file)).unwrap();
+    for event in ["PreInvocation", "Stop"] {
+        let handlers = installed["agent-handover"][event].as_array().unwrap();
+        let command = handlers[0]["command"].as_str().unwrap();
+        assert!(handlers.len() == 1 && command.ends_with(" hook --agent antigravity"), "{installed}");
+    }
+    let output = world.agent(&["doctor"]).stdout;
+    assert!(output.contains("antigravity: wired (user)"), "{output}");
+    let wrong = world.get(file).replace("{ \"type\": \"command\", \"command\": \"x\" }", "{ \"hooks\": [] }");
+    world.put(file, &wrong);
+    let output = world.agent(&["doctor"]).expect(5).stdout;
+    assert!(output.contains("`Stop` of `mine` is not of the right shape in "), "{output}");
+    assert!(output.contains("Antigravity ignores the whole file"), "{output}");
+    world.put(file, wrong.replace("{ \"hooks\": [] }", "{ \"type\": \"command\", \"command\": \"x\" }"));
+    world.agent(&["uninstall", "agy"]).expect(0);
+    assert_eq!(world.get(file), mine);
+}
+
+#[test]
+fn an_install_ends_with_what_happens_now_and_reports_that_nothing_would_change() {
+    let world = World::new();
+    let output = world.agent(&["install", "claude", "--dry-run"]).expect(0);
+    assert!(!output.stderr.contains("nothing would change") && output.stdout.contains("+++"), "{}", output.stdout);
+    let output = world.agent(&["install", "claude"]).expect(0);
+    let now = "now start a new session of your agent; `agent-handover doctor` shows when its hooks fired\n";
+    assert!(output.stderr.ends_with(now), "{}", output.stderr);
+    let output = world.agent(&["install", "claude", "--dry-run"]).expect(0);
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("", "nothing would change\n"));
+    let output = world.agent(&["install", "claude"]).expect(0);
+    assert_eq!(output.stderr.as_str(), "nothing changed: all of it is installed already\n");
+    world.agent(&["uninstall", "claude"]).expect(0);
+    let output = world.agent(&["uninstall", "claude", "--dry-run"]).expect(0);
+    assert_eq!(output.stderr.as_str(), "nothing would change\n");
+    let output = world.agent(&["install", "gemni"]).expect(64);
+    assert!(output.stderr.contains("did you mean `gemini`?"), "{}", output.stderr);
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, clippy::print_stderr)]
 
 mod all_or_nothing;
+mod antigravity;
 mod apart;
 mod architecture;
 mod bundle;
