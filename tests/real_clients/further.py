@@ -68,7 +68,7 @@ def next_call(tools, calls, cwd):
                ("sessionid|shellid", "s1"), ("initial", 10), ("requires_approval|background|detach", False)]
     file = os.path.join(cwd, "greeting.txt")
     write = [("path|file$", file), ("content|text", "hello\n"), ("desc|summary|instruction", "Write the greeting")]
-    steps = [(["shell", "bash", "command", "terminal"], command), (["write", "create", "new_file"], write)]
+    steps = [(["shell", "bash", "command", "terminal"], command), (["write", "create", "new_file", "editor"], write)]
     if calls < len(steps):
         words, values = steps[calls]
         name, keys = pick(tools, words)
@@ -192,7 +192,7 @@ def copilot(_home, url):
 
 def cline(home, url):
     auth = ["auth", "--provider", "openai", "--apikey", "none", "--modelid", MODEL, "--baseurl", url + "/v1"]
-    return [["--yolo", PROMPT], auth], {"CLINE_DIR": os.path.join(home, ".cline"), "CLINE_NO_AUTO_UPDATE": "1"}
+    return [["--auto-approve", "true", "--timeout", "120", "--json", PROMPT], auth], {"CLINE_DIR": os.path.join(home, ".cline"), "CLINE_NO_AUTO_UPDATE": "1"}
 
 
 CLIENTS = {"opencode": opencode, "gemini": gemini, "copilot": copilot, "cline": cline}
@@ -213,8 +213,9 @@ def play(name, program, binary, directory):
     given, more = CLIENTS[name](home, "http://127.0.0.1:%d" % server.server_address[1])
     lines = given[::-1] if isinstance(given[0], list) else [given]
     for line in lines:
-        done = subprocess.run([program, *line], cwd=root, env=dict(env, **more), capture_output=True, text=True, check=False,
-                              timeout=240, stdin=subprocess.DEVNULL)
+        # The status 124 is that of a client that does not end by itself.
+        done = subprocess.run(["timeout", "180", program, *line], cwd=root, env=dict(env, **more), capture_output=True,
+                              text=True, check=False, stdin=subprocess.DEVNULL)
     server.shutdown()
     for _ in range(200):
         if ours("check").returncode != 4:
@@ -232,7 +233,9 @@ def play(name, program, binary, directory):
     print("  the handover names the request: %s, the file: %s" % (PROMPT in text, "greeting.txt" in text))
     if done.returncode or not Stub.requests:
         print("  it printed: %s" % " ".join((done.stdout + done.stderr).split())[-400:])
-    return bool(calls) and any(MARKER in request for request in Stub.requests) and PROMPT in text
+    # Without a hook at the end, a session is handed over when it has been silent for a while.
+    is_handed_over = PROMPT in text or all(call[2] != "session-end" for call in calls)
+    return bool(calls) and any(MARKER in request for request in Stub.requests) and is_handed_over
 
 
 def main():

@@ -344,7 +344,7 @@ mod tests {
 
     fn event(shape: HookShape) -> impl Strategy<Value = Value> {
         let entry = match shape {
-            HookShape::Flat => handler().boxed(),
+            HookShape::Flat | HookShape::Named => handler().boxed(),
             HookShape::Groups => prop_oneof![
                 proptest::collection::vec(handler(), 0..3).prop_map(|list| json!({ "matcher": "m", "hooks": list })),
                 Just(json!(7)),
@@ -359,13 +359,13 @@ mod tests {
     fn settings(shape: HookShape) -> impl Strategy<Value = Value> {
         let names = prop_oneof![Just("Start"), Just("Stop"), Just("Other")];
         let hooks = proptest::collection::btree_map(names, event(shape), 0..4);
-        (proptest::option::of(hooks), any::<bool>()).prop_map(|(hooks, more)| {
+        (proptest::option::of(hooks), any::<bool>()).prop_map(move |(hooks, more)| {
             let mut settings = serde_json::Map::new();
             if more {
                 settings.insert("model".to_owned(), json!({ "name": "m" }));
             }
             if let Some(hooks) = hooks {
-                settings.insert("hooks".to_owned(), json!(hooks));
+                settings.insert(shape.key().to_owned(), json!(hooks));
             }
             Value::Object(settings)
         })
@@ -392,13 +392,13 @@ mod tests {
         prop_assert_eq!(with(&installed, &hooks).ok(), Some(installed.clone()), "twice is once");
         prop_assert_eq!(commands(&value, false), commands(settings, false), "theirs stay");
         for event in ["Start", "Stop"] {
-            prop_assert_eq!(commands(&value["hooks"][event], true), 1, "one of ours: {}", installed);
+            prop_assert_eq!(commands(&value[shape.key()][event], true), 1, "one of ours: {}", installed);
         }
         prop_assert_eq!(value.get("model"), settings.get("model"));
         let removed = without(&installed, &hooks).map_err(|problem| TestCaseError::fail(problem.message))?;
         let value: Value = serde_json::from_str(&removed).map_err(|cause| TestCaseError::fail(cause.to_string()))?;
         prop_assert_eq!((commands(&value, true), commands(&value, false)), (0, commands(settings, false)));
-        if commands(settings, true) == 0 && settings.get("hooks").is_none() {
+        if commands(settings, true) == 0 && settings.get(shape.key()).is_none() {
             prop_assert_eq!(&value, settings);
         }
         Ok(())
@@ -407,7 +407,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_there_stays_and_ours_is_there_once(
-            (shape, settings) in prop_oneof![Just(HookShape::Flat), Just(HookShape::Groups)]
+            (shape, settings) in prop_oneof![Just(HookShape::Flat), Just(HookShape::Named), Just(HookShape::Groups)]
                 .prop_flat_map(|shape| (Just(shape), settings(shape))),
             is_pretty in any::<bool>(),
         ) {
