@@ -126,12 +126,24 @@ pub struct Processes {
     pub is_session_server: Option<fn(&[String]) -> bool>,
     /// Whether a process that has finished a session starts the next one.
     pub reused_by_next_session: bool,
+    /// Whether nobody sits in front of a process with these arguments, the program first.
+    pub is_headless: fn(&[String]) -> bool,
 }
 
 impl Processes {
-    pub const ONE_SESSION_EACH: Processes =
-        Processes { one_session_each: true, is_session_server: None, reused_by_next_session: false };
+    pub const ONE_SESSION_EACH: Processes = Processes {
+        one_session_each: true,
+        is_session_server: None,
+        reused_by_next_session: false,
+        is_headless: |_| false,
+    };
     pub const MANY_SESSIONS: Processes = Processes { one_session_each: false, ..Processes::ONE_SESSION_EACH };
+
+    /// Whether one of the arguments is one of these words. What follows `--` is a prompt.
+    pub fn has_word(arguments: &[String], words: &[&str]) -> bool {
+        let options = arguments.iter().skip(1).take_while(|argument| *argument != "--");
+        options.into_iter().any(|argument| words.contains(&argument.split('=').next().unwrap_or_default()))
+    }
 }
 
 impl std::fmt::Debug for Agent {
@@ -157,9 +169,16 @@ pub fn by_name(name: &str) -> Option<&'static Agent> {
     AGENTS.iter().copied().find(|agent| agent.name == name)
 }
 
-/// Like [`by_name`], for a name that a user typed: an unknown one is a usage error with the nearest name.
+/// The agent that a user may mean with this short name: that of its program, or its name with `-cli`.
+fn by_short_name(name: &str) -> Option<&'static Agent> {
+    let is_meant = |agent: &&Agent| agent.programs.contains(&name) || name.strip_suffix("-cli") == Some(agent.name);
+    AGENTS.iter().copied().find(is_meant)
+}
+
+/// Like [`by_name`], for a name that a user typed: it may be a short one, and an unknown one is a usage error with the
+/// nearest name.
 pub fn find(name: &str) -> Result<&'static Agent> {
-    by_name(name).ok_or_else(|| {
+    by_name(name).or_else(|| by_short_name(name)).ok_or_else(|| {
         let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
         let error = Error::usage(format!("there is no agent `{}`", text::one_line(name, 40)));
         match text::nearest(name, names.iter().copied()) {
@@ -181,6 +200,10 @@ mod tests {
     #[test]
     fn a_mistyped_agent_is_answered_with_the_nearest_name() {
         assert_eq!(find("codex").unwrap().name, "codex");
+        for (short, name) in [("claude", "claude-code"), ("gemini-cli", "gemini"), ("agy", "antigravity")] {
+            assert_eq!(find(short).unwrap().name, name);
+        }
+        assert_eq!(find("copilot-cli").unwrap().name, "copilot");
         assert_eq!(find("claude-cod").unwrap_err().hints(), ["did you mean `claude-code`?"]);
         assert!(find("zed").unwrap_err().hints()[0].contains("agents-md, or `all`"));
     }

@@ -28,13 +28,46 @@ pub(crate) fn named_by_client(client: &str) -> String {
 /// The agent that runs this process, as far as its variables say. Of several, the strongest evidence counts; among equals,
 /// the order of [`AGENTS`].
 fn running(variable: &dyn Fn(&str) -> Option<String>) -> Option<&'static Agent> {
-    let is_set = |name: &str| variable(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
+    let is_set = |name: &str| variable(name).is_some_and(|value| is_set(&value));
     let evidence = |agent: &Agent| -> Option<Evidence> {
         agent.command_variables.iter().filter(|(name, _)| is_set(name)).map(|(_, evidence)| *evidence).max()
     };
     let found = AGENTS.iter().rev().filter_map(|agent| Some((evidence(agent)?, *agent)));
     // The registry is read backwards because `max_by_key` returns the last of equals.
     found.max_by_key(|(evidence, _)| *evidence).map(|(_, agent)| agent)
+}
+
+/// Whether a variable with this value is set.
+fn is_set(value: &str) -> bool {
+    !matches!(value, "" | "0" | "false")
+}
+
+/// An agent that may have started a process, and the value of the variable that shows it.
+pub(crate) struct Starter {
+    pub agent: &'static Agent,
+    pub value: String,
+}
+
+/// The agents whose commands have one of these variables.
+pub(crate) fn starters(environment: &[(String, String)]) -> Vec<Starter> {
+    let value = |name: &str| environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let of = |agent: &&'static Agent| {
+        let values = agent.command_variables.iter().filter_map(|(name, _)| value(name));
+        values.filter(|value| is_set(value)).map(|value| Starter { agent, value }).next()
+    };
+    AGENTS.iter().filter_map(of).collect()
+}
+
+/// Whether a process of this name and with these arguments runs the agent.
+pub(crate) fn is_process_of(agent: &Agent, name: &str, arguments: &[String]) -> bool {
+    let is_own = |word: &str| {
+        let stem = word.split('.').next().unwrap_or_default();
+        agent.programs.iter().any(|program| {
+            stem == *program || stem.strip_prefix(program).is_some_and(|rest| ["-cli", "-ai", "-code"].contains(&rest))
+        })
+    };
+    // A script of an interpreter is its first argument.
+    is_own(name) || arguments.iter().take(2).flat_map(|word| word.split('/')).any(is_own)
 }
 
 #[cfg(test)]

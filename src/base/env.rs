@@ -25,6 +25,8 @@ pub const COPILOT_HOME: &str = "COPILOT_HOME";
 pub const CURSOR_CONFIG_DIR: &str = "CURSOR_CONFIG_DIR";
 pub const GEMINI_CLI_HOME: &str = "GEMINI_CLI_HOME";
 pub const CLINE_DIR: &str = "CLINE_DIR";
+/// The user's own settings, of this program and of OpenCode.
+pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 /// The user's own data, of this program and of OpenCode.
 pub const XDG_DATA_HOME: &str = "XDG_DATA_HOME";
 
@@ -85,6 +87,12 @@ pub fn user_state() -> Option<std::path::PathBuf> {
     let state = get("XDG_STATE_HOME").map(std::path::PathBuf::from).filter(|path| path.is_absolute());
     let state = state.or_else(|| home().map(|home| home.join(".local/state")));
     state.map(|state| state.join("agent-handover"))
+}
+
+/// The directory of this user's own config of this program, which no repository can reach.
+pub fn config_directory() -> Option<std::path::PathBuf> {
+    let config = get(XDG_CONFIG_HOME).map(std::path::PathBuf::from).filter(|path| path.is_absolute());
+    config.or_else(|| home().map(|home| home.join(".config"))).map(|config| config.join("agent-handover"))
 }
 
 /// The directory of this user's data of this program, which no repository can reach.

@@ -23,6 +23,10 @@ impl Identity {
         &self.0
     }
 
+    fn pid(&self) -> &str {
+        self.0.split(' ').next().unwrap_or_default()
+    }
+
     /// Whether a recorded text means this process. Texts of older versions have no namespace.
     pub(crate) fn is(&self, recorded: &str) -> bool {
         is_same(&self.0, recorded)
@@ -65,9 +69,28 @@ pub(crate) fn is_alive(identity: &str) -> Option<bool> {
 
 /// The command line of a process.
 pub(crate) fn arguments(identity: &Identity) -> Vec<String> {
-    let pid = identity.0.split(' ').next().unwrap_or_default();
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = std::fs::read(format!("/proc/{}/cmdline", identity.pid())).unwrap_or_default();
     line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// The environment with which a process was started; what it has changed since is not in it. Empty if that cannot be seen.
+pub(crate) fn environment(identity: &Identity) -> Vec<(String, String)> {
+    use std::io::Read;
+    const MOST: u64 = 4 << 20;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(format!("/proc/{}/environ", identity.pid()));
+    let _ = file.and_then(|file| file.take(MOST).read_to_end(&mut bytes));
+    let pairs = bytes.split(|byte| *byte == 0).filter_map(|pair| {
+        let at = pair.iter().position(|byte| *byte == b'=')?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Some((text(&pair[..at]), text(&pair[at + 1..])))
+    });
+    pairs.collect()
+}
+
+/// The directory in which a process is.
+pub(crate) fn directory(identity: &Identity) -> Option<std::path::PathBuf> {
+    std::fs::read_link(format!("/proc/{}/cwd", identity.pid())).ok()
 }
 
 /// The parts of an identity's text.

@@ -5,6 +5,7 @@
 //! | `run` | a run, a step and what is recorded about them, as values |
 //! | `store` | recording, advancing and abandoning runs; the questions that can be asked |
 //! | `session` | the agents' sessions: how much of each was handed over |
+//! | `kept_out` | the sessions that nobody hands over, such as the part of another one |
 //! | `transcript_files` | the session files on disk, as far as sweeps have dealt with them |
 //! | `word` | what agents passed to their hooks, for sessions whose transcript cannot be read |
 //! | `open` | opening the file to write or to read it; moving an unusable one aside |
@@ -18,6 +19,7 @@
 mod failure;
 mod file;
 mod identity;
+mod kept_out;
 mod open;
 pub(crate) mod python;
 mod run;

@@ -135,6 +135,10 @@ const MIGRATIONS: &[&str] = &[
         UNIQUE (run, name)
     ) STRICT;
 ",
+    // Why nobody hands a session over, such as that it is part of another one; empty if somebody does.
+    "
+    ALTER TABLE session ADD COLUMN kept_out TEXT NOT NULL DEFAULT '';
+",
 ];
 
 /// Whether the tables of this version know worktrees and branches.
@@ -150,6 +154,11 @@ pub(super) fn knows_words(version: i32) -> bool {
 /// Whether the tables of this version keep long texts apart from the inputs of a run.
 pub(super) fn knows_long_texts(version: i32) -> bool {
     has(version, "CREATE TABLE run_text")
+}
+
+/// Whether the tables of this version know sessions that are kept out.
+pub(super) fn knows_kept_out(version: i32) -> bool {
+    has(version, "ADD COLUMN kept_out")
 }
 
 /// Whether this version has gone through the migration with these words.
@@ -215,7 +224,7 @@ pub(super) fn retire(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 #[cfg(test)]
 pub(super) fn as_of_0_1_0(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
-        "DROP TABLE meta; DROP TABLE run_text; DROP TABLE session_word; ALTER TABLE session DROP COLUMN warmed_at;
+        "DROP TABLE meta; ALTER TABLE session DROP COLUMN kept_out; DROP TABLE run_text; DROP TABLE session_word; ALTER TABLE session DROP COLUMN warmed_at;
          DROP TABLE transcript_file; DROP TABLE transcript_place; DROP INDEX session_transcript;
          ALTER TABLE session DROP COLUMN inode; ALTER TABLE session DROP COLUMN beginning;
          ALTER TABLE session DROP COLUMN is_fork; ALTER TABLE session DROP COLUMN worktree;

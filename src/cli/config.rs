@@ -58,13 +58,18 @@ impl ConfigCommand {
         let file = project.config.file.as_deref();
         let name = file.map_or("none, the defaults apply".to_owned(), |file| file.display().to_string());
         context.ui.answer(&format!("Config: {name}"));
+        let own = project.config.own_file().map(|own| own.display().to_string());
+        if let Some(own) = &own {
+            context.ui.answer(&format!("Your own config: {own}"));
+        }
         let short = file.map(|file| show(&project.root, file)).unwrap_or_default();
+        let own = own.unwrap_or_default();
         for Setting { key, value, origin } in &settings {
             // A value is on one line, whatever is in it.
             context.ui.answer(&format!(
                 "{key} = {}  # {}",
                 text::for_json(&value.to_string()),
-                origin_text(*origin, &short)
+                origin_text(*origin, &short, &own)
             ));
         }
         context.ui.answer(&format!("Plan: {}.", plan_name(&project, &plan)));
@@ -77,9 +82,10 @@ fn show(root: &Path, file: &Path) -> String {
     file.strip_prefix(root).unwrap_or(file).display().to_string()
 }
 
-fn origin_text(origin: Origin, file: &str) -> String {
+fn origin_text(origin: Origin, file: &str, own: &str) -> String {
     match origin {
         Origin::Default => "default".to_owned(),
+        Origin::Own { line } => format!("{own}:{line}"),
         Origin::File { line } => format!("{file}:{line}"),
         Origin::Environment(name) => format!("environment: {name}"),
         Origin::Flag(name) => format!("flag: {name}"),
@@ -89,6 +95,7 @@ fn origin_text(origin: Origin, file: &str) -> String {
 fn origin_json(origin: Origin) -> Value {
     match origin {
         Origin::Default => json!({ "from": "default" }),
+        Origin::Own { line } => json!({ "from": "own", "line": line }),
         Origin::File { line } => json!({ "from": "file", "line": line }),
         Origin::Environment(name) => json!({ "from": "environment", "name": name }),
         Origin::Flag(name) => json!({ "from": "flag", "name": name }),
@@ -107,6 +114,7 @@ fn settings(project: &Project, plan: &Plan) -> Vec<Setting> {
         millis if millis % 1_000 == 0 => format!("{}s", millis / 1_000),
         millis => format!("{millis}ms"),
     };
+    let ignored: Vec<String> = config.ignored_directories.iter().map(|path| path.display().to_string()).collect();
     let mut values: Vec<(&str, Value)> = vec![
         ("handover.memory_dir", json!(config.memory_dir)),
         ("handover.history_dir", json!(config.history_dir)),
@@ -131,6 +139,8 @@ fn settings(project: &Project, plan: &Plan) -> Vec<Setting> {
     }
     values.extend([
         ("guard.secrets", json!(secrets)),
+        ("hook.ignore", json!(ignored)),
+        ("hook.headless", json!(config.follows_headless)),
         ("warmup.budget", json!(config.warmup_budget)),
         ("recall.first_prompt", json!(config.recalls_at_first_prompt)),
         ("recall.tools", json!(config.recalls_before_tools)),
@@ -168,6 +178,7 @@ fn document(project: &Project, plan: &Plan, settings: &[Setting]) -> Value {
         "schema": SCHEMA,
         "root": project.root.display().to_string(),
         "file": project.config.file.as_ref().map(|file| file.display().to_string()),
+        "own_file": project.config.own_file().map(|own| own.display().to_string()),
         "values": values,
         "plan": { "of": whose_plan(project), "why": project.config.python_evidence.filter(|_| project.config.is_python()), "steps": steps },
         "publishing": { "sentence": publishing(plan), "publishes": publishes(plan), "destination": plan.destination },

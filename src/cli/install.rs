@@ -60,6 +60,9 @@ pub(super) struct Uninstall {
     dry_run: bool,
 }
 
+/// What a dry run reports that would change no file.
+const NOTHING_TO_DO: &str = "nothing would change";
+
 /// The names that a user may type.
 fn names() -> String {
     let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
@@ -88,10 +91,23 @@ impl Install {
         let plan =
             |installer: &Installer, agent| installer.plan_install(agent, &places, scope, &program, block, server);
         let changed = each.go(context, plan, &mut installer)?;
-        for agent in changed {
+        if changed.is_empty() {
+            context.ui.tell(if self.dry_run {
+                NOTHING_TO_DO
+            } else {
+                "nothing changed: all of it is installed already"
+            });
+        }
+        let changed = if self.dry_run { Vec::new() } else { changed };
+        for agent in &changed {
             for click in (agent.clicks)(&places, scope) {
                 context.ui.tell(&format!("next, for {}: {click}", agent.title));
             }
+        }
+        if changed.iter().any(|agent| !agent.events.is_empty()) {
+            context
+                .ui
+                .tell("now start a new session of your agent; `agent-handover doctor` shows when its hooks fired");
         }
         if let Some(found) = context.project(None, None).ok().as_ref().and_then(warmup::sessions_found) {
             context.ui.tell(&found);
@@ -111,11 +127,14 @@ impl Uninstall {
             let at = agents.iter().position(|other| *other == agent).unwrap_or(0);
             agents[..=at].to_vec()
         };
-        each.go(
+        let changed = each.go(
             context,
             |installer, agent| installer.plan_uninstall(agent, &places, scope, &leaving(agent)),
             &mut installer,
         )?;
+        if self.dry_run && changed.is_empty() {
+            context.ui.tell(NOTHING_TO_DO);
+        }
         Ok(0)
     }
 }
@@ -161,7 +180,7 @@ struct Each<'a> {
 }
 
 impl Each<'_> {
-    /// Plans and applies for each agent, and returns those whose files changed. The failure of one agent does not stop the others;
+    /// Plans and applies for each agent, and returns those whose files changed, or would change. The failure of one agent does not stop the others;
     /// the first error is returned at the end.
     fn go(
         &self,
@@ -181,7 +200,7 @@ impl Each<'_> {
         first.map_or(Ok(changed), Err)
     }
 
-    /// Applies one plan, and returns whether anything changed.
+    /// Applies one plan, and returns whether anything changed, or would change.
     fn one(&self, context: &mut Context<'_>, plan: &InstallPlan, installer: &mut Installer) -> Result<bool> {
         for note in &plan.notes {
             context.ui.warn(note);
@@ -195,7 +214,7 @@ impl Each<'_> {
         }
         tell(context, plan, self.is_dry);
         let foreign = |change: &&FileChange| change.left == Some(LeftAlone::Foreign) && change.is_essential();
-        let is_changed = !self.is_dry && plan.changes.iter().any(FileChange::is_change);
+        let is_changed = plan.changes.iter().any(FileChange::is_change);
         plan.changes.iter().find(foreign).map_or(Ok(is_changed), |change| {
             let line = Program::by_name().line(plan.agent.name);
             Err(Error::failed(format!(

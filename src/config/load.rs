@@ -29,34 +29,33 @@ pub struct KindReader {
 
 impl Config {
     /// Reads and checks a file.
-    /// `root` is the project, where the Python tool would have left its checkpoint.
-    pub fn load(file: &ConfigFile, root: &Path, vocabulary: &Vocabulary) -> Result<Config> {
-        let config = Config::parse_with(&file.path, &file.read()?, vocabulary, python::has_checkpoint(root))?;
+    /// `root` is the project, where the Python tool would have left its checkpoint. Values that the file does not have are
+    /// those of `own`, the user's own config.
+    pub fn load(file: &ConfigFile, root: &Path, vocabulary: &Vocabulary, own: Config) -> Result<Config> {
+        let config = Config::parse_with(&file.path, &file.read()?, vocabulary, python::has_checkpoint(root), own)?;
         Ok(Config { came_with: file.root().map(Path::to_path_buf), ..config })
     }
 
     /// Checks a text without looking at anything else.
     pub fn parse(path: &Path, text: &str, vocabulary: &Vocabulary) -> Result<Config> {
-        Config::parse_with(path, text, vocabulary, false)
+        Config::parse_with(path, text, vocabulary, false, Config::default())
     }
 
-    fn parse_with(path: &Path, text: &str, vocabulary: &Vocabulary, has_python_checkpoint: bool) -> Result<Config> {
+    fn parse_with(
+        path: &Path,
+        text: &str,
+        vocabulary: &Vocabulary,
+        has_python_checkpoint: bool,
+        own: Config,
+    ) -> Result<Config> {
         let problems = Problems::default();
-        let (root, syntax) = DeTable::parse_recoverable(text);
-        let is_well_formed = syntax.is_empty();
-        for error in syntax {
-            let end = text.len();
-            let span = error.span().map_or(0..end, |span| span.start.min(end)..span.end.min(end));
-            problems.add(span, text::one_line(error.message(), 200), None);
-        }
-        let mut config = Config { file: Some(path.to_path_buf()), text: text.to_owned(), ..Config::default() };
-        // After a syntax error parts of the tree are missing, and keys would be reported as missing that are in the file.
-        if is_well_formed {
-            config.python_evidence = python::evidence(root.get_ref(), has_python_checkpoint);
-            config.places = places(root.get_ref());
-            config.read(Reader::new(FILE, 0..0, root.get_ref(), text, &problems), vocabulary);
+        let mut config = Config { file: Some(path.to_path_buf()), text: text.to_owned(), ..own };
+        read_file(text, &problems, |root, reader| {
+            config.python_evidence = python::evidence(root, has_python_checkpoint);
+            config.places = places(root);
+            config.read(reader, vocabulary);
             config.name_files_as_python();
-        }
+        });
         let (ignored, problems): (Vec<Problem>, Vec<Problem>) =
             problems.into_sorted().into_iter().partition(|problem| problem.is_ignorable && config.is_python());
         config.ignored = ignored;
@@ -79,6 +78,22 @@ impl Config {
             let choices = [("block", Secrets::Block), ("redact", Secrets::Redact), ("warn", Secrets::Warn)];
             self.secrets = table.choice("secrets", &choices).unwrap_or(self.secrets);
         });
+        self.read_common(&mut root);
+        root.table("hook", "`[hook]`", |table| {
+            self.read_hook(table);
+            if let Some(found) = table.texts("ignore") {
+                let message = "`ignore` in `[hook]` counts only in your own config, not in that of a project";
+                let own = "write it into `~/.config/agent-handover/config.toml`";
+                table.wrong(found.span, message, Some(own.to_owned()));
+            }
+        });
+        self.categories = root.table("category", "the category", category::read).unwrap_or_default();
+        self.steps = read_steps(&mut root, &self.text, &vocabulary.kinds);
+        root.finish();
+    }
+
+    /// The tables that the user's own config may have, too.
+    pub(super) fn read_common(&mut self, root: &mut Reader<'_>) {
         root.table("warmup", "`[warmup]`", |table| {
             self.warmup_budget = table.count("budget", MIN_WARMUP_BUDGET..1_000_001).unwrap_or(self.warmup_budget);
         });
@@ -86,9 +101,11 @@ impl Config {
             self.recalls_at_first_prompt = table.flag("first_prompt").unwrap_or(self.recalls_at_first_prompt);
             self.recalls_before_tools = table.flag("tools").unwrap_or(self.recalls_before_tools);
         });
-        self.categories = root.table("category", "the category", category::read).unwrap_or_default();
-        self.steps = read_steps(&mut root, &self.text, &vocabulary.kinds);
-        root.finish();
+    }
+
+    /// The keys of `[hook]` that both may have.
+    pub(super) fn read_hook(&mut self, table: &mut Reader<'_>) {
+        self.follows_headless = table.flag("headless").unwrap_or(self.follows_headless);
     }
 
     /// Takes the tag in the form that the Python tool gives it in file names, so that both tools use the same files. Such a
@@ -124,8 +141,27 @@ impl Config {
     }
 }
 
+/// Parses a file, and reads it if its syntax is right. After a syntax error parts of the tree are missing, and keys would
+/// be reported as missing that are in the file.
+pub(super) fn read_file<'p>(
+    text: &'p str,
+    problems: &'p Problems,
+    read: impl for<'t> FnOnce(&'t DeTable<'t>, Reader<'t>),
+) {
+    let (root, syntax) = DeTable::parse_recoverable(text);
+    let is_well_formed = syntax.is_empty();
+    for error in syntax {
+        let end = text.len();
+        let span = error.span().map_or(0..end, |span| span.start.min(end)..span.end.min(end));
+        problems.add(span, text::one_line(error.message(), 200), None);
+    }
+    if is_well_formed {
+        read(root.get_ref(), Reader::new(FILE, 0..0, root.get_ref(), text, problems));
+    }
+}
+
 /// The span of each value, by its name with dots: `backend.branch`. Steps are not included.
-fn places(root: &DeTable<'_>) -> BTreeMap<String, Range<usize>> {
+pub(super) fn places(root: &DeTable<'_>) -> BTreeMap<String, Range<usize>> {
     let mut places = BTreeMap::new();
     let mut tables: Vec<(String, &DeTable<'_>)> = vec![(String::new(), root)];
     while let Some((prefix, table)) = tables.pop() {

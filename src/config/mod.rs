@@ -1,10 +1,11 @@
-//! `handover.toml` as checked values that remember their place.
+//! `handover.toml` and the user's own config as checked values that remember their place.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `values.rs` | the checked values, their defaults, and where each came from |
 //! | `load.rs` | from a file to values; every problem of the file at once |
 //! | `python.rs` | how a file of the Python tool is recognised |
+//! | `user.rs` | the user's own config, for all projects |
 //! | `reader.rs` | one table, key by key |
 //! | `category.rs` | the categories of the current state |
 //! | `template.rs` | `{{ … }}` in values |
@@ -15,12 +16,14 @@ mod load;
 mod python;
 mod reader;
 pub(crate) mod template;
+mod user;
 mod values;
 
 pub(crate) use file::ConfigFile;
 pub(crate) use load::{KindReader, Vocabulary, check_tag};
 pub(crate) use python::tag_in_file_names as python_tag_in_file_names;
 pub(crate) use reader::Reader;
+pub(crate) use user::user_config;
 pub use values::Config;
 pub(crate) use values::{MIN_WARMUP_BUDGET, Origin, Secrets};
 

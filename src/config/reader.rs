@@ -219,6 +219,14 @@ impl<'a> Reader<'a> {
         self.problems.add(span, format!("{} in `{key}` of {}", wrong.message, self.place), wrong.help);
     }
 
+    /// Reports a key that does not belong here.
+    pub fn refuse(&mut self, key: &'static str, why: &str, help: Option<&str>) {
+        if let Some(found) = self.table.get_key_value(key).map(|(key, _)| key.span()) {
+            self.known.push(key);
+            self.problems.add(found, format!("`{key}` {why}"), help.map(str::to_owned));
+        }
+    }
+
     /// A sub-table, read by `read`.
     pub fn table<T>(&mut self, key: &'static str, place: &str, read: impl FnOnce(&mut Reader<'a>) -> T) -> Option<T> {
         let found = self.get(key)?;

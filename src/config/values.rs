@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::category::Categories;
+use crate::base::fs;
 use crate::error::{Error, Listing, Problem};
 
 /// The smallest `[warmup] budget`: a warmup of this size still has the goal and the next action.
@@ -39,6 +40,10 @@ pub struct Config {
     pub recalls_at_first_prompt: bool,
     /// Whether an agent is reminded before a command or an edit.
     pub recalls_before_tools: bool,
+    /// Whether the sessions of agents that nobody sits in front of are followed.
+    pub follows_headless: bool,
+    /// Directories in which hooks do nothing. Only the user's own config names them.
+    pub ignored_directories: Vec<PathBuf>,
     pub categories: Categories,
     /// `None` if the file has no `[[step]]` at all.
     pub steps: Option<Vec<Step>>,
@@ -51,6 +56,16 @@ pub struct Config {
     pub(super) places: BTreeMap<String, Range<usize>>,
     /// Values that the environment or a flag gave instead.
     pub(super) overrides: BTreeMap<&'static str, Origin>,
+    /// The user's own config, if there is one.
+    pub(super) own: Option<OwnFile>,
+}
+
+/// The user's own config, whose values are the defaults of every project.
+#[derive(Clone, Debug)]
+pub(super) struct OwnFile {
+    pub(super) path: PathBuf,
+    /// The line of each value, by its name with dots.
+    pub(super) lines: BTreeMap<String, usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -104,6 +119,8 @@ impl Default for Config {
             warmup_budget: 4_000,
             recalls_at_first_prompt: true,
             recalls_before_tools: false,
+            follows_headless: true,
+            ignored_directories: Vec::new(),
             categories: Categories::default(),
             steps: None,
             python_evidence: None,
@@ -111,6 +128,7 @@ impl Default for Config {
             text: String::new(),
             places: BTreeMap::new(),
             overrides: BTreeMap::new(),
+            own: None,
         }
     }
 }
@@ -119,6 +137,10 @@ impl Default for Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     Default,
+    /// A line of the user's own config, counted from 1.
+    Own {
+        line: usize,
+    },
     /// A line of the file, counted from 1.
     File {
         line: usize,
@@ -142,11 +164,23 @@ impl Config {
 
     /// Where the value of this name came from, such as `handover.tag`.
     pub fn origin(&self, key: &str) -> Origin {
+        let own = || self.own.as_ref().and_then(|own| own.lines.get(key));
         match (self.overrides.get(key), self.places.get(key)) {
             (Some(origin), _) => *origin,
             (None, Some(span)) => Origin::File { line: line_of(&self.text, span.start) },
-            (None, None) => Origin::Default,
+            (None, None) => own().map_or(Origin::Default, |line| Origin::Own { line: *line }),
         }
+    }
+
+    /// The user's own config, if there is one.
+    pub fn own_file(&self) -> Option<&Path> {
+        self.own.as_ref().map(|own| own.path.as_path())
+    }
+
+    /// Whether the user keeps hooks out of this directory.
+    pub fn ignores(&self, directory: &Path) -> bool {
+        let directory = fs::real(directory);
+        self.ignored_directories.iter().any(|ignored| directory.starts_with(fs::real(ignored)))
     }
 
     /// The value of this name no longer comes from the file.

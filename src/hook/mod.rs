@@ -20,6 +20,7 @@
 //! | `recall` | what a session is reminded of at its first prompt |
 //! | `end` | turn end and session end |
 //! | `going_on` | the session that a person continues in another agent |
+//! | `kept_out` | sessions that leave no handover of their own: parts of another one, and those that the user keeps out |
 //! | `pending` | the part of a session that nobody has handed over |
 //! | `session` | the process and the transcript of a session, and whether it is over |
 //! | `sweep` | sessions that ended without calling a hook |
@@ -31,6 +32,7 @@ mod carry_out;
 mod context;
 mod end;
 mod going_on;
+mod kept_out;
 mod owed;
 mod pending;
 mod recall;

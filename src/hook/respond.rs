@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::context::context;
-use super::{action, end, recall, start};
+use super::{action, end, kept_out, recall, start};
 use crate::agents::call_log::{self, Entry};
 use crate::agents::payload::Given;
 use crate::agents::{self, Call, Event};
 use crate::base::{env, fs, text};
 use crate::checkpoint::Store;
+use crate::config;
 use crate::engine;
 use crate::error::{Error, Result};
 use crate::project::{self, KnownWorktree, Options, Project};
@@ -50,7 +51,9 @@ impl Done {
 /// Does what a call asks for. It never fails; problems are part of the reply.
 pub(crate) fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) -> Reply {
     let start = Instant::now();
-    let call = agents::recognise(&given.bytes, agent, &|name| env::get_text(name));
+    let mut call = agents::recognise(&given.bytes, agent, &|name| env::get_text(name));
+    call.is_headless |= kept_out::is_headless(&call);
+    let call = call;
     let silent = |what: &str| Reply {
         stdout: agents::answer(call.agent, &call.event, None),
         story: vec![what.to_owned()],
@@ -68,8 +71,17 @@ pub(crate) fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) ->
         call_log::tell(None, &Entry::of(&call, start.elapsed(), &what));
         return silent(&what);
     }
+    // If the user's own config cannot be read, nobody knows what it keeps us out of.
+    let place = place.and_then(|place| Ok((config::user_config()?, place)));
+    if let Ok((own, place)) = &place
+        && own.ignores(place.directory())
+    {
+        let what = format!("`{}` is in a directory that your own config ignores", place.directory().display());
+        call_log::tell(None, &Entry::of(&call, start.elapsed(), &what));
+        return silent(&what);
+    }
     let options = Options { is_unattended: true, ..Options::default() };
-    let opened = place.and_then(|place| match place {
+    let opened = place.and_then(|(_, place)| match place {
         CallPlace::Directory(place) => Project::open(&place, &options, &steps::vocabulary()),
         CallPlace::GoneWorktree(known) => Project::open_gone(known, &options, &steps::vocabulary()),
     });
@@ -137,6 +149,15 @@ enum CallPlace {
     GoneWorktree(KnownWorktree),
 }
 
+impl CallPlace {
+    fn directory(&self) -> &Path {
+        match self {
+            CallPlace::Directory(place) => place,
+            CallPlace::GoneWorktree(known) => &known.root,
+        }
+    }
+}
+
 /// The place of a call: where the session was started, else where it is now, else the directory of this process.
 fn place(call: &Call, cwd: Option<&Path>) -> Result<CallPlace> {
     let named = [call.project_dir.as_deref(), call.cwd.as_deref()];
@@ -158,6 +179,9 @@ fn act(project: &Project, call: &Call) -> Result<Done> {
         || call.transcript_path.as_deref().is_some_and(|path| transcript::is_subagent(call.agent.name, path));
     if call.is_subagent || is_subagent_by_transcript() {
         return Ok(Done::nothing("a sub-agent's session is part of another's"));
+    }
+    if let Some(why) = kept_out::kept_out(project, call)? {
+        return Ok(Done::nothing(&why));
     }
     let mut done = match call.event {
         Event::SessionStart => start::start(project, call),

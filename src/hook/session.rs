@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::agents::{self, Call, Event};
+use crate::base::process_identity::Ancestor;
 use crate::base::{clock, process_identity};
 use crate::checkpoint::{AgentSession, SessionSighting, Store, Word, WordKind};
 use crate::error::Result;
@@ -15,13 +16,26 @@ const QUIET: Duration = Duration::from_secs(10 * 60);
 /// Programs that may run between an agent and this process.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "nu", "agent-handover"];
 
+/// The process of the agent that called us, and the processes above it, the nearest first.
+pub(super) fn agent_process() -> Option<(Ancestor, Vec<Ancestor>)> {
+    let mut above = process_identity::ancestors();
+    let at = above.iter().position(|above| !is_shell(above))?;
+    let rest = above.split_off(at + 1);
+    above.pop().map(|agent| (agent, rest))
+}
+
+/// Whether this process runs commands for another one.
+pub(super) fn is_shell(process: &Ancestor) -> bool {
+    SHELLS.contains(&process.name.as_str())
+}
+
 /// The process of the agent that called us; empty if nobody knows, or if it has many sessions.
 pub(super) fn process(agent: &str) -> String {
     let Some(agent) = agents::by_name(agent).filter(|agent| agent.processes.one_session_each) else {
         return String::new();
     };
-    let above = process_identity::ancestors().into_iter().find(|above| !SHELLS.contains(&above.name.as_str()));
-    let is_one_session = |above: &process_identity::Ancestor| {
+    let above = agent_process().map(|(process, _)| process);
+    let is_one_session = |above: &Ancestor| {
         agent
             .processes
             .is_session_server

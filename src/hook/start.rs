@@ -8,7 +8,7 @@ use super::session;
 use super::sweep::{self, Caller};
 use crate::agents::Call;
 use crate::base::{clock, text};
-use crate::checkpoint::Store;
+use crate::checkpoint::{AgentSession, Store};
 use crate::engine;
 use crate::error::{Error, Result};
 use crate::project::Project;
@@ -22,6 +22,7 @@ const AT_ONCE: Duration = Duration::from_secs(5);
 /// Answers the start of a session. Whatever goes wrong on the way, the session gets its context.
 pub(super) fn start(project: &Project, call: &Call) -> Done {
     let mut done = Done::default();
+    let call = &with_source(project, call);
     let prepared = prepare(project, call, &mut done.told);
     if let Err(error) = &prepared {
         done.told.push(error.one_line());
@@ -39,6 +40,21 @@ pub(super) fn start(project: &Project, call: &Call) -> Done {
         done.told.push("the same was answered just now".to_owned());
     }
     done
+}
+
+/// The call with a reason for the start. An agent may report a start without one, and may do so in each turn: a session that
+/// has had a turn continues.
+fn with_source(project: &Project, call: &Call) -> Call {
+    let known = || {
+        let store = Store::read(&project.checkpoint_file()).ok()??;
+        store.session(call.agent.name, call.session_id.as_deref()?).ok()?
+    };
+    let is_known = call.source.is_none() && project.unattended_places().has_state() && known().is_some_and(had_a_turn);
+    Call { source: if is_known { Some("resume".to_owned()) } else { call.source.clone() }, ..call.clone() }
+}
+
+fn had_a_turn(session: AgentSession) -> bool {
+    session.turns > 0 || session.handed_over > 0
 }
 
 /// The context of a session that has no predecessor and cannot be recorded, such as one in a read-only project.

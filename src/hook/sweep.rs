@@ -17,7 +17,7 @@ use crate::engine::{self, RecordOutcome};
 use crate::error::Result;
 use crate::project::{self, Project};
 use crate::steps;
-use crate::transcript::{self, ListingLimits};
+use crate::transcript::{self, ListingLimits, SessionFile};
 
 /// What a session start does: a person waits for it.
 const AT_START: Limits =
@@ -195,7 +195,8 @@ impl Sweep<'_> {
             }
             // A file that cannot be read today may be readable tomorrow.
             let Ok(about) = file.found.open() else { continue };
-            let root = about.as_ref().filter(|about| !about.is_subagent).map(|about| project::root(&about.cwd));
+            let is_kept_out = |about: &SessionFile| is_kept_out(self.project, about);
+            let root = about.as_ref().filter(|about| !is_kept_out(about)).map(|about| project::root(&about.cwd));
             let root = root.filter(|root| roots.contains(root));
             let worktree = match root.map(|root| self.project.worktree_of(&root, &steps::vocabulary())) {
                 // A worktree that cannot be used today may be usable tomorrow.
@@ -209,6 +210,10 @@ impl Sweep<'_> {
                 done.push(file.done());
                 continue;
             };
+            if self.store.kept_out(about.agent, &about.session)?.is_some() {
+                done.push(file.done());
+                continue;
+            }
             let known = self.store.session(about.agent, &about.session)?;
             let unseen = || AgentSession { worktree, ..pending::unseen(about.agent, &about.session, "") };
             let session = AgentSession { transcript: file.path.clone(), ..known.unwrap_or_else(unseen) };
@@ -217,4 +222,10 @@ impl Sweep<'_> {
         self.swept.told.extend(blocked);
         Ok(over)
     }
+}
+
+/// Whether a session is not to be handed over: it is part of another one, or the user keeps such sessions out.
+fn is_kept_out(project: &Project, about: &SessionFile) -> bool {
+    let is_headless = about.is_headless == Some(true);
+    about.is_subagent || is_headless && !project.config.follows_headless || project.config.ignores(&about.cwd)
 }

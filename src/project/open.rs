@@ -81,8 +81,8 @@ impl Project {
         let file = config_file(cwd, &root, shared.as_ref(), options);
         let file = file.map(|file| file.of_another_user_if(may_be_foreign));
         let mut config = match &file {
-            Some(file) => Config::load(file, &root, vocabulary)?,
-            None => Config::default(),
+            Some(file) => Config::load(file, &root, vocabulary, config::user_config()?)?,
+            None => config::user_config()?,
         };
         tracing::debug!(root = %root.display(), config = ?config.file, "project");
         apply_environment(&mut config)?;

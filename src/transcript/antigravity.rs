@@ -14,7 +14,7 @@ use super::calls::Ended;
 use super::draft::Draft;
 use super::forks::Origin;
 use super::format::Place;
-use super::listing::{self, Extent, Listing, ListingBudget, ListingLimits};
+use super::listing::{self, Listing, ListingBudget, ListingLimits};
 use super::{TranscriptFormat, bounded_json, human_text};
 use crate::base::{fs, text};
 
@@ -200,15 +200,7 @@ fn beside(draft: &mut Draft, path: &Path) {
 
 /// Every session, because the directory is named elsewhere.
 fn candidates(home: &Path, _roots: &[PathBuf], budget: &mut ListingBudget) -> Vec<Listing> {
-    let place = home.join("brain");
-    if !fs::is_directory(&place) {
-        return Vec::new();
-    }
-    let Some(names) = budget.names(&place) else {
-        return vec![Listing { place, files: Vec::new(), extent: Extent::TooMany }];
-    };
-    let files = names.iter().map(|name| file_of(&place, name)).collect();
-    vec![Listing { place, files, extent: Extent::Whole }]
+    listing::one_directory_each(home.join("brain"), budget, file_of)
 }
 
 fn file_of(brain: &Path, id: &str) -> PathBuf {

@@ -1,7 +1,7 @@
 //! Cline: `~/.cline/data/sessions/<session>/<session>.messages.json`, for all projects. `<session>.json` beside it names the
 //! directory. The file of messages is one document, written anew each time; `document` turns it into records.
 //!
-//! Versions seen: 3.0.65, run against a stub. The tasks of the VS Code extension before 4.0
+//! Versions seen: 3.0.65, run against a stub. The tasks of the VS Code extension
 //! (`tasks/<id>/api_conversation_history.json`) are not read.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::calls::{Ended, Question};
 use super::draft::Draft;
 use super::forks::Origin;
 use super::format::Place;
-use super::listing::{self, Extent, Listing, ListingBudget, ListingLimits};
+use super::listing::{self, Listing, ListingBudget, ListingLimits};
 use super::{TranscriptFormat, bounded_json, human_text};
 use crate::base::{env, fs};
 
@@ -31,7 +31,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     siblings: |_| Vec::new(),
     beside,
     subagents: |_| Vec::new(),
-    older: &[("data/tasks", "tasks of versions before 3.0 are not read")],
+    older: &[("data/tasks", "tasks of older versions are not read")],
     is_always_named: false,
     by_id: |home, id| Some(file_of(&home.join("data/sessions"), id)),
 };
@@ -162,15 +162,7 @@ fn beside(draft: &mut Draft, path: &Path) {
 
 /// Every session, because only the file about it names the directory.
 fn candidates(home: &Path, _roots: &[PathBuf], budget: &mut ListingBudget) -> Vec<Listing> {
-    let place = home.join("data/sessions");
-    if !fs::is_directory(&place) {
-        return Vec::new();
-    }
-    let Some(names) = budget.names(&place) else {
-        return vec![Listing { place, files: Vec::new(), extent: Extent::TooMany }];
-    };
-    let files = names.iter().map(|name| file_of(&place, name)).collect();
-    vec![Listing { place, files, extent: Extent::Whole }]
+    listing::one_directory_each(home.join("data/sessions"), budget, file_of)
 }
 
 fn file_of(sessions: &Path, id: &str) -> PathBuf {

@@ -1,8 +1,8 @@
 //! Copilot CLI: `~/.copilot/session-state/<session>/events.jsonl`, for all projects.
 //!
 //! Versions seen: 1.0.102, run against a stub, and its schema of events. Events of sub-agents are in the same file, with the
-//! id of the agent or of the call that started it: what they did counts, what they said does not. Versions before 0.0.342
-//! kept `history-session-state/*.json`, which is not read. To-dos that the agent keeps in a database by SQL are not read.
+//! id of the agent or of the call that started it: what they did counts, what they said does not. Older versions kept
+//! `history-session-state/*.json`, which is not read. To-dos that the agent keeps in a database by SQL are not read.
 
 use std::path::{Path, PathBuf};
 
@@ -12,9 +12,9 @@ use super::calls::{Ended, Question};
 use super::draft::Draft;
 use super::forks::Origin;
 use super::format::Place;
-use super::listing::{self, Extent, Listing, ListingBudget, ListingLimits};
+use super::listing::{self, Listing, ListingBudget, ListingLimits};
 use super::{TranscriptFormat, bounded_json, todo_list};
-use crate::base::{env, fs};
+use crate::base::env;
 
 const EVENTS: &str = "events.jsonl";
 /// Who else writes messages in the person's name: skills, hooks, the client itself.
@@ -36,7 +36,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     beside: |_, _| {},
     // They are in the same file.
     subagents: |_| Vec::new(),
-    older: &[("history-session-state", "sessions of versions before 0.0.342 are not read")],
+    older: &[("history-session-state", "sessions of older versions are not read")],
     is_always_named: false,
     by_id: |home, id| Some(home.join("session-state").join(id).join(EVENTS)),
 };
@@ -163,15 +163,7 @@ fn code_in(output: &str) -> Option<i64> {
 
 /// Every session, because only the first record names the directory.
 fn candidates(home: &Path, _roots: &[PathBuf], budget: &mut ListingBudget) -> Vec<Listing> {
-    let place = home.join("session-state");
-    if !fs::is_directory(&place) {
-        return Vec::new();
-    }
-    let Some(names) = budget.names(&place) else {
-        return vec![Listing { place, files: Vec::new(), extent: Extent::TooMany }];
-    };
-    let files = names.iter().filter(|name| !name.starts_with('.')).map(|name| place.join(name).join(EVENTS)).collect();
-    vec![Listing { place, files, extent: Extent::Whole }]
+    listing::one_directory_each(home.join("session-state"), budget, |place, id| place.join(id).join(EVENTS))
 }
 
 fn id(path: &Path) -> Option<String> {

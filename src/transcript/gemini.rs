@@ -2,7 +2,7 @@
 //! project has a file `.project_root` that names it.
 //!
 //! Versions seen: 0.61.0, run against a stub. Each message is written again when it changes, under the same id. `$set` may
-//! replace all messages, and `$rewindTo` takes back a message and everything after it. A `.json` file (before 0.40) is one
+//! replace all messages, and `$rewindTo` takes back a message and everything after it. An older `.json` file is one
 //! document with the same messages.
 
 use std::path::{Path, PathBuf};

@@ -71,6 +71,25 @@ pub(super) struct Listing {
     pub extent: Extent,
 }
 
+/// The sessions of an agent that keeps a directory for each, for all projects, in `place`. `file_of` names the file of a session.
+pub(super) fn one_directory_each(
+    place: PathBuf,
+    budget: &mut ListingBudget,
+    file_of: fn(place: &Path, session: &str) -> PathBuf,
+) -> Vec<Listing> {
+    if !fs::is_directory(&place) {
+        return Vec::new();
+    }
+    let (files, extent) = match budget.names(&place) {
+        Some(names) => {
+            let visible = names.iter().filter(|name| !name.starts_with('.'));
+            (visible.map(|name| file_of(&place, name)).collect(), Extent::Whole)
+        }
+        None => (Vec::new(), Extent::TooMany),
+    };
+    vec![Listing { place, files, extent }]
+}
+
 /// The directories of the files that are listed for these roots, and those in which they would appear: for an agent whose
 /// directories are found by listing them.
 pub(super) fn directories(listings: Vec<Listing>) -> Vec<PathBuf> {

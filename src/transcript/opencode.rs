@@ -1,8 +1,7 @@
 //! OpenCode 1: `~/.local/share/opencode/opencode.db`, one database for all projects. `opencode_database` turns a session in
 //! it into records; here they are read.
 //!
-//! Versions seen: 1.18.33, run against a stub. Versions before 1.2 kept a directory of JSON files, `storage/`, which is not
-//! read.
+//! Versions seen: 1.18.33, run against a stub. Older versions kept a directory of JSON files, `storage/`, which is not read.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +36,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     siblings: |_| Vec::new(),
     beside,
     subagents: opencode_database::children,
-    older: &[("storage/session", "sessions of versions before 1.2 are not read, unless OpenCode has moved them")],
+    older: &[("storage/session", "sessions of older versions are not read, unless OpenCode has moved them")],
     is_always_named: false,
     by_id: |home, id| Some(home.join(DATABASE).join(id)),
 };

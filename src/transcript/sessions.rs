@@ -20,6 +20,8 @@ pub struct SessionFile {
     pub size: u64,
     pub modified: SystemTime,
     pub is_subagent: bool,
+    /// Whether nobody sat in front of the agent; `None` if the file does not say so.
+    pub is_headless: Option<bool>,
 }
 
 /// A session file that was listed, but not opened.
@@ -58,6 +60,7 @@ impl FoundFile {
             size: self.state.length,
             modified: self.state.modified,
             is_subagent: about.is_subagent,
+            is_headless: about.is_headless,
         }))
     }
 }

@@ -18,6 +18,7 @@ const AGENTS: &[(&str, &str, &str)] = &[
     ("opencode", "opencode", "--prompt"),
     ("cline", "cline", "--tui"),
     ("copilot", "copilot", "-i"),
+    ("antigravity", "agy", "-i"),
 ];
 
 /// Text that a shell, an option parser or a terminal could take for something else.

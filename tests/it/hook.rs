@@ -844,3 +844,23 @@ fn a_hook_asks_git_no_more_than_it_must() {
     asked.sort_unstable();
     assert_eq!(asked, ["diff", "log", "rev-list", "rev-parse", "rev-parse", "status"]);
 }
+
+/// A person who meets a limit goes on with another agent, while the session that met it is still open.
+#[test]
+fn a_limit_that_a_hook_reports_is_shown_while_its_session_is_open() {
+    let world = World::with_git();
+    let session = Session::of(&world, "aaaa-1");
+    session.start("startup");
+    session.ask("Fix the parser");
+    let more = json!({ "error": "rate_limit", "last_assistant_message": "try again at 2026-11-15T12:00:00Z" });
+    session.call("StopFailure", more);
+    let says = "claude-code reached a limit of its use at 2026-11-15T10:04:05Z; it ends at 2026-11-15T12:00:00Z";
+    let status = world.run(&["status"]).expect(0).stdout;
+    assert!(status.contains(says), "{status}");
+    let warmup = world.run(&["warmup"]).expect(0).stdout;
+    assert!(warmup.contains(says), "{warmup}");
+    // The session goes on.
+    session.call("Stop", json!({ "last_assistant_message": "Done." }));
+    let status = world.run(&["status"]).expect(0).stdout;
+    assert!(!status.contains("limit of its use"), "{status}");
+}

@@ -81,7 +81,13 @@ fn every_event_that_we_install_has_a_payload_and_a_meaning() {
     for agent in AGENTS.iter().filter(|agent| agent.name != "agents-md") {
         let meant: Vec<Event> =
             payloads(agent).iter().map(|(_, payload)| recognise(payload, Some(agent.name), &|_| None).event).collect();
+        // An agent without an event for the end of a session is swept.
+        let ends = agent.events.iter().any(|(_, event)| *event == Event::SessionEnd);
+        assert!(ends || agent.name == "antigravity", "{}", agent.name);
         for event in [Event::SessionStart, Event::TurnEnd, Event::SessionEnd] {
+            if event == Event::SessionEnd && !ends {
+                continue;
+            }
             assert!(meant.contains(&event), "{} has no payload for {}", agent.name, event.name());
         }
         for (name, event) in agent.events {

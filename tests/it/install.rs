@@ -165,7 +165,11 @@ fn every_agent_is_wired_and_unwired_on_a_machine_without_settings() {
         round_trip(&World::new(), &[agent.name], agent.name);
         round_trip(&World::new(), &[agent.name, "--scope", "project"], &format!("{} in a project", agent.name));
     }
-    round_trip(&World::new(), &["claude-code", "codex", "gemini", "cursor", "opencode", "cline", "copilot"], "many");
+    round_trip(
+        &World::new(),
+        &["claude-code", "codex", "gemini", "antigravity", "cursor", "opencode", "cline", "copilot"],
+        "many",
+    );
 }
 
 #[test]
@@ -856,4 +860,132 @@ await plugin.event({ event: { type: "session.deleted", properties: { info: { id:
     std::fs::remove_file(&stand_in).unwrap();
     let output = finish(world.clean("node").arg(&driver)).expect(0);
     assert_eq!(output.stdout, "[\"base\"]\n[\"base\"]\n[\"base\"]\n[]\n", "{}", output.stderr);
+}
+
+/// The rules by which each version of OpenCode takes a plugin out of a module, and what it does with it.
+#[test]
+fn one_plugin_file_loads_in_both_versions() {
+    let world = World::new();
+    if !is_installed("node") {
+        return skip("node is not installed");
+    }
+    world.agent(&["install", "opencode"]).expect(0);
+    let stand_in = world.home_file("bin/agent-handover");
+    std::fs::remove_file(&stand_in).unwrap();
+    let log = world.home_file("log").display().to_string();
+    let numbered = format!("#!/bin/sh\ncat >>{log}\necho >>{log}\necho '{{\"context\":\"'$(grep -c . {log})'\"}}'\n");
+    std::fs::write(&stand_in, numbered).unwrap();
+    std::fs::set_permissions(&stand_in, std::fs::Permissions::from_mode(0o755)).unwrap();
+    world.put("plugin.mjs", world.get(".config/opencode/plugins/agent-handover.js"));
+    world.put(
+        "loaders.mjs",
+        r#"import * as module from "./plugin.mjs"
+const isRecord = (value) => typeof value === "object" && value !== null && !Array.isArray(value)
+const definition = module.default
+// Version 1: a default object with `id` and `server`, and no `tui`; else every export is a function that is called.
+if (!isRecord(definition) || typeof definition.id !== "string" || typeof definition.server !== "function") throw Error("refused by 1")
+if ("tui" in definition || definition.server !== module.AgentHandover) throw Error("refused by 1")
+const hooks = await definition.server({ directory: process.cwd() })
+console.log(Object.keys(hooks).sort().join(" "))
+// Version 2: a default object with `id` and `setup`.
+if (!definition.id.trim() || typeof definition.setup !== "function") throw Error("refused by 2")
+const registered = {}
+let send
+const events = (async function* () { for (;;) yield await new Promise((resolve) => (send = resolve)) })()
+const parents = { s2: "s1" }
+const ctx = {
+  location: { directory: process.cwd() },
+  session: {
+    hook: async (name, handle) => { registered[name] = handle },
+    get: async ({ sessionID }) => ({ data: { id: sessionID, parentID: parents[sessionID] } }),
+  },
+  event: { subscribe: () => events },
+}
+const cleanup = await definition.setup(ctx)
+console.log(Object.keys(registered).sort().join(" "))
+const ask = async (name, sessionID, more) => { const event = { sessionID, system: [{ type: "text", text: "base" }], ...more }; await registered[name](event); return event.system.map((part) => part.type + ":" + part.text) }
+await registered.prompt({ sessionID: "s1", prompt: { text: "Fix the parser" } })
+console.log(JSON.stringify([await ask("context", "s1"), await ask("context", "s1"), await ask("compaction", "s1")]))
+await ask("context", "s2")
+const sent = async (event) => { while (!send) await new Promise((resolve) => setTimeout(resolve, 1)); const now = send; send = undefined; now(event); while (!send) await new Promise((resolve) => setTimeout(resolve, 1)) }
+await sent({ type: "session.execution.succeeded", data: { sessionID: "s1" } })
+await sent({ type: "session.text.delta", data: { sessionID: "s1" } })
+await sent({ type: "session.deleted", data: { sessionID: "s2" } })
+await ask("context", undefined)
+await cleanup()
+await cleanup()
+// A version that lacks these parts still loads the plugin.
+for (const poor of [{}, { session: {} }, { session: { hook: () => { throw Error("no") } }, event: { subscribe: async () => { throw Error("no") } } }]) await (await definition.setup(poor))()
+process.exit(0)
+"#,
+    );
+    let output = finish(world.clean("node").arg(world.home_file("loaders.mjs"))).expect(0);
+    assert_data_eq!(
+        output.stdout,
+        str![[r#"
+chat.message dispose event experimental.chat.system.transform experimental.session.compacting
+compaction context prompt
+[["text:base","text:1","text:2"],["text:base","text:1","text:2"],["text:base","text:3"]]
+
+"#]]
+    );
+    let place = world.home().parent().unwrap().display().to_string();
+    assert_data_eq!(
+        world.get("log").replace(&place, "$WORLD"),
+        str![[r#"
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.start","session_id":"s1","is_subagent":false,"source":"startup"}
+{"agent":"opencode","cwd":"$WORLD/project","event":"prompt.submitted","session_id":"s1","is_subagent":false,"prompt":"Fix the parser"}
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.compacting","session_id":"s1","is_subagent":false}
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.start","session_id":"s2","is_subagent":true,"source":"startup"}
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.idle","session_id":"s1","is_subagent":false}
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.end","session_id":"s2","is_subagent":true,"reason":"deleted"}
+{"agent":"opencode","cwd":"$WORLD/project","event":"session.end","session_id":"s1","is_subagent":false,"reason":"exit"}
+
+"#]]
+    );
+}
+
+/// Antigravity drops a file of hooks as a whole if one entry has the wrong shape, and reports nothing.
+#[test]
+fn a_file_that_antigravity_would_drop_is_reported() {
+    let world = World::new();
+    let file = ".gemini/config/hooks.json";
+    let mine = "{\n  \"mine\": { \"Stop\": [{ \"type\": \"command\", \"command\": \"x\" }] }\n}\n";
+    world.put(file, mine);
+    world.agent(&["install", "agy"]).expect(0);
+    let installed: serde_json::Value = serde_json::from_str(&world.get(file)).unwrap();
+    for event in ["PreInvocation", "Stop"] {
+        let handlers = installed["agent-handover"][event].as_array().unwrap();
+        let command = handlers[0]["command"].as_str().unwrap();
+        assert!(handlers.len() == 1 && command.ends_with(" hook --agent antigravity"), "{installed}");
+    }
+    let output = world.agent(&["doctor"]).stdout;
+    assert!(output.contains("antigravity: wired (user)"), "{output}");
+    let wrong = world.get(file).replace("{ \"type\": \"command\", \"command\": \"x\" }", "{ \"hooks\": [] }");
+    world.put(file, &wrong);
+    let output = world.agent(&["doctor"]).expect(5).stdout;
+    assert!(output.contains("`Stop` of `mine` is not of the right shape in "), "{output}");
+    assert!(output.contains("Antigravity ignores the whole file"), "{output}");
+    world.put(file, wrong.replace("{ \"hooks\": [] }", "{ \"type\": \"command\", \"command\": \"x\" }"));
+    world.agent(&["uninstall", "agy"]).expect(0);
+    assert_eq!(world.get(file), mine);
+}
+
+#[test]
+fn an_install_ends_with_what_happens_now_and_reports_that_nothing_would_change() {
+    let world = World::new();
+    let output = world.agent(&["install", "claude", "--dry-run"]).expect(0);
+    assert!(!output.stderr.contains("nothing would change") && output.stdout.contains("+++"), "{}", output.stdout);
+    let output = world.agent(&["install", "claude"]).expect(0);
+    let now = "now start a new session of your agent; `agent-handover doctor` shows when its hooks fired\n";
+    assert!(output.stderr.ends_with(now), "{}", output.stderr);
+    let output = world.agent(&["install", "claude", "--dry-run"]).expect(0);
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("", "nothing would change\n"));
+    let output = world.agent(&["install", "claude"]).expect(0);
+    assert_eq!(output.stderr.as_str(), "nothing changed: all of it is installed already\n");
+    world.agent(&["uninstall", "claude"]).expect(0);
+    let output = world.agent(&["uninstall", "claude", "--dry-run"]).expect(0);
+    assert_eq!(output.stderr.as_str(), "nothing would change\n");
+    let output = world.agent(&["install", "gemni"]).expect(64);
+    assert!(output.stderr.contains("did you mean `gemini`?"), "{}", output.stderr);
 }

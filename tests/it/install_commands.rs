@@ -12,10 +12,11 @@ use super::support::*;
 const BLOCK: &str = "<!-- agent-handover:begin -->";
 
 /// Where each agent keeps `/handoff` for its user and in a project, relative to the home directory and the project.
-const HANDOFF: [(&str, &str, &str); 7] = [
+const HANDOFF: [(&str, &str, &str); 8] = [
     ("claude-code", ".claude/commands/handoff.md", ".claude/commands/handoff.md"),
     ("codex", ".agents/skills/handoff/SKILL.md", ".agents/skills/handoff/SKILL.md"),
     ("gemini", ".gemini/commands/handoff.toml", ".gemini/commands/handoff.toml"),
+    ("antigravity", ".gemini/config/skills/handoff/SKILL.md", ".agents/skills/handoff/SKILL.md"),
     ("cursor", ".cursor/commands/handoff.md", ".cursor/commands/handoff.md"),
     ("opencode", ".config/opencode/commands/handoff.md", ".opencode/commands/handoff.md"),
     ("cline", "Documents/Cline/Workflows/handoff.md", ".clinerules/workflows/handoff.md"),
@@ -126,6 +127,7 @@ fn the_block_goes_into_the_file_that_the_agent_reads() {
         ("claude-code", Some(".claude/CLAUDE.md"), Some("CLAUDE.md")),
         ("codex", Some(".codex/AGENTS.md"), None),
         ("gemini", Some(".gemini/GEMINI.md"), Some("GEMINI.md")),
+        ("antigravity", None, None),
         ("opencode", Some(".config/opencode/AGENTS.md"), None),
         ("copilot", Some(".copilot/copilot-instructions.md"), Some(".github/copilot-instructions.md")),
         ("cursor", None, Some(".cursor/rules/agent-handover.mdc")),

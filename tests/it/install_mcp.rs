@@ -12,6 +12,7 @@ const FILES: &[(&str, &str, &str)] = &[
     ),
     ("codex", ".codex/config.toml", "model = \"m\" # mine\r\n\r\n[mcp_servers.other]\r\ncommand = \"x\"\r\n"),
     ("gemini", ".gemini/settings.json", "{\n  // mine\n  \"mcpServers\": {},\n}\n"),
+    ("antigravity", ".gemini/config/mcp_config.json", "{\"mcpServers\": {\"other\": {\"command\": \"x\"}}}\n"),
     ("cursor", ".cursor/mcp.json", "{\"mcpServers\": {}}"),
     ("copilot", ".copilot/mcp-config.json", "{}"),
     (

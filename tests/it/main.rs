@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, clippy::print_stderr)]
 
 mod all_or_nothing;
+mod antigravity;
 mod apart;
 mod architecture;
 mod bundle;
@@ -58,6 +59,7 @@ mod mcp;
 mod memory;
 mod namespaces;
 mod nothing_new;
+mod own_config;
 mod paused_words;
 mod peers;
 mod permissions;
@@ -86,6 +88,7 @@ mod transcripts;
 mod upgrade;
 mod users_work;
 mod warmup;
+mod whose_session;
 mod whose_state;
 mod worktree_sessions;
 mod worktrees;

@@ -63,6 +63,8 @@ const ORDINARY: &[&str] = &[
     // What to do next.
     "next: ",
     "next, for ",
+    "now start a new session of your agent; ",
+    "nothing changed: all of it is installed already",
     // The program under test is not installed where programs stay.
     "note: hooks will call ",
     // Many tests edit settings with comments, which some clients reject.

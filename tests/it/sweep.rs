@@ -193,7 +193,7 @@ fn sessions_that_0_1_0_left_out_are_handed_over() {
         .execute_batch(
             "DROP TABLE transcript_file; DROP TABLE transcript_place; DROP INDEX session_transcript;
              ALTER TABLE session DROP COLUMN inode; ALTER TABLE session DROP COLUMN beginning;
-             ALTER TABLE session DROP COLUMN is_fork; DROP TABLE run_text; DROP TABLE session_word; ALTER TABLE session DROP COLUMN warmed_at;
+             ALTER TABLE session DROP COLUMN is_fork; ALTER TABLE session DROP COLUMN kept_out; DROP TABLE run_text; DROP TABLE session_word; ALTER TABLE session DROP COLUMN warmed_at;
              DELETE FROM meta WHERE key = 'since'; PRAGMA user_version = 4",
         )
         .unwrap();

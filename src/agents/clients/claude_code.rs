@@ -47,7 +47,11 @@ pub(super) const AGENT: Agent = Agent {
         ..Payloads::PLAIN
     },
     // `/clear` ends a session and starts the next one in the same process.
-    processes: Processes { reused_by_next_session: true, ..Processes::ONE_SESSION_EACH },
+    processes: Processes {
+        reused_by_next_session: true,
+        is_headless: |arguments| Processes::has_word(arguments, &["-p", "--print"]),
+        ..Processes::ONE_SESSION_EACH
+    },
     files,
     server: |places, scope| {
         let path = match scope {

@@ -35,7 +35,10 @@ pub(super) const AGENT: Agent = Agent {
         sample: |sample| json!({ "sessionId": sample.session, "cwd": sample.cwd, "timestamp": 0 }),
         ..Payloads::PLAIN
     },
-    processes: Processes::ONE_SESSION_EACH,
+    processes: Processes {
+        is_headless: |arguments| Processes::has_word(arguments, &["-p", "--prompt"]),
+        ..Processes::ONE_SESSION_EACH
+    },
     files,
     server: |places, scope| {
         Some(match scope {

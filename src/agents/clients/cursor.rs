@@ -42,7 +42,10 @@ pub(super) const AGENT: Agent = Agent {
         },
         ..Payloads::PLAIN
     },
-    processes: Processes::MANY_SESSIONS,
+    processes: Processes {
+        is_headless: |arguments| Processes::has_word(arguments, &["-p", "--print"]),
+        ..Processes::MANY_SESSIONS
+    },
     files,
     server: |places, scope| {
         let path = places.base(scope).join(".cursor/mcp.json");

@@ -41,7 +41,10 @@ pub(super) const AGENT: Agent = Agent {
         project_variable: Some("GEMINI_PROJECT_DIR"),
         ..Payloads::PLAIN
     },
-    processes: Processes::ONE_SESSION_EACH,
+    processes: Processes {
+        is_headless: |arguments| Processes::has_word(arguments, &["-p", "--prompt"]),
+        ..Processes::ONE_SESSION_EACH
+    },
     files,
     server: |places, scope| {
         let path = directory(places, scope).join("settings.json");

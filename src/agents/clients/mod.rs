@@ -3,6 +3,7 @@
 use super::{Agent, Places, Scope};
 
 mod agents_md;
+mod antigravity;
 mod claude_code;
 mod cline;
 mod codex;
@@ -17,6 +18,7 @@ pub const AGENTS: &[&Agent] = &[
     &claude_code::AGENT,
     &codex::AGENT,
     &gemini::AGENT,
+    &antigravity::AGENT,
     &cursor::AGENT,
     &opencode::AGENT,
     &cline::AGENT,

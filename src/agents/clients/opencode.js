@@ -30,8 +30,8 @@ const call = (cwd, payload) =>
     }
   })
 
-export const AgentHandover = async ({ directory, worktree }) => {
-  const cwd = directory || worktree || process.cwd()
+// What both versions of OpenCode share: the sessions of one directory, and what we were told and answered about each.
+const follow = (cwd) => {
   const started = new Map() // session → its context, asked for once
   const prompted = new Map() // session → what its first prompt was answered with
   const children = new Set() // sessions that another session started
@@ -44,50 +44,122 @@ export const AgentHandover = async ({ directory, worktree }) => {
     return started.get(session)
   }
 
-  // Waits for the start, whose context comes first.
-  const prompt = async (session, text) => {
-    await start(session)
-    return tell("prompt.submitted", session, { prompt: text })
-  }
-
   const end = async (session, reason) => {
     prompted.delete(session)
     if (started.delete(session)) await tell("session.end", session, { reason })
   }
 
   return {
+    start,
+    end,
+    child: (session) => children.add(session),
+    // Waits for the start, whose context comes first.
+    prompt: async (session, text) => {
+      const answer = start(session).then(() => tell("prompt.submitted", session, { prompt: text }))
+      if (!prompted.has(session)) prompted.set(session, answer)
+      await answer
+    },
+    // Asked for before every step, whose list of texts is a new one each time.
+    texts: async (session) => {
+      const answers = [await start(session), await prompted.get(session)]
+      return answers.map((answer) => answer?.context).filter(Boolean)
+    },
+    compacting: async (session) => (await tell("session.compacting", session)).context,
+    idle: (session) => tell("session.idle", session),
+    endAll: () => Promise.all([...started.keys()].map((session) => end(session, "exit"))),
+  }
+}
+
+// An event of either version. Version 1 has `properties`, version 2 has `data`.
+const happened = async (sessions, event) => {
+  const about = event?.properties ?? event?.data ?? {}
+  const session = about.sessionID ?? about.info?.id ?? about.session?.id
+  if (!session) return
+  const parent = about.parentID ?? about.info?.parentID ?? about.session?.parentID
+  if (event.type === "session.created" && parent) sessions.child(session)
+  const isIdle = event.type === "session.idle" || /^session\.execution\.(succeeded|interrupted|failed)$/.test(event.type)
+  if (isIdle) await sessions.idle(session)
+  if (event.type === "session.deleted") await sessions.end(session, "deleted")
+}
+
+// OpenCode 1 calls this function and uses the hooks that it returns.
+export const AgentHandover = async ({ directory, worktree }) => {
+  const sessions = follow(directory || worktree || process.cwd())
+  return {
     "chat.message": async (input, output) => {
       const session = input?.sessionID ?? output?.message?.sessionID
       const parts = Array.isArray(output?.parts) ? output.parts : []
       const text = parts.filter((part) => part?.type === "text" && !part.synthetic && part.text).map((part) => part.text).join("\n")
-      if (!session || !text) return
-      const answer = prompt(session, text)
-      if (!prompted.has(session)) prompted.set(session, answer)
-      await answer
+      if (session && text) await sessions.prompt(session, text)
     },
-    // Called before every step with a fresh list, so the same text is pushed each time. Titles have no session.
+    // Titles have no session.
     "experimental.chat.system.transform": async (input, output) => {
       if (!input?.sessionID || !Array.isArray(output?.system)) return
-      const { context } = await start(input.sessionID)
-      if (context) output.system.push(context)
-      const recalled = await prompted.get(input.sessionID)
-      if (recalled?.context) output.system.push(recalled.context)
+      output.system.push(...(await sessions.texts(input.sessionID)))
     },
     "experimental.session.compacting": async (input, output) => {
       if (!input?.sessionID) return
-      const { context } = await tell("session.compacting", input.sessionID)
+      const context = await sessions.compacting(input.sessionID)
       if (context && Array.isArray(output?.context)) output.context.push(context)
     },
-    event: async ({ event }) => {
-      const about = event?.properties ?? {}
-      const session = about.sessionID ?? about.info?.id
-      if (!session) return
-      if (event.type === "session.created" && about.info?.parentID) children.add(session)
-      if (event.type === "session.idle") await tell("session.idle", session)
-      if (event.type === "session.deleted") await end(session, "deleted")
-    },
-    dispose: async () => {
-      await Promise.all([...started.keys()].map((session) => end(session, "exit")))
-    },
+    event: ({ event }) => happened(sessions, event),
+    dispose: () => sessions.endAll(),
   }
 }
+
+// OpenCode 2 calls this function, which registers hooks, and afterwards the function that it returns. Parts that a version
+// does not have are left out.
+const setup = async (ctx) => {
+  const sessions = follow(ctx?.location?.directory || ctx?.directory || process.cwd())
+  const asked = new Set() // sessions whose parent is known, or unknown for good
+  let isOver = false
+
+  const parent = async (session) => {
+    if (asked.has(session)) return
+    asked.add(session)
+    const found = await ctx.session?.get?.({ sessionID: session })
+    if ((found?.data ?? found)?.parentID) sessions.child(session)
+  }
+
+  const hook = async (name, handle) => {
+    try {
+      await ctx.session?.hook?.(name, async (event) => {
+        try {
+          if (!event?.sessionID) return
+          await parent(event.sessionID).catch(() => {})
+          await handle(event)
+        } catch {}
+      })
+    } catch {}
+  }
+
+  const push = (event, text) => {
+    if (text && Array.isArray(event.system)) event.system.push({ type: "text", text })
+  }
+
+  await hook("prompt", async (event) => {
+    if (event.prompt?.text) await sessions.prompt(event.sessionID, event.prompt.text)
+  })
+  await hook("context", async (event) => {
+    for (const text of await sessions.texts(event.sessionID)) push(event, text)
+  })
+  await hook("compaction", async (event) => push(event, await sessions.compacting(event.sessionID)))
+
+  const listen = async () => {
+    const found = await ctx.event?.subscribe?.()
+    const stream = found?.stream ?? found
+    if (!stream?.[Symbol.asyncIterator]) return
+    for await (const event of stream) {
+      if (isOver) return
+      await happened(sessions, event).catch(() => {})
+    }
+  }
+  listen().catch(() => {})
+
+  return async () => {
+    isOver = true
+    await sessions.endAll()
+  }
+}
+
+export default { id: "agent-handover", server: AgentHandover, setup }

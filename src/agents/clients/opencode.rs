@@ -34,7 +34,10 @@ pub(super) const AGENT: Agent = Agent {
         sample: |sample| json!({ "agent": AGENT.name, "event": sample.event, "session_id": sample.session, "cwd": sample.cwd }),
         ..Payloads::PLAIN
     },
-    processes: Processes::MANY_SESSIONS,
+    processes: Processes {
+        is_headless: |arguments| Processes::has_word(arguments, &["run"]),
+        ..Processes::MANY_SESSIONS
+    },
     files,
     server,
     memories: |_| Vec::new(),

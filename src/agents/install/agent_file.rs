@@ -89,6 +89,18 @@ pub enum HookShape {
     Groups,
     /// Under each event is a list of handlers.
     Flat,
+    /// The same, below a name of our own instead of `hooks`.
+    Named,
+}
+
+impl HookShape {
+    /// The key below which the events are.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            HookShape::Groups | HookShape::Flat => "hooks",
+            HookShape::Named => "agent-handover",
+        }
+    }
 }
 
 /// Our part of a file, as it was found.

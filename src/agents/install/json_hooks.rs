@@ -29,9 +29,10 @@ pub(crate) fn with(text: &str, hooks: &Hooks) -> Result<String> {
         {
             top.append(key, input(value));
         }
-        let all = match object(&top, HOOKS)? {
+        let key = hooks.shape.key();
+        let all = match object(&top, key)? {
             Some(all) => all,
-            None => top.object_value_or_set(HOOKS),
+            None => top.object_value_or_set(key),
         };
         for (event, handler) in &hooks.entries {
             let list = match array(&all, event)? {
@@ -54,7 +55,7 @@ pub(crate) fn with(text: &str, hooks: &Hooks) -> Result<String> {
 pub(crate) fn without(text: &str, hooks: &Hooks) -> Result<String> {
     edit(text, |root| {
         let Some(top) = root.object_value() else { return Ok(()) };
-        let Some(all) = object(&top, HOOKS)? else { return Ok(()) };
+        let Some(all) = object(&top, hooks.shape.key())? else { return Ok(()) };
         let mut removed = false;
         for event in all.properties() {
             let Some(list) = event.array_value() else { continue };
@@ -72,7 +73,7 @@ pub(crate) fn without(text: &str, hooks: &Hooks) -> Result<String> {
         if removed
             && all.properties().is_empty()
             && !has_comment(&all.children())
-            && let Some(property) = top.get(HOOKS)
+            && let Some(property) = top.get(hooks.shape.key())
         {
             property.remove();
         }
@@ -93,7 +94,8 @@ pub(crate) fn is_bare(text: &str, hooks: &Hooks) -> bool {
 /// Our hooks in the text, and the programs that they start.
 pub(crate) fn look(text: &str, hooks: &Hooks) -> OurPart {
     let mut seen = OurPart::default();
-    let Some(all) = parse(text).ok().and_then(|root| root.object_value()?.object_value(HOOKS)) else { return seen };
+    let key = hooks.shape.key();
+    let Some(all) = parse(text).ok().and_then(|root| root.object_value()?.object_value(key)) else { return seen };
     for event in all.properties() {
         let (Some(name), Some(list)) = (event.decoded_name(), event.array_value()) else { continue };
         let owners: Vec<Option<String>> = handlers(&list, hooks.shape).iter().map(own).collect();
@@ -218,7 +220,7 @@ fn array(parent: &CstObject, key: &str) -> Result<Option<CstArray>> {
 fn handlers(list: &CstArray, shape: HookShape) -> Vec<CstObject> {
     let entries = list.elements().into_iter().filter_map(|element| element.as_object());
     match shape {
-        HookShape::Flat => entries.collect(),
+        HookShape::Flat | HookShape::Named => entries.collect(),
         HookShape::Groups => entries.filter_map(|group| group.array_value(HOOKS)).flat_map(|g| objects(&g)).collect(),
     }
 }
@@ -261,7 +263,7 @@ fn update(handler: &CstObject, wanted: &Value) {
 
 fn remove(handler: CstObject, list: &CstArray, shape: HookShape) {
     let group = match shape {
-        HookShape::Flat => None,
+        HookShape::Flat | HookShape::Named => None,
         HookShape::Groups => list.elements().into_iter().filter_map(|element| element.as_object()).find(|group| {
             group.array_value(HOOKS).is_some_and(|inner| objects(&inner).iter().any(|o| same(o, &handler)))
         }),
@@ -294,7 +296,7 @@ pub(super) fn has_comment(children: &[CstNode]) -> bool {
 fn entry(hooks: &Hooks, event: &str, handler: &Value) -> Value {
     let matcher = hooks.matchers.iter().find(|(name, _)| *name == event).map(|(_, matcher)| matcher);
     match (hooks.shape, matcher) {
-        (HookShape::Flat, _) => handler.clone(),
+        (HookShape::Flat | HookShape::Named, _) => handler.clone(),
         (HookShape::Groups, None) => serde_json::json!({ "hooks": [handler] }),
         (HookShape::Groups, Some(matcher)) => serde_json::json!({ "matcher": matcher, "hooks": [handler] }),
     }
@@ -342,7 +344,7 @@ mod tests {
 
     fn event(shape: HookShape) -> impl Strategy<Value = Value> {
         let entry = match shape {
-            HookShape::Flat => handler().boxed(),
+            HookShape::Flat | HookShape::Named => handler().boxed(),
             HookShape::Groups => prop_oneof![
                 proptest::collection::vec(handler(), 0..3).prop_map(|list| json!({ "matcher": "m", "hooks": list })),
                 Just(json!(7)),
@@ -357,13 +359,13 @@ mod tests {
     fn settings(shape: HookShape) -> impl Strategy<Value = Value> {
         let names = prop_oneof![Just("Start"), Just("Stop"), Just("Other")];
         let hooks = proptest::collection::btree_map(names, event(shape), 0..4);
-        (proptest::option::of(hooks), any::<bool>()).prop_map(|(hooks, more)| {
+        (proptest::option::of(hooks), any::<bool>()).prop_map(move |(hooks, more)| {
             let mut settings = serde_json::Map::new();
             if more {
                 settings.insert("model".to_owned(), json!({ "name": "m" }));
             }
             if let Some(hooks) = hooks {
-                settings.insert("hooks".to_owned(), json!(hooks));
+                settings.insert(shape.key().to_owned(), json!(hooks));
             }
             Value::Object(settings)
         })
@@ -390,13 +392,13 @@ mod tests {
         prop_assert_eq!(with(&installed, &hooks).ok(), Some(installed.clone()), "twice is once");
         prop_assert_eq!(commands(&value, false), commands(settings, false), "theirs stay");
         for event in ["Start", "Stop"] {
-            prop_assert_eq!(commands(&value["hooks"][event], true), 1, "one of ours: {}", installed);
+            prop_assert_eq!(commands(&value[shape.key()][event], true), 1, "one of ours: {}", installed);
         }
         prop_assert_eq!(value.get("model"), settings.get("model"));
         let removed = without(&installed, &hooks).map_err(|problem| TestCaseError::fail(problem.message))?;
         let value: Value = serde_json::from_str(&removed).map_err(|cause| TestCaseError::fail(cause.to_string()))?;
         prop_assert_eq!((commands(&value, true), commands(&value, false)), (0, commands(settings, false)));
-        if commands(settings, true) == 0 && settings.get("hooks").is_none() {
+        if commands(settings, true) == 0 && settings.get(shape.key()).is_none() {
             prop_assert_eq!(&value, settings);
         }
         Ok(())
@@ -405,7 +407,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_there_stays_and_ours_is_there_once(
-            (shape, settings) in prop_oneof![Just(HookShape::Flat), Just(HookShape::Groups)]
+            (shape, settings) in prop_oneof![Just(HookShape::Flat), Just(HookShape::Named), Just(HookShape::Groups)]
                 .prop_flat_map(|shape| (Just(shape), settings(shape))),
             is_pretty in any::<bool>(),
         ) {

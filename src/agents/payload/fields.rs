@@ -52,6 +52,11 @@ impl Payload {
         }
     }
 
+    /// A whole number that is not negative.
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.0.get(key)?.as_u64()
+    }
+
     pub(super) fn flag(&self, key: &str) -> bool {
         self.0.get(key).and_then(Value::as_bool).unwrap_or(false)
     }
@@ -71,7 +76,9 @@ impl Payload {
         if let Some(cwd) = self.path(&["cwd", "workingDir", "working_dir"], problems) {
             return Some(cwd);
         }
-        let roots = ["workspace_roots", "workspaceRoots"].into_iter().filter_map(|key| self.0.get(key)?.as_array());
+        let roots = ["workspace_roots", "workspaceRoots", "workspacePaths"]
+            .into_iter()
+            .filter_map(|key| self.0.get(key)?.as_array());
         let first = roots.flatten().find_map(|root| absolute(root.as_str()?));
         first.or_else(|| absolute(self.0.get("workspaceInfo")?.get("rootPath")?.as_str()?))
     }
@@ -126,22 +133,28 @@ impl<'de> Visitor<'de> for Keys<'_> {
 const WANTED: &[&str] = &[
     "agent",
     "agent_id",
+    "artifactDirectoryPath",
     "clineVersion",
+    "conversationId",
     "conversation_id",
     "cursor_version",
     "cwd",
     "error",
     "error_details",
     "event",
+    "executionNum",
     "file_path",
+    "fullyIdle",
     "hookEventName",
     "hookName",
     "hook_event_name",
     "initialPrompt",
+    "invocationNum",
     "is_background_agent",
     "is_subagent",
     "last_assistant_message",
     "model",
+    "modelName",
     "prompt",
     "prompt_response",
     "reason",
@@ -152,6 +165,7 @@ const WANTED: &[&str] = &[
     "stop_hook_active",
     "stop_reason",
     "taskId",
+    "terminationReason",
     "timestamp",
     "toolArgs",
     "toolInput",
@@ -166,6 +180,7 @@ const WANTED: &[&str] = &[
     "workingDir",
     "working_dir",
     "workspaceInfo",
+    "workspacePaths",
     "workspaceRoots",
     "workspace_roots",
 ];

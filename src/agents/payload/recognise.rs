@@ -32,13 +32,13 @@ pub fn recognise(stdin: &[u8], argv_agent: Option<&str>, env: Variables<'_>) -> 
     let transcript_path = payload.path(&["transcript_path", "transcriptPath"], &mut problems);
     Call {
         agent,
-        session_id: payload.word(&["session_id", "sessionId", "conversation_id", "taskId"]),
+        session_id: payload.word(&["session_id", "sessionId", "conversation_id", "conversationId", "taskId"]),
         cwd: payload.cwd(&mut problems),
         project_dir: project_dir(agent, env),
         source: payload.word(&["source"]),
         reason: payload.word(&["reason", "stopReason", "stop_reason"]),
         trigger: payload.word(&["trigger"]),
-        model: payload.word(&["model"]),
+        model: payload.word(&["model", "modelName"]),
         prompt: payload.text(&["prompt", "initialPrompt"]),
         last_message: payload.text(&["last_assistant_message", "prompt_response"]),
         error: payload.word(&["error", "error_details"]),

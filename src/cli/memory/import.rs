@@ -57,7 +57,8 @@ impl Import {
 
     /// What one source holds.
     fn edits(&self, context: &Context<'_>, from: &Path, project: &Project) -> Result<Edits> {
-        let agent = from.to_str().and_then(agents::by_name).filter(|_| !fs::exists(&context.cwd.join(from)));
+        let agent =
+            from.to_str().and_then(|name| agents::find(name).ok()).filter(|_| !fs::exists(&context.cwd.join(from)));
         let Some(agent) = agent else {
             let source = input::read(context, Some(from), "the memory")?;
             let edits = import::parse(&source, &project.config.categories);
