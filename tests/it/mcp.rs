@@ -405,6 +405,32 @@ fn requests_at_once_are_all_answered_and_a_cancelled_one_holds_up_nobody() {
     }
 }
 
+/// Of two goals that are sent without waiting, the later one holds, also if the first call has to ask for the roots.
+#[test]
+fn writes_at_once_are_carried_out_in_their_order() {
+    for has_roots in [false, true] {
+        let world = World::with_git();
+        let root = format!("file://{}", world.root().display());
+        let roots = if has_roots { vec![root.as_str()] } else { Vec::new() };
+        let mut client = Client::initialized(world.command(&["mcp"]), &roots);
+        let calls: Vec<u64> =
+            (0..10).map(|number| client.call_start("capture", json!({ "goal": format!("goal {number}") }))).collect();
+        let mut answered = Vec::new();
+        while answered.len() < calls.len() {
+            let message = client.next().unwrap();
+            if message["method"] == "roots/list" {
+                let roots = json!({ "roots": [{ "uri": root }] });
+                client.send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": roots }));
+            } else {
+                answered.push(message["id"].as_u64().unwrap());
+            }
+        }
+        assert_eq!(answered, calls);
+        assert_eq!(client.end(), 0);
+        assert_eq!(state(&world), [("goal".to_owned(), "goal 9".to_owned())]);
+    }
+}
+
 #[test]
 fn a_capture_of_more_items_than_anybody_reads_is_refused() {
     let world = World::with_git();
