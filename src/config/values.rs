@@ -39,6 +39,10 @@ pub struct Config {
     pub recalls_at_first_prompt: bool,
     /// Whether an agent is reminded before a command or an edit.
     pub recalls_before_tools: bool,
+    /// The user's program that makes vectors of texts, with its arguments.
+    pub embed: Option<Vec<String>>,
+    /// How long one call of it may take.
+    pub embed_timeout: Option<Duration>,
     pub categories: Categories,
     /// `None` if the file has no `[[step]]` at all.
     pub steps: Option<Vec<Step>>,
@@ -104,6 +108,8 @@ impl Default for Config {
             warmup_budget: 4_000,
             recalls_at_first_prompt: true,
             recalls_before_tools: false,
+            embed: None,
+            embed_timeout: None,
             categories: Categories::default(),
             steps: None,
             python_evidence: None,

@@ -26,6 +26,9 @@
 //! | `recall` | what an agent is reminded of at the first prompt of a session |
 //! | `whole_session` | all that the index has of one session |
 //! | `copies` | hits that say the same |
+//! | `meaning` | whether the user's program is asked for vectors, and what an answer says about it |
+//! | `vectors/` | the vectors of passages (feature `vectors`) |
+//! | `fuse` | one ranking from that by words and that by vectors (feature `vectors`) |
 //! | `answer` | one search from the question to the hits |
 
 mod action;
@@ -36,7 +39,10 @@ mod copies;
 mod dates;
 mod error_message;
 mod file;
+#[cfg(feature = "vectors")]
+mod fuse;
 mod look;
+mod meaning;
 mod passage;
 mod path;
 mod porter;
@@ -49,6 +55,8 @@ mod sources;
 mod store;
 mod text_passages;
 mod update;
+#[cfg(feature = "vectors")]
+mod vectors;
 mod whole_session;
 mod words;
 
@@ -58,6 +66,7 @@ pub(crate) use archives::archives_with;
 pub(crate) use copies::without_copies;
 pub(crate) use dates::{Edge, moment};
 pub(crate) use look::Look;
+pub(crate) use meaning::{Asker, Meaning, meaning};
 pub(crate) use passage::PassageKind;
 pub(crate) use query::Query;
 pub(crate) use recall::{is_said_in, recall};

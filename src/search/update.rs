@@ -86,8 +86,16 @@ pub(crate) fn bring_up_to_date(mut index: Index, project: &Project, look: Look, 
 pub(crate) fn update_in_background(project: &Project) {
     let index = Index::open(project);
     if index.path.is_some() {
-        bring_up_to_date(index, project, Look::Whole, IN_BACKGROUND);
+        let (index, _) = bring_up_to_date(index, project, Look::Whole, IN_BACKGROUND);
+        embed_in_background(index, project);
     }
+}
+
+/// Makes the vectors of what is new, if this program can.
+#[cfg_attr(not(feature = "vectors"), allow(unused_mut, unused_variables, reason = "there are no vectors"))]
+fn embed_in_background(mut index: Index, project: &Project) {
+    #[cfg(feature = "vectors")]
+    super::meaning::embed_in_background(&mut index, project);
 }
 
 /// Whether the file is damaged, and not the disk full or the directory read-only.

@@ -84,6 +84,8 @@ mod transcript_talk;
 mod transcripts;
 mod upgrade;
 mod users_work;
+#[cfg(feature = "vectors")]
+mod vectors;
 mod warmup;
 mod whose_state;
 mod worktree_sessions;

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::mcp::arguments::Arguments;
 use crate::mcp::tool::{Caller, Effect, Tool};
 use crate::mcp::{answer, place};
-use crate::search::{self, Edge, Hit, Look, PassageKind, Query};
+use crate::search::{self, Asker, Edge, Hit, Look, PassageKind, Query};
 
 /// How long a call brings the index up to date before it answers with what the index has.
 const UPDATE_TIME: Duration = Duration::from_secs(5);
@@ -46,13 +46,14 @@ fn call(caller: &Caller<'_>, mut arguments: Arguments) -> Result<String> {
     let project = caller.project;
     place::refuse_closed(project)?;
     let today = clock::now().date_naive();
-    let (index, mut freshness) = place::index(project, Look::Quick, UPDATE_TIME);
-    let (index, mut found) = search::answer(index, project, &query, today);
+    let (mut index, mut freshness) = place::index(project, Look::Quick, UPDATE_TIME);
+    let meaning = search::meaning(&mut index, project, &query, Asker::Agent);
+    let (index, mut found) = search::answer(index, project, &query, &meaning, today);
     // Before nothing is found, everything was looked at.
-    if found.hits.is_empty() && !found.is_empty_question && freshness.is_quick {
+    if found.has_no_words() && !found.is_empty_question && freshness.is_quick {
         let (index, whole) = search::bring_up_to_date(index, project, Look::Whole, UPDATE_TIME);
         freshness = whole;
-        found = search::answer(index, project, &query, today).1;
+        found = search::answer(index, project, &query, &meaning, today).1;
     }
     let mut page = String::new();
     if found.is_empty_question {
@@ -67,6 +68,9 @@ fn call(caller: &Caller<'_>, mut arguments: Arguments) -> Result<String> {
     if freshness.missing > 0 {
         let files = text::count(freshness.missing, "file");
         page.push_str(&format!("({files} could not be read in time; search again for the rest)\n"));
+    }
+    if let Some(notice) = meaning.notice() {
+        page.push_str(&format!("({})\n", text::model_line(&notice, 300)));
     }
     Ok(answer::fitted(&page, "; ask for fewer hits"))
 }
