@@ -48,10 +48,9 @@ impl Meaning {
     /// What the answer lacks, as one sentence.
     pub(crate) fn notice(&self) -> Option<String> {
         let reason = self.reason.as_ref()?;
-        Some(match self.is_used() {
-            true => format!("not every passage was compared by its vector: {reason}"),
-            false => format!("only words were compared: {reason}"),
-        })
+        let what =
+            if self.is_used() { "not every passage was compared by its vector" } else { "only words were compared" };
+        Some(format!("{what}: {reason}"))
     }
 
     fn without(reason: impl Into<String>) -> Meaning {

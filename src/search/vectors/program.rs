@@ -105,10 +105,8 @@ fn vector(line: &[u8]) -> Result<Vector, String> {
         return Err(format!("a vector of {} numbers, where 1 to {MAX_DIMENSIONS} are possible,", numbers.len()));
     }
     let vector: Vector = numbers.into_iter().map(|number| number as f32).collect();
-    match vector.iter().all(|number| number.is_finite()) {
-        true => Ok(vector),
-        false => Err("a number that is too large".to_owned()),
-    }
+    let is_finite = vector.iter().all(|number| number.is_finite());
+    is_finite.then_some(vector).ok_or_else(|| "a number that is too large".to_owned())
 }
 
 #[cfg(test)]
