@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Context;
 use super::ui::Ui;
-use crate::base::text;
+use crate::base::{duration, text};
 use crate::config::category::BUILT_IN;
 use crate::config::{Origin, Secrets};
 use crate::engine::{self, Plan, Request};
@@ -145,6 +145,9 @@ fn settings(project: &Project, plan: &Plan) -> Vec<Setting> {
         ("recall.first_prompt", json!(config.recalls_at_first_prompt)),
         ("recall.tools", json!(config.recalls_before_tools)),
     ]);
+    values.extend(config.embed.as_ref().map(|embed| ("search.embed", json!(embed))));
+    let timeout = config.embed_timeout.map(duration::show);
+    values.extend(timeout.map(|timeout| ("search.embed_timeout", json!(timeout))));
     let mut settings: Vec<Setting> = values
         .into_iter()
         .map(|(key, value)| Setting { key: key.to_owned(), value, origin: config.origin(key) })

@@ -79,6 +79,10 @@ impl Config {
             self.secrets = table.choice("secrets", &choices).unwrap_or(self.secrets);
         });
         self.read_common(&mut root);
+        root.table("search", "`[search]`", |table| {
+            self.embed = read_embed(table);
+            self.embed_timeout = table.duration("embed_timeout");
+        });
         root.table("hook", "`[hook]`", |table| {
             self.read_hook(table);
             if let Some(found) = table.texts("ignore") {
@@ -232,6 +236,19 @@ fn read_backend(table: &mut Reader<'_>, backends: &[&str], is_python: bool) -> B
         timeout: table.duration("timeout").unwrap_or(Duration::from_secs(60)),
         repo_dir: table.path("repo_dir").map(|found| found.value),
     }
+}
+
+/// The program that makes vectors, with its arguments. A build that cannot use it still checks it, because a team shares the
+/// file.
+fn read_embed(table: &mut Reader<'_>) -> Option<Vec<String>> {
+    let found = table.texts("embed")?;
+    let embed: Vec<String> = found.value.into_iter().map(|argument| argument.value).collect();
+    if embed.first().is_none_or(String::is_empty) {
+        let help = "write `embed = [\"program\", \"argument\"]`, or remove the key";
+        table.wrong(found.span, "`embed` in `[search]` names no program", Some(help.to_owned()));
+        return None;
+    }
+    Some(embed)
 }
 
 /// Published paths are inside the project, and git can never take one for an option.

@@ -44,6 +44,10 @@ pub struct Config {
     pub follows_headless: bool,
     /// Directories in which hooks do nothing. Only the user's own config names them.
     pub ignored_directories: Vec<PathBuf>,
+    /// The user's program that makes vectors of texts, with its arguments.
+    pub embed: Option<Vec<String>>,
+    /// How long one call of it may take.
+    pub embed_timeout: Option<Duration>,
     pub categories: Categories,
     /// `None` if the file has no `[[step]]` at all.
     pub steps: Option<Vec<Step>>,
@@ -121,6 +125,8 @@ impl Default for Config {
             recalls_before_tools: false,
             follows_headless: true,
             ignored_directories: Vec::new(),
+            embed: None,
+            embed_timeout: None,
             categories: Categories::default(),
             steps: None,
             python_evidence: None,

@@ -23,10 +23,19 @@ pub(super) fn directory(roots: &[PathBuf], cwd: &Path) -> PathBuf {
 
 /// The directory that a root names, if it is one of this machine.
 pub(super) fn of_uri(uri: &str) -> Option<PathBuf> {
-    let path = uri.strip_prefix("file://")?;
-    let path = path.strip_prefix("localhost").filter(|rest| rest.starts_with('/')).unwrap_or(path);
+    let path = without_start(uri, "file:")?;
+    // After two slashes comes the name of the machine, which is empty or "localhost" for this one.
+    let path = match path.strip_prefix("//") {
+        Some(path) => without_start(path, "localhost").filter(|rest| rest.starts_with('/')).unwrap_or(path),
+        None => path,
+    };
     let path = PathBuf::from(decoded(path)?);
     (path.is_absolute() && fs::is_directory(&path)).then(|| fs::real(&path))
+}
+
+/// What follows these letters, in any case.
+fn without_start<'t>(text: &'t str, start: &str) -> Option<&'t str> {
+    text.get(..start.len()).filter(|found| found.eq_ignore_ascii_case(start)).map(|_| &text[start.len()..])
 }
 
 /// A path with its `%xx` replaced. `None` if that is not UTF-8.
@@ -102,7 +111,9 @@ mod tests {
         std::fs::create_dir_all(&path).unwrap();
         let uri = format!("file://{}", path.display()).replace('%', "%25").replace(' ', "%20");
         assert_eq!(of_uri(&uri), Some(path.clone()));
-        assert_eq!(of_uri(&uri.replace("file://", "file://localhost")), Some(path));
+        for same in ["file://localhost", "FILE://LOCALHOST", "file:", "File://", "file:////"] {
+            assert_eq!(of_uri(&uri.replace("file://", same)), Some(path.clone()), "{same}");
+        }
         for wrong in
             ["file:///no/such/place", "file://other/tmp", "https://example.org/", "/tmp", "file://%00", "file://%ff"]
         {

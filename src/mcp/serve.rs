@@ -20,7 +20,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, serve_server};
 use rmcp::transport::io::stdio_pipes;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::arguments::Arguments;
 use super::tool::{Caller, Effect, Tool};
@@ -96,6 +96,20 @@ impl Server {
         place::directory(&roots, &self.cwd)
     }
 
+    /// Waits until all calls that were received earlier are carried out. A call asks for its turn before it waits for anything
+    /// else, so turns are in the order of the calls, and the end of the conversation comes after all of them.
+    async fn turn(&self, context: &RequestContext<RoleServer>, effect: Effect) -> Result<OwnedSemaphorePermit> {
+        let closed = |_| Error::bug("the server ended in the middle of a call");
+        let turn = Arc::clone(&self.turn).acquire_owned();
+        if !effect.is_read_only() {
+            return turn.await.map_err(closed);
+        }
+        tokio::select! {
+            turn = turn => turn.map_err(closed),
+            () = context.ct.cancelled() => Err(Error::failed("cancelled")),
+        }
+    }
+
     /// Carries out a call in the project of the client.
     async fn in_project(
         &self,
@@ -103,20 +117,11 @@ impl Server {
         effect: Effect,
         act: impl FnOnce(&Caller<'_>) -> Result<String> + Send + 'static,
     ) -> Result<String> {
+        let turn = self.turn(context, effect).await?;
+        self.log_start(context).await;
         let directory = self.directory(context).await;
         let agent = self.agent(context);
         let config = self.config.clone();
-        let closed = |_| Error::bug("the server ended in the middle of a call");
-        let turn = Arc::clone(&self.turn).acquire_owned();
-        let turn = if effect.is_read_only() {
-            tokio::select! {
-                turn = turn => turn,
-                () = context.ct.cancelled() => return Err(Error::failed("cancelled")),
-            }
-        } else {
-            turn.await
-        };
-        let turn = turn.map_err(closed)?;
         let carried_out = tokio::task::spawn_blocking(move || {
             let project = place::open(&directory, config.as_deref());
             let done = project.and_then(|project| act(&Caller { project: &project, agent: &agent }));
@@ -183,7 +188,6 @@ impl rmcp::ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        self.log_start(&context).await;
         let Some(tool) = TOOLS.iter().find(|tool| tool.name == request.name) else {
             let name = text::one_line(&request.name, 60);
             return Err(ErrorData::invalid_params(format!("there is no tool `{name}`"), None));

@@ -12,6 +12,8 @@ use crate::guard::secrets;
 
 /// The largest item in bytes. Nobody reads more.
 pub(crate) const MAX_ITEM: usize = 64 << 10;
+/// How many items one capture has at most: as many as the largest category keeps.
+const MOST_ITEMS: usize = 1_000;
 /// Keys of glee that hold nothing to keep.
 const IGNORED: [&str; 3] = ["source", "session_id", "timestamp"];
 
@@ -56,6 +58,11 @@ pub(crate) fn parse(data: &str, categories: &Categories) -> Result<(Edits, Optio
         }
     }
     refuse_unknown_keys(&object, categories)?;
+    let items = edits.record.iter().map(|(_, texts)| texts.len()).sum::<usize>();
+    if items > MOST_ITEMS {
+        let what = format!("the capture has {items} items, and at most {MOST_ITEMS} are possible; nothing was kept");
+        return Err(Error::bad_data(what).hint("choose what the next session needs"));
+    }
     Ok((edits, commit))
 }
 

@@ -9,6 +9,7 @@ use chrono::NaiveDate;
 use super::candidates::{self, Candidates, Term};
 use super::dates::NamedTime;
 use super::look::Look;
+use super::meaning::Meaning;
 use super::path::{self, TracedFile};
 use super::query::{Query, Question};
 use super::rank::{self, Counted, Ranked};
@@ -19,6 +20,10 @@ use crate::project::Project;
 
 /// How long building a damaged index again may take.
 const REBUILD_TIME: Duration = Duration::from_secs(10);
+
+/// How many documents count that are near by their vectors: more than any answer shows, as its other ranking has them too.
+#[cfg(feature = "vectors")]
+const MOST_NEAR: usize = 100;
 
 /// A document that was found, with its best passage.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +59,8 @@ pub(crate) struct Hit {
     pub near: Vec<Near>,
     /// Whether the file that was asked for has changed since.
     pub changed_since: Option<bool>,
+    /// It has no word of the question; only its vector is near.
+    pub(super) is_only_near: bool,
     pub(super) document: i64,
     pub(super) number: i64,
 }
@@ -73,9 +80,22 @@ pub(crate) struct Answer {
     pub is_empty_question: bool,
 }
 
+impl Answer {
+    /// Whether no passage has a word of the question. What is near by its vector is near to something always.
+    pub(crate) fn has_no_words(&self) -> bool {
+        self.hits.iter().all(|hit| hit.is_only_near)
+    }
+}
+
 /// Searches the index of a project. `today` is the day that "yesterday" is counted from. An index that turns out to be damaged
 /// is built again first.
-pub(crate) fn answer(index: Index, project: &Project, query: &Query, today: NaiveDate) -> (Index, Answer) {
+pub(crate) fn answer(
+    index: Index,
+    project: &Project,
+    query: &Query,
+    meaning: &Meaning,
+    today: NaiveDate,
+) -> (Index, Answer) {
     let mut query = query.clone();
     if query.text.contains("path:/") {
         query.roots = project.worktree_roots();
@@ -88,7 +108,7 @@ pub(crate) fn answer(index: Index, project: &Project, query: &Query, today: Naiv
             Ok(Answer { hits, is_empty_question: false })
         }
         None if query.is_error => of_error(index, query, today),
-        None => search(index, query, today),
+        None => search(index, query, meaning, today),
     };
     match search(&index) {
         Ok(answer) => (index, answer),
@@ -106,7 +126,7 @@ pub(crate) fn answer(index: Index, project: &Project, query: &Query, today: Naiv
 fn of_error(index: &Index, query: &Query, today: NaiveDate) -> rusqlite::Result<Answer> {
     let text = error_message::question(&query.text);
     let kinds = vec![PassageKind::Error];
-    let mut answer = search(index, &Query { text, kinds, ..query.clone() }, today)?;
+    let mut answer = search(index, &Query { text, kinds, ..query.clone() }, &Meaning::of_words(), today)?;
     answer.hits.retain(|hit| hit.coverage >= error_message::LEAST);
     for hit in &mut answer.hits {
         hit.near = error_message::what_was_done(index, hit)?;
@@ -117,7 +137,7 @@ fn of_error(index: &Index, query: &Query, today: NaiveDate) -> rusqlite::Result<
     Ok(answer)
 }
 
-pub(super) fn search(index: &Index, query: &Query, today: NaiveDate) -> rusqlite::Result<Answer> {
+pub(super) fn search(index: &Index, query: &Query, meaning: &Meaning, today: NaiveDate) -> rusqlite::Result<Answer> {
     let _reading = index.reading()?;
     let mut question = Question::of(&query.text, today);
     question.make_relative(&query.roots);
@@ -132,7 +152,7 @@ pub(super) fn search(index: &Index, query: &Query, today: NaiveDate) -> rusqlite
     }
     let totals = index.totals()?;
     let Candidates { terms, mut passages } = candidates::find(index, &question.words, totals)?;
-    if passages.is_empty() && !question.times.is_empty() {
+    if passages.is_empty() && !question.times.is_empty() && !meaning.is_used() {
         return Ok(Answer { hits: of_time(index, query, &question.times, today)?, is_empty_question: false });
     }
     // In their order in the file, passages of one session are near each other.
@@ -146,10 +166,44 @@ pub(super) fn search(index: &Index, query: &Query, today: NaiveDate) -> rusqlite
             counted.push(Counted::of(passage, &terms));
         }
     }
-    let documents = wanted_documents(index, &counted, query, &question)?;
+    #[cfg_attr(not(feature = "vectors"), allow(unused_mut, reason = "only vectors add documents"))]
+    let mut documents = wanted_documents(index, counted.iter().map(of_document), query, &question)?;
     counted.retain(|counted| documents.contains_key(&counted.passage.document));
     let ranked = rank::rank(&counted, &documents, &terms, &question.times, totals);
+    #[cfg(feature = "vectors")]
+    let ranked = {
+        let near = near(index, query, meaning, &question)?;
+        documents.extend(wanted_documents(index, near.iter().map(|ranked| ranked.document), query, &question)?);
+        let near: Vec<Ranked> = near.into_iter().filter(|ranked| documents.contains_key(&ranked.document)).collect();
+        if near.is_empty() { ranked } else { super::fuse::fuse(ranked, &near) }
+    };
     Ok(Answer { hits: hits(index, ranked, &terms, query.limit)?, is_empty_question: false })
+}
+
+fn of_document(counted: &Counted) -> i64 {
+    counted.passage.document
+}
+
+/// The documents that are near to the question by their vectors, nearest first, each with its nearest passage.
+#[cfg(feature = "vectors")]
+fn near(index: &Index, query: &Query, meaning: &Meaning, question: &Question) -> rusqlite::Result<Vec<Ranked>> {
+    let Some(vector) = &meaning.question else { return Ok(Vec::new()) };
+    // An index that was just built again has no vectors yet.
+    let nearest = super::vectors::nearest(index, vector).unwrap_or_default();
+    let mut near: Vec<Ranked> = Vec::new();
+    let mut seen = HashSet::new();
+    for id in nearest {
+        if near.len() >= MOST_NEAR {
+            break;
+        }
+        if let Some(passage) = index.passage(id)?
+            && query.wants(&passage, question)
+            && seen.insert(passage.document)
+        {
+            near.push(Ranked { document: passage.document, passage: id, score: 0.0, coverage: 0.0, matched: 0 });
+        }
+    }
+    Ok(near)
 }
 
 /// The sessions of the times that a question names, newest first, for a question that names nothing else: "what did I ask
@@ -201,13 +255,13 @@ fn has_phrase(text: &str, phrase: &[String]) -> bool {
 /// The documents of these passages that pass the filters.
 fn wanted_documents(
     index: &Index,
-    counted: &[Counted],
+    ids: impl Iterator<Item = i64>,
     query: &Query,
     question: &Question,
 ) -> rusqlite::Result<HashMap<i64, DocumentFacts>> {
     let mut documents = HashMap::new();
     let touched = touched(index, &question.paths)?;
-    let ids: HashSet<i64> = counted.iter().map(|counted| counted.passage.document).collect();
+    let ids: HashSet<i64> = ids.collect();
     for id in ids {
         let Some(document) = index.document_facts(id)? else { continue };
         let is_touched = touched.iter().all(|documents| documents.contains(&id));
@@ -240,7 +294,8 @@ fn hits(index: &Index, ranked: Vec<Ranked>, terms: &[Term], limit: usize) -> rus
         let matches = matches(&passage.text, terms);
         let at = passage.at.or(document.facts.started);
         let Ranked { score, coverage, matched, .. } = ranked;
-        hits.push(Hit { score, coverage, matched, matches, ..hit_of(index, &document, passage, at)? });
+        let is_only_near = matched == 0;
+        hits.push(Hit { score, coverage, matched, matches, is_only_near, ..hit_of(index, &document, passage, at)? });
     }
     Ok(hits)
 }

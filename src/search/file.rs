@@ -32,6 +32,10 @@ const WAIT: Duration = Duration::from_millis(500);
 impl Index {
     /// Opens the index of a project, and creates it if there is none. It is in memory if no file can be used.
     pub(crate) fn open(project: &Project) -> Index {
+        #[cfg(feature = "vectors")]
+        if project.config.embed.is_some() {
+            super::vectors::register();
+        }
         match IndexFile::of(project).open() {
             Some((connection, path)) => Index::of(connection, Some(path)),
             None => Index::in_memory(),

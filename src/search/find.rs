@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::answer::{Hit, answer};
 use super::copies::without_copies;
 use super::look::Look;
+use super::meaning::{Asker, Meaning, meaning};
 use super::query::Query;
 use super::store::Index;
 use super::update::{Freshness, bring_up_to_date};
@@ -19,15 +20,18 @@ pub(crate) struct Found {
     pub freshness: Freshness,
     /// The question has no word that could be looked for.
     pub is_empty_question: bool,
+    /// What the vectors of the question and of the passages say.
+    pub meaning: Meaning,
     /// The index that was asked, for what comes before and after a hit.
     pub index: Index,
 }
 
-/// Searches a project. An update of the index takes at most `time`. `judge` makes what says of each hit whether it is this user's
+/// Searches a project. Vectors are compared only for an `asker`. An update of the index takes at most `time`. `judge` makes what says of each hit whether it is this user's
 /// own.
 pub(crate) fn find<Owns: Fn(&Hit) -> bool>(
     project: &Project,
     query: &Query,
+    asker: Option<Asker>,
     time: Duration,
     judge: impl FnOnce(&Project) -> Owns,
 ) -> Found {
@@ -36,16 +40,17 @@ pub(crate) fn find<Owns: Fn(&Hit) -> bool>(
     let today = clock::now().date_naive();
     // Some of the hits are copies of others.
     let asked = Query { limit: query.limit.saturating_mul(2), ..query.clone() };
-    let (index, mut freshness) = bring_up_to_date(Index::open(project), project, Look::Quick, time);
-    let (mut index, mut found) = answer(index, project, &asked, today);
+    let (mut index, mut freshness) = bring_up_to_date(Index::open(project), project, Look::Quick, time);
+    let meaning = asker.map_or_else(Meaning::of_words, |asker| meaning(&mut index, project, query, asker));
+    let (mut index, mut found) = answer(index, project, &asked, &meaning, today);
     // Before nothing is found, everything was looked at.
-    if found.hits.is_empty() && !found.is_empty_question && freshness.is_quick {
+    if found.has_no_words() && !found.is_empty_question && freshness.is_quick {
         (index, freshness) = bring_up_to_date(index, project, Look::Whole, time);
-        (index, found) = answer(index, project, &asked, today);
+        (index, found) = answer(index, project, &asked, &meaning, today);
     }
     let owns = judge(project);
     let judged: Vec<(&Hit, bool)> = found.hits.iter().map(|hit| (hit, owns(hit))).collect();
     let shown = without_copies(&judged).into_iter().take(query.limit);
     let hits = shown.map(|at| (judged[at].0.clone(), judged[at].1)).collect();
-    Found { hits, freshness, is_empty_question: found.is_empty_question, index }
+    Found { hits, freshness, is_empty_question: found.is_empty_question, meaning, index }
 }

@@ -29,6 +29,9 @@
 //! | `copies` | hits that say the same |
 //! | `answer` | from the question to the hits |
 //! | `find` | one search of a project, the same for people and agents |
+//! | `meaning` | whether the user's program is asked for vectors, and what an answer says about it |
+//! | `vectors/` | the vectors of passages (feature `vectors`) |
+//! | `fuse` | one ranking from that by words and that by vectors (feature `vectors`) |
 
 mod action;
 mod answer;
@@ -39,7 +42,10 @@ mod dates;
 mod error_message;
 mod file;
 mod find;
+#[cfg(feature = "vectors")]
+mod fuse;
 mod look;
+mod meaning;
 mod passage;
 mod path;
 mod porter;
@@ -52,6 +58,8 @@ mod sources;
 mod store;
 mod text_passages;
 mod update;
+#[cfg(feature = "vectors")]
+mod vectors;
 mod whole_session;
 mod words;
 mod writer;
@@ -63,6 +71,7 @@ pub(crate) use copies::without_copies;
 pub(crate) use dates::{Edge, moment};
 pub(crate) use find::find;
 pub(crate) use look::Look;
+pub(crate) use meaning::{Asker, Meaning};
 pub(crate) use passage::PassageKind;
 pub(crate) use query::Query;
 pub(crate) use recall::{is_said_in, recall};

@@ -13,7 +13,7 @@ use super::words::{self, Word};
 use crate::base::text;
 
 /// How much of a question is read. A pasted log is longer, and its beginning is enough.
-const MAX_QUESTION: usize = 16 << 10;
+pub(super) const MAX_QUESTION: usize = 16 << 10;
 /// How many different words of a question are looked for.
 const MAX_WORDS: usize = 100;
 /// How many phrases and prefixes count.

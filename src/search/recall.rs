@@ -6,6 +6,7 @@
 use chrono::NaiveDate;
 
 use super::answer::{Hit, search};
+use super::meaning::Meaning;
 use super::passage::PassageKind;
 use super::query::{Query, Question};
 use super::store::Index;
@@ -32,7 +33,8 @@ pub(crate) fn recall(index: &Index, prompt: &str, session: &str, today: NaiveDat
         return Ok(Vec::new());
     }
     let query = Query { text: prompt.replace('"', " "), limit: CONSIDERED, ..Query::default() };
-    let mut hits = search(index, &query, today)?.hits;
+    // A prompt must not wait for a model.
+    let mut hits = search(index, &query, &Meaning::of_words(), today)?.hits;
     hits.retain(|hit| is_near(hit, words) && (session.is_empty() || hit.session != session));
     // The order within each class stays that of the ranking.
     hits.sort_by_key(class);

@@ -87,17 +87,18 @@ pub(crate) fn bring_up_to_date(mut index: Index, project: &Project, look: Look, 
 pub(crate) fn update_in_background(project: &Project) {
     let index = Index::open(project);
     if index.path.is_some() {
-        let (index, freshness) = bring_up_to_date(index, project, Look::Whole, IN_BACKGROUND);
+        let (mut index, freshness) = bring_up_to_date(index, project, Look::Whole, IN_BACKGROUND);
         if freshness.missing == 0
-            && let Err(cause) = forget_removed(index)
+            && let Err(cause) = forget_removed(&mut index)
         {
             tracing::debug!(%cause, "index");
         }
+        embed_in_background(index, project);
     }
 }
 
 /// Takes out what is left of removed texts: somebody who removes one does not expect to find it in the file of the index.
-fn forget_removed(mut index: Index) -> rusqlite::Result<()> {
+fn forget_removed(index: &mut Index) -> rusqlite::Result<()> {
     if index.has_removed()? {
         let writer = index.write()?;
         writer.forget_removed()?;
@@ -105,6 +106,13 @@ fn forget_removed(mut index: Index) -> rusqlite::Result<()> {
         fault::at("index.written");
     }
     Ok(())
+}
+
+/// Makes the vectors of what is new, if this program can.
+#[cfg_attr(not(feature = "vectors"), allow(unused_mut, unused_variables, reason = "there are no vectors"))]
+fn embed_in_background(mut index: Index, project: &Project) {
+    #[cfg(feature = "vectors")]
+    super::meaning::embed_in_background(&mut index, project);
 }
 
 /// Whether the file is damaged, and not the disk full or the directory read-only.

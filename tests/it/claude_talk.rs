@@ -10,7 +10,7 @@ use super::support::*;
 pub struct Transcript {
     pub path: PathBuf,
     pub cwd: String,
-    session: String,
+    pub session: String,
     at: String,
     records: usize,
 }

@@ -87,6 +87,8 @@ mod transcript_talk;
 mod transcripts;
 mod upgrade;
 mod users_work;
+#[cfg(feature = "vectors")]
+mod vectors;
 mod warmup;
 mod whose_session;
 mod whose_state;

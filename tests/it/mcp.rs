@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::support::*;
 
 /// A conversation with the server.
-struct Client {
+pub struct Client {
     child: Child,
     input: Option<ChildStdin>,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -22,7 +22,7 @@ struct Client {
 
 impl Client {
     /// Starts the server without saying anything.
-    fn start(mut command: Command) -> Client {
+    pub fn start(mut command: Command) -> Client {
         // One process gives many ids here, and pinned ones would repeat.
         command.env_remove("AGENT_HANDOVER_TEST_IDS");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -31,11 +31,11 @@ impl Client {
     }
 
     /// A client that opens the conversation with `initialize`.
-    fn legacy(world: &World) -> Client {
+    pub fn legacy(world: &World) -> Client {
         Client::initialized(world.command(&["mcp"]), &[])
     }
 
-    fn initialized(command: Command, roots: &[&str]) -> Client {
+    pub fn initialized(command: Command, roots: &[&str]) -> Client {
         let mut client = Client::start(command);
         client.roots = roots.iter().map(|root| (*root).to_owned()).collect();
         let capabilities = if roots.is_empty() { json!({}) } else { json!({ "roots": {} }) };
@@ -126,7 +126,7 @@ impl Client {
     }
 
     #[track_caller]
-    fn call(&mut self, tool: &str, arguments: Value) -> String {
+    pub fn call(&mut self, tool: &str, arguments: Value) -> String {
         let (text, is_error) = self.tried(tool, arguments);
         assert!(!is_error, "{text}");
         text
@@ -140,7 +140,7 @@ impl Client {
     }
 
     /// Closes the conversation, reads what is left, and returns the exit code.
-    fn end(mut self) -> i32 {
+    pub fn end(mut self) -> i32 {
         drop(self.input.take());
         while self.next().is_some() {}
         output(self.child).code
@@ -419,6 +419,47 @@ fn requests_at_once_are_all_answered_and_a_cancelled_one_holds_up_nobody() {
     for number in 0..20 {
         assert!(notes.contains(&format!("number {number}\n")), "{number}: {notes}");
     }
+}
+
+/// Of two goals that are sent without waiting, the later one holds, also if the first call has to ask for the roots.
+#[test]
+fn writes_at_once_are_carried_out_in_their_order() {
+    for has_roots in [false, true] {
+        let world = World::with_git();
+        let root = format!("file://{}", world.root().display());
+        let roots = if has_roots { vec![root.as_str()] } else { Vec::new() };
+        let mut client = Client::initialized(world.command(&["mcp"]), &roots);
+        let calls: Vec<u64> =
+            (0..10).map(|number| client.call_start("capture", json!({ "goal": format!("goal {number}") }))).collect();
+        let mut answered = Vec::new();
+        while answered.len() < calls.len() {
+            let message = client.next().unwrap();
+            if message["method"] == "roots/list" {
+                let roots = json!({ "roots": [{ "uri": root }] });
+                client.send(&json!({ "jsonrpc": "2.0", "id": message["id"], "result": roots }));
+            } else {
+                answered.push(message["id"].as_u64().unwrap());
+            }
+        }
+        assert_eq!(answered, calls);
+        assert_eq!(client.end(), 0);
+        assert_eq!(state(&world), [("goal".to_owned(), "goal 9".to_owned())]);
+    }
+}
+
+#[test]
+fn a_capture_of_more_items_than_anybody_reads_is_refused() {
+    let world = World::with_git();
+    let mut client = Client::legacy(&world);
+    let many = |count: usize| (0..count).map(|number| format!("item {number}")).collect::<Vec<_>>();
+    let refused = client.refused("capture", json!({ "decisions": many(600), "open_loops": many(600) }));
+    assert!(refused.contains("1200 items, and at most 1000 are possible; nothing was kept"), "{refused}");
+    assert_eq!(state(&world), []);
+    client.call("capture", json!({ "decisions": many(1_000) }));
+    assert_eq!(client.end(), 0);
+    let output = world.run(&["memory", "capture", "--data", &json!({ "decisions": many(1_001) }).to_string()]);
+    assert!(output.stderr.contains("1001 items, and at most 1000 are possible"), "{}", output.stderr);
+    assert_eq!(output.code, 65);
 }
 
 /// What a client said before it closed the pipe is recorded, also if it never reads the answers.

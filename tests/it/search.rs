@@ -124,6 +124,33 @@ fn people_see_a_list_with_the_passage_and_the_command_that_shows_the_whole() {
     assert!(nothing.stderr.contains("nothing was found"), "{}", nothing.stderr);
 }
 
+/// A team shares one config, so a build without vectors takes the key, checks it, and says that it compares words only.
+#[cfg(not(feature = "vectors"))]
+#[test]
+fn a_build_without_vectors_reports_the_program_and_never_starts_it() {
+    let world = world();
+    world.write("handover.toml", "[search]\nembed = [\"touch\", \"../started\"]\nembed_timeout = \"5s\"\n");
+    let reason = "this build of agent-handover ignores `embed` in `[search]`; build it with `--features vectors`";
+    let output = world.run(&["search", "--json", "rollback"]).expect(0);
+    assert_eq!(output.stderr.as_str(), format!("only words were compared: {reason}\n"));
+    let answer = output.json();
+    assert_eq!(answer["vectors"], json!({ "used": false, "missing": 0, "reason": reason }));
+    assert_eq!(answer["hits"][0]["session"], "deploy");
+    assert!(!world.place().join("started").exists());
+    world.run(&["run", "--note", "x"]).expect(0);
+    for (wrong, message) in [
+        ("embed = []", "`embed` in `[search]` names no program"),
+        ("embed = [\"\"]", "`embed` in `[search]` names no program"),
+        ("embed = \"program\"", "`embed` in `[search]` must be an array of strings"),
+        ("embd = [\"program\"]", "did you mean `embed`?"),
+        ("embed_timeout = 5", "`embed_timeout` in `[search]` must be"),
+    ] {
+        world.write("handover.toml", format!("[search]\n{wrong}\n"));
+        let output = world.run(&["search", "rollback"]).expect(65);
+        assert!(output.stderr.contains(message), "{wrong}: {}", output.stderr);
+    }
+}
+
 #[test]
 fn no_text_is_a_syntax_error() {
     let world = world();

@@ -7,12 +7,12 @@ use clap::Args;
 
 use super::super::Context;
 use super::{json, list};
-use crate::base::{clock, fs, text};
+use crate::base::{clock, fs, signals, text};
 use crate::engine::Provenance;
 use crate::error::{Category, Error, Result};
 use crate::history::registry;
 use crate::project::{Options, Project};
-use crate::search::{self, Edge, Freshness, Hit, PassageKind, Query};
+use crate::search::{self, Asker, Edge, Freshness, Hit, Meaning, PassageKind, Query};
 use crate::steps;
 
 /// How long a search brings the index up to date before it answers with what it has.
@@ -73,19 +73,35 @@ pub(super) struct Found {
     pub after: Vec<String>,
 }
 
+/// What a search came to.
+#[derive(Default)]
+struct Searched {
+    found: Vec<Found>,
+    freshness: Freshness,
+    is_empty_question: bool,
+    meaning: Meaning,
+}
+
 impl Search {
     pub(in crate::cli) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let query = self.query(context)?;
-        let (found, freshness, is_empty_question) = if self.all_projects {
+        let searched = if self.all_projects {
             self.in_all_projects(context, &query)?
         } else {
             self.in_project(&context.project(None, None)?, &query, None)
         };
+        if let Some(signal) = signals::received() {
+            return Err(Error::new(Category::Signal(signal), format!("interrupted by {}", signals::name(signal))));
+        }
+        let Searched { found, freshness, is_empty_question, meaning } = searched;
         if freshness.missing > 0 {
             context.ui.tell(&missing(&freshness));
         }
+        if let Some(notice) = vectors_notice(&meaning) {
+            context.ui.tell(&notice);
+        }
         if self.json {
-            context.ui.answer_json(&json::document(&found, &freshness));
+            context.ui.answer_json(&json::document(&found, &freshness, &meaning));
         } else if found.is_empty() {
             context.ui.tell(if is_empty_question {
                 "the question has no word to look for; name what was said, done or seen"
@@ -147,8 +163,14 @@ impl Search {
         })
     }
 
-    fn in_project(&self, project: &Project, query: &Query, name: Option<String>) -> (Vec<Found>, Freshness, bool) {
-        let mut found = search::find(project, query, UPDATE_TIME, Provenance::judge);
+    fn in_project(&self, project: &Project, query: &Query, name: Option<String>) -> Searched {
+        // The hits of several projects are compared by their scores, which only those by words allow.
+        let asker = (!self.all_projects).then_some(Asker::Person);
+        if asker.is_some() && project.config.embed.is_some() {
+            // The program has a process group of its own, so it must be ended with this one.
+            signals::listen();
+        }
+        let mut found = search::find(project, query, asker, UPDATE_TIME, Provenance::judge);
         let hits = std::mem::take(&mut found.hits).into_iter().map(|(hit, is_ours)| {
             let (before, after) = match self.context {
                 0 => Default::default(),
@@ -156,32 +178,37 @@ impl Search {
             };
             Found { is_ours, hit, project: name.clone(), before, after }
         });
-        (hits.collect(), found.freshness, found.is_empty_question)
+        Searched {
+            found: hits.collect(),
+            freshness: found.freshness,
+            is_empty_question: found.is_empty_question,
+            meaning: found.meaning,
+        }
     }
 
-    fn in_all_projects(&self, context: &Context<'_>, query: &Query) -> Result<(Vec<Found>, Freshness, bool)> {
+    fn in_all_projects(&self, context: &Context<'_>, query: &Query) -> Result<Searched> {
         let here = context.project(None, None)?;
         let mut roots = vec![here.memory_root.clone()];
         roots.extend(registry::known().into_iter().map(|known| known.root));
         let mut seen = std::collections::HashSet::new();
         roots.retain(|root| seen.insert(fs::real(root)));
-        let (mut all, mut freshness, mut is_empty_question) = (Vec::new(), Freshness::default(), false);
+        let mut all = Searched::default();
         for root in roots {
             match open(&root) {
                 Ok(project) => {
                     let name = root.display().to_string();
-                    let (found, of_project, is_empty) = self.in_project(&project, query, Some(name));
-                    all.extend(found);
-                    freshness.missing += of_project.missing;
-                    freshness.is_busy |= of_project.is_busy;
-                    is_empty_question = is_empty;
+                    let of_project = self.in_project(&project, query, Some(name));
+                    all.found.extend(of_project.found);
+                    all.freshness.missing += of_project.freshness.missing;
+                    all.freshness.is_busy |= of_project.freshness.is_busy;
+                    all.is_empty_question = of_project.is_empty_question;
                 }
                 Err(error) => context.ui.warn(&format!("{} is left out: {}", root.display(), error.one_line())),
             }
         }
-        all.sort_by(|a, b| b.hit.score.total_cmp(&a.hit.score));
-        all.truncate(query.limit);
-        Ok((all, freshness, is_empty_question))
+        all.found.sort_by(|a, b| b.hit.score.total_cmp(&a.hit.score));
+        all.found.truncate(query.limit);
+        Ok(all)
     }
 }
 
@@ -194,6 +221,20 @@ fn error_message() -> Result<String> {
 
 fn open(root: &Path) -> Result<Project> {
     Project::open(root, &Options::default(), &steps::vocabulary())
+}
+
+/// What the answer may lack of vectors.
+fn vectors_notice(meaning: &Meaning) -> Option<String> {
+    let more = || match meaning.missing {
+        0 => None,
+        missing => Some(format!("{} no vector yet; search again to continue", having(missing))),
+    };
+    meaning.notice().or_else(more)
+}
+
+fn having(passages: usize) -> String {
+    let verb = if passages == 1 { "has" } else { "have" };
+    format!("{} {verb}", text::count(passages, "passage"))
 }
 
 /// What the answer may lack.

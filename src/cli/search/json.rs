@@ -5,11 +5,16 @@ use serde_json::{Value as Json, json};
 use super::command::Found;
 use super::list::{day_of, time_of};
 use crate::base::clock;
-use crate::search::{Freshness, Hit};
+use crate::search::{Freshness, Hit, Meaning};
 
-pub(super) fn document(found: &[Found], freshness: &Freshness) -> Json {
+pub(super) fn document(found: &[Found], freshness: &Freshness, meaning: &Meaning) -> Json {
     let hits: Vec<Json> = found.iter().map(hit).collect();
-    json!({ "schema": "agent-handover/search/1", "hits": hits, "missing": freshness.missing })
+    let mut json = json!({ "schema": "agent-handover/search/1", "hits": hits, "missing": freshness.missing });
+    if meaning.is_configured {
+        json["vectors"] =
+            json!({ "used": meaning.is_used(), "missing": meaning.missing, "reason": meaning.reason.as_deref() });
+    }
+    json
 }
 
 /// A time, or a day if no more is known.

@@ -11,7 +11,7 @@ use crate::history::FROM_OUTSIDE;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::tool::{Caller, Effect, Tool};
 use crate::mcp::{answer, place};
-use crate::search::{self, Edge, Hit, PassageKind, Query};
+use crate::search::{self, Asker, Edge, Hit, PassageKind, Query};
 
 /// How long a call brings the index up to date before it answers with what the index has.
 const UPDATE_TIME: Duration = Duration::from_secs(5);
@@ -46,7 +46,7 @@ fn call(caller: &Caller<'_>, mut arguments: Arguments) -> Result<String> {
     arguments.end(&["query", "limit", "since"])?;
     let project = caller.project;
     place::refuse_closed(project)?;
-    let found = search::find(project, &query, UPDATE_TIME, Provenance::judge);
+    let found = search::find(project, &query, Some(Asker::Agent), UPDATE_TIME, Provenance::judge);
     let mut page = String::new();
     if found.is_empty_question {
         page.push_str("The question has no word to look for: name what was said, done or seen.\n");
@@ -59,6 +59,9 @@ fn call(caller: &Caller<'_>, mut arguments: Arguments) -> Result<String> {
     if found.freshness.missing > 0 {
         let files = text::count(found.freshness.missing, "file");
         page.push_str(&format!("({files} could not be read in time; search again for the rest)\n"));
+    }
+    if let Some(notice) = found.meaning.notice() {
+        page.push_str(&format!("({})\n", text::model_line(&notice, 300)));
     }
     Ok(answer::fitted(&page, "; ask for fewer hits"))
 }

@@ -5,6 +5,7 @@
 //! | `ranks` | a file uses only directories of a lower rank, and the table in `src/lib.rs` says which these are |
 //! | `registries` | nothing outside the file of a step kind, backend or agent knows its name |
 //! | `rooms` | `mod.rs` is a front door, and a long file says why it is long |
+//! | `unsafety` | `unsafe` is in one block of one file |
 //! | `sources`, `tokens` | how the sources are read: without comments and without test code |
 //!
 //! Each rule has a test that plants violations of every sort and sees them found.
@@ -14,6 +15,7 @@ mod registries;
 mod rooms;
 mod sources;
 mod tokens;
+mod unsafety;
 
 use sources::{Sources, root, rust_files};
 
@@ -38,6 +40,33 @@ fn no_registry_name_is_used_outside_its_file() {
 #[test]
 fn front_doors_hold_no_logic_and_long_files_say_why() {
     assert_eq!(rooms::violations(Sources::of_package()), NONE);
+}
+
+#[test]
+fn unsafe_code_is_in_one_block_of_one_file() {
+    assert_eq!(unsafety::violations(&unsafety::files()), NONE);
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    assert!(manifest.contains("\nunsafe_code = \"deny\"\n"), "the lint that finds it");
+}
+
+#[test]
+fn planted_unsafe_code_is_found() {
+    for text in [
+        "fn f() { unsafe { g() } }",
+        "unsafe fn f() {}",
+        "#![allow(unsafe_code)]",
+        "#[expect(unsafe_code, reason = \"x\")] fn f() {}",
+        "#[cfg(test)] mod tests { unsafe impl Send for A {} }",
+    ] {
+        assert_eq!(unsafety::planted(&[("src/a.rs", text)]), ["src/a.rs:1 has `unsafe` or allows it"], "{text}");
+    }
+    let home = "src/search/vectors/extension.rs";
+    for (text, blocks) in [("", 0), ("unsafe { f() } unsafe { g() }", 2)] {
+        let expected = [format!("{home} has {blocks} blocks of `unsafe`, not 1")];
+        assert_eq!(unsafety::planted(&[(home, text)]), expected);
+    }
+    assert_eq!(unsafety::planted(&[("tests/a.rs", "// unsafe\nconst A: &str = \"unsafe\";")]), NONE);
+    assert_eq!(unsafety::violations(&[]), [format!("{home} does not exist")]);
 }
 
 #[test]
