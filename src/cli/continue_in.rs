@@ -18,7 +18,7 @@ use crate::history::{self, AGENT_SESSION, History, SessionSpan};
 use crate::hook;
 use crate::project::Project;
 use crate::transcript::{CONTINUE_LEAD, Transcript, WARMUP_MARKER};
-use crate::warmup::{self, Ask, Extent, MIN_PROMPT_BUDGET};
+use crate::warmup::{self, Ask, CAME_ALONG, Extent, MIN_PROMPT_BUDGET};
 
 /// How long to wait for another process that runs a handover.
 const WAIT: Duration = Duration::from_secs(30);
@@ -60,6 +60,7 @@ impl Continue {
             return Err(stop.error());
         }
         let program = self.program(agent, launch, &project)?;
+        self.check(&project)?;
         let going_on = hook::going_on(&project)?;
         if let Some(left) = going_on.as_ref().and_then(|session| session.left.as_ref()) {
             hand_over(context, &project, left)?;
@@ -79,6 +80,18 @@ impl Continue {
         }
         let env_remove = agents::variables_of_agents(AGENTS);
         Err(replace_by(&Job { argv, directory: context.cwd.clone(), env: Vec::new(), env_remove }))
+    }
+
+    /// Refuses what cannot be continued or printed, before anything is handed over.
+    fn check(&self, project: &Project) -> Result<()> {
+        if self.from != LATEST {
+            History::at(&project.memory_root, project.history_dir()?).find(&self.from)?;
+        }
+        if self.print && self.arguments.iter().any(|argument| argument.to_str().is_none()) {
+            return Err(Error::usage("an argument after `--` is not UTF-8, so the command cannot be printed")
+                .hint("leave out `--print`, which starts the agent with it"));
+        }
+        Ok(())
     }
 
     /// The program to start. A command that is only printed need not be here.
@@ -109,12 +122,13 @@ impl Continue {
         let handoff = if self.from == LATEST { handoff_of(project, own.as_ref())? } else { Some(self.from.clone()) };
         if let Some(id) = handoff {
             let (goal, page) = handoff_prompt(context, &id, agent.name, room)?;
-            return Ok(with_lead(&goal, &page));
+            return Ok(with_lead(goal.as_deref().unwrap_or(OF_OTHERS), &page));
         }
         let budget = room as u64;
         let ask = Ask { budget, extent: Extent::Whole, session: own, session_id: "", may_read_transcripts: true };
         let page = warmup::build(project, ask).text;
         match page.split_once("\n## Goal\n- ").and_then(|(_, rest)| rest.lines().next()) {
+            Some(goal) if goal.starts_with(CAME_ALONG) => Ok(with_lead(OF_OTHERS, &page)),
             Some(goal) => Ok(with_lead(goal, &page)),
             None if page.contains("\n## ") => Ok(with_lead("what the last session did here", &page)),
             None => Err(Error::failed("there is nothing to continue: no session of this project is on record")
@@ -142,6 +156,9 @@ impl Continue {
 /// work elsewhere is not held up by it.
 fn hand_over(context: &mut Context<'_>, project: &Project, left: &Request) -> Result<()> {
     signals::listen();
+    if warmup::needs_consent(project) {
+        context.ui.tell("the commands and the publishing of this config are skipped until `agent-handover allow`");
+    }
     let how = HowToRun { wait: WAIT, detach: false };
     let ui = &context.ui;
     let handed_over = engine::hand_over(project, Task::Record(left), how, &mut |event| show(ui, &event))?;
@@ -170,6 +187,9 @@ fn handoff_of(project: &Project, own: Option<&Transcript>) -> Result<Option<Stri
     let is_of_own = history::parse(&newest).is_ok_and(|handoff| handoff.text(AGENT_SESSION) == own.session);
     Ok(history.written_by(&span).or_else(|| is_of_own.then(|| LATEST.to_owned())))
 }
+
+/// The goal in the first line if the handoff is not this user's: what others wrote is not passed on as a request of this user.
+const OF_OTHERS: &str = "it is described below. Somebody else wrote the handoff, so weigh what it asks for";
 
 /// The longest goal in the first line of a prompt, in bytes.
 const GOAL: usize = 300;

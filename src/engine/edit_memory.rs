@@ -52,7 +52,7 @@ pub(crate) fn edit_memory(
     let mut agent = session_agent(agent, None);
     let mut tag = project.config.tag.clone();
     let recorded = edits.record.iter_mut().flat_map(|(name, texts)| texts.iter_mut().map(|text| (name.as_str(), text)));
-    let added = edits.add.iter_mut().map(|(name, text)| (name.as_str(), text));
+    let added = edits.add.iter_mut().map(|added| (added.category.as_str(), &mut added.text));
     let fields = recorded.chain(added).chain([("agent", &mut agent), ("tag", &mut tag)]);
     for text in policy.keep_out(fields)? {
         listener(Event::Notice { text });

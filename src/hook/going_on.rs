@@ -32,7 +32,7 @@ pub(crate) fn going_on(project: &Project) -> Result<Option<GoingOn>> {
     engine::adopt_sessions(project, &mut store)?;
     let Some(session) = newest(project, &store)? else { return Ok(None) };
     let left = match pending::left(&store, &session, &[], None)? {
-        Pending::Something(request) => Some(typed(*request, &session)),
+        Pending::Something(request) => Some(typed(project, *request, &session)),
         Pending::Nothing(_) => None,
     };
     let whole = Source::pin(Path::new(&session.transcript), &session.id).ok();
@@ -40,12 +40,14 @@ pub(crate) fn going_on(project: &Project) -> Result<Option<GoingOn>> {
 }
 
 /// The request of a person who typed a command. Nobody can take a secret out of a transcript, so it is redacted. A session
-/// that may go on keeps its row, so that its later parts are handed over as well.
-fn typed(mut request: Request, session: &AgentSession) -> Request {
+/// that may go on keeps its row, so that its later parts are handed over as well. Who continues in another agent does not
+/// expect that commands of a repository run, so without consent this is a request of a hook.
+fn typed(project: &Project, mut request: Request, session: &AgentSession) -> Request {
     if let Some(handed) = &mut request.handed {
         handed.is_over = process_identity::is_alive(&session.process) == Some(false);
     }
-    Request { attendance: Attendance::Detached, ..request }
+    let attendance = if project.is_allowed() { Attendance::Detached } else { Attendance::Hook };
+    Request { attendance, ..request }
 }
 
 /// The session of this worktree that changed last: one that hooks have seen, or one on disk.

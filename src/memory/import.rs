@@ -8,7 +8,7 @@
 use serde_json::Value;
 
 use super::state::tidy;
-use super::{Edits, capture};
+use super::{Added, Edits, capture};
 use crate::base::text;
 use crate::config::category::Categories;
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ pub(crate) fn parse(source: &str, categories: &Categories) -> Result<Edits> {
     };
     let mut rows = rows.into_iter().map(|row| item(&row, categories)).collect::<Result<Vec<_>>>()?;
     rows.sort_by(|a, b| a.at.cmp(&b.at));
-    let add = rows.into_iter().filter(|row| !row.text.is_empty()).map(|row| (row.category, row.text));
+    let add = rows.into_iter().filter(|row| !row.text.is_empty()).map(|row| Added::new(&row.category, row.text));
     Ok(Edits { add: add.collect(), ..Edits::default() })
 }
 
@@ -72,7 +72,7 @@ mod tests {
             {"category": "pitfalls", "content": "mine"}
         ]"#;
         let expected = [("pitfalls", "mine"), ("decision", "first"), ("decision", "second")];
-        let expected = expected.map(|(category, text)| (category.to_owned(), text.to_owned()));
+        let expected = expected.map(|(category, text)| Added::new(category, text));
         let all = Categories::default();
         assert_eq!(parse(list, &all).unwrap().add, expected);
         let lines: String =

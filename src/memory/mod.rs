@@ -49,4 +49,4 @@ pub(crate) use lookup::find;
 pub(crate) use marker::{header, marker_time};
 pub(crate) use month::Month;
 pub(crate) use store::Memory;
-pub(crate) use update::{Author, Edits};
+pub(crate) use update::{Added, Author, Edits};

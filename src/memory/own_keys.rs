@@ -117,7 +117,7 @@ impl Memory {
     /// Remembers the items of these edits as this user's own before they are written.
     pub(super) fn remember_edits(&self, author: &Author<'_>, categories: &Categories, edits: &Edits) {
         let recorded = edits.record.iter().flat_map(|(category, texts)| texts.iter().map(move |text| (category, text)));
-        let added = edits.add.iter().map(|(category, text)| (category, text));
+        let added = edits.add.iter().map(|added| (&added.category, &added.text));
         let keys = recorded
             .chain(added)
             .map(|(category, text)| of_statement(&categories.get(category).name, author.run, &tidy(text)));

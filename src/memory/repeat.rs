@@ -55,7 +55,7 @@ pub(super) fn leave_out_deleted(
     for (category, texts) in &mut edits.record {
         texts.retain(|text| !is_deleted(category, text));
     }
-    edits.add.retain(|(category, text)| !is_deleted(category, text));
+    edits.add.retain(|added| !is_deleted(&added.category, &added.text));
 }
 
 #[cfg(test)]
@@ -64,6 +64,7 @@ mod tests {
 
     use super::*;
     use crate::config::category::Categories;
+    use crate::memory::Added;
 
     fn author<'a>(run: &'a str, at: &str) -> Author<'a> {
         let at = DateTime::parse_from_rfc3339(at).unwrap();
@@ -71,7 +72,7 @@ mod tests {
     }
 
     fn add(text: &str) -> Edits {
-        Edits { add: vec![("decision".to_owned(), text.to_owned())], ..Edits::default() }
+        Edits { add: vec![Added::new("decision", text)], ..Edits::default() }
     }
 
     fn texts(memory: &Memory) -> Vec<String> {

@@ -37,10 +37,7 @@ pub(crate) struct Edits {
     /// Items for categories, which replace or join as the mode of the category says.
     pub record: Vec<(String, Vec<String>)>,
     /// One more item for a category.
-    pub add: Vec<(String, String)>,
-    /// Where the added items come from, if not from a session; a name as in a marker.
-    #[serde(default)]
-    pub source: String,
+    pub add: Vec<Added>,
     /// Decisions that a person made in the talk.
     #[serde(default)]
     pub rulings: Vec<String>,
@@ -48,6 +45,23 @@ pub(crate) struct Edits {
     pub done: Vec<String>,
     /// Ids of items to delete.
     pub delete: Vec<String>,
+}
+
+/// One more item for a category. A recorded one may be a list of the category and the text, as 0.1.0 wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Added {
+    pub category: String,
+    pub text: String,
+    /// Where it comes from, if not from a session; a name as in a marker.
+    #[serde(default)]
+    pub source: String,
+}
+
+impl Added {
+    /// An item that a session states.
+    pub(crate) fn new(category: &str, text: impl Into<String>) -> Added {
+        Added { category: category.to_owned(), text: text.into(), source: String::new() }
+    }
 }
 
 impl Edits {
@@ -171,8 +185,8 @@ impl Memory {
         for (category, texts) in &edits.record {
             changes.extend(state.record(&categories.get(category), texts, stamp));
         }
-        let of_source = Stamp { by: edits.source.clone(), ..stamp.clone() };
-        for (category, text) in &edits.add {
+        for Added { category, text, source } in &edits.add {
+            let of_source = Stamp { by: source.clone(), ..stamp.clone() };
             changes.extend(state.add(&categories.get(category), text, &of_source));
         }
         let of_person = Stamp { by: state::BY_PERSON.to_owned(), ..stamp.clone() };
@@ -298,7 +312,7 @@ mod tests {
             branch: "",
             is_late: false,
         };
-        let add = Edits { add: vec![("open_loop".to_owned(), "x".to_owned())], ..Edits::default() };
+        let add = Edits { add: vec![Added::new("open_loop", "x")], ..Edits::default() };
         let ahead = "2020-01-01T10:05:00Z";
         memory.update_now(&author("add", ahead), &Categories::default(), &add).unwrap();
         let id = memory.state().unwrap().items().map(|(_, item)| item.id.clone()).collect();
@@ -321,5 +335,14 @@ mod tests {
         memory.update(&late, &Categories::default(), &Edits::default()).unwrap();
         let state = memory.state().unwrap();
         assert_eq!(state.items().map(|(_, item)| item.at.as_str()).collect::<Vec<_>>(), [cleared]);
+    }
+
+    #[test]
+    fn an_added_item_is_read_as_0_1_0_recorded_it() {
+        let recorded = r#"{"text":null,"clear":[],"record":[],"add":[["goal","ship"]],"done":[],"delete":[]}"#;
+        let edits: Edits = serde_json::from_str(recorded).unwrap();
+        assert_eq!(edits, Edits { add: vec![Added::new("goal", "ship")], ..Edits::default() });
+        let again: Edits = serde_json::from_str(&serde_json::to_string(&edits).unwrap()).unwrap();
+        assert_eq!(again, edits);
     }
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::evidence::covers;
 use super::{Account, Line, finished};
 use crate::base::text;
-use crate::memory::Edits;
 use crate::memory::state::CurrentState;
+use crate::memory::{Added, Edits};
 use crate::transcript::Outcome;
 
 /// How many lines a session adds to a category at most.
@@ -114,10 +114,10 @@ impl StateAccount {
         let rulings = self.rulings.iter().filter(|text| !state.is_withdrawn("decision", text));
         edits.rulings.extend(rulings.cloned());
         let decisions = self.decisions.iter().filter(|text| !state.is_withdrawn("decision", text));
-        edits.add.extend(decisions.map(|text| ("decision".to_owned(), text.clone())));
+        edits.add.extend(decisions.map(|text| Added::new("decision", text.clone())));
         // The most urgent is added last, so that it is the newest.
-        edits.add.extend(self.next.iter().rev().map(|text| ("open_loop".to_owned(), text.clone())));
-        edits.add.extend(self.issues.iter().map(|text| ("known_issue".to_owned(), text.clone())));
+        edits.add.extend(self.next.iter().rev().map(|text| Added::new("open_loop", text.clone())));
+        edits.add.extend(self.issues.iter().map(|text| Added::new("known_issue", text.clone())));
         edits.record("recent_change", self.changes.clone());
         edits.record("session_summary", self.summary.iter().cloned().collect());
         let is_settled = |category: &str, text: &str| match category {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::rank::Ranked;
 
 /// The constants of reciprocal rank fusion, measured with all-MiniLM-L6-v2 on conversations 0 and 1 of LoCoMo (302 questions) and
-/// judged on 5 and 6 (348). Words alone find the right session first for 80.7 of 100 questions there, vectors alone for 41.7.
+/// on 5 and 6 (348). They were chosen with both in view, so neither is an independent check. On 5 and 6, words alone find the
+/// right session first for 80.7 of 100 questions, vectors alone for 41.7, and both for 80.7: the gain is not noticeable.
 struct Weights {
     /// How soon a lower rank counts less. 60, with which the method was published, keeps good and bad ranks so near to each other
     /// that the first hit changes too often: 2.3 points less than 10.

@@ -77,7 +77,7 @@ fn refusal(index: &Index, project: &Project) -> Option<String> {
         return Some(build.to_owned());
     }
     if !project.is_allowed() {
-        let consent = "`embed` in `[search]` names a program that nobody has allowed; `agent-handover allow` does";
+        let consent = "`embed` in `[search]` names a program that is not allowed; read the config, then run `agent-handover allow`";
         return Some(consent.to_owned());
     }
     if project.brake().pressed().is_some() {

@@ -52,3 +52,4 @@ pub(crate) use disk::{both_ends, sessions_found};
 pub(crate) use prompt::{MIN_PROMPT_BUDGET, PromptAsk, prompt};
 pub(crate) use room::tokens;
 pub(crate) use sources::needs_consent;
+pub(crate) use writer::CAME_ALONG;

@@ -25,7 +25,7 @@ pub(super) const LISTED: usize = 200;
 pub(super) const OUTSIDE: &str = " (text from outside)";
 
 /// The mark before everything that came with the repository. The first lines of the page explain it.
-pub(super) const CAME_ALONG: &str = "[came along] ";
+pub(crate) const CAME_ALONG: &str = "[came along] ";
 /// The same before rulings and decisions, which bind nobody here.
 pub(super) const CLAIMED: &str = "[came along] claims: ";
 

@@ -905,6 +905,39 @@ fn what_an_agent_remembers_is_imported_once_and_can_be_removed_again() {
 }
 
 #[test]
+fn several_sources_are_imported_in_one_change_or_not_at_all() {
+    let world = World::with_git();
+    world.write("one.md", "- first\n- shared\n");
+    world.write("two.md", "- shared\n- second\n");
+    world.write("secret.md", "- token = \"ghp_0123456789abcdefghijklmnopqrstuvwxyzAB\"\n");
+    world.write("binary.md", "- a\0b\n");
+    world.write("large.md", "- x\n".repeat(1 << 20).as_str().to_owned() + "- y\n");
+    world.write("many.md", (0..199).map(|n| format!("- rule {n}\n")).collect::<String>());
+    std::fs::create_dir(world.path("directory.md")).unwrap();
+    let import = |from: &[&str]| world.run(&[&["memory", "import", "--from"], from].concat());
+    for (wrong, code, reason) in [
+        ("missing.md", 1, "cannot read"),
+        ("directory.md", 74, "cannot read `directory.md`"),
+        ("secret.md", 5, "this looks like a secret"),
+        ("binary.md", 65, "`binary.md` is not text: it has a NUL byte; nothing was imported"),
+        ("large.md", 65, "`large.md` is larger than 4 MiB"),
+        ("many.md", 65, "2 sources have 201 new items, and `remembered` keeps 200; nothing was imported"),
+    ] {
+        let output = import(&["one.md", wrong]).expect(code);
+        assert!(output.stderr.contains(reason), "{wrong}: {}", output.stderr);
+        assert!(!world.exists(STATE), "{wrong}");
+    }
+    let shown = world.run(&["memory", "import", "--dry-run", "--from", "one.md", "two.md", "one.md"]).expect(0);
+    assert_eq!(shown.stdout, "remembered: first\nremembered: shared\nremembered: second\n");
+    assert_eq!(import(&["one.md", "two.md", "one.md"]).expect(0).stdout, "added 3 items\n");
+    let state = world.read(STATE);
+    assert_eq!((state.matches(" by=one.md -->").count(), state.matches(" by=two.md -->").count()), (2, 1), "{state}");
+    let runs: std::collections::HashSet<&str> =
+        state.split(" run=").skip(1).filter_map(|rest| rest.split(' ').next()).collect();
+    assert_eq!(runs.len(), 1, "{state}");
+}
+
+#[test]
 fn the_list_of_a_file_is_imported_with_the_file_as_its_source() {
     let world = World::with_git();
     world.write(

@@ -16,8 +16,14 @@ const AWK: &str = r#"awk '{
     printf "[%d, %d, %d, 0.01]\n", cars, accidents, baking
 }'"#;
 
-/// A project with two sessions and a program that keeps what it reads in `seen`.
+/// A project with two sessions and an allowed program that keeps what it reads in `seen`.
 fn world() -> World {
+    let world = sessions_of_two_days();
+    program(&world, AWK);
+    world
+}
+
+fn sessions_of_two_days() -> World {
     let world = World::with_git();
     Transcript::of(&world, "bridge", "2026-11-10T09:00:00Z")
         .asks("The car crash on the bridge is drawn twice")
@@ -26,18 +32,27 @@ fn world() -> World {
         .asks("How long does the loaf stay in the oven?")
         .runs("cargo test timer", "test result: ok. 3 passed", false)
         .says("Forty minutes; the timer counts down from there.");
-    program(&world, AWK);
     world
 }
 
-/// Makes this the program, behind one that keeps what is read.
+/// Makes this the program, behind one that keeps what is read, and allows it.
 fn program(world: &World, script: &str) {
-    std::fs::write(world.place().join("embed.sh"), format!("tee -a ../seen | {script}\n")).unwrap();
-    configure(world, &["sh", "../embed.sh"]);
+    write_script(world, script);
+    configure(world, &["sh", "../embed.sh"], "10s");
 }
 
-fn configure(world: &World, command: &[&str]) {
-    world.write("handover.toml", format!("[search]\nembed = {command:?}\nembed_timeout = \"10s\"\n"));
+fn write_script(world: &World, script: &str) {
+    std::fs::write(world.place().join("embed.sh"), format!("tee -a ../seen | {script}\n")).unwrap();
+}
+
+/// Names a program in the config, and allows the config.
+fn configure(world: &World, command: &[&str], timeout: &str) {
+    name_only(world, command, timeout);
+    let _ = world.run(&["allow"]).expect(0);
+}
+
+fn name_only(world: &World, command: &[&str], timeout: &str) {
+    world.write("handover.toml", format!("[search]\nembed = {command:?}\nembed_timeout = {timeout:?}\n"));
 }
 
 /// The texts that the program has read.
@@ -137,14 +152,11 @@ fn a_program_that_fails_costs_nothing_but_its_vectors() {
         assert_eq!(answer["vectors"]["used"], false, "{script}");
         assert_eq!(answer["vectors"]["reason"], reason, "{script}");
     }
-    configure(&world, &["no-such-program"]);
+    configure(&world, &["no-such-program"], "10s");
     let output = world.run(&["search", "timer"]).expect(0);
     assert!(output.stderr.contains("only words were compared: cannot start `no-such-program`"), "{}", output.stderr);
     // One that never ends, with a child that never ends either.
-    world.write(
-        "handover.toml",
-        "[search]\nembed = [\"sh\", \"-c\", \"sleep 1000 & sleep 1000\"]\nembed_timeout = \"200ms\"\n",
-    );
+    configure(&world, &["sh", "-c", "sleep 1000 & sleep 1000"], "200ms");
     let output = world.run(&["search", "timer"]).expect(0);
     assert!(output.stderr.contains("only words were compared: `sh` did not answer within 200 ms"), "{}", output.stderr);
     // Only the passages fail: the question is compared with nothing yet.
@@ -173,7 +185,7 @@ fn vectors_of_another_model_or_command_are_made_again() {
     assert_eq!((sessions(&answer)[0], stored(&world)), ("bridge", (vec![5], 4)));
     assert_eq!(seen(&world).len(), before + 5);
     // Another command.
-    configure(&world, &["sh", "../embed.sh", "another-model"]);
+    configure(&world, &["sh", "../embed.sh", "another-model"], "10s");
     let before = seen(&world).len();
     search(&world, &["automobile accident"]);
     assert_eq!((seen(&world).len(), stored(&world)), (before + 5, (vec![5], 4)));
@@ -211,13 +223,46 @@ fn while_paused_no_program_is_started() {
     assert_eq!(seen(&world), [""; 0]);
 }
 
+/// Nobody who types a search expects that it runs what a repository names.
+#[test]
+fn a_typed_search_starts_the_program_only_after_allow_and_again_after_each_change() {
+    let world = sessions_of_two_days();
+    write_script(&world, AWK);
+    name_only(&world, &["sh", "../embed.sh"], "10s");
+    let refused = || {
+        let output = world.run(&["search", "--json", "timer"]).expect(0);
+        assert_eq!(output.stderr.as_str(), format!("only words were compared: {CONSENT}\n"));
+        let answer = output.json();
+        assert_eq!(sessions(&answer), ["kitchen"]);
+        assert_eq!(answer["vectors"], serde_json::json!({ "used": false, "missing": 0, "reason": CONSENT }));
+    };
+    refused();
+    assert_eq!(seen(&world), [""; 0]);
+    let _ = world.run(&["allow"]).expect(0);
+    assert_eq!(sessions(&search(&world, &["automobile accident"]))[0], "bridge");
+    let before = seen(&world).len();
+    assert_eq!(before, 5);
+    name_only(&world, &["sh", "../embed.sh", "changed"], "10s");
+    refused();
+    name_only(&world, &["sh", "../embed.sh"], "10s");
+    assert_eq!(search(&world, &["timer"])["vectors"]["used"], true, "what was allowed once is still allowed");
+    let _ = world.run(&["allow", "--revoke"]).expect(0);
+    refused();
+    assert_eq!(seen(&world).len(), before + 1);
+}
+
+const CONSENT: &str =
+    "`embed` in `[search]` names a program that is not allowed; read the config, then run `agent-handover allow`";
+
 /// A hook and an agent start nothing that the user has not allowed.
 #[cfg(feature = "mcp")]
 #[test]
 fn an_agent_and_a_hook_start_the_program_only_with_consent() {
     use super::mcp::Client;
 
-    let world = world();
+    let world = sessions_of_two_days();
+    write_script(&world, AWK);
+    name_only(&world, &["sh", "../embed.sh"], "10s");
     let end_session = |session: &Transcript| {
         let payload = serde_json::json!({
             "hook_event_name": "SessionEnd", "session_id": session.session, "cwd": world.root(), "reason": "exit",

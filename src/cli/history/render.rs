@@ -81,21 +81,24 @@ impl Form {
     }
 }
 
-/// The goal of a handoff, and the handoff as the prompt for a tool. Text from elsewhere is reported as such.
+/// The goal of a handoff if this user's session wrote it, and the handoff as the prompt for a tool. Text from elsewhere is
+/// reported as such.
 pub(in crate::cli) fn handoff_prompt(
     context: &mut Context<'_>,
     id: &str,
     tool: &str,
     budget: usize,
-) -> Result<(String, String)> {
+) -> Result<(Option<String>, String)> {
     let place = HistoryPlace::open(context, None)?;
     let found = place.history.find(id)?;
     let is_ours = place.owns(&found);
     let form = Form { target: Some(tool.to_owned()), layout: None, budget: Some(budget) };
     let page = form.write(&place, &found, is_ours)?;
-    warn_of_origin(context, place.origin(&found).as_ref());
+    let origin = place.origin(&found);
+    warn_of_origin(context, origin.as_ref());
     warn_of_document(context.ui, is_ours);
-    Ok((found.handoff.text("primary_goal").to_owned(), page))
+    let goal = (is_ours && origin.is_none()).then(|| found.handoff.text("primary_goal").to_owned());
+    Ok((goal, page))
 }
 
 impl Render {

@@ -10,7 +10,7 @@ use super::open::{OpenMemory, WriteOptions};
 use crate::base::text;
 use crate::error::{Error, Result};
 use crate::memory::state;
-use crate::memory::{CategoryProblem, ChangeVerb, Edits, capture, named_category};
+use crate::memory::{Added, CategoryProblem, ChangeVerb, Edits, capture, named_category};
 
 /// Add one item to a category
 #[derive(Args)]
@@ -41,7 +41,7 @@ impl Add {
             Error::bad_data(format!("the item {reason}; nothing was kept"))
                 .hint("an item is read at every session start; `agent-handover run --note-file FILE` keeps a long text")
         })?;
-        let edits = Edits { add: vec![(category.clone(), item)], ..Edits::default() };
+        let edits = Edits { add: vec![Added::new(&category, item)], ..Edits::default() };
         let changes = open.update(context, "add", &self.options, edits, None)?;
         let added = changes.iter().find(|change| change.verb == ChangeVerb::Added);
         let dropped: Vec<Json> =

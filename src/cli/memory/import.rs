@@ -15,7 +15,7 @@ use crate::config::category::Categories;
 use crate::error::{Error, Result};
 use crate::memory::bridge::{self, REMEMBERED};
 use crate::memory::state::CurrentState;
-use crate::memory::{ChangeVerb, Edits, StateChange, import};
+use crate::memory::{Added, ChangeVerb, Edits, StateChange, import};
 use crate::project::Project;
 
 /// Add the items that another tool or agent kept to the current state: all of them, or nothing
@@ -38,18 +38,19 @@ pub(super) struct Import {
 impl Import {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let open = OpenMemory::open_to_change(context, self.options.tag.as_deref())?;
-        let mut changes = Vec::new();
+        let mut all = Edits::default();
+        // Every source is read before anything is changed.
         for from in &self.from {
-            let mut edits = self.edits(context, from, &open.project)?;
-            only_new(&mut edits, &open.memory.state()?);
-            refuse_too_many(&edits, &open.project.config.categories, from)?;
-            if self.dry_run {
-                preview(context, &edits);
-            } else {
-                changes.extend(open.update(context, "import", &self.options, edits, None)?);
-            }
+            let of_one = self.edits(context, from, &open.project)?;
+            all.record.extend(of_one.record);
+            all.add.extend(of_one.add);
         }
-        if !self.dry_run {
+        only_new(&mut all, &open.memory.state()?);
+        refuse_too_many(&all, &open.project.config.categories, &self.from)?;
+        if self.dry_run {
+            preview(context, &all);
+        } else {
+            let changes = open.update(context, "import", &self.options, all, None)?;
             self.report(context, &changes);
         }
         Ok(0)
@@ -60,23 +61,23 @@ impl Import {
         let agent =
             from.to_str().and_then(|name| agents::find(name).ok()).filter(|_| !fs::exists(&context.cwd.join(from)));
         let Some(agent) = agent else {
-            let source = input::read(context, Some(from), "the memory")?;
+            let source = read(context, from)?;
             let edits = import::parse(&source, &project.config.categories);
             let is_json = source.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
             let items = if edits.is_err() && !is_json { bridge::items(&source) } else { Vec::new() };
             let edits = if items.is_empty() { edits? } else { remembered(items) };
-            return Ok(Edits { source: source_name(from), ..edits });
+            return Ok(from_source(edits, &source_name(from)));
         };
         let places = Places::here(&project.root)?;
         let mut items = Vec::new();
         for file in (agent.memories)(&places) {
-            items.extend(bridge::items(&input::read(context, Some(&file), "the memory")?));
+            items.extend(bridge::items(&read(context, &file)?));
         }
         if items.is_empty() {
             return Err(Error::failed(format!("{} keeps no memories of this project on this machine", agent.title))
                 .hint("name a file instead: `agent-handover memory import --from FILE`"));
         }
-        Ok(Edits { source: agent.name.to_owned(), ..remembered(items) })
+        Ok(from_source(remembered(items), agent.name))
     }
 
     fn report(&self, context: &mut Context<'_>, changes: &[StateChange]) {
@@ -99,8 +100,27 @@ impl Import {
     }
 }
 
+/// Reads one source as text. `-` is standard input.
+fn read(context: &Context<'_>, from: &Path) -> Result<String> {
+    let what = if from.as_os_str() == "-" { "standard input".to_owned() } else { format!("`{}`", from.display()) };
+    let source = input::read(context, Some(from), &what)?;
+    if source.contains('\0') {
+        let error = Error::bad_data(format!("{what} is not text: it has a NUL byte; nothing was imported"));
+        return Err(error.hint("name a JSON file or a Markdown file"));
+    }
+    Ok(source)
+}
+
 fn remembered(items: Vec<String>) -> Edits {
-    Edits { add: items.into_iter().map(|item| (REMEMBERED.to_owned(), item)).collect(), ..Edits::default() }
+    Edits { add: items.into_iter().map(|item| Added::new(REMEMBERED, item)).collect(), ..Edits::default() }
+}
+
+/// Marks the added items with where they come from.
+fn from_source(mut edits: Edits, source: &str) -> Edits {
+    for added in &mut edits.add {
+        source.clone_into(&mut added.source);
+    }
+    edits
 }
 
 /// The name of a file as the mark of its items.
@@ -110,29 +130,34 @@ fn source_name(file: &Path) -> String {
     text::cut(&name, 60).chars().map(plain).collect()
 }
 
-/// Leaves out what is remembered already, and what was once imported and removed.
+/// Leaves out what is remembered already, what was once imported and removed, and what an earlier source has as well.
 fn only_new(edits: &mut Edits, state: &CurrentState) {
-    edits.add.retain(|(category, text)| {
+    let mut known = std::collections::HashSet::new();
+    edits.add.retain(|Added { category, text, .. }| {
         let is_there = state.items().any(|(of, item)| of == category && item.text == *text);
-        !is_there && state.removals_of(category, text).next().is_none()
+        let is_new = !is_there && state.removals_of(category, text).next().is_none();
+        is_new && known.insert((category.clone(), text.clone()))
     });
 }
 
 /// Items that do not fit would push out each other, at every import again.
-fn refuse_too_many(edits: &Edits, categories: &Categories, from: &Path) -> Result<()> {
+fn refuse_too_many(edits: &Edits, categories: &Categories, from: &[PathBuf]) -> Result<()> {
     let keep = categories.get(REMEMBERED).keep;
-    let count = edits.add.iter().filter(|(category, _)| category == REMEMBERED).count();
+    let count = edits.add.iter().filter(|added| added.category == REMEMBERED).count();
     if count <= keep {
         return Ok(());
     }
-    let message =
-        format!("`{}` has {count} new items, and `{REMEMBERED}` keeps {keep}; nothing was imported", from.display());
+    let have = match from {
+        [one] => format!("`{}` has", one.display()),
+        several => format!("{} have", text::count(several.len(), "source")),
+    };
+    let message = format!("{have} {count} new items, and `{REMEMBERED}` keeps {keep}; nothing was imported");
     Err(Error::bad_data(message).hint(format!("raise `keep` in `[category.{REMEMBERED}]`, or shorten the list")))
 }
 
 fn preview(context: &mut Context<'_>, edits: &Edits) {
     let recorded = edits.record.iter().flat_map(|(name, texts)| texts.iter().map(move |text| (name, text)));
-    for (category, item) in recorded.chain(edits.add.iter().map(|(name, text)| (name, text))) {
+    for (category, item) in recorded.chain(edits.add.iter().map(|added| (&added.category, &added.text))) {
         context.ui.answer(&format!("{category}: {}", text::model_line(item, 200)));
     }
 }

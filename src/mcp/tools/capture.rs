@@ -10,7 +10,7 @@ use crate::mcp::arguments::Arguments;
 use crate::mcp::tool::{Caller, Effect, Tool};
 use crate::mcp::{answer, place};
 use crate::memory::state::CurrentState;
-use crate::memory::{self, ChangeVerb, Edits, Memory, StateChange, capture, named_category};
+use crate::memory::{self, Added, ChangeVerb, Edits, Memory, StateChange, capture, named_category};
 use crate::project::Project;
 
 /// The categories that have one item, which the next one replaces.
@@ -85,7 +85,7 @@ fn edits(project: &Project, state: &CurrentState, mut arguments: Arguments) -> R
     // Other than a whole account of a session, one thing said in its middle replaces nothing but the goal.
     for (category, texts) in edits.record.extract_if(.., |(category, _)| !REPLACED.contains(&category.as_str())) {
         // The most urgent is added last, so that it is the newest.
-        edits.add.extend(texts.into_iter().rev().map(|text| (category.clone(), text)));
+        edits.add.extend(texts.into_iter().rev().map(|text| Added::new(&category, text)));
     }
     for name in &edits.clear {
         named_category(categories, state, name)
