@@ -42,13 +42,23 @@ impl<'a> Writer<'a> {
 
     /// Records the state of a file and how much of it is indexed; returns its id.
     pub(super) fn set_file(&self, path: &str, place: &str, file: &KnownFile) -> rusqlite::Result<i64> {
-        let sql = "INSERT INTO file (path, inode, length, modified, seen, place, mark)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (path) DO UPDATE
-                   SET inode = ?2, length = ?3, modified = ?4, seen = ?5, place = ?6, mark = ?7
-                   RETURNING id";
-        let mut statement = self.transaction.prepare_cached(sql)?;
-        let values = params![path, file.inode, file.length, file.modified, file.seen, place, file.mark];
-        statement.query_row(values, |row| row.get(0))
+        let known = "SELECT id FROM file WHERE path = ?1";
+        let known: Option<i64> =
+            self.transaction.prepare_cached(known)?.query_row([path], |row| row.get(0)).optional()?;
+        // One statement for both would need a savepoint, and at each savepoint FTS5 writes all words that it holds.
+        let sql = match known {
+            Some(_) => {
+                "UPDATE file SET path = ?1, inode = ?2, length = ?3, modified = ?4, seen = ?5, place = ?6, mark = ?7
+                 WHERE id = ?8"
+            }
+            None => {
+                "INSERT INTO file (path, inode, length, modified, seen, place, mark, id)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+            }
+        };
+        let values = params![path, file.inode, file.length, file.modified, file.seen, place, file.mark, known];
+        self.transaction.prepare_cached(sql)?.execute(values)?;
+        Ok(known.unwrap_or_else(|| self.transaction.last_insert_rowid()))
     }
 
     /// Removes a file and everything that came from it.
