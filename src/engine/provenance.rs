@@ -82,7 +82,8 @@ impl Provenance {
 
     /// Whether what a search found is ours. A transcript, which has no key, is.
     pub(crate) fn owns_hit(&self, hit: &Hit) -> bool {
-        self.owns_stored(&hit.own_key, &hit.run, hit.kind == PassageKind::Handoff)
+        let key = OwnKey::of_stored(&hit.own_key).map(|key| key.in_file(Path::new(&hit.path)));
+        key.is_none_or(|key| self.owns_key(&key, &hit.run, hit.kind == PassageKind::Handoff))
     }
 
     /// Whether a text of the index is ours, by the key that is stored with it.

@@ -37,6 +37,8 @@ const UNDATED: &str = "undated";
 pub(crate) struct OwnKey {
     month: String,
     line: String,
+    /// The file that the text is in, if that is known. Who vouches for the text then looks at this file only.
+    file: Option<PathBuf>,
 }
 
 impl OwnKey {
@@ -52,13 +54,13 @@ impl OwnKey {
 
     pub(crate) fn of_stored(text: &str) -> Option<OwnKey> {
         let (month, line) = text.split_once(' ')?;
-        Some(OwnKey { month: month.to_owned(), line: line.to_owned() })
+        Some(OwnKey { month: month.to_owned(), line: line.to_owned(), file: None })
     }
 
     /// The key of a run itself; `None` if this is not the id of a run.
     pub(crate) fn of_run(id: &str) -> Option<OwnKey> {
         let month = ids::time_of_run_id(id)?.format("%Y-%m").to_string();
-        Some(OwnKey { month, line: id.to_owned() })
+        Some(OwnKey { month, line: id.to_owned(), file: None })
     }
 
     /// The key of a text that was said in a run, and of one without a run that was written at the time `when`.
@@ -74,7 +76,12 @@ impl OwnKey {
             text.bytes().enumerate().all(digit)
         };
         let month = when.get(..7).filter(is_month).unwrap_or(UNDATED).to_owned();
-        OwnKey { month, line: format!("{sort} {}", text::digest(content, 16)) }
+        OwnKey { month, line: format!("{sort} {}", text::digest(content, 16)), file: None }
+    }
+
+    /// The key of a text that was read from this file.
+    pub(crate) fn in_file(self, file: &Path) -> OwnKey {
+        OwnKey { file: Some(file.to_path_buf()), ..self }
     }
 }
 
@@ -88,6 +95,8 @@ pub(crate) struct OwnDirectory {
     is_tracked: OnceCell<bool>,
     /// Whether other users write into it. It is looked for as late.
     is_shared: OnceCell<bool>,
+    /// The same for single files and directories in it.
+    shared_paths: RefCell<HashMap<PathBuf, bool>>,
 }
 
 impl OwnDirectory {
@@ -98,6 +107,7 @@ impl OwnDirectory {
             tracks,
             is_tracked: OnceCell::new(),
             is_shared: OnceCell::new(),
+            shared_paths: RefCell::default(),
         }
     }
 
@@ -105,13 +115,39 @@ impl OwnDirectory {
         &self.path
     }
 
-    /// Whether text in it is ours unless it says otherwise: a run of ours made it, and nobody else writes into it.
+    /// Whether all text in it is ours unless it says otherwise: a run of ours made it, and nobody else writes into it.
     pub(crate) fn vouches(&self) -> bool {
+        self.vouches_unless(|| *self.is_shared.get_or_init(|| is_shared(&self.path)))
+    }
+
+    /// Whether the text with this key is ours unless it says otherwise. If the file is known that it is in, only this file and
+    /// the directories above it are examined: what other files there are does not change who can write this one.
+    fn vouches_for(&self, key: &OwnKey) -> bool {
+        let below = key.file.as_deref().and_then(|file| file.strip_prefix(&self.path).ok());
+        below.map_or_else(|| self.vouches(), |below| self.vouches_unless(|| self.is_path_shared(below)))
+    }
+
+    fn vouches_unless(&self, is_shared: impl Fn() -> bool) -> bool {
         self.is_created_here
             // Somebody else may have put another directory in its place.
             && fs::refuse_foreign_owner(&self.path, "directory").is_ok()
-            && !*self.is_shared.get_or_init(|| is_shared(&self.path))
+            && !is_shared()
             && !*self.is_tracked.get_or_init(|| (self.tracks)(&self.path))
+    }
+
+    /// Whether another user, but root, owns or may write this path below the directory, or a directory above it.
+    fn is_path_shared(&self, below: &Path) -> bool {
+        let mut known = self.shared_paths.borrow_mut();
+        let mut is_one_shared = |below: &Path| {
+            let examine = || {
+                let path = self.path.join(below);
+                let is_root = below.as_os_str().is_empty();
+                let anchor = if is_root { Anchor::beside(&self.path) } else { Anchor::new(&self.path) };
+                anchor.about(if is_root { &self.path } else { &path }).ok().flatten()
+            };
+            *known.entry(below.to_path_buf()).or_insert_with(|| examine().is_some_and(|about| is_of_others(&about)))
+        };
+        below.ancestors().any(&mut is_one_shared)
     }
 }
 
@@ -136,7 +172,7 @@ impl OwnRecord {
     pub(crate) fn owns(&self, directory: &OwnDirectory, key: &OwnKey, run: &str) -> bool {
         self.has(key)
             || self.is_adopted(&directory.path, key)
-            || OwnKey::of_run(run).is_none_or(|run| self.has(&run)) && directory.vouches()
+            || OwnKey::of_run(run).is_none_or(|run| self.has(&run)) && directory.vouches_for(key)
     }
 
     /// Whether a run of this user wrote what the key stands for, or an allowed pull brought it.
@@ -262,7 +298,6 @@ pub(crate) fn is_created(directory: &Path) -> bool {
 /// Whether another user, but root, owns something in this directory, or may write the directory or something in it.
 fn is_shared(directory: &Path) -> bool {
     let anchor = Anchor::new(directory);
-    let is_open = |about: &About| about.is_shared && matches!(about.kind, FileKind::Directory | FileKind::Regular);
     if Anchor::beside(directory).about(directory).ok().flatten().is_some_and(|about| is_open(&about)) {
         return true;
     }
@@ -272,7 +307,7 @@ fn is_shared(directory: &Path) -> bool {
             let path = directory.join(name);
             let Ok(Some(about)) = anchor.about(&path) else { continue };
             seen += 1;
-            if fs::is_foreign_owner(about.owner) || is_open(&about) {
+            if is_of_others(&about) {
                 return true;
             }
             if seen > MOST_FILES {
@@ -282,6 +317,15 @@ fn is_shared(directory: &Path) -> bool {
         }
     }
     false
+}
+
+/// Whether another user, but root, owns it or may write it.
+fn is_of_others(about: &About) -> bool {
+    fs::is_foreign_owner(about.owner) || is_open(about)
+}
+
+fn is_open(about: &About) -> bool {
+    about.is_shared && matches!(about.kind, FileKind::Directory | FileKind::Regular)
 }
 
 fn created() -> Option<ConsentStore> {
@@ -360,6 +404,7 @@ mod tests {
             tracks: |_| false,
             is_tracked: OnceCell::new(),
             is_shared: OnceCell::new(),
+            shared_paths: RefCell::default(),
         };
         assert!(record.owns(&place(true), &reworded, RUN) && record.owns(&place(true), &reworded, ""));
         assert!(!record.owns(&place(true), &reworded, "01KJ0000000000000000000001"));

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 
 use super::index::{Index, SessionEntry};
 use super::store::{ArchiveNames, file_name};
-use super::{History, index_ends};
+use super::{History, index_ends, own_keys};
 use crate::base::clock;
 use crate::base::fs::FileError;
 use crate::error::{Error, Result};
+use crate::guard::own_record::OwnKey;
 use crate::handoff::{Handoff, repr};
 
 /// How many ids the error about an ambiguous prefix lists.
@@ -29,6 +30,11 @@ impl FoundArchive {
     fn of(path: PathBuf, text: String) -> FoundArchive {
         let handoff = Handoff::parse(&text).unwrap_or_else(|_| Handoff { fields: Vec::new(), body: text.clone() });
         FoundArchive { path, text, handoff }
+    }
+
+    /// What identifies it in the user's own record.
+    pub(crate) fn key(&self) -> OwnKey {
+        own_keys::of_document(&self.text, &self.handoff).in_file(&self.path)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::derived::Order;
 use super::index::{Index, SessionEntry};
-use super::{History, decisions, origin, prompt};
+use super::{History, decisions, origin, own_keys, prompt};
 use crate::base::clock;
 use crate::base::fs::Created;
 use crate::error::{Error, Result};
@@ -145,7 +145,8 @@ impl History {
         } else {
             // The rulings of an older session bind the next one, too.
             let text = self.read_archive_text(&self.latest_path())?;
-            prompt::render(&latest, &self.status_of(&text, &latest)?, &standing)
+            let key = own_keys::of_document(&text, &latest).in_file(&self.latest_path());
+            prompt::render(&latest, &self.status_of(&key, &latest)?, &standing)
         };
         self.write_if_changed(&self.prompt_path(), &prompt)?;
         // The index comes last: as long as it does not have the archive, the next writer rebuilds everything.

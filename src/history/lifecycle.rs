@@ -9,6 +9,7 @@ use super::index::Index;
 use super::{History, NotChanged, SessionEntry, claims, own_keys};
 use crate::base::fs::{Depth, FileError};
 use crate::error::{Error, Result};
+use crate::guard::own_record::OwnKey;
 use crate::handoff::{self, Handoff, Value, repr};
 
 /// The statuses of a session that ended.
@@ -102,8 +103,8 @@ impl History {
         Ok(id)
     }
 
-    /// The status of the session of this document now. Its archive may hold an older one.
-    pub(crate) fn status_of(&self, text: &str, handoff: &Handoff) -> Result<String> {
+    /// The status of the session of the document with this key now. Its archive may hold an older one.
+    pub(crate) fn status_of(&self, document: &OwnKey, handoff: &Handoff) -> Result<String> {
         let id = handoff.text("session_id");
         let stated = match self.lifecycle()?.status(id) {
             Some(status) => status.to_owned(),
@@ -112,7 +113,7 @@ impl History {
                 latest.map_or_else(|| handoff.text("status").to_owned(), |entry| entry.get("status").to_owned())
             }
         };
-        Ok(claims::judge(&stated, handoff, &own_keys::of_document(text, handoff), &self.voucher()).now)
+        Ok(claims::judge(&stated, handoff, document, &self.voucher()).now)
     }
 }
 

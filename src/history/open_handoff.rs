@@ -124,7 +124,7 @@ impl History {
 
     /// Whether this entry ends a session of ours although nobody here said so.
     fn is_end_only_claimed(&self, entry: &SessionEntry, voucher: &Voucher, reading: &mut Reading) -> bool {
-        let end = own_keys::of_end(entry.get("session_id"), entry.get("status"));
+        let end = own_keys::of_end(entry.get("session_id"), entry.get("status")).in_file(&self.index_path());
         !voucher.owns(&end, "")
             && reading.has_room_for(self, entry)
             && self.open_handoff_of(entry, voucher, &mut Vec::new()).is_some_and(|open| !is_over(&open.status))

@@ -225,19 +225,22 @@ impl History {
 
     /// The handoff of an entry with its key; `None` if it does not say what the entry says.
     pub(crate) fn handoff_of(&self, entry: &SessionEntry) -> Option<(OwnKey, Handoff)> {
-        let text = self.read_archive_text(&self.inside(entry.get("file")).ok()?).ok()?;
+        let path = self.inside(entry.get("file")).ok()?;
+        let text = self.read_archive_text(&path).ok()?;
         let handoff = Handoff::parse(&text).ok()?;
-        SessionEntry::of(&handoff, "").agrees_with(entry).then(|| (of_document(&text, &handoff), handoff))
+        let is_same = SessionEntry::of(&handoff, "").agrees_with(entry);
+        is_same.then(|| (of_document(&text, &handoff).in_file(&path), handoff))
     }
 
     /// The key of LATEST.md, if RESUME_PROMPT.txt is what we derive from it and from these standing decisions.
     pub(crate) fn key_of_prompt(&self, standing: &[String]) -> Option<OwnKey> {
         let text = self.read_archive_text(&self.latest_path()).ok()?;
         let handoff = Handoff::parse(&text).ok()?;
-        let status = self.status_of(&text, &handoff).ok()?;
+        let key = of_document(&text, &handoff).in_file(&self.latest_path());
+        let status = self.status_of(&key, &handoff).ok()?;
         let written = self.read_own(&self.prompt_path()).ok()??;
         let is_derived = written == prompt::render(&handoff, &status, standing).as_bytes()
             || written == prompt::render_as_before(&handoff, &status, standing).as_bytes();
-        is_derived.then(|| of_document(&text, &handoff))
+        is_derived.then_some(key)
     }
 }

@@ -181,7 +181,7 @@ impl History {
     /// Like [`History::parse_archive`], with the key of the document in the user's own record.
     pub(super) fn parse_with_key(&self, path: &Path, text: &str) -> Result<(Handoff, OwnKey)> {
         let handoff = self.parse_archive(path, text)?;
-        let key = own_keys::of_document(text, &handoff);
+        let key = own_keys::of_document(text, &handoff).in_file(path);
         Ok((handoff, key))
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::store::{Index, Totals};
+use super::store::{Index, Order, Totals};
 
 /// How many passages of each word are always looked up: enough for any word that tells sessions apart.
 const FIRST_LOOK: usize = 1_000;
@@ -53,10 +53,8 @@ impl Lookup {
     /// In how many passages the word is, by how dense it is among those that were looked up.
     fn frequency(&self, totals: Totals) -> f64 {
         let found = self.passages.len() as f64;
-        match (self.is_whole, self.passages.first(), self.passages.last()) {
-            (false, Some(newest), Some(oldest)) if newest > oldest => {
-                (found / (newest - oldest) as f64 * totals.passages as f64).max(found)
-            }
+        match totals.order.span(&self.passages) {
+            span if span > 0 && !self.is_whole => (found / span as f64 * totals.passages as f64).max(found),
             _ => found,
         }
     }
@@ -66,7 +64,7 @@ impl Lookup {
 pub(super) fn find(index: &Index, words: &[String], totals: Totals) -> rusqlite::Result<Candidates> {
     let mut lookups = Vec::new();
     for word in words {
-        lookups.push(look_up(index, word)?);
+        lookups.push(look_up(index, word, totals.order)?);
     }
     let mut open: Vec<usize> = (0..lookups.len()).filter(|at| !lookups[*at].is_whole).collect();
     open.sort_by(|a, b| lookups[*a].frequency(totals).total_cmp(&lookups[*b].frequency(totals)));
@@ -75,7 +73,7 @@ pub(super) fn find(index: &Index, words: &[String], totals: Totals) -> rusqlite:
         if left < LONG_LOOK {
             break;
         }
-        let more = passages_of(index, &lookups[at].forms, LONG_LOOK)?;
+        let more = passages_of(index, &lookups[at].forms, LONG_LOOK, totals.order)?;
         left -= more.len().min(left);
         lookups[at].is_whole = more.len() < LONG_LOOK;
         lookups[at].passages = more;
@@ -89,15 +87,16 @@ pub(super) fn find(index: &Index, words: &[String], totals: Totals) -> rusqlite:
         }
         terms.push(Term { forms: lookup.forms, weight: lookup.weight, idf });
     }
+    let newness = |id: i64| totals.order.newness(id);
     let mut passages: Vec<(f64, i64)> = scores.into_iter().map(|(passage, score)| (score, passage)).collect();
-    passages.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| b.1.cmp(&a.1)));
+    passages.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| newness(b.1).cmp(&newness(a.1))));
     passages.truncate(MOST);
     Ok(Candidates { terms, passages: passages.into_iter().map(|(_, passage)| passage).collect() })
 }
 
-fn look_up(index: &Index, word: &str) -> rusqlite::Result<Lookup> {
+fn look_up(index: &Index, word: &str, order: Order) -> rusqlite::Result<Lookup> {
     let own = vec![word.to_owned()];
-    let passages = passages_of(index, &own, FIRST_LOOK)?;
+    let passages = passages_of(index, &own, FIRST_LOOK, order)?;
     if !passages.is_empty() {
         let is_whole = passages.len() < FIRST_LOOK;
         return Ok(Lookup { forms: own, weight: 1.0, passages, is_whole });
@@ -105,19 +104,19 @@ fn look_up(index: &Index, word: &str) -> rusqlite::Result<Lookup> {
     let prefix: String = word.chars().take(PREFIX).collect();
     let is_long = prefix.chars().count() == PREFIX || !word.is_ascii();
     let forms = if is_long { index.terms_beginning(&prefix, MOST_PREFIXED)? } else { Vec::new() };
-    let passages = passages_of(index, &forms, FIRST_LOOK)?;
+    let passages = passages_of(index, &forms, FIRST_LOOK, order)?;
     let is_whole = passages.len() < FIRST_LOOK;
     Ok(Lookup { forms, weight: PREFIX_WEIGHT, passages, is_whole })
 }
 
 /// The passages that have one of these words, newest first.
-fn passages_of(index: &Index, forms: &[String], most: usize) -> rusqlite::Result<Vec<i64>> {
+fn passages_of(index: &Index, forms: &[String], most: usize, order: Order) -> rusqlite::Result<Vec<i64>> {
     let mut found = Vec::new();
     for form in forms {
-        found.extend(index.passages_with(form, most)?);
+        found.extend(index.passages_with(form, most, order)?);
     }
     if forms.len() > 1 {
-        found.sort_unstable_by(|a, b| b.cmp(a));
+        found.sort_unstable_by_key(|id| std::cmp::Reverse(order.newness(*id)));
         found.dedup();
         found.truncate(most);
     }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::sources::{self, HISTORY, MEMORY, SourceFile, SourceKind};
-use super::store::{Index, KnownFile};
+use super::store::{BUILT, Index, KnownFile};
 use crate::base::{clock, fs};
 use crate::project::Project;
 use crate::transcript::{self, FORMATS};
@@ -43,7 +43,7 @@ pub(crate) enum Look {
 /// What a look at the files found.
 #[derive(Default)]
 pub(super) struct Looked {
-    /// The files that the index does not have as they are, newest first.
+    /// The files that the index does not have as they are, in the order in which they are indexed.
     pub changed: Vec<SourceFile>,
     /// The ids of the files that are gone.
     pub gone: Vec<i64>,
@@ -78,6 +78,10 @@ impl Looked {
             looked.notes.push((TRANSCRIPTS, note(transcripts.as_deref(), now)));
         }
         looked.changed.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
+        // After the first build newer passages have higher ids. A few files do not use up the time of a search.
+        if looked.changed.len() <= NEWEST && index.meta(BUILT)?.is_some() {
+            looked.changed.reverse();
+        }
         Ok(looked)
     }
 
@@ -118,14 +122,17 @@ impl Looked {
         let mut new = Vec::new();
         for (key, value) in &self.notes {
             if index.meta(key)?.as_ref() != Some(value) {
-                new.push((key, value));
+                new.push((*key, value.clone()));
             }
+        }
+        if index.meta(BUILT)?.is_none() {
+            new.push((BUILT, index.last_passage()?.to_string()));
         }
         if new.is_empty() {
             return Ok(());
         }
         let writer = index.write()?;
-        new.into_iter().try_for_each(|(key, value)| writer.set_meta(key, value))?;
+        new.into_iter().try_for_each(|(key, value)| writer.set_meta(key, &value))?;
         writer.commit()
     }
 }

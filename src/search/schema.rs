@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 /// "AHix": tells an index from the databases of other programs.
 const APPLICATION_ID: i32 = 0x4148_6978;
 /// Grows with every change of the tables, of the words that are indexed, or of how texts are split.
-const VERSION: i32 = 5;
+const VERSION: i32 = 6;
 
 /// `word` finds the passages that have a word. It has neither their words nor the positions: a passage is scored from
 /// `passage.terms`, which has them in order, because finding the words of a text again costs more than reading them.
@@ -43,7 +43,7 @@ const TABLES: &str = "
     ) STRICT;
     CREATE INDEX document_of_file ON document (file);
     CREATE INDEX document_by_end ON document (ended);
-    CREATE INDEX document_of_session ON document (session) WHERE session <> '';
+    CREATE INDEX document_of_session ON document (session, ended) WHERE session <> '';
     CREATE TABLE passage (
         id INTEGER PRIMARY KEY,
         document INTEGER NOT NULL REFERENCES document(id),
@@ -69,8 +69,13 @@ const TABLES: &str = "
     ) STRICT;
     CREATE INDEX ran_command ON ran (command, at);
     CREATE INDEX ran_document ON ran (document);
-    CREATE TABLE named (name TEXT NOT NULL, path TEXT NOT NULL, passage INTEGER NOT NULL REFERENCES passage(id)) STRICT;
-    CREATE INDEX named_name ON named (name, passage);
+    CREATE TABLE named (
+        name TEXT NOT NULL,
+        path TEXT NOT NULL,
+        at INTEGER,
+        passage INTEGER NOT NULL REFERENCES passage(id)
+    ) STRICT;
+    CREATE INDEX named_name ON named (name, at, passage);
     CREATE INDEX named_passage ON named (passage);
     CREATE TABLE told (id INTEGER PRIMARY KEY, what TEXT NOT NULL UNIQUE) STRICT;
     CREATE TABLE vague (file INTEGER PRIMARY KEY) STRICT;

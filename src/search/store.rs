@@ -10,10 +10,10 @@ use super::writer::Writer;
 
 /// The index on sessions has no empty ones, so that SQLite uses it only if the question says so.
 const HANDOFF_OF_SESSION: &str = "SELECT handoff FROM document
-    WHERE session = ?1 AND session <> '' AND handoff <> '' ORDER BY id DESC LIMIT 1";
+    WHERE session = ?1 AND session <> '' AND handoff <> '' ORDER BY ended DESC, id DESC LIMIT 1";
 const LAST_RUN: &str = "SELECT document, at, has_passed, error FROM ran WHERE command = ?1
     ORDER BY at DESC, id DESC LIMIT 1";
-const RULINGS_NAMING: &str = "SELECT path, passage FROM named WHERE name = ?1 ORDER BY passage DESC LIMIT ?2";
+const RULINGS_NAMING: &str = "SELECT path, passage FROM named WHERE name = ?1 ORDER BY at DESC, passage DESC LIMIT ?2";
 /// '0' comes right after '/'.
 const TOUCHED: &str = "SELECT document, max(at) FROM touched
     WHERE path = ?1 OR path > ?1 || '/' AND path < ?1 || '0' GROUP BY document";
@@ -22,6 +22,8 @@ const NEWEST_FILES: &str = "SELECT path, id, inode, length, modified, seen, mark
 const DOCUMENTS_BETWEEN: &str =
     "SELECT id FROM document WHERE started < ?2 AND ended >= ?1 ORDER BY ended DESC LIMIT ?3";
 
+/// The note of the index on the last passage of its first build, which is there once that is done.
+pub(super) const BUILT: &str = "built";
 /// The note of the index that it still has words of removed passages.
 pub(super) const REMOVED: &str = "removed";
 
@@ -103,6 +105,37 @@ pub(super) struct Totals {
     pub passages: i64,
     pub words: i64,
     pub documents: i64,
+    pub order: Order,
+}
+
+/// How the ids of passages tell which are newer. The first build of the index begins with the newest files, so the ids up to its
+/// last one grow with age. What comes later is newer than all of them, and its ids grow with time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Order {
+    /// The last id of the first build.
+    pub built: i64,
+}
+
+impl Default for Order {
+    fn default() -> Order {
+        Order { built: i64::MAX }
+    }
+}
+
+impl Order {
+    /// A number that is larger for a newer passage.
+    pub(super) fn newness(self, id: i64) -> i64 {
+        if id > self.built { id } else { -id }
+    }
+
+    /// How many ids there are from the newest to the oldest of these, which are sorted, newest first.
+    pub(super) fn span(self, ids: &[i64]) -> i64 {
+        let (Some(newest), Some(oldest)) = (ids.first(), ids.last()) else { return 0 };
+        match (*newest > self.built, *oldest > self.built) {
+            (true, false) => newest - self.built + oldest,
+            _ => (newest - oldest).abs(),
+        }
+    }
 }
 
 impl Index {
@@ -122,7 +155,10 @@ impl Index {
     pub(super) fn write(&mut self) -> rusqlite::Result<Writer<'_>> {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let totals = totals(&transaction)?;
-        Ok(Writer::of(transaction, totals))
+        let last: i64 = transaction.query_row("SELECT coalesce(max(id), 0) FROM passage", [], |row| row.get(0))?;
+        // An id of the first build is not used again, because it would say that the passage is old.
+        let built = Some(totals.order.built).filter(|built| *built < i64::MAX).unwrap_or_default();
+        Ok(Writer::of(transaction, totals, last.max(built) + 1))
     }
 
     pub(super) fn totals(&self) -> rusqlite::Result<Totals> {
@@ -179,12 +215,25 @@ impl Index {
         statement.query_map(params![document, first, last], stored_passage)?.collect()
     }
 
-    /// The ids of the passages that have a term, at most so many: the newest if there are more.
-    pub(super) fn passages_with(&self, term: &str, most: usize) -> rusqlite::Result<Vec<i64>> {
-        let sql = "SELECT rowid FROM word WHERE word MATCH ?1 ORDER BY rowid DESC LIMIT ?2";
-        let mut statement = self.connection.prepare_cached(sql)?;
+    /// The ids of the passages that have a term, newest first, at most so many.
+    pub(super) fn passages_with(&self, term: &str, most: usize, order: Order) -> rusqlite::Result<Vec<i64>> {
         let quoted = format!("\"{}\"", term.replace('"', ""));
-        statement.query_map(params![quoted, most as i64], |row| row.get(0))?.collect()
+        let mut found: Vec<i64> = Vec::new();
+        for sql in [
+            "SELECT rowid FROM word WHERE word MATCH ?1 AND rowid > ?2 ORDER BY rowid DESC LIMIT ?3",
+            "SELECT rowid FROM word WHERE word MATCH ?1 AND rowid <= ?2 ORDER BY rowid LIMIT ?3",
+        ] {
+            let values = params![quoted, order.built, (most - found.len()) as i64];
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let ids = statement.query_map(values, |row| row.get(0))?;
+            found.extend(ids.collect::<rusqlite::Result<Vec<i64>>>()?);
+        }
+        Ok(found)
+    }
+
+    /// The id of the last passage.
+    pub(super) fn last_passage(&self) -> rusqlite::Result<i64> {
+        self.connection.query_row("SELECT coalesce(max(id), 0) FROM passage", [], |row| row.get(0))
     }
 
     /// The terms that begin with these letters, at most so many.
@@ -310,6 +359,7 @@ fn totals(connection: &Connection) -> rusqlite::Result<Totals> {
             "passages" => totals.passages = number(),
             "words" => totals.words = number(),
             "documents" => totals.documents = number(),
+            BUILT => totals.order = Order { built: number() },
             _ => {}
         }
     }

@@ -122,6 +122,13 @@ fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// Adds the words of one run: parts of an identifier, and pairs of characters of a script without spaces.
 fn take_run(text: &str, run: Range<usize>, found: &mut Vec<Word>) {
+    // Most runs are plain words.
+    let mut letters = text[run.clone()].bytes();
+    let is_plain = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    if letters.next().is_some_and(|first| is_plain(first.to_ascii_lowercase())) && letters.all(is_plain) {
+        found.extend(word(text, run));
+        return;
+    }
     let first = found.len();
     let mut start = run.start;
     while start < run.end {
@@ -151,7 +158,13 @@ fn word(text: &str, place: Range<usize>) -> Option<Word> {
         return None;
     }
     let mut term = String::with_capacity(place.len());
-    text[place.clone()].chars().for_each(|c| push_plain(c, &mut term));
+    let written = &text[place.clone()];
+    if written.is_ascii() {
+        term.push_str(written);
+        term.make_ascii_lowercase();
+    } else {
+        written.chars().for_each(|c| push_plain(c, &mut term));
+    }
     let is_common = COMMON_WORDS.contains(term.as_str());
     if let Some(base) = BASES.get(term.as_str()) {
         (*base).clone_into(&mut term);

@@ -10,15 +10,17 @@ use super::words;
 pub(super) struct Writer<'a> {
     transaction: Transaction<'a>,
     totals: Totals,
+    /// The id of the next passage.
+    next: i64,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn of(transaction: Transaction<'a>, totals: Totals) -> Writer<'a> {
-        Writer { transaction, totals }
+    pub(super) fn of(transaction: Transaction<'a>, totals: Totals, next: i64) -> Writer<'a> {
+        Writer { transaction, totals, next }
     }
 
     pub(super) fn commit(self) -> rusqlite::Result<()> {
-        let Totals { passages, words, documents } = self.totals;
+        let Totals { passages, words, documents, .. } = self.totals;
         for (key, value) in [("passages", passages), ("words", words), ("documents", documents)] {
             let mut statement = self.transaction.prepare_cached("UPDATE meta SET value = ?2 WHERE key = ?1")?;
             statement.execute(params![key, value.to_string()])?;
@@ -40,13 +42,23 @@ impl<'a> Writer<'a> {
 
     /// Records the state of a file and how much of it is indexed; returns its id.
     pub(super) fn set_file(&self, path: &str, place: &str, file: &KnownFile) -> rusqlite::Result<i64> {
-        let sql = "INSERT INTO file (path, inode, length, modified, seen, place, mark)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (path) DO UPDATE
-                   SET inode = ?2, length = ?3, modified = ?4, seen = ?5, place = ?6, mark = ?7
-                   RETURNING id";
-        let mut statement = self.transaction.prepare_cached(sql)?;
-        let values = params![path, file.inode, file.length, file.modified, file.seen, place, file.mark];
-        statement.query_row(values, |row| row.get(0))
+        let known = "SELECT id FROM file WHERE path = ?1";
+        let known: Option<i64> =
+            self.transaction.prepare_cached(known)?.query_row([path], |row| row.get(0)).optional()?;
+        // One statement for both would need a savepoint, and at each savepoint FTS5 writes all words that it holds.
+        let sql = match known {
+            Some(_) => {
+                "UPDATE file SET path = ?1, inode = ?2, length = ?3, modified = ?4, seen = ?5, place = ?6, mark = ?7
+                 WHERE id = ?8"
+            }
+            None => {
+                "INSERT INTO file (path, inode, length, modified, seen, place, mark, id)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+            }
+        };
+        let values = params![path, file.inode, file.length, file.modified, file.seen, place, file.mark, known];
+        self.transaction.prepare_cached(sql)?.execute(values)?;
+        Ok(known.unwrap_or_else(|| self.transaction.last_insert_rowid()))
     }
 
     /// Removes a file and everything that came from it.
@@ -223,19 +235,20 @@ impl<'a> Writer<'a> {
     fn add_passage(&mut self, document: i64, number: i64, turn: i64, passage: &Passage) -> rusqlite::Result<i64> {
         let terms = words::line(&passage.text);
         let count = i64::try_from(words::of_line(&terms).count()).unwrap_or(i64::MAX);
-        let sql = "INSERT INTO passage (document, number, turn, kind, at, words, terms, text)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-        let values = params![document, number, turn, passage.kind.number(), passage.at, count, terms, passage.text];
+        let sql = "INSERT INTO passage (id, document, number, turn, kind, at, words, terms, text)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        let id = self.next;
+        self.next += 1;
+        let values = params![id, document, number, turn, passage.kind.number(), passage.at, count, terms, passage.text];
         self.transaction.prepare_cached(sql)?.execute(values)?;
-        let id = self.transaction.last_insert_rowid();
         let mut statement = self.transaction.prepare_cached("INSERT INTO word (rowid, terms) VALUES (?1, ?2)")?;
         // The mark of a whole identifier separates words, as a space does.
         statement.execute(params![id, terms])?;
         if passage.kind == PassageKind::Ruling {
             for path in passage::named_files(&passage.text) {
                 let name = path.rsplit('/').next().unwrap_or(path);
-                let sql = "INSERT INTO named (name, path, passage) VALUES (?1, ?2, ?3)";
-                self.transaction.prepare_cached(sql)?.execute(params![name, path, id])?;
+                let sql = "INSERT INTO named (name, path, at, passage) VALUES (?1, ?2, ?3, ?4)";
+                self.transaction.prepare_cached(sql)?.execute(params![name, path, passage.at, id])?;
             }
         }
         self.totals.passages += 1;

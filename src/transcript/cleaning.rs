@@ -43,6 +43,7 @@ pub(super) fn clean(found: &mut Transcript) {
         // There are as many as before: no secret reaches across the separator.
         let clean = cleaned.next().unwrap_or_default().trim();
         *text = match form {
+            Form::Lines(max) if clean.len() <= max => clean.to_owned(),
             Form::Lines(max) => clean.chars().take(max).collect(),
             Form::OneLine(max) => text::kept_line(clean, max),
         };

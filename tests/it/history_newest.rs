@@ -6,6 +6,10 @@ const ARCHIVES: usize = 150;
 
 /// A history whose archives are not indexed in the order of their times. Every seventh speaks of a badger.
 fn world() -> World {
+    world_of(ARCHIVES)
+}
+
+fn world_of(archives: usize) -> World {
     let world = World::with_git();
     let create = ["history", "create", "--goal", "Say \"first\" again", "--next", "Fix it", "--summary", "a FEW words"];
     world.run(&create).expect(0);
@@ -13,7 +17,7 @@ fn world() -> World {
     let first = std::fs::read_dir(&sessions).unwrap().next().unwrap().unwrap().path();
     let text = std::fs::read_to_string(&first).unwrap();
     let id = first.file_stem().unwrap().to_str().unwrap().to_owned();
-    for number in 1..ARCHIVES {
+    for number in 1..archives {
         let day = format!("2026-{:02}-{:02}T08:00:00", number * 7 % 10 + 1, number * 11 % 28 + 1);
         let copy = text.replace(&id, &format!("s{number:03}")).replace("2026-11-15T10:04:05", &day);
         let copy = if number % 7 == 0 { copy.replace("a FEW words", "a badger was here") } else { copy };
@@ -115,5 +119,41 @@ fn archives_that_are_not_shown_are_not_opened() {
     for more in [&[][..], &["--all-projects"], &["--limit", "0"]] {
         let none = opened(&world, &[&["history", "list", "--query", "zzz"], more].concat()).unwrap();
         assert!(none <= block + 2 || block > ARCHIVES, "{more:?}: {none}");
+    }
+}
+
+/// The files and directories of the project that a command opens or examines; `None` without strace.
+fn touched(world: &World, arguments: &[&str]) -> Option<usize> {
+    let log = world.path("../touched");
+    let mut command = world.clean("strace");
+    command.args(["-f", "-qq", "-e", "trace=openat,openat2,open,newfstatat,statx,stat,lstat,fstat", "-o"]);
+    command.arg(&log).arg(BINARY).args(arguments);
+    is_installed("strace").then(|| {
+        finish(&mut command).expect(0);
+        std::fs::read_to_string(log).unwrap().lines().filter(|line| !line.contains("/proc/")).count()
+    })
+}
+
+#[test]
+fn what_shows_a_few_archives_examines_as_many_files_among_30_as_among_300() {
+    let worlds = [30, 300].map(|archives| {
+        let world = world_of(archives);
+        world.run(&["search", "badger"]).expect(0);
+        world
+    });
+    let commands: [&[&str]; 5] = [
+        &["history", "list", "--json", "--limit", "20"],
+        &["history", "list", "--latest", "--json"],
+        &["history", "show", "s007"],
+        &["history", "show", "latest"],
+        &["history", "list", "--query", "few words", "--limit", "5"],
+    ];
+    for arguments in commands {
+        let Some(among_30) = touched(&worlds[0], arguments) else { return skip("strace is not installed") };
+        let among_300 = touched(&worlds[1], arguments).unwrap();
+        // A query reads the first archives before it asks the index: sixteen for each processor.
+        let block = 16 * std::thread::available_parallelism().unwrap().get();
+        let more = if arguments.contains(&"--query") { 20 * block.saturating_sub(30) } else { 0 };
+        assert!(among_300 <= among_30 + 4 + more, "{arguments:?}: {among_30} and {among_300}");
     }
 }

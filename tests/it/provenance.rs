@@ -324,6 +324,43 @@ fn a_directory_of_ours_into_which_everybody_can_write_vouches_for_nothing() {
 }
 
 #[test]
+fn an_archive_that_others_can_write_is_marked_and_its_neighbours_are_not() {
+    let world = World::new();
+    world.run(&["history", "create", "--goal", "our goal", "--next", "Fix it"]).expect(0);
+    let sessions = world.path(".agent-history/sessions");
+    let first = std::fs::read_dir(&sessions).unwrap().next().unwrap().unwrap().path();
+    let id = first.file_stem().unwrap().to_str().unwrap().to_owned();
+    let text = std::fs::read_to_string(&first).unwrap();
+    for name in ["near", "open"] {
+        let copy = text.replace(&id, name).replace("our goal", &format!("the {name} goal"));
+        std::fs::write(sessions.join(format!("{name}.md")), copy).unwrap();
+    }
+    let is_marked = |id: &str| {
+        let shown = world.run(&["history", "show", id]).stderr.contains("came with the repository");
+        let listed = world.run(&["history", "list", "--json"]).stderr_ignored("that some came along").json();
+        let row = listed["handoffs"].as_array().unwrap().iter().find(|row| row["id"] == id).unwrap().clone();
+        assert_eq!(!row["ours"].as_bool().unwrap(), shown, "{id}: {row}");
+        !row["ours"].as_bool().unwrap()
+    };
+    assert!(!is_marked("near") && !is_marked("open") && !is_marked(&id));
+    let mode = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(&sessions.join("open.md"), 0o666);
+    assert!(is_marked("open") && !is_marked("near") && !is_marked(&id));
+    mode(&sessions.join("open.md"), 0o644);
+    for directory in [sessions.clone(), world.path(".agent-history")] {
+        mode(&directory, 0o777);
+        assert!(is_marked("open") && is_marked("near") && !is_marked(&id), "{}", directory.display());
+        mode(&directory, 0o755);
+    }
+    if std::os::unix::fs::chown(sessions.join("open.md"), Some(12345), None).is_err() {
+        return skip("only root can make a file of another user");
+    }
+    assert!(is_marked("open") && !is_marked("near") && !is_marked(&id));
+}
+
+#[test]
 fn a_file_of_ours_that_another_group_can_write_is_marked() {
     let world = World::new();
     world.run(&["memory", "add", "decision", "use SQLite"]).expect(0);

@@ -34,6 +34,31 @@ fn talk(world: &World, numbers: std::ops::Range<usize>) {
     std::fs::File::open(transcript.parent().unwrap()).unwrap().set_modified(changed).unwrap();
 }
 
+#[test]
+fn of_a_word_in_more_passages_than_are_scored_the_newest_are_found_in_whatever_order_they_were_indexed() {
+    let world = World::with_git();
+    let said = |session: u64| {
+        let at = format!("2026-{:02}-{:02}T09:00:00Z", session / 28 + 1, session % 28 + 1);
+        let mut transcript = Transcript::of(&world, &format!("s{session:03}"), &at);
+        for request in 0..30 {
+            transcript.asks(&format!("Feed the walrus, please, request {request}"));
+        }
+        let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + session);
+        std::fs::File::open(&transcript.path).unwrap().set_modified(changed).unwrap();
+    };
+    // More passages than are looked up of a word and than are scored.
+    (0..100).for_each(said);
+    let newest = |count: u64, last: u64| -> Vec<String> { (0..count).map(|n| format!("s{:03}", last - n)).collect() };
+    assert_eq!(sessions(&world, "walrus")[..5], newest(5, 99));
+    // What comes later is newer, be it one session or several at once.
+    said(100);
+    assert_eq!(sessions(&world, "walrus")[..5], newest(5, 100));
+    (101..170).for_each(said);
+    assert_eq!(sessions(&world, "walrus")[..5], newest(5, 169));
+    std::fs::remove_file(world.path(".agent-handover/index.db")).unwrap();
+    assert_eq!(sessions(&world, "walrus")[..5], newest(5, 169));
+}
+
 /// How often a search names a transcript or an archive to the system.
 fn looks(world: &World, question: &str) -> usize {
     let log = world.path("../looks");

@@ -41,6 +41,10 @@ pub(crate) fn kept_line(text: &str, max: usize) -> String {
 
 /// Text for storage without control characters, except newline and tab.
 pub(crate) fn without_controls(text: &str) -> String {
+    // Most texts are ASCII without any.
+    if text.bytes().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~')) {
+        return text.to_owned();
+    }
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 

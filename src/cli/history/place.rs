@@ -12,7 +12,7 @@ use crate::git::{self, Git};
 use crate::guard::own_record::{self, OwnKey};
 use crate::guard::{Brake, Pause, secrets};
 use crate::handoff::Handoff;
-use crate::history::{self, FoundArchive, History, Machine, Origin, Ruling, own_keys, registry};
+use crate::history::{self, FoundArchive, History, Machine, Origin, Ruling, registry};
 use crate::memory::{Author, Memory};
 use crate::project::{self, Options, Project};
 use crate::steps::{self, DeferredStep};
@@ -71,13 +71,12 @@ impl HistoryPlace {
 
     /// Whether this handoff is ours.
     pub(super) fn owns(&self, found: &FoundArchive) -> bool {
-        self.provenance().owns_handoff(&own_keys::of_document(&found.text, &found.handoff))
+        self.provenance().owns_handoff(&found.key())
     }
 
     /// Where this handoff came from, if this user imported it.
     pub(super) fn origin(&self, found: &FoundArchive) -> Option<Origin> {
-        let key = own_keys::of_document(&found.text, &found.handoff);
-        Origin::of_own(&found.handoff, &key, self.provenance().of_history())
+        Origin::of_own(&found.handoff, &found.key(), self.provenance().of_history())
     }
 
     /// Makes sure that the directory exists that all worktrees share.

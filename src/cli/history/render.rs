@@ -8,7 +8,7 @@ use super::super::provenance::warn_of_document;
 use super::{HistoryPlace, answer, origin_json, warn_of_origin};
 use crate::bundle::render;
 use crate::error::{Error, Result};
-use crate::history::{self, FoundArchive, OpenHandoff, own_keys};
+use crate::history::{self, FoundArchive, OpenHandoff};
 use crate::warmup::{self, BRIEF_BUDGET, MIN_PROMPT_BUDGET, PERSON, PromptAsk};
 
 /// The default of `--budget`.
@@ -72,8 +72,8 @@ impl Form {
             return Err(Error::usage(format!("a prompt needs at least {MIN_PROMPT_BUDGET} bytes")));
         }
         let handoff = place.history.without_revoked(&found.handoff)?;
-        let status = place.history.status_of(&found.text, &found.handoff)?;
-        let key = own_keys::of_document(&found.text, &found.handoff);
+        let key = found.key();
+        let status = place.history.status_of(&key, &found.handoff)?;
         let open = OpenHandoff { handoff, key, status, earlier: Vec::new() };
         let rulings = place.history.rulings()?;
         let ask = PromptAsk { open, rulings, target, budget, is_ours, origin: place.origin(found) };

@@ -15,8 +15,9 @@ pub(super) struct VisibleText {
 impl VisibleText {
     /// `None` if the text has no invisible characters.
     pub(super) fn of(text: &[u8]) -> Option<VisibleText> {
-        // Most texts are ASCII, and need only this look.
-        text.iter().find(|byte| !matches!(byte, b'\t'..=b'\r' | b' '..=b'~'))?;
+        if std::str::from_utf8(text).is_ok_and(|text| !has_invisible(text)) {
+            return None;
+        }
         let mut visible = VisibleText { text: Vec::new(), cuts: Vec::new() };
         let mut removed = 0;
         for chunk in text.utf8_chunks() {
@@ -40,4 +41,17 @@ impl VisibleText {
         let end = removed_before(self.cuts.partition_point(|(at, _)| *at < range.end));
         range.start + start..range.end + end
     }
+}
+
+/// Whether a text has a character that nobody sees. Of ASCII, of which most texts are, only control characters are decoded.
+fn has_invisible(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(|byte| !matches!(byte, b'\t'..=b'\r' | b' '..=b'~')) {
+        let mut chars = rest[at..].chars();
+        if chars.next().is_some_and(is_invisible) {
+            return true;
+        }
+        rest = chars.as_str();
+    }
+    false
 }

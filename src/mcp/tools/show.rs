@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::base::text;
 use crate::engine::{self, Provenance};
 use crate::error::Result;
-use crate::history::{FoundArchive, History, Origin, own_keys, without_standing};
+use crate::history::{FoundArchive, History, Origin, without_standing};
 use crate::mcp::arguments::Arguments;
 use crate::mcp::tool::{Caller, Effect, Tool};
 use crate::mcp::{answer, current_state, place};
@@ -73,7 +73,7 @@ fn found(project: &Project, id: &str) -> Result<String> {
 
 /// A handoff, after a sentence that says where it came from if no session of this user wrote it.
 fn handoff(provenance: &Provenance, found: &FoundArchive) -> String {
-    let key = own_keys::of_document(&found.text, &found.handoff);
+    let key = found.key();
     let document = text::without_private(&found.text);
     match Origin::of_own(&found.handoff, &key, provenance.of_history()) {
         Some(origin) => {
