@@ -193,6 +193,11 @@ pub fn answer(agent: &Agent, event: &Event, context: Option<&str>) -> String {
     (agent.answer)(event, context)
 }
 
+/// Whether a context can reach this agent in the answer to an event.
+pub fn takes_context(agent: &Agent, event: &Event) -> bool {
+    (agent.answer)(event, Some("x")) != (agent.answer)(event, None)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! How a person starts an agent with a first prompt, so that it continues the work of another one.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -45,12 +46,19 @@ pub fn prompt_by_file(file: &Path) -> String {
     )
 }
 
-/// The variables that agents set for the commands they run. A program that replaces this one is no longer inside the agent
-/// in which this one was started.
+/// The variables that agents set for the commands they run, and those that show that nobody sits in front of them. A program
+/// that replaces this one is no longer inside the agent in which this one was started.
 pub fn variables_of_agents(agents: &[&Agent]) -> Vec<String> {
     let of_hooks = agents.iter().filter_map(|agent| agent.payloads.variable).map(|(name, _)| name);
     let of_commands = agents.iter().flat_map(|agent| agent.command_variables).map(|(name, _)| *name);
     let mut names: Vec<String> = of_hooks.chain(of_commands).map(str::to_owned).collect();
+    let asked = RefCell::new(&mut names);
+    for agent in agents {
+        (agent.payloads.is_headless)(&|name| {
+            asked.borrow_mut().push(name.to_owned());
+            None
+        });
+    }
     names.sort();
     names.dedup();
     names
@@ -76,6 +84,8 @@ mod tests {
             let program = agent.launch.as_ref().map(|launch| launch.program);
             assert!(program.map_or(agent.programs.is_empty(), |it| agent.programs.contains(&it)), "{}", agent.name);
         }
-        assert!(variables_of_agents(AGENTS).contains(&"CLAUDECODE".to_owned()));
+        for name in ["CLAUDECODE", "CODEX_THREAD_ID", "CLAUDE_CODE_ENTRYPOINT"] {
+            assert!(variables_of_agents(AGENTS).contains(&name.to_owned()), "{name}");
+        }
     }
 }

@@ -192,7 +192,9 @@ fn act(project: &Project, call: &Call) -> Result<Done> {
         }
         Event::BeforeCompaction => {
             let mut done = end::progress(project, call).unwrap_or_else(|error| Done::trouble(&error));
-            done.context = Some(context(project, call).text);
+            // Most agents take none here, and some ask before each request to the model.
+            let is_wanted = agents::takes_context(call.agent, &call.event);
+            done.context = is_wanted.then(|| context(project, call).text);
             done
         }
         Event::SessionEnd => end::end(project, call)?,

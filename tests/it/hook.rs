@@ -835,6 +835,7 @@ fn a_hook_asks_git_no_more_than_it_must() {
     session.start("startup");
     session.ask("Write the first part");
     assert_eq!(git_calls(&world, &session.payload("Stop", json!({}))), [""; 0]);
+    assert_eq!(git_calls(&world, &session.payload("PreCompact", json!({ "trigger": "auto" }))), [""; 0]);
     assert_eq!(git_calls(&world, &session.payload("SessionEnd", json!({}))), ["rev-parse"]);
     assert_eq!(runs(&world), [("completed".to_owned(), "claude-code".to_owned())]);
     assert_eq!(git_calls(&world, &session.payload("SessionEnd", json!({}))), [""; 0], "there is nothing more");

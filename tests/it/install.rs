@@ -191,13 +191,36 @@ fn settings_in_every_style_come_back_to_the_byte() {
             let installed = world.get(file);
             let count = |text: &str, part: &str| text.matches(part).count();
             // Not every agent takes text at a prompt.
-            let hooks = if ["claude-code", "codex", "gemini"].contains(&agent) { 5 } else { 4 };
+            let hooks = match agent {
+                "claude-code" => 6,
+                "codex" => 5,
+                _ => 4,
+            };
             assert_eq!(count(&installed, "hook --agent"), hooks, "{agent}: {case}\n{installed}");
             assert_eq!(count(&installed, other), count(&text, other), "{agent}: {case}: theirs stay");
             let is_crlf = text.contains("\r\n");
             assert!(!is_crlf || !installed.replace("\r\n", "").contains('\n'), "{agent}: {case}: line ends");
             assert!(comments(&text).iter().all(|line| installed.contains(line)), "{agent}: {case}: comments stay");
         }
+    }
+}
+
+/// Some versions of Claude Code ignore all settings if they find an event that they do not know.
+#[test]
+fn an_old_claude_code_gets_no_event_that_it_does_not_know() {
+    for (state, is_installed) in [
+        ("{ \"lastReleaseNotesSeen\": \"2.1.77\" }", false),
+        ("{ \"lastReleaseNotesSeen\": \"2.0.999\" }", false),
+        ("{ \"lastReleaseNotesSeen\": \"1.0.85\" }", false),
+        ("{ \"lastReleaseNotesSeen\": \"2.1.78\" }", true),
+        ("{ \"lastReleaseNotesSeen\": \"3.0.0-beta\" }", true),
+        ("{ \"lastReleaseNotesSeen\": 7 }", true),
+        ("{}", true),
+    ] {
+        let world = World::new();
+        world.put(".claude.json", state);
+        world.agent(&["install", "claude-code"]).expect(0);
+        assert_eq!(world.get(CLAUDE).contains("\"StopFailure\""), is_installed, "{state}");
     }
 }
 
@@ -265,6 +288,17 @@ fn install_appends_after_the_entries_of_others() {
       }
     ],
     "UserPromptSubmit": [
+      {
+        "hooks": [
+          {
+            "type": "command",
+            "command": "[PROGRAM] hook --agent claude-code",
+            "timeout": 10
+          }
+        ]
+      }
+    ],
+    "StopFailure": [
       {
         "hooks": [
           {

@@ -120,6 +120,25 @@ fn an_agent_inside_another_one_leaves_no_handover_of_its_own() {
     assert!(texts.contains("what you found in the lexer") && !texts.contains("Review the parser"), "{texts}");
 }
 
+/// The outer agent is still there, above the one that `continue` became.
+#[test]
+fn a_session_that_continue_started_is_no_part_of_the_outer_one() {
+    let world = World::with_git();
+    std::fs::create_dir_all(world.home().join(".config/agent-handover")).unwrap();
+    std::fs::write(world.home().join(".config/agent-handover/config.toml"), "[hook]\nheadless = false\n").unwrap();
+    let stage = Stage::of(&world);
+    // It has no transcript yet when `continue` looks for the session that goes on.
+    stage.inner(&Session::of(&world, "inner-1"));
+    let path = format!("PATH={:?}:\"$PATH\"", stage.programs);
+    let within = "CODEX_THREAD_ID=0199aaaa-outer CLAUDECODE=1 CLAUDE_CODE_ENTRYPOINT=sdk-cli";
+    let note = format!("{BINARY:?} run --note 'next: look at the lexer' 2>/dev/null");
+    let outer =
+        stage.outer("0199aaaa-outer", &format!("{note}\n{path} {within} {BINARY:?} continue claude 2>/dev/null"));
+    stage.run(&outer, &[]);
+    assert!(stage.said("claude-code").contains("agent-handover warmup"), "it is a session: {}", log(&world));
+    assert!(!log(&world).contains("is part of") && !log(&world).contains("headless"), "{}", log(&world));
+}
+
 #[test]
 fn an_agent_of_the_same_kind_inside_another_one_is_part_of_it() {
     let world = World::with_git();

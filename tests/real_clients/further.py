@@ -7,12 +7,17 @@
     python3 tests/real_clients/further.py --clients /tmp/clients/node_modules/.bin --binary target/debug/agent-handover [NAME]...
 
 Without names, every client that is there is played; one that is not there is skipped, and the script says so. For each
-client it installs our hooks into a new home, plays one session in which the model writes `greeting.txt` and runs a
-command that fails, and prints which hooks fired, whether the context reached the model, and what the handover says. No
-account is needed. Where `unshare -n` is allowed, the clients see a network with nothing but the stub in it.
+client it installs our hooks into a new home, plays one session in which the model runs a command that fails and writes
+`greeting.txt`, and starts the next session of another agent, which hands over what no hook has ended. A client passes if
+the context reached the model, if there is one handoff of the session (see LATE_LOGS), if it names the request, the file that
+the model edited and the command that failed, and the next session is given the request. No account is needed. Where
+`unshare -n` is allowed, the clients see a network with nothing but the stub in it.
+
+Seen to pass with OpenCode 1.18.33, Gemini CLI 0.61.0, Copilot 1.0.102 and Cline 3.0.65.
 """
 
 import argparse
+import html
 import http.server
 import json
 import os
@@ -24,8 +29,14 @@ import tempfile
 import threading
 import time
 
-# Gemini writes the signs of the comment around it in another way.
-MARKER = "agent-handover warmup"
+MARKER = "<!-- agent-handover warmup -->"
+NOTE = "look at the greeting"
+# What the first session is given. Cline ignores the answers of hooks at the start, so a rule names the command instead.
+CONTEXT = {"cline": "agent-handover warmup"}
+# The logs from which the next session hands over what is left. Cline has no hook for the end of a session. Copilot writes
+# the log of a short session only after the hook for its end, so the rest of it becomes a second handoff.
+LATE_LOGS = {"cline": ".cline/data/sessions", "copilot": ".copilot/session-state"}
+MOST_HANDOFFS = {"copilot": 2}
 PROMPT = "Please make the greeting test pass"
 DONE = "The greeting test passes now."
 MODEL = "stub-model"
@@ -192,7 +203,8 @@ def copilot(_home, url):
 
 def cline(home, url):
     auth = ["auth", "--provider", "openai", "--apikey", "none", "--modelid", MODEL, "--baseurl", url + "/v1"]
-    return [["--auto-approve", "true", "--timeout", "120", "--json", PROMPT], auth], {"CLINE_DIR": os.path.join(home, ".cline"), "CLINE_NO_AUTO_UPDATE": "1"}
+    return ([["--auto-approve", "true", "--timeout", "120", "--json", PROMPT], auth],
+            {"CLINE_DIR": os.path.join(home, ".cline"), "CLINE_NO_AUTO_UPDATE": "1"})
 
 
 CLIENTS = {"opencode": opencode, "gemini": gemini, "copilot": copilot, "cline": cline}
@@ -203,10 +215,13 @@ def play(name, program, binary, directory):
     os.makedirs(home)
     project(root)
     env = {"HOME": home, "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "dumb", "NO_COLOR": "1"}
-    ours = lambda *given: subprocess.run([binary, *given], cwd=root, env=env, capture_output=True, text=True, check=False)
+
+    def ours(*given, stdin=""):
+        return subprocess.run([binary, *given], cwd=root, env=env, capture_output=True, text=True, check=False, input=stdin)
+
     installed = ours("install", name)
     assert installed.returncode == 0, installed.stderr
-    ours("run", "--note", "next: look at the greeting")
+    ours("run", "--note", "next: " + NOTE)
     Stub.requests, Stub.cwd = [], root
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -216,26 +231,93 @@ def play(name, program, binary, directory):
         # The status 124 is that of a client that does not end by itself.
         done = subprocess.run(["timeout", "180", program, *line], cwd=root, env=dict(env, **more), capture_output=True,
                               text=True, check=False, stdin=subprocess.DEVNULL)
+    end(name, program, root, dict(env, **more))
     server.shutdown()
-    for _ in range(200):
-        if ours("check").returncode != 4:
-            break
-        time.sleep(0.1)
+    write(os.path.join(directory, "requests.json"), [json.loads(request) for request in Stub.requests])
+    settled(ours)
+    if name in LATE_LOGS:
+        make_old(os.path.join(home, LATE_LOGS[name]))
+    # The next session hands over what no hook has ended, in the background.
+    payload = json.dumps({"session_id": "next", "cwd": root, "hook_event_name": "SessionStart", "source": "startup"})
+    ours("hook", "--agent", "claude-code", stdin=payload)
+    settled(ours)
+    given_next = ours("hook", "--agent", "claude-code", stdin=payload.replace("next", "after")).stdout
     log = os.path.join(root, ".agent-handover/log/hook.log")
-    calls = [line.split(" ") for line in open(log, encoding="utf-8")] if os.path.exists(log) else []
-    text = ours("memory", "list", "--layer", "1").stdout + ours("history", "list").stdout + ours("warmup").stdout
+    with open(log, encoding="utf-8") as file:
+        calls = [line.split(" ", 5) for line in file]
+    found = handoffs(root, name)
     version = subprocess.run([program, "--version"], env=dict(env, **more), capture_output=True, text=True, check=False).stdout
     print("%s %s" % (name, " ".join(version.split())[:60]))
     print("  exit code %d, %d requests to the model" % (done.returncode, len(Stub.requests)))
-    print("  hooks: %s" % (" ".join(call[2] for call in calls) or "none"))
-    print("  context reached the model: %s" % any(MARKER in request for request in Stub.requests))
-    print("  the model's file was written: %s" % os.path.exists(os.path.join(root, "greeting.txt")))
-    print("  the handover names the request: %s, the file: %s" % (PROMPT in text, "greeting.txt" in text))
+    print("  hooks: %s" % (" ".join(call[2] for call in calls if call[1] == name) or "none"))
+    handoff = "\n".join(found)
+    checks = {
+        "it ended by itself": done.returncode == 0,
+        "the model's file was written": os.path.exists(os.path.join(root, "greeting.txt")),
+        "the context reached the model": any(has_context(name, json.loads(request)) for request in Stub.requests),
+        "there is a handoff of the session, and no second one": 1 <= len(found) <= MOST_HANDOFFS.get(name, 1),
+        "it names the request": 'primary_goal: "%s"' % PROMPT in handoff,
+        "it names the file": '- path: "greeting.txt"\n    reason: "edited in this session"' in handoff,
+        "it names the command that failed": '- command: "sh test.sh"\n    result: "failed"' in handoff,
+        "it has the answer": DONE in handoff,
+        "the next session is given the request": PROMPT in given_next,
+    }
+    for what, is_so in checks.items():
+        print("  %s: %s" % (what, "yes" if is_so else "NO"))
     if done.returncode or not Stub.requests:
         print("  it printed: %s" % " ".join((done.stdout + done.stderr).split())[-400:])
-    # Without a hook at the end, a session is handed over when it has been silent for a while.
-    is_handed_over = PROMPT in text or all(call[2] != "session-end" for call in calls)
-    return bool(calls) and any(MARKER in request for request in Stub.requests) and is_handed_over
+    return all(checks.values())
+
+
+def texts(value):
+    """Every text in a request."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from texts(part)
+
+
+def has_context(name, request):
+    """Whether one text of the request has what the session is given. Gemini writes the signs < and > as entities."""
+    wanted = [CONTEXT[name]] if name in CONTEXT else [MARKER, NOTE]
+    return any(all(part in html.unescape(text) for part in wanted) for text in texts(request))
+
+
+def handoffs(root, name):
+    """The handoffs of the sessions of this agent."""
+    found = []
+    for directory, _, files in os.walk(os.path.join(root, ".agent-history")):
+        for file in files:
+            with open(os.path.join(directory, file), encoding="utf-8") as text:
+                text = text.read()
+            if file not in ("LATEST.md", "INDEX.md") and '\nagent: "%s"\n' % name in text:
+                found.append(text)
+    return found
+
+
+def settled(ours):
+    """Waits until no handover runs."""
+    for _ in range(200):
+        if ours("check").returncode != 4:
+            return
+        time.sleep(0.1)
+
+
+def end(name, program, root, env):
+    """Ends what the client left running."""
+    if name == "cline":
+        stopped = subprocess.run(["timeout", "30", program, "hub", "stop"], cwd=root, env=env, capture_output=True,
+                                 check=False, stdin=subprocess.DEVNULL)
+        assert stopped.returncode == 0, stopped.stderr
+
+
+def make_old(logs):
+    """Lets the logs look as if the session had been silent for an hour."""
+    before = time.time() - 3600
+    for directory, _, files in os.walk(logs):
+        for file in files:
+            os.utime(os.path.join(directory, file), (before, before))
 
 
 def main():

@@ -55,8 +55,7 @@ pub(super) const AGENT: Agent = Agent {
     files,
     server: |places, scope| {
         let path = match scope {
-            // Beside its directory, or inside if the user has moved that.
-            Scope::User => places.moved(AGENT.directory_variable, "").join(".claude.json"),
+            Scope::User => own_state(places),
             Scope::Project => places.project.join(".mcp.json"),
         };
         Some(ServerSettings::json(path, &["mcpServers"], stdio_entry))
@@ -75,6 +74,24 @@ pub(super) const AGENT: Agent = Agent {
 
 fn directory(places: &Places) -> std::path::PathBuf {
     places.moved(AGENT.directory_variable, ".claude")
+}
+
+/// The file that Claude Code itself writes: beside its directory, or inside if the user has moved that.
+fn own_state(places: &Places) -> std::path::PathBuf {
+    places.moved(AGENT.directory_variable, "").join(".claude.json")
+}
+
+/// The first version with the event `StopFailure`. Some versions before it ignore all settings if they find an event that
+/// they do not know.
+const STOP_FAILURE: [u32; 3] = [2, 1, 78];
+
+/// Whether the version that was last started here knows `StopFailure`. A version that is unknown counts as a new one.
+fn knows_stop_failure(places: &Places) -> bool {
+    let text = fs::read_if_exists(&own_state(places)).ok().flatten().unwrap_or_default();
+    let version = json_hooks::value(&String::from_utf8_lossy(&text), &["lastReleaseNotesSeen"]).unwrap_or_default();
+    let mut numbers = version.trim_matches('"').split('.').map_while(|number| number.parse::<u32>().ok());
+    let (Some(major), Some(minor), Some(patch)) = (numbers.next(), numbers.next(), numbers.next()) else { return true };
+    [major, minor, patch] >= STOP_FAILURE
 }
 
 /// Its own memories of a project: an index and a file for each topic. The index only names the others.
@@ -121,6 +138,10 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
             ("SessionEnd", handler(5)),
         ],
     };
+    if knows_stop_failure(places) {
+        // After `Stop`, which it replaces when the model reports an error, such as a limit of use.
+        hooks.entries.insert(3, ("StopFailure", handler(10)));
+    }
     if places.with_tools {
         hooks.entries.push(("PreToolUse", handler(5)));
     }

@@ -82,16 +82,11 @@ fn files(places: &Places, scope: Scope, program: &Program) -> Result<Vec<AgentFi
         Scope::User => program.line(AGENT.name),
         Scope::Project => Program::by_name().line(AGENT.name),
     };
-    // Timeouts are in milliseconds, unlike elsewhere. There is no matcher, because one with `|` never matches here.
+    // Not `PreCompress`: it comes before every request to the model, whether or not the history is compressed then, and its
+    // answer reaches nobody. Timeouts are in milliseconds, unlike elsewhere. There is no matcher, because one with `|` never matches here.
     let handler =
         |timeout: u32| json!({ "name": "agent-handover", "type": "command", "command": line, "timeout": timeout });
-    let entries = [
-        ("SessionStart", 10_000),
-        ("BeforeAgent", 10_000),
-        ("AfterAgent", 10_000),
-        ("PreCompress", 10_000),
-        ("SessionEnd", 5_000),
-    ];
+    let entries = [("SessionStart", 10_000), ("BeforeAgent", 10_000), ("AfterAgent", 10_000), ("SessionEnd", 5_000)];
     let hooks = Hooks {
         shape: HookShape::Groups,
         matchers: &[],

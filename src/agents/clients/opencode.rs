@@ -52,6 +52,8 @@ pub(super) const AGENT: Agent = Agent {
     settings_read_by_others: false,
 };
 
+/// OpenCode 2 takes only a default export of the type `object`, and OpenCode before 1.3.3 (27 March 2026) calls every
+/// export as a function. No value is both, so the plugin needs 1.3.3 or later.
 const PLUGIN: &str = include_str!("opencode.js");
 
 fn directory(places: &Places) -> std::path::PathBuf {

@@ -34,12 +34,19 @@ impl Payload {
 
     /// The same, on one line and cut short.
     pub(super) fn word(&self, keys: &[&str]) -> Option<String> {
-        self.raw(keys).map(|word| text::one_line(text::cut(word, LONGEST_PATH), LONGEST_WORD))
+        self.raw(keys).map(short)
     }
 
     /// The same, with its line breaks.
     pub(super) fn text(&self, keys: &[&str]) -> Option<String> {
         self.raw(keys).map(|long| text::without_controls(text::cut(long, LONGEST_TEXT)))
+    }
+
+    /// The id of the session. Cline has one for each conversation in a session too, and names its files after the session.
+    pub(super) fn session(&self) -> Option<String> {
+        let root = self.0.get("sessionContext").and_then(|context| context.get("rootSessionId")?.as_str());
+        let root = root.filter(|id| !id.trim().is_empty()).map(short);
+        root.or_else(|| self.word(&["session_id", "sessionId", "conversation_id", "conversationId", "taskId"]))
     }
 
     /// The input of the tool that the event is about. Some agents send it as the text of an object.
@@ -82,6 +89,11 @@ impl Payload {
         let first = roots.flatten().find_map(|root| absolute(root.as_str()?));
         first.or_else(|| absolute(self.0.get("workspaceInfo")?.get("rootPath")?.as_str()?))
     }
+}
+
+/// The text on one line and cut short.
+fn short(word: &str) -> String {
+    text::one_line(text::cut(word, LONGEST_PATH), LONGEST_WORD)
 }
 
 /// The text as a path, if it is absolute and could be the path of a file.
@@ -155,9 +167,11 @@ const WANTED: &[&str] = &[
     "last_assistant_message",
     "model",
     "modelName",
+    "parent_agent_id",
     "prompt",
     "prompt_response",
     "reason",
+    "sessionContext",
     "sessionId",
     "session_id",
     "source",

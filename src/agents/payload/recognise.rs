@@ -7,7 +7,7 @@ use super::fields::{self, Payload};
 use super::tool_use::{ToolUse, coming_tool_use, tool_use};
 use crate::agents::agent::{Evidence, Variables};
 use crate::agents::clients::ANY_OTHER;
-use crate::agents::{AGENTS, Agent, by_name};
+use crate::agents::{AGENTS, Agent, find};
 use crate::base::text;
 
 /// Reads who calls and why. The payload decides. `argv_agent` is the name in our hook, and several agents may read the
@@ -32,7 +32,7 @@ pub fn recognise(stdin: &[u8], argv_agent: Option<&str>, env: Variables<'_>) -> 
     let transcript_path = payload.path(&["transcript_path", "transcriptPath"], &mut problems);
     Call {
         agent,
-        session_id: payload.word(&["session_id", "sessionId", "conversation_id", "conversationId", "taskId"]),
+        session_id: payload.session(),
         cwd: payload.cwd(&mut problems),
         project_dir: project_dir(agent, env),
         source: payload.word(&["source"]),
@@ -62,7 +62,7 @@ fn caller(
     if let Some(agent) = strongest(|agent| (agent.payloads.evidence)(payload)) {
         return agent;
     }
-    let named = argv_agent.and_then(by_name);
+    let named = argv_agent.and_then(|name| find(name).ok());
     if let (Some(name), None) = (argv_agent, named) {
         problems.push(format!("no agent is called `{}`", text::one_line(name, 40)));
     }
@@ -102,7 +102,7 @@ fn project_dir(agent: &Agent, env: Variables<'_>) -> Option<PathBuf> {
 fn is_subagent(agent: &Agent, payload: &Payload, transcript: Option<&Path>) -> bool {
     let has_own_id = !agent.payloads.always_has_agent_id && payload.raw(&["agent_id"]).is_some();
     let is_below = transcript.is_some_and(|path| path.components().any(|part| part.as_os_str() == "subagents"));
-    has_own_id || is_below || payload.flag("is_subagent")
+    has_own_id || is_below || payload.flag("is_subagent") || payload.raw(&["parent_agent_id"]).is_some()
 }
 
 #[cfg(test)]
@@ -131,6 +131,25 @@ mod tests {
         assert_eq!(who(own, &[("GEMINI_SESSION_ID", "1")]), "claude-code");
         assert_eq!(call(r#"{"hook_event_name":"Stop"}"#, Some("codex"), &[("CLAUDECODE", "1")]).agent.name, "codex");
         assert_eq!(call("{}", Some("nobody"), &[]).agent.name, "agents-md");
+        for (name, meant) in [("claude", "claude-code"), ("gemini-cli", "gemini"), ("agy", "antigravity")] {
+            let call = call(r#"{"hook_event_name":"Stop"}"#, Some(name), &[]);
+            assert_eq!((call.agent.name, call.problems), (meant, Vec::new()));
+        }
+    }
+
+    /// Cline names its files after the session, and not after the conversation in it.
+    #[test]
+    fn a_conversation_belongs_to_its_session() {
+        let head = r#"{"hookName":"agent_end","taskId":"conv_1","agent_id":"a","sessionContext":"#;
+        let session = |context: &str, more: &str| {
+            let call = call(&format!("{head}{context}{more}}}"), Some("cline"), &[]);
+            (call.session_id.unwrap_or_default(), call.is_subagent)
+        };
+        assert_eq!(session(r#"{"rootSessionId":"17_a"}"#, r#","parent_agent_id":null"#), ("17_a".to_owned(), false));
+        assert_eq!(session(r#"{"rootSessionId":"17_a"}"#, r#","parent_agent_id":"a0""#), ("17_a".to_owned(), true));
+        for context in ["null", "7", "{}", r#"{"rootSessionId":" "}"#, r#"{"rootSessionId":["x"]}"#] {
+            assert_eq!(session(context, ""), ("conv_1".to_owned(), false), "{context}");
+        }
     }
 
     #[test]
