@@ -70,10 +70,13 @@ pub(crate) use archives::archives_with;
 pub(crate) use copies::without_copies;
 pub(crate) use dates::{Edge, moment};
 pub(crate) use find::find;
+#[cfg(feature = "mcp")]
 pub(crate) use look::Look;
 pub(crate) use meaning::{Asker, Meaning};
 pub(crate) use passage::PassageKind;
 pub(crate) use query::Query;
 pub(crate) use recall::{is_said_in, recall};
 pub(crate) use store::Index;
-pub(crate) use update::{Freshness, bring_up_to_date, update_in_background};
+#[cfg(feature = "mcp")]
+pub(crate) use update::bring_up_to_date;
+pub(crate) use update::{Freshness, update_in_background};
