@@ -121,7 +121,7 @@ fn unpause_removes_the_projects_pauses_and_leaves_the_users() {
 fn a_pause_ends_a_running_command_with_its_family_and_it_stays_pending() {
     let world = World::with_config(
         "[[step]]\nname = \"slow\"\nkind = \"command\"\n\
-         shell = \"sleep 1000 & echo $! > pid; test -e quick || wait\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n",
+         shell = \"test -e quick || { sleep 1000 & echo $! > pid; wait; }\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n",
     );
     let child = world.start(&["run", "--note", "n"]);
     world.wait_for("pid");

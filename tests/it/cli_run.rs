@@ -349,7 +349,7 @@ fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
 fn sigint_and_sigterm_end_the_command_and_are_recorded() {
     for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let world = World::with_config(
-            "[[step]]\nname = \"slow\"\nkind = \"command\"\nshell = \"sleep 1000 & echo $! > pid; test -e quick || wait\"\n",
+            "[[step]]\nname = \"slow\"\nkind = \"command\"\nshell = \"test -e quick || { sleep 1000 & echo $! > pid; wait; }\"\n",
         );
         let child = world.start(&["run", "--note", "n"]);
         world.wait_for("pid");
