@@ -25,6 +25,8 @@
 //! | 5 | `steps` | Every kind of step that a plan can have, one file each. |
 //! | 6 | `engine` | Planning, recording, running and resuming a handover. |
 //! | 7 | `warmup` | The context that a new session starts with, cut to a budget. |
+//! | 7 | `score` | Whether handovers helped: measures over pairs of sessions. |
+//! | 8 | `report` | The page that a person looks at: one HTML file. |
 //! | 8 | `hook` | The calls that agents make when a session starts, pauses and ends. |
 //! | 8 | `mcp` | The library for agents: tools over MCP to search, read and write this project's memory. |
 //! | 9 | `library` | What other programs call: the public face of this crate. |
@@ -74,6 +76,8 @@ mod memory;
 mod project;
 mod publish;
 mod recap;
+mod report;
+mod score;
 mod search;
 mod steps;
 mod transcript;

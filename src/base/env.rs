@@ -30,6 +30,10 @@ pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 /// The user's own data, of this program and of OpenCode.
 pub const XDG_DATA_HOME: &str = "XDG_DATA_HOME";
 
+/// The editor of the user, for `run` on a terminal.
+pub const VISUAL: &str = "VISUAL";
+pub const EDITOR: &str = "EDITOR";
+
 /// Set for the children of `command` steps. If it is set, we run inside such a step.
 pub const RUN: &str = "AGENT_HANDOVER_RUN";
 pub const STEP: &str = "AGENT_HANDOVER_STEP";
@@ -65,6 +69,8 @@ pub const VARIABLES: &[Variable] = &[
     Variable { name: CURSOR_CONFIG_DIR, help: "where Cursor keeps its transcripts, if not in `~/.cursor`" },
     Variable { name: GEMINI_CLI_HOME, help: "the directory of Gemini's `.gemini`, if not the home directory" },
     Variable { name: CLINE_DIR, help: "where Cline keeps its transcripts, if not in `~/.cline`" },
+    Variable { name: VISUAL, help: "the editor that `run` opens on a terminal if nothing is said" },
+    Variable { name: EDITOR, help: "the same, if `VISUAL` is not set" },
 ];
 
 /// A variable that is set and not empty.

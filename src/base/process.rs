@@ -157,6 +157,12 @@ pub(crate) fn replace_by(job: &Job) -> Error {
     job.not_started(&std::os::unix::process::CommandExt::exec(&mut command))
 }
 
+/// Runs a program on our terminal, such as the editor of a person, and waits until it ends.
+pub(crate) fn run_in_front(job: &Job) -> Result<ExitStatus> {
+    let output = job.begin(|| job.plain()?.run().map_err(|cause| job.not_started(&cause)))?;
+    Ok(output.status)
+}
+
 /// Leaves the terminal and the process group that we were started in, so that we do not end with them.
 pub(crate) fn leave_session() {
     // Fails only for the leader of a process group, which has nothing to leave.

@@ -6,6 +6,7 @@
 //! | `store` | recording, advancing and abandoning runs; the questions that can be asked |
 //! | `session` | the agents' sessions: how much of each was handed over |
 //! | `kept_out` | the sessions that nobody hands over, such as the part of another one |
+//! | `receipt` | the texts that were put into sessions, and whether they arrived |
 //! | `transcript_files` | the session files on disk, as far as sweeps have dealt with them |
 //! | `word` | what agents passed to their hooks, for sessions whose transcript cannot be read |
 //! | `open` | opening the file to write or to read it; moving an unusable one aside |
@@ -22,6 +23,7 @@ mod identity;
 mod kept_out;
 mod open;
 pub(crate) mod python;
+mod receipt;
 mod run;
 mod schema;
 mod session;
@@ -35,6 +37,7 @@ mod word;
 pub(crate) use file::CheckpointFile;
 pub(crate) use identity::{Accepts, Identity, Ids};
 pub(crate) use open::open_or_replace;
+pub(crate) use receipt::{NewReceipt, Receipt, ReceiptOutcome};
 pub(crate) use run::{
     NewRun, Next, OnUnfinished, RecordedStep, ReplannedRun, ReplannedStep, Run, RunStatus, Settled, StepState,
 };

@@ -7,6 +7,7 @@
 //! | `step` | the journal of each run |
 //! | `session` | the agents' sessions that hooks have seen, and how much of each was handed over |
 //! | `session_word` | what agents passed to their hooks since the last handover of a session |
+//! | `receipt` | the texts that were put into sessions: their marks, and whether they arrived |
 //! | `transcript_file` | the session files on disk of which nothing is owed while they stay as they are |
 //! | `transcript_place` | the directories of session files whose files from before `since` are in `transcript_file` |
 //! | `meta` | facts about the file itself: `id`, which the user's own state knows, `since`, when the project was first used, and `retired` |
@@ -139,6 +140,22 @@ const MIGRATIONS: &[&str] = &[
     "
     ALTER TABLE session ADD COLUMN kept_out TEXT NOT NULL DEFAULT '';
 ",
+    // The texts that were put into sessions, and what their transcripts say about them; `outcome` is empty until somebody
+    // looked.
+    "
+    CREATE TABLE receipt (
+        seq     INTEGER PRIMARY KEY AUTOINCREMENT,
+        agent   TEXT NOT NULL,
+        session TEXT NOT NULL,
+        at      TEXT NOT NULL,
+        reason  TEXT NOT NULL,
+        mark    TEXT NOT NULL,
+        bytes   INTEGER NOT NULL,
+        outcome TEXT NOT NULL DEFAULT ''
+    ) STRICT;
+    CREATE INDEX receipt_of ON receipt (agent, session, seq);
+    CREATE INDEX receipt_open ON receipt (seq) WHERE outcome = '';
+",
 ];
 
 /// Whether the tables of this version know worktrees and branches.
@@ -159,6 +176,11 @@ pub(super) fn knows_long_texts(version: i32) -> bool {
 /// Whether the tables of this version know sessions that are kept out.
 pub(super) fn knows_kept_out(version: i32) -> bool {
     has(version, "ADD COLUMN kept_out")
+}
+
+/// Whether the tables of this version know receipts.
+pub(super) fn knows_receipts(version: i32) -> bool {
+    has(version, "CREATE TABLE receipt")
 }
 
 /// Whether this version has gone through the migration with these words.
@@ -224,7 +246,7 @@ pub(super) fn retire(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 #[cfg(test)]
 pub(super) fn as_of_0_1_0(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
-        "DROP TABLE meta; ALTER TABLE session DROP COLUMN kept_out; DROP TABLE run_text; DROP TABLE session_word; ALTER TABLE session DROP COLUMN warmed_at;
+        "DROP TABLE meta; DROP TABLE receipt; ALTER TABLE session DROP COLUMN kept_out; DROP TABLE run_text; DROP TABLE session_word; ALTER TABLE session DROP COLUMN warmed_at;
          DROP TABLE transcript_file; DROP TABLE transcript_place; DROP INDEX session_transcript;
          ALTER TABLE session DROP COLUMN inode; ALTER TABLE session DROP COLUMN beginning;
          ALTER TABLE session DROP COLUMN is_fork; ALTER TABLE session DROP COLUMN worktree;

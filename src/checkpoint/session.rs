@@ -2,6 +2,7 @@
 
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
+use super::receipt::{self, NewReceipt};
 use super::word::{self, Word};
 use super::{Store, schema, transcript_files};
 use crate::base::fault;
@@ -66,6 +67,8 @@ pub(crate) struct SessionSighting {
     /// Why context was injected; empty for any other event. The same reason within a few seconds, with no other event
     /// between, is another call for the same event.
     pub warmed: String,
+    /// The text that the answer puts into the session, unless another call for the same event has done so.
+    pub receipt: Option<NewReceipt>,
     /// Nothing of the session is left to hand over.
     pub is_over: bool,
     /// The agent says that the session begins with a copy of another, which is not to be handed over again.
@@ -259,6 +262,9 @@ impl Store {
                     seen.may_be_fork
                 ],
             )?;
+            if let Some(receipt) = seen.receipt.as_ref().filter(|_| !is_repeated) {
+                receipt::keep(transaction, seen, receipt)?;
+            }
             Ok(!is_repeated)
         })?;
         fault::at("checkpoint.noted");
@@ -457,7 +463,7 @@ mod tests {
     #[test]
     fn a_database_from_before_there_were_sessions_knows_none() {
         let (directory, store) = store();
-        let old = "DROP TABLE meta; DROP TABLE run_text; DROP TABLE session_word; DROP TABLE session; DROP TABLE transcript_file;
+        let old = "DROP TABLE receipt; DROP TABLE meta; DROP TABLE run_text; DROP TABLE session_word; DROP TABLE session; DROP TABLE transcript_file;
                    DROP TABLE transcript_place; ALTER TABLE run DROP COLUMN worktree;
                    ALTER TABLE run DROP COLUMN branch; PRAGMA user_version = 1";
         store.connection.execute_batch(old).unwrap();

@@ -265,6 +265,11 @@ impl Store {
         Ok(self.runs("WHERE status <> 'abandoned' ORDER BY seq DESC LIMIT 1", params![])?.pop())
     }
 
+    /// The newest runs, however they ended, the last one first; at most `most`.
+    pub(crate) fn newest_runs(&self, most: usize) -> Result<Vec<Run>> {
+        Ok(self.runs("ORDER BY seq DESC LIMIT ?1", params![i64::try_from(most).unwrap_or(i64::MAX)])?)
+    }
+
     /// The newest completed run.
     pub(crate) fn latest_completed(&self) -> Result<Option<Run>> {
         Ok(self.runs("WHERE status = 'completed' ORDER BY seq DESC LIMIT 1", params![])?.pop())

@@ -14,6 +14,9 @@ use crate::publish::Ledger;
 /// Report by exit code how the last handover ended: 0 none on record, 1 interrupted, 2 completed, 4 running
 #[derive(Args)]
 pub(super) struct Check {
+    /// Exit with 1 if an interrupted handover waits, else with 0
+    #[arg(long)]
+    interrupted: bool,
     /// Use this checkpoint database
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
@@ -33,6 +36,9 @@ impl Check {
         // The Python tool answers 0 as well, so the exit code stays.
         if let Err(error) = project.require_named_checkpoint() {
             answer.line = format!("{}: {}", answer.line, error.message());
+        }
+        if self.interrupted {
+            answer.code = u8::from(answer.state == "interrupted");
         }
         let paused = answer.paused.take();
         let ledger = Ledger::read(&project.anchor(&project.state), &project.state).unwrap_or_else(|error| {

@@ -144,6 +144,7 @@ fn settings(project: &Project, plan: &Plan) -> Vec<Setting> {
         ("warmup.budget", json!(config.warmup_budget)),
         ("recall.first_prompt", json!(config.recalls_at_first_prompt)),
         ("recall.tools", json!(config.recalls_before_tools)),
+        ("transcripts.keep", json!(config.keep.name())),
     ]);
     values.extend(config.embed.as_ref().map(|embed| ("search.embed", json!(embed))));
     let timeout = config.embed_timeout.map(duration::show);

@@ -4,6 +4,8 @@
 //!
 //! | file | owns |
 //! |---|---|
+//! | `home` | what is shown without a command |
+//! | `groups` | the help: commands by purpose |
 //! | `start` | the way from the arguments to the exit code |
 //! | `ui` | the only door to the terminal |
 //! | `render` | errors, for people and as JSON |
@@ -19,7 +21,9 @@ mod config;
 mod continue_in;
 mod deliver;
 mod doctor;
+mod groups;
 mod history;
+mod home;
 mod hook;
 mod init;
 mod install;
@@ -34,7 +38,9 @@ mod provenance;
 #[cfg(test)]
 mod reference;
 mod render;
+mod report;
 mod run;
+mod score;
 mod search;
 mod start;
 mod status;
@@ -55,12 +61,15 @@ use ui::Color;
 
 /// Lets a coding agent start where the last session stopped
 #[derive(Parser)]
-#[command(name = "agent-handover", version, infer_long_args = true, disable_help_subcommand = true)]
+#[command(name = "agent-handover", version, infer_long_args = true, help_template = groups::template())]
 struct Cli {
     #[command(flatten)]
     global: Global,
+    /// Print the home view, which is shown without a command, as one JSON document
+    #[arg(long)]
+    json: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Args)]
@@ -82,6 +91,7 @@ enum Command {
     Check(check::Check),
     Status(status::Status),
     Search(Box<search::Search>),
+    Score(score::Score),
     Continue(continue_in::Continue),
     Pause(pause::Pause),
     Unpause(pause::Unpause),
@@ -99,6 +109,7 @@ enum Command {
     Keygen(keygen::Keygen),
     Trust(trust::Trust),
     Warmup(warmup::Warmup),
+    Report(report::Report),
     Hook(hook::Hook),
     #[cfg(feature = "mcp")]
     Mcp(mcp::Mcp),
@@ -112,6 +123,7 @@ impl Command {
             Command::Check(command) => command.execute(context),
             Command::Status(command) => command.execute(context),
             Command::Search(command) => command.execute(context),
+            Command::Score(command) => command.execute(context),
             Command::Continue(command) => command.execute(context),
             Command::Pause(command) => command.execute(context),
             Command::Unpause(command) => command.execute(context),
@@ -129,6 +141,7 @@ impl Command {
             Command::Keygen(command) => command.execute(context),
             Command::Trust(command) => command.execute(context),
             Command::Warmup(command) => command.execute(context),
+            Command::Report(command) => command.execute(context),
             Command::Hook(command) => command.execute(context),
             #[cfg(feature = "mcp")]
             Command::Mcp(command) => command.execute(context),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use super::ui::{self, Color, Ui};
-use super::{Cli, Command, hook, peers, render, run};
+use super::{Cli, Command, home, hook, peers, render, run};
 use crate::error::{Category, Error, Result};
 use crate::project::{Options, Project};
 use crate::steps;
@@ -92,7 +92,11 @@ fn execute(arguments: Vec<OsString>, is_hook: bool) -> ExitCode {
 pub(super) fn carry_out(cli: Cli, mut ui: Ui, cwd: Option<PathBuf>) -> u8 {
     crate::base::signals::survive_file_limits();
     ui::trace();
-    let json = cli.command.json();
+    let json = match &cli.command {
+        Some(command) => command.json(),
+        None if cli.json => Json::Document,
+        None => Json::No,
+    };
     let here = || {
         std::env::current_dir().map_err(|cause| {
             let error = Error::new(Category::Io, "the current directory cannot be read").cause(cause);
@@ -106,7 +110,11 @@ pub(super) fn carry_out(cli: Cli, mut ui: Ui, cwd: Option<PathBuf>) -> u8 {
     };
     let result = cwd.and_then(|cwd| {
         let mut context = Context { cwd, config: cli.global.config, ui: &mut ui };
-        cli.command.execute(&mut context)
+        match cli.command {
+            Some(_) if cli.json => Err(Error::usage("`--json` goes behind the command")),
+            Some(command) => command.execute(&mut context),
+            None => home::execute(&mut context, cli.json),
+        }
     });
     let answered = result.is_ok();
     let code = match result {

@@ -87,6 +87,11 @@ impl Ui {
         io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
+    /// Whether a person can use an editor: it needs the whole terminal.
+    pub(super) fn can_edit(&self) -> bool {
+        self.can_ask() && io::stdout().is_terminal() && !self.quiet
+    }
+
     /// Prints a line of the answer. A closed pipe is not an error.
     pub(super) fn answer(&mut self, line: &str) {
         let line = match &self.voice {

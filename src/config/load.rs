@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::file::ConfigFile;
 use super::reader::{FILE, Placed, Problems, Reader};
-use super::values::{Backend, Config, MIN_WARMUP_BUDGET, Secrets, Step, line_of};
+use super::values::{Backend, Config, Keep, MIN_WARMUP_BUDGET, Secrets, Step, line_of};
 use super::{category, python};
 use crate::base::{fs, text};
 use crate::error::{Error, Listing, Problem, Result};
@@ -104,6 +104,9 @@ impl Config {
         root.table("recall", "`[recall]`", |table| {
             self.recalls_at_first_prompt = table.flag("first_prompt").unwrap_or(self.recalls_at_first_prompt);
             self.recalls_before_tools = table.flag("tools").unwrap_or(self.recalls_before_tools);
+        });
+        root.table("transcripts", "`[transcripts]`", |table| {
+            self.keep = table.choice("keep", &Keep::CHOICES).unwrap_or(self.keep);
         });
     }
 

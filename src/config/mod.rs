@@ -25,8 +25,10 @@ pub(crate) use python::tag_in_file_names as python_tag_in_file_names;
 pub(crate) use reader::Reader;
 pub(crate) use user::user_config;
 pub use values::Config;
-pub(crate) use values::{MIN_WARMUP_BUDGET, Origin, Secrets};
+pub(crate) use values::{Keep, MIN_WARMUP_BUDGET, Origin, Secrets};
 
+/// The directory of kept talk, below the state directory and below the history.
+pub(crate) const TALK: &str = "talk";
 pub(crate) const FILE_NAME: &str = "handover.toml";
 /// The commented file that `init` writes; it names every key.
 pub(crate) const EXAMPLE: &str = include_str!("../../handover.toml.example");

@@ -50,24 +50,28 @@ impl Config {
             }
         });
         self.read_common(&mut root);
+        self.own_keep = self.keep;
         for key in OF_PROJECTS {
             root.refuse(
                 key,
                 "belongs in the `handover.toml` of a project",
-                Some("your own config has `[hook]`, `[warmup]` and `[recall]`"),
+                Some("your own config has `[hook]`, `[warmup]`, `[recall]` and `[transcripts]`"),
             );
         }
         root.finish();
     }
 }
 
-/// A directory that is written as an absolute path, or with `~`.
+/// A directory that is written as an absolute path, or with `~`. What looks like a pattern is refused, because it would keep
+/// hooks out of nothing; a directory that really has such a name can be ignored.
 fn directory(table: &mut Reader<'_>, Placed { value, span }: Placed<String>) -> Option<PathBuf> {
     let rest = value.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
     let path = match rest {
         Some(rest) => env::home().map(|home| home.join(rest.trim_start_matches('/'))),
         None => Some(PathBuf::from(&value)).filter(|path| path.is_absolute()),
     };
+    let is_pattern = |path: &PathBuf| value.contains(['*', '?']) && !fs::is_directory(path);
+    let path = path.filter(|path| !is_pattern(path));
     if path.is_none() {
         let help = "write an absolute path, or one that starts with `~/`; everything below it is ignored, too";
         table.wrong(
@@ -105,6 +109,10 @@ mod tests {
         let ignores = |path: &str| config.ignores(Path::new(path));
         assert!(ignores("/srv/a") && ignores("/srv/a/b"));
         assert!(!ignores("/srv/ab") && !ignores("/srv"));
+        let world = tempfile::tempdir().unwrap();
+        let odd = world.path().join("a*");
+        std::fs::create_dir(&odd).unwrap();
+        assert!(of(&format!("[hook]\nignore = [{odd:?}]")).unwrap().ignores(&odd.join("b")), "it has that name");
     }
 
     #[test]
@@ -117,6 +125,9 @@ mod tests {
             "[hook]\nignore = \"x\"",
             "[hook]\nignore = [\"work\"]",
             "[hook]\nignore = [\"~user/x\"]",
+            "[hook]\nignore = [\"\"]",
+            "[hook]\nignore = [\"/srv/*/secret\"]",
+            "[hook]\nignore = [\"~/clients/**\"]",
             "[warmup]\nbudget = 2",
             "[hooks]",
             "x = ",

@@ -44,6 +44,10 @@ pub struct Config {
     pub follows_headless: bool,
     /// Directories in which hooks do nothing. Only the user's own config names them.
     pub ignored_directories: Vec<PathBuf>,
+    /// What is kept of sessions after their agents delete the transcripts.
+    pub keep: Keep,
+    /// The same as the user's own config says it, which needs no consent.
+    pub own_keep: Keep,
     /// The user's program that makes vectors of texts, with its arguments.
     pub embed: Option<Vec<String>>,
     /// How long one call of it may take.
@@ -92,6 +96,24 @@ pub enum Secrets {
     Warn,
 }
 
+/// What is kept of a session after its agent deletes the transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Keep {
+    No,
+    /// The talk, on this machine.
+    Talk,
+    /// The talk, which travels with the history on a branch of our own.
+    Publish,
+}
+
+impl Keep {
+    pub const CHOICES: [(&'static str, Keep); 3] = [("no", Keep::No), ("talk", Keep::Talk), ("publish", Keep::Publish)];
+
+    pub fn name(self) -> &'static str {
+        Keep::CHOICES.iter().find(|(_, keep)| *keep == self).map_or("no", |(name, _)| name)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Step {
     pub name: String,
@@ -125,6 +147,8 @@ impl Default for Config {
             recalls_before_tools: false,
             follows_headless: true,
             ignored_directories: Vec::new(),
+            keep: Keep::No,
+            own_keep: Keep::No,
             embed: None,
             embed_timeout: None,
             categories: Categories::default(),

@@ -9,7 +9,7 @@ use super::provenance;
 use super::queue::{Drained, Goal, between_runs_with, busy, drain_with};
 use super::record::{Request, session_for};
 use crate::checkpoint::Store;
-use crate::config::template;
+use crate::config::{Keep, template};
 use crate::error::{Error, Result};
 use crate::facts;
 use crate::project::{self, Project};
@@ -49,7 +49,8 @@ pub(crate) fn deliver(
     let is_trusted = provenance::is_trusted(project, &plan.destination);
     let delivery = Delivery::new(files, &plan.destination, run, &brake, &provided.unreachable)
         .with_message(&message)
-        .trusted(is_trusted);
+        .trusted(is_trusted)
+        .with_talk(project.keep() == Keep::Publish);
     provenance::adopt_after_upgrade(&project.memory_root, &memory, &history)?;
     let done = between_runs_with(project, wait, &provided, listener, |_| {
         Ok(match direction {

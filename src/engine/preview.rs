@@ -50,6 +50,7 @@ pub(crate) fn preview(project: &Project, request: &Request) -> Result<Vec<Previe
             session: &session,
             destination: &plan.destination,
             is_trusted: false,
+            takes_talk: false,
             step: &step.name,
             attempt: 1,
             params: &step.params,

@@ -12,6 +12,7 @@ use super::resume::{self, Action, Found};
 use super::runner::{RunEnd, Runner};
 use crate::base::{clock, fault, signals};
 use crate::checkpoint::{Next, RecordedStep, Run, Settled, StepState};
+use crate::config::Keep;
 use crate::config::template::Values;
 use crate::error::{Category, Error, Result};
 use crate::facts::Session;
@@ -338,6 +339,7 @@ impl Walk<'_, '_, '_> {
             session: self.session,
             destination: &self.plan.destination,
             is_trusted: self.is_trusted,
+            takes_talk: self.runner.project.keep() == Keep::Publish,
             step: &step.name,
             attempt,
             params: &step.params,

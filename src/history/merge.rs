@@ -9,6 +9,7 @@ use super::{CLOSED, History, decisions, digests, own_keys};
 use crate::base::fs::Depth;
 use crate::base::text;
 use crate::base::three_way::{self, Choice, Theirs, choose};
+use crate::config::TALK;
 use crate::error::Result;
 use crate::guard::Brake;
 use crate::handoff::{Handoff, Value};
@@ -46,6 +47,7 @@ impl History {
                     needs_rebuild |= self.anchor.about(&self.directory.join(&theirs.path))?.is_some();
                     conflicts.extend(self.absorb_session(theirs)?);
                 }
+                _ if theirs.path.parent() == Some(Path::new(TALK)) => self.absorb_talk(theirs)?,
                 _ => conflicts.extend(three_way::take_over(&self.anchor, &self.directory, theirs)?),
             }
         }
@@ -57,6 +59,18 @@ impl History {
         }
         self.bring_up_to_date(Order::OfTime)?;
         Ok(conflicts)
+    }
+
+    /// Takes kept talk over. If two machines kept the same session, the longer file has more of it.
+    fn absorb_talk(&self, theirs: &Theirs) -> Result<()> {
+        let path = self.directory.join(&theirs.path);
+        let ours = self.anchor.read_if_exists(&path)?;
+        let is_longer = || theirs.now.as_ref().map(Vec::len) > ours.as_ref().map(Vec::len);
+        match choose(theirs.base.as_deref(), ours.as_deref(), theirs.now.as_deref()) {
+            Choice::Ours => Ok(()),
+            Choice::Merge if !is_longer() => Ok(()),
+            Choice::Theirs | Choice::Merge => three_way::put(&self.anchor, &path, theirs.now.as_deref()),
+        }
     }
 
     fn absorb_session(&self, theirs: &Theirs) -> Result<Option<String>> {

@@ -11,6 +11,7 @@ use super::lifecycle::{Lifecycle, is_closed};
 use super::store::file_name;
 use super::{History, Origin, SessionEntry, decisions, prompt};
 use crate::base::fs;
+use crate::config::TALK;
 use crate::error::Result;
 use crate::guard::Voucher;
 use crate::guard::own_record::{self, OwnKey};
@@ -89,6 +90,11 @@ pub(super) fn of_signature(handoff: &Handoff, document: &OwnKey, key: &str) -> O
     OwnKey::of_text("signature", handoff.text("generated_at"), statement.as_bytes())
 }
 
+/// The key of a file of kept talk.
+pub(crate) fn of_talk(file: &[u8]) -> OwnKey {
+    OwnKey::of_text("talk", "", file)
+}
+
 /// The key of the revocation of a line of DECISIONS.md.
 pub(super) fn of_revocation(line: &str) -> OwnKey {
     OwnKey::of_text("revocation", line.strip_prefix("- [").unwrap_or_default(), line.as_bytes())
@@ -159,6 +165,9 @@ pub(crate) fn of_file(path: &Path, file: &[u8]) -> (Vec<OwnKey>, bool) {
     if path.parent() == Some(Path::new("sessions")) && path.extension().is_some_and(|ending| ending == "md") {
         let handoff = Handoff::parse(&text).unwrap_or_default();
         return (of_handoff(&text, &handoff), true);
+    }
+    if path.parent() == Some(Path::new(TALK)) {
+        return (vec![of_talk(file)], false);
     }
     (Vec::new(), false)
 }

@@ -7,7 +7,7 @@ use crate::base::{fs, text};
 use crate::engine::Provenance;
 use crate::project::Project;
 use crate::search::{self, Index, Reminder};
-use crate::transcript::WARMUP_MARKER;
+use crate::transcript::{MARK_BYTES, WARMUP_MARKER, marked};
 
 /// The longest line, in bytes.
 const MAX_LINE: usize = 200;
@@ -55,9 +55,9 @@ fn own_line(project: &Project, what: &str, found: &Reminder) -> Option<String> {
 fn line(what: &str, said: &str) -> String {
     let said = text::model_line(said, MAX_LINE);
     let whole = if said.is_empty() { format!("{what}.") } else { format!("{what}: {said}") };
-    let room = MAX_LINE - WARMUP_MARKER.len() - 1;
+    let room = MAX_LINE - WARMUP_MARKER.len() - 1 - MARK_BYTES;
     let cut = if whole.len() <= room { whole } else { format!("{}…", text::cut(&whole, room - '…'.len_utf8())) };
-    format!("{WARMUP_MARKER} {cut}")
+    marked(&format!("{WARMUP_MARKER} {cut}"))
 }
 
 fn on(at: Option<i64>) -> String {
@@ -79,8 +79,12 @@ mod tests {
 
     #[test]
     fn a_line_keeps_its_length() {
-        assert_eq!(line("It failed", ""), format!("{WARMUP_MARKER} It failed."));
+        assert_eq!(line("It failed", ""), marked(&format!("{WARMUP_MARKER} It failed.")));
         let long = line("It failed", &"ä\n".repeat(400));
-        assert!(long.len() <= MAX_LINE && long.ends_with('…') && !long.contains('\n'), "{} {long}", long.len());
+        assert!(
+            long.len() <= MAX_LINE && long.contains("… <!-- end ") && !long.contains('\n'),
+            "{} {long}",
+            long.len()
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! The child that a hook starts.
 
+use super::keep;
+use super::receipt;
 use super::sweep::Backlog;
 use crate::base::lock::Lock;
 use crate::base::signals;
@@ -32,6 +34,10 @@ pub(crate) fn carry_out_due(project: &Project, listener: &mut Listener<'_>) -> R
             return Ok(drained);
         }
         if swept.is_whole {
+            keep::keep_talk(project);
+            if let Err(error) = receipt::look(&mut store) {
+                tracing::debug!(%error, "receipts");
+            }
             search::update_in_background(project);
             return Ok(drained);
         }

@@ -6,7 +6,7 @@ use super::pending::{self, Nothing, Pending};
 use super::respond::{Done, store};
 use super::session;
 use crate::agents::{Call, Event};
-use crate::checkpoint::{AgentSession, Store};
+use crate::checkpoint::{AgentSession, NewReceipt, Store};
 use crate::engine::{self, HandedOver, HowToRun, NotDetached, Recorded, Task};
 use crate::error::Result;
 use crate::project::Project;
@@ -14,10 +14,11 @@ use crate::project::Project;
 /// A child carries the run out. The hook waits for nobody.
 const DETACHED: HowToRun = HowToRun { wait: Duration::ZERO, detach: true };
 
-/// Records how far a session is: one row in one transaction, without git.
-pub(super) fn progress(project: &Project, call: &Call) -> Result<Done> {
+/// Records how far a session is, and which text it gets now: one transaction, without git.
+pub(super) fn progress(project: &Project, call: &Call, receipt: Option<NewReceipt>) -> Result<Done> {
     let Some(session) = &call.session_id else { return Ok(Done::nothing("the agent names no session")) };
     let mut seen = session::seen(project, call, session);
+    seen.receipt = receipt;
     seen.is_turn_end = call.event == Event::TurnEnd;
     let mut store = store(project)?;
     seen.may_be_fork = session::may_be_fork(&store, &seen)?;

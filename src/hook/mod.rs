@@ -18,6 +18,7 @@
 //! | `context` | the warmup that a session gets, by why it starts |
 //! | `action` | what an agent is reminded of before a command or an edit |
 //! | `recall` | what a session is reminded of at its first prompt |
+//! | `receipt` | whether the texts that sessions get arrive |
 //! | `end` | turn end and session end |
 //! | `going_on` | the session that a person continues in another agent |
 //! | `kept_out` | sessions that leave no handover of their own: parts of another one, and those that the user keeps out |
@@ -25,6 +26,7 @@
 //! | `session` | the process and the transcript of a session, and whether it is over |
 //! | `sweep` | sessions that ended without calling a hook |
 //! | `owed` | which session files on disk nobody has dealt with |
+//! | `keep` | the talk that is kept before agents delete it |
 //! | `carry_out` | the child that runs what is due |
 
 mod action;
@@ -32,10 +34,12 @@ mod carry_out;
 mod context;
 mod end;
 mod going_on;
+mod keep;
 mod kept_out;
 mod owed;
 mod pending;
 mod recall;
+mod receipt;
 mod receive;
 mod respond;
 mod session;

@@ -6,7 +6,7 @@ use crate::base::{clock, text};
 use crate::engine::Provenance;
 use crate::project::Project;
 use crate::search::{self, Hit, Index};
-use crate::transcript::{WARMUP_MARKER, keepable};
+use crate::transcript::{MARK_BYTES, WARMUP_MARKER, keepable, marked};
 
 /// How many bytes an agent is reminded of at most.
 const BUDGET: usize = 1_200;
@@ -72,12 +72,12 @@ fn render(lines: &[String]) -> Option<String> {
     );
     let mut page = head.clone();
     for line in lines.iter().filter(|line| line.len() < BUDGET) {
-        if page.len() + line.len() < BUDGET {
+        if page.len() + line.len() + MARK_BYTES < BUDGET {
             page.push_str(line);
             page.push('\n');
         }
     }
-    (page.len() > head.len()).then_some(page)
+    (page.len() > head.len()).then(|| marked(&page))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::context::context;
-use super::{action, end, kept_out, recall, start};
+use super::{action, end, kept_out, recall, receipt, start};
 use crate::agents::call_log::{self, Entry};
 use crate::agents::payload::Given;
 use crate::agents::{self, Call, Event};
@@ -118,7 +118,8 @@ pub(crate) fn respond(given: &Given, agent: Option<&str>, cwd: Option<&Path>) ->
 
 /// The context of a session that gets no warmup: it should know why.
 fn unusable(error: &Error) -> String {
-    format!("{WARMUP_MARKER} agent-handover cannot be used here: {}\n", text::model_line(&error.one_line(), 2_000))
+    let why = text::model_line(&error.one_line(), 2_000);
+    transcript::marked(&format!("{WARMUP_MARKER} agent-handover cannot be used here: {why}\n"))
 }
 
 /// The answer that a call would get. Nothing is changed.
@@ -185,21 +186,23 @@ fn act(project: &Project, call: &Call) -> Result<Done> {
     }
     let mut done = match call.event {
         Event::SessionStart => start::start(project, call),
-        Event::TurnEnd => end::progress(project, call)?,
+        Event::TurnEnd => end::progress(project, call, None)?,
         Event::PromptSubmitted => {
-            let progress = end::progress(project, call)?;
-            Done { context: recall::at_first_prompt(project, call), ..progress }
+            let context = recall::at_first_prompt(project, call);
+            let receipt = context.as_deref().and_then(|context| receipt::of("prompt", context));
+            Done { context, ..end::progress(project, call, receipt)? }
         }
         Event::BeforeCompaction => {
-            let mut done = end::progress(project, call).unwrap_or_else(|error| Done::trouble(&error));
             // Most agents take none here, and some ask before each request to the model.
             let is_wanted = agents::takes_context(call.agent, &call.event);
-            done.context = is_wanted.then(|| context(project, call).text);
-            done
+            let context = is_wanted.then(|| context(project, call).text);
+            let receipt = context.as_deref().and_then(|context| receipt::of("compact", context));
+            let noted = end::progress(project, call, receipt).unwrap_or_else(|error| Done::trouble(&error));
+            Done { context, ..noted }
         }
         Event::SessionEnd => end::end(project, call)?,
         Event::BeforeTool => return Ok(before_tool(project, call)),
-        Event::Unknown(_) if !call.edited.is_empty() || call.command.is_some() => end::progress(project, call)?,
+        Event::Unknown(_) if !call.edited.is_empty() || call.command.is_some() => end::progress(project, call, None)?,
         Event::Unknown(_) => Done::default(),
     };
     let notice = project.unattended_places().notice();

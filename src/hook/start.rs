@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use super::context::{context, source};
 use super::respond::{Done, store};
-use super::session;
 use super::sweep::{self, Caller};
+use super::{receipt, session};
 use crate::agents::Call;
 use crate::base::{clock, text};
 use crate::checkpoint::{AgentSession, Store};
 use crate::engine;
 use crate::error::{Error, Result};
 use crate::project::Project;
-use crate::transcript::WARMUP_MARKER;
+use crate::transcript::{self, WARMUP_MARKER};
 
 /// How long unfinished handovers may hold up the start of a session.
 const DUE_LIMIT: Duration = Duration::from_millis(1_000);
@@ -23,22 +23,29 @@ const AT_ONCE: Duration = Duration::from_secs(5);
 pub(super) fn start(project: &Project, call: &Call) -> Done {
     let mut done = Done::default();
     let call = &with_source(project, call);
-    let prepared = prepare(project, call, &mut done.told);
-    if let Err(error) = &prepared {
+    let mut recorded = prepare(project, call, &mut done.told);
+    let mut warmup = context(project, call);
+    if let Ok(store) = &mut recorded {
+        match note(project, store, call, &warmup.text) {
+            Ok(Noted::New) => {}
+            Ok(Noted::NoSession) => done.told.push("the agent names no session".to_owned()),
+            Ok(Noted::Repeated) => {
+                done.told.push("the same was answered just now".to_owned());
+                return done;
+            }
+            Err(error) => recorded = Err(error),
+        }
+    }
+    if let Err(error) = &recorded {
         done.told.push(error.one_line());
         done.is_trouble = true;
-    }
-    if *prepared.as_ref().unwrap_or(&true) {
-        let mut warmup = context(project, call);
         // Without a record, the warmup only promises that this session will be on it.
-        if let (Err(error), true) = (&prepared, warmup.is_empty) {
+        if warmup.is_empty {
             warmup.text = unrecorded(error);
         }
-        done.told.push(format!("{} bytes of context for `{}`", warmup.text.len(), source(call)));
-        done.context = Some(warmup.text);
-    } else {
-        done.told.push("the same was answered just now".to_owned());
     }
+    done.told.push(format!("{} bytes of context for `{}`", warmup.text.len(), source(call)));
+    done.context = Some(warmup.text);
     done
 }
 
@@ -60,38 +67,51 @@ fn had_a_turn(session: AgentSession) -> bool {
 /// The context of a session that has no predecessor and cannot be recorded, such as one in a read-only project.
 fn unrecorded(error: &Error) -> String {
     let why = text::model_line(&error.one_line(), 500);
-    format!(
+    transcript::marked(&format!(
         "{WARMUP_MARKER} agent-handover has no earlier session of this project on record, and cannot record this one: {why}\n"
-    )
+    ))
 }
 
-/// Takes care of other sessions, then records this one. `false` if another call for the same start was faster.
-fn prepare(project: &Project, call: &Call, told: &mut Vec<String>) -> Result<bool> {
+/// Takes care of other sessions, and returns the record.
+fn prepare(project: &Project, call: &Call, told: &mut Vec<String>) -> Result<Store> {
     let session = call.session_id.clone().unwrap_or_default();
     let mut store = store(project)?;
     let process = session::process(call.agent.name);
-    let is_paused = project.brake().pressed().is_some();
+    if project.brake().pressed().is_some() {
+        return Ok(store);
+    }
     let mut is_whole = false;
-    if !is_paused {
-        let caller = Caller { agent: call.agent.name, session: &session, process: &process };
-        match sweep::sweep(project, &mut store, &caller) {
-            Ok(swept) => {
-                told.extend(swept.told);
-                is_whole = swept.is_whole;
-            }
-            Err(error) => told.push(format!("not swept: {}", error.one_line())),
+    let caller = Caller { agent: call.agent.name, session: &session, process: &process };
+    match sweep::sweep(project, &mut store, &caller) {
+        Ok(swept) => {
+            told.extend(swept.told);
+            is_whole = swept.is_whole;
         }
-        finish_due(project, &store, is_whole, told)?;
+        Err(error) => told.push(format!("not swept: {}", error.one_line())),
     }
-    if session.is_empty() {
-        told.push("the agent names no session".to_owned());
-        return Ok(true);
-    }
-    let mut seen = session::seen(project, call, &session);
+    finish_due(project, &store, is_whole, told)?;
+    Ok(store)
+}
+
+/// What came of recording a start.
+enum Noted {
+    New,
+    /// Another call for the same start was faster.
+    Repeated,
+    /// There is nothing to record.
+    NoSession,
+}
+
+/// Records that this session begins, and with which text: one transaction.
+fn note(project: &Project, store: &mut Store, call: &Call, context: &str) -> Result<Noted> {
+    let Some(session) = call.session_id.as_deref().filter(|id| !id.is_empty()) else { return Ok(Noted::NoSession) };
+    let mut seen = session::seen(project, call, session);
     seen.warmed = source(call).to_owned();
     seen.is_fork = source(call) == "fork";
+    seen.receipt = receipt::of(source(call), context);
     let at_once = chrono::Duration::from_std(AT_ONCE).unwrap_or_default();
-    store.note_session(&seen, &clock::stamp(&(clock::now() - at_once)))
+    let is_new = store.note_session(&seen, &clock::stamp(&(clock::now() - at_once)))?;
+    Ok(if is_new { Noted::New } else { Noted::Repeated })
 }
 
 /// Lets a child finish what may run unattended. The child also hands over what the sweep left; nobody waits for that.

@@ -6,6 +6,8 @@
 //! | file | owns |
 //! |---|---|
 //! | `serve` | the server: its runtime, and what each request of the protocol gets |
+//! | `transport` | messages as lines, and the answer to a line that is not one |
+//! | `members` | the id in a message that cannot be read |
 //! | `place` | the project that a client works in: its roots, else its working directory |
 //! | `tool` | [`Tool`]: what a tool is to us |
 //! | `tools/` | one file a tool |
@@ -20,10 +22,12 @@
 mod answer;
 mod arguments;
 mod current_state;
+mod members;
 mod place;
 mod serve;
 mod tool;
 mod tools;
+mod transport;
 mod words;
 
 pub(crate) use serve::serve;

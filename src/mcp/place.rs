@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::base::fs;
+use crate::config;
 use crate::error::{Error, Result};
 use crate::project::{self, Options, Project};
 use crate::search::{self, Freshness, Index, Look};
@@ -65,6 +66,11 @@ pub(super) fn open(directory: &Path, config: Option<&Path>) -> Result<Project> {
         return Err(
             Error::failed(what).hint("a git repository is one, and so is a directory after `agent-handover init`")
         );
+    }
+    // If the user's own config cannot be read, nobody knows what it keeps us out of.
+    if config::user_config()?.ignores(directory) {
+        let what = format!("`{}` is in a directory that the user's own config ignores", directory.display());
+        return Err(Error::failed(what).hint("nothing is read or written here; do not ask again"));
     }
     let options = Options { config: config.map(Path::to_path_buf), is_unattended: true, ..Options::default() };
     Project::open(directory, &options, &steps::vocabulary())

@@ -13,10 +13,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, GetPromptRequestParams,
-    GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, Prompt, PromptMessage, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    Resource, ResourceContents, Role, ServerCapabilities, ServerConfig, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
+    ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, ListPromptsResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, Prompt, PromptMessage, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, Role, ServerCapabilities, ServerConfig,
+    ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, serve_server};
 use rmcp::transport::io::stdio_pipes;
@@ -24,6 +25,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::arguments::Arguments;
 use super::tool::{Caller, Effect, Tool};
+use super::transport::Lines;
 use super::{TOOLS, answer, current_state, place, words};
 use crate::agents::call_log::{self, Entry};
 use crate::agents::named_by_client;
@@ -34,6 +36,21 @@ use crate::project::Project;
 /// How long a client may take to name its roots.
 const ROOTS_PATIENCE: Duration = Duration::from_secs(2);
 
+/// The methods that this server answers.
+const METHODS: [&str; 11] = [
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+];
+
 /// Answers requests on standard input until it is closed. `cwd` is the directory of this process, `config` a config that a
 /// person named in the settings of the client.
 pub(crate) fn serve(cwd: PathBuf, config: Option<PathBuf>) -> Result<()> {
@@ -43,7 +60,8 @@ pub(crate) fn serve(cwd: PathBuf, config: Option<PathBuf>) -> Result<()> {
     let ended = runtime.block_on(async {
         let server = Server::new(cwd, config);
         let turn = Arc::clone(&server.turn);
-        let ended = match serve_server(server, stdio_pipes()).await {
+        let (input, output) = stdio_pipes();
+        let ended = match serve_server(server, Lines::new(input, output)).await {
             Ok(running) => running.waiting().await.map(drop).map_err(|cause| failed("the server ended", &cause)),
             // A client that only looks whether the program starts.
             Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
@@ -247,6 +265,20 @@ impl rmcp::ServerHandler for Server {
         }
         let message = PromptMessage::new_text(Role::User, words::PROMPT_TEXT);
         Ok(GetPromptResult::new(vec![message]).with_description(words::PROMPT_DESCRIPTION).into())
+    }
+
+    /// What the SDK could not read as a request that it knows: another method, or parameters of another shape.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = text::one_line(&request.method, 60);
+        Err(if METHODS.contains(&request.method.as_str()) {
+            ErrorData::invalid_params(format!("the parameters of `{method}` have another shape"), None)
+        } else {
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method `{method}`"), None)
+        })
     }
 
     async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {

@@ -11,6 +11,7 @@
 //! | `apart` | the memory of a repository whose main work tree cannot be written |
 //! | `ignore` | the `.gitignore` of the state directory |
 //! | `lock` | where the lock of a project is |
+//! | `talk` | where the kept talk of sessions is |
 //! | `pause` | the PAUSE files of a project |
 //! | `unattended` | the places that may be used although nobody typed a command |
 
@@ -23,6 +24,7 @@ mod others;
 mod owner;
 mod pause;
 mod root;
+mod talk;
 mod unattended;
 mod worktree;
 

@@ -50,6 +50,8 @@ pub struct Delivery<'a> {
     pub(super) unreachable: &'a UnreachableRemotes,
     /// What the destination brings is this user's own, because the user has allowed the config that names it.
     pub(super) is_trusted: bool,
+    /// The kept talk of sessions travels, too, unless the branch has code on it.
+    pub(super) takes_talk: bool,
 }
 
 impl<'a> Delivery<'a> {
@@ -60,7 +62,7 @@ impl<'a> Delivery<'a> {
         brake: &'a Brake,
         unreachable: &'a UnreachableRemotes,
     ) -> Delivery<'a> {
-        Delivery { files, destination, run, message: "", brake, unreachable, is_trusted: false }
+        Delivery { files, destination, run, message: "", brake, unreachable, is_trusted: false, takes_talk: false }
     }
 
     pub fn files(&self) -> DeliveredFiles<'a> {
@@ -84,6 +86,11 @@ impl<'a> Delivery<'a> {
     #[must_use]
     pub fn trusted(self, is_trusted: bool) -> Delivery<'a> {
         Delivery { is_trusted, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn with_talk(self, takes_talk: bool) -> Delivery<'a> {
+        Delivery { takes_talk, ..self }
     }
 }
 

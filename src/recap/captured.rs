@@ -14,6 +14,10 @@ const REPLACED: [&str; 4] = ["overview", "goal", "constraint", "open_loop"];
 /// How many items all blocks of a session have at most in a category.
 const MOST: usize = 20;
 
+/// How many tags of one answer are looked at. Each is looked for in all that follows, so a text of nothing but tags would
+/// take for ever.
+const MOST_TAGS: usize = 50;
+
 /// Takes the blocks out of what the agent said. Returns the transcript without them, and what they say by category. A block
 /// that cannot be read says nothing, and is taken out all the same.
 pub(super) fn taken_out(transcript: &Transcript) -> (Cow<'_, Transcript>, Vec<(String, Vec<String>)>) {
@@ -52,19 +56,45 @@ fn add(found: &mut Vec<(String, Vec<String>)>, category: String, texts: Vec<Stri
     }
 }
 
-/// A text without its blocks, and the content of each block. One that is not closed reaches to the end.
+/// A text without its blocks, and the content of each block. One that is not closed reaches to the next one or to the end. An
+/// agent that only names the tag, or quotes a block as code in a line, writes no block.
 fn split(text: &str) -> (String, Vec<&str>) {
-    let (open, close) = (format!("<{TAG}>"), format!("</{TAG}>"));
     let (mut rest, mut blocks, mut left) = (String::new(), Vec::new(), text);
-    while let Some(at) = find(left, &open) {
-        rest.push_str(&left[..at]);
+    let open = format!("<{TAG}>");
+    for _ in 0..MOST_TAGS {
+        let Some(at) = find(left, &open) else { break };
         let inside = &left[at + open.len()..];
-        let end = find(inside, &close);
-        blocks.push(&inside[..end.unwrap_or(inside.len())]);
-        left = end.map_or("", |end| &inside[end + close.len()..]);
+        let is_quoted = left[..at].ends_with('`') && !left[..at].ends_with("``");
+        let (block, after) = first_block(inside, &open);
+        let is_closed = inside.len() > block.len() + after.len();
+        if is_quoted || !(is_closed || begins_as_json(block)) {
+            rest.push_str(&left[..at + open.len()]);
+            left = inside;
+        } else {
+            rest.push_str(&left[..at]);
+            blocks.push(block);
+            left = after;
+        }
     }
     rest.push_str(left);
     (rest.trim().to_owned(), blocks)
+}
+
+/// The block that begins here, and what follows it. A tag inside of a block that can be read is a part of its text.
+fn first_block<'t>(inside: &'t str, open: &str) -> (&'t str, &'t str) {
+    let close = format!("</{TAG}>");
+    let end = find(inside, &close);
+    let next = find(inside, open).filter(|next| end.is_none_or(|end| next < &end));
+    match (end, next) {
+        (Some(end), Some(next)) if parsed(&inside[..end]).is_empty() => inside.split_at(next),
+        (Some(end), _) => (&inside[..end], &inside[end + close.len()..]),
+        (None, Some(next)) => inside.split_at(next),
+        (None, None) => (inside, ""),
+    }
+}
+
+fn begins_as_json(block: &str) -> bool {
+    block.trim_start().starts_with(['{', '`'])
 }
 
 /// Where a tag is, in any case of its letters.
@@ -120,6 +150,33 @@ mod tests {
         assert_eq!(texts, ["Begun.\n\nMore.", "Half  and"]);
         let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         assert_eq!(captured, [("goal".to_owned(), texts(&["ship it"])), ("decision".to_owned(), texts(&["a", "b"]))]);
+    }
+
+    #[test]
+    fn a_tag_that_is_only_named_cuts_nothing_and_a_block_that_is_not_closed_hides_no_other() {
+        let (open, close) = ("<glee_memory_capture>", "</glee_memory_capture>");
+        let block = |goal: &str| format!("{open}{{\"goal\": \"{goal}\"}}{close}");
+        let of = |text: &str| {
+            let (rest, blocks) = split(text);
+            (rest, blocks.iter().flat_map(|block| parsed(block)).flat_map(|(_, texts)| texts).collect::<Vec<_>>())
+        };
+        let named = format!("I end with a {open} block. The tests pass.");
+        assert_eq!(of(&named), (named.clone(), vec![]));
+        assert_eq!(of(&format!("{named} {}", block("a"))), (named.clone(), vec!["a".to_owned()]));
+        let quoted = format!("Write `{}` at the end, then stop.", block("x"));
+        assert_eq!(of(&quoted), (quoted.clone(), vec![]));
+        assert_eq!(of(&format!("{open}{{\"goal\": \"cut {}", block("b"))), (String::new(), vec!["b".to_owned()]));
+        let nested = format!("{open}{{\"decisions\": [\"keep {open} blocks\"]}}{close} End.");
+        assert_eq!(of(&nested), ("End.".to_owned(), vec![format!("keep {open} blocks")]));
+        assert_eq!(of(&format!("{open}{}{close}", block("c"))).1, ["c"]);
+        assert_eq!(of(&format!("```\n{}\n```", block("d"))).1, ["d"], "models like fences");
+        assert_eq!(of(&format!("{open}{{\"goal\":")), (String::new(), vec![]));
+        let many = open.repeat(200_000);
+        assert_eq!(of(&many), (many.clone(), vec![]), "in bounded time");
+    }
+
+    #[test]
+    fn a_talk_without_blocks_is_not_copied() {
         let plain = Transcript { talk: vec![said(UtteranceKind::AgentText, "a < b")], ..Transcript::default() };
         assert!(matches!(taken_out(&plain), (Cow::Borrowed(_), found) if found.is_empty()));
     }

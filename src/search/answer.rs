@@ -211,9 +211,12 @@ fn near(index: &Index, query: &Query, meaning: &Meaning, question: &Question) ->
 fn of_time(index: &Index, query: &Query, times: &[NamedTime], today: NaiveDate) -> rusqlite::Result<Vec<Hit>> {
     let start = |day: NaiveDate| day.and_hms_opt(0, 0, 0).map(|at| at.and_utc().timestamp());
     let mut hits = Vec::new();
+    // A session may have gone on from one of the times to another.
+    let mut seen = HashSet::new();
     for (first, last) in times.iter().filter_map(|time| time.days(today)) {
         let (Some(from), Some(to)) = (start(first), last.succ_opt().and_then(start)) else { continue };
-        for id in index.documents_between(from, to, query.limit)? {
+        let new = index.documents_between(from, to, query.limit)?.into_iter().filter(|id| seen.insert(*id));
+        for id in new.collect::<Vec<_>>() {
             let first = index.passages_between(id, 0, 0)?.into_iter().next();
             let wanted = first.filter(|passage| query.wants(passage, &Question::default()));
             if let (Some(document), Some(passage)) = (index.document(id)?, wanted)

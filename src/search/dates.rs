@@ -6,6 +6,7 @@ use chrono::{DateTime, Datelike, Days, FixedOffset, Months, NaiveDate, TimeDelta
 
 use super::words;
 use crate::base::duration;
+use crate::error::{Error, Result};
 
 /// A time that a question names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,14 @@ pub(crate) enum Edge {
     End,
 }
 
+/// Like [`moment`], with an error that says what the flag expects.
+pub(crate) fn flag_moment(flag: &str, text: &str, now: &DateTime<FixedOffset>, edge: Edge) -> Result<i64> {
+    moment(text, now, edge).ok_or_else(|| {
+        Error::usage(format!("`{flag} {text}`: expected a day, a duration or a time"))
+            .hint("for example `2026-11-15`, `7d`, `yesterday` or `2026-11-15T10:00:00Z`")
+    })
+}
+
 /// The time that a flag means, in seconds since 1970: a day, a duration before now, a named time or an exact one.
 pub(crate) fn moment(text: &str, now: &DateTime<FixedOffset>, edge: Edge) -> Option<i64> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
@@ -69,7 +78,11 @@ pub(crate) fn moment(text: &str, now: &DateTime<FixedOffset>, edge: Edge) -> Opt
     if words::words(&others).iter().any(|word| !word.is_common) {
         return None;
     }
-    let (first, last) = times.first()?.days(now.date_naive())?;
+    let today = now.date_naive();
+    // Where a text names several days, or may mean one of two, all are kept.
+    let days = || times.iter().filter_map(|time| time.days(today));
+    let first = days().map(|(first, _)| first).min()?;
+    let last = days().map(|(_, last)| last).max()?;
     let day = if edge == Edge::Start { first } else { last.succ_opt()? };
     day.and_hms_opt(0, 0, 0)?.and_local_timezone(*now.offset()).single().map(|at| at.timestamp())
 }
@@ -124,6 +137,7 @@ pub(super) fn split_times(question: &str, today: NaiveDate) -> (Vec<NamedTime>, 
             others.push(' ');
         }
         found.extend(time);
+        found.extend(week_before(&words, at, today));
         at += used.unwrap_or(1).max(1);
     }
     (found, others)
@@ -213,6 +227,15 @@ fn relative(words: &[&str], at: usize, today: NaiveDate) -> Option<(NamedTime, u
     }
 }
 
+/// The other day that "last Tuesday" may mean on a Wednesday: some mean yesterday, some the Tuesday of last week.
+fn week_before(words: &[&str], at: usize, today: NaiveDate) -> Option<NamedTime> {
+    let day = weekday(words.get(at + 1).copied().filter(|_| words[at] == "last")?)?;
+    let back = days_since(day, today);
+    let is_of_this_week = back <= u64::from(today.weekday().num_days_from_monday());
+    let day = today.checked_sub_days(Days::new(back + 7)).filter(|_| is_of_this_week)?;
+    Some(NamedTime::Days(day..=day))
+}
+
 fn of_month(day: NaiveDate) -> NamedTime {
     NamedTime::Month { month: day.month(), year: Some(day.year()) }
 }
@@ -278,7 +301,8 @@ mod tests {
             ("2026-03", NamedTime::Month { month: 3, year: Some(2026) }),
             ("during 2024", NamedTime::Year(2024)),
             ("yesterday's parser fix", days("2026-11-17", "2026-11-17")),
-            ("what did I ask last Tuesday", days("2026-11-17", "2026-11-17")),
+            ("what did I ask on Tuesday", days("2026-11-17", "2026-11-17")),
+            ("last Sunday", days("2026-11-15", "2026-11-15")),
             ("last wednesday", days("2026-11-11", "2026-11-11")),
             ("last week", days("2026-11-09", "2026-11-15")),
             ("two weeks ago", days("2026-11-01", "2026-11-07")),
@@ -287,6 +311,23 @@ mod tests {
         ] {
             assert_eq!(named_times(question, today), [expected], "{question}");
         }
+    }
+
+    #[test]
+    fn a_last_weekday_of_this_week_is_also_that_of_last_week() {
+        let day = |text: &str| text.parse::<NaiveDate>().unwrap();
+        let one = |text: &str| NamedTime::Days(day(text)..=day(text));
+        let wednesday = day("2026-11-18");
+        for (question, expected) in [
+            ("what did I ask last Tuesday", ["2026-11-17", "2026-11-10"]),
+            ("last monday", ["2026-11-16", "2026-11-09"]),
+        ] {
+            assert_eq!(named_times(question, wednesday), expected.map(one), "{question}");
+        }
+        let now = DateTime::parse_from_rfc3339("2026-11-18T12:00:00Z").unwrap();
+        let at = |text: &str| Some(DateTime::parse_from_rfc3339(text).unwrap().timestamp());
+        assert_eq!(moment("last Tuesday", &now, Edge::Start), at("2026-11-10T00:00:00Z"));
+        assert_eq!(moment("last Tuesday", &now, Edge::End), at("2026-11-18T00:00:00Z"));
     }
 
     #[test]

@@ -26,6 +26,10 @@ use crate::project::Project;
 const NAME: &str = "index.db";
 /// The files that SQLite keeps beside a database.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+/// How much of the index is held in memory.
+const CACHE_KIB: i64 = 16 << 10;
+/// After how many pages of 4 KiB the log is copied into the database. Each time costs two syncs.
+const MAX_LOG_PAGES: i64 = 8 << 10;
 /// How long one statement waits for another process.
 const WAIT: Duration = Duration::from_millis(500);
 
@@ -149,6 +153,9 @@ impl IndexFile {
         // After a power cut the newest passages may be missing, and are read again.
         connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
+        // While the index is built, most pages change many times: they are held, and copied into the file seldom.
+        connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+        connection.pragma_update(None, "wal_autocheckpoint", MAX_LOG_PAGES)?;
         Ok(connection)
     }
 

@@ -3,7 +3,7 @@
 //! | files | looked at |
 //! |---|---|
 //! | memory | always: there are few |
-//! | archived handoffs | if one was added, replaced or removed |
+//! | archived handoffs, kept talk | if one was added, replaced or removed |
 //! | transcripts | the newest; all if a file came or went |
 //!
 //! An old session that goes on, and an archive that is edited in place, leave no trace in a directory. So all files are looked at
@@ -15,7 +15,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::sources::{self, HISTORY, MEMORY, SourceFile, SourceKind};
+use super::sources::{self, HISTORY, MEMORY, SourceFile, SourceKind, TALK};
 use super::store::{BUILT, Index, KnownFile};
 use crate::base::{clock, fs};
 use crate::project::Project;
@@ -24,6 +24,7 @@ use crate::transcript::{self, FORMATS};
 /// The notes of the index on the directories: their mark, and when all of their files were last looked at.
 pub(super) const ARCHIVES: &str = "archives";
 const TRANSCRIPTS: &str = "transcripts";
+const KEPT: &str = "kept";
 /// How many transcripts of each agent are looked at each time: those of a few weeks.
 const NEWEST: usize = 200;
 /// After this time all files are looked at again, in seconds.
@@ -67,6 +68,13 @@ impl Looked {
             looked.compare(sources::archives(project), index.files_of(HISTORY)?);
             looked.notes.push((ARCHIVES, note(archives.as_deref(), now)));
         }
+        let kept = mark(&project.talk_directories());
+        if look == Look::Quick && is_noted(index, KEPT, kept.as_deref(), now)? {
+            looked.is_quick = true;
+        } else {
+            looked.compare(sources::talk(project), index.files_of(TALK)?);
+            looked.notes.push((KEPT, note(kept.as_deref(), now)));
+        }
         let transcripts = mark(&transcript::directories_of(roots));
         let is_quick = look == Look::Quick && is_noted(index, TRANSCRIPTS, transcripts.as_deref(), now)?;
         if !is_quick || !looked.compare_newest(index)? {
@@ -88,8 +96,10 @@ impl Looked {
     /// Compares files as they are now with all that the index knows of their kind.
     fn compare(&mut self, files: Vec<SourceFile>, known: Vec<(String, KnownFile)>) {
         let mut known: HashMap<String, KnownFile> = known.into_iter().collect();
-        for file in files {
-            if !known.remove(&file.path).is_some_and(|known| file.is_as_known(&known)) {
+        for mut file in files {
+            let known = known.remove(&file.path);
+            if !known.as_ref().is_some_and(|known| file.is_as_known(known)) {
+                file.is_new = known.is_none();
                 self.changed.push(file);
             }
         }
@@ -167,6 +177,7 @@ impl SourceFile {
             SourceKind::Transcript(file) => file.agent(),
             SourceKind::State | SourceKind::Notes | SourceKind::Archive => MEMORY,
             SourceKind::Handoff => HISTORY,
+            SourceKind::Talk => TALK,
         }
     }
 }

@@ -13,7 +13,9 @@
 //! | `store` | the index as a value: asking for documents and passages |
 //! | `writer` | adding, continuing and removing documents |
 //! | `sources` | the files that belong in the index, as they are now |
+//! | `kept_talk` | kept talk in the place of transcripts that are gone |
 //! | `look` | which of them an update looks at |
+//! | `ahead` | reading new transcripts on other threads while the index is written |
 //! | `update` | bringing the index up to date within a time limit |
 //! | `words`, `porter` | the words of a text, in the form in which the index knows them |
 //! | `dates` | the times that a question names |
@@ -34,6 +36,7 @@
 //! | `fuse` | one ranking from that by words and that by vectors (feature `vectors`) |
 
 mod action;
+mod ahead;
 mod answer;
 mod archives;
 mod candidates;
@@ -44,6 +47,7 @@ mod file;
 mod find;
 #[cfg(feature = "vectors")]
 mod fuse;
+mod kept_talk;
 mod look;
 mod meaning;
 mod passage;
@@ -68,7 +72,7 @@ pub(crate) use action::{Reminder, before_command, before_edit};
 pub(crate) use answer::Hit;
 pub(crate) use archives::archives_with;
 pub(crate) use copies::without_copies;
-pub(crate) use dates::{Edge, moment};
+pub(crate) use dates::{Edge, flag_moment, moment};
 pub(crate) use find::find;
 #[cfg(feature = "mcp")]
 pub(crate) use look::Look;

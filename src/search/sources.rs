@@ -11,6 +11,8 @@ use crate::transcript::{self, FoundFile, ListingLimits};
 /// The names of the groups of files that are not an agent's.
 pub(super) const MEMORY: &str = "memory";
 pub(super) const HISTORY: &str = "history";
+/// The talk that is kept of sessions whose transcripts may be gone.
+pub(super) const TALK: &str = "talk";
 
 /// A file whose content belongs in the index.
 pub(super) struct SourceFile {
@@ -20,6 +22,8 @@ pub(super) struct SourceFile {
     pub inode: u64,
     pub length: u64,
     pub modified: SystemTime,
+    /// The index did not know the file when it was last asked.
+    pub is_new: bool,
 }
 
 pub(super) enum SourceKind {
@@ -28,6 +32,7 @@ pub(super) enum SourceKind {
     Notes,
     Archive,
     Handoff,
+    Talk,
 }
 
 impl SourceFile {
@@ -41,7 +46,14 @@ impl SourceFile {
         let path = file.path.to_str()?.to_owned();
         let state = file.state;
         let kind = SourceKind::Transcript(file);
-        Some(SourceFile { path, kind, inode: state.inode, length: state.length, modified: state.modified })
+        Some(SourceFile {
+            path,
+            kind,
+            inode: state.inode,
+            length: state.length,
+            modified: state.modified,
+            is_new: false,
+        })
     }
 }
 
@@ -70,6 +82,23 @@ pub(super) fn archives(project: &Project) -> Vec<SourceFile> {
     files_in(&anchor, &sessions, SourceKind::Handoff, |name| name.ends_with(".md"))
 }
 
+/// The files of kept talk, in no order. Of two files for one session the first counts.
+pub(super) fn talk(project: &Project) -> Vec<SourceFile> {
+    let mut found: Vec<SourceFile> = Vec::new();
+    for directory in project.talk_directories() {
+        let is_talk = |name: &str| transcript::of_kept_name(name).is_some();
+        let files = files_in(&project.anchor(&directory), &directory, SourceKind::Talk, is_talk);
+        let is_new = |file: &SourceFile| found.iter().all(|known| file_name(known) != file_name(file));
+        let new: Vec<SourceFile> = files.into_iter().filter(is_new).collect();
+        found.extend(new);
+    }
+    found
+}
+
+fn file_name(file: &SourceFile) -> Option<&std::ffi::OsStr> {
+    Path::new(&file.path).file_name()
+}
+
 /// The transcripts that may be of a project with these roots, in no order.
 pub(super) fn transcripts(roots: &[PathBuf]) -> Vec<SourceFile> {
     let places = transcript::places_of(roots, ListingLimits::NONE);
@@ -94,6 +123,7 @@ fn files_in(anchor: &Anchor, directory: &Path, kind: SourceKind, is_wanted: impl
     let same = |kind: &SourceKind| match kind {
         SourceKind::Notes => SourceKind::Notes,
         SourceKind::Archive => SourceKind::Archive,
+        SourceKind::Talk => SourceKind::Talk,
         _ => SourceKind::Handoff,
     };
     names
@@ -108,5 +138,5 @@ fn source(anchor: &Anchor, path: &Path, kind: SourceKind) -> Option<SourceFile> 
     let about = anchor.about(path).ok()??;
     let is_regular = about.kind == crate::base::fs::FileKind::Regular;
     let name = path.to_str().filter(|_| is_regular)?.to_owned();
-    Some(SourceFile { path: name, kind, inode: 0, length: about.length, modified: about.modified })
+    Some(SourceFile { path: name, kind, inode: 0, length: about.length, modified: about.modified, is_new: false })
 }

@@ -3,26 +3,23 @@
 //! A transcript is read from where the index has it. The files of memory and history are small and read as a whole when they
 //! have changed. The newest files come first, so that a search that runs out of time still finds the latest sessions.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::ErrorCode;
 
+use super::ahead::{self, Ahead, Belonging, Part, ReadingAhead};
 use super::look::{Look, Looked};
 use super::passage::Document;
 use super::sources::{SourceFile, SourceKind};
 use super::store::{Index, KnownFile};
 use super::writer::Writer;
-use super::{session_passages, text_passages};
+use super::{kept_talk, text_passages};
 use crate::base::fs::Anchor;
 use crate::base::{fault, signals};
-use crate::project::{self, Project};
+use crate::project::Project;
 use crate::transcript;
 
-/// How much of a transcript is read at once, and how many bytes of talk are held of it.
-const CHUNK: u64 = 16 << 20;
-const ROOM: usize = 4 << 20;
 /// How long one transaction takes, roughly: another process may wait for it.
 const TRANSACTION: Duration = Duration::from_millis(300);
 /// How long the child of a hook takes at most. What is left, the next one does.
@@ -136,14 +133,13 @@ struct Update<'a> {
     end: Instant,
     missing: usize,
     is_quick: bool,
-    /// Whether the sessions of a directory belong to this project.
-    belongs: HashMap<PathBuf, bool>,
+    belonging: Belonging,
 }
 
 impl<'a> Update<'a> {
     fn of(project: &'a Project, look: Look, end: Instant) -> Update<'a> {
         let roots = project.worktree_roots();
-        Update { project, roots, look, end, missing: 0, is_quick: false, belongs: HashMap::new() }
+        Update { project, roots, look, end, missing: 0, is_quick: false, belonging: Belonging::default() }
     }
 
     fn freshness(&self) -> Freshness {
@@ -160,21 +156,33 @@ impl<'a> Update<'a> {
             writer.commit()?;
             fault::at("index.written");
         }
-        let mut work = std::mem::take(&mut looked.changed).into_iter().peekable();
+        let changed = std::mem::take(&mut looked.changed);
+        let roots = self.roots.clone();
+        std::thread::scope(|scope| {
+            let mut ahead = ReadingAhead::start(scope, &changed, &roots);
+            self.add_all(index, &changed, &mut ahead)
+        })?;
+        if self.missing == 0 {
+            kept_talk::settle(index, self.project, &self.roots)?;
+            looked.settle(index)?;
+        }
+        Ok(())
+    }
+
+    /// Indexes files, in transactions that take a bounded time.
+    fn add_all(&mut self, index: &mut Index, changed: &[SourceFile], ahead: &mut ReadingAhead) -> Result<(), Stopped> {
+        let mut work = changed.iter().peekable();
         while work.peek().is_some() && self.has_time() {
             let mut writer = index.write()?;
             let start = Instant::now();
             while start.elapsed() < TRANSACTION && self.has_time() {
                 let Some(source) = work.next() else { break };
-                if self.add(&mut writer, &source)? {
+                if self.add(&mut writer, source, ahead.next())? {
                     self.missing -= 1;
                 }
             }
             writer.commit()?;
             fault::at("index.written");
-        }
-        if self.missing == 0 {
-            looked.settle(index)?;
         }
         Ok(())
     }
@@ -184,16 +192,16 @@ impl<'a> Update<'a> {
     }
 
     /// Indexes what is new in a file. `false` if something of it is left.
-    fn add(&mut self, writer: &mut Writer<'_>, source: &SourceFile) -> Result<bool, Stopped> {
+    fn add(&mut self, writer: &mut Writer<'_>, source: &SourceFile, ahead: Ahead) -> Result<bool, Stopped> {
         let known = writer.file(&source.path)?;
         if known.as_ref().is_some_and(|known| source.is_as_known(known)) {
             return Ok(true);
         }
         if let SourceKind::Transcript(file) = &source.kind {
-            return self.add_transcript(writer, source, file, known);
+            return self.add_transcript(writer, source, file, known, ahead);
         }
         // A file that cannot be read is tried again when it changes.
-        let file = self.read(source);
+        let file = if matches!(source.kind, SourceKind::Talk) { None } else { self.read(source) };
         let documents = file.as_deref().and_then(|file| documents(source, file)).unwrap_or_default();
         let id = writer.set_file(&source.path, source.place(), &source.as_known(source.length))?;
         writer.remove_documents(id)?;
@@ -220,19 +228,23 @@ impl<'a> Update<'a> {
         source: &SourceFile,
         file: &transcript::FoundFile,
         known: Option<KnownFile>,
+        ahead: Ahead,
     ) -> Result<bool, Stopped> {
-        if !self.is_of_project(file) {
+        let is_of_project = match ahead {
+            Ahead::Nothing => self.belonging.has(file, &self.roots),
+            Ahead::Elsewhere => false,
+            Ahead::Beginning(_) => true,
+        };
+        if !is_of_project {
             let id = writer.set_file(&source.path, source.place(), &source.as_known(source.length))?;
             writer.remove_documents(id)?;
             return Ok(true);
         }
-        if is_read_as_a_whole(&file.path) {
-            let found = whole(&file.path);
+        if ahead::is_read_as_a_whole(file) {
+            let found = ahead::whole(file, &self.roots);
             let id = writer.set_file(&source.path, source.place(), &source.as_known(source.length))?;
             match found {
-                Ok(Some(found)) => {
-                    writer.replace_session(id, &session_passages::of_transcript(&found, &self.roots))?;
-                }
+                Ok(Some(found)) => writer.replace_session(id, &found)?,
                 Ok(None) => writer.remove_documents(id)?,
                 // Its agent may be writing it, and then it changes again. Until then the index has what was read before.
                 Err(cause) => tracing::debug!(%cause, "transcript"),
@@ -249,30 +261,21 @@ impl<'a> Update<'a> {
         if let Some(known) = known.filter(|_| !is_continued) {
             writer.remove_documents(known.id)?;
         }
+        // Another process may have indexed the file meanwhile, and then it is read on.
+        let mut beginning = match ahead {
+            Ahead::Beginning(part) if start == 0 => Some(part),
+            _ => None,
+        };
         while start < source.length && self.has_time() {
-            let end = source.length.min(start + CHUNK);
-            let found = transcript::read_with_room(&file.path, start, end, ROOM);
-            let mark = transcript::mark_before(&file.path, end).unwrap_or_default();
-            let known = KnownFile { mark, ..source.as_known(end) };
+            let part = beginning.take().map_or_else(|| Part::read(source, file, start, &self.roots), |part| *part);
+            let known = KnownFile { mark: part.mark, ..source.as_known(part.end) };
             let id = writer.set_file(&source.path, source.place(), &known)?;
-            // A record that cannot be read today will not be readable tomorrow either.
-            if let Ok(Some(found)) = found {
-                let part = session_passages::of_transcript(&found, &self.roots);
-                writer.continue_session(id, &part)?;
+            if let Some(document) = &part.document {
+                writer.continue_session(id, document)?;
             }
-            start = end;
+            start = part.end;
         }
         Ok(start >= source.length)
-    }
-
-    /// Whether a file holds a session of this project that a person led.
-    fn is_of_project(&mut self, file: &transcript::FoundFile) -> bool {
-        let Ok(Some(about)) = file.open() else { return false };
-        if about.is_subagent {
-            return false;
-        }
-        let roots = &self.roots;
-        *self.belongs.entry(about.cwd).or_insert_with_key(|cwd| roots.contains(&project::root(cwd)))
     }
 }
 
@@ -283,18 +286,7 @@ fn documents(source: &SourceFile, file: &[u8]) -> Option<Vec<Document>> {
         SourceKind::Notes => text_passages::of_notes(file, text_passages::day_of(Path::new(&source.path))?),
         SourceKind::Archive => text_passages::of_archive(file),
         SourceKind::Handoff => text_passages::of_handoff(file).into_iter().collect(),
-        SourceKind::Transcript(_) => Vec::new(),
+        // Its documents depend on whether the transcript is there.
+        SourceKind::Transcript(_) | SourceKind::Talk => Vec::new(),
     })
-}
-
-/// Reads a transcript to its end.
-fn whole(path: &Path) -> crate::error::Result<Option<transcript::Transcript>> {
-    let end = transcript::Source::pin(path, "")?.end;
-    transcript::read_with_room(path, 0, end, ROOM)
-}
-
-/// Whether a transcript is compressed, a document or a session in a database: its length says nothing about its content, so that
-/// it cannot be read on from where it ended.
-fn is_read_as_a_whole(path: &Path) -> bool {
-    path.extension().is_none_or(|ending| ending != "jsonl")
 }

@@ -4,7 +4,7 @@
 //! all of them together: `parseDateISO` and `parse_date_iso` both give `pars`, `date`, `iso` and `parsedateiso`. A script
 //! without spaces gives pairs of characters.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -37,8 +37,6 @@ const COMMON: &str = "a about after again ago all also although am an and anothe
     to too under until up upon us use used uses using ve very via was wasn we went were weren what when where whether which \
     while who whom whose why will with within without won would wouldn yes yet you your yours";
 
-static COMMON_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| COMMON.split_whitespace().collect());
-
 /// Forms of English words that no rule of endings joins, each line with its base first.
 const IRREGULAR: &str = "\
     be am are been being is was were\nbecome became becoming\nbegin began begun\nbite bit bitten\nblow blew blown\n\
@@ -57,16 +55,34 @@ const IRREGULAR: &str = "\
     config configuration configure\nrepo repository repositories\nauth authentication authenticate\n\
     delete deletion\ndb database databases\nenv environment\ndir directory directories\ndoc docs documentation";
 
-/// The base of each irregular form.
-static BASES: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
-    let families = IRREGULAR.lines().map(|line| line.split_whitespace());
-    families
-        .flat_map(|mut family| {
-            let base = family.next().unwrap_or_default();
-            family.map(move |form| (form, base))
-        })
-        .collect()
+/// What the tables know about a word.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    is_common: bool,
+    base: Option<&'static str>,
+}
+
+/// The longest word of the tables.
+const MAX_KNOWN: usize = 14;
+
+/// The words of both tables: each word of a text is looked up once.
+static KNOWN: LazyLock<HashMap<&str, Known>> = LazyLock::new(|| {
+    let mut known: HashMap<&str, Known> = HashMap::new();
+    for word in COMMON.split_whitespace() {
+        known.entry(word).or_default().is_common = true;
+    }
+    for mut family in IRREGULAR.lines().map(|line| line.split_whitespace()) {
+        let base = family.next();
+        family.for_each(|form| known.entry(form).or_default().base = base);
+    }
+    known
 });
+
+/// What the tables know about a word in small letters. Most words are too long for them, or end in a digit.
+fn known(term: &str) -> Known {
+    let may_be = term.len() <= MAX_KNOWN && term.ends_with(|c: char| c.is_ascii_lowercase());
+    may_be.then(|| KNOWN.get(term)).flatten().copied().unwrap_or_default()
+}
 
 /// The words of a text in order, common ones included.
 pub(super) fn words(text: &str) -> Vec<Word> {
@@ -165,9 +181,9 @@ fn word(text: &str, place: Range<usize>) -> Option<Word> {
     } else {
         written.chars().for_each(|c| push_plain(c, &mut term));
     }
-    let is_common = COMMON_WORDS.contains(term.as_str());
-    if let Some(base) = BASES.get(term.as_str()) {
-        (*base).clone_into(&mut term);
+    let Known { is_common, base } = known(&term);
+    if let Some(base) = base {
+        base.clone_into(&mut term);
     }
     porter::stem(&mut term);
     Some(Word { term, place, is_common, is_whole: false })
@@ -276,6 +292,14 @@ mod tests {
             ("café", "Cafe"),
         ] {
             assert_eq!(all(one), all(other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn every_word_of_the_tables_is_looked_up() {
+        for word in KNOWN.keys() {
+            let Known { is_common, base } = known(word);
+            assert!(is_common || base.is_some(), "{word}");
         }
     }
 

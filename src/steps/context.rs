@@ -32,6 +32,8 @@ pub struct Context<'a> {
     pub destination: &'a Destination,
     /// What comes from the destination is this user's own.
     pub is_trusted: bool,
+    /// The kept talk of sessions travels with a delivery.
+    pub takes_talk: bool,
     pub step: &'a str,
     pub attempt: u32,
     pub params: &'a Value,

@@ -56,7 +56,8 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
     let delivery = Delivery::new(files, context.destination, run, context.brake, &context.provided.unreachable)
         .with_message(message)
-        .trusted(context.is_trusted);
+        .trusted(context.is_trusted)
+        .with_talk(context.takes_talk);
     match backend.publish(&delivery) {
         Ok(delivered) => {
             let remarks = delivered.notices.into_iter().chain(delivered.conflicts);

@@ -35,6 +35,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     subagents: |_| Vec::new(),
     older: &[],
     is_always_named: false,
+    keeps_context: false,
     by_id: |home, id| Some(file_of(&home.join("brain"), id)),
 };
 

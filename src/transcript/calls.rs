@@ -22,6 +22,8 @@ pub(super) enum OpenCall {
     /// A question to the person, with what the answers are named after, or a plan for the person to approve.
     Questions(Vec<Question>),
     Plan(String),
+    /// Reading a file.
+    Read(String),
     /// Another tool, by its name.
     Tool(String),
     /// Finished. Further results for it are ignored.

@@ -34,6 +34,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     subagents,
     older: &[],
     is_always_named: true,
+    keeps_context: true,
     // Its hooks name the file.
     by_id: |_, _| None,
 };
@@ -266,6 +267,7 @@ fn tool_use(draft: &mut Draft, block: &Value, is_sessions: bool) {
             let questions = questions.filter_map(|question| question["question"].as_str());
             draft.called_questions(id, questions.map(|text| Question { id: text.to_owned(), text: text.to_owned() }));
         }
+        "Read" => draft.called_read(id, text("file_path")),
         "ExitPlanMode" | "exit_plan_mode" => draft.called_plan(id, text("plan")),
         name => draft.called_tool(id, name),
     }

@@ -71,6 +71,7 @@ fn texts(found: &mut Transcript) -> Vec<(&mut String, Form)> {
     for ran in &mut found.ran {
         texts.extend([(&mut ran.command, Form::OneLine(MAX_LINE)), (&mut ran.errors, Form::Lines(MAX_ERRORS))]);
     }
+    texts.extend(found.actions.iter_mut().map(|action| &mut action.what).map(line(MAX_PATH)));
     for work in &mut found.work {
         texts.extend(work.edited.iter_mut().chain(&mut work.reverted).map(line(MAX_PATH)));
         texts.extend(work.failed.iter_mut().map(line(MAX_LINE)));

@@ -39,6 +39,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     subagents: |_| Vec::new(),
     older: &[],
     is_always_named: true,
+    keeps_context: true,
     // Its hooks name the file.
     by_id: |_, _| None,
 };

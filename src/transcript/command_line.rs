@@ -39,6 +39,9 @@ const KEYWORDS: &[&str] = &["!", "do", "elif", "else", "if", "then", "until", "w
 const WITH_VALUE: &[&str] =
     &["--directory", "--extra", "--group", "--project", "--python", "--with", "-k", "-n", "-p", "-u"];
 
+/// What ends a part of a command line; the longer ones first.
+const OPERATORS: [&str; 7] = ["&&", "||", "|&", "|", ";", "\n", "&"];
+
 /// The parts of a command line, each with the operator after it.
 pub(super) fn parts(command: &str) -> Vec<(String, &'static str)> {
     let command = without_input(command);
@@ -46,11 +49,10 @@ pub(super) fn parts(command: &str) -> Vec<(String, &'static str)> {
     let mut quote = None;
     let mut rest = &*command;
     while let Some(c) = rest.chars().next() {
-        let operators = ["&&", "||", "|&", "|", ";", "\n", "&"];
         // `2>&1` and `&>` do not end a part.
-        let is_redirection = parts.last().is_some_and(|(part, _)| part.ends_with('>')) || rest.starts_with("&>");
-        let operator =
-            operators.into_iter().find(|operator| quote.is_none() && !is_redirection && rest.starts_with(operator));
+        let is_redirection = || parts.last().is_some_and(|(part, _)| part.ends_with('>')) || rest.starts_with("&>");
+        let may_end = quote.is_none() && matches!(c, '&' | '|' | ';' | '\n') && !is_redirection();
+        let operator = OPERATORS.into_iter().find(|operator| may_end && rest.starts_with(operator));
         if let (Some(operator), Some(last)) = (operator, parts.last_mut()) {
             last.1 = operator;
             parts.push((String::new(), ""));

@@ -43,6 +43,9 @@ pub struct Transcript {
     /// The commands of each turn with the error lines of their output, oldest first. If they are too many, the newest ones.
     #[serde(skip)]
     pub ran: Vec<RanCommand>,
+    /// The first actions, oldest first, without those of sub-agents.
+    #[serde(skip)]
+    pub actions: Vec<Action>,
     /// To-dos that vanished from the list without having been completed.
     #[serde(skip)]
     pub dropped_todos: Vec<String>,
@@ -144,6 +147,28 @@ impl TurnWork {
 pub struct Command {
     pub command: String,
     pub outcome: Outcome,
+}
+
+/// One thing that the agent did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    pub kind: ActionKind,
+    /// The path of a file, the command line, or the name of the tool.
+    pub what: String,
+    /// How many bytes it put before the agent.
+    pub bytes: u64,
+    /// A digest of those bytes.
+    pub content: String,
+    pub outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActionKind {
+    Read,
+    Command,
+    Edit,
+    /// Another tool.
+    Other,
 }
 
 /// A command that ended, with what its output says about errors.

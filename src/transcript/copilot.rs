@@ -38,6 +38,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     subagents: |_| Vec::new(),
     older: &[("history-session-state", "sessions of older versions are not read")],
     is_always_named: false,
+    keeps_context: false,
     by_id: |home, id| Some(home.join("session-state").join(id).join(EVENTS)),
 };
 

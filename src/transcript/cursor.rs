@@ -35,6 +35,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     subagents: |_| Vec::new(),
     older: &[],
     is_always_named: false,
+    keeps_context: false,
     // The directory of the project is part of the path.
     by_id: |_, _| None,
 };

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use chrono::{DateTime, FixedOffset};
 
+use super::actions::Actions;
 use super::calls::{Calls, Ended, OpenCall, Question};
 use super::cleaning::{clean, raw};
 use super::ran::Ran;
@@ -15,7 +16,7 @@ use super::slash_command::{self, SlashCommand};
 use super::talk::Talk;
 use super::todo_list::TodoList;
 use super::work::Work;
-use super::{Command, Outcome, RateLimit, Todo, TodoStatus, Transcript, UtteranceKind};
+use super::{ActionKind, Command, Outcome, RateLimit, Todo, TodoStatus, Transcript, UtteranceKind};
 use super::{human_text, rate_limit, shell_writes, test_command, test_outcome};
 use crate::base::text;
 use crate::handoff;
@@ -51,6 +52,7 @@ pub(super) struct Draft {
     talk: Talk,
     work: Work,
     ran: Ran,
+    actions: Actions,
     /// When the window of use ends that the client named last.
     pub limit_ends: Option<DateTime<FixedOffset>>,
     /// The plan that the agent proposes in its last text.
@@ -87,6 +89,7 @@ impl Draft {
             talk: Talk::default(),
             work: Work::default(),
             ran: Ran::default(),
+            actions: Actions::default(),
             limit_ends: None,
             proposed_plan: None,
             marks: VecDeque::new(),
@@ -252,7 +255,9 @@ impl Draft {
                 command.map(|(_, command)| command.command.clone()).unwrap_or_default()
             }
             OpenCall::Edit(paths) => paths.join(" "),
-            OpenCall::NewTask(text) | OpenCall::Plan(text) | OpenCall::Tool(text) => text.clone(),
+            OpenCall::NewTask(text) | OpenCall::Plan(text) | OpenCall::Tool(text) | OpenCall::Read(text) => {
+                text.clone()
+            }
             OpenCall::Questions(questions) => {
                 questions.iter().map(|question| question.text.as_str()).collect::<Vec<_>>().join(" ")
             }
@@ -346,6 +351,19 @@ impl Draft {
         }
     }
 
+    pub(super) fn called_read(&mut self, id: &str, path: &str) {
+        if self.is_new(id) {
+            self.open(id, OpenCall::Read(text::cut(path, 1024).to_owned()));
+        }
+    }
+
+    fn did(&mut self, kind: ActionKind, what: &str, ended: &Ended<'_>, outcome: Outcome) {
+        if !self.is_aside {
+            let output = if let Ended::Code(_, output) | Ended::Failed(output) = ended { output } else { "" };
+            self.actions.add(kind, what, output, outcome);
+        }
+    }
+
     /// An id for a call that has none.
     pub(super) fn next_id(&mut self) -> String {
         self.next_call += 1;
@@ -370,8 +388,15 @@ impl Draft {
         match call {
             OpenCall::Command(number) => self.command_ended(number, ended),
             OpenCall::Edit(paths) if matches!(ended, Ended::Code(0, _)) => {
-                paths.into_iter().for_each(|path| self.edited(path));
+                for path in paths {
+                    self.did(ActionKind::Edit, &path, &Ended::Unknown, Outcome::Passed);
+                    self.edited(path);
+                }
             }
+            OpenCall::Read(path) if matches!(ended, Ended::Code(0, _)) => {
+                self.did(ActionKind::Read, &path, ended, Outcome::Passed);
+            }
+            OpenCall::Tool(name) => self.did(ActionKind::Other, &name, ended, Outcome::Unknown),
             OpenCall::NewTask(subject) if matches!(ended, Ended::Code(0, _)) => {
                 self.todos.add(task, subject);
             }
@@ -392,6 +417,7 @@ impl Draft {
             Ended::Unknown => return,
         };
         let command = command.clone();
+        self.did(ActionKind::Command, &command.command, ended, command.outcome);
         let turn = self.talk.turn();
         self.ran.add(turn, self.talk.len(), &command, ended, self.found.ended);
         self.work.command_ended(turn, &command.command, command.outcome);
@@ -493,6 +519,7 @@ impl Draft {
         found.talk = self.talk.finish();
         found.work = self.work.finish();
         found.ran = self.ran.finish();
+        found.actions = self.actions.finish();
         for (count, what) in [
             (self.unreadable, "records of the transcript that could not be read"),
             (self.too_long, "records of the transcript that are too long to be read"),

@@ -44,6 +44,8 @@ pub struct TranscriptFormat {
     pub(super) subagents: fn(path: &Path) -> Vec<PathBuf>,
     /// Whether the agent names the transcript in every call of a hook.
     pub(super) is_always_named: bool,
+    /// Whether the client writes down what hooks added to a session, as far as that was seen.
+    pub(super) keeps_context: bool,
     /// Where the session with this id is, for an agent that does not tell its hooks.
     pub(super) by_id: fn(home: &Path, id: &str) -> Option<PathBuf>,
 }

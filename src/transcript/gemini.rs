@@ -36,6 +36,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     subagents,
     older: &[],
     is_always_named: false,
+    keeps_context: false,
     // Its hooks name the file.
     by_id: |_, _| None,
 };

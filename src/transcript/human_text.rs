@@ -78,9 +78,14 @@ pub(super) fn of_person_in_parts<'a>(parts: impl Iterator<Item = &'a str>) -> St
 
 /// The text before our own warmup, which reaches to the end.
 fn before_warmup(text: &str) -> &str {
-    let at = text.match_indices(WARMUP_MARKER).find(|(at, _)| text[..*at].rsplit('\n').next().is_some_and(is_lead));
     // The goal of a continued session is what a person asked for once.
-    at.map_or(text, |(at, _)| text[..at].strip_prefix(CONTINUE_LEAD).unwrap_or(&text[..at]))
+    begins_warmup(text).next().map_or(text, |at| text[..at].strip_prefix(CONTINUE_LEAD).unwrap_or(&text[..at]))
+}
+
+/// Where our own texts begin in a text. A marker within a line is only mentioned.
+pub(super) fn begins_warmup(text: &str) -> impl Iterator<Item = usize> {
+    let starts = text.match_indices(WARMUP_MARKER).map(|(at, _)| at);
+    starts.filter(|at| text[..*at].rsplit('\n').next().is_some_and(is_lead))
 }
 
 /// Whether a client may have written this before the text of a hook, on the same line.

@@ -51,7 +51,7 @@ impl<R: BufRead> Lines<R> {
                 });
             }
             read_anything = true;
-            let end = available.iter().position(|byte| *byte == b'\n');
+            let end = memchr::memchr(b'\n', available);
             let part = &available[..end.unwrap_or(available.len())];
             is_too_long |= self.buffer.len() + part.len() > MAX_LINE;
             if !is_too_long {

@@ -15,6 +15,7 @@
 //! | `document` | transcripts that are one JSON document, as records |
 //! | `opencode_database` | the sessions in OpenCode's database, as records |
 //! | `repeats` | records that a client writes twice |
+//! | `kept` | the talk of a session that is kept after its agent deleted the file |
 //! | `listing` | listing directories within limits |
 //! | `sessions` | the session files on this machine |
 //! | `unread` | what is there and cannot be read |
@@ -24,15 +25,19 @@
 //! | `contents` | the result: [`Transcript`] |
 //! | `calls`, `talk`, `work`, `todo_list` | parts of the draft: open tool calls; what was said, done in each turn, planned |
 //! | `human_text`, `slash_command` | what a person wrote, without what programs added and what is private |
+//! | `mark` | the mark at the end of the texts that we put into a session |
+//! | `injected` | those texts, as a transcript has them |
 //! | `hook_words` | a transcript made of what the agent passed to its hooks |
 //! | `command_line` | a command line's parts and programs |
 //! | `shell_writes` | the files that a command line writes |
 //! | `rate_limit` | whether a limit of the agent's use is reached |
 //! | `subagents` | what sub-agents did, from their own transcripts |
+//! | `actions` | part of the draft: the first actions, in order |
 //! | `ran` | part of the draft: the commands that ended |
 //! | `error_lines` | the lines of a command's output that name an error |
 //! | `test_command`, `test_outcome` | which commands are tests, and whether commands passed |
 
+mod actions;
 mod antigravity;
 mod bounded_json;
 mod calls;
@@ -54,8 +59,11 @@ mod gemini;
 mod hook_words;
 mod human_text;
 mod identity;
+mod injected;
+mod kept;
 mod lines;
 mod listing;
+mod mark;
 mod opencode;
 mod opencode_database;
 mod ran;
@@ -74,14 +82,20 @@ mod unread;
 mod work;
 
 pub use contents::{
-    Command, Outcome, RanCommand, RateLimit, Todo, TodoStatus, Transcript, TurnWork, Utterance, UtteranceKind,
+    Action, ActionKind, Command, Outcome, RanCommand, RateLimit, Todo, TodoStatus, Transcript, TurnWork, Utterance,
+    UtteranceKind,
 };
 pub use format::{TranscriptFormat, is_readable};
 pub(crate) use format::{is_always_named, path_of};
 pub use hook_words::{add_last_answer, of_words, word};
 pub use human_text::{CONTINUE_LEAD, WARMUP_MARKER, keepable};
 pub(crate) use identity::mark_before;
+pub(crate) use injected::{Injected, injected, keeps_context};
+pub(crate) use kept::{
+    KeptHead, MAX_FILE as MAX_KEPT_FILE, MAX_HEAD as MAX_KEPT_HEAD, kept, kept_name, of_kept_name, read_kept,
+};
 pub(crate) use listing::{Extent, ListingLimits};
+pub(crate) use mark::{MARK_BYTES, first_mark, marked};
 pub(crate) use rate_limit::limit_in;
 pub(crate) use sessions::{
     FoundFile, FoundPlace, directories_of, directories_of_agent, found_before, places_of, sessions_at_a_glance,

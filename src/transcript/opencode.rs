@@ -38,6 +38,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     subagents: opencode_database::children,
     older: &[("storage/session", "sessions of older versions are not read, unless OpenCode has moved them")],
     is_always_named: false,
+    keeps_context: false,
     by_id: |home, id| Some(home.join(DATABASE).join(id)),
 };
 

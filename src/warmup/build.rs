@@ -13,10 +13,10 @@ use super::told::Told;
 use super::writer::Writer;
 use super::{disk, lead};
 use crate::project::{self, Project};
-use crate::transcript::{Transcript, WARMUP_MARKER};
+use crate::transcript::{MARK_BYTES, Transcript, WARMUP_MARKER, marked};
 
 /// The budget after a compaction: clients keep no more of a context then.
-const SHORT_BUDGET: u64 = 2_000;
+const SHORT_BUDGET: u64 = 2_000 - MARK_BYTES as u64;
 
 /// How much a session needs to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,12 @@ impl Warmup {
 
 /// Builds the warmup of a project. It changes nothing and never fails: the text reports what could not be read.
 pub(crate) fn build(project: &Project, ask: Ask<'_>) -> Warmup {
+    let budget = ask.budget.saturating_sub(MARK_BYTES as u64);
+    let unmarked = unmarked(project, Ask { budget, ..ask });
+    Warmup { text: marked(&unmarked.text), ..unmarked }
+}
+
+fn unmarked(project: &Project, ask: Ask<'_>) -> Warmup {
     let sources = Sources::read(project);
     let Ask { budget, extent, session, session_id, may_read_transcripts } = ask;
     let mut told: Vec<Told> = session.map(|own| Told::of_transcript(&project.root, own)).into_iter().collect();

@@ -1,6 +1,7 @@
 //! The room on a page, in bytes and tokens.
 
 use super::shares::Share;
+use crate::transcript::MARK_BYTES;
 
 /// Agents cut a context that is longer.
 pub(super) const MOST_TOKENS: usize = 2_400;
@@ -20,9 +21,9 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// The room of a context that an agent takes in at once.
+    /// The room of a context that an agent takes in at once, without its mark.
     pub(super) fn for_agent(budget: u64) -> Room {
-        Room { bytes: usize::try_from(budget).unwrap_or(usize::MAX), tokens: MOST_TOKENS }
+        Room { bytes: usize::try_from(budget).unwrap_or(usize::MAX), tokens: MOST_TOKENS - MARK_BYTES.div_ceil(4) }
     }
 
     /// Room that only bytes limit: no text has more tokens than bytes.

@@ -3,15 +3,18 @@
 use super::item::Cut;
 #[cfg(test)]
 pub(super) use crate::config::MIN_WARMUP_BUDGET as MIN_BUDGET;
+use crate::transcript::MARK_BYTES;
+
+// A page is laid out without its mark, so each limit on its size is that much smaller.
 
 /// From this budget up, the first lines describe the last session.
-pub(super) const WITH_LAST_SESSION: u64 = 2_000;
+pub(super) const WITH_LAST_SESSION: u64 = 2_000 - MARK_BYTES as u64;
 /// From this budget up, the page ends with commands that show more.
-pub(super) const WITH_END: u64 = 4_096;
+pub(super) const WITH_END: u64 = 4_096 - MARK_BYTES as u64;
 /// The longest first lines and the last one together, in bytes.
 pub(super) const FIRST_AND_LAST_LINES: usize = 390 + 80;
 /// Pages that are smaller leave out what is not in the share of a small page.
-const LARGE: usize = 2_000;
+const LARGE: usize = 2_000 - MARK_BYTES;
 
 /// The room of a part, and what happens if it does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +60,8 @@ pub(super) const GOAL: Share =
 pub(super) const NEXT: Share = Share { percent: 25, most: 262, is_sure: true, cut: Cut::Words, ..NONE };
 pub(super) const RULINGS: Share =
     Share { percent: 25, from: 550, is_sure: true, takes_rest: true, cut: Cut::Sentences, ..NONE };
-pub(super) const FAILING: Share = Share { percent: 6, from: 1_000, is_sure: true, cut: Cut::Words, ..NONE };
+pub(super) const FAILING: Share =
+    Share { percent: 6, from: 1_000 - MARK_BYTES, is_sure: true, cut: Cut::Words, ..NONE };
 /// A goal besides the first one: the state and the last session may differ.
 pub(super) const OTHER_GOAL: Share = Share { most: 200, from: LARGE, ..GOAL };
 
@@ -82,7 +86,7 @@ pub(super) const WHAT_IS_LEFT: Share = Share { grows: true, ..NONE };
 pub(super) const BEFORE: Share = Share { is_counted: false, ..WHAT_IS_LEFT };
 
 /// The share of what changes with the day. Lasting parts never use it, so that news do not move them.
-pub(super) const FOR_NEWS: Share = Share { percent: 8, from: 1_500, ..NONE };
+pub(super) const FOR_NEWS: Share = Share { percent: 8, from: 1_500 - MARK_BYTES, ..NONE };
 
 #[cfg(test)]
 mod tests {
@@ -95,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_sure_parts_always_fit() {
-        for budget in MIN_BUDGET as usize..12_000 {
+        for budget in MIN_BUDGET as usize - MARK_BYTES..12_000 {
             let room = |share: &Share| {
                 if budget < share.from { 0 } else { share.most.min(budget * share.percent / 100) }
             };

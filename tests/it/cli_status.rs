@@ -43,6 +43,28 @@ completed: handover 01M7FAKZG8RZK5Z5D6KRT992JC at 2026-11-15T10:04:05.000Z
 }
 
 #[test]
+fn check_interrupted_is_1_only_if_a_handover_waits() {
+    let world = World::with_config(GATED);
+    let check = |code| world.run(&["check", "--interrupted"]).expect(code).stdout;
+    assert_eq!(check(0), "no handover on record\n");
+    let mut command = world.command(&["run", "--note", "n"]);
+    command.env("AGENT_HANDOVER_TEST_FAULT", "checkpoint.intended:1=stop");
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    wait_until("the run to stop", || is_stopped(child.id()));
+    assert!(check(0).starts_with("busy: "));
+    signal(child.id(), "CONT");
+    output(child).expect(1);
+    assert!(check(1).starts_with("interrupted: "));
+    assert_eq!(world.run(&["check", "--interrupted", "--json"]).expect(1).json()["exit_code"], 1);
+    world.write("open", "");
+    world.run(&["run", "--resume"]).expect(0);
+    assert!(check(0).starts_with("completed: "));
+    assert_eq!(world.run(&["check", "--interrupted", "--json"]).expect(0).json()["state"], "completed");
+    world.write("handover.toml", "[handover\n");
+    world.run(&["check", "--interrupted"]).expect(65);
+}
+
+#[test]
 fn check_works_from_below_and_with_the_paths_of_the_config() {
     let world = World::with_git();
     world.write("handover.toml", format!("[handover]\nstate_dir = \"var/state\"\n{GATED}"));

@@ -361,6 +361,36 @@ fn install_updates_our_entry_in_place_and_keeps_user_settings() {
     assert_eq!(stop.as_array().unwrap().len(), 2, "one of ours is enough");
 }
 
+/// An earlier version asked Gemini CLI for an event that it fires before every request.
+#[test]
+fn an_event_that_is_not_wanted_any_more_is_taken_out_by_the_next_install() {
+    let world = World::new();
+    let ours = r#"{"name": "agent-handover", "type": "command", "command": "/old/agent-handover hook --agent gemini"}"#;
+    let theirs = r#"{"type": "command", "command": "mine"}"#;
+    for (old, left) in [
+        (format!(r#"{{"hooks": [{ours}]}}"#), None),
+        (format!(r#"{{"hooks": [{theirs}, {ours}]}}"#), Some(format!(r#"[{{"hooks": [{theirs}]}}]"#))),
+    ] {
+        let text =
+            format!("{{\"hooks\": {{\"PreCompress\": [{old}], \"BeforeTool\": [{{\"hooks\": [{theirs}]}}]}}}}\n");
+        world.put(".gemini/settings.json", text);
+        world.agent(&["install", "gemini"]).expect(0);
+        let settings: serde_json::Value = serde_json::from_str(&world.get(".gemini/settings.json")).unwrap();
+        let left = left.map(|left| serde_json::from_str::<serde_json::Value>(&left).unwrap());
+        assert_eq!(settings["hooks"].get("PreCompress"), left.as_ref(), "{settings}");
+        assert_eq!(settings["hooks"]["BeforeTool"][0]["hooks"][0]["command"], "mine");
+        assert!(settings["hooks"]["SessionStart"].is_array());
+        let again = world.agent(&["install", "gemini"]).expect(0);
+        assert!(
+            again.stdout.contains("nothing changed") || again.stderr.contains("nothing changed"),
+            "{}",
+            again.stdout
+        );
+        world.agent(&["uninstall", "gemini"]).expect(0);
+        assert!(!world.get(".gemini/settings.json").contains("agent-handover"));
+    }
+}
+
 /// Codex remembers trust by place.
 #[test]
 fn install_reports_that_codex_asks_for_trust_again() {

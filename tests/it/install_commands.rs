@@ -144,8 +144,12 @@ fn the_block_goes_into_the_file_that_the_agent_reads() {
             };
             let output = output.stderr_ignored("some agents ask for a click");
             let text = if scope == "user" { world.get(file) } else { world.read(file) };
-            assert!(text.contains("run `agent-handover check`"), "{agent} {scope}: {text}\n{}", output.stdout);
-            for code in ["`0`: no handover", "`1`: a handover was interrupted", "`2`: the last handover completed"] {
+            assert!(
+                text.contains("run `agent-handover check --interrupted`"),
+                "{agent} {scope}: {text}\n{}",
+                output.stdout
+            );
+            for code in ["`0`: nothing waits", "`1`: a handover was interrupted"] {
                 assert!(text.contains(code), "{agent} {scope}: {code}: {text}");
             }
         }

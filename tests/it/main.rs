@@ -38,6 +38,7 @@ mod history;
 mod history_answers;
 mod history_evidence;
 mod history_newest;
+mod home;
 mod hook;
 mod hook_load;
 mod hook_payloads;
@@ -52,6 +53,7 @@ mod install_commands;
 mod install_hostile;
 #[cfg(feature = "mcp")]
 mod install_mcp;
+mod kept_talk;
 mod library;
 mod machines;
 #[cfg(feature = "mcp")]
@@ -70,8 +72,12 @@ mod publish;
 mod publishing_rules;
 mod recall;
 mod recap;
+mod receipts;
 mod replan;
+mod report;
 mod revoke;
+mod run_for_people;
+mod score;
 mod search;
 mod search_index;
 mod secrets;

@@ -133,7 +133,7 @@ impl Client {
     }
 
     #[track_caller]
-    fn refused(&mut self, tool: &str, arguments: Value) -> String {
+    pub fn refused(&mut self, tool: &str, arguments: Value) -> String {
         let (text, is_error) = self.tried(tool, arguments);
         assert!(is_error, "{text}");
         text
@@ -390,13 +390,115 @@ fn what_is_not_a_request_is_survived() {
     }
     client.write(b"\xff\xfe\x00");
     client.write(&[b'x'; 17 << 20]);
-    client.write(format!("{{\"jsonrpc\":\"2.0\",\"id\":82,\"method\":\"{}\"}}", "[".repeat(100_000)).as_bytes());
     // A request that is large, but not too large: an item has a limit, and the server says so.
     let refused = client.refused("capture", json!({ "goal": "x".repeat(1 << 20) }));
     assert!(refused.contains("is larger than 64 KiB"), "{refused}");
     client.call("capture", json!({ "goal": "still here" }));
     assert_eq!(client.end(), 0);
     assert_eq!(state(&world)[0].1, "still here");
+}
+
+/// The code of the error that answers a line as it is, by the id 7.
+fn code_of(client: &mut Client, line: &str) -> i64 {
+    client.write(line.as_bytes());
+    let answer = client.answer(7);
+    assert!(answer["error"]["message"].as_str().is_some_and(|message| message.len() < 200), "{answer}");
+    answer["error"]["code"].as_i64().unwrap()
+}
+
+/// A client that waits for an answer gets one, whatever is wrong with its request.
+#[test]
+fn every_request_with_an_id_is_answered() {
+    let world = World::with_git();
+    let (long, deep) = ("x".repeat(17 << 20), "[".repeat(100_000) + &"]".repeat(100_000));
+    for mut client in [Client::legacy(&world), Client::modern(&world)] {
+        client.ask("tools/list", json!({}));
+        for (code, line) in [
+            // Too long, with the id before and after what makes it so.
+            (-32600, format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"{long}"}}}}"#)),
+            (-32600, format!(r#"{{"method":"tools/call","params":{{"name":"{long}"}},"jsonrpc":"2.0","id":7}}"#)),
+            (-32700, format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{deep}}}"#)),
+            (-32700, format!(r#"{{"method":"tools/call","params":{{"arguments":{deep}}},"jsonrpc":"2.0","id":7}}"#)),
+            (-32700, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"#.to_owned()),
+            (-32700, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\u{1}\"}".to_owned()),
+            (-32600, r#"{"jsonrpc":"2.0","id":7,"method":7}"#.to_owned()),
+            (-32600, r#"{"jsonrpc":"1.0","id":7,"method":"tools/list"}"#.to_owned()),
+            (-32602, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":7}}"#.to_owned()),
+            (-32600, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[]}"#.to_owned()),
+            (-32602, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#.to_owned()),
+            (-32602, r#"{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":[]}}"#.to_owned()),
+            (-32602, r#"{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{}}"#.to_owned()),
+        ] {
+            assert_eq!(code_of(&mut client, &line), code, "{:.80}", line);
+        }
+        assert_eq!(client.ask("no/such/method", json!({}))["error"]["code"], -32601);
+        assert_eq!(client.ask("tools/call", json!({ "name": 7 }))["error"]["code"], -32602);
+        client.call("capture", json!({ "goal": "still here" }));
+        assert_eq!(client.end(), 0);
+    }
+}
+
+/// Two programs that answer each other's answers would never stop.
+#[test]
+fn answers_notifications_and_noise_are_not_answered() {
+    let world = World::with_git();
+    let mut client = Client::legacy(&world);
+    for line in [
+        "hello",
+        "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"no\"}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"no\"}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":7}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":7}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/of/nobody\"}",
+    ] {
+        client.write(line.as_bytes());
+    }
+    let id = client.request("tools/list", json!({}));
+    assert_eq!(client.next().unwrap()["id"], id, "the first thing that is said");
+    assert_eq!(client.end(), 0);
+}
+
+/// What a client says before it opens the conversation ends nothing.
+#[test]
+fn a_conversation_that_opens_oddly_goes_on() {
+    let world = World::with_git();
+    for is_modern in [false, true] {
+        let mut client = Client::start(world.command(&["mcp"]));
+        for line in [
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}",
+            "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}",
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}",
+            "not JSON",
+        ] {
+            client.write(line.as_bytes());
+        }
+        assert_eq!(client.ask("initialize", json!({ "protocolVersion": 7 }))["error"]["code"], -32602);
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client.is_modern = is_modern;
+        if !is_modern {
+            let client_info = json!({ "name": "x", "version": "1" });
+            let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client_info });
+            assert!(client.ask("initialize", params)["result"].is_object());
+            client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        }
+        client.call("capture", json!({ "goal": "heard after all" }));
+        assert_eq!(client.end(), 0);
+    }
+}
+
+/// The last line of a client that closes its end needs no line break.
+#[test]
+fn a_last_line_without_a_line_break_is_heard() {
+    let world = World::with_git();
+    let mut client = Client::legacy(&world);
+    let call = json!({ "name": "capture", "arguments": { "goal": "said last" } });
+    let message = json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": call }).to_string();
+    let mut input = client.input.take().unwrap();
+    input.write_all(message.as_bytes()).unwrap();
+    drop(input);
+    assert_eq!(client.answer(9)["result"]["isError"], false);
+    assert_eq!(client.end(), 0);
+    assert_eq!(state(&world)[0].1, "said last");
 }
 
 #[test]
@@ -477,7 +579,7 @@ fn a_client_that_leaves_at_once_is_heard() {
     assert_eq!(client.end(), 0);
     let mut client = Client::start(world.command(&["mcp"]));
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    assert_eq!(client.end(), 74);
+    assert_eq!(client.end(), 0);
 }
 
 /// Killed anywhere in the middle of a capture, the next command finds all of it or nothing.

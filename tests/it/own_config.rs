@@ -68,14 +68,14 @@ error: `backend` belongs in the `handover.toml` of a project
 1 | [backend]
   |  ^^^^^^^
   |
-  = help: your own config has `[hook]`, `[warmup]` and `[recall]`
+  = help: your own config has `[hook]`, `[warmup]`, `[recall]` and `[transcripts]`
 error: `step` belongs in the `handover.toml` of a project
  --> $WORLD/home/.config/agent-handover/config.toml:3:3
   |
 3 | [[step]]
   |   ^^^^
   |
-  = help: your own config has `[hook]`, `[warmup]` and `[recall]`
+  = help: your own config has `[hook]`, `[warmup]`, `[recall]` and `[transcripts]`
 hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
@@ -107,6 +107,34 @@ fn hooks_do_nothing_in_a_directory_that_is_ignored() {
     // A person who types a command means it.
     world.run(&["run", "--note", "typed"]).expect(0);
     assert!(world.exists("memory"));
+}
+
+/// What hooks keep out of, the server that an agent can call keeps out of as well.
+#[cfg(feature = "mcp")]
+#[test]
+fn the_mcp_server_does_nothing_in_a_directory_that_is_ignored() {
+    use super::mcp::Client;
+    let world = World::with_git();
+    Client::legacy(&world).call("capture", json!({ "goal": "said before" }));
+    let link = world.home().join("link");
+    std::os::unix::fs::symlink(world.root(), &link).unwrap();
+    for own in [format!("[hook]\nignore = [{link:?}]\n"), "[hook]\nignore = [\"~/*\"]\n".to_owned()] {
+        write_own(&world, &own);
+        let before = world.tree();
+        let mut client = Client::legacy(&world);
+        for (tool, arguments) in [
+            ("show", json!({ "id": "state" })),
+            ("capture", json!({ "goal": "said there" })),
+            ("handover", json!({ "summary": "said there" })),
+            ("warmup", json!({})),
+            ("search", json!({ "query": "said" })),
+        ] {
+            let refused = client.refused(tool, arguments);
+            assert!(refused.contains("ignore") && !refused.contains("said before"), "{tool}: {refused}");
+        }
+        assert_eq!(client.end(), 0);
+        assert_eq!(world.tree(), before, "something was written");
+    }
 }
 
 #[test]

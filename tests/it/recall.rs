@@ -41,7 +41,9 @@ fn before(world: &World, session: &str, tool: &str, input: Value) -> String {
     assert_eq!(answer, expected, "it neither allows nor refuses");
     let line = said["additionalContext"].as_str().unwrap();
     assert!(line.len() <= 200 && !line.contains('\n'), "{} {line}", line.len());
-    line.strip_prefix("<!-- agent-handover warmup --> ").unwrap().to_owned()
+    let (said, mark) = line.strip_prefix("<!-- agent-handover warmup --> ").unwrap().split_once(" <!-- end ").unwrap();
+    assert!(mark.len() == 12 && mark.ends_with(" -->"), "{line}");
+    said.to_owned()
 }
 
 #[test]

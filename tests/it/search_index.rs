@@ -210,3 +210,34 @@ fn a_search_that_is_killed_anywhere_while_indexing_loses_nothing() {
         eprintln!("killed at {kills} places");
     }
 }
+
+/// Many new transcripts are read on several threads, a few on none.
+#[test]
+fn sessions_that_are_indexed_at_once_are_found_as_those_that_are_indexed_one_by_one() {
+    let [at_once, one_by_one] = [false, true].map(|is_one_by_one| {
+        let world = World::with_git();
+        let search = || is_one_by_one.then(|| sessions(&world, "lexer"));
+        for number in 0..40 {
+            let mut transcript =
+                Transcript::of(&world, &format!("s{number:02}"), &format!("2026-10-{:02}T09:00:00Z", number % 28 + 1));
+            if number % 7 == 3 {
+                transcript.cwd = world.home().display().to_string();
+            }
+            transcript.asks(&format!("The lexer and topic{number}")).says(&format!("It is part{number}_of_it."));
+            let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + number);
+            let path = &transcript.path;
+            match number % 11 {
+                5 => std::fs::write(path, "no record\n").unwrap(),
+                6 => std::fs::write(path, "").unwrap(),
+                _ => {}
+            }
+            std::fs::File::open(path).unwrap().set_modified(changed).unwrap();
+            search();
+        }
+        let questions = (0..40).map(|number| format!("topic{number} part{number}"));
+        questions.chain(["lexer".to_owned()]).map(|question| sessions(&world, &question)).collect::<Vec<_>>()
+    });
+    assert_eq!(at_once, one_by_one);
+    assert_eq!(at_once[20], ["s20"]);
+    assert_eq!([&at_once[3], &at_once[5]], [&Vec::<String>::new(); 2]);
+}

@@ -191,7 +191,7 @@ fn sessions_that_0_1_0_left_out_are_handed_over() {
     database.execute("UPDATE session SET started_at = ?1, swept_at = ?2", [hour, now]).unwrap();
     database
         .execute_batch(
-            "DROP TABLE transcript_file; DROP TABLE transcript_place; DROP INDEX session_transcript;
+            "DROP TABLE receipt; DROP TABLE transcript_file; DROP TABLE transcript_place; DROP INDEX session_transcript;
              ALTER TABLE session DROP COLUMN inode; ALTER TABLE session DROP COLUMN beginning;
              ALTER TABLE session DROP COLUMN is_fork; ALTER TABLE session DROP COLUMN kept_out; DROP TABLE run_text; DROP TABLE session_word; ALTER TABLE session DROP COLUMN warmed_at;
              DELETE FROM meta WHERE key = 'since'; PRAGMA user_version = 4",

@@ -462,8 +462,7 @@ fn summarized_in_little_memory(world: &World, path: &Path) -> Value {
 #[test]
 fn a_large_transcript_of_any_agent_costs_a_bounded_amount_of_memory() {
     let world = World::new();
-    // Files of lines are read in the same way.
-    for (name, file) in FILES.into_iter().filter(|(name, file)| *file != "t.jsonl" || *name == "copilot.jsonl") {
+    for (name, file) in FILES {
         let text = sample(name, &world.root());
         let filler = "output ".repeat(150_000);
         let (long, wide) = ("x".repeat(12 << 20), "[],".repeat(1 << 20));
@@ -487,6 +486,45 @@ fn a_large_transcript_of_any_agent_costs_a_bounded_amount_of_memory() {
         assert_eq!(found["requests"], expected.requests, "{name}");
         assert_eq!(found["last_request"], expected.last_request, "{name}");
         assert_eq!(found["notices"], json!(["records of the transcript that are too long to be read: 1"]), "{name}");
+    }
+}
+
+/// Each sample with records in it that no agent would write: the rest of the session is read as before.
+#[test]
+fn hostile_records_in_a_transcript_of_any_agent_do_no_harm() {
+    let world = World::new();
+    let deep = |open: &str, close: &str| {
+        format!("{{\"type\":\"user\",\"content\":{}1{}}}", open.repeat(100_000), close.repeat(100_000))
+    };
+    let hostile: Vec<Vec<u8>> = vec![
+        deep("[", "]").into_bytes(),
+        deep("{\"content\":", "}").into_bytes(),
+        b"{\"type\":[\"user\"],\"role\":{},\"message\":7,\"data\":[],\"parts\":{},\"toolCalls\":1,\"content\":null}"
+            .to_vec(),
+        b"[[[]],{},null,7,\"text\"]".to_vec(),
+        format!("{{{}\"z\":1}}", "\"k\":0,".repeat(200_000)).into_bytes(),
+        "7".repeat(300_000).into_bytes(),
+    ];
+    let only_in_lines: Vec<Vec<u8>> = vec![
+        b"\xff\xfe{\"a\":\"\xc3\x28\"}".to_vec(),
+        b"\0\0\0".to_vec(),
+        b"{".to_vec(),
+        b"\n".repeat(100_000),
+        deep("[", "").into_bytes(),
+    ];
+    for (name, file) in FILES {
+        let (text, is_lines) = (sample(name, &world.root()), file == "t.jsonl");
+        let expected = read_bytes(text.as_bytes(), file).unwrap();
+        let at = if is_lines { text.find('\n').unwrap() + 1 } else { text.find("\n    },\n    {").unwrap() + 8 };
+        let more = if is_lines { only_in_lines.as_slice() } else { &[] };
+        for (number, record) in hostile.iter().chain(more).enumerate() {
+            let end: &[u8] = if is_lines { b"\n" } else { b",\n" };
+            let content = [&text.as_bytes()[..at], record, end, &text.as_bytes()[at..]].concat();
+            let path = put(world.home().join(file), &content);
+            let found = summarized_in_little_memory(&world, &path);
+            let said = (&found["requests"], &found["last_request"]);
+            assert_eq!(said, (&json!(expected.requests), &json!(expected.last_request)), "{name}, record {number}");
+        }
     }
 }
 

@@ -99,7 +99,10 @@ fn warmup(world: &World, arguments: &[&str]) -> String {
     let output = world.run(&[&["warmup"], arguments].concat()).expect(0);
     let head = world.git(&["rev-parse", "HEAD"]);
     let base = world.git(&["rev-parse", "HEAD~1"]);
-    output.stdout.replace(&head[..10], "[HEAD]").replace(&base[..10], "[BASE]")
+    let text = output.stdout.replace(&head[..10], "[HEAD]").replace(&base[..10], "[BASE]");
+    // The mark depends on the commits.
+    let (page, mark) = text.rsplit_once("<!-- end ").unwrap();
+    format!("{page}<!-- end [MARK]{}", &mark[8..])
 }
 
 #[test]
@@ -175,7 +178,7 @@ fn stored_text_cannot_forge_warmup_headings() {
         json["sections"].as_array().unwrap().iter().map(|s| format!("## {}", s["title"].as_str().unwrap())).collect();
     let headings: Vec<&str> = text.lines().filter(|line| line.starts_with("## ")).collect();
     assert_eq!(headings, titles, "{text}");
-    assert_eq!(text.matches("<!--").count(), 1, "{text}");
+    assert_eq!(text.matches("<!--").count(), 2, "its first line and its mark: {text}");
     assert!(!text.contains("<system-reminder>") && !text.contains("</hook"), "{text}");
     assert!(!text.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}'));
 }
@@ -410,7 +413,7 @@ fn nothing_in_the_talk_forges_a_part_of_the_page() {
     let headings: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     let titles: Vec<&str> = json["sections"].as_array().unwrap().iter().map(|s| s["title"].as_str().unwrap()).collect();
     assert_eq!(headings, titles, "{text}");
-    assert_eq!(text.matches("<!--").count(), 1, "{text}");
+    assert_eq!(text.matches("<!--").count(), 2, "its first line and its mark: {text}");
     for forged in ["<system-reminder>", "</hook_context>", "<|im_start|>", " @src/main.rs", "\u{202e}", "\n(9 more"] {
         assert!(!text.contains(forged), "{forged:?} is in {text}");
     }

@@ -140,7 +140,7 @@ fn a_database_of_0_1_0_that_is_not_listed_stays_without_an_id_when_it_is_taken_o
     let world = World::with_git();
     plant(&stranger(), &world);
     let database = world.database();
-    let of_0_1_0 = "DROP TABLE meta; ALTER TABLE session DROP COLUMN kept_out; DROP TABLE run_text; DROP TABLE session_word;
+    let of_0_1_0 = "DROP TABLE meta; DROP TABLE receipt; ALTER TABLE session DROP COLUMN kept_out; DROP TABLE run_text; DROP TABLE session_word;
         ALTER TABLE session DROP COLUMN warmed_at; DROP TABLE transcript_file; DROP TABLE transcript_place; DROP INDEX session_transcript;
         ALTER TABLE session DROP COLUMN inode; ALTER TABLE session DROP COLUMN beginning;
         ALTER TABLE session DROP COLUMN is_fork; ALTER TABLE run DROP COLUMN worktree; ALTER TABLE run DROP COLUMN branch;

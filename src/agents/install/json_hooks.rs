@@ -2,7 +2,7 @@
 //! a file that cannot be parsed is not changed.
 
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use serde_json::Value;
 
 use super::agent_file::{HookShape, Hooks, JsonDialect, OurPart};
@@ -47,6 +47,13 @@ pub(crate) fn with(text: &str, hooks: &Hooks) -> Result<String> {
             // Older versions may have left more than one of ours.
             ours.for_each(|extra| remove(extra, &list, hooks.shape));
         }
+        // And they may have asked for an event that is not wanted any more.
+        let is_wanted = |name: &str| hooks.entries.iter().any(|(event, _)| *event == name);
+        for event in all.properties() {
+            if event.decoded_name().is_some_and(|name| !is_wanted(&name)) {
+                remove_ours(event, hooks.shape);
+            }
+        }
         Ok(())
     })
 }
@@ -58,17 +65,7 @@ pub(crate) fn without(text: &str, hooks: &Hooks) -> Result<String> {
         let Some(all) = object(&top, hooks.shape.key())? else { return Ok(()) };
         let mut removed = false;
         for event in all.properties() {
-            let Some(list) = event.array_value() else { continue };
-            let ours: Vec<CstObject> =
-                handlers(&list, hooks.shape).into_iter().filter(|found| own(found).is_some()).collect();
-            if ours.is_empty() {
-                continue;
-            }
-            removed = true;
-            ours.into_iter().for_each(|handler| remove(handler, &list, hooks.shape));
-            if list.elements().is_empty() && !has_comment(&list.children()) {
-                event.remove();
-            }
+            removed |= remove_ours(event, hooks.shape);
         }
         if removed
             && all.properties().is_empty()
@@ -79,6 +76,20 @@ pub(crate) fn without(text: &str, hooks: &Hooks) -> Result<String> {
         }
         Ok(())
     })
+}
+
+/// Takes our handlers out of an event, and the event out if it held nothing else. Returns whether one was there.
+fn remove_ours(event: CstObjectProp, shape: HookShape) -> bool {
+    let Some(list) = event.array_value() else { return false };
+    let ours: Vec<CstObject> = handlers(&list, shape).into_iter().filter(|found| own(found).is_some()).collect();
+    if ours.is_empty() {
+        return false;
+    }
+    ours.into_iter().for_each(|handler| remove(handler, &list, shape));
+    if list.elements().is_empty() && !has_comment(&list.children()) {
+        event.remove();
+    }
+    true
 }
 
 /// Whether the text has nothing that somebody else could have written.

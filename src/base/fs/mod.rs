@@ -9,6 +9,7 @@
 //! | `replace` | writing whole files durably, moving them |
 //! | `private` | writing keys and exports, which a kill must not leave behind half-done |
 //! | `directories` | creating directories durably, locking them |
+//! | `draft` | a text that a person edits in their own editor |
 //! | `holder` | the process that holds the lock of a directory |
 //! | `remove` | removing files, trees and stale temporary files |
 //! | `names` | listing directories |
@@ -25,6 +26,7 @@
 
 mod anchor;
 mod directories;
+mod draft;
 mod examine;
 mod holder;
 mod links;
@@ -41,6 +43,7 @@ mod tests;
 
 pub(crate) use anchor::{About, Anchor, FileError, FileKind};
 pub(crate) use directories::{DirectoryLock, create_directories, create_private_directories, lock_directory};
+pub(crate) use draft::Draft;
 pub(crate) use examine::{
     FileState, exists, is_directory, is_executable, is_file, is_pipe, is_taken, is_writable, lasting_mark, length,
     mark, may_be_directory, may_be_taken, may_write, modified, real, real_if_exists, state,

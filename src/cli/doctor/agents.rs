@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use super::diagnosis::{Diagnosis, Health, broken, diagnosis};
+use super::starts::{about_starts, last_starts};
 use crate::agents::call_log::{self, Entry};
 use crate::agents::state::{self, AgentState, BrokenFile, Which, Wiring};
 use crate::agents::{AGENTS, Agent, Places, Program};
+use crate::checkpoint::Receipt;
 use crate::error::Result;
 use crate::transcript::{self, Unread};
 
@@ -16,6 +18,8 @@ pub(super) struct ExaminedAgent {
     pub last: Vec<Entry>,
     /// When its client last started our MCP server in this project.
     pub served: Option<Entry>,
+    /// The texts that its last sessions got when they started, newest first.
+    pub starts: Vec<Receipt>,
     pub findings: Vec<Diagnosis>,
 }
 
@@ -60,9 +64,21 @@ impl ExaminedAgent {
     }
 }
 
-/// Examines each agent. `with_tools` says whether hooks before tools are wanted; `calls` are the hook calls of this project, if they are known.
-pub(super) fn about_agents(root: &Path, with_tools: bool, calls: Option<&[Entry]>) -> Result<Vec<ExaminedAgent>> {
-    let places = Places::here(root)?.with_tools(with_tools);
+/// What the project knows about its agents.
+pub(super) struct Known {
+    /// Whether hooks before tools are wanted.
+    pub with_tools: bool,
+    /// The hook calls of this project, if they are known.
+    pub calls: Option<Vec<Entry>>,
+    /// What sessions got when they started, newest first.
+    pub starts: Vec<Receipt>,
+}
+
+/// Examines each agent.
+pub(super) fn about_agents(root: &Path, known: &Known) -> Result<Vec<ExaminedAgent>> {
+    let Known { with_tools, calls, starts } = known;
+    let calls = calls.as_deref();
+    let places = Places::here(root)?.with_tools(*with_tools);
     let program = Program::this()?;
     let unread = transcript::unread(&[root.to_path_buf()]);
     let each = AGENTS.iter().map(|agent| {
@@ -75,7 +91,9 @@ pub(super) fn about_agents(root: &Path, with_tools: bool, calls: Option<&[Entry]
         let mut findings = about_agent(&state, fired);
         findings.extend(about_server(&state, served.as_ref()));
         findings.extend(unread.iter().filter(|unread| unread.agent == agent.name).map(about_unread));
-        ExaminedAgent { findings, last, served, state }
+        let starts = last_starts(starts, agent.name);
+        findings.extend(about_starts(agent.name, &starts));
+        ExaminedAgent { findings, last, served, starts, state }
     });
     Ok(each.collect())
 }

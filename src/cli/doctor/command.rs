@@ -5,9 +5,9 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::agents::ExaminedAgent;
+use super::agents::{ExaminedAgent, Known};
 use super::diagnosis::{Diagnosis, Health, broken};
-use super::{agents, project};
+use super::{agents, project, starts};
 use crate::agents::Agent;
 use crate::agents::call_log;
 use crate::agents::state::Wiring;
@@ -41,9 +41,12 @@ impl Doctor {
         }
         findings.push(project::about_git(&root));
         findings.extend(project::about_trust());
-        let calls = opened.as_ref().ok().map(call_log::entries);
-        let with_tools = opened.as_ref().is_ok_and(|project| project.config.recalls_before_tools);
-        let agents = agents::about_agents(&root, with_tools, calls.as_deref()).unwrap_or_else(|error| {
+        let known = Known {
+            with_tools: opened.as_ref().is_ok_and(|project| project.config.recalls_before_tools),
+            calls: opened.as_ref().ok().map(call_log::entries),
+            starts: opened.as_ref().map(starts::starts).unwrap_or_default(),
+        };
+        let agents = agents::about_agents(&root, &known).unwrap_or_else(|error| {
             findings.extend(broken("agents", &error, "fix this, then try again"));
             Vec::new()
         });
@@ -88,6 +91,7 @@ fn as_json(root: &Path, findings: &[Diagnosis], agents: &[ExaminedAgent], is_bro
             "wired": wirings,
             "broken_files": state.broken.iter().map(|file| file.path.display().to_string()).collect::<Vec<_>>(),
             "mcp_started": examined.served.as_ref().map(|start| start.at.clone()),
+            "starts": examined.starts.iter().map(starts::start_json).collect::<Vec<_>>(),
             "last": examined.last.iter().map(|call| {
                 json!({ "event": call.event, "at": call.at, "duration_ms": call.millis, "said": call.what })
             }).collect::<Vec<_>>(),

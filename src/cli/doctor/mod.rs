@@ -6,6 +6,7 @@
 //! | `diagnosis` | one thing that was examined, its health and its remedy |
 //! | `project` | the program, the config, the database, the lock, PAUSE, git |
 //! | `agents` | the hooks of each agent, and when it called last |
+//! | `starts` | the last starts of each agent, and whether their texts arrived |
 //! | `simulate` | what an agent would receive from its hooks here |
 
 mod agents;
@@ -13,5 +14,6 @@ mod command;
 mod diagnosis;
 mod project;
 mod simulate;
+mod starts;
 
 pub(super) use command::Doctor;

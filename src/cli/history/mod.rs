@@ -6,6 +6,7 @@
 //! | `notebook` | `export --format notebooklm` |
 //! | `inspect` | `status` and `validate` |
 //! | `print` | `show`, `template` and `resume-prompt` |
+//! | `talk` | `show --talk` |
 //! | `close` | `close` |
 //! | `filters` | the flags that select handoffs |
 //! | `leaks` | warnings about secrets and personal paths |
@@ -28,6 +29,7 @@ mod print;
 mod render;
 mod revoke;
 mod select;
+mod talk;
 
 use std::path::PathBuf;
 
@@ -101,6 +103,9 @@ enum HistoryVerb {
     Show {
         /// A session id, a unique beginning of one, or `latest`
         id: String,
+        /// Print what was said in the session, if it is kept; the id may also be the agent's own
+        #[arg(long)]
+        talk: bool,
     },
 }
 
@@ -126,7 +131,8 @@ impl HistoryCommand {
             }
             HistoryVerb::Accept => accept::accept(context, &place, self.json),
             HistoryVerb::Revoke(revoke) => revoke.execute(context, &place, self.json),
-            HistoryVerb::Show { id } => print::show(context, &place, &id, self.json),
+            HistoryVerb::Show { id, talk: true } => talk::show(context, &place, &id, self.json),
+            HistoryVerb::Show { id, talk: false } => print::show(context, &place, &id, self.json),
         }
     }
 }

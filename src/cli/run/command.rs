@@ -7,8 +7,10 @@ use std::time::Duration;
 use clap::Args;
 
 use super::super::{Context, config};
+use super::editor::Edited;
 use super::render::Reporter;
 use super::{child, resume};
+use crate::base::fs::Draft;
 use crate::base::{duration, env, signals};
 use crate::engine::{self, HowToRun, Task};
 use crate::error::{Category, Error, Result};
@@ -19,8 +21,11 @@ const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 /// Hand the session over: finish interrupted handovers, then run every step
 #[derive(Args, Default)]
 pub(crate) struct Run {
-    /// What this session did
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "note_file")]
+    /// What this session did; on a terminal with nothing said, your editor opens a form
+    #[arg(value_name = "NOTE", conflicts_with_all = ["note", "note_file"])]
+    pub(super) words: Option<OsString>,
+    /// What this session did, for text that may begin with a hyphen
+    #[arg(short = 'm', long, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "note_file")]
     pub(super) note: Option<OsString>,
     /// Read the note from a file, or from standard input with `-`
     #[arg(long, value_name = "FILE", allow_hyphen_values = true)]
@@ -47,13 +52,13 @@ pub(crate) struct Run {
     #[arg(long, value_name = "KIND", value_parser = secret_kinds(), hide_possible_values = true)]
     pub(super) allow_secret: Vec<String>,
     /// Only finish interrupted handovers; record nothing new
-    #[arg(long, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "abandon", "restart"])]
+    #[arg(long, conflicts_with_all = ["words", "note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "abandon", "restart"])]
     pub(super) resume: bool,
     /// Finish interrupted handovers with the steps of the present config; what is done stays done
-    #[arg(long, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "resume", "abandon", "restart"])]
+    #[arg(long, conflicts_with_all = ["words", "note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "resume", "abandon", "restart"])]
     pub(super) replan: bool,
     /// Abandon an unfinished handover [default: the oldest]; its record stays
-    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "restart"])]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["words", "note", "note_file", "current_state", "handoff", "transcript", "tag", "agent", "restart"])]
     pub(super) abandon: Option<Option<String>>,
     /// Abandon all unfinished handovers and start anew; a damaged database is moved aside
     #[arg(long)]
@@ -112,7 +117,15 @@ impl Run {
             return resume::abandon(context.ui, &project, run.as_deref());
         }
         // Signals are caught only from here on: a command that waits for standard input can simply be ended.
-        let request = self.request(context.ui).map_err(lost)?;
+        let mut request = self.request(context.ui).map_err(lost)?;
+        let draft = match self.edit(context, &project, &mut request).map_err(lost)? {
+            Edited::Known => None,
+            Edited::Said(draft) => Some(draft),
+            Edited::Cancelled => {
+                context.ui.answer("cancelled: the form is empty, and nothing was recorded");
+                return Ok(0);
+            }
+        };
         signals::listen();
         if self.dry_run {
             return config::dry_run(context.ui, &project, &request);
@@ -136,7 +149,7 @@ impl Run {
         match engine::hand_over(&project, task, how, &mut |event| reporter.event(&event)) {
             Ok(handed_over) => reporter.result(handed_over),
             Err(failure) if failure.is_recorded => Err(failure.error),
-            Err(failure) => Err(not_recorded(failure.error)),
+            Err(failure) => Err(not_recorded(keep(draft, failure.error))),
         }
     }
 
@@ -151,6 +164,14 @@ impl Run {
             None => Ok(DEFAULT_WAIT),
             Some(text) => parse_wait(&text).map_err(|reason| Error::usage(format!("`{}={text}`: {reason}", env::WAIT))),
         }
+    }
+}
+
+/// Keeps what a person wrote if it was not recorded.
+fn keep(draft: Option<Draft>, error: Error) -> Error {
+    match draft {
+        Some(draft) => error.hint(format!("what you wrote is in `{}`", draft.keep().display())),
+        None => error,
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the session says, read from the arguments, from files and from standard input.
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 
@@ -16,7 +17,8 @@ const MAX_NOTE: u64 = 64 << 20;
 impl Run {
     /// What the session says.
     pub(super) fn request(&self, ui: &Ui) -> Result<Request> {
-        let note = match (&self.note, &self.note_file) {
+        let words = self.words.as_ref().map(said).transpose()?;
+        let note = match (self.note.as_ref().or(words), &self.note_file) {
             (Some(note), _) => Some(text_of(ui, "the note", note.clone().into_encoded_bytes())),
             (None, Some(file)) => {
                 let bytes = read_note(file)?;
@@ -45,6 +47,18 @@ impl Run {
             attendance: if self.detach { Attendance::Detached } else { Attendance::Attended },
             ..Request::default()
         })
+    }
+}
+
+/// The note that is given without a flag. A word that is the name of a flag was meant as one.
+fn said(words: &OsString) -> Result<&OsString> {
+    let word = words.to_string_lossy();
+    match word.as_ref() {
+        "resume" | "replan" | "abandon" | "restart" | "detach" | "dry-run" => {
+            Err(Error::usage(format!("`run {word}` is not a note; did you mean `run --{word}`?"))
+                .hint(format!("`run --note {word}` records the word")))
+        }
+        _ => Ok(words),
     }
 }
 

@@ -129,10 +129,7 @@ impl Search {
         let now = clock::now();
         let time = |flag: &str, text: &Option<String>, edge: Edge| match text {
             None => Ok(None),
-            Some(text) => search::moment(text, &now, edge).map(Some).ok_or_else(|| {
-                Error::usage(format!("`{flag} {text}`: expected a day, a duration or a time"))
-                    .hint("for example `2026-11-15`, `7d`, `yesterday` or `2026-11-15T10:00:00Z`")
-            }),
+            Some(text) => search::flag_moment(flag, text, &now, edge).map(Some),
         };
         let (since, until) = (time("--since", &self.since, Edge::Start)?, time("--until", &self.until, Edge::End)?);
         if since.zip(until).is_some_and(|(since, until)| since >= until) {

@@ -68,7 +68,7 @@ fn found(project: &Project, id: &str) -> Result<String> {
     };
     let session = session(project, id);
     let text = session.or_else(|| notes(project, &provenance, id));
-    text.ok_or_else(|| missing.hint("`search` finds ids, and `state` and `latest` always work"))
+    text.ok_or_else(|| missing.hint("`search` finds ids, and `state` always works"))
 }
 
 /// A handoff, after a sentence that says where it came from if no session of this user wrote it.

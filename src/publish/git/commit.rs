@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::failure::{Result, explain};
 use super::publisher::{INDEX, Publisher, empty_tree};
 use crate::base::fs;
+use crate::config::TALK;
 use crate::error::Error;
 use crate::git::{self, FailureKind, Tip};
 use crate::guard::{acknowledge, secrets};
@@ -188,7 +189,8 @@ impl Publisher<'_> {
         Ok(self.git().write_tree()?)
     }
 
-    /// Pathspecs for those of our paths that exist, without the state directory and the temporaries of killed writers.
+    /// Pathspecs for those of our paths that exist, without the state directory, the temporaries of killed writers, and
+    /// kept talk that must not travel.
     pub(super) fn pathspecs(&self) -> Vec<PathBuf> {
         let magic = |magic: &str, path: &Path| {
             let mut spec = std::ffi::OsString::from(magic);
@@ -205,6 +207,13 @@ impl Publisher<'_> {
             && self.paths.iter().any(|path| state.starts_with(path))
         {
             specs.push(magic(":(top,exclude,literal)", state));
+        }
+        let history =
+            fs::resolve(self.delivery.files.history).unwrap_or_else(|_| self.delivery.files.history.to_path_buf());
+        if let Ok(history) = history.strip_prefix(&self.top)
+            && !(self.is_own && self.delivery.takes_talk)
+        {
+            specs.push(magic(":(top,exclude,literal)", &history.join(TALK)));
         }
         specs.push(magic(":(top,exclude,glob)", Path::new(&format!("**/{}", fs::TEMPORARY_GLOB))));
         specs

@@ -46,6 +46,8 @@ pub(super) struct Publisher<'a> {
     pub(super) ledger: Ledger,
     /// The branch was known to hold nothing but our files before this delivery.
     pub(super) was_own: bool,
+    /// The branch is known to hold nothing but our files now.
+    pub(super) is_own: bool,
     /// What the remote was known to have before this delivery.
     pub(super) delivered_before: String,
     /// The time that all git processes of this delivery share.
@@ -130,6 +132,7 @@ impl<'a> Publisher<'a> {
         Ok(Publisher {
             was_own: ledger.is_own && !ledger.synced.is_empty(),
             delivered_before: ledger.delivered.clone(),
+            is_own: false,
             ledger,
             budget,
             deadline: Instant::now() + timeout,
@@ -236,6 +239,7 @@ impl<'a> Publisher<'a> {
 
     /// What else is on the branch. Fails if another work tree has checked it out.
     pub(super) fn branch_kind(&mut self, tip: Option<&Tip>) -> Result<BranchKind> {
+        self.is_own = false;
         let is_checked_out = match tip {
             Some(tip) => tip.checked_out.as_ref().is_some_and(|place| self.is_here(place)),
             // A branch without a commit may be checked out already.
@@ -266,6 +270,7 @@ impl<'a> Publisher<'a> {
             None => true,
         };
         self.ledger.is_own = is_own;
+        self.is_own = is_own;
         Ok(if is_own { BranchKind::Own } else { BranchKind::Shared { is_checked_out } })
     }
 

@@ -29,7 +29,7 @@ const RANKS: &[(&str, u32)] = &[
     ("engine", 6),
     ("warmup", 7),
     ("score", 7),
-    ("report", 7),
+    ("report", 8),
     ("hook", 8),
     ("mcp", 8),
     ("library", 9),

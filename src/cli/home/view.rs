@@ -1,0 +1,145 @@
+//! What the home view shows, for people and as JSON.
+
+use serde_json::{Value, json};
+
+use super::super::Context;
+use super::super::table::{Table, cut};
+use super::super::ui::Ui;
+use super::ago::ago;
+use super::health::{Need, needs};
+use super::sources::{Session, Sources, Text};
+use crate::base::{clock, fs, text};
+use crate::error::Result;
+use crate::project::Project;
+use crate::warmup;
+
+/// How many open loops are shown.
+const LOOPS: usize = 5;
+/// The longest text of a line.
+const LONGEST: usize = 400;
+
+/// Shows where the project stands, or what to do first.
+pub(crate) fn execute(context: &mut Context<'_>, as_json: bool) -> Result<u8> {
+    let project = context.project(None, None)?;
+    let is_used = is_used(&project);
+    let sources = if is_used { Sources::read(&project) } else { Sources::default() };
+    let needs = if is_used { needs(&project) } else { Vec::new() };
+    for problem in &sources.problems {
+        context.ui.warn(&problem.one_line());
+    }
+    if as_json {
+        context.ui.answer_json(&document(&project, is_used, &sources, &needs));
+    } else if is_used {
+        print(context.ui, &sources, &needs);
+    } else {
+        print_first_steps(context.ui, &project);
+    }
+    Ok(0)
+}
+
+/// Whether something of this program is in the project.
+fn is_used(project: &Project) -> bool {
+    let exists = |place: Result<std::path::PathBuf>| place.is_ok_and(|place| fs::exists(&place));
+    project.config.file.is_some()
+        || fs::exists(&project.state)
+        || exists(project.memory_dir())
+        || exists(project.history_dir())
+}
+
+fn document(project: &Project, is_used: bool, sources: &Sources, needs: &[Need]) -> Value {
+    let session = |session: &Session| {
+        json!({
+            "id": session.id,
+            "generated_at": session.at,
+            "agent": session.agent,
+            "branch": session.branch,
+            "status": session.status,
+            "title": session.title.text,
+            "ours": session.title.is_ours,
+        })
+    };
+    json!({
+        "schema": "agent-handover/home/1",
+        "root": project.root.display().to_string(),
+        "is_used": is_used,
+        "goal": sources.goal.as_ref().map(Text::json),
+        "next": sources.next.as_ref().map(Text::json),
+        "open_loops": sources.open_loops.iter().map(Text::json).collect::<Vec<_>>(),
+        "sessions": sources.sessions.iter().map(session).collect::<Vec<_>>(),
+        "health": needs.iter().map(Need::json).collect::<Vec<_>>(),
+    })
+}
+
+fn print_first_steps(ui: &mut Ui, project: &Project) {
+    ui.answer(&format!("nothing is on record in {}", project.root.display()));
+    ui.answer("");
+    let mut table = Table::new(&["DO THIS FIRST", "COMMAND"]);
+    for (what, command) in [
+        ("connect the coding agents on this machine", "agent-handover install all"),
+        ("hand over a session by hand", "agent-handover run \"what it did; next: what comes next\""),
+        ("see all commands", "agent-handover help"),
+    ] {
+        table.push(vec![what.to_owned(), command.to_owned()]);
+    }
+    for line in table.lines(None) {
+        ui.answer(&line);
+    }
+    if let Some(found) = warmup::sessions_found(project) {
+        ui.answer("");
+        ui.answer(&found);
+    }
+}
+
+fn print(ui: &mut Ui, sources: &Sources, needs: &[Need]) {
+    let width = ui.width();
+    let mut lines = Vec::new();
+    let mut labelled = |label: &str, text: &str| {
+        let line = format!("{label:<6}{}", text::one_line(text, LONGEST));
+        lines.push(width.map_or(line.clone(), |width| cut(&line, width)));
+    };
+    let none = "none on record; `agent-handover memory add goal \"…\"` sets one";
+    labelled("goal", &sources.goal.as_ref().map_or(none.to_owned(), Text::shown));
+    if let Some(next) = &sources.next {
+        labelled("next", &next.shown());
+    }
+    let is_next = |open: &&Text| sources.next.as_ref().is_some_and(|next| next.text == open.text);
+    let open_loops: Vec<&Text> = sources.open_loops.iter().filter(|open| !is_next(open)).collect();
+    for (number, open) in open_loops.iter().take(LOOPS).enumerate() {
+        labelled(if number == 0 { "open" } else { "" }, &open.shown());
+    }
+    if let Some(more @ 1..) = open_loops.len().checked_sub(LOOPS) {
+        labelled("", &format!("and {more} more: `agent-handover memory list open_loop`"));
+    }
+    lines.push(String::new());
+    lines.extend(sessions(&sources.sessions, width));
+    lines.push(String::new());
+    lines.extend(health(needs));
+    ui.answer_prose(&(lines.join("\n") + "\n"));
+}
+
+fn sessions(sessions: &[Session], width: Option<usize>) -> Vec<String> {
+    if sessions.is_empty() {
+        return vec!["no session is on record yet".to_owned()];
+    }
+    let now = clock::now();
+    let mut table = Table::new(&["WHEN", "AGENT", "BRANCH", "OUTCOME", "SESSION"]).dispensable(&["BRANCH", "AGENT"]);
+    for session in sessions {
+        let when = clock::parse_stamp(&session.at).map_or_else(|| session.at.clone(), |at| ago(&now, &at));
+        let short = |text: &str| if text == "unknown" { "-".to_owned() } else { text::one_line(text, 30) };
+        let title = text::one_line(&session.title.shown(), LONGEST);
+        table.push(vec![when, short(&session.agent), short(&session.branch), outcome(&session.status), title]);
+    }
+    table.lines(width)
+}
+
+/// The status of a session in words.
+fn outcome(status: &str) -> String {
+    text::one_line(&status.to_lowercase().replace('_', " "), 30)
+}
+
+fn health(needs: &[Need]) -> Vec<String> {
+    if needs.is_empty() {
+        return vec!["all is well".to_owned()];
+    }
+    needs.iter().map(|need| format!("! {}: `{}`", text::one_line(&need.says, 200), need.command)).collect()
+}

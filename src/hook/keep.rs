@@ -1,0 +1,168 @@
+//! Keeps the talk of sessions before their agents delete it, if the user wants that.
+//!
+//! One file a session. It is written again when the session went on, and all files together stay within a limit: the oldest
+//! sessions go first.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, FixedOffset};
+
+use crate::base::fs::{Anchor, Depth};
+use crate::base::signals;
+use crate::config::{Keep, TALK};
+use crate::error::Result;
+use crate::guard::own_record;
+use crate::history;
+use crate::project::{self, Project};
+use crate::publish::Destination;
+use crate::transcript::{self, FoundFile, KeptHead, ListingLimits, Transcript};
+
+/// How many bytes of kept talk a project has at most.
+const MOST: u64 = 64 << 20;
+/// How many bytes of talk are held of one session.
+const ROOM: usize = 4 << 20;
+/// How long it may take. What is left, the next session end does.
+const TIME: Duration = Duration::from_secs(60);
+
+/// A file of kept talk.
+struct KeptFile {
+    path: PathBuf,
+    length: u64,
+    ended: Option<DateTime<FixedOffset>>,
+}
+
+/// Keeps what is new. It fails silently: the next session end tries again.
+pub(super) fn keep_talk(project: &Project) {
+    if let Some(directory) = place(project)
+        && let Err(error) = keep_in(project, &directory)
+    {
+        tracing::debug!(error = error.one_line(), "talk");
+    }
+}
+
+/// Where talk is kept now. `None` if it is not, or if nobody may write there unasked.
+fn place(project: &Project) -> Option<PathBuf> {
+    let places = project.unattended_places();
+    let local = || places.has_state().then(|| project.local_talk());
+    match project.keep() {
+        Keep::No => None,
+        Keep::Talk => local(),
+        Keep::Publish => {
+            let travels = places.has_history() && may_travel(project);
+            let travelling = travels.then(|| project.history_dir().ok()).flatten();
+            travelling.map(|history| history.join(TALK)).or_else(local)
+        }
+    }
+}
+
+/// Whether the history is delivered, and not on the branch that the user works on.
+fn may_travel(project: &Project) -> bool {
+    let destination = Destination::of(&project.config);
+    !destination.is_local() && !destination.is_on_checked_out_branch(&project.root).unwrap_or(true)
+}
+
+fn keep_in(project: &Project, directory: &Path) -> Result<()> {
+    let end = Instant::now() + TIME;
+    let anchor = project.anchor(directory);
+    anchor.create_private_directories(directory)?;
+    anchor.sweep_temporaries(directory, Depth::Directory)?;
+    move_here(project, directory)?;
+    let roots = project.worktree_roots();
+    let places = transcript::places_of(&roots, ListingLimits::NONE);
+    let mut files: Vec<FoundFile> = places.into_iter().flat_map(|place| place.files).collect();
+    files.sort_by(|a, b| b.state.modified.cmp(&a.state.modified).then_with(|| a.path.cmp(&b.path)));
+    for file in &files {
+        if Instant::now() > end || signals::received().is_some() || project.brake().pressed().is_some() {
+            break;
+        }
+        if is_kept(&anchor, directory, file) || !is_wanted(project, &roots, file) {
+            continue;
+        }
+        let Some(kept) = keep_one(&anchor, directory, file) else { continue };
+        // All others are older still.
+        if trim(&anchor, directory)?.contains(&kept) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the session is kept as its file is now.
+fn is_kept(anchor: &Anchor, directory: &Path, file: &FoundFile) -> bool {
+    let name = file.session().and_then(|session| transcript::kept_name(file.agent(), &session));
+    let start = name.and_then(|name| anchor.read_start(&directory.join(name), transcript::MAX_KEPT_HEAD).ok());
+    start.and_then(|start| KeptHead::of(&start)).is_some_and(|head| head.is_of(&file.state))
+}
+
+/// Whether it is a session of this project that is followed.
+fn is_wanted(project: &Project, roots: &[PathBuf], file: &FoundFile) -> bool {
+    let Ok(Some(about)) = file.open() else { return false };
+    let is_left_out = about.is_subagent
+        || about.is_headless == Some(true) && !project.config.follows_headless
+        || project.config.ignores(&about.cwd);
+    !is_left_out && roots.contains(&project::root(&about.cwd))
+}
+
+/// Writes the file of a session; returns its path.
+fn keep_one(anchor: &Anchor, directory: &Path, file: &FoundFile) -> Option<PathBuf> {
+    let found: Transcript = match transcript::read_with_room(&file.path, 0, file.state.length, ROOM) {
+        Ok(found) => found?,
+        Err(error) => {
+            tracing::debug!(error = error.one_line(), "transcript");
+            return None;
+        }
+    };
+    let path = directory.join(transcript::kept_name(found.agent, &found.session)?);
+    let content = transcript::kept(&found, &file.state)?;
+    own_record::remember_texts([history::own_keys::of_talk(&content)]);
+    anchor.replace(&path, &content).ok()?;
+    Some(path)
+}
+
+/// Takes the talk that is kept at the other place along, so that there is one file a session.
+fn move_here(project: &Project, directory: &Path) -> Result<()> {
+    let to = project.anchor(directory);
+    // What travels may be another machine's, so it stays where it is.
+    for other in std::iter::once(project.local_talk()).filter(|other| other != directory) {
+        let from = project.anchor(&other);
+        for name in from.names(&other)?.iter().filter(|name| transcript::of_kept_name(name).is_some()) {
+            let content = from.read_within(&other.join(name), transcript::MAX_KEPT_FILE)?;
+            if transcript::read_kept(&content).is_some() {
+                to.replace(&directory.join(name), &content)?;
+                from.remove_file(&other.join(name))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes the oldest sessions until all are within the limit; returns the paths that went.
+fn trim(anchor: &Anchor, directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = files(anchor, directory)?;
+    let mut total: u64 = files.iter().map(|file| file.length).sum();
+    files.sort_by(|a, b| (a.ended, &a.path).cmp(&(b.ended, &b.path)));
+    let mut gone = Vec::new();
+    for file in files {
+        if total <= MOST {
+            break;
+        }
+        anchor.remove_file(&file.path)?;
+        total -= file.length;
+        gone.push(file.path);
+    }
+    Ok(gone)
+}
+
+fn files(anchor: &Anchor, directory: &Path) -> Result<Vec<KeptFile>> {
+    let held = anchor.holding(directory);
+    let names = anchor.names(directory)?;
+    let of = |name: &String| {
+        transcript::of_kept_name(name)?;
+        let path = directory.join(name);
+        let about = held.about(&path).ok()??;
+        let head = held.read_start(&path, transcript::MAX_KEPT_HEAD).ok().and_then(|start| KeptHead::of(&start));
+        Some(KeptFile { path, length: about.length, ended: head.and_then(|head| head.ended) })
+    };
+    Ok(names.iter().filter_map(of).collect())
+}

@@ -1,0 +1,164 @@
+//! `report`: the page about a project.
+
+use crate::support::World;
+
+/// A text that would run a script if a page took it for markup.
+const HOSTILE: &str = "<script>document.title='owned'</script><img src=x onerror=alert(1)>\"'&";
+
+fn page(world: &World) -> String {
+    page_of(world, &["report"])
+}
+
+fn page_of(world: &World, arguments: &[&str]) -> String {
+    let output = world.run(arguments).expect(0);
+    assert!(output.stdout.as_str().trim_end().ends_with(".agent-handover/report.html"), "the path is the answer");
+    world.read(".agent-handover/report.html")
+}
+
+fn create(world: &World, arguments: &[&str]) {
+    world.run(&[&["history", "create", "--quiet"], arguments].concat()).expect(0);
+}
+
+#[test]
+fn a_page_shows_where_a_project_stands_and_how_its_sessions_went() {
+    let world = World::with_git();
+    create(
+        &world,
+        &[
+            "--goal",
+            "Report the position of parse errors",
+            "--next",
+            "Give each token a byte range in src/lexer.rs",
+            "--decision",
+            "Keep recursive descent",
+            "--validation",
+            "cargo test=passed",
+            "--validation",
+            "cargo clippy=failed",
+        ],
+    );
+    world.run(&["run", "--note", "parser done"]).expect(0);
+    let page = page(&world);
+    for expected in [
+        "Report the position of parse errors",
+        "Give each token a byte range in src&#x2f;lexer.rs",
+        "Keep recursive descent",
+        "<code>cargo test</code>",
+        "<span class=\"bad-text\">failed</span>",
+        "What was decided when",
+        "Handovers on this machine",
+        "aria-label=\"Sessions a month\"",
+    ] {
+        assert!(page.contains(expected), "{expected}\n{page}");
+    }
+    assert_eq!(world.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_project_without_sessions_has_a_page_that_says_what_to_do() {
+    let world = World::with_git();
+    assert!(page(&world).contains("Nothing is on record yet"));
+}
+
+#[test]
+fn the_page_goes_where_the_user_wants_it() {
+    let world = World::with_git();
+    let output = world.run(&["report", "--output", "page.html"]).expect(0);
+    assert!(output.stdout.as_str().trim().ends_with("page.html"));
+    assert!(world.read("page.html").starts_with("<!DOCTYPE html>"));
+    let refused = world.run(&["report", "--output", "missing/page.html"]).expect(74);
+    let said = refused.stderr.as_str();
+    assert!(said.contains("missing/page.html") && said.contains("hint: name a directory that exists"), "{said}");
+}
+
+#[test]
+fn hostile_text_in_every_field_stays_text() {
+    let world = World::with_git();
+    create(
+        &world,
+        &[
+            "--goal",
+            HOSTILE,
+            "--next",
+            HOSTILE,
+            "--decision",
+            HOSTILE,
+            "--issue",
+            HOSTILE,
+            "--validation",
+            &format!("{HOSTILE}=passed"),
+        ],
+    );
+    world.run(&["run", "--note", HOSTILE, "--tag", "hostile"]).expect(0);
+    let page = page(&world);
+    assert!(page.matches("&lt;script&gt;").count() >= 4, "the text is there\n{page}");
+    assert_eq!(page.matches("<script").count(), 1, "only our script");
+    assert_eq!(page.matches("<img").count(), 0);
+}
+
+#[test]
+fn what_is_older_than_since_is_left_out() {
+    let world = World::with_git();
+    create(&world, &["--goal", "Yesterday's work", "--next", "x", "--decision", "An old decision"]);
+    let page = page_of(&world, &["report", "--since", "2999-01-01"]);
+    assert!(!page.contains("What was decided when") && !page.contains("<h2 id=\"p1-sessions\">"), "{page}");
+    assert!(page.contains("An old decision"), "where the project stands does not depend on the time");
+    let refused = world.run(&["report", "--since", "whenever"]).expect(64);
+    assert!(refused.stderr.as_str().contains("expected a day, a duration or a time"));
+}
+
+#[test]
+fn twenty_thousand_sessions_make_a_page_of_less_than_three_megabytes() {
+    let world = World::with_git();
+    create(&world, &["--goal", "The first of many", "--next", "x"]);
+    let index = world.read(".agent-history/INDEX.yaml");
+    let archive = std::fs::read_dir(world.path(".agent-history/sessions")).unwrap().next().unwrap().unwrap().path();
+    let (text, id) = (std::fs::read_to_string(&archive).unwrap(), archive.file_stem().unwrap().to_owned());
+    let id = id.to_str().unwrap();
+    let start = index.find("  - ").expect("a list of sessions");
+    let entry = index[start..].to_owned();
+    let mut whole = index.clone();
+    for number in 0..20_000 {
+        let new = format!("{id}-{number}");
+        if number < 2_500 {
+            world.write(&format!(".agent-history/sessions/{new}.md"), text.replace(id, &new));
+        }
+        whole.push_str(&entry.replace(id, &new));
+    }
+    world.write(".agent-history/INDEX.yaml", whole);
+    let page = page(&world);
+    assert!(page.len() < 3_000_000, "{}", page.len());
+    assert!(page.contains("2501 sessions"), "sessions without an archive do not count");
+    assert!(page.contains("501 older sessions"));
+}
+
+#[test]
+fn all_projects_are_on_one_page() {
+    let world = World::with_git();
+    create(&world, &["--goal", "The goal here", "--next", "x"]);
+    let other = world.place().join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    let mut command = world.command(&["history", "create", "--quiet", "--goal", "The goal there", "--next", "y"]);
+    crate::support::finish(command.current_dir(&other)).expect(0);
+    let page = page_of(&world, &["report", "--all-projects"]);
+    for expected in ["2 projects", "The goal here", "The goal there", "href=\"#p2\""] {
+        assert!(page.contains(expected), "{expected}");
+    }
+}
+
+#[test]
+fn open_starts_the_program_of_the_desktop_with_the_page() {
+    let world = World::with_git();
+    let bin = world.place().join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let script = format!("#!/bin/sh\nprintf '%s' \"$1\" > '{}'\n", world.place().join("opened").display());
+    std::fs::write(bin.join(program), script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(bin.join(program), mode).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let output = crate::support::finish(world.command(&["report", "--open"]).env("PATH", path)).expect(0);
+    let opened = std::fs::read_to_string(world.place().join("opened")).unwrap();
+    assert!(output.stdout.as_str().trim_end().ends_with(".agent-handover/report.html"), "the path is printed first");
+    assert!(std::fs::read_to_string(opened).unwrap().starts_with("<!DOCTYPE html>"));
+}
