@@ -34,6 +34,9 @@ pub const XDG_DATA_HOME: &str = "XDG_DATA_HOME";
 pub const VISUAL: &str = "VISUAL";
 pub const EDITOR: &str = "EDITOR";
 
+/// Set by a shell that asks what to offer when somebody presses Tab.
+pub const COMPLETE: &str = "AGENT_HANDOVER_COMPLETE";
+
 /// Set for the children of `command` steps. If it is set, we run inside such a step.
 pub const RUN: &str = "AGENT_HANDOVER_RUN";
 pub const STEP: &str = "AGENT_HANDOVER_STEP";

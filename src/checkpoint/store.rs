@@ -318,6 +318,11 @@ impl Store {
         Ok(self.runs("WHERE substr(id, 1, length(?1)) = ?1 ORDER BY seq DESC LIMIT 2", params![id])?)
     }
 
+    /// The runs whose ids end with this text, finished or not; at most two.
+    pub(crate) fn runs_ending_with(&self, id: &str) -> Result<Vec<Run>> {
+        Ok(self.runs("WHERE substr(id, -length(?1)) = ?1 ORDER BY seq DESC LIMIT 2", params![id])?)
+    }
+
     pub(crate) fn run_by_id(&self, id: &str) -> Result<Option<Run>> {
         Ok(self.runs("WHERE id = ?1", params![id])?.pop())
     }

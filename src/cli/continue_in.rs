@@ -32,8 +32,8 @@ const LATEST: &str = "latest";
 pub(super) struct Continue {
     /// The agent to start, such as `codex`
     agent: String,
-    /// The handoff to continue: a session id, a unique beginning of one, or `latest`
-    #[arg(long, value_name = "ID", default_value = LATEST)]
+    /// The session to continue: its id, a unique beginning or end of it, or `latest`
+    #[arg(long, value_name = "SESSION", default_value = LATEST)]
     from: String,
     /// Print the command that starts the agent, and start nothing
     #[arg(long)]

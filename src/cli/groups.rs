@@ -18,6 +18,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
         &[
             ("status", "show how far the last handover is, step by step"),
             ("check", "say by exit code how the last handover ended"),
+            ("logs", "print what the commands of a handover printed"),
             ("doctor", "check agents, config, database and git"),
             ("score", "show whether handovers helped, measure by measure"),
             ("report", "write a page about the project for the browser"),
@@ -38,10 +39,13 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("install", "connect coding agents"),
             ("uninstall", "remove what `install` added"),
             ("init", "write a config for this project"),
+            ("schema", "print the JSON Schema of handover.toml"),
             ("config", "print the config and where each value comes from"),
             ("allow", "let hooks run what this config names"),
             ("pause", "stop all handovers in this project"),
             ("unpause", "let them go on"),
+            ("completions", "print completions for your shell"),
+            ("man", "print manual pages"),
         ],
     ),
     (
@@ -69,7 +73,7 @@ pub(super) fn template() -> String {
     for (heading, commands) in GROUPS {
         let _ = writeln!(groups, "{heading}:");
         for (name, purpose) in *commands {
-            let _ = writeln!(groups, "  {name:<10} {purpose}");
+            let _ = writeln!(groups, "  {name:<12} {purpose}");
         }
         groups.push('\n');
     }

@@ -5,11 +5,12 @@
 //! | file | owns |
 //! |---|---|
 //! | `home` | what is shown without a command |
-//! | `groups` | the help: commands by purpose |
+//! | `groups`, `examples` | the help: commands by purpose, and examples for each |
+//! | `guesses` | words that people try, and the command that each means |
 //! | `start` | the way from the arguments to the exit code |
 //! | `ui` | the only door to the terminal |
 //! | `render` | errors, for people and as JSON |
-//! | `table`, `ask`, `passphrase` | aligned columns, the picker, reading a passphrase |
+//! | `table`, `when`, `ask`, `passphrase` | aligned columns, times, the picker, reading a passphrase |
 //! | `peers` | the command lines of other tools, under their names |
 //! | `reference` | the page of all commands, for the documentation |
 
@@ -17,17 +18,22 @@ mod allow;
 mod ask;
 mod check;
 mod compact;
+mod completions;
 mod config;
 mod continue_in;
 mod deliver;
 mod doctor;
+mod examples;
 mod groups;
+mod guesses;
 mod history;
 mod home;
 mod hook;
 mod init;
 mod install;
 mod keygen;
+mod logs;
+mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod memory;
@@ -40,6 +46,7 @@ mod reference;
 mod render;
 mod report;
 mod run;
+mod schema;
 mod score;
 mod search;
 mod start;
@@ -49,6 +56,7 @@ mod table;
 mod trust;
 mod ui;
 mod warmup;
+mod when;
 
 use std::path::PathBuf;
 
@@ -81,6 +89,9 @@ struct Global {
     /// Print only the answer and errors
     #[arg(short, long, global = true)]
     quiet: bool,
+    /// Show times in UTC, instead of how long ago they were
+    #[arg(long, global = true)]
+    utc: bool,
     /// When to use colour
     #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN")]
     color: Color,
@@ -91,6 +102,7 @@ enum Command {
     Run(Box<run::Run>),
     Check(check::Check),
     Status(status::Status),
+    Logs(logs::Logs),
     Search(Box<search::Search>),
     Score(score::Score),
     Continue(continue_in::Continue),
@@ -98,6 +110,7 @@ enum Command {
     Unpause(pause::Unpause),
     Init(init::Init),
     Config(config::ConfigCommand),
+    Schema(schema::Schema),
     Allow(allow::Allow),
     Install(install::Install),
     Uninstall(install::Uninstall),
@@ -115,6 +128,8 @@ enum Command {
     #[cfg(feature = "mcp")]
     Mcp(mcp::Mcp),
     Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+    Man(man::Man),
 }
 
 impl Command {
@@ -123,6 +138,7 @@ impl Command {
             Command::Run(command) => command.execute(context),
             Command::Check(command) => command.execute(context),
             Command::Status(command) => command.execute(context),
+            Command::Logs(command) => command.execute(context),
             Command::Search(command) => command.execute(context),
             Command::Score(command) => command.execute(context),
             Command::Continue(command) => command.execute(context),
@@ -130,6 +146,7 @@ impl Command {
             Command::Unpause(command) => command.execute(context),
             Command::Init(command) => command.execute(context),
             Command::Config(command) => command.execute(context),
+            Command::Schema(command) => command.execute(context),
             Command::Allow(command) => command.execute(context),
             Command::Install(command) => command.execute(context),
             Command::Uninstall(command) => command.execute(context),
@@ -147,6 +164,8 @@ impl Command {
             #[cfg(feature = "mcp")]
             Command::Mcp(command) => command.execute(context),
             Command::Doctor(command) => command.execute(context),
+            Command::Completions(command) => command.execute(context),
+            Command::Man(command) => command.execute(context),
         }
     }
 }

@@ -25,6 +25,10 @@ const GUIDES: &[(&str, &str)] = &[
     ("run", "getting-started.md"),
     ("check", "getting-started.md"),
     ("status", "getting-started.md"),
+    ("logs", "getting-started.md"),
+    ("schema", "reference/configuration.md"),
+    ("completions", "getting-started.md"),
+    ("man", "getting-started.md"),
     ("score", "measuring.md"),
     ("search", "search.md"),
     ("continue", "agents.md"),
@@ -67,13 +71,20 @@ fn page() -> String {
         let (_, guide) = guide.unwrap_or_else(|| panic!("`{name}` has no page in GUIDES"));
         let guide = guide.strip_prefix("reference/").map_or_else(|| format!("../{guide}"), str::to_owned);
         let _ = write!(page, "Explained in [{}]({guide}).\n\n{}", title(&guide), usage(command, ""));
-        let _ = write!(page, "{}", options(command));
+        let _ = write!(page, "{}{}", options(command), example_block(name));
         for verb in command.get_subcommands() {
             let _ = write!(page, "\n### {name} {}\n\n{}\n\n", verb.get_name(), sentence(verb));
-            let _ = write!(page, "{}{}", usage(verb, &format!("{name} ")), options(verb));
+            let path = format!("{name} {}", verb.get_name());
+            let _ = write!(page, "{}{}{}", usage(verb, &format!("{name} ")), options(verb), example_block(&path));
         }
     }
     page
+}
+
+/// The examples of a command.
+fn example_block(path: &str) -> String {
+    let lines = super::examples::lines(path);
+    if lines.is_empty() { String::new() } else { format!("\nExamples:\n\n```text\n{}\n```\n", lines.join("\n")) }
 }
 
 /// The first heading of a page, given by its path from `docs/reference`.
@@ -118,7 +129,8 @@ fn usage(command: &Command, parent: &str) -> String {
     let (last, positionals): (Vec<&Arg>, Vec<&Arg>) =
         command.get_positionals().partition(|argument| argument.is_last_set());
     for argument in positionals {
-        let _ = write!(usage, " {}", value(argument));
+        let value = value(argument);
+        let _ = if argument.is_required_set() { write!(usage, " {value}") } else { write!(usage, " [{value}]") };
     }
     let options = if command.has_subcommands() { " <COMMAND>" } else { " [OPTIONS]" };
     let last: String = last.into_iter().map(|argument| format!(" [-- {}]", value(argument))).collect();

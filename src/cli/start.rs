@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 
 use super::ui::{self, Color, Ui};
-use super::{Cli, Command, home, hook, peers, render, run};
+use super::{Cli, Command, completions, examples, guesses, home, hook, peers, render, run};
 use crate::error::{Category, Error, Result};
 use crate::project::{Options, Project};
 use crate::steps;
@@ -61,6 +62,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         report_panics(false);
         return ExitCode::from((peer.execute)(&arguments[1..]));
     }
+    if completions::answer(&arguments) {
+        return ExitCode::SUCCESS;
+    }
     let is_hook = hook::is_meant(&arguments);
     let code = execute(arguments, is_hook);
     // Agents take a failing hook as a request to block them.
@@ -78,11 +82,11 @@ fn report_panics(is_hook: bool) {
 
 fn execute(arguments: Vec<OsString>, is_hook: bool) -> ExitCode {
     report_panics(is_hook);
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, is_hook),
+        Err(error) => return usage(&with_examples(error, &arguments), is_hook),
     };
-    let ui = Ui::new(cli.global.color, cli.global.quiet);
+    let ui = Ui::new(cli.global.color, cli.global.quiet).with_utc(cli.global.utc);
     // The payload of a hook names the directory of the agent, so a hook needs no current directory.
     let cwd = is_hook.then(|| std::env::current_dir().unwrap_or_default());
     ExitCode::from(carry_out(cli, ui, cwd))
@@ -146,6 +150,8 @@ impl Command {
             Command::Run(command) if command.json => Json::Events,
             Command::Check(command) if command.json => Json::Document,
             Command::Status(command) if command.json => Json::Document,
+            Command::Logs(command) if command.json => Json::Document,
+            Command::Score(command) if command.json => Json::Document,
             Command::Search(command) if command.json => Json::Document,
             Command::Config(command) if command.json => Json::Document,
             Command::History(command) if command.json => Json::Document,
@@ -171,15 +177,37 @@ enum Json {
     Events,
 }
 
+/// The help with its examples. They are added only here, so that no other command pays for them.
+fn with_examples(error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    if error.kind() != ErrorKind::DisplayHelp {
+        return error;
+    }
+    let parsed = examples::added_to(Cli::command()).try_get_matches_from(arguments);
+    parsed.err().unwrap_or(error)
+}
+
+/// Names the command that somebody means with a word that is not one.
+fn guess(error: &clap::Error) -> Option<&'static str> {
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) if error.kind() == ErrorKind::InvalidSubcommand => guesses::meant(word),
+        _ => None,
+    }
+}
+
 /// The exit code of wrong usage is never 2, because that is an answer of `check`, and agents take it as "block".
 fn usage(error: &clap::Error, is_hook: bool) -> ExitCode {
     if is_hook && error.exit_code() == 0 {
         Ui::new(Color::Auto, false).styled(&error.to_string())
+    } else if let Some(command) = guess(error) {
+        let ui = Ui::new(Color::Auto, false);
+        let word = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string).unwrap_or_default();
+        ui.error(&format!("`{word}` is not a command"));
+        ui.hint(&format!("you may mean `{command}`"));
     } else {
         drop(error.print())
     }
     match error.kind() {
-        clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
         _ => ExitCode::from(Category::Usage.exit_code()),
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Context;
 use super::ui::Ui;
-use crate::base::{duration, lock, text};
+use crate::base::{clock, duration, lock, text};
 use crate::checkpoint::python::{PythonCheckpoint, PythonState};
 use crate::checkpoint::{RecordedStep, Run, RunStatus, StepState, Store};
 use crate::engine::{self, Told};
@@ -183,7 +183,7 @@ impl Picture {
     fn print(&self, ui: &mut Ui) {
         ui.answer(&format!("status: {}", self.status()));
         for step in &self.steps {
-            ui.answer(&step_line(step, self.is_one));
+            ui.answer(&step_line(step, self.is_one, self.owner.is_some()));
         }
         for (name, done) in self.theirs.iter().flat_map(PythonCheckpoint::steps) {
             ui.answer(&format!("  [{}] {name}", if done { 'x' } else { ' ' }));
@@ -195,11 +195,12 @@ impl Picture {
         if let Some(run) = &self.run {
             let by = if run.agent.is_empty() { String::new() } else { format!(" by {}", run.agent) };
             let place = place(run);
-            ui.answer(&format!("run: {} recorded {}{by}, tag {}{place}", run.id, run.recorded_at, run.tag));
+            let recorded = recorded(ui, run);
+            ui.answer(&format!("run: {} recorded {recorded}{by}, tag {}{place}", run.id, run.tag));
         }
         for (run, command) in &self.waiting {
             let command = command.as_ref().map(|command| format!("{command} ")).unwrap_or_default();
-            ui.answer(&format!("waiting: {command}{} recorded {}{}", run.id, run.recorded_at, place(run)));
+            ui.answer(&format!("waiting: {command}{} recorded {}{}", run.id, recorded(ui, run), place(run)));
         }
         match &self.owner {
             Some(owner) => ui.answer(&format!("running: {}", lock::describe(owner.as_ref()))),
@@ -303,6 +304,11 @@ impl Picture {
     }
 }
 
+/// When a run was recorded.
+fn recorded(ui: &Ui, run: &Run) -> String {
+    clock::parse_stamp(&run.recorded_at).map_or_else(|| run.recorded_at.clone(), |at| ui.when(&at))
+}
+
 /// The branch and the linked worktree of a run, as the end of a line.
 fn place(run: &Run) -> String {
     let branch =
@@ -320,14 +326,19 @@ pub(super) fn print_told(ui: &mut Ui, told: &Told) {
     }
 }
 
-fn step_line(step: &RecordedStep, with_detail: bool) -> String {
+fn step_line(step: &RecordedStep, with_detail: bool, is_running: bool) -> String {
+    let is_running = is_running && step.state == StepState::Intended;
     let mark = match step.state {
         StepState::Done => 'x',
         StepState::Skipped => '-',
         StepState::Failed => '!',
+        _ if is_running => '>',
         _ => ' ',
     };
     let mut facts = Vec::new();
+    if is_running {
+        facts.push("running".to_owned());
+    }
     if step.state == StepState::Failed {
         facts.push("failed".to_owned());
     }

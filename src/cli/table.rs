@@ -11,20 +11,31 @@ const NARROWEST: usize = 8;
 /// Columns are dropped until the last one has this much room.
 const ROOMY: usize = 24;
 
-/// A table. The last column takes the remaining width; the others are as wide as their contents.
+/// A table. One column takes the remaining width, and the others are as wide as their contents.
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
+    /// The head of the column that is cut first; the last one if it is not named.
+    flexible: &'static str,
     /// The heads of columns that are dropped if not all fit, in this order.
     dispensable: Vec<&'static str>,
 }
 
 impl Table {
     pub(super) fn new(heads: &[&str]) -> Table {
-        Table { rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()], dispensable: Vec::new() }
+        Table {
+            rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()],
+            flexible: "",
+            dispensable: Vec::new(),
+        }
     }
 
     pub(super) fn dispensable(mut self, heads: &[&'static str]) -> Table {
         self.dispensable = heads.to_vec();
+        self
+    }
+
+    pub(super) fn flexible(mut self, head: &'static str) -> Table {
+        self.flexible = head;
         self
     }
 
@@ -40,8 +51,9 @@ impl Table {
         let mut widths: Vec<usize> = shown.iter().map(|column| widest(*column)).collect();
         if let Some(width) = width {
             for head in &self.dispensable {
-                let total: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
-                if total + widths.last().copied().unwrap_or(0).min(ROOMY) <= width {
+                let flexible = self.flexible_among(&shown);
+                let others: usize = widths.iter().sum::<usize>() - widths[flexible] + GAP.len() * (widths.len() - 1);
+                if others + widths[flexible].min(ROOMY) <= width {
                     break;
                 }
                 if let Some(at) = shown.iter().position(|column| self.rows[0][*column] == *head) {
@@ -49,16 +61,22 @@ impl Table {
                     widths.remove(at);
                 }
             }
-            fit(&mut widths, width);
+            fit(&mut widths, self.flexible_among(&shown), width);
         }
         let cells = |row: &Vec<String>| shown.iter().map(|column| row[*column].clone()).collect::<Vec<_>>();
         self.rows.iter().map(|row| line(&cells(row), &widths)).collect()
     }
+
+    /// The place of the flexible column among those that are shown.
+    fn flexible_among(&self, shown: &[usize]) -> usize {
+        let named = shown.iter().position(|column| self.rows[0][*column] == self.flexible);
+        named.unwrap_or(shown.len().saturating_sub(1))
+    }
 }
 
-/// Reduces the widths until they fit: the last column first, then the widest others, and the first column last, because people
-/// copy from it.
-fn fit(widths: &mut [usize], width: usize) {
+/// Reduces the widths until they fit: the flexible column first, then the widest of the others. The first and the last column
+/// come last, because people copy from them.
+fn fit(widths: &mut [usize], flexible: usize, width: usize) {
     let gaps = GAP.len() * widths.len().saturating_sub(1);
     let last = widths.len().saturating_sub(1);
     loop {
@@ -66,18 +84,18 @@ fn fit(widths: &mut [usize], width: usize) {
         if over == 0 {
             return;
         }
-        let middle = (1..last).filter(|column| widths[*column] > NARROWEST).max_by_key(|column| widths[*column]);
-        let column = if widths[last] > 2 * NARROWEST {
-            last
-        } else if let Some(middle) = middle {
-            middle
-        } else if widths[0] > NARROWEST {
-            0
+        let can_shrink = |column: &usize| *column != flexible && widths[*column] > NARROWEST;
+        let middle = (1..last).filter(can_shrink).max_by_key(|column| widths[*column]);
+        let end = [last, 0].into_iter().find(can_shrink);
+        let column = if widths[flexible] > 2 * NARROWEST {
+            flexible
+        } else if let Some(other) = middle.or(end) {
+            other
         } else {
             // A narrower table would be useless.
             return;
         };
-        let least = if column == last { 2 * NARROWEST } else { NARROWEST };
+        let least = if column == flexible { 2 * NARROWEST } else { NARROWEST };
         widths[column] = widths[column].saturating_sub(over).max(least);
     }
 }

@@ -2,13 +2,20 @@
 
 #![allow(clippy::disallowed_methods)]
 
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use chrono::{DateTime, FixedOffset};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use crate::base::{env, text};
+use super::when;
+use crate::base::fs::Anchor;
+use crate::base::{clock, env, text};
+use crate::guard::secrets;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Color {
@@ -25,12 +32,14 @@ pub(super) struct Ui {
     quiet: bool,
     /// Whether stderr is a terminal that can rewrite a line.
     live: bool,
-    /// Whether the current line will be rewritten.
-    unfinished: Cell<bool>,
+    /// The line that shows what is going on.
+    running: RefCell<Option<ProgressBar>>,
     /// The first error while writing the answer.
     failed: Option<io::Error>,
     /// How another tool prints, if the program was started under its name.
     voice: Option<Voice>,
+    /// Whether times are shown in UTC.
+    is_utc: bool,
 }
 
 /// How the lines of another tool look.
@@ -49,8 +58,10 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const MATCH: Style = AnsiColor::Green.on_default().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// Returns to the start of the line and clears it.
-const CLEAR: &str = "\r\x1b[K";
+/// How often the line that shows what is going on is drawn.
+const TICK: Duration = Duration::from_millis(200);
+/// How much of a log is looked at for its last line.
+const LAST_BYTES: u64 = 2048;
 
 impl Ui {
     pub(super) fn new(color: Color, quiet: bool) -> Ui {
@@ -62,7 +73,16 @@ impl Ui {
             Color::Never => anstream::ColorChoice::Never,
         };
         let live = !quiet && io::stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb");
-        Ui { color, is_forced, quiet, live, unfinished: Cell::new(false), failed: None, voice: None }
+        Ui { color, is_forced, quiet, live, running: RefCell::new(None), failed: None, voice: None, is_utc: false }
+    }
+
+    pub(super) fn with_utc(self, is_utc: bool) -> Ui {
+        Ui { is_utc, ..self }
+    }
+
+    /// A time as a person says it, such as `2 h ago`, or in UTC.
+    pub(super) fn when(&self, then: &DateTime<FixedOffset>) -> String {
+        if self.is_utc { when::utc(then) } else { when::ago(&clock::now(), then) }
     }
 
     pub(super) fn with_voice(self, voice: Voice) -> Ui {
@@ -193,11 +213,27 @@ impl Ui {
         }
     }
 
-    /// Shows what is going on, on a terminal only. The next line replaces it.
-    pub(super) fn tell_live(&self, line: &str) {
-        if self.live {
-            let _ = write!(io::stderr(), "{CLEAR}… {}", text::one_line(line, 70));
-            self.unfinished.set(true);
+    /// Shows what is going on, on a terminal only: for how long, and the last line of `log`. The next line replaces it.
+    pub(super) fn tell_live(&self, line: &str, log: Option<&Path>) {
+        if !self.live {
+            return;
+        }
+        let bar = ProgressBar::new_spinner().with_message(text::one_line(&text::for_terminal(line), 60));
+        let log = log.map(Path::to_path_buf);
+        let tail = move |_: &ProgressState, out: &mut dyn fmt::Write| {
+            let _ = out.write_str(&log.as_deref().map(last_line).unwrap_or_default());
+        };
+        if let Ok(style) = ProgressStyle::with_template("… {msg}  {elapsed}  {tail}") {
+            bar.set_style(style.with_key("tail", tail));
+        }
+        bar.enable_steady_tick(TICK);
+        self.running.replace(Some(bar));
+    }
+
+    /// Removes the line that shows what is going on.
+    fn clear_live(&self) {
+        if let Some(bar) = self.running.take() {
+            bar.finish_and_clear();
         }
     }
 
@@ -212,11 +248,18 @@ impl Ui {
     }
 
     fn stderr(&self, line: &str) {
-        let clear = if self.unfinished.replace(false) { CLEAR } else { "" };
-        let _ = write!(io::stderr(), "{clear}");
+        self.clear_live();
         let mut stream = anstream::AutoStream::new(io::stderr(), self.color);
         let _ = writeln!(stream, "{line}");
     }
+}
+
+/// The last line that a command printed so far, without secrets.
+fn last_line(log: &Path) -> String {
+    let ends = Anchor::beside(log).read_ends(log, LAST_BYTES).ok().flatten();
+    let end = String::from_utf8_lossy(&ends.unwrap_or_default().1).into_owned();
+    let line = end.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    text::one_line(&text::for_terminal(&secrets::clean(line)), 60)
 }
 
 /// The progress of long work.

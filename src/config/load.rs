@@ -65,7 +65,7 @@ impl Config {
         }
     }
 
-    fn read(&mut self, mut root: Reader<'_>, vocabulary: &Vocabulary) {
+    pub(super) fn read(&mut self, mut root: Reader<'_>, vocabulary: &Vocabulary) {
         root.table("handover", "`[handover]`", |table| self.read_handover(table));
         root.table("note", "`[note]`", |table| {
             self.session_note = table.text("session").map(|found| found.value);
@@ -85,11 +85,8 @@ impl Config {
         });
         root.table("hook", "`[hook]`", |table| {
             self.read_hook(table);
-            if let Some(found) = table.texts("ignore") {
-                let message = "`ignore` in `[hook]` counts only in your own config, not in that of a project";
-                let own = "write it into `~/.config/agent-handover/config.toml`";
-                table.wrong(found.span, message, Some(own.to_owned()));
-            }
+            let why = "in `[hook]` counts only in your own config, not in that of a project";
+            table.refuse("ignore", why, Some("write it into `~/.config/agent-handover/config.toml`"));
         });
         self.categories = root.table("category", "the category", category::read).unwrap_or_default();
         self.steps = read_steps(&mut root, &self.text, &vocabulary.kinds);
@@ -197,12 +194,12 @@ fn is_branch(name: &str) -> bool {
 }
 
 /// Reads `[backend]`. Publishing is never a guess, so `type` is required; only for the Python tool it is git by default.
-fn read_backend(table: &mut Reader<'_>, backends: &[&str], is_python: bool) -> Backend {
+fn read_backend(table: &mut Reader<'_>, backends: &[&'static str], is_python: bool) -> Backend {
     if !is_python {
         let help = "write `type = \"git\"` to publish through git, or `type = \"null\"` to keep the files here";
         table.missing("type", Some(help.to_owned()));
     }
-    let kind = table.text("type").and_then(|found| {
+    let kind = table.word("type", backends).and_then(|found| {
         if backends.contains(&found.value.as_str()) {
             return Some(found.value);
         }
@@ -244,7 +241,7 @@ fn read_backend(table: &mut Reader<'_>, backends: &[&str], is_python: bool) -> B
 /// The program that makes vectors, with its arguments. A build that cannot use it still checks it, because a team shares the
 /// file.
 fn read_embed(table: &mut Reader<'_>) -> Option<Vec<String>> {
-    let found = table.texts("embed")?;
+    let found = table.program("embed")?;
     let embed: Vec<String> = found.value.into_iter().map(|argument| argument.value).collect();
     if embed.first().is_none_or(String::is_empty) {
         let help = "write `embed = [\"program\", \"argument\"]`, or remove the key";
@@ -286,20 +283,25 @@ fn read_steps(root: &mut Reader<'_>, text: &str, kinds: &[KindReader]) -> Option
         }
         let Some(kind) = read_kind(&mut reader, kinds) else { continue };
         reader.rename(format!("a `{}` step", kind.name));
-        let on_failure = reader.choice("on_failure", &[("stop", false), ("continue", true)]);
-        let retries = reader.count("retries", 0..101);
-        let params = (kind.read)(&mut reader);
+        let name = name.map(|found| found.value).unwrap_or_default();
+        steps.push(read_step(&mut reader, kind, name, line_of(text, item.span().start)));
         reader.finish();
-        steps.push(Step {
-            name: name.map(|found| found.value).unwrap_or_default(),
-            kind: kind.name,
-            line: line_of(text, item.span().start),
-            continue_on_failure: on_failure.unwrap_or(false),
-            retries: retries.unwrap_or(0),
-            params,
-        });
     }
     Some(steps)
+}
+
+/// The keys of a step that come after its name and kind.
+pub(super) fn read_step(reader: &mut Reader<'_>, kind: &KindReader, name: String, line: usize) -> Step {
+    let on_failure = reader.choice("on_failure", &[("stop", false), ("continue", true)]);
+    let retries = reader.count("retries", 0..101);
+    Step {
+        name,
+        kind: kind.name,
+        line,
+        continue_on_failure: on_failure.unwrap_or(false),
+        retries: retries.unwrap_or(0),
+        params: (kind.read)(reader),
+    }
 }
 
 fn read_kind<'k>(reader: &mut Reader<'_>, kinds: &'k [KindReader]) -> Option<&'k KindReader> {

@@ -9,12 +9,15 @@
 //! | `reader.rs` | one table, key by key |
 //! | `category.rs` | the categories of the current state |
 //! | `template.rs` | `{{ … }}` in values |
+//! | `schema.rs` | the JSON Schema of `handover.toml`, made from what the readers ask for; only tests compile it |
 
 pub(crate) mod category;
 mod file;
 mod load;
 mod python;
 mod reader;
+#[cfg(test)]
+mod schema;
 pub(crate) mod template;
 mod user;
 mod values;
@@ -30,5 +33,7 @@ pub(crate) use values::{Keep, MIN_WARMUP_BUDGET, Origin, Secrets};
 /// The directory of kept talk, below the state directory and below the history.
 pub(crate) const TALK: &str = "talk";
 pub(crate) const FILE_NAME: &str = "handover.toml";
+/// The JSON Schema of `handover.toml`, for editors.
+pub(crate) const SCHEMA: &str = include_str!("../../docs/reference/handover.schema.json");
 /// The commented file that `init` writes; it names every key.
 pub(crate) const EXAMPLE: &str = include_str!("../../handover.toml.example");

@@ -22,6 +22,25 @@ pub struct Placed<T> {
     pub span: Range<usize>,
 }
 
+/// What a key may hold. Only tests look at it: they make the JSON Schema of the file from it.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(test), expect(dead_code))]
+pub(super) enum Shape {
+    Text,
+    /// A string that is not empty.
+    Path,
+    Words(Vec<&'static str>),
+    Flag,
+    Count(Range<u64>),
+    Duration,
+    Texts,
+    /// A program and its arguments.
+    Program,
+    TextTable,
+    Table,
+    Tables,
+}
+
 /// The problems of a file so far, shared by the readers of its tables.
 #[derive(Debug, Default)]
 pub struct Problems(RefCell<Vec<Problem>>);
@@ -54,6 +73,9 @@ pub struct Reader<'a> {
     /// Its keys are names that the user chooses, so none is unknown.
     takes_any: bool,
     pub(super) problems: &'a Problems,
+    /// What is asked for, while the schema is made.
+    #[cfg(test)]
+    pub(super) asked: super::schema::Asked,
 }
 
 impl<'a> Reader<'a> {
@@ -64,15 +86,28 @@ impl<'a> Reader<'a> {
         text: &'a str,
         problems: &'a Problems,
     ) -> Reader<'a> {
-        Reader { place: place.into(), span, table, text, known: Vec::new(), takes_any: false, problems }
+        Reader {
+            place: place.into(),
+            span,
+            table,
+            text,
+            known: Vec::new(),
+            takes_any: false,
+            problems,
+            #[cfg(test)]
+            asked: super::schema::Asked::default(),
+        }
     }
 
     pub fn rename(&mut self, place: impl Into<String>) {
         self.place = place.into();
     }
 
-    fn get(&mut self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
+    fn get(&mut self, key: &'static str, shape: Shape) -> Option<&'a Spanned<DeValue<'a>>> {
         self.known.push(key);
+        #[cfg(test)]
+        self.asked.note(key, &shape);
+        drop(shape);
         self.table.get(key)
     }
 
@@ -87,7 +122,16 @@ impl<'a> Reader<'a> {
     }
 
     pub fn text(&mut self, key: &'static str) -> Option<Placed<String>> {
-        let found = self.get(key)?;
+        self.string(key, Shape::Text)
+    }
+
+    /// A string that the caller compares with these words.
+    pub fn word(&mut self, key: &'static str, words: &[&'static str]) -> Option<Placed<String>> {
+        self.string(key, Shape::Words(words.to_vec()))
+    }
+
+    fn string(&mut self, key: &'static str, shape: Shape) -> Option<Placed<String>> {
+        let found = self.get(key, shape)?;
         match found.get_ref().as_str() {
             Some(value) => Some(Placed { value: value.to_owned(), span: found.span() }),
             None => {
@@ -98,7 +142,7 @@ impl<'a> Reader<'a> {
     }
 
     pub fn flag(&mut self, key: &'static str) -> Option<bool> {
-        let found = self.get(key)?;
+        let found = self.get(key, Shape::Flag)?;
         let value = found.get_ref().as_bool();
         if value.is_none() {
             self.wrong_type(key, "`true` or `false`", found);
@@ -107,7 +151,7 @@ impl<'a> Reader<'a> {
     }
 
     pub fn count(&mut self, key: &'static str, range: Range<u64>) -> Option<u64> {
-        let found = self.get(key)?;
+        let found = self.get(key, Shape::Count(range.clone()))?;
         let value = found
             .get_ref()
             .as_integer()
@@ -120,7 +164,7 @@ impl<'a> Reader<'a> {
     }
 
     pub fn duration(&mut self, key: &'static str) -> Option<Duration> {
-        let found = self.get(key)?;
+        let found = self.get(key, Shape::Duration)?;
         let value = found.get_ref().as_str().and_then(duration::parse);
         if value.is_none() {
             self.wrong_type(key, duration::EXPECTED, found);
@@ -130,7 +174,8 @@ impl<'a> Reader<'a> {
 
     /// One of a few words.
     pub fn choice<T: Copy>(&mut self, key: &'static str, choices: &[(&'static str, T)]) -> Option<T> {
-        let found = self.text(key)?;
+        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        let found = self.word(key, &words)?;
         let chosen = choices.iter().find(|(word, _)| *word == found.value);
         if chosen.is_none() {
             let words: Vec<String> = choices.iter().map(|(word, _)| format!("`{word}`")).collect();
@@ -145,7 +190,16 @@ impl<'a> Reader<'a> {
     }
 
     pub fn texts(&mut self, key: &'static str) -> Option<Placed<Vec<Placed<String>>>> {
-        let found = self.get(key)?;
+        self.strings(key, Shape::Texts)
+    }
+
+    /// A program and its arguments. The caller checks that there is a program.
+    pub fn program(&mut self, key: &'static str) -> Option<Placed<Vec<Placed<String>>>> {
+        self.strings(key, Shape::Program)
+    }
+
+    fn strings(&mut self, key: &'static str, shape: Shape) -> Option<Placed<Vec<Placed<String>>>> {
+        let found = self.get(key, shape)?;
         let Some(array) = found.get_ref().as_array() else {
             self.wrong_type(key, "an array of strings", found);
             return None;
@@ -162,7 +216,7 @@ impl<'a> Reader<'a> {
 
     /// A table of strings, such as `env`.
     pub fn text_table(&mut self, key: &'static str) -> Option<BTreeMap<String, Placed<String>>> {
-        let found = self.get(key)?;
+        let found = self.get(key, Shape::TextTable)?;
         let Some(table) = found.get_ref().as_table() else {
             self.wrong_type(key, "a table of strings", found);
             return None;
@@ -182,7 +236,7 @@ impl<'a> Reader<'a> {
 
     /// A path inside the project, or an absolute one written on purpose. It must not be empty.
     pub fn path(&mut self, key: &'static str) -> Option<Placed<String>> {
-        let found = self.text(key)?;
+        let found = self.string(key, Shape::Path)?;
         if found.value.is_empty() {
             self.problems.add(found.span, format!("`{key}` in {} must not be empty", self.place), None);
             return None;
@@ -229,7 +283,13 @@ impl<'a> Reader<'a> {
 
     /// A sub-table, read by `read`.
     pub fn table<T>(&mut self, key: &'static str, place: &str, read: impl FnOnce(&mut Reader<'a>) -> T) -> Option<T> {
-        let found = self.get(key)?;
+        let found = self.get(key, Shape::Table);
+        #[cfg(test)]
+        if let Some(asked) = self.asked.inside(key) {
+            let inner = Reader::new(place, 0..0, self.table, self.text, self.problems);
+            return Some(read(&mut Reader { asked, ..inner }));
+        }
+        let found = found?;
         let Some(table) = found.get_ref().as_table() else {
             self.wrong_type(key, "a table", found);
             return None;
@@ -243,6 +303,11 @@ impl<'a> Reader<'a> {
     /// The tables in this table whatever their names are, such as those of `[category]`.
     pub fn named_tables(&mut self) -> Vec<(String, Range<usize>, Reader<'a>)> {
         let mut tables = Vec::new();
+        #[cfg(test)]
+        if let Some(asked) = self.asked.inside(super::schema::ANY) {
+            let inner = Reader::new("", 0..0, self.table, self.text, self.problems);
+            tables.push(("any".to_owned(), 0..0, Reader { asked, ..inner }));
+        }
         for (key, found) in self.table {
             let name = key.get_ref().to_string();
             match found.get_ref().as_table() {
@@ -260,7 +325,7 @@ impl<'a> Reader<'a> {
 
     /// The tables of an array of tables, such as `[[step]]`.
     pub fn tables(&mut self, key: &'static str) -> Option<Vec<&'a Spanned<DeValue<'a>>>> {
-        let found = self.get(key)?;
+        let found = self.get(key, Shape::Tables)?;
         let Some(array) = found.get_ref().as_array() else {
             self.wrong_type(key, &format!("an array of tables, `[[{key}]]`"), found);
             return None;
@@ -282,8 +347,21 @@ impl<'a> Reader<'a> {
         Some(tables)
     }
 
+    /// Reports that none of these keys is there. The caller reports if more than one is.
+    pub fn missing_all_of(&mut self, keys: &[&'static str], help: Option<String>) {
+        #[cfg(test)]
+        self.asked.require_one_of(keys);
+        if let [first, ..] = keys
+            && keys.iter().all(|key| self.table.get(*key).is_none())
+        {
+            self.problems.add(self.span.clone(), format!("`{first}` is missing in {}", self.place), help);
+        }
+    }
+
     /// Reports that a required key is missing. A key with a wrong value was reported when it was read.
     pub fn missing(&mut self, key: &str, help: Option<String>) {
+        #[cfg(test)]
+        self.asked.require(key);
         if self.table.get(key).is_some() {
             return;
         }

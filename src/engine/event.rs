@@ -36,6 +36,16 @@ pub(crate) enum Event {
         number: usize,
         of: usize,
         attempt: u32,
+        /// Where a command writes what it prints. The file need not exist.
+        log: PathBuf,
+    },
+    /// An attempt failed, and the next one begins after this time.
+    Retrying {
+        run: String,
+        name: String,
+        retry: u64,
+        of: u64,
+        wait: Duration,
     },
     /// A step ended, and that is recorded.
     StepEnded {

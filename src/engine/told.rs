@@ -68,14 +68,20 @@ pub(super) fn refuse_empty(id: &str) -> Result<()> {
         .hint("`agent-handover status` names the last one and those that are unfinished"))
 }
 
-/// The run whose id begins with `id`, finished or not.
+/// The run whose id begins or ends with `id`, finished or not. Ids begin with the time, so the end is shorter to write.
 pub(crate) fn find(store: &Store, id: &str) -> Result<Run> {
     refuse_empty(id)?;
-    let mut runs = store.runs_beginning_with(&id.to_uppercase())?;
+    let id = id.to_uppercase();
+    let mut runs = store.runs_beginning_with(&id)?;
+    if runs.is_empty() {
+        runs = store.runs_ending_with(&id)?;
+    }
     match (runs.pop(), runs.len()) {
         (Some(run), 0) => Ok(run),
-        (None, _) => Err(Error::failed(format!("no handover on record begins with `{id}`"))
+        (None, _) => Err(Error::failed(format!("no handover on record begins or ends with `{id}`"))
             .hint("`agent-handover status` names the last one and those that are unfinished")),
-        (Some(_), _) => Err(Error::failed(format!("several handovers begin with `{id}`")).hint("write more of the id")),
+        (Some(_), _) => {
+            Err(Error::failed(format!("several handovers begin or end with `{id}`")).hint("write more of the id"))
+        }
     }
 }

@@ -251,8 +251,16 @@ impl Walk<'_, '_, '_> {
             });
             if left > 0 {
                 self.record(Next::Rest)?;
-                let tries = u32::try_from(step.retries - left).unwrap_or(u32::MAX);
-                if let Some(stop) = self.back_off(tries) {
+                let retry = step.retries - left + 1;
+                let wait = wait_before(retry);
+                (self.runner.listener)(Event::Retrying {
+                    run: self.run.id.clone(),
+                    name: step.name.clone(),
+                    retry,
+                    of: step.retries,
+                    wait,
+                });
+                if let Some(stop) = self.back_off(wait) {
                     return Ok(Onward::Stopped(stop));
                 }
             } else if !step.continue_on_failure {
@@ -283,12 +291,14 @@ impl Walk<'_, '_, '_> {
                 let text = intent.to_string();
                 self.record(Next::Intend { position: found.position, intent: &text, died: *died })?;
                 *died = false;
+                let log = steps::log_file(&self.context(step, number).logs, &step.name, number);
                 (self.runner.listener)(Event::StepStarted {
                     run: self.run.id.clone(),
                     name: step.name.clone(),
                     number: found.position + 1,
                     of: self.plan.steps.len(),
                     attempt: number,
+                    log,
                 });
                 (kind.act)(&self.context(step, number), &intent)
             }
@@ -376,13 +386,8 @@ impl Walk<'_, '_, '_> {
         Ok(())
     }
 
-    /// Waits before the next attempt: longer after each failure, up to half a minute. The wait is partly random, so that
-    /// machines that failed together do not retry together.
-    fn back_off(&self, tries: u32) -> Option<Stop> {
-        let mut random = [128u8];
-        let _ = getrandom::fill(&mut random);
-        let millis = 500u64.saturating_mul(1 << tries.min(6)).min(30_000);
-        let wait = Duration::from_millis(millis + millis * u64::from(random[0]) / 512);
+    /// Waits before the next attempt, unless somebody stops the handover.
+    fn back_off(&self, wait: Duration) -> Option<Stop> {
         let start = Instant::now();
         while start.elapsed() < wait {
             if let Some(stop) = self.brake.pressed() {
@@ -392,6 +397,15 @@ impl Walk<'_, '_, '_> {
         }
         None
     }
+}
+
+/// How long to wait before a retry, the first of which is 1: longer after each failure, up to half a minute. The time is partly
+/// random, so that machines that failed together do not retry together.
+fn wait_before(retry: u64) -> Duration {
+    let mut random = [128u8];
+    let _ = getrandom::fill(&mut random);
+    let millis = 500u64.saturating_mul(1 << retry.saturating_sub(1).min(6)).min(30_000);
+    Duration::from_millis(millis + millis * u64::from(random[0]) / 512)
 }
 
 fn ended(position: usize, state: StepState, duration: Duration) -> Settled {

@@ -118,7 +118,7 @@ impl History {
         Some(entry).filter(|entry| entry.recency(&clock::now()).0)
     }
 
-    /// The archive with this id, or the only one whose id begins with it; `latest` is the newest.
+    /// The archive with this id, or the only one whose id begins with it, or else ends with it; `latest` is the newest.
     pub(crate) fn find(&self, id: &str) -> Result<FoundArchive> {
         let none_yet = || {
             Error::failed(format!("there is no handoff in {}", self.directory.display()))
@@ -172,6 +172,9 @@ impl History {
         if found.is_empty() {
             found = entries.iter().filter(|entry| entry.get("session_id").starts_with(id)).collect();
         }
+        if found.is_empty() {
+            found = entries.iter().filter(|entry| entry.get("session_id").ends_with(id)).collect();
+        }
         match found.as_slice() {
             [entry] => self.read_found(entry.get("file")),
             [] => Err(Error::failed(format!("unknown session id {}", repr(id)))
@@ -192,11 +195,13 @@ impl History {
     }
 }
 
-/// The error for the beginning of several ids.
+/// The error for the beginning or the end of several ids.
 pub(super) fn ambiguous(id: &str, ids: &[&str]) -> Error {
     let mut shown = ids[..ids.len().min(SHOWN)].join(", ");
     if ids.len() > SHOWN {
         shown.push_str(&format!(", and {} more", ids.len() - SHOWN));
     }
-    Error::failed(format!("several sessions begin with {}: {shown}", repr(id))).hint("name one of them by its whole id")
+    let part = if ids.iter().all(|other| other.starts_with(id)) { "begin" } else { "end" };
+    Error::failed(format!("several sessions {part} with {}: {shown}", repr(id)))
+        .hint("name one of them by its whole id")
 }

@@ -143,9 +143,13 @@ fn unsettled(index: &Index, id: &str) -> String {
     }
 }
 
-/// The session with this id, or the only one whose id begins with it.
+/// The session with this id, or the only one whose id begins with it, or else ends with it.
 fn meant<'a>(entries: impl Iterator<Item = &'a SessionEntry>, id: &str) -> Result<String, NotChanged> {
-    let ids: Vec<&str> = entries.map(|entry| entry.get("session_id")).filter(|other| other.starts_with(id)).collect();
+    let all: Vec<&str> = entries.map(|entry| entry.get("session_id")).collect();
+    let mut ids: Vec<&str> = all.iter().copied().filter(|other| other.starts_with(id)).collect();
+    if ids.is_empty() {
+        ids = all.into_iter().filter(|other| other.ends_with(id)).collect();
+    }
     match ids.as_slice() {
         _ if ids.contains(&id) => Ok(id.to_owned()),
         [one] if !id.is_empty() => Ok((*one).to_owned()),

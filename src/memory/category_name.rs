@@ -9,6 +9,21 @@ use crate::error::Error;
 /// The categories whose items can be done.
 pub(crate) const CAN_BE_DONE: [&str; 2] = ["open_loop", "known_issue"];
 
+/// Words that people try first, and the category that each means. A category of that name in the config or in the file comes first.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("todo", "open_loop"),
+    ("todos", "open_loop"),
+    ("task", "open_loop"),
+    ("next", "open_loop"),
+    ("loop", "open_loop"),
+    ("bug", "known_issue"),
+    ("problem", "known_issue"),
+    ("rule", "constraint"),
+    ("limit", "constraint"),
+    ("ruling", "decision"),
+    ("change", "recent_change"),
+];
+
 /// Why a word does not name a category.
 pub(crate) enum CategoryProblem {
     /// `word` cannot be the name of a category.
@@ -51,6 +66,9 @@ pub(crate) fn named_category(
         return Err(CategoryProblem::NotAName { word: capture::shown(word) });
     };
     let exists = known().any(|known| known == name) || state.sections.iter().any(|section| section.category == name);
+    if let Some((_, meant)) = SYNONYMS.iter().find(|(synonym, _)| *synonym == name && !exists) {
+        return Ok((*meant).to_owned());
+    }
     match text::nearest(&name, known()).filter(|_| !exists) {
         Some(similar) => Err(CategoryProblem::Misspelt { similar: similar.to_owned(), name }),
         None => Ok(name),

@@ -62,21 +62,16 @@ struct Params {
 }
 
 fn read(table: &mut Reader<'_>) -> Value {
-    let run = table.texts("run");
+    let run = table.program("run");
     let shell = table.text("shell");
     for argument in run.iter().flat_map(|run| &run.value) {
         table.check_template("run", argument);
     }
-    match (&run, &shell) {
-        (None, None) => {
-            let help = "write `run = [\"program\", \"argument\"]`, or `shell = \"…\"` for a shell line";
-            table.missing("run", Some(help.to_owned()));
-        }
-        (Some(_), Some(shell)) => {
-            let message = format!("{} has both `run` and `shell`", table.place());
-            table.wrong(shell.span.clone(), message, Some("keep one of them".to_owned()));
-        }
-        _ => {}
+    let help = "write `run = [\"program\", \"argument\"]`, or `shell = \"…\"` for a shell line";
+    table.missing_all_of(&["run", "shell"], Some(help.to_owned()));
+    if let (Some(_), Some(shell)) = (&run, &shell) {
+        let message = format!("{} has both `run` and `shell`", table.place());
+        table.wrong(shell.span.clone(), message, Some("keep one of them".to_owned()));
     }
     if let Some(run) = &run
         && run.value.first().is_none_or(|program| program.value.is_empty())
@@ -247,7 +242,7 @@ fn before_resume(context: &Context<'_>) -> Result<()> {
 /// Removes the log of an attempt whose end was not recorded.
 pub(crate) fn remove_logs(anchor: &Anchor, logs: &Path, step: &str, attempt: u32) -> Result<()> {
     anchor.sweep_temporaries(logs, fs::Depth::Directory)?;
-    let log = logs.join(format!("{step}-{attempt}.log"));
+    let log = log_file(logs, step, attempt);
     if anchor.about(&log)?.is_some() {
         anchor.remove_file(&log)?;
     }
@@ -259,7 +254,12 @@ fn log_anchor(context: &Context<'_>) -> Anchor {
 }
 
 fn log_path(context: &Context<'_>, attempt: u32) -> PathBuf {
-    context.logs.join(format!("{}-{attempt}.log", context.step))
+    log_file(&context.logs, context.step, attempt)
+}
+
+/// Where an attempt at a step writes what its command prints, in the directory of its run.
+pub(crate) fn log_file(logs: &Path, step: &str, attempt: u32) -> PathBuf {
+    logs.join(format!("{step}-{attempt}.log"))
 }
 
 fn shown(argv: &[OsString]) -> String {

@@ -22,11 +22,17 @@ use crate::history::{self, Catalog, FoundArchive, SessionEntry};
 /// Write handoffs as a prompt, or as a bundle that other machines and tools import
 #[derive(Args)]
 pub(super) struct Export {
-    /// A session id, a unique beginning of one, or `latest`, which is the default
-    #[arg(long)]
+    /// The session: its id, a unique beginning or end of it, or `latest`, which is the default
+    #[arg(value_name = "SESSION", conflicts_with = "named")]
     id: Option<String>,
+    /// The same, as session-handoff names it
+    #[arg(id = "named", long = "id", value_name = "SESSION", hide = true)]
+    named: Option<String>,
+    /// The newest handoff, which is the default
+    #[arg(long, hide = true, conflicts_with_all = ["id", "named", "all"])]
+    latest: bool,
     /// Every handoff of the archive
-    #[arg(long, conflicts_with = "id")]
+    #[arg(long, conflicts_with_all = ["id", "named"])]
     all: bool,
     #[command(flatten)]
     filters: Filters,
@@ -135,6 +141,11 @@ impl Export {
         Ok(u8::from(!damaged.is_empty()))
     }
 
+    /// The session that was named.
+    fn session(&self) -> Option<&str> {
+        self.id.as_deref().or(self.named.as_deref()).or(self.latest.then_some("latest"))
+    }
+
     /// Refuses options that would have no effect, so that nobody believes they had one.
     fn refuse_what_would_be_ignored(&self, to_file: bool, as_json: bool) -> Result<()> {
         // Without the filter, something else would leave this machine.
@@ -158,7 +169,7 @@ impl Export {
             "`--force` needs `--output FILE`"
         } else if as_json && !to_file {
             "`--json` describes the file that was written: it needs `--output FILE`"
-        } else if self.id.is_some() && self.filters.is_any_given() {
+        } else if self.session().is_some() && self.filters.is_any_given() {
             "`--id` names one handoff: it cannot be combined with filters"
         } else if self.all && self.filters.is_any_given() {
             "`--all` is every handoff: it cannot be combined with filters"
@@ -170,8 +181,8 @@ impl Export {
 
     fn chosen(&self, context: &Context<'_>, place: &HistoryPlace) -> Result<Chosen> {
         let is_notebook = self.format == ExportFormat::Notebooklm;
-        if !self.all && !self.filters.is_any_given() && (self.id.is_some() || !is_notebook) {
-            let one = place.history.find(self.id.as_deref().unwrap_or("latest"))?;
+        if !self.all && !self.filters.is_any_given() && (self.session().is_some() || !is_notebook) {
+            let one = place.history.find(self.session().unwrap_or("latest"))?;
             history::parse(&one.text).map_err(|error| error.lead(&format!("`{}`: ", one.path.display())))?;
             return Ok(Chosen { found: vec![one], damaged: Vec::new() });
         }

@@ -1,7 +1,7 @@
 //! `history import`: handoffs from other machines, after a check of their signatures.
 
 use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
@@ -31,8 +31,11 @@ const RECORD_ONLY: &str =
 #[derive(Args)]
 pub(super) struct Import {
     /// The file: one bundle, or one for each line, encrypted or not, or session-handoff's handoffs.json; `-` is standard input
-    #[arg(long, short, value_name = "FILE", allow_hyphen_values = true)]
-    input: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "named", conflicts_with = "named")]
+    file: Option<PathBuf>,
+    /// The same, as session-handoff names it
+    #[arg(id = "named", long = "input", short = 'i', value_name = "FILE", allow_hyphen_values = true, hide = true)]
+    named: Option<PathBuf>,
     /// What to do if a handoff with the same id and other content exists here
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
     on_conflict: ConflictPolicy,
@@ -72,6 +75,10 @@ struct ImportCandidate {
 }
 
 impl Import {
+    fn input(&self) -> &Path {
+        self.file.as_deref().or(self.named.as_deref()).unwrap_or(Path::new("-"))
+    }
+
     pub(super) fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
         let paused = brake(&place.root).paused().filter(|_| !self.dry_run);
         let source = self.read(context)?;
@@ -201,18 +208,18 @@ impl Import {
     }
 
     fn is_stdin(&self) -> bool {
-        self.input.as_os_str() == "-"
+        self.input().as_os_str() == "-"
     }
 
     fn read(&self, context: &Context<'_>) -> Result<String> {
-        let failed = |cause: std::io::Error| Error::io("read", &self.input, cause);
+        let failed = |cause: std::io::Error| Error::io("read", self.input(), cause);
         let source: Box<dyn Read> = if self.is_stdin() {
             if std::io::stdin().is_terminal() {
                 context.ui.warn("reading a bundle from the terminal: end it with Ctrl-D, or pass `--input FILE`");
             }
             Box::new(std::io::stdin().lock())
         } else {
-            Box::new(fs::open(&context.cwd.join(&self.input))?)
+            Box::new(fs::open(&context.cwd.join(self.input()))?)
         };
         let bytes = fs::read_at_most(source, MAX_BYTES as u64).map_err(failed)?;
         if bytes.len() > MAX_BYTES {
@@ -226,7 +233,7 @@ impl Import {
         let file = if self.is_stdin() {
             "standard input".to_owned()
         } else {
-            self.input.file_name().unwrap_or_default().to_string_lossy().into_owned()
+            self.input().file_name().unwrap_or_default().to_string_lossy().into_owned()
         };
         let origin = Origin {
             key: vouched.map(|vouched| vouched.trusted.key.fingerprint()).unwrap_or_default(),

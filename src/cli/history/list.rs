@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use super::super::Context;
 use super::super::provenance::{claim, mark_of_handoff, warn_of_strange};
 use super::super::table::{LONGEST_CELL, Table};
+use super::super::ui::Ui;
 use super::filters::Filters;
 use super::{HistoryPlace, answer};
 use crate::base::text;
@@ -73,7 +74,7 @@ impl List {
             });
         }
         warn_of_strange(context.ui, rows.iter().filter(|row| !row.is_ours || row.status.claimed.is_some()).count());
-        for line in table(&rows, context.ui.width()) {
+        for line in table(context.ui, &rows) {
             context.ui.answer(&line);
         }
         Ok(0)
@@ -150,42 +151,42 @@ fn worktree(entry: &SessionEntry) -> Option<&str> {
     Some(entry.get("repo_root")).filter(|place| !place.is_empty() && *place != entry.get("project_root"))
 }
 
-fn table(rows: &[Row], width: Option<usize>) -> Vec<String> {
+fn table(ui: &Ui, rows: &[Row]) -> Vec<String> {
     if rows.is_empty() {
         return Vec::new();
     }
     let is_of_many = rows.iter().any(|row| row.root.is_some());
-    let mut heads = vec!["ID", "WHEN (UTC)", "TOOL", "STATUS", "TITLE"];
+    let mut heads = vec!["WHEN", "AGENT", "STATUS"];
     if is_of_many {
-        heads.insert(4, "PROJECT");
+        heads.push("PROJECT");
     }
     // On one branch, and without worktrees, a column for it says nothing.
     let branches: BTreeSet<&str> = rows.iter().map(|row| row.entry.get("current_branch")).collect();
     let has_branches = branches.len() > 1 || rows.iter().any(|row| worktree(&row.entry).is_some());
     if has_branches {
-        heads.insert(heads.len() - 1, "BRANCH");
+        heads.push("BRANCH");
     }
-    let mut table = Table::new(&heads).dispensable(&["STATUS", "TOOL", "WHEN (UTC)", "PROJECT", "BRANCH"]);
+    heads.extend(["TITLE", "SESSION"]);
+    let dispensable = ["STATUS", "AGENT", "BRANCH", "PROJECT", "WHEN"];
+    let mut table = Table::new(&heads).flexible("TITLE").dispensable(&dispensable);
     for row in rows {
         let entry = &row.entry;
         // The mark is at the beginning of the title, because a narrow terminal cuts its end.
         let mark = mark_of_handoff(row.is_ours, row.origin.is_some());
-        let when = entry.time().map_or(String::new(), |time| time.to_utc().format("%Y-%m-%d %H:%M").to_string());
         let mut cells = vec![
-            entry.get("session_id").to_owned(),
-            when,
+            entry.time().map_or(String::new(), |time| ui.when(&time)),
             entry.get("agent").to_owned(),
             row.status.now.clone() + &row.status.claimed.as_deref().map(claim).unwrap_or_default(),
-            format!("{mark}{}", entry.get("primary_goal")),
         ];
         if let Some(root) = row.root.as_deref().filter(|_| is_of_many) {
             let name = Path::new(root).file_name().map_or(root.to_owned(), |name| name.to_string_lossy().into_owned());
-            cells.insert(4, name);
+            cells.push(name);
         }
         if has_branches {
-            cells.insert(cells.len() - 1, entry.get("current_branch").to_owned());
+            cells.push(entry.get("current_branch").to_owned());
         }
+        cells.extend([format!("{mark}{}", entry.get("primary_goal")), entry.get("session_id").to_owned()]);
         table.push(cells.iter().map(|cell| text::model_line(cell, LONGEST_CELL)).collect());
     }
-    table.lines(width)
+    table.lines(ui.width())
 }

@@ -89,8 +89,11 @@ enum HistoryVerb {
     ResumePrompt,
     /// Record how a session ended
     Close {
-        /// The session: its id, or a unique beginning of it [default: the latest]
-        #[arg(long, value_name = "ID")]
+        /// The session: its id, or a unique beginning or end of it [default: the latest]
+        #[arg(value_name = "SESSION", conflicts_with = "named")]
+        id: Option<String>,
+        /// The same, as Session Glue names it
+        #[arg(id = "named", long = "session", value_name = "SESSION", hide = true)]
         session: Option<String>,
         /// How it ended
         #[arg(long, ignore_case = true, value_parser = clap::builder::PossibleValuesParser::new(history::CLOSED))]
@@ -101,7 +104,8 @@ enum HistoryVerb {
     Accept,
     /// Print an archived handoff
     Show {
-        /// A session id, a unique beginning of one, or `latest`
+        /// The session: its id, a unique beginning or end of it, or `latest`
+        #[arg(value_name = "SESSION")]
         id: String,
         /// Print what was said in the session, if it is kept; the id may also be the agent's own
         #[arg(long)]
@@ -126,8 +130,8 @@ impl HistoryCommand {
             }
             HistoryVerb::Status { git } => inspect::status(context, &place, git, self.json),
             HistoryVerb::ResumePrompt => print::resume_prompt(context, &place, self.json),
-            HistoryVerb::Close { session, status } => {
-                close::close(context, &place, session.as_deref(), &status.to_ascii_uppercase(), self.json)
+            HistoryVerb::Close { id, session, status } => {
+                close::close(context, &place, id.or(session).as_deref(), &status.to_ascii_uppercase(), self.json)
             }
             HistoryVerb::Accept => accept::accept(context, &place, self.json),
             HistoryVerb::Revoke(revoke) => revoke.execute(context, &place, self.json),

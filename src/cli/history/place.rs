@@ -182,7 +182,7 @@ impl HistoryPlace {
     /// Finishes what an earlier command left half-done, for a command that is about to change something.
     pub(super) fn finish_interrupted(&self, context: &Context<'_>) {
         if self.history.is_being_changed() {
-            context.ui.tell_live("waiting for another process, which is changing the history");
+            context.ui.tell_live("waiting for another process, which is changing the history", None);
         }
         if let Ok(project) = self.project() {
             engine::finish_interrupted(&project, &mut |event| run::warn_of(context.ui, &event));

@@ -17,9 +17,12 @@ const BUDGET: usize = 9_000;
 /// Print a handoff as a prompt for another tool
 #[derive(Args)]
 pub(super) struct Render {
-    /// A session id, a unique beginning of one, or `latest`
-    #[arg(long, default_value = "latest")]
-    id: String,
+    /// The session: its id, a unique beginning or end of it, or `latest`, which is the default
+    #[arg(value_name = "SESSION", conflicts_with = "id")]
+    session: Option<String>,
+    /// The same, as session-handoff names it
+    #[arg(long, value_name = "SESSION", hide = true)]
+    id: Option<String>,
     #[command(flatten)]
     form: Form,
 }
@@ -103,7 +106,7 @@ pub(in crate::cli) fn handoff_prompt(
 
 impl Render {
     pub(super) fn execute(self, context: &mut Context<'_>, place: &HistoryPlace, as_json: bool) -> Result<u8> {
-        let found = place.history.find(&self.id)?;
+        let found = place.history.find(self.session.as_deref().or(self.id.as_deref()).unwrap_or("latest"))?;
         let is_ours = place.owns(&found);
         let text = self.form.write(place, &found, is_ours)?;
         let origin = place.origin(&found);

@@ -5,9 +5,7 @@
 //! | `view` | what is shown, for people and as JSON |
 //! | `sources` | reading it: goal, next action, open loops, sessions |
 //! | `health` | what needs a person, each with the command for it |
-//! | `ago` | times as a person says them |
 
-mod ago;
 mod health;
 mod sources;
 mod view;

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::super::Context;
 use super::super::table::{Table, cut};
 use super::super::ui::Ui;
-use super::ago::ago;
 use super::health::{Need, needs};
 use super::sources::{Session, Sources, Text};
 use crate::base::{clock, fs, text};
@@ -111,20 +110,19 @@ fn print(ui: &mut Ui, sources: &Sources, needs: &[Need]) {
         labelled("", &format!("and {more} more: `agent-handover memory list open_loop`"));
     }
     lines.push(String::new());
-    lines.extend(sessions(&sources.sessions, width));
+    lines.extend(sessions(ui, &sources.sessions, width));
     lines.push(String::new());
     lines.extend(health(needs));
     ui.answer_prose(&(lines.join("\n") + "\n"));
 }
 
-fn sessions(sessions: &[Session], width: Option<usize>) -> Vec<String> {
+fn sessions(ui: &Ui, sessions: &[Session], width: Option<usize>) -> Vec<String> {
     if sessions.is_empty() {
         return vec!["no session is on record yet".to_owned()];
     }
-    let now = clock::now();
     let mut table = Table::new(&["WHEN", "AGENT", "BRANCH", "OUTCOME", "SESSION"]).dispensable(&["BRANCH", "AGENT"]);
     for session in sessions {
-        let when = clock::parse_stamp(&session.at).map_or_else(|| session.at.clone(), |at| ago(&now, &at));
+        let when = clock::parse_stamp(&session.at).map_or_else(|| session.at.clone(), |at| ui.when(&at));
         let short = |text: &str| if text == "unknown" { "-".to_owned() } else { text::one_line(text, 30) };
         let title = text::one_line(&session.title.shown(), LONGEST);
         table.push(vec![when, short(&session.agent), short(&session.branch), outcome(&session.status), title]);

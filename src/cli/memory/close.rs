@@ -16,7 +16,8 @@ use crate::memory::{self, ChangeVerb, Edits};
 /// Close an open loop or a known issue; layer 1 records it
 #[derive(Args)]
 pub(super) struct Done {
-    /// The id of the item, or a unique beginning of it
+    /// The id of the item, or a unique beginning or end of it
+    #[arg(value_name = "ITEM")]
     id: String,
     #[command(flatten)]
     options: WriteOptions,
@@ -28,8 +29,8 @@ pub(super) struct Done {
 /// Remove an item from the current state, or all that were imported from a source; layer 1 records it
 #[derive(Args)]
 pub(super) struct Delete {
-    /// The id of the item, or a unique beginning of it
-    #[arg(required_unless_present = "source")]
+    /// The id of the item, or a unique beginning or end of it
+    #[arg(value_name = "ITEM", required_unless_present = "source")]
     id: Option<String>,
     /// Remove every item that `memory import` added from this agent or file
     #[arg(long, value_name = "SOURCE", conflicts_with = "id")]

@@ -21,7 +21,10 @@ use crate::memory::{self, CategoryProblem};
 #[derive(Args)]
 pub(super) struct List {
     /// Only this category
-    #[arg(long, value_name = "CATEGORY")]
+    #[arg(value_name = "CATEGORY", conflicts_with = "category")]
+    word: Option<String>,
+    /// The same
+    #[arg(long, value_name = "CATEGORY", hide = true)]
     category: Option<String>,
     /// 1: notes, 2: the current state, 3: the archives
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=3))]
@@ -65,7 +68,8 @@ impl Since {
 }
 
 impl List {
-    pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
+    pub(super) fn execute(mut self, context: &mut Context<'_>) -> Result<u8> {
+        self.category = self.category.or(self.word.take());
         let open = OpenMemory::open(context, None)?;
         if self.layer == 2 { self.items(context, &open) } else { self.notes(context, &open) }
     }

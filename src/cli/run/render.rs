@@ -154,9 +154,12 @@ pub(crate) fn show(ui: &Ui, event: &Event) {
     match event {
         Event::RunStarted { run, resumed: true } => ui.tell(&format!("resuming handover {run}")),
         Event::RunStarted { run, .. } => ui.tell(&format!("handover {run}")),
-        Event::StepStarted { name, number, of, attempt, .. } => {
+        Event::StepStarted { name, number, of, attempt, log, .. } => {
             let again = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
-            ui.tell_live(&format!("{name} ({number} of {of}{again})"));
+            ui.tell_live(&format!("{name} ({number} of {of}{again})"), Some(log));
+        }
+        Event::Retrying { name, retry, of, wait, .. } => {
+            ui.tell(&format!("{name}: retry {retry} of {of} in {}", duration::show(*wait)));
         }
         Event::StepEnded { name, ended, .. } => {
             let took = duration::show(ended.duration);
@@ -187,7 +190,11 @@ fn event_json(event: &Event) -> Option<Value> {
         Event::Recorded { run, warnings } => json!({ "event": "recorded", "run": run, "warnings": warnings }),
         Event::Waiting { owner } => json!({ "event": "waiting", "owner": owner }),
         Event::RunStarted { run, resumed } => json!({ "event": "run-started", "run": run, "resumed": resumed }),
-        Event::StepStarted { run, name, number, of, attempt } => json!({
+        Event::Retrying { run, name, retry, of, wait } => json!({
+            "event": "retrying", "run": run, "step": name, "retry": retry, "of": of,
+            "wait_ms": u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+        }),
+        Event::StepStarted { run, name, number, of, attempt, .. } => json!({
             "event": "step-started", "run": run, "step": name, "number": number, "of": of, "attempt": attempt,
         }),
         Event::StepEnded { run, name, number, of, ended } => json!({

@@ -1,6 +1,11 @@
-//! Times as a person says them.
+//! Times as a person says them, or in UTC.
 
 use chrono::{DateTime, FixedOffset};
+
+/// A time in UTC, to the minute.
+pub(super) fn utc(then: &DateTime<FixedOffset>) -> String {
+    then.to_utc().format("%Y-%m-%d %H:%M").to_string()
+}
 
 /// How long before `now` something was. A clock that was ahead counts as now, and what is older than four weeks has its date.
 pub(super) fn ago(now: &DateTime<FixedOffset>, then: &DateTime<FixedOffset>) -> String {
