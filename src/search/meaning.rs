@@ -5,6 +5,7 @@
 
 use super::query::Query;
 use super::store::Index;
+use crate::base::env;
 use crate::project::Project;
 
 /// Who asks.
@@ -75,6 +76,10 @@ fn refusal(index: &Index, project: &Project) -> Option<String> {
     if !cfg!(feature = "vectors") {
         let build = "this build of agent-handover ignores `embed` in `[search]`; build it with `--features vectors`";
         return Some(build.to_owned());
+    }
+    if env::get(env::CHILD).is_some() {
+        // A program that searches would start itself again, without end.
+        return Some("a program that agent-handover started cannot start the program of `embed`".to_owned());
     }
     if !project.is_allowed() {
         let consent = "`embed` in `[search]` names a program that is not allowed; read the config, then run `agent-handover allow`";
