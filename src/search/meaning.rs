@@ -65,10 +65,16 @@ pub(crate) fn meaning(index: &mut Index, project: &Project, query: &Query, asker
     if project.config.embed.is_none() || query.is_error || query.file.is_some() {
         return Meaning::default();
     }
-    if let Some(reason) = refusal(index, project) {
+    if let Some(reason) = refusal(index, project).or_else(nested) {
         return Meaning::without(reason);
     }
     with_vectors(index, project, query, asker)
+}
+
+/// A program that searches would start itself again, without end.
+fn nested() -> Option<String> {
+    let reason = "a program that agent-handover started cannot start the program of `embed`";
+    env::get(env::CHILD).map(|_| reason.to_owned())
 }
 
 /// Why the program must not be started.
@@ -76,10 +82,6 @@ fn refusal(index: &Index, project: &Project) -> Option<String> {
     if !cfg!(feature = "vectors") {
         let build = "this build of agent-handover ignores `embed` in `[search]`; build it with `--features vectors`";
         return Some(build.to_owned());
-    }
-    if env::get(env::CHILD).is_some() {
-        // A program that searches would start itself again, without end.
-        return Some("a program that agent-handover started cannot start the program of `embed`".to_owned());
     }
     if !project.is_allowed() {
         let consent = "`embed` in `[search]` names a program that is not allowed; read the config, then run `agent-handover allow`";
