@@ -53,6 +53,13 @@ pub struct Agent {
     pub settings_read_by_others: bool,
 }
 
+impl Agent {
+    /// Whether the agent drops what its hooks answer, so that only its instructions lead it to its context.
+    pub(crate) fn drops_answers(&self, places: &Places) -> bool {
+        !self.events.is_empty() && (self.bootstrap)(places, Scope::User) == Bootstrap::Always
+    }
+}
+
 /// Where an agent reads instructions at the start of each session, besides its hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Bootstrap {

@@ -41,7 +41,7 @@ pub(crate) use input::{DocumentPart, Incoming, Input};
 pub(crate) use json::{MAX_BYTES, pretty as pretty_json, too_large};
 pub(crate) use key::{PublicKey, SecretKey};
 pub(crate) use name::shown as shown_name;
-pub(crate) use notebook::{NotebookFile, files as notebook_files};
+pub(crate) use notebook::{NotebookFile, files as notebook_files, left_over as notebook_left_over};
 pub(crate) use record::{HandoffRecord, check_session_id, write_time};
 pub(crate) use redact::Redaction;
 pub(crate) use seal::{Bundle, BundleSeal, SignWith};

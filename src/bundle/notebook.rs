@@ -11,6 +11,9 @@ use crate::history::{Origin, without_standing};
 const MAX_WORDS: usize = 400_000;
 const MAX_BYTES: usize = 100 << 20;
 
+/// How the names of the files begin.
+const PREFIX: &str = "handovers-";
+
 /// The lists of a handoff that a reader asks about, with their headings.
 const LISTS: [(&str, &str); 4] = [
     ("next_todo_items", "Next"),
@@ -40,25 +43,63 @@ fn split(handoffs: &[Handoff], max_words: usize, max_bytes: usize) -> Vec<Notebo
         let (mut part, mut words) = (0, usize::MAX);
         for handoff in handoffs.iter().filter(|handoff| month(handoff) == wanted) {
             let section = section(handoff);
-            let more = section.split_whitespace().count();
-            let is_full = |file: &NotebookFile| words + more > max_words || file.text.len() + section.len() > max_bytes;
-            if part == 0 || files.last().is_some_and(is_full) {
-                part += 1;
-                let head = if part == 1 { String::new() } else { format!(", part {part}") };
-                let suffix = if part == 1 { String::new() } else { format!("-{part}") };
-                files.push(NotebookFile {
-                    name: format!("handovers-{wanted}{suffix}.md"),
-                    text: format!("# Handovers of {wanted}{head}\n"),
-                });
-                words = 0;
-            }
-            words += more;
-            if let Some(file) = files.last_mut() {
-                file.text.push_str(&section);
+            for piece in pieces(&section, max_words) {
+                let more = piece.split_whitespace().count();
+                let is_full =
+                    |file: &NotebookFile| words + more > max_words || file.text.len() + piece.len() > max_bytes;
+                if part == 0 || files.last().is_some_and(is_full) {
+                    part += 1;
+                    files.push(begun(wanted, part));
+                    words = 0;
+                }
+                words += more;
+                if let Some(file) = files.last_mut() {
+                    file.text.push_str(piece);
+                }
             }
         }
     }
     files
+}
+
+/// The file of a month, or a further part of it.
+fn begun(month: &str, part: usize) -> NotebookFile {
+    let (suffix, head) = if part == 1 { Default::default() } else { (format!("-{part}"), format!(", part {part}")) };
+    NotebookFile { name: format!("{PREFIX}{month}{suffix}.md"), text: format!("# Handovers of {month}{head}\n") }
+}
+
+/// A section in pieces of at most so many words. Almost every section is one piece.
+fn pieces(section: &str, max_words: usize) -> Vec<&str> {
+    let (mut pieces, mut start, mut words, mut is_in_word) = (Vec::new(), 0, 0, false);
+    for (at, letter) in section.char_indices() {
+        if !letter.is_whitespace() && !is_in_word {
+            if words == max_words {
+                pieces.push(&section[start..at]);
+                (start, words) = (at, 0);
+            }
+            words += 1;
+        }
+        is_in_word = !letter.is_whitespace();
+    }
+    pieces.push(&section[start..]);
+    pieces
+}
+
+/// Which of these names are files of ours that a new export does not write any more: further parts of a month that became
+/// shorter, and months that have no handoff any more if `is_everything` was exported.
+pub(crate) fn left_over<'n>(names: &'n [String], written: &[&str], is_everything: bool) -> Vec<&'n str> {
+    let month = |name: &str| -> Option<String> {
+        let month = name.strip_prefix(PREFIX)?.strip_suffix(".md")?;
+        let (month, part) = month.split_at_checked(7).unwrap_or((month, ""));
+        let is_part = part.is_empty() || part.strip_prefix('-').is_some_and(|part| part.parse::<usize>().is_ok());
+        is_part.then(|| month.to_owned())
+    };
+    let months: Vec<String> = written.iter().filter_map(|name| month(name)).collect();
+    let is_left = |name: &&str| {
+        let of = month(name);
+        !written.contains(name) && of.is_some_and(|month| is_everything || months.contains(&month))
+    };
+    names.iter().map(String::as_str).filter(is_left).collect()
 }
 
 /// The month of a handoff, as in `2026-11`.
@@ -143,5 +184,29 @@ mod tests {
         assert!(parts.iter().all(|file| file.text.split_whitespace().count() <= 170));
         assert_eq!(split(&all[..3], 150, MAX_BYTES)[0], parts[0], "an earlier part stays as it was");
         assert_eq!(split(&all, MAX_WORDS, 500).len(), 5, "by bytes, too");
+    }
+
+    #[test]
+    fn a_handoff_that_is_larger_than_a_source_continues_in_another_file() {
+        let all = [handoff("a", "2026-11-01", &"word\n".repeat(450)), handoff("b", "2026-11-02", "short")];
+        let parts = split(&all, 100, MAX_BYTES);
+        assert!(parts.iter().all(|file| file.text.split_whitespace().count() <= 110));
+        let all_words: usize = parts.iter().map(|file| file.text.matches("word").count()).sum();
+        assert_eq!((all_words, parts.len()), (450, 5));
+        assert!(parts[4].text.contains("## b\n"));
+        assert_eq!(pieces("", 3), [""]);
+        assert_eq!(pieces("a b  c d\n", 3), ["a b  c ", "d\n"]);
+    }
+
+    #[test]
+    fn files_that_are_not_written_any_more_are_named() {
+        let names =
+            ["handovers-2026-10.md", "handovers-2026-11.md", "handovers-2026-11-2.md", "handovers-mine.txt", "x.md"];
+        let names = names.map(str::to_owned);
+        assert_eq!(left_over(&names, &["handovers-2026-11.md"], false), ["handovers-2026-11-2.md"]);
+        assert_eq!(
+            left_over(&names, &["handovers-2026-11.md"], true),
+            ["handovers-2026-10.md", "handovers-2026-11-2.md"]
+        );
     }
 }

@@ -12,6 +12,8 @@ use crate::guard::secrets;
 
 /// The largest item in bytes. Nobody reads more.
 pub(crate) const MAX_ITEM: usize = 64 << 10;
+/// The largest capture in bytes, however it arrives.
+const MAX_CAPTURE: usize = 4 << 20;
 /// How many items one capture has at most: as many as the largest category keeps.
 const MOST_ITEMS: usize = 1_000;
 /// Keys of glee that hold nothing to keep.
@@ -19,6 +21,10 @@ const IGNORED: [&str; 3] = ["source", "session_id", "timestamp"];
 
 /// Reads the object as edits, and the commit at which the session began. Fails on the first thing that cannot be kept.
 pub(crate) fn parse(data: &str, categories: &Categories) -> Result<(Edits, Option<String>)> {
+    if data.len() > MAX_CAPTURE {
+        return Err(Error::bad_data(format!("the capture is larger than {} MiB; nothing was kept", MAX_CAPTURE >> 20))
+            .hint("choose what the next session needs; an item has at most 64 KiB"));
+    }
     let document: Value = serde_json::from_str(data.trim_start_matches('\u{feff}')).map_err(|cause| {
         Error::bad_data("the capture is not JSON")
             .cause(cause)

@@ -5,6 +5,7 @@
 
 use super::query::Query;
 use super::store::Index;
+use crate::base::env;
 use crate::project::Project;
 
 /// Who asks.
@@ -64,10 +65,16 @@ pub(crate) fn meaning(index: &mut Index, project: &Project, query: &Query, asker
     if project.config.embed.is_none() || query.is_error || query.file.is_some() {
         return Meaning::default();
     }
-    if let Some(reason) = refusal(index, project) {
+    if let Some(reason) = refusal(index, project).or_else(nested) {
         return Meaning::without(reason);
     }
     with_vectors(index, project, query, asker)
+}
+
+/// A program that searches would start itself again, without end.
+fn nested() -> Option<String> {
+    let reason = "a program that agent-handover started cannot start the program of `embed`";
+    env::get(env::CHILD).map(|_| reason.to_owned())
 }
 
 /// Why the program must not be started.

@@ -165,6 +165,18 @@ fn fire(world: &World, agent: &str, cwd: &std::path::Path) {
     assert!(child.wait().unwrap().success());
 }
 
+/// Its hooks are started and nobody reads what they print.
+#[test]
+fn an_agent_that_drops_the_answer_of_its_hooks_is_named() {
+    let world = World::with_git();
+    let says = "good: drops what hooks answer at its start; its rule asks the agent to run `agent-handover warmup`";
+    assert_eq!(about(&doctor(&world, 0), "cline"), ["good: not found here"]);
+    world.run(&["install", "cline", "gemini"]).expect(0);
+    let report = doctor(&world, 0);
+    assert!(about(&report, "cline").contains(&says.to_owned()), "{report}");
+    assert!(!about(&report, "gemini").contains(&says.to_owned()), "{report}");
+}
+
 #[test]
 fn an_agent_is_absent_then_found_then_wired_then_fired() {
     let world = World::with_git();

@@ -919,5 +919,19 @@ fn files_for_notebooklm_are_written_only_if_their_month_changed() {
     create("another goal", "2026-11-16T10:04:05Z");
     let after = world.run(&export).expect(0);
     assert_eq!(after.stdout, "wrote handovers-2026-11.md\nunchanged handovers-2026-10.md\n");
+    assert!(!after.stderr.contains("earlier export"), "{}", after.stderr);
+    // What is uploaded stays there until somebody deletes it.
+    world.write("../notebook/handovers-2026-11-2.md", "x");
+    world.write("../notebook/handovers-2025-01.md", "x");
+    let narrow = world.run(&[&export[..], &["--since", "2026-11-01"]].concat()).expect(0);
+    assert!(
+        narrow.stderr.contains("handovers-2026-11-2.md") && !narrow.stderr.contains("2025-01"),
+        "{}",
+        narrow.stderr
+    );
+    let whole = world.run(&[&export[..], &["--json"]].concat()).expect(0);
+    assert_eq!(whole.json()["left_over"], serde_json::json!(["handovers-2025-01.md", "handovers-2026-11-2.md"]));
+    assert!(whole.stderr.contains("`handovers-2025-01.md` is of an earlier export"), "{}", whole.stderr);
+    assert!(world.path("../notebook/handovers-2025-01.md").exists());
     world.run(&export[..4]).expect(64);
 }

@@ -230,6 +230,23 @@ fn what_is_captured_is_in_the_state_and_can_be_closed_by_its_id() {
     assert!(!world.run(&["memory", "list"]).expect(0).stdout.contains("came along"));
 }
 
+/// The schema asks for the next action first, and the warmup names it.
+#[test]
+fn the_first_of_a_list_counts_most() {
+    let world = World::with_git();
+    let mut client = Client::legacy(&world);
+    let loops: Vec<String> = (1..=7).map(|number| format!("loop {number}")).collect();
+    let answer = client.call("capture", json!({ "open_loops": loops, "decisions": ["ruled first", "ruled second"] }));
+    assert!(answer.contains("dropped open_loop ") && answer.contains(": loop 7"), "{answer}");
+    let page = client.call("warmup", json!({}));
+    assert!(page.contains("## Next\n- loop 1\n"), "{page}");
+    assert!(page.contains("## Open loops\n- loop 2\n- loop 3\n- loop 4\n- loop 5\n"), "{page}");
+    assert!(page.find("ruled first") < page.find("ruled second"), "{page}");
+    assert!(client.call("capture", json!({ "clear": ["constraint"] })).contains("nothing changed"));
+    assert!(client.refused("show", json!({ "id": "x".repeat(5_000) })).len() < 200);
+    assert_eq!(client.end(), 0);
+}
+
 #[test]
 fn a_handover_is_recorded_and_carried_out_and_then_found() {
     let world = World::with_git();
@@ -556,6 +573,9 @@ fn a_capture_of_more_items_than_anybody_reads_is_refused() {
     let many = |count: usize| (0..count).map(|number| format!("item {number}")).collect::<Vec<_>>();
     let refused = client.refused("capture", json!({ "decisions": many(600), "open_loops": many(600) }));
     assert!(refused.contains("1200 items, and at most 1000 are possible; nothing was kept"), "{refused}");
+    let large: Vec<String> = (0..300).map(|number| format!("{number} {}", "x".repeat(15_000))).collect();
+    let refused = client.refused("capture", json!({ "decisions": large }));
+    assert!(refused.contains("larger than 4 MiB; nothing was kept"), "{refused}");
     assert_eq!(state(&world), []);
     client.call("capture", json!({ "decisions": many(1_000) }));
     assert_eq!(client.end(), 0);

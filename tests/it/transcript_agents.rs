@@ -8,7 +8,7 @@ use agent_handover::testing::transcript::{self, Outcome, Source, TodoStatus, Tra
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::hook::{Session, first_used_an_hour_ago, runs, settled};
+use super::hook::{Session, feed, first_used_an_hour_ago, runs, settled};
 use super::support::*;
 use super::transcripts::is_fit_to_be_kept;
 
@@ -223,6 +223,38 @@ fn sessions_of_every_agent_are_swept_searched_and_summarized() {
     Session::dying(&world, "later-2").start("startup");
     settled(&world);
     assert_eq!(handed_over(), expected);
+}
+
+/// Copilot writes its log after the hook at the end of a session.
+#[test]
+fn a_log_that_is_written_after_the_last_hook_is_handed_over_at_the_next_start() {
+    let world = World::with_git();
+    let id = "c0ffee00-1111-4222-8333-444455556666";
+    let log = world.home().join(format!(".copilot/session-state/{id}/events.jsonl"));
+    for more in [
+        json!({ "source": "new", "initialPrompt": "Round exchange rates" }),
+        json!({ "transcriptPath": log, "stopReason": "end_turn" }),
+        json!({ "reason": "complete" }),
+    ] {
+        let mut payload = json!({ "sessionId": id, "timestamp": 1, "cwd": world.root() });
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let output = feed(&mut world.command(&["hook", "--agent", "copilot"]), payload.to_string().as_bytes());
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        settled(&world);
+    }
+    assert!(!world.everything().values().any(|text| text.contains("half to even")), "the log is not there yet");
+    first_used_an_hour_ago(&world);
+    assert_eq!(place("copilot", &world.home(), &world.root()), log);
+    silence(&log);
+    Session::dying(&world, "next-0").start("startup");
+    let is_handed_over = || world.run(&["history", "show", "latest"]).stdout.contains("half to even");
+    wait_until("the sweep", is_handed_over);
+    settled(&world);
+    let runs_of_copilot = || runs(&world).into_iter().filter(|(_, agent)| agent == "copilot").count();
+    let before = runs_of_copilot();
+    Session::dying(&world, "next-1").start("startup");
+    settled(&world);
+    assert_eq!(runs_of_copilot(), before, "nothing is handed over twice");
 }
 
 /// Lets a person ask one thing more in the session of a sample.

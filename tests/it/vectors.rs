@@ -215,6 +215,19 @@ fn neither_secrets_nor_private_text_reach_the_program() {
 }
 
 #[test]
+fn a_program_that_searches_does_not_start_itself() {
+    let world = sessions_of_two_days();
+    let search_again = format!("'{}' search oven > ../inner 2>&1 < /dev/null", env!("CARGO_BIN_EXE_agent-handover"));
+    program(&world, &format!("{{ echo >> ../starts; {search_again}; {AWK}; }}"));
+    let answer = search(&world, &["vehicle"]);
+    assert_eq!(answer["vectors"]["used"], true, "{answer}");
+    let starts = std::fs::read_to_string(world.place().join("starts")).unwrap();
+    assert_eq!(starts.lines().count(), 2, "for the question, and for the passages");
+    let inner = std::fs::read_to_string(world.place().join("inner")).unwrap();
+    assert!(inner.contains("only words were compared: a program that agent-handover started"), "{inner}");
+}
+
+#[test]
 fn while_paused_no_program_is_started() {
     let world = world();
     world.write("PAUSE", "");

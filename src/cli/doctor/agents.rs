@@ -89,6 +89,7 @@ pub(super) fn about_agents(root: &Path, known: &Known) -> Result<Vec<ExaminedAge
         let served = served.into_iter().next();
         let fired = calls.map(|_| last.as_slice());
         let mut findings = about_agent(&state, fired);
+        findings.extend(about_context(&state, &places));
         findings.extend(about_server(&state, served.as_ref()));
         findings.extend(unread.iter().filter(|unread| unread.agent == agent.name).map(about_unread));
         let starts = last_starts(starts, agent.name);
@@ -131,6 +132,13 @@ fn about_agent(state: &AgentState, last: Option<&[Entry]>) -> Vec<Diagnosis> {
         findings.push(diagnosis(name, Health::Good, about_calls(last), None));
     }
     findings
+}
+
+/// How an agent gets its context if it drops the answer of its hooks.
+fn about_context(state: &AgentState, places: &Places) -> Option<Diagnosis> {
+    let says = "drops what hooks answer at its start; its rule asks the agent to run `agent-handover warmup`";
+    let is_so = !state.wirings.is_empty() && state.agent.drops_answers(places);
+    is_so.then(|| diagnosis(state.agent.name, Health::Good, says, None))
 }
 
 /// What is known about the MCP server, where it is registered or was started.

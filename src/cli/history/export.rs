@@ -87,7 +87,8 @@ impl Export {
                 for left_out in &damaged {
                     context.ui.warn(&format!("left out: {left_out}"));
                 }
-                notebook::write(context, place, &found, path, as_json)?;
+                let is_everything = damaged.is_empty() && self.id.is_none() && !self.filters.is_any_given();
+                notebook::write(context, place, &found, path, is_everything, as_json)?;
                 return Ok(u8::from(!damaged.is_empty()));
             }
             refuse_existing(path, self.force)?;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::base::text;
+use crate::config::category::{Category as Kept, Mode};
 use crate::engine::{self, Attendance, Event, MemoryRequest};
 use crate::error::{Category, Error, Result};
 use crate::guard::secrets::OnSecret;
@@ -83,9 +84,8 @@ fn edits(project: &Project, state: &CurrentState, mut arguments: Arguments) -> R
     let categories = &project.config.categories;
     let (mut edits, base) = capture::parse(&Value::Object(arguments.rest()).to_string(), categories)?;
     // Other than a whole account of a session, one thing said in its middle replaces nothing but the goal.
-    for (category, texts) in edits.record.extract_if(.., |(category, _)| !REPLACED.contains(&category.as_str())) {
-        // The most urgent is added last, so that it is the newest.
-        edits.add.extend(texts.into_iter().rev().map(|text| Added::new(&category, text)));
+    for (name, texts) in edits.record.extract_if(.., |(name, _)| !REPLACED.contains(&name.as_str())) {
+        edits.add.extend(in_order(&categories.get(&name), texts).map(|text| Added::new(&name, text)));
     }
     for name in &edits.clear {
         named_category(categories, state, name)
@@ -105,6 +105,17 @@ fn edits(project: &Project, state: &CurrentState, mut arguments: Arguments) -> R
     Ok((edits, base))
 }
 
+/// The order in which the items of one list are added. The first of them counts most. A category that keeps what was stated
+/// together shows its items in the order of the file, any other one the newest first. What a category cannot keep is its
+/// oldest items, so those beyond its limit are added before the others.
+fn in_order(category: &Kept, mut texts: Vec<String>) -> impl Iterator<Item = String> + use<> {
+    let beyond = texts.split_off(texts.len().min(category.keep));
+    if category.mode == Mode::Append {
+        texts.reverse();
+    }
+    beyond.into_iter().rev().chain(texts)
+}
+
 fn item<'s>(state: &'s CurrentState, id: &str) -> Result<(&'s str, &'s memory::state::Item)> {
     let short = Error::usage(format!("no item has the id `{}`", capture::shown(id)))
         .hint("`show` with the id `state` lists the ids");
@@ -121,7 +132,7 @@ fn lines(changes: &[StateChange]) -> Vec<String> {
         format!("{what} {} {}: {}", change.category, change.id, text::model_line(&change.text, 200))
     };
     match changes {
-        [] => vec!["nothing new: all of it was recorded before".to_owned()],
+        [] => vec!["nothing changed: the state says all of this already".to_owned()],
         changes => changes.iter().map(line).collect(),
     }
 }

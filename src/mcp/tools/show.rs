@@ -6,13 +6,14 @@ use serde_json::json;
 
 use crate::base::text;
 use crate::engine::{self, Provenance};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::guard::secrets;
 use crate::history::{FoundArchive, History, Origin, without_standing};
 use crate::mcp::arguments::Arguments;
 use crate::mcp::tool::{Caller, Effect, Tool};
 use crate::mcp::{answer, current_state, place};
-use crate::memory::Memory;
 use crate::memory::listing::{self, ListedNote};
+use crate::memory::{Memory, capture};
 use crate::project::Project;
 use crate::search::Look;
 
@@ -21,6 +22,8 @@ pub(super) const STATE: &str = "state";
 /// How long a call brings the index up to date before it looks for a session in it.
 const UPDATE_TIME: Duration = Duration::from_secs(5);
 const MAX_FROM: u64 = 1 << 30;
+/// No id is longer, and no answer repeats a longer one.
+const MAX_ID: usize = 1_000;
 
 pub(in crate::mcp) const TOOL: Tool = Tool {
     name: "show",
@@ -44,7 +47,12 @@ fn call(caller: &Caller<'_>, mut arguments: Arguments) -> Result<String> {
     let id = arguments.required_text("id")?;
     let from = arguments.number("from", 0..=MAX_FROM)?.unwrap_or(0);
     arguments.end(&["id", "from"])?;
-    let whole = found(caller.project, id.trim())?;
+    let id = id.trim();
+    if id.len() > MAX_ID || secrets::clean(id) != id {
+        return Err(Error::failed(format!("nothing has the id `{}`", capture::shown(id)))
+            .hint("`search` finds ids, and `state` always works"));
+    }
+    let whole = found(caller.project, id)?;
     let (mut page, next) = answer::part(&whole, usize::try_from(from).unwrap_or(usize::MAX));
     if let Some(next) = next {
         page.push_str(&format!("\n(not the end: call again with `from` {next})\n"));
