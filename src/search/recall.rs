@@ -8,7 +8,7 @@ use chrono::NaiveDate;
 use super::answer::{Hit, search};
 use super::meaning::Meaning;
 use super::passage::PassageKind;
-use super::query::{Query, Question};
+use super::query::{MAX_QUESTION, PREFIXES, Query, Question};
 use super::store::Index;
 use super::words;
 
@@ -28,17 +28,24 @@ const SAME: f64 = 0.8;
 
 /// The passages of which to remind an agent, dead ends and rulings first; the caller chooses among them. `session` is the agent's own, whose passages it has.
 pub(crate) fn recall(index: &Index, prompt: &str, session: &str, today: NaiveDate) -> rusqlite::Result<Vec<Hit>> {
-    let words = Question::of(prompt, today).words.len();
+    let text = without_syntax(prompt);
+    let words = Question::of(&text, today).words.len();
     if words < LEAST_WORDS {
         return Ok(Vec::new());
     }
-    let query = Query { text: prompt.replace('"', " "), limit: CONSIDERED, ..Query::default() };
+    let query = Query { text, limit: CONSIDERED, ..Query::default() };
     // A prompt must not wait for a model.
     let mut hits = search(index, &query, &Meaning::of_words(), today)?.hits;
     hits.retain(|hit| is_near(hit, words) && (session.is_empty() || hit.session != session));
     // The order within each class stays that of the ranking.
     hits.sort_by_key(class);
     Ok(hits)
+}
+
+/// A prompt without what would be a phrase or a prefix in a question: nobody who writes to an agent asks a search.
+fn without_syntax(prompt: &str) -> String {
+    let prompt = crate::base::text::cut(prompt, MAX_QUESTION).replace('"', " ");
+    PREFIXES.iter().fold(prompt, |text, prefix| text.replace(prefix, &format!("{prefix} ")))
 }
 
 fn is_near(hit: &Hit, words: usize) -> bool {
@@ -224,6 +231,16 @@ mod tests {
         assert!(recall(&index, prompt, "s3", today).unwrap().is_empty());
         let first = recall(&index, "thumbnail cache evicts too early, moka", "", today).unwrap();
         assert_eq!(class(&first[0]), 0, "{}", first[0].text);
+    }
+
+    #[test]
+    fn a_prompt_has_neither_phrases_nor_prefixes() {
+        let prompts = [
+            "path:src/cache.rs the thumbnail cache evicts too early",
+            "error:E0308 in the thumbnail cache, it evicts too early",
+            "\"the thumbnail cache is wrong\": it evicts too early",
+        ];
+        assert_eq!(answered(&prompts), [true; 3]);
     }
 
     #[test]
