@@ -40,6 +40,8 @@ pub(crate) struct Query {
     /// Only what was said at or after, and before these times, in seconds since 1970.
     pub since: Option<i64>,
     pub until: Option<i64>,
+    /// How many passages are scored, for a caller who needs only what is very near.
+    pub scored: Option<usize>,
     /// The roots of the project: an absolute path in the question may be in one of them.
     pub roots: Vec<PathBuf>,
 }
