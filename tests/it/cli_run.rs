@@ -519,7 +519,7 @@ fn wrong_usage_is_64_and_never_2() {
         &["run", "--resume", "--note", "x"],
         &["run", "--note", "x", "--note-file", "y"],
         &["run", "--tag", ""],
-        &[],
+        &["--json", "check"],
     ] {
         let output = world.run(arguments).expect(64);
         assert!(!output.stderr.is_empty());

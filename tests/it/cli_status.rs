@@ -231,7 +231,7 @@ fn a_failure_is_one_json_document_too() {
       "problems": [
         {
           "message": "unknown key `tagg` in the file",
-          "help": "known here: `handover`, `note`, `backend`, `guard`, `warmup`, `recall`, `search`, `hook`, `category`, `step`",
+          "help": "known here: `handover`, `note`, `backend`, `guard`, `warmup`, `recall`, `transcripts`, `search`, `hook`, `category`, `step`",
           "line": 1,
           "column": 1
         }

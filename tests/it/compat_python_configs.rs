@@ -96,7 +96,7 @@ fn unknown_keys_are_reported_and_wrong_types_refused() {
         output.stderr.lines().filter(|line| line.starts_with("note:")).collect::<Vec<_>>().join("\n"),
         str![[r#"
 note: unknown key `memorydir` in `[handover]` is ignored, as in the Python tool (did you mean `memory_dir`?)
-note: unknown key `extra` in the file is ignored, as in the Python tool (known here: `handover`, `note`, `backend`, `guard`, `warmup`, `recall`, `search`, `hook`, `category`, `step`)
+note: unknown key `extra` in the file is ignored, as in the Python tool (known here: `handover`, `note`, `backend`, `guard`, `warmup`, `recall`, `transcripts`, `search`, `hook`, `category`, `step`)
 "#]]
     );
     world.write("handover.toml", "[note]\n[backend]\ntype = \"null\"\npush = \"false\"\n");

@@ -264,5 +264,6 @@ fn sessions_that_are_indexed_at_once_are_found_as_those_that_are_indexed_one_by_
     });
     assert_eq!(at_once, one_by_one);
     assert_eq!(at_once[20], ["s20"]);
-    assert_eq!([&at_once[3], &at_once[5]], [&Vec::<String>::new(); 2]);
+    // Of another project, and without a record. Words that begin alike may find other sessions.
+    assert!(!at_once[3].contains(&"s03".to_owned()) && !at_once[5].contains(&"s05".to_owned()));
 }

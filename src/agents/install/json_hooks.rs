@@ -48,7 +48,10 @@ pub(crate) fn with(text: &str, hooks: &Hooks) -> Result<String> {
             ours.for_each(|extra| remove(extra, &list, hooks.shape));
         }
         // And they may have asked for an event that is not wanted any more.
-        let is_wanted = |name: &str| hooks.entries.iter().any(|(event, _)| *event == name);
+        // Events with a matcher stay: another project may have asked for them.
+        let is_wanted = |name: &str| {
+            hooks.entries.iter().any(|(event, _)| *event == name) || hooks.matchers.iter().any(|(event, _)| *event == name)
+        };
         for event in all.properties() {
             if event.decoded_name().is_some_and(|name| !is_wanted(&name)) {
                 remove_ours(event, hooks.shape);
