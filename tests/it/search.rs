@@ -371,6 +371,19 @@ fn links_in_the_place_of_the_index_are_not_followed() {
 }
 
 #[test]
+fn a_transcript_of_another_user_is_not_read() {
+    let world = world();
+    assert_eq!(sessions(&world, &["unterminated"]), ["lexer"]);
+    let path = Transcript::of(&world, "lexer", "").path;
+    if std::os::unix::fs::chown(&path, Some(12_345), None).is_err() {
+        return skip("only root may give a file away");
+    }
+    let directory = std::fs::File::open(path.parent().unwrap()).unwrap();
+    directory.set_modified(std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000)).unwrap();
+    assert_eq!(sessions(&world, &["unterminated"]), [""; 0]);
+}
+
+#[test]
 fn a_search_makes_no_directory_a_project() {
     let world = World::new();
     world.write("memory/layer2/current-state.md", "# Current state\n\nThe walrus exporter is half done.\n");

@@ -50,7 +50,8 @@ pub(crate) fn with(text: &str, hooks: &Hooks) -> Result<String> {
         // And they may have asked for an event that is not wanted any more.
         // Events with a matcher stay: another project may have asked for them.
         let is_wanted = |name: &str| {
-            hooks.entries.iter().any(|(event, _)| *event == name) || hooks.matchers.iter().any(|(event, _)| *event == name)
+            hooks.entries.iter().any(|(event, _)| *event == name)
+                || hooks.matchers.iter().any(|(event, _)| *event == name)
         };
         for event in all.properties() {
             if event.decoded_name().is_some_and(|name| !is_wanted(&name)) {

@@ -52,7 +52,7 @@ pub(crate) use links::{resolve, tidy};
 pub(crate) use log::{append, append_durably};
 pub(crate) use names::{names, names_at_most};
 pub(crate) use owner::{
-    foreign_owner, is_foreign_owner, is_open_to_all, is_readable_by_others, refuse_foreign_owner, refuse_owner,
+    foreign_owner, is_foreign_owner, is_open_to_all, is_own, is_readable_by_others, refuse_foreign_owner, refuse_owner,
     refuse_owner_because,
 };
 pub(crate) use plain_read::{
