@@ -55,6 +55,7 @@ fn floor(arguments: &[String]) {
             let bytes: usize = files.map(|file| std::fs::read(file.path()).unwrap().len()).sum();
             println!("{bytes}");
         }
+        "insert-words" => insert_words(Path::new(&arguments[1]), Path::new(&arguments[2])),
         "count-lines" => {
             let text = std::fs::read(database()).unwrap();
             println!("{}", text.iter().filter(|byte| **byte == b'\n').count());
@@ -65,6 +66,33 @@ fn floor(arguments: &[String]) {
         }
         other => panic!("no floor {other}"),
     }
+}
+
+/// The least that SQLite does for an index of these files: each line is a row with its text, and found by its words. Nothing is
+/// parsed, cleaned or stemmed, nothing is synced, and all of it is one transaction.
+fn insert_words(directory: &Path, database: &Path) {
+    let _ = std::fs::remove_file(database);
+    let mut connection = rusqlite::Connection::open(database).unwrap();
+    connection
+        .execute_batch(
+            "PRAGMA journal_mode = off; PRAGMA synchronous = off;
+             CREATE TABLE passage (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT;
+             CREATE VIRTUAL TABLE word USING fts5(terms, content='', contentless_delete=1, detail=none, tokenize='ascii');
+             INSERT INTO word (word, rank) VALUES ('hashsize', 8388608);",
+        )
+        .unwrap();
+    let transaction = connection.transaction().unwrap();
+    let mut id = 0;
+    for file in std::fs::read_dir(directory).unwrap().flatten() {
+        for line in std::fs::read_to_string(file.path()).unwrap().lines() {
+            id += 1;
+            let mut row = transaction.prepare_cached("INSERT INTO passage VALUES (?1, ?2)").unwrap();
+            row.execute(rusqlite::params![id, line]).unwrap();
+            let mut words = transaction.prepare_cached("INSERT INTO word (rowid, terms) VALUES (?1, ?2)").unwrap();
+            words.execute(rusqlite::params![id, line]).unwrap();
+        }
+    }
+    transaction.commit().unwrap();
 }
 
 /// As durable as the checkpoint is.
@@ -719,8 +747,18 @@ fn indexing() {
         let read = floor_command(vec!["read-files".to_owned(), transcripts.display().to_string()]);
         let build = side("the first search", world.command(&["search", "topic7"]))
             .after(move || drop(std::fs::remove_file(&file)));
-        let sides = vec![side("read the transcripts", read), build];
-        race(&format!("indexing {size} sessions, {name} (aim: 6x of reading the same files)"), 10, sides);
+        let mut sides = vec![side("read the transcripts", read), build];
+        // Of talk, nearly all is indexed, and what SQLite does for that is most of the cost.
+        if name == "talk alone" {
+            let floor = world.path().join("floor.db").display().to_string();
+            let insert = floor_command(vec!["insert-words".to_owned(), transcripts.display().to_string(), floor]);
+            sides.push(side("insert the same words into FTS5", insert));
+        }
+        race(
+            &format!("indexing {size} sessions, {name} (aim: 6x of reading the same files; talk alone misses it)"),
+            10,
+            sides,
+        );
     }
 }
 

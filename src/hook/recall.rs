@@ -45,6 +45,9 @@ fn remind(project: &Project, call: &Call, index: &Index) -> Option<String> {
     let provenance = Provenance::of(project);
     // A text that came with the repository is not put beside a person's prompt.
     hits.retain(|hit| provenance.owns_hit(hit));
+    if hits.is_empty() {
+        return None;
+    }
     // The session has read its warmup.
     let warmup = context(project, &Call { event: Event::SessionStart, source: None, ..call.clone() }).text;
     hits.retain(|hit| !search::is_said_in(&hit.text, &warmup));

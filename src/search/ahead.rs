@@ -11,6 +11,7 @@ use std::thread;
 use super::passage::Document;
 use super::session_passages;
 use super::sources::{SourceFile, SourceKind};
+use super::words;
 use crate::project;
 use crate::transcript::{self, FoundFile};
 
@@ -37,18 +38,26 @@ impl Part {
     /// Reads a transcript from `start`, at most one chunk of it.
     pub(super) fn read(source: &SourceFile, file: &FoundFile, start: u64, roots: &[PathBuf]) -> Part {
         let end = source.length.min(start + CHUNK);
-        let found = transcript::read_with_room(&file.path, start, end, ROOM);
+        let found = transcript::read_for_search(&file.path, start, end, ROOM);
         let mark = transcript::mark_before(&file.path, end).unwrap_or_default();
         // A record that cannot be read today will not be readable tomorrow either.
         let document = found.ok().flatten().map(|found| session_passages::of_transcript(&found, roots));
         Part { end, mark, document }
+    }
+
+    /// With the words of its passages, which the thread that writes need not look for then.
+    fn with_words(mut self) -> Part {
+        if let Some(document) = &mut self.document {
+            document.terms = document.passages.iter().map(|passage| words::line(&passage.text)).collect();
+        }
+        self
     }
 }
 
 /// A whole transcript, to its present end, if it holds anything.
 pub(super) fn whole(file: &FoundFile, roots: &[PathBuf]) -> crate::error::Result<Option<Document>> {
     let end = transcript::Source::pin(&file.path, "")?.end;
-    let found = transcript::read_with_room(&file.path, 0, end, ROOM)?;
+    let found = transcript::read_for_search(&file.path, 0, end, ROOM)?;
     Ok(found.map(|found| session_passages::of_transcript(&found, roots)))
 }
 
@@ -119,7 +128,7 @@ fn read<'a>(sources: impl Iterator<Item = &'a SourceFile>, roots: &[PathBuf], se
         let ahead = match of_new(source) {
             None => Ahead::Nothing,
             Some(file) if !belonging.has(file, roots) => Ahead::Elsewhere,
-            Some(file) => Ahead::Beginning(Box::new(Part::read(source, file, 0, roots))),
+            Some(file) => Ahead::Beginning(Box::new(Part::read(source, file, 0, roots).with_words())),
         };
         if sender.send(ahead).is_err() {
             return;

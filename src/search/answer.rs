@@ -12,7 +12,7 @@ use super::look::Look;
 use super::meaning::Meaning;
 use super::path::{self, TracedFile};
 use super::query::{Query, Question};
-use super::rank::{self, Counted, Ranked};
+use super::rank::{self, Counted, InCommon, Ranked};
 use super::store::{DocumentFacts, Index, StoredDocument, StoredPassage};
 use super::update::{bring_up_to_date, is_damage};
 use super::{PassageKind, error_message, words};
@@ -45,6 +45,7 @@ pub(crate) struct Hit {
     pub coverage: f64,
     /// How many words of the question they have.
     pub matched: usize,
+    pub in_common: InCommon,
     pub text: String,
     /// Where the words of the question are in the text.
     pub matches: Vec<Range<usize>>,
@@ -151,7 +152,8 @@ pub(super) fn search(index: &Index, query: &Query, meaning: &Meaning, today: Nai
         }
     }
     let totals = index.totals()?;
-    let Candidates { terms, mut passages } = candidates::find(index, &question.words, totals)?;
+    let Candidates { terms, mut passages } =
+        candidates::find(index, &question.words, totals, query.scored.unwrap_or(candidates::MOST))?;
     if passages.is_empty() && !question.times.is_empty() && !meaning.is_used() {
         return Ok(Answer { hits: of_time(index, query, &question.times, today)?, is_empty_question: false });
     }
@@ -200,7 +202,14 @@ fn near(index: &Index, query: &Query, meaning: &Meaning, question: &Question) ->
             && query.wants(&passage, question)
             && seen.insert(passage.document)
         {
-            near.push(Ranked { document: passage.document, passage: id, score: 0.0, coverage: 0.0, matched: 0 });
+            near.push(Ranked {
+                document: passage.document,
+                passage: id,
+                score: 0.0,
+                coverage: 0.0,
+                matched: 0,
+                in_common: InCommon::default(),
+            });
         }
     }
     Ok(near)
@@ -296,9 +305,17 @@ fn hits(index: &Index, ranked: Vec<Ranked>, terms: &[Term], limit: usize) -> rus
         }
         let matches = matches(&passage.text, terms);
         let at = passage.at.or(document.facts.started);
-        let Ranked { score, coverage, matched, .. } = ranked;
+        let Ranked { score, coverage, matched, in_common, .. } = ranked;
         let is_only_near = matched == 0;
-        hits.push(Hit { score, coverage, matched, matches, is_only_near, ..hit_of(index, &document, passage, at)? });
+        hits.push(Hit {
+            score,
+            coverage,
+            matched,
+            in_common,
+            matches,
+            is_only_near,
+            ..hit_of(index, &document, passage, at)?
+        });
     }
     Ok(hits)
 }

@@ -15,7 +15,7 @@ const LONG_LOOK: usize = 8_000;
 /// How many more are looked up for all words together: about ten milliseconds.
 const BUDGET: usize = 16_000;
 /// How many passages are read and scored: about ten milliseconds.
-const MOST: usize = 1_500;
+pub(super) const MOST: usize = 1_500;
 /// How many letters of a word that the index lacks are looked for at the beginning of others, and how much those count: half
 /// of a stem is often another word.
 const PREFIX: usize = 5;
@@ -30,6 +30,8 @@ pub(super) struct Term {
     pub forms: Vec<String>,
     /// How much it counts: less if other words stand for it.
     pub weight: f64,
+    /// Whether the index has the word itself.
+    pub is_known: bool,
     /// How rare it is.
     pub idf: f64,
 }
@@ -45,6 +47,7 @@ pub(super) struct Candidates {
 struct Lookup {
     forms: Vec<String>,
     weight: f64,
+    is_known: bool,
     passages: Vec<i64>,
     is_whole: bool,
 }
@@ -60,8 +63,8 @@ impl Lookup {
     }
 }
 
-/// Finds the candidates for these words.
-pub(super) fn find(index: &Index, words: &[String], totals: Totals) -> rusqlite::Result<Candidates> {
+/// Finds the candidates for these words, at most so many.
+pub(super) fn find(index: &Index, words: &[String], totals: Totals, most: usize) -> rusqlite::Result<Candidates> {
     let mut lookups = Vec::new();
     for word in words {
         lookups.push(look_up(index, word, totals.order)?);
@@ -85,12 +88,12 @@ pub(super) fn find(index: &Index, words: &[String], totals: Totals) -> rusqlite:
         for passage in &lookup.passages {
             *scores.entry(*passage).or_default() += idf * lookup.weight;
         }
-        terms.push(Term { forms: lookup.forms, weight: lookup.weight, idf });
+        terms.push(Term { forms: lookup.forms, weight: lookup.weight, is_known: lookup.is_known, idf });
     }
     let newness = |id: i64| totals.order.newness(id);
     let mut passages: Vec<(f64, i64)> = scores.into_iter().map(|(passage, score)| (score, passage)).collect();
     passages.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| newness(b.1).cmp(&newness(a.1))));
-    passages.truncate(MOST);
+    passages.truncate(most);
     Ok(Candidates { terms, passages: passages.into_iter().map(|(_, passage)| passage).collect() })
 }
 
@@ -99,14 +102,14 @@ fn look_up(index: &Index, word: &str, order: Order) -> rusqlite::Result<Lookup> 
     let passages = passages_of(index, &own, FIRST_LOOK, order)?;
     if !passages.is_empty() {
         let is_whole = passages.len() < FIRST_LOOK;
-        return Ok(Lookup { forms: own, weight: 1.0, passages, is_whole });
+        return Ok(Lookup { forms: own, weight: 1.0, is_known: true, passages, is_whole });
     }
     let prefix: String = word.chars().take(PREFIX).collect();
     let is_long = prefix.chars().count() == PREFIX || !word.is_ascii();
     let forms = if is_long { index.terms_beginning(&prefix, MOST_PREFIXED)? } else { Vec::new() };
     let passages = passages_of(index, &forms, FIRST_LOOK, order)?;
     let is_whole = passages.len() < FIRST_LOOK;
-    Ok(Lookup { forms, weight: PREFIX_WEIGHT, passages, is_whole })
+    Ok(Lookup { forms, weight: PREFIX_WEIGHT, is_known: false, passages, is_whole })
 }
 
 /// The passages that have one of these words, newest first.

@@ -5,8 +5,9 @@ use super::passage::PassageKind;
 use super::store::Index;
 use crate::base::text;
 
-/// How much of a message is read, and how many lines of it are looked for.
-const MAX_MESSAGE: usize = 256 << 10;
+/// How much of either end of a message is read, and how many lines of it are looked for. The errors of a long log are at its
+/// beginning or at its end.
+const MAX_END: usize = 128 << 10;
 const MAX_LINES: usize = 8;
 /// How many passages after an error are looked at, and how many of them are shown.
 const LOOK_AHEAD: i64 = 30;
@@ -21,7 +22,7 @@ const SIGNS: [&str; 10] =
 
 /// The question that an error message asks: its lines that name the error, without numbers, addresses, hashes and directories.
 pub(super) fn question(message: &str) -> String {
-    let message = text::without_controls(&without_styles(text::cut(message, MAX_MESSAGE)));
+    let message = text::without_controls(&without_styles(&ends(message)));
     let is_sign = |line: &&str| SIGNS.iter().any(|sign| line.to_lowercase().contains(sign));
     let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let mut telling: Vec<&str> = lines.iter().copied().filter(is_sign).take(MAX_LINES).collect();
@@ -31,6 +32,14 @@ pub(super) fn question(message: &str) -> String {
     let words = telling.iter().flat_map(|line| line.split_whitespace()).map(lasting).filter(|word| !word.is_empty());
     // A quote would ask for a phrase.
     words.collect::<Vec<_>>().join(" ").replace('"', " ")
+}
+
+/// The beginning and the end of a message, or all of it.
+fn ends(message: &str) -> String {
+    let (head, rest) = message.split_at(text::cut(message, MAX_END).len());
+    let tail = (rest.len().saturating_sub(MAX_END)..=rest.len()).find_map(|at| rest.get(at..)).unwrap_or_default();
+    let between = if head.len() + tail.len() < message.len() { "\n" } else { "" };
+    format!("{head}{between}{tail}")
 }
 
 /// The text without the escape sequences that colour it.
@@ -84,6 +93,14 @@ pub(super) fn what_was_done(index: &Index, hit: &Hit) -> rusqlite::Result<Vec<Ne
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_errors_of_a_long_log_are_at_its_ends() {
+        let noise = "a line that says nothing ä\n".repeat(40_000);
+        assert_eq!(question(&format!("{noise}error: linker failed\n")), "error linker failed");
+        assert_eq!(question(&format!("error: linker failed\n{noise}")), "error linker failed");
+        assert_eq!(question("error: linker failed"), "error linker failed");
+    }
 
     #[test]
     fn what_differs_each_time_is_left_out() {

@@ -11,7 +11,7 @@ use super::query::Query;
 use super::store::Index;
 use super::update::{Freshness, bring_up_to_date};
 use crate::base::clock;
-use crate::project::Project;
+use crate::project::{self, Project};
 
 /// What a search found.
 pub(crate) struct Found {
@@ -35,8 +35,10 @@ pub(crate) fn find<Owns: Fn(&Hit) -> bool>(
     time: Duration,
     judge: impl FnOnce(&Project) -> Owns,
 ) -> Found {
-    // Without a place for the index, it is built in memory.
-    let _ = project.prepare();
+    // Without a place for the index, it is built in memory. A search does not make a directory a project, in which hooks act.
+    if project::is_for_hooks(&project.root) {
+        let _ = project.prepare();
+    }
     let today = clock::now().date_naive();
     // Some of the hits are copies of others.
     let asked = Query { limit: query.limit.saturating_mul(2), ..query.clone() };

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     fn ranked(document: i64, passage: i64) -> Ranked {
-        Ranked { document, passage, score: 1.0, coverage: 0.5, matched: 1 }
+        Ranked { document, passage, score: 1.0, coverage: 0.5, matched: 1, in_common: Default::default() }
     }
 
     #[test]

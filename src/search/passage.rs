@@ -102,6 +102,8 @@ pub(super) struct Document {
     /// It is a handoff that was imported.
     pub is_from_outside: bool,
     pub passages: Vec<Passage>,
+    /// The words of each passage, as [`super::words::line`] writes them; empty if nobody looked for them yet.
+    pub terms: Vec<String>,
     /// The files that it edited.
     pub touched: Vec<Touched>,
     /// The commands that passed or failed in it.

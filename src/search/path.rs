@@ -39,14 +39,20 @@ impl TracedFile {
         if crate::base::fs::is_directory(&project.root.join(path)) {
             return traced;
         }
+        // The name of a file may have brackets, which git would take for a pattern. The project may be below the top of the work
+        // tree, and its names are relative to itself.
         let log_of = |path: &str| {
-            asked(&git, &["log", "--follow", "--format=%ct", "--name-only", "--max-count=500", "--", path])
+            let spec = format!(":(literal){path}");
+            let log = ["log", "--follow", "--relative", "--format=%ct", "--name-only", "--max-count=500", "--", &spec];
+            asked(&git, &log)
         };
         let mut log = log_of(path);
         // A name that no commit has may be new, and the file be renamed but not committed.
         if log.is_empty() {
-            let renamed =
-                asked(&git, &["diff", "--cached", "--name-status", "--find-renames", "--diff-filter=R", "HEAD"]);
+            let renamed = asked(
+                &git,
+                &["diff", "--cached", "--relative", "--name-status", "--find-renames", "--diff-filter=R", "HEAD"],
+            );
             let fields = renamed.lines().map(|line| line.split('\t').collect::<Vec<_>>());
             let before = fields.filter(|fields| fields.get(2) == Some(&path)).find_map(|fields| fields.get(1).copied());
             log = before.map(log_of).unwrap_or_default();

@@ -19,6 +19,11 @@ const MAX_WORDS: usize = 100;
 /// How many phrases and prefixes count.
 const MAX_PHRASES: usize = 8;
 
+const PATH: &str = "path:";
+const ERROR: &str = "error:";
+/// What makes a word a condition.
+pub(super) const PREFIXES: [&str; 2] = [PATH, ERROR];
+
 /// A question and its filters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
@@ -35,6 +40,8 @@ pub(crate) struct Query {
     /// Only what was said at or after, and before these times, in seconds since 1970.
     pub since: Option<i64>,
     pub until: Option<i64>,
+    /// How many passages are scored, for a caller who needs only what is very near.
+    pub scored: Option<usize>,
     /// The roots of the project: an absolute path in the question may be in one of them.
     pub roots: Vec<PathBuf>,
 }
@@ -99,13 +106,13 @@ impl Question {
     /// A token without its prefix. The rest of it is looked for as well.
     fn without_prefix<'t>(&mut self, token: &'t str, is_quoted: bool) -> &'t str {
         let value = |prefix: &str| token.strip_prefix(prefix).filter(|value| !value.is_empty() && !is_quoted);
-        if let Some(path) = value("path:") {
+        if let Some(path) = value(PATH) {
             if self.paths.len() < MAX_PHRASES {
                 self.paths.push(path.trim_start_matches("./").trim_end_matches('/').to_owned());
             }
             return path;
         }
-        if let Some(error) = value("error:") {
+        if let Some(error) = value(ERROR) {
             self.is_about_error = true;
             return error;
         }

@@ -100,6 +100,16 @@ pub(super) struct Ranked {
     pub coverage: f64,
     /// How many of the question's words it has.
     pub matched: usize,
+    pub in_common: InCommon,
+}
+
+/// What a passage and its neighbours have in common with a question, word by word. A word that the index lacks is not in common,
+/// though it may begin like another one that is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct InCommon {
+    pub words: usize,
+    /// The share of the question's words, by how rare they are.
+    pub share: f64,
 }
 
 /// Scores documents, best first.
@@ -146,6 +156,8 @@ struct Scale<'a> {
     terms: &'a [Term],
     /// The sum of what all words of the question are worth.
     all: f64,
+    /// The sum of how rare they are.
+    rarity: f64,
     average: f64,
 }
 
@@ -153,7 +165,13 @@ impl Scale<'_> {
     fn of(terms: &[Term], totals: Totals) -> Scale<'_> {
         let all: f64 = terms.iter().map(|term| term.idf * term.weight).sum();
         let average = totals.words as f64 / totals.passages.max(1) as f64;
-        Scale { terms, all: all.max(f64::MIN_POSITIVE), average: average.max(1.0) * (1.0 + 2.0 * WEIGHTS.neighbour) }
+        let rarity = terms.iter().map(|term| term.idf).sum::<f64>().max(f64::MIN_POSITIVE);
+        Scale {
+            terms,
+            all: all.max(f64::MIN_POSITIVE),
+            rarity,
+            average: average.max(1.0) * (1.0 + 2.0 * WEIGHTS.neighbour),
+        }
     }
 
     /// The best passage of a document with the score of the best three. `None` if it has no word of the question.
@@ -185,12 +203,15 @@ impl Scale<'_> {
         let length = with_neighbours(&|counted| counted.passage.words as f64);
         let norm = WEIGHTS.passage_k1 * (1.0 - WEIGHTS.passage_b + WEIGHTS.passage_b * length / self.average);
         let (mut score, mut covered, mut matched) = (0.0, 0.0, 0);
+        let mut in_common = InCommon::default();
         for (number, term) in self.terms.iter().enumerate() {
             let count = with_neighbours(&|counted| counted.counts[number]);
             if count > 0.0 {
                 score += term.weight * term.idf * count * (WEIGHTS.passage_k1 + 1.0) / (count + norm);
                 covered += term.weight * term.idf;
                 matched += 1;
+                in_common.words += usize::from(term.is_known);
+                in_common.share += if term.is_known { term.idf / self.rarity } else { 0.0 };
             }
         }
         let coverage = covered / self.all;
@@ -201,7 +222,7 @@ impl Scale<'_> {
         if own.passage.kind == PassageKind::Command {
             score *= WEIGHTS.command;
         }
-        Ranked { document: own.passage.document, passage: own.passage.id, score, coverage, matched }
+        Ranked { document: own.passage.document, passage: own.passage.id, score, coverage, matched, in_common }
     }
 }
 

@@ -8,31 +8,35 @@ use chrono::NaiveDate;
 use super::answer::{Hit, search};
 use super::meaning::Meaning;
 use super::passage::PassageKind;
-use super::query::{Query, Question};
+use super::query::{MAX_QUESTION, PREFIXES, Query, Question};
+use super::rank::InCommon;
 use super::store::Index;
 use super::words;
 
 /// How many hits are considered: more than are shown, because some are said already or came along.
 const CONSIDERED: usize = 20;
+/// How many passages are scored. Those with most of the prompt's words come first, and only such ones are near.
+const SCORED: usize = 400;
 /// How many words of the prompt a passage and its neighbours must have: one word in common is chance.
 const LEAST_WORDS: usize = 2;
 /// The share of the prompt that they must have. Words that were never said count, so a prompt about new things has a small
 /// share.
-const LEAST_COVERAGE: f64 = 0.45;
+const LEAST_SHARE: f64 = 0.4;
 /// A long prompt speaks of much that is new. Of one with so many words, this many in common and a smaller share are enough.
-const LONG_PROMPT: usize = 12;
-const LEAST_WORDS_OF_LONG: usize = 5;
-const LEAST_COVERAGE_OF_LONG: f64 = 0.3;
+const LONG_PROMPT: usize = 10;
+const LEAST_WORDS_OF_LONG: usize = 4;
+const LEAST_SHARE_OF_LONG: f64 = 0.3;
 /// The share of a passage's words that a text must have for the text to say the same.
 const SAME: f64 = 0.8;
 
 /// The passages of which to remind an agent, dead ends and rulings first; the caller chooses among them. `session` is the agent's own, whose passages it has.
 pub(crate) fn recall(index: &Index, prompt: &str, session: &str, today: NaiveDate) -> rusqlite::Result<Vec<Hit>> {
-    let words = Question::of(prompt, today).words.len();
+    let text = without_syntax(prompt);
+    let words = Question::of(&text, today).words.len();
     if words < LEAST_WORDS {
         return Ok(Vec::new());
     }
-    let query = Query { text: prompt.replace('"', " "), limit: CONSIDERED, ..Query::default() };
+    let query = Query { text, limit: CONSIDERED, scored: Some(SCORED), ..Query::default() };
     // A prompt must not wait for a model.
     let mut hits = search(index, &query, &Meaning::of_words(), today)?.hits;
     hits.retain(|hit| is_near(hit, words) && (session.is_empty() || hit.session != session));
@@ -41,10 +45,16 @@ pub(crate) fn recall(index: &Index, prompt: &str, session: &str, today: NaiveDat
     Ok(hits)
 }
 
+/// A prompt without what would be a phrase or a prefix in a question: nobody who writes to an agent asks a search.
+fn without_syntax(prompt: &str) -> String {
+    let prompt = crate::base::text::cut(prompt, MAX_QUESTION).replace('"', " ");
+    PREFIXES.iter().fold(prompt, |text, prefix| text.replace(prefix, &format!("{prefix} ")))
+}
+
 fn is_near(hit: &Hit, words: usize) -> bool {
-    let is_near_long =
-        words >= LONG_PROMPT && hit.matched >= LEAST_WORDS_OF_LONG && hit.coverage >= LEAST_COVERAGE_OF_LONG;
-    hit.matched >= LEAST_WORDS && hit.coverage >= LEAST_COVERAGE || is_near_long
+    let InCommon { words: common, share } = hit.in_common;
+    let is_near_long = words >= LONG_PROMPT && common >= LEAST_WORDS_OF_LONG && share >= LEAST_SHARE_OF_LONG;
+    common >= LEAST_WORDS && share >= LEAST_SHARE || is_near_long
 }
 
 /// Dead ends and rulings come first: they keep an agent from repeating a mistake.
@@ -224,6 +234,21 @@ mod tests {
         assert!(recall(&index, prompt, "s3", today).unwrap().is_empty());
         let first = recall(&index, "thumbnail cache evicts too early, moka", "", today).unwrap();
         assert_eq!(class(&first[0]), 0, "{}", first[0].text);
+    }
+
+    #[test]
+    fn words_that_only_begin_like_others_are_not_in_common() {
+        assert_eq!(answered(&["Sell thumbtacks and cachepots", "Rolling pins and staghorn ferns"]), [false; 2]);
+    }
+
+    #[test]
+    fn a_prompt_has_neither_phrases_nor_prefixes() {
+        let prompts = [
+            "path:src/cache.rs the thumbnail cache evicts too early",
+            "error:E0308 in the thumbnail cache, it evicts too early",
+            "\"the thumbnail cache is wrong\": it evicts too early",
+        ];
+        assert_eq!(answered(&prompts), [true; 3]);
     }
 
     #[test]

@@ -10,6 +10,8 @@ const VERSION: i32 = 6;
 /// `word` finds the passages that have a word. It has neither their words nor the positions: a passage is scored from
 /// `passage.terms`, which has them in order, because finding the words of a text again costs more than reading them.
 ///
+/// `word` gathers up to 8 MiB of words before it writes them: each time costs a part of its own, and parts are merged later.
+///
 /// `gram` finds the archived handoffs, by their file, that have a piece of text anywhere. The text of a file in `vague` is not
 /// wholly in it. `ran` has how commands ended, and `named` the files that rulings name.
 const TABLES: &str = "
@@ -82,6 +84,7 @@ const TABLES: &str = "
     CREATE VIRTUAL TABLE gram USING fts5(text, content='', contentless_delete=1, detail=none, tokenize='trigram');
     CREATE VIRTUAL TABLE word USING fts5(terms, content='', contentless_delete=1, detail=none, tokenize='ascii');
     CREATE VIRTUAL TABLE term USING fts5vocab(word, row);
+    INSERT INTO word (word, rank) VALUES ('hashsize', 8388608);
     INSERT INTO meta VALUES ('passages', '0'), ('words', '0'), ('documents', '0');
 ";
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::text_passages::{day_of, is_archive};
-use crate::base::fs::Anchor;
+use crate::base::fs::{self, Anchor};
 use crate::project::Project;
 use crate::transcript::{self, FoundFile, ListingLimits};
 
@@ -41,10 +41,13 @@ impl SourceFile {
         nanos(self.modified)
     }
 
-    /// `None` if the path is not text.
+    /// `None` if the path is not text, or the file is another user's: agents may share a directory.
     pub(super) fn of_transcript(file: FoundFile) -> Option<SourceFile> {
         let path = file.path.to_str()?.to_owned();
         let state = file.state;
+        if !fs::is_own(state.owner) {
+            return None;
+        }
         let kind = SourceKind::Transcript(file);
         Some(SourceFile {
             path,

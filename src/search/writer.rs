@@ -1,5 +1,7 @@
 //! Changing the index: adding, continuing and removing documents.
 
+use std::borrow::Cow;
+
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::passage::{self, Document, Passage, PassageKind, Ran};
@@ -212,11 +214,14 @@ impl<'a> Writer<'a> {
         let (mut number, mut turn): (i64, i64) =
             self.transaction.prepare_cached(sql)?.query_row([document], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut all_words = 0;
+        let mut known = part.terms.iter();
         for passage in &part.passages {
+            let terms =
+                known.next().map_or_else(|| words::line(&passage.text).into(), |terms| Cow::Borrowed(terms.as_str()));
             number += 1;
             turn += i64::from(passage.kind.is_talk());
             let own_turn = if passage.kind.is_talk() { turn } else { -1 };
-            all_words += self.add_passage(document, number, own_turn, passage)?;
+            all_words += self.add_passage((document, number, own_turn), passage, &terms)?;
         }
         let mut statement = self.transaction.prepare_cached("UPDATE document SET words = words + ?2 WHERE id = ?1")?;
         statement.execute(params![document, all_words])?;
@@ -231,10 +236,14 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Adds a passage; returns how many words it has.
-    fn add_passage(&mut self, document: i64, number: i64, turn: i64, passage: &Passage) -> rusqlite::Result<i64> {
-        let terms = words::line(&passage.text);
-        let count = i64::try_from(words::of_line(&terms).count()).unwrap_or(i64::MAX);
+    /// Adds a passage with its words at its place: document, number and turn. Returns how many words it has.
+    fn add_passage(
+        &mut self,
+        (document, number, turn): (i64, i64, i64),
+        passage: &Passage,
+        terms: &str,
+    ) -> rusqlite::Result<i64> {
+        let count = i64::try_from(words::of_line(terms).count()).unwrap_or(i64::MAX);
         let sql = "INSERT INTO passage (id, document, number, turn, kind, at, words, terms, text)
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
         let id = self.next;

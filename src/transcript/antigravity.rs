@@ -23,6 +23,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     place: Place { variable: "", below: "", default: ".gemini/antigravity-cli" },
     is_one,
     id_mark: b"",
+    in_part: &[],
     take,
     candidates,
     states: listing::states,

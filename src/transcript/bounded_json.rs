@@ -24,19 +24,28 @@ struct Budget {
 /// How much of a torn line is parsed, as a multiple of its length. A line full of beginnings would cost more.
 const MOST_PASSES: usize = 4;
 
+/// Fields of a record that are read in part, each with the fields of it that are read. Clients repeat there what tools printed,
+/// which is most of a transcript, and to skip a text costs less than to read it.
+pub(super) type ReadInPart = &'static [(&'static str, &'static [&'static str])];
+
 /// Parses one record. `None` if it is not a JSON object or is nested too deeply.
 ///
 /// A client that is killed while it writes leaves half a record without a line break. When it continues the session, the next
 /// record comes on the same line; that one is returned.
 pub(super) fn parse(line: &[u8]) -> Option<Value> {
+    parse_in_part(line, &[])
+}
+
+/// Like [`parse`], without what nobody reads.
+pub(super) fn parse_in_part(line: &[u8], in_part: ReadInPart) -> Option<Value> {
     // Nearly every line is UTF-8, and to see that costs a fraction of repairing it.
     let text = std::str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed);
-    let mut work = match object(&text) {
+    let mut work = match object(&text, in_part) {
         Ok(found) => return found,
         Err(parsed) => parsed,
     };
     for (start, _) in text.match_indices("{\"").filter(|(start, _)| *start > 0) {
-        match object(&text[start..]) {
+        match object(&text[start..], in_part) {
             Ok(found) => return found,
             Err(parsed) => work += parsed,
         }
@@ -47,12 +56,19 @@ pub(super) fn parse(line: &[u8]) -> Option<Value> {
     None
 }
 
+/// Parses one record that is all of a text. No beginning of a record is one, so that this tells whether a record is complete.
+pub(super) fn parse_complete(text: &[u8], in_part: ReadInPart) -> Option<Value> {
+    object(&String::from_utf8_lossy(text), in_part).ok().flatten()
+}
+
 /// The object that a text is, `None` if it is another value. If the text is not JSON, how much of it was parsed.
-fn object(text: &str) -> Result<Option<Value>, usize> {
+fn object(text: &str, in_part: ReadInPart) -> Result<Option<Value>, usize> {
     let budget = Budget { values: Cell::new(MAX_VALUES), bytes: Cell::new(MAX_TEXTS) };
     // Reading recurses, and the parser limits its depth. Skipping does not recurse.
     let mut parser = serde_json::Deserializer::from_str(text);
-    let value = Bounded(&budget).deserialize(&mut parser).and_then(|value| parser.end().map(|()| value));
+    let value = Bounded { budget: &budget, in_part, only: None }
+        .deserialize(&mut parser)
+        .and_then(|value| parser.end().map(|()| value));
     value.map(|value| value.is_object().then_some(value)).map_err(|error| error.column())
 }
 
@@ -75,7 +91,30 @@ impl Budget {
     }
 }
 
-struct Bounded<'b>(&'b Budget);
+/// Reads one value within the budget.
+struct Bounded<'b> {
+    budget: &'b Budget,
+    in_part: ReadInPart,
+    /// The fields that are read; `None` for all.
+    only: Option<&'static [&'static str]>,
+}
+
+impl<'b> Bounded<'b> {
+    /// Reads a value inside of this one.
+    fn inside(&self) -> Bounded<'b> {
+        Bounded { budget: self.budget, in_part: &[], only: None }
+    }
+
+    /// Reads the field with this name.
+    fn field(&self, name: &str) -> Bounded<'b> {
+        let only = self.in_part.iter().find(|(other, _)| *other == name).map(|(_, fields)| *fields);
+        Bounded { only, ..self.inside() }
+    }
+
+    fn is_read(&self, name: &str) -> bool {
+        name.len() <= MAX_KEY && self.only.is_none_or(|only| only.contains(&name))
+    }
+}
 
 impl<'de> DeserializeSeed<'de> for Bounded<'_> {
     type Value = Value;
@@ -113,13 +152,13 @@ impl<'de> Visitor<'de> for Bounded<'_> {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Value, E> {
-        Ok(self.0.text(text).into())
+        Ok(self.budget.text(text).into())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while self.0.allows_another() {
-            match items.next_element_seed(Bounded(self.0))? {
+        while self.budget.allows_another() {
+            match items.next_element_seed(self.inside())? {
                 Some(item) => list.push(item),
                 None => return Ok(Value::Array(list)),
             }
@@ -131,8 +170,8 @@ impl<'de> Visitor<'de> for Bounded<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<Cow<'de, str>>()? {
-            if key.len() <= MAX_KEY && self.0.allows_another() {
-                let value = entries.next_value_seed(Bounded(self.0))?;
+            if self.is_read(&key) && self.budget.allows_another() {
+                let value = entries.next_value_seed(self.field(&key))?;
                 map.insert(key.into_owned(), value);
             } else {
                 entries.next_value::<IgnoredAny>()?;
@@ -160,6 +199,16 @@ mod tests {
         assert!(value["b"].as_array().unwrap().len() <= MAX_VALUES);
         let early = format!(r#"{{"c":"end","b":[{}]}}"#, vec!["1"; 100_000].join(","));
         assert_eq!(parse(early.as_bytes()).unwrap()["c"], "end");
+    }
+
+    #[test]
+    fn of_a_field_that_is_read_in_part_only_that_part_is_kept() {
+        const IN_PART: ReadInPart = &[("result", &["plan"])];
+        let text = r#"{"result":{"stdout":"x\ny","plan":{"stdout":1}},"a":{"result":{"stdout":2}}}"#;
+        let read = parse_in_part(text.as_bytes(), IN_PART);
+        assert_eq!(read, serde_json::from_str(r#"{"result":{"plan":{"stdout":1}},"a":{"result":{"stdout":2}}}"#).ok());
+        let text = r#"{"result":"a text","a":[{"stdout":1}]}"#;
+        assert_eq!(parse_in_part(text.as_bytes(), IN_PART), serde_json::from_str(text).ok());
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     place: Place { variable: env::CLAUDE_CONFIG_DIR, below: "", default: ".claude" },
     is_one,
     id_mark: b"\"uuid\":\"",
+    in_part: &[("toolUseResult", &["annotations", "answers", "backgroundTaskId", "interrupted", "plan", "task"])],
     take,
     candidates,
     states: listing::states,

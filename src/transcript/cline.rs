@@ -21,6 +21,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     place: Place { variable: env::CLINE_DIR, below: "", default: ".cline" },
     is_one,
     id_mark: b"",
+    in_part: &[],
     take,
     candidates,
     states: listing::states,

@@ -25,6 +25,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     place: Place { variable: env::CODEX_HOME, below: "", default: ".codex" },
     is_one,
     id_mark: b"",
+    in_part: &[],
     take,
     candidates,
     states: listing::states,

@@ -25,6 +25,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     place: Place { variable: env::COPILOT_HOME, below: "", default: ".copilot" },
     is_one,
     id_mark: b"",
+    in_part: &[],
     take,
     candidates,
     states: listing::states,

@@ -23,6 +23,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     place: Place { variable: env::CURSOR_CONFIG_DIR, below: "", default: ".cursor" },
     is_one,
     id_mark: b"",
+    in_part: &[],
     take,
     candidates,
     states: listing::states,

@@ -37,6 +37,8 @@ pub(super) struct Draft {
     pub found: Transcript,
     /// Whether to take only what describes the session: id, directory, branch.
     pub about_only: bool,
+    /// Whether only what a search finds is kept.
+    is_for_search: bool,
     /// Whether the record that is read is of a sub-agent.
     pub is_aside: bool,
     /// The records that were read, if the client may write one twice.
@@ -77,6 +79,7 @@ impl Draft {
         Draft {
             found: Transcript { agent, ..Transcript::default() },
             about_only: false,
+            is_for_search: false,
             is_aside: false,
             taken: TakenRecords::default(),
             commands: VecDeque::new(),
@@ -103,6 +106,11 @@ impl Draft {
             passed_over: 0,
             not_kept: 0,
         }
+    }
+
+    /// Keeps only what a search finds: talk, commands with their errors, and edited files.
+    pub(super) fn for_search(&mut self) {
+        self.is_for_search = true;
     }
 
     /// Holds this many bytes of talk, and a quarter of it of commands, for a reader that keeps all of it elsewhere.
@@ -358,7 +366,7 @@ impl Draft {
     }
 
     fn did(&mut self, kind: ActionKind, what: &str, ended: &Ended<'_>, outcome: Outcome) {
-        if !self.is_aside {
+        if !self.is_aside && !self.is_for_search {
             let output = if let Ended::Code(_, output) | Ended::Failed(output) = ended { output } else { "" };
             self.actions.add(kind, what, output, outcome);
         }
@@ -513,9 +521,14 @@ impl Draft {
     /// The finished transcript, fit to be kept: printable, short, without secrets.
     pub(super) fn finish(mut self) -> Transcript {
         let mut found = std::mem::take(&mut self.found);
-        found.commands = self.commands.into_iter().map(|(_, command)| command).collect();
-        found.tests = self.tests.into_iter().map(|(_, test)| test).collect();
-        (found.todos, found.dropped_todos) = self.todos.finish();
+        if self.is_for_search {
+            // What nobody reads is not scanned for secrets either.
+            (found.edited, found.edited_by_subagents, found.shell_writes) = Default::default();
+        } else {
+            found.commands = self.commands.into_iter().map(|(_, command)| command).collect();
+            found.tests = self.tests.into_iter().map(|(_, test)| test).collect();
+            (found.todos, found.dropped_todos) = self.todos.finish();
+        }
         found.talk = self.talk.finish();
         found.work = self.work.finish();
         found.ran = self.ran.finish();

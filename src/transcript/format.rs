@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::FORMATS;
+use super::bounded_json::ReadInPart;
 use super::draft::Draft;
 use super::forks::Origin;
 use super::listing::{Listing, ListingBudget};
@@ -20,6 +21,8 @@ pub struct TranscriptFormat {
     pub(super) is_one: fn(&Value) -> bool,
     /// What comes before the id of a record in its line; empty if the client writes no record twice.
     pub(super) id_mark: &'static [u8],
+    /// The fields of a record of which [`Self::take`] reads only a part.
+    pub(super) in_part: ReadInPart,
     /// Adds the contents of a record to the draft.
     pub(super) take: fn(&mut Draft, &Value),
     /// The session files that may belong to a project with these roots, chosen without opening them.

@@ -24,6 +24,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     place: Place { variable: env::GEMINI_CLI_HOME, below: ".gemini", default: ".gemini" },
     is_one,
     id_mark: b"{\"id\":\"",
+    in_part: &[],
     take,
     candidates,
     states: listing::states,

@@ -171,7 +171,7 @@ mod tests {
 
     fn state(length: u64) -> FileState {
         let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(7);
-        FileState { inode: 1, length, modified, changed: modified }
+        FileState { inode: 1, length, modified, changed: modified, owner: 0 }
     }
 
     fn session() -> Transcript {

@@ -25,6 +25,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     place: Place { variable: env::XDG_DATA_HOME, below: "opencode", default: ".local/share/opencode" },
     is_one,
     id_mark: b"",
+    in_part: &[],
     take,
     candidates,
     states: opencode_database::states,

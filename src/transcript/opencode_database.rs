@@ -179,7 +179,7 @@ fn state_in(connection: &Connection, id: &str) -> Option<FileState> {
     let millis: i64 = connection.prepare_cached(query).ok()?.query_row([id], |row| row.get(0)).ok()?;
     let millis = u64::try_from(millis).ok()?;
     let modified = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(millis))?;
-    Some(FileState { inode: 0, length: millis, modified, changed: modified })
+    Some(FileState { inode: 0, length: millis, modified, changed: modified, owner: 0 })
 }
 
 /// The records of a session, up to `most` bytes, in a file without a name. `None` if there is no such session.

@@ -111,7 +111,7 @@ impl Source {
         let Some(mut file) = open(&self.path)? else { return Ok(Asks::No) };
         let failed = |cause: io::Error| Error::io("read", &self.path, cause);
         let Some(format) = format_of(&mut file, self.end).map_err(failed)? else { return Err(unknown(&self.path)) };
-        let start = line_start(&mut file, self.start.min(self.end)).map_err(failed)?;
+        let (start, _) = next_record(&mut file, self.start.min(self.end)).map_err(failed)?;
         let mut draft = Draft::of(format.name);
         draft.taken.add_before(&mut file, start, most, format.id_mark).map_err(failed)?;
         file.seek(SeekFrom::Start(start)).map_err(failed)?;
@@ -152,6 +152,19 @@ pub fn read(path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
 
 /// Like [`read`], holding up to `room` bytes of talk.
 pub(crate) fn read_with_room(path: &Path, start: u64, end: u64, room: usize) -> Result<Option<Transcript>> {
+    read_into(|draft| draft.hold(room), path, start, end)
+}
+
+/// Like [`read_with_room`], without what a search does not find.
+pub(crate) fn read_for_search(path: &Path, start: u64, end: u64, room: usize) -> Result<Option<Transcript>> {
+    let prepare = |draft: &mut Draft| {
+        draft.hold(room);
+        draft.for_search();
+    };
+    read_into(prepare, path, start, end)
+}
+
+fn read_into(prepare: impl Fn(&mut Draft), path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
     let Some(mut file) = open(path)? else { return Ok(None) };
     let failed = |cause: io::Error| Error::io("read", path, cause);
     if end == 0 {
@@ -159,7 +172,7 @@ pub(crate) fn read_with_room(path: &Path, start: u64, end: u64, room: usize) -> 
     }
     let Some(format) = format_of(&mut file, end).map_err(failed)? else { return Err(unknown(path)) };
     let mut draft = Draft::of(format.name);
-    draft.hold(room);
+    prepare(&mut draft);
     if let Some(id) = (format.id)(path) {
         draft.found.session = id;
     }
@@ -174,13 +187,14 @@ pub(crate) fn read_with_room(path: &Path, start: u64, end: u64, room: usize) -> 
         head(&mut file, start, take).map_err(failed)?;
         draft.about_only = false;
     }
-    let start = line_start(&mut file, start.min(end)).map_err(failed)?;
+    let (start, is_record_start) = next_record(&mut file, start.min(end)).map_err(failed)?;
     draft.taken.add_before(&mut file, start, u64::MAX, format.id_mark).map_err(failed)?;
     for (from, to) in pieces(start, end) {
         if from > start {
             draft.passed_over(from - start - MAX_BEGINNING.min(from - start));
         }
-        read_piece(&mut file, from, to, format, &mut draft).map_err(failed)?;
+        let is_record_start = is_record_start && from == start;
+        read_piece(&mut file, (from, to), is_record_start, format, &mut draft).map_err(failed)?;
     }
     Ok(Some(draft.finish()))
 }
@@ -204,37 +218,60 @@ fn pieces(start: u64, end: u64) -> Vec<(u64, u64)> {
     vec![(start, start + MAX_BEGINNING), (end - MAX_END, end)]
 }
 
-/// The start of the line that contains `at`. An earlier reader that stopped here did not read this line, because it was not
-/// complete.
-fn line_start(file: &mut File, at: u64) -> io::Result<u64> {
+/// Where the first record is that a reader did not take who stopped at `at`, and whether a record begins there. That reader took
+/// the last record before, unless it was not complete. A client writes the line break after the record, sometimes later.
+fn next_record(file: &mut File, at: u64) -> io::Result<(u64, bool)> {
+    let Some(start) = line_start(file, at)? else { return Ok((at, false)) };
+    let is_taken = start < at && bounded_json::parse_complete(&read_range(file, start, at)?, &[]).is_some();
+    Ok((if is_taken { at } else { start }, true))
+}
+
+/// The start of the line that contains `at`. `None` if the line is longer than is read.
+fn line_start(file: &mut File, at: u64) -> io::Result<Option<u64>> {
     let mut end = at;
     while end > 0 && at - end <= lines::MAX_LINE as u64 {
         let start = end.saturating_sub(BLOCK);
-        file.seek(SeekFrom::Start(start))?;
-        let mut block = Vec::new();
-        Read::by_ref(file).take(end - start).read_to_end(&mut block)?;
+        let block = read_range(file, start, end)?;
         if let Some(newline) = block.iter().rposition(|byte| *byte == b'\n') {
-            return Ok(start + newline as u64 + 1);
+            return Ok(Some(start + newline as u64 + 1));
         }
         end = start;
     }
-    Ok(if end == 0 { 0 } else { at })
+    Ok((end == 0).then_some(0))
 }
 
-fn read_piece(file: &mut File, from: u64, to: u64, format: &TranscriptFormat, draft: &mut Draft) -> io::Result<()> {
-    // Starts one byte earlier, so that a line which begins exactly at `from` is not taken for a partial one.
-    file.seek(SeekFrom::Start(from.saturating_sub(1)))?;
-    let reader = BufReader::with_capacity(BLOCK as usize, Read::by_ref(file).take(to - from.saturating_sub(1).min(to)));
-    let mut lines = Lines::of(reader);
-    if from > 0 {
+fn read_range(file: &mut File, start: u64, end: u64) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(start))?;
+    let mut read = Vec::new();
+    Read::by_ref(file).take(end - start).read_to_end(&mut read)?;
+    Ok(read)
+}
+
+fn read_piece(
+    file: &mut File,
+    (from, to): (u64, u64),
+    is_record_start: bool,
+    format: &TranscriptFormat,
+    draft: &mut Draft,
+) -> io::Result<()> {
+    // In the middle of a line it starts one byte earlier, so that a line which begins exactly at `from` is not taken for a
+    // partial one.
+    let start = if is_record_start { from } else { from.saturating_sub(1) };
+    file.seek(SeekFrom::Start(start))?;
+    let mut lines =
+        Lines::of(BufReader::with_capacity(BLOCK as usize, Read::by_ref(file).take(to.saturating_sub(start))));
+    if start < from {
         lines.next()?;
     }
     while let Some(line) = lines.next()? {
         match line {
             Line::TooLong => draft.too_long(),
-            // The line may still be being written. If it parses as a record, it is complete.
-            Line::Unended(line) => bounded_json::parse(line).iter().for_each(|record| (format.take)(draft, record)),
-            Line::Whole(line) => match bounded_json::parse(line) {
+            // The line may still be being written. If it is a record, it is complete.
+            Line::Unended(line) => {
+                let record = bounded_json::parse_complete(line, format.in_part);
+                record.iter().for_each(|record| (format.take)(draft, record));
+            }
+            Line::Whole(line) => match bounded_json::parse_in_part(line, format.in_part) {
                 Some(record) => (format.take)(draft, &record),
                 None if line.iter().all(u8::is_ascii_whitespace) => {}
                 None => draft.unreadable(),
@@ -302,6 +339,23 @@ pub(super) fn head(file: &mut File, end: u64, mut wanted: impl FnMut(Value) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wherever_a_reader_stops_the_next_one_reads_the_rest_and_nothing_twice() {
+        let record =
+            |text: &str| format!(r#"{{"type":"user","sessionId":"s","a":{{"b":1}},"message":{{"content":"{text}"}}}}"#);
+        let whole = format!("{}\n{}\n{}", record("one"), record("two"), record("three"));
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        io::Write::write_all(&mut file, whole.as_bytes()).unwrap();
+        let said = |start: usize, end: usize| -> Vec<String> {
+            let found = read(file.path(), start as u64, end as u64).unwrap().unwrap();
+            found.talk.into_iter().map(|said| said.text).collect()
+        };
+        for place in record("one").len()..whole.len() {
+            let both = [said(0, place), said(place, whole.len())].concat();
+            assert_eq!(both, ["one", "two", "three"], "{place}");
+        }
+    }
 
     #[test]
     fn of_a_file_that_is_too_large_both_ends_are_read() {

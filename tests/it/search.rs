@@ -122,6 +122,8 @@ fn people_see_a_list_with_the_passage_and_the_command_that_shows_the_whole() {
     let nothing = world.run(&["search", "kubernetes"]).expect(1);
     assert_eq!(nothing.stdout, "");
     assert!(nothing.stderr.contains("nothing was found"), "{}", nothing.stderr);
+    let filtered = world.run(&["search", "unterminated", "--agent", "codexx"]).expect(1);
+    assert!(filtered.stderr.contains("nothing was found with these filters"), "{}", filtered.stderr);
 }
 
 /// A team shares one config, so a build without vectors takes the key, checks it, and says that it compares words only.
@@ -369,6 +371,30 @@ fn links_in_the_place_of_the_index_are_not_followed() {
 }
 
 #[test]
+fn a_transcript_of_another_user_is_not_read() {
+    let world = world();
+    assert_eq!(sessions(&world, &["unterminated"]), ["lexer"]);
+    let path = Transcript::of(&world, "lexer", "").path;
+    if std::os::unix::fs::chown(&path, Some(12_345), None).is_err() {
+        return skip("only root may give a file away");
+    }
+    let directory = std::fs::File::open(path.parent().unwrap()).unwrap();
+    directory.set_modified(std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000)).unwrap();
+    assert_eq!(sessions(&world, &["unterminated"]), [""; 0]);
+}
+
+#[test]
+fn a_search_makes_no_directory_a_project() {
+    let world = World::new();
+    world.write("memory/layer2/current-state.md", "# Current state\n\nThe walrus exporter is half done.\n");
+    let before = world.everything();
+    let found = world.run(&["search", "walrus"]).stderr_ignored("the memory came along").expect(0);
+    assert!(found.stdout.contains("walrus"), "{}", found.stdout);
+    world.run(&["search", "penguin"]).stderr_ignored("a hint").expect(1);
+    assert_eq!(world.everything(), before);
+}
+
+#[test]
 fn several_searches_at_once_all_answer() {
     let world = world();
     for number in 0..40 {
@@ -428,6 +454,11 @@ fn the_sessions_of_a_file_are_found_under_its_earlier_names() {
         git(&["commit", "-qm", "rename"]);
         assert_eq!(sessions(&world, &["--path", &format!("src/{to}")]), ["lexer"]);
     }
+    // A name that git would take for a pattern.
+    world.write("src/[l]exer.rs", "other\n");
+    git(&["add", "src"]);
+    git(&["commit", "-qm", "brackets"]);
+    assert_eq!(sessions(&world, &["--path", "src/[l]exer.rs"]), [""; 0]);
     // A rename that is not committed yet.
     git(&["mv", "src/tokens.rs", "src/scanner.rs"]);
     assert_eq!(sessions(&world, &["--path", "src/scanner.rs"]), ["lexer"]);

@@ -134,6 +134,31 @@ fn a_session_of_codex_is_found_whatever_the_day() {
 }
 
 #[test]
+fn a_record_whose_line_break_comes_later_is_indexed_once() {
+    let world = World::with_git();
+    let directory = world.home().join(".codex/sessions/2026/11/03");
+    std::fs::create_dir_all(&directory).unwrap();
+    let id = "0199f000-0000-7000-8000-000000000001";
+    let file = directory.join(format!("rollout-2026-11-03T09-00-00-{id}.jsonl"));
+    let record = |kind: &str, payload: serde_json::Value| {
+        serde_json::json!({ "timestamp": "2026-11-03T09:00:00.000Z", "type": kind, "payload": payload }).to_string()
+    };
+    let asked = |text: &str| {
+        let content = [serde_json::json!({ "type": "input_text", "text": text })];
+        record("response_item", serde_json::json!({ "type": "message", "role": "user", "content": content }))
+    };
+    let about = record("session_meta", serde_json::json!({ "id": id, "cwd": world.root().canonicalize().unwrap() }));
+    let begun = format!("{about}\n{}", asked("feed the walrus"));
+    std::fs::write(&file, &begun).unwrap();
+    assert_eq!(sessions(&world, "walrus"), [id]);
+    std::fs::write(&file, format!("{begun}\n{}\n", asked("feed the penguin"))).unwrap();
+    assert_eq!(sessions(&world, "penguin"), [id]);
+    let index = rusqlite::Connection::open(world.path(".agent-handover/index.db")).unwrap();
+    let said: i64 = index.query_row("SELECT count(*) FROM passage WHERE kind = 0", [], |row| row.get(0)).unwrap();
+    assert_eq!(said, 2);
+}
+
+#[test]
 fn an_archive_that_is_edited_in_place_is_found() {
     let world = World::with_git();
     let create =

@@ -93,6 +93,7 @@ pub(crate) struct FileState {
     pub modified: SystemTime,
     /// When the content or the name, owner or mode was last changed, which only the system sets.
     pub changed: SystemTime,
+    pub owner: u32,
 }
 
 /// The state of a regular file; `None` for anything else.
@@ -100,7 +101,13 @@ pub(crate) fn state(path: &Path) -> Option<FileState> {
     let about = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let since_epoch = Duration::new(u64::try_from(about.ctime()).ok()?, u32::try_from(about.ctime_nsec()).ok()?);
     let changed = SystemTime::UNIX_EPOCH + since_epoch;
-    Some(FileState { inode: about.ino(), length: about.len(), modified: about.modified().ok()?, changed })
+    Some(FileState {
+        inode: about.ino(),
+        length: about.len(),
+        modified: about.modified().ok()?,
+        changed,
+        owner: about.uid(),
+    })
 }
 
 /// When a file was last changed.

@@ -52,11 +52,11 @@ pub(crate) use links::{resolve, tidy};
 pub(crate) use log::{append, append_durably};
 pub(crate) use names::{names, names_at_most};
 pub(crate) use owner::{
-    foreign_owner, is_foreign_owner, is_open_to_all, is_readable_by_others, refuse_foreign_owner, refuse_owner,
+    foreign_owner, is_foreign_owner, is_open_to_all, is_own, is_readable_by_others, refuse_foreign_owner, refuse_owner,
     refuse_owner_because,
 };
 pub(crate) use plain_read::{
-    Seen, is_absent, open, open_if_exists, read_at_most, read_if_exists, read_within, scratch_file,
+    Seen, is_absent, open, open_if_exists, read_at_most, read_ends, read_if_exists, read_within, scratch_file,
 };
 pub(crate) use private::write_private;
 pub(crate) use remove::{Depth, remove_empty_directory, remove_file, sweep_temporaries};

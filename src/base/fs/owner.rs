@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::base::env;
 use crate::error::{Error, Result};
 
 /// Refuses a file that belongs to somebody else than this user or root: its owner could make us do anything.
@@ -30,6 +31,12 @@ pub(crate) fn refuse_owner_because(owner: u32, path: &Path, what: &str, why: &st
 /// Whether this is somebody else than this user or root.
 pub(crate) fn is_foreign_owner(owner: u32) -> bool {
     owner != 0 && owner != rustix::process::geteuid().as_raw()
+}
+
+/// Whether a file is this user's own: by its owner, or because its owner has the home directory, as with `sudo`.
+pub(crate) fn is_own(owner: u32) -> bool {
+    let has_home = || env::home().and_then(|home| fs::metadata(home).ok()).is_some_and(|home| home.uid() == owner);
+    !is_foreign_owner(owner) || has_home()
 }
 
 /// The error about a file of a project that belongs to another user.

@@ -44,6 +44,21 @@ pub(crate) fn read_at_most(source: impl Read, max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Reads the beginning and the end of a source, `each` bytes of either, without holding what is between them.
+pub(crate) fn read_ends(mut source: impl Read, each: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    loop {
+        let read = source.by_ref().take(each as u64).read_to_end(&mut bytes)?;
+        if read == 0 {
+            return Ok(bytes);
+        }
+        // What is read next is as long at most, so that the end is whole.
+        if bytes.len() > 3 * each {
+            bytes.drain(each..bytes.len() - each);
+        }
+    }
+}
+
 /// Opens a file that a person named for reading. Follows links. A file that does not exist is not an I/O error: the person
 /// named no such thing.
 pub(crate) fn open(path: &Path) -> Result<File> {
@@ -106,5 +121,20 @@ impl Seen {
 
     pub fn is_still(&self, path: &Path) -> bool {
         fs::symlink_metadata(path).is_ok_and(|about| Seen::of(&about) == *self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_source_both_ends_are_read() {
+        let text: Vec<u8> = (0..100).collect();
+        assert_eq!(read_ends(&text[..25], 10).unwrap(), text[..25]);
+        for length in 31..100 {
+            let read = read_ends(&text[..length], 10).unwrap();
+            assert!(read.len() <= 30 && read.starts_with(&text[..10]) && read.ends_with(&text[length - 10..length]));
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The arguments of `search`, and the call that they make.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,8 +19,9 @@ use crate::steps;
 /// How long a search brings the index up to date before it answers with what it has.
 const UPDATE_TIME: Duration = Duration::from_secs(10);
 
-/// How much of an error message is read.
-const MAX_MESSAGE: u64 = 1 << 20;
+/// How much of either end of an error message is kept, and how much of it is read: a log is long, and may not end.
+const KEPT: usize = 512 << 10;
+const MAX_MESSAGE: u64 = 256 << 20;
 
 /// Find the earlier session, note or decision in which something was said
 #[derive(Args)]
@@ -121,8 +123,15 @@ impl Search {
             (_, Some(_)) => {
                 "no session edited this file, as far as transcripts show; `path:` searches by a part of a path"
             }
+            _ if self.is_filtered() => "nothing was found with these filters; leave one out, or try other words",
+            _ if self.all_projects => "nothing was found; try fewer or other words",
             _ => "nothing was found; try fewer or other words, or `--all-projects`",
         }
+    }
+
+    fn is_filtered(&self) -> bool {
+        let texts = [&self.agent, &self.branch, &self.since, &self.until];
+        !self.kind.is_empty() || texts.iter().any(|text| text.is_some())
     }
 
     fn query(&self, context: &Context<'_>) -> Result<Query> {
@@ -145,7 +154,7 @@ impl Search {
             branch: self.branch.clone(),
             since,
             until,
-            roots: Vec::new(),
+            ..Query::default()
         })
     }
 
@@ -212,7 +221,7 @@ impl Search {
 /// The message on standard input.
 fn error_message() -> Result<String> {
     let failed = |cause| Error::new(Category::Io, "cannot read the error message from standard input").cause(cause);
-    let bytes = fs::read_at_most(std::io::stdin().lock(), MAX_MESSAGE).map_err(failed)?;
+    let bytes = fs::read_ends(std::io::stdin().lock().take(MAX_MESSAGE), KEPT).map_err(failed)?;
     Ok(text::of_bytes(&bytes))
 }
 
