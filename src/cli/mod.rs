@@ -66,7 +66,8 @@ struct Cli {
     #[command(flatten)]
     global: Global,
     /// Print the home view, which is shown without a command, as one JSON document
-    #[arg(long)]
+    // An id of its own: clap copies the value of `history --json`, a global option, to every argument with the same id.
+    #[arg(long = "json", id = "home-json")]
     json: bool,
     #[command(subcommand)]
     command: Option<Command>,

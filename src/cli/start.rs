@@ -111,7 +111,7 @@ pub(super) fn carry_out(cli: Cli, mut ui: Ui, cwd: Option<PathBuf>) -> u8 {
     let result = cwd.and_then(|cwd| {
         let mut context = Context { cwd, config: cli.global.config, ui: &mut ui };
         match cli.command {
-            Some(_) if cli.json => Err(Error::usage("`--json` goes behind the command")),
+            Some(_) if cli.json => Err(Error::usage("put `--json` after the command")),
             Some(command) => command.execute(&mut context),
             None => home::execute(&mut context, cli.json),
         }
