@@ -141,6 +141,33 @@ fn a_session_that_goes_on_is_kept_anew() {
     assert_eq!(kept(&world, TALK).len(), 1);
 }
 
+/// What did not change since the last look is not opened again; what came since then, or was deleted here, is.
+#[test]
+fn only_what_changed_is_looked_at_and_what_was_deleted_is_kept_again() {
+    let world = keeping("talk");
+    talk(&world, "s1");
+    end(&world, "s1");
+    let mark = world.read(".agent-handover/talk-looked-at");
+    assert!(mark.trim_end().ends_with("/.agent-handover/talk"), "{mark}");
+    // An old transcript that somebody restores.
+    let old = talk(&world, "s0");
+    let file = std::fs::File::options().append(true).open(&old.path).unwrap();
+    file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(20 * 86_400)).unwrap();
+    talk(&world, "s2");
+    end(&world, "s2");
+    let all = ["s0.claude-code.talk", "s1.claude-code.talk", "s2.claude-code.talk"];
+    assert_eq!(kept(&world, TALK), all);
+    std::fs::remove_dir_all(world.path(TALK)).unwrap();
+    talk(&world, "s3");
+    end(&world, "s3");
+    assert_eq!(kept(&world, TALK), [&all[..], &["s3.claude-code.talk"]].concat());
+    // A mark that nobody can read says nothing.
+    world.write(".agent-handover/talk-looked-at", "\u{0}garbage");
+    talk(&world, "s4");
+    end(&world, "s4");
+    assert_eq!(kept(&world, TALK).len(), 5);
+}
+
 #[test]
 fn published_talk_travels_on_our_own_branch_and_is_restored_on_a_second_machine() {
     let world = World::with_git();
