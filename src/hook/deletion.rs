@@ -67,6 +67,7 @@ impl Deletion {
             from => format!("from {} on", from.date_naive()),
         };
         let left = match self.without_handover.len() {
+            0 if *count == 1 => "it is handed over".to_owned(),
             0 => "all are handed over".to_owned(),
             1 => "1 has no handover".to_owned(),
             left => format!("{left} have no handover"),

@@ -7,7 +7,7 @@ use super::respond::{Done, store};
 use super::session;
 use crate::agents::{Call, Event};
 use crate::base::{clock, text};
-use crate::checkpoint::{AgentSession, NewReceipt, Store, TURN_END, Word};
+use crate::checkpoint::{AgentSession, NewReceipt, SessionSighting, Store, TURN_END};
 use crate::engine::{self, HandedOver, HowToRun, NotDetached, Recorded, Task};
 use crate::error::Result;
 use crate::project::Project;
@@ -25,7 +25,7 @@ pub(super) fn progress(project: &Project, call: &Call, receipt: Option<NewReceip
     seen.receipt = receipt;
     if call.event == Event::TurnEnd {
         seen.is_turn_end = true;
-        seen.event = format!("{TURN_END} {} {}", seen.size, digest(&seen.words));
+        seen.event = format!("{TURN_END} {}", turn_mark(&seen));
     }
     let mut store = store(project)?;
     seen.may_be_fork = session::may_be_fork(&store, &seen)?;
@@ -33,10 +33,11 @@ pub(super) fn progress(project: &Project, call: &Call, receipt: Option<NewReceip
     Ok(Done::nothing(&if is_new { format!("noted at {} bytes", seen.size) } else { REPEATED.to_owned() }))
 }
 
-/// What tells the words of one turn from those of the next.
-fn digest(words: &[Word]) -> String {
-    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-    text::digest(texts.join("\n").as_bytes(), 8)
+/// What tells the end of one turn from that of the next: what was said, or else the length of the transcript, which may grow
+/// between two calls for the same turn.
+fn turn_mark(seen: &SessionSighting) -> String {
+    let texts: Vec<&str> = seen.words.iter().map(|word| word.text.as_str()).collect();
+    if texts.is_empty() { seen.size.to_string() } else { text::digest(texts.join("\n").as_bytes(), 8) }
 }
 
 /// Hands over the part of the session that nobody has handed over yet.

@@ -72,16 +72,20 @@ fn keep_in(project: &Project, directory: &Path) -> Result<()> {
     let anchor = project.anchor(directory);
     // Somebody has deleted what was kept, or it is kept elsewhere from now on.
     let is_first = !fs::is_directory(directory);
+    if is_first {
+        LookedAt::forget(project);
+    }
     anchor.create_private_directories(directory)?;
     anchor.sweep_temporaries(directory, Depth::Directory)?;
     move_here(project, directory)?;
     let roots = project.worktree_roots();
     let places = transcript::places_of(&roots, ListingLimits::NONE);
     let mut files: Vec<FoundFile> = places.into_iter().flat_map(|place| place.files).collect();
-    let looked_at = if is_first { None } else { LookedAt::read(project, directory) };
+    let looked_at = LookedAt::read(project, directory);
     files.retain(|file| looked_at.as_ref().is_none_or(|looked_at| looked_at.is_before(file)));
     files.sort_by(|a, b| b.state.modified.cmp(&a.state.modified).then_with(|| a.path.cmp(&b.path)));
     let mut total: u64 = self::files(&anchor, directory)?.iter().map(|file| file.length).sum();
+    let mut is_whole = true;
     for file in &files {
         if Instant::now() > end || signals::received().is_some() || project.brake().pressed().is_some() {
             return Ok(());
@@ -89,14 +93,23 @@ fn keep_in(project: &Project, directory: &Path) -> Result<()> {
         if is_kept(&anchor, directory, file) || !is_wanted(project, &roots, file) {
             continue;
         }
-        let Some((kept, length)) = keep_one(&anchor, directory, file) else { continue };
+        let (kept, length) = match keep_one(&anchor, directory, file) {
+            Ok(Some(kept)) => kept,
+            Ok(None) => continue,
+            Err(error) => {
+                tracing::debug!(error = error.one_line(), "talk");
+                is_whole = false;
+                continue;
+            }
+        };
         total += length;
         // All others are older still.
         if total > MOST && trim(&anchor, directory, &mut total)?.contains(&kept) {
             break;
         }
     }
-    LookedAt::write(project, directory, start)
+    // What could not be written, such as on a full disk, is tried again.
+    if is_whole { LookedAt::write(project, directory, start) } else { Ok(()) }
 }
 
 /// When all transcripts were last looked at for this directory. Only those that changed since then need another look: some
@@ -115,6 +128,10 @@ impl LookedAt {
         let at = SystemTime::from(clock::parse_stamp(at)?);
         // A time in the future says that the clock was set back.
         (Path::new(place) == directory && at <= SystemTime::now()).then_some(LookedAt(at))
+    }
+
+    fn forget(project: &Project) {
+        let _ = project.anchor(&project.state).remove_file(&LookedAt::file(project));
     }
 
     fn write(project: &Project, directory: &Path, at: SystemTime) -> Result<()> {
@@ -143,20 +160,20 @@ fn is_wanted(project: &Project, roots: &[PathBuf], file: &FoundFile) -> bool {
     !is_kept_out(project, &about) && roots.contains(&project::root(&about.cwd))
 }
 
-/// Writes the file of a session; returns its path and its length.
-fn keep_one(anchor: &Anchor, directory: &Path, file: &FoundFile) -> Option<(PathBuf, u64)> {
-    let found: Transcript = match transcript::read_with_room(&file.path, 0, file.state.length, ROOM) {
-        Ok(found) => found?,
-        Err(error) => {
+/// Writes the file of a session; returns its path and its length. `None` if the session has nothing that can be kept.
+fn keep_one(anchor: &Anchor, directory: &Path, file: &FoundFile) -> Result<Option<(PathBuf, u64)>> {
+    let found: Option<Transcript> =
+        transcript::read_with_room(&file.path, 0, file.state.length, ROOM).unwrap_or_else(|error| {
             tracing::debug!(error = error.one_line(), "transcript");
-            return None;
-        }
-    };
-    let path = directory.join(transcript::kept_name(found.agent, &found.session)?);
-    let content = transcript::kept(&found, &file.state)?;
+            None
+        });
+    let Some(found) = found else { return Ok(None) };
+    let name = transcript::kept_name(found.agent, &found.session);
+    let (Some(name), Some(content)) = (name, transcript::kept(&found, &file.state)) else { return Ok(None) };
+    let path = directory.join(name);
     own_record::remember_texts([history::own_keys::of_talk(&content)]);
-    anchor.replace(&path, &content).ok()?;
-    Some((path, content.len() as u64))
+    anchor.replace(&path, &content)?;
+    Ok(Some((path, content.len() as u64)))
 }
 
 /// Takes the talk that is kept at the other place along, so that there is one file a session.

@@ -161,11 +161,25 @@ fn only_what_changed_is_looked_at_and_what_was_deleted_is_kept_again() {
     talk(&world, "s3");
     end(&world, "s3");
     assert_eq!(kept(&world, TALK), [&all[..], &["s3.claude-code.talk"]].concat());
+    // What cannot be written is tried again, and does not hold up the others.
+    let mark = world.read(".agent-handover/talk-looked-at");
+    let blocked = world.path(TALK).join("s4.claude-code.talk");
+    std::fs::create_dir_all(blocked.join("in the way")).unwrap();
+    talk(&world, "s4");
+    talk(&world, "s5");
+    end(&world, "s5");
+    assert_eq!(world.read(".agent-handover/talk-looked-at"), mark);
+    assert_eq!(kept(&world, TALK).last().map(String::as_str), Some("s5.claude-code.talk"));
+    std::fs::remove_dir_all(&blocked).unwrap();
+    talk(&world, "s6");
+    end(&world, "s6");
+    assert_eq!(kept(&world, TALK).len(), 7);
+    assert!(blocked.is_file());
     // A mark that nobody can read says nothing.
     world.write(".agent-handover/talk-looked-at", "\u{0}garbage");
-    talk(&world, "s4");
-    end(&world, "s4");
-    assert_eq!(kept(&world, TALK).len(), 5);
+    talk(&world, "s7");
+    end(&world, "s7");
+    assert_eq!(kept(&world, TALK).len(), 8);
 }
 
 #[test]
