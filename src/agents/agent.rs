@@ -39,6 +39,10 @@ pub struct Agent {
     pub server: fn(&Places, Scope) -> Option<ServerSettings>,
     /// The Markdown files in which it keeps what it remembers about this project.
     pub memories: fn(&Places) -> Vec<PathBuf>,
+    /// The file that says that our plugin is installed and turned on, if the agent has one.
+    pub plugin: fn(&Places) -> Option<PathBuf>,
+    /// After how many days it deletes a transcript; `None` if it keeps them, or if nobody knows.
+    pub deletes_after: fn(&Places) -> Option<u64>,
     /// Where it reads instructions at the start of each session.
     pub bootstrap: fn(&Places, Scope) -> Bootstrap,
     /// The exact bytes to print on stdout after an event.

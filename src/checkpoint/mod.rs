@@ -6,6 +6,7 @@
 //! | `store` | recording, advancing and abandoning runs; the questions that can be asked |
 //! | `session` | the agents' sessions: how much of each was handed over |
 //! | `kept_out` | the sessions that nobody hands over, such as the part of another one |
+//! | `last_event` | the last event of a session, by which a second call for it is known |
 //! | `receipt` | the texts that were put into sessions, and whether they arrived |
 //! | `transcript_files` | the session files on disk, as far as sweeps have dealt with them |
 //! | `word` | what agents passed to their hooks, for sessions whose transcript cannot be read |
@@ -21,6 +22,7 @@ mod failure;
 mod file;
 mod identity;
 mod kept_out;
+mod last_event;
 mod open;
 pub(crate) mod python;
 mod receipt;
@@ -36,6 +38,7 @@ mod word;
 
 pub(crate) use file::CheckpointFile;
 pub(crate) use identity::{Accepts, Identity, Ids};
+pub(crate) use last_event::TURN_END;
 pub(crate) use open::open_or_replace;
 pub(crate) use receipt::{NewReceipt, Receipt, ReceiptOutcome};
 pub(crate) use run::{

@@ -110,7 +110,7 @@ const MIGRATIONS: &[&str] = &[
             SELECT julianday(recorded_at) AS at FROM run UNION ALL SELECT julianday(started_at) FROM session
         ) HAVING min(at) IS NOT NULL;
 ",
-    // Until here a session kept one request and one answer. `warmed_at` is when context was last injected.
+    // Until here a session kept one request and one answer. `warmed` is the last event that may be reported twice, and `warmed_at` its time.
     "
     ALTER TABLE session ADD COLUMN warmed_at TEXT NOT NULL DEFAULT '';
     CREATE TABLE session_word (

@@ -2,6 +2,7 @@
 
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
+use super::last_event::{LastEvent, TURN_END};
 use super::receipt::{self, NewReceipt};
 use super::word::{self, Word};
 use super::{Store, schema, transcript_files};
@@ -64,9 +65,11 @@ pub(crate) struct SessionSighting {
     pub is_turn_end: bool,
     /// What the agent passed to the hook.
     pub words: Vec<Word>,
-    /// Why context was injected; empty for any other event. The same reason within a few seconds, with no other event
-    /// between, is another call for the same event.
-    pub warmed: String,
+    /// What tells the event from the next one of its kind; empty if nothing depends on that. The same within a few seconds,
+    /// with no other event between, is another call for the same event: two installations make it.
+    pub event: String,
+    /// A prompt may be submitted while another installation still answers the start before it.
+    pub is_prompt: bool,
     /// The text that the answer puts into the session, unless another call for the same event has done so.
     pub receipt: Option<NewReceipt>,
     /// Nothing of the session is left to hand over.
@@ -221,26 +224,24 @@ impl Store {
         })
     }
 
-    /// Records what a hook saw. `false` if another call for the same event, after `not_since`, has injected context already.
+    /// Records what a hook saw. `false` if another call for the same event, after `not_since`, was recorded already.
     pub(crate) fn note_session(&mut self, seen: &SessionSighting, not_since: &str) -> Result<bool> {
         let is_new = self.write(|transaction| {
             insert(transaction, &seen.agent, &seen.id, &seen.at)?;
             transcript_files::keep_left_file(transaction, &seen.agent, &seen.id, &seen.transcript)?;
-            let before: (String, String) = transaction.query_row(
-                "SELECT warmed, warmed_at FROM session WHERE agent = ?1 AND id = ?2",
-                params![seen.agent, seen.id],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )?;
-            // A time in the future says that the clock was set back, and nothing about this call.
-            let is_recent = before.1.as_str() > not_since && before.1 <= seen.at;
-            let is_repeated = !seen.warmed.is_empty() && before.0 == seen.warmed && is_recent;
-            word::keep(transaction, &seen.agent, &seen.id, &seen.words)?;
+            let last = LastEvent::of(transaction, seen)?;
+            let is_repeated = last.is_repeated_by(seen, not_since);
+            if !is_repeated {
+                word::keep(transaction, &seen.agent, &seen.id, &seen.words)?;
+            }
+            let event = if seen.is_prompt && !last.event.starts_with(TURN_END) { &last.event } else { &seen.event };
+            let is_stamped = !seen.event.is_empty() && !is_repeated;
             transaction.execute(
                 "UPDATE session SET
                      transcript = CASE ?3 WHEN '' THEN transcript ELSE ?3 END,
                      process = CASE ?4 WHEN '' THEN process ELSE ?4 END,
                      seen_at = ?5, seen = max(seen, ?6), turns = turns + ?7,
-                     warmed = ?8, warmed_at = CASE ?8 WHEN '' THEN warmed_at ELSE ?5 END,
+                     warmed = ?8, warmed_at = CASE ?14 WHEN 1 THEN ?5 ELSE warmed_at END,
                      is_over = ?9,
                      handed_over = CASE ?10 WHEN 1 THEN max(handed_over, ?6) ELSE handed_over END,
                      is_fork = max(is_fork, ?10, ?13),
@@ -253,13 +254,14 @@ impl Store {
                     seen.process,
                     seen.at,
                     signed(seen.size),
-                    seen.is_turn_end,
-                    seen.warmed,
+                    seen.is_turn_end && !is_repeated,
+                    event,
                     seen.is_over,
                     seen.is_fork,
                     seen.worktree,
                     seen.branch,
-                    seen.may_be_fork
+                    seen.may_be_fork,
+                    is_stamped
                 ],
             )?;
             if let Some(receipt) = seen.receipt.as_ref().filter(|_| !is_repeated) {
@@ -418,21 +420,11 @@ mod tests {
         assert!(record(&mut store, "D", &of(70, "70:bb")).unwrap().is_none());
     }
 
-    #[test]
-    fn the_same_is_not_injected_twice_at_once() {
-        let (_directory, mut store) = store();
-        let start = |at: &str, why: &str| SessionSighting { warmed: why.into(), ..seen(at) };
-        assert!(store.note_session(&start("10", "startup"), "05").unwrap());
-        assert!(!store.note_session(&start("11", "startup"), "06").unwrap());
-        assert!(store.note_session(&start("12", "compact"), "07").unwrap());
-        assert!(store.note_session(&start("30", "compact"), "25").unwrap());
-    }
-
     /// Two compactions may be seconds apart. What is between them shows that they are two.
     #[test]
     fn each_compaction_gets_its_context() {
         let (_directory, mut store) = store();
-        let start = |at: &str| SessionSighting { warmed: "compact".into(), ..seen(at) };
+        let start = |at: &str| SessionSighting { event: "compact".into(), ..seen(at) };
         assert!(store.note_session(&start("10"), "05").unwrap());
         assert!(!store.note_session(&start("10"), "05").unwrap(), "a second installation");
         store.note_session(&seen("11"), "").unwrap();

@@ -59,6 +59,9 @@ impl Continue {
         if let Some(stop) = project.brake().pressed() {
             return Err(stop.error());
         }
+        if let Some(notice) = project.unattended_places().notice() {
+            return Err(Error::failed(notice).hint("read the config first; nothing was handed over"));
+        }
         let program = self.program(agent, launch, &project)?;
         self.check(&project)?;
         let going_on = hook::going_on(&project)?;

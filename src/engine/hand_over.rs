@@ -15,7 +15,7 @@ use super::abandon;
 use super::detach::{ChildTask, NotDetached, detach};
 use super::event::{Event, Listener};
 use super::leftovers;
-use super::own_session::own_session;
+use super::own_session::{own_session, session_of_transcript};
 use super::queue::{self, Drained, Goal, LockAttempt, drain_locked, drain_with, due};
 use super::record::{Attendance, HandOverError, RecordOutcome, Recorded, Request, record, record_part};
 use super::replan;
@@ -163,7 +163,9 @@ fn record_with_session(
     request: &Request,
 ) -> Result<RecordOutcome, HandOverError> {
     let says_something = request.note.is_some() || request.handoff.is_some();
-    let own = if says_something && request.handed.is_none() { own_session(store) } else { None };
+    let own = || says_something.then(|| own_session(store)).flatten();
+    let of_transcript = || session_of_transcript(store, request.transcript.as_ref()?);
+    let own = if request.handed.is_none() { own().or_else(of_transcript) } else { None };
     if own.is_some() {
         let outcome = record_part(project, store, request, own.as_ref())?;
         if matches!(outcome, RecordOutcome::Recorded(_)) {

@@ -10,7 +10,7 @@
 //! | `edit_memory` | a change of the current state for a command or a tool |
 //! | `inputs` | the session as the checkpoint keeps it, and back |
 //! | `leftovers` | memory in a linked worktree that belongs to the main one |
-//! | `own_session` | the agent session that this process runs in |
+//! | `own_session` | the agent session that this process runs in, or that a transcript is of |
 //! | `plan` | the steps of a run, as they are recorded |
 //! | `rate_limit` | whether the last session stopped at a limit of its agent's use |
 //! | `queue` | the lock, and running what is unfinished, oldest first |

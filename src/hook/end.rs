@@ -6,24 +6,38 @@ use super::pending::{self, Nothing, Pending};
 use super::respond::{Done, store};
 use super::session;
 use crate::agents::{Call, Event};
-use crate::checkpoint::{AgentSession, NewReceipt, Store};
+use crate::base::{clock, text};
+use crate::checkpoint::{AgentSession, NewReceipt, SessionSighting, Store, TURN_END};
 use crate::engine::{self, HandedOver, HowToRun, NotDetached, Recorded, Task};
 use crate::error::Result;
 use crate::project::Project;
 
+/// What the log says about a second call for one event.
+pub(super) const REPEATED: &str = "the same was answered just now";
 /// A child carries the run out. The hook waits for nobody.
 const DETACHED: HowToRun = HowToRun { wait: Duration::ZERO, detach: true };
 
 /// Records how far a session is, and which text it gets now: one transaction, without git.
 pub(super) fn progress(project: &Project, call: &Call, receipt: Option<NewReceipt>) -> Result<Done> {
     let Some(session) = &call.session_id else { return Ok(Done::nothing("the agent names no session")) };
+    let begun = clock::now();
     let mut seen = session::seen(project, call, session);
     seen.receipt = receipt;
-    seen.is_turn_end = call.event == Event::TurnEnd;
+    if call.event == Event::TurnEnd {
+        seen.is_turn_end = true;
+        seen.event = format!("{TURN_END} {}", turn_mark(&seen));
+    }
     let mut store = store(project)?;
     seen.may_be_fork = session::may_be_fork(&store, &seen)?;
-    store.note_session(&seen, "")?;
-    Ok(Done::nothing(&format!("noted at {} bytes", seen.size)))
+    let is_new = store.note_session(&seen, &session::at_once(&begun))?;
+    Ok(Done::nothing(&if is_new { format!("noted at {} bytes", seen.size) } else { REPEATED.to_owned() }))
+}
+
+/// What tells the end of one turn from that of the next: what was said, or else the length of the transcript, which may grow
+/// between two calls for the same turn.
+fn turn_mark(seen: &SessionSighting) -> String {
+    let texts: Vec<&str> = seen.words.iter().map(|word| word.text.as_str()).collect();
+    if texts.is_empty() { seen.size.to_string() } else { text::digest(texts.join("\n").as_bytes(), 8) }
 }
 
 /// Hands over the part of the session that nobody has handed over yet.

@@ -4,12 +4,13 @@
 //! sessions go first.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use chrono::{DateTime, FixedOffset};
 
-use crate::base::fs::{Anchor, Depth};
-use crate::base::signals;
+use super::sweep::is_kept_out;
+use crate::base::fs::{self, Anchor, Depth};
+use crate::base::{clock, signals};
 use crate::config::{Keep, TALK};
 use crate::error::Result;
 use crate::guard::own_record;
@@ -22,6 +23,10 @@ use crate::transcript::{self, FoundFile, KeptHead, ListingLimits, Transcript};
 const MOST: u64 = 64 << 20;
 /// How many bytes of talk are held of one session.
 const ROOM: usize = 4 << 20;
+/// How many bytes of the mark are read.
+const MAX_MARK: u64 = 8 << 10;
+/// By how much the times of files may be wrong.
+const COARSE: Duration = Duration::from_secs(60);
 /// How long it may take. What is left, the next session end does.
 const TIME: Duration = Duration::from_secs(60);
 
@@ -49,7 +54,7 @@ fn place(project: &Project) -> Option<PathBuf> {
         Keep::No => None,
         Keep::Talk => local(),
         Keep::Publish => {
-            let travels = places.has_history() && may_travel(project);
+            let travels = places.has_history() && places.has_state() && may_travel(project);
             let travelling = travels.then(|| project.history_dir().ok()).flatten();
             travelling.map(|history| history.join(TALK)).or_else(local)
         }
@@ -63,29 +68,83 @@ fn may_travel(project: &Project) -> bool {
 }
 
 fn keep_in(project: &Project, directory: &Path) -> Result<()> {
-    let end = Instant::now() + TIME;
+    let (start, end) = (SystemTime::now(), Instant::now() + TIME);
     let anchor = project.anchor(directory);
+    // Somebody has deleted what was kept, or it is kept elsewhere from now on.
+    let is_first = !fs::is_directory(directory);
+    if is_first {
+        LookedAt::forget(project);
+    }
     anchor.create_private_directories(directory)?;
     anchor.sweep_temporaries(directory, Depth::Directory)?;
     move_here(project, directory)?;
     let roots = project.worktree_roots();
     let places = transcript::places_of(&roots, ListingLimits::NONE);
     let mut files: Vec<FoundFile> = places.into_iter().flat_map(|place| place.files).collect();
+    let looked_at = LookedAt::read(project, directory);
+    files.retain(|file| looked_at.as_ref().is_none_or(|looked_at| looked_at.is_before(file)));
     files.sort_by(|a, b| b.state.modified.cmp(&a.state.modified).then_with(|| a.path.cmp(&b.path)));
+    let mut total: u64 = self::files(&anchor, directory)?.iter().map(|file| file.length).sum();
+    let mut is_whole = true;
     for file in &files {
         if Instant::now() > end || signals::received().is_some() || project.brake().pressed().is_some() {
-            break;
+            return Ok(());
         }
         if is_kept(&anchor, directory, file) || !is_wanted(project, &roots, file) {
             continue;
         }
-        let Some(kept) = keep_one(&anchor, directory, file) else { continue };
+        let (kept, length) = match keep_one(&anchor, directory, file) {
+            Ok(Some(kept)) => kept,
+            Ok(None) => continue,
+            Err(error) => {
+                tracing::debug!(error = error.one_line(), "talk");
+                is_whole = false;
+                continue;
+            }
+        };
+        total += length;
         // All others are older still.
-        if trim(&anchor, directory)?.contains(&kept) {
+        if total > MOST && trim(&anchor, directory, &mut total)?.contains(&kept) {
             break;
         }
     }
-    Ok(())
+    // What could not be written, such as on a full disk, is tried again.
+    if is_whole { LookedAt::write(project, directory, start) } else { Ok(()) }
+}
+
+/// When all transcripts were last looked at for this directory. Only those that changed since then need another look: some
+/// agents keep the sessions of all projects together, and each would have to be opened again.
+struct LookedAt(SystemTime);
+
+impl LookedAt {
+    fn file(project: &Project) -> PathBuf {
+        project.state.join("talk-looked-at")
+    }
+
+    fn read(project: &Project, directory: &Path) -> Option<LookedAt> {
+        let file = LookedAt::file(project);
+        let content = project.anchor(&project.state).read_within(&file, MAX_MARK).ok()?;
+        let (at, place) = std::str::from_utf8(&content).ok()?.trim_end().split_once(' ')?;
+        let at = SystemTime::from(clock::parse_stamp(at)?);
+        // A time in the future says that the clock was set back.
+        (Path::new(place) == directory && at <= SystemTime::now()).then_some(LookedAt(at))
+    }
+
+    fn forget(project: &Project) {
+        let _ = project.anchor(&project.state).remove_file(&LookedAt::file(project));
+    }
+
+    fn write(project: &Project, directory: &Path, at: SystemTime) -> Result<()> {
+        let at = clock::stamp(&clock::of_file(at));
+        let content = format!("{at} {}\n", directory.display());
+        Ok(project.anchor(&project.state).replace(&LookedAt::file(project), content.as_bytes())?)
+    }
+
+    /// Whether the file changed, or came here, after that. Both clocks may be coarse.
+    fn is_before(&self, file: &FoundFile) -> bool {
+        let since = self.0 - COARSE;
+        file.state.modified >= since || file.state.changed >= since
+    }
 }
 
 /// Whether the session is kept as its file is now.
@@ -98,26 +157,23 @@ fn is_kept(anchor: &Anchor, directory: &Path, file: &FoundFile) -> bool {
 /// Whether it is a session of this project that is followed.
 fn is_wanted(project: &Project, roots: &[PathBuf], file: &FoundFile) -> bool {
     let Ok(Some(about)) = file.open() else { return false };
-    let is_left_out = about.is_subagent
-        || about.is_headless == Some(true) && !project.config.follows_headless
-        || project.config.ignores(&about.cwd);
-    !is_left_out && roots.contains(&project::root(&about.cwd))
+    !is_kept_out(project, &about) && roots.contains(&project::root(&about.cwd))
 }
 
-/// Writes the file of a session; returns its path.
-fn keep_one(anchor: &Anchor, directory: &Path, file: &FoundFile) -> Option<PathBuf> {
-    let found: Transcript = match transcript::read_with_room(&file.path, 0, file.state.length, ROOM) {
-        Ok(found) => found?,
-        Err(error) => {
+/// Writes the file of a session; returns its path and its length. `None` if the session has nothing that can be kept.
+fn keep_one(anchor: &Anchor, directory: &Path, file: &FoundFile) -> Result<Option<(PathBuf, u64)>> {
+    let found: Option<Transcript> =
+        transcript::read_with_room(&file.path, 0, file.state.length, ROOM).unwrap_or_else(|error| {
             tracing::debug!(error = error.one_line(), "transcript");
-            return None;
-        }
-    };
-    let path = directory.join(transcript::kept_name(found.agent, &found.session)?);
-    let content = transcript::kept(&found, &file.state)?;
+            None
+        });
+    let Some(found) = found else { return Ok(None) };
+    let name = transcript::kept_name(found.agent, &found.session);
+    let (Some(name), Some(content)) = (name, transcript::kept(&found, &file.state)) else { return Ok(None) };
+    let path = directory.join(name);
     own_record::remember_texts([history::own_keys::of_talk(&content)]);
-    anchor.replace(&path, &content).ok()?;
-    Some(path)
+    anchor.replace(&path, &content)?;
+    Ok(Some((path, content.len() as u64)))
 }
 
 /// Takes the talk that is kept at the other place along, so that there is one file a session.
@@ -137,18 +193,18 @@ fn move_here(project: &Project, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes the oldest sessions until all are within the limit; returns the paths that went.
-fn trim(anchor: &Anchor, directory: &Path) -> Result<Vec<PathBuf>> {
+/// Removes the oldest sessions until all are within the limit; returns the paths that went. `total` is what then is left.
+fn trim(anchor: &Anchor, directory: &Path, total: &mut u64) -> Result<Vec<PathBuf>> {
     let mut files = files(anchor, directory)?;
-    let mut total: u64 = files.iter().map(|file| file.length).sum();
+    *total = files.iter().map(|file| file.length).sum();
     files.sort_by(|a, b| (a.ended, &a.path).cmp(&(b.ended, &b.path)));
     let mut gone = Vec::new();
     for file in files {
-        if total <= MOST {
+        if *total <= MOST {
             break;
         }
         anchor.remove_file(&file.path)?;
-        total -= file.length;
+        *total -= file.length;
         gone.push(file.path);
     }
     Ok(gone)

@@ -26,12 +26,14 @@
 //! | `session` | the process and the transcript of a session, and whether it is over |
 //! | `sweep` | sessions that ended without calling a hook |
 //! | `owed` | which session files on disk nobody has dealt with |
+//! | `deletion` | transcripts that their agents are about to delete |
 //! | `keep` | the talk that is kept before agents delete it |
 //! | `carry_out` | the child that runs what is due |
 
 mod action;
 mod carry_out;
 mod context;
+mod deletion;
 mod end;
 mod going_on;
 mod keep;
@@ -47,6 +49,7 @@ mod start;
 mod sweep;
 
 pub(crate) use carry_out::carry_out_due;
+pub(crate) use deletion::{Deletion, DeletionLimits, about_to_be_deleted};
 pub(crate) use going_on::going_on;
 pub(crate) use receive::receive;
 pub(crate) use respond::{respond, sample_question, simulate};

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use chrono::{DateTime, FixedOffset};
+
 use crate::agents::{self, Call, Event};
 use crate::base::process_identity::Ancestor;
 use crate::base::{clock, process_identity};
@@ -13,6 +15,8 @@ use crate::transcript;
 
 /// A session whose process is unknown counts as over after this time without a change.
 const QUIET: Duration = Duration::from_secs(10 * 60);
+/// Calls within this time may be about the same event: two installations, or two hooks of one, may call.
+const AT_ONCE: chrono::Duration = chrono::Duration::seconds(5);
 /// Programs that may run between an agent and this process.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "nu", "agent-handover"];
 
@@ -59,6 +63,12 @@ pub(super) fn size(path: &Path) -> u64 {
     transcript::state(path).map_or(0, |state| state.length)
 }
 
+/// The time since when another call may be about the same event as a call that began then. Not from now on, because a call
+/// may wait long for the record.
+pub(super) fn at_once(begun: &DateTime<FixedOffset>) -> String {
+    clock::stamp(&(*begun - AT_ONCE))
+}
+
 /// What is recorded of every call.
 pub(super) fn seen(project: &Project, call: &Call, session: &str) -> SessionSighting {
     let path = transcript(call);
@@ -70,6 +80,7 @@ pub(super) fn seen(project: &Project, call: &Call, session: &str) -> SessionSigh
         at: clock::stamp(&clock::now()),
         size: path.as_deref().map_or(0, size),
         words: words(call),
+        is_prompt: call.event == Event::PromptSubmitted,
         worktree: project.worktree(),
         branch: project.branch(),
         ..SessionSighting::default()

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, FixedOffset};
+
 use super::context::{context, source};
+use super::end::REPEATED;
 use super::respond::{Done, store};
 use super::sweep::{self, Caller};
 use super::{receipt, session};
@@ -16,21 +19,20 @@ use crate::transcript::{self, WARMUP_MARKER};
 
 /// How long unfinished handovers may hold up the start of a session.
 const DUE_LIMIT: Duration = Duration::from_millis(1_000);
-/// Calls within this time are about the same start: two installations, or two hooks of one, may call.
-const AT_ONCE: Duration = Duration::from_secs(5);
 
 /// Answers the start of a session. Whatever goes wrong on the way, the session gets its context.
 pub(super) fn start(project: &Project, call: &Call) -> Done {
+    let begun = clock::now();
     let mut done = Done::default();
     let call = &with_source(project, call);
     let mut recorded = prepare(project, call, &mut done.told);
     let mut warmup = context(project, call);
     if let Ok(store) = &mut recorded {
-        match note(project, store, call, &warmup.text) {
+        match note(project, store, call, &warmup.text, begun) {
             Ok(Noted::New) => {}
             Ok(Noted::NoSession) => done.told.push("the agent names no session".to_owned()),
             Ok(Noted::Repeated) => {
-                done.told.push("the same was answered just now".to_owned());
+                done.told.push(REPEATED.to_owned());
                 return done;
             }
             Err(error) => recorded = Err(error),
@@ -103,14 +105,19 @@ enum Noted {
 }
 
 /// Records that this session begins, and with which text: one transaction.
-fn note(project: &Project, store: &mut Store, call: &Call, context: &str) -> Result<Noted> {
+fn note(
+    project: &Project,
+    store: &mut Store,
+    call: &Call,
+    context: &str,
+    begun: DateTime<FixedOffset>,
+) -> Result<Noted> {
     let Some(session) = call.session_id.as_deref().filter(|id| !id.is_empty()) else { return Ok(Noted::NoSession) };
     let mut seen = session::seen(project, call, session);
-    seen.warmed = source(call).to_owned();
+    seen.event = source(call).to_owned();
     seen.is_fork = source(call) == "fork";
     seen.receipt = receipt::of(source(call), context);
-    let at_once = chrono::Duration::from_std(AT_ONCE).unwrap_or_default();
-    let is_new = store.note_session(&seen, &clock::stamp(&(clock::now() - at_once)))?;
+    let is_new = store.note_session(&seen, &session::at_once(&begun))?;
     Ok(if is_new { Noted::New } else { Noted::Repeated })
 }
 

@@ -225,7 +225,7 @@ impl Sweep<'_> {
 }
 
 /// Whether a session is not to be handed over: it is part of another one, or the user keeps such sessions out.
-fn is_kept_out(project: &Project, about: &SessionFile) -> bool {
+pub(super) fn is_kept_out(project: &Project, about: &SessionFile) -> bool {
     let is_headless = about.is_headless == Some(true);
     about.is_subagent || is_headless && !project.config.follows_headless || project.config.ignores(&about.cwd)
 }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::cleaning;
 use super::{FORMATS, Outcome, RanCommand, Transcript, Utterance};
 use crate::base::fs::FileState;
+use crate::base::text;
 
 /// How the name of such a file ends.
 pub(crate) const ENDING: &str = ".talk";
@@ -97,8 +98,9 @@ pub(crate) fn kept(found: &Transcript, state: &FileState) -> Option<Vec<u8>> {
         version: VERSION,
         agent: found.agent.to_owned(),
         session: found.session.clone(),
-        branch: found.branch.clone(),
-        title: found.title.clone(),
+        // The first line has a limit.
+        branch: text::one_line(&found.branch, 200),
+        title: text::one_line(&found.title, 300),
         started: found.started,
         ended: found.ended,
         length: state.length,
@@ -211,6 +213,8 @@ mod tests {
         let head = KeptHead::of(&file).unwrap();
         assert!(head.is_of(&state(5)) && !head.is_of(&state(6)));
         assert_eq!(kept(&Transcript::default(), &state(5)), None, "nothing was said");
+        let long = Transcript { title: "ä".repeat(5_000), branch: "b".repeat(5_000), ..session() };
+        assert!(read_kept(&kept(&long, &state(5)).unwrap()).is_some());
     }
 
     #[test]

@@ -98,7 +98,8 @@ pub(crate) use listing::{Extent, ListingLimits};
 pub(crate) use mark::{MARK_BYTES, first_mark, marked};
 pub(crate) use rate_limit::limit_in;
 pub(crate) use sessions::{
-    FoundFile, FoundPlace, directories_of, directories_of_agent, found_before, places_of, sessions_at_a_glance,
+    FoundFile, FoundPlace, directories_of, directories_of_agent, found_before, places_of, places_of_agent, session_in,
+    sessions_at_a_glance,
 };
 pub use sessions::{SessionFile, is_subagent, sessions};
 pub use source::{Asks, Source, read};

@@ -73,6 +73,11 @@ pub(crate) fn found_before(agent: &str, paths: &[PathBuf]) -> Vec<Option<FoundFi
     }
 }
 
+/// The session in this file, whichever agent wrote it.
+pub(crate) fn session_in(path: &Path) -> Option<SessionFile> {
+    FORMATS.iter().find_map(|format| found(format, &[path.to_path_buf()]).pop()??.open().ok()?)
+}
+
 fn found(format: &'static TranscriptFormat, paths: &[PathBuf]) -> Vec<Option<FoundFile>> {
     let states = (format.states)(paths);
     paths
@@ -96,6 +101,11 @@ pub(crate) fn directories_of_agent(agent: &str, roots: &[PathBuf]) -> Vec<PathBu
 /// The directories in which sessions of a project with these roots may be, with the state of each file. No file is opened.
 pub(crate) fn places_of(roots: &[PathBuf], limits: ListingLimits) -> Vec<FoundPlace> {
     places_at(homes(), roots, limits)
+}
+
+/// The same for the sessions of one agent.
+pub(crate) fn places_of_agent(agent: &str, roots: &[PathBuf], limits: ListingLimits) -> Vec<FoundPlace> {
+    places_at(homes().filter(|(format, _)| format.name == agent), roots, limits)
 }
 
 /// The sessions of all formats whose directory `belongs` accepts, newest first. Only files changed after `since` are opened,

@@ -3,9 +3,11 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+use agent_handover::testing::base::fault::POINTS;
 use serde_json::json;
 
 use super::claude_talk::Transcript;
+use super::prepared::{Passes, Prepared};
 use super::support::*;
 use super::transcript_agents::{SAMPLES, place};
 
@@ -326,4 +328,76 @@ fn a_brief_is_what_a_person_reads_and_has_no_orders() {
     let headings: Vec<&str> = brief.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     assert_eq!(headings, ["Goal", "Where it stands", "Next"]);
     assert!(!brief.contains("agent-handover") && !brief.contains('@'), "{brief}");
+}
+
+/// Every handoff that is archived.
+fn handoffs(world: &World) -> usize {
+    std::fs::read_dir(world.path(".agent-history/sessions")).map_or(0, Iterator::count)
+}
+
+#[test]
+fn killed_anywhere_the_session_is_continued_and_handed_over_once() {
+    let world = World::with_git();
+    session(&world);
+    let path = stand_ins(&world);
+    let prepared = Prepared::new(&world);
+    let command = |world: &World| {
+        let mut command = world.command(&["continue", "codex"]);
+        command.env("PATH", &path);
+        command
+    };
+    let passes = Passes::points(prepared.again(), &mut command(&world));
+    let mut killed = 0;
+    for point in POINTS {
+        for nth in passes.at(point, stride(3)) {
+            let case = format!("{point}:{nth}");
+            let world = prepared.again();
+            let fault = format!("{case}=kill");
+            let output = finish(command(world).env("AGENT_HANDOVER_TEST_FAULT", fault)).stderr_ignored("killed");
+            assert_eq!(output.code, KILLED, "{case}");
+            killed += 1;
+            assert!(!world.place().join("arguments").exists(), "{case}: nothing was started");
+            let _ = finish(&mut command(world)).stderr_ignored("progress").expect(7);
+            let prompt = arguments(world).pop().unwrap();
+            assert!(prompt.starts_with("Continue this work: Fix it's \"lexer\";"), "{case}: {prompt}");
+            assert!(prompt.contains("handle escapes in lexer.rs"), "{case}: {prompt}");
+            let _ = world.run(&["run", "--resume"]).stderr_ignored("there may be nothing left");
+            assert_eq!(handoffs(world), 1, "{case}");
+            world.run(&["history", "validate"]).stderr_ignored("what was checked").expect(0);
+            assert_eq!(world.git(&["status", "--porcelain"]), "", "{case}");
+        }
+    }
+    assert!(killed > 10, "{killed}");
+}
+
+#[test]
+fn a_config_that_leads_out_of_the_project_is_not_followed_before_allow() {
+    for key in ["memory_dir", "history_dir", "state_dir"] {
+        let world = World::with_git();
+        let outside = world.place().join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        world.write("handover.toml", format!("[handover]\n{key} = \"{}\"\n", outside.display()));
+        session(&world);
+        let path = stand_ins(&world);
+        let refused = continue_in(&world, &path, &["codex"]).expect(1);
+        assert!(
+            refused.stderr.contains(&format!("`{key}` of this config leads out of the project")),
+            "{}",
+            refused.stderr
+        );
+        assert!(refused.stderr.contains("`agent-handover allow`"), "{}", refused.stderr);
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0, "{key}");
+        assert!(!world.place().join("arguments").exists() && !world.exists(".agent-history"), "{key}");
+        let _ = world.run(&["allow"]).stderr_ignored("what is allowed").expect(0);
+        let _ = continue_in(&world, &path, &["codex"]).stderr_ignored("progress").expect(7);
+        assert!(std::fs::read_dir(&outside).unwrap().count() > 0, "{key}");
+    }
+}
+
+#[test]
+fn an_unknown_agent_is_answered_with_agents_that_can_be_started() {
+    let world = World::with_git();
+    let output = world.run(&["continue", "emacs"]).expect(64);
+    assert!(output.stderr.contains("there is no agent `emacs`"), "{}", output.stderr);
+    assert!(output.stderr.contains("codex, ") && !output.stderr.contains("`all`"), "{}", output.stderr);
 }

@@ -141,6 +141,47 @@ fn a_session_that_goes_on_is_kept_anew() {
     assert_eq!(kept(&world, TALK).len(), 1);
 }
 
+/// What did not change since the last look is not opened again; what came since then, or was deleted here, is.
+#[test]
+fn only_what_changed_is_looked_at_and_what_was_deleted_is_kept_again() {
+    let world = keeping("talk");
+    talk(&world, "s1");
+    end(&world, "s1");
+    let mark = world.read(".agent-handover/talk-looked-at");
+    assert!(mark.trim_end().ends_with("/.agent-handover/talk"), "{mark}");
+    // An old transcript that somebody restores.
+    let old = talk(&world, "s0");
+    let file = std::fs::File::options().append(true).open(&old.path).unwrap();
+    file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(20 * 86_400)).unwrap();
+    talk(&world, "s2");
+    end(&world, "s2");
+    let all = ["s0.claude-code.talk", "s1.claude-code.talk", "s2.claude-code.talk"];
+    assert_eq!(kept(&world, TALK), all);
+    std::fs::remove_dir_all(world.path(TALK)).unwrap();
+    talk(&world, "s3");
+    end(&world, "s3");
+    assert_eq!(kept(&world, TALK), [&all[..], &["s3.claude-code.talk"]].concat());
+    // What cannot be written is tried again, and does not hold up the others.
+    let mark = world.read(".agent-handover/talk-looked-at");
+    let blocked = world.path(TALK).join("s4.claude-code.talk");
+    std::fs::create_dir_all(blocked.join("in the way")).unwrap();
+    talk(&world, "s4");
+    talk(&world, "s5");
+    end(&world, "s5");
+    assert_eq!(world.read(".agent-handover/talk-looked-at"), mark);
+    assert_eq!(kept(&world, TALK).last().map(String::as_str), Some("s5.claude-code.talk"));
+    std::fs::remove_dir_all(&blocked).unwrap();
+    talk(&world, "s6");
+    end(&world, "s6");
+    assert_eq!(kept(&world, TALK).len(), 7);
+    assert!(blocked.is_file());
+    // A mark that nobody can read says nothing.
+    world.write(".agent-handover/talk-looked-at", "\u{0}garbage");
+    talk(&world, "s7");
+    end(&world, "s7");
+    assert_eq!(kept(&world, TALK).len(), 8);
+}
+
 #[test]
 fn published_talk_travels_on_our_own_branch_and_is_restored_on_a_second_machine() {
     let world = World::with_git();

@@ -938,6 +938,38 @@ fn several_sources_are_imported_in_one_change_or_not_at_all() {
 }
 
 #[test]
+fn a_secret_in_a_source_is_treated_as_the_config_says() {
+    let token = ["gh", "p_0123456789abcdefghijklmnopqrstuvwxyzAB"].concat();
+    for (guard, code) in [("block", 5), ("redact", 0), ("warn", 0)] {
+        let world = World::with_git();
+        world.write("handover.toml", format!("[guard]\nsecrets = \"{guard}\"\n"));
+        world.write("rules.md", format!("- Use just\n- token = \"{token}\"\n"));
+        let talk = super::claude_talk::Transcript::of(&world, "s1", "2026-11-15T09:00:00.000Z");
+        let place = talk.path.parent().unwrap().join("memory");
+        std::fs::create_dir_all(&place).unwrap();
+        std::fs::write(place.join("keys.md"), format!("- The key is {token}\n")).unwrap();
+        for from in ["rules.md", "claude-code"] {
+            let shown = world.run(&["memory", "import", "--dry-run", "--from", from]).expect(0);
+            assert!(!shown.stdout.contains(&token), "{guard}: {}", shown.stdout);
+            let output = world.run(&["memory", "import", "--from", from]).expect(code);
+            assert!(!output.seen().contains(&token), "{guard}: {}", output.seen());
+            let state = if world.exists(STATE) { world.read(STATE) } else { String::new() };
+            assert_eq!(state.contains(&token), guard == "warn", "{guard} {from}: {state}");
+            assert_eq!(state.contains("[redacted:"), guard == "redact", "{guard} {from}: {state}");
+            let again = world.run(&["memory", "import", "--from", from]).stderr_ignored("warnings").expect(code);
+            assert!(code != 0 || again.stdout == "added 0 items\n", "{guard} {from}: {}", again.stdout);
+        }
+        // Nothing of it is anywhere else, except in the files that the person wrote.
+        let everywhere = world.everything();
+        let has = |(path, text): &(&String, &String)| {
+            text.contains(&token) && !path.ends_with("rules.md") && !path.ends_with("keys.md")
+        };
+        let found: Vec<&String> = everywhere.iter().filter(has).map(|(path, _)| path).collect();
+        assert_eq!(found.is_empty(), guard != "warn", "{guard}: {found:?}");
+    }
+}
+
+#[test]
 fn the_list_of_a_file_is_imported_with_the_file_as_its_source() {
     let world = World::with_git();
     world.write(

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Installs the hooks, plays sessions of the real clients, and checks what one session hands to the next.
+"""Installs the hooks, plays sessions of the real clients, and checks what one session hands to the next. Then `plugin/`
+instead of an install, and beside one; and a session that goes from Claude Code to Codex and back by `continue`.
 
     npm install --prefix /tmp/clients @anthropic-ai/claude-code @openai/codex
     (cd /tmp/clients/node_modules/@anthropic-ai/claude-code && node install.cjs)
     cargo build
     python3 tests/real_clients/hooks.py --claude /tmp/clients/node_modules/.bin/claude \\
-        --codex /tmp/clients/node_modules/.bin/codex --binary target/debug/agent-handover
+        --codex /tmp/clients/node_modules/.bin/codex --binary target/debug/agent-handover [--only hooks|plugin|chain]
 
 Seen to pass with Claude Code 2.1.197 and Codex 0.169.0. No account is needed and nothing leaves the machine.
 """
@@ -33,22 +34,39 @@ class World:
         self.client, self.program, self.binary, self.model = client, program, binary, model
         self.agent = AGENTS[client]
         self.sessions = 0
-        os.makedirs(self.home)
+        os.makedirs(self.home, exist_ok=True)
+        # Hooks of the plugin call the program that PATH finds.
+        self.path = os.path.join(directory, "bin") + os.pathsep + os.environ["PATH"]
+        os.makedirs(os.path.join(directory, "bin"), exist_ok=True)
+        named = os.path.join(directory, "bin", "agent-handover")
+        if not os.path.lexists(named):
+            os.symlink(binary, named)
 
     def play(self, prompt, *arguments):
         """Plays a session and gives back its exit code and everything its client sent."""
         self.sessions += 1
-        log = os.path.join(self.home, "requests-%d.jsonl" % self.sessions)
+        log = os.path.join(self.home, "requests-%s-%d.jsonl" % (self.client, self.sessions))
         command = [sys.executable, os.path.join(HERE, "play.py"), self.client, "--binary", self.program, "--home", self.home,
                    "--project", self.project, "--model", self.model, "--prompt", prompt, "--log", log, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        env = dict(os.environ, PATH=self.path)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=300)
+        self.said = done.stdout + done.stderr
         with open(log, encoding="utf-8") as file:
             return done.returncode, file.read()
 
     def run(self, *arguments, cwd=None):
-        env = {"HOME": self.home, "PATH": os.environ["PATH"]}
-        command = [self.binary, *arguments]
+        return self.start([self.binary, *arguments], cwd)
+
+    def ask_client(self, *arguments):
+        """A command of the client itself, which asks no model."""
+        return self.start([self.program, *arguments], self.home)
+
+    def start(self, command, cwd):
+        env = {"HOME": self.home, "PATH": self.path}
         return subprocess.run(command, cwd=cwd or self.project, env=env, capture_output=True, text=True, check=False)
+
+    def handovers(self):
+        return len(json.loads(self.run("history", "list", "--json").stdout)["handoffs"])
 
     def notes(self):
         """The notes of the sessions, the newest last."""
@@ -167,19 +185,108 @@ def check_compactions(world):
         assert "Last request: Remember this" not in world.notes()[-1], world.notes()[-1]
 
 
+def check_injected(sent, lines):
+    """The session got one warmup, and no text twice."""
+    body = json.dumps(json.loads(sent.strip().splitlines()[-1])["body"])
+    # The first prompt is answered, too, if an earlier session spoke of the same things.
+    equal("warmups and reminders: %s" % body, body.count(MARKER), 1 + body.count("found for this prompt"))
+    assert body.count("found for this prompt") <= 1, body
+    answered = [line[5] for line in lines if line[2] == "session-start" and "bytes of context" in line[5]]
+    equal("answered starts", len(answered), 1)
+
+
+def check_plugin(world):
+    """The plugin, installed from its directory, does what an install does; and beside one, nothing twice."""
+    place = os.path.dirname(os.path.dirname(HERE))
+    for manifest in (os.path.join(place, "plugin"), place):
+        valid = world.ask_client("plugin", "validate", "--strict", manifest)
+        equal("validate: %s" % (valid.stdout + valid.stderr), valid.returncode, 0)
+    for words in (["marketplace", "add", place], ["install", "agent-handover@agent-handover"]):
+        done = world.ask_client("plugin", *words)
+        equal("plugin %s: %s" % (words, done.stdout + done.stderr), done.returncode, 0)
+    goal = "Please make the greeting test pass"
+    code, sent = world.play(goal)
+    equal("exit code: %s" % world.said, code, 0)
+    has("the first session's request", sent, MARKER, "no earlier session", "mcp__plugin_agent-handover_agent-handover__")
+    check_injected(sent, world.log())
+    assert world.settled(), "the plugin left no completed handover: %s" % world.log()
+    equal("handovers", world.handovers(), 1)
+    events = [line[2] for line in world.log()]
+    for event in ("session-start", "prompt-submitted", "turn-end", "session-end"):
+        equal(event, events.count(event), 1)
+    doctor = world.run("doctor")
+    has("doctor", doctor.stdout, "wired (plugin)")
+    equal("doctor", doctor.returncode, 0)
+    code, sent = world.play("/agent-handover:freeze")
+    equal("exit code", code, 0)
+    has("the request of a command", sent, "agent-handover pause --reason")
+    assert world.settled()
+
+    equal("install", world.run("install", "claude-code", cwd=world.home).returncode, 0)
+    before, lines = world.handovers(), len(world.log())
+    code, sent = world.play("Please make the greeting test pass, once more")
+    equal("exit code", code, 0)
+    check_injected(sent, world.log()[lines:])
+    assert world.settled()
+    equal("handovers beside an install", world.handovers() - before, 1)
+    new = world.log()[lines:]
+    for event in ("session-start", "prompt-submitted", "turn-end", "session-end"):
+        equal(event, [line[2] for line in new].count(event), 2)
+    repeated = [line[2] for line in new if line[5] == "the same was answered just now"]
+    equal("repeated", repeated, ["session-start", "turn-end"])
+    has("doctor", world.run("doctor").stdout, "the second call of each event does nothing")
+
+
+def check_chain(claude, codex):
+    """A session is cut off in Claude Code, goes on in Codex, and comes back."""
+    for world in (claude, codex):
+        equal("install", world.run("install", world.agent, cwd=world.home).returncode, 0)
+    goal = "Please make the greeting test pass, in a session that is cut off here"
+    code, _ = claude.play(goal, "--kill-after", "2")
+    equal("exit code of a killed client", code, 128 + 9)
+    for world, before in ((codex, "claude-code"), (claude, "codex")):
+        lines = len(world.log())
+        code, sent = world.play("-", "--continue-by", world.binary)
+        equal("exit code: %s" % world.said, code, 0)
+        has("the request of %s" % world.agent, sent, "Continue this work: %s" % goal, MARKER)
+        assert world.settled(), world.log()
+        latest = world.run("history", "show", "latest").stdout
+        has("the handoff of %s" % world.agent, latest, goal, 'agent: "%s"' % world.agent)
+        has("the history", world.run("history", "list").stdout, before, world.agent)
+        events = [(line[1], line[2]) for line in world.log()[lines:]]
+        for event in ("session-start", "turn-end", "session-end"):
+            assert (world.agent, event) in events, "%s of %s did not fire: %s" % (event, world.agent, events)
+        equal("git status", subprocess.run(["git", "status", "--porcelain"], cwd=world.project, capture_output=True,
+                                           text=True, check=True).stdout, "?? greeting.txt\n")
+    equal("handovers", claude.handovers(), 3)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--claude")
     parser.add_argument("--codex")
     parser.add_argument("--binary", default="target/debug/agent-handover")
+    parser.add_argument("--only", choices=["hooks", "plugin", "chain"])
     options = parser.parse_args()
+    binary = os.path.abspath(options.binary)
+    world = lambda directory, client, program, model: World(directory, client, os.path.abspath(program), binary, model)
+    if options.claude and options.only in (None, "plugin"):
+        with tempfile.TemporaryDirectory() as directory:
+            check_plugin(world(directory, "claude", options.claude, "-"))
+        print("ok: plugin")
+    if options.claude and options.codex and options.only in (None, "chain"):
+        with tempfile.TemporaryDirectory() as directory:
+            check_chain(world(directory, "claude", options.claude, "-"), world(directory, "codex", options.codex, "stub-model"))
+        print("ok: chain")
+    if options.only not in (None, "hooks"):
+        return
     for client, program, model in [("claude", options.claude, "-"), ("codex", options.codex, "stub-model")]:
         if not program:
             continue
         with tempfile.TemporaryDirectory() as directory:
-            world = World(directory, client, os.path.abspath(program), os.path.abspath(options.binary), model)
-            check(world)
-            for line in world.log():
+            of_client = world(directory, client, program, model)
+            check(of_client)
+            for line in of_client.log():
                 print("   ", " ".join(line))
         print("ok: %s" % client)
 

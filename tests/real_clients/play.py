@@ -2,11 +2,11 @@
 """Plays one session of a real client against stub.py: no account, a HOME of its own, no way out to the network.
 
     play.py claude|codex --binary FILE --home DIR --project DIR [--prompt TEXT] [--scenario FILE] [--log FILE]
-            [--model NAME] [--resume ID [--fork]] [--then TEXT]... [--compact-at N] [--kill-after N]
+            [--model NAME] [--resume ID [--fork]] [--then TEXT]... [--compact-at N] [--kill-after N] [--continue-by FILE]
 
 The clients come from `npm install @anthropic-ai/claude-code @openai/codex` (then `node install.cjs` in the first, if npm
 did not run it). HOME and project are made if they are not there; hooks and settings already in them are left as they
-are. `--kill-after N` ends the client with SIGKILL a second after the stub was asked for the Nth time; without it the
+are. `--continue-by FILE` lets our program in that file start the client, by `continue`: it makes the prompt. `--kill-after N` ends the client with SIGKILL a second after the stub was asked for the Nth time; without it the
 session ends by itself. `--then TEXT` sends another prompt in the same session (Claude Code only). `--compact-at N` lets
 Codex compact its context when it has N tokens. Prints what the client printed; exits with its code.
 
@@ -52,7 +52,8 @@ def project(path):
 
 
 def environment(options, port):
-    env = {"HOME": options.home, "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "dumb"}
+    path = os.path.dirname(options.binary) + os.pathsep + os.environ["PATH"]
+    env = {"HOME": options.home, "PATH": path, "LANG": "C.UTF-8", "TERM": "dumb"}
     if options.client == "claude":
         env.update(ANTHROPIC_BASE_URL="http://127.0.0.1:%s" % port, ANTHROPIC_API_KEY="none",
                    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", DISABLE_TELEMETRY="1", DISABLE_AUTOUPDATER="1")
@@ -67,6 +68,17 @@ def environment(options, port):
         with open(config, "w", encoding="utf-8") as file:
             file.write(CODEX_CONFIG % (options.model, port) + "# --- stub ---\n" + old)
     return env
+
+
+def continued(options):
+    """`continue` puts the prompt after these arguments. An option that takes several values would swallow it."""
+    words = command(options)
+    at = words.index(options.prompt)
+    rest = words[1:at] + words[at + 1:]
+    if "--allowedTools" in rest:
+        place = rest.index("--allowedTools")
+        rest[place:place + 2] = ["--allowedTools=" + rest[place + 1]]
+    return [options.continue_by, "continue", {"claude": "claude-code"}.get(options.client, options.client), "--"] + rest
 
 
 def command(options):
@@ -124,7 +136,8 @@ def play(options):
         with open(port_file, encoding="utf-8") as file:
             port = file.read()
         asked_before = count_lines(options.log)
-        client = subprocess.Popen(command(options), cwd=options.project, env=environment(options, port),
+        words = continued(options) if options.continue_by else command(options)
+        client = subprocess.Popen(words, cwd=options.project, env=environment(options, port),
                                   stdin=subprocess.PIPE if options.then else subprocess.DEVNULL,
                                   stdout=subprocess.PIPE if options.then else None, text=True, start_new_session=True)
         if options.then:
@@ -155,10 +168,13 @@ def main():
     parser.add_argument("--then", action="append", help="another prompt in the same session (Claude Code only)")
     parser.add_argument("--compact-at", type=int, help="how many tokens make Codex compact its context")
     parser.add_argument("--kill-after", type=int, help="SIGKILL a second after the stub was asked this often")
+    parser.add_argument("--continue-by", help="our program, which starts the client with the session that goes on")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     for name in ("home", "project", "binary", "scenario"):
         setattr(options, name, os.path.abspath(getattr(options, name)))
+    if options.continue_by:
+        options.continue_by = os.path.abspath(options.continue_by)
     options.log = os.path.abspath(options.log or os.path.join(options.home, "requests.jsonl"))
     if options.inside:
         subprocess.run(["ip", "link", "set", "lo", "up"], check=False)

@@ -22,6 +22,8 @@ pub(super) const AGENT: Agent = Agent {
     files,
     server: |_, _| None,
     memories: |_| Vec::new(),
+    plugin: |_| None,
+    deletes_after: |_| None,
     bootstrap: |_, _| Bootstrap::Always,
     answer,
     obstacles: nothing,

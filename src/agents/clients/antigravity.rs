@@ -54,6 +54,8 @@ pub(super) const AGENT: Agent = Agent {
         Some(ServerSettings::json(path, &["mcpServers"], plain_entry))
     },
     memories: |_| Vec::new(),
+    plugin: |_| None,
+    deletes_after: |_| None,
     bootstrap: |_, _| Bootstrap::AgentsMd,
     answer,
     obstacles,

@@ -1,6 +1,8 @@
 //! Claude Code: hooks in its settings, and a skill in its own directory.
 
-use serde_json::json;
+use std::path::Path;
+
+use serde_json::{Value, json};
 
 use super::nested_answer::nested_answer;
 use crate::agents::agent::{Bootstrap, Evidence, Payloads, Processes};
@@ -14,6 +16,10 @@ use crate::base::{env, fs};
 use crate::error::Result;
 use crate::transcript;
 
+/// The name of our plugin.
+const PLUGIN: &str = "agent-handover";
+/// After how many days a transcript is deleted if no settings say otherwise.
+const DELETED_AFTER: u64 = 30;
 /// The most files of memories that are read.
 const MOST_MEMORIES: usize = 1_000;
 
@@ -61,6 +67,8 @@ pub(super) const AGENT: Agent = Agent {
         Some(ServerSettings::json(path, &["mcpServers"], stdio_entry))
     },
     memories,
+    plugin,
+    deletes_after,
     bootstrap: |places, scope| Bootstrap::OnRequest(instructions(places, scope)),
     answer,
     obstacles,
@@ -110,6 +118,45 @@ fn memories(places: &Places) -> Vec<std::path::PathBuf> {
         if files.is_empty() && fs::exists(&index) { vec![index] } else { files }
     };
     directories.flat_map(files).collect()
+}
+
+/// The files with settings for sessions in this project, those that count more first.
+fn all_settings(places: &Places) -> [std::path::PathBuf; 3] {
+    let in_project = places.project.join(".claude");
+    [in_project.join("settings.local.json"), in_project.join("settings.json"), directory(places).join("settings.json")]
+}
+
+fn read_json(path: &Path) -> Value {
+    let text = fs::read_if_exists(path).ok().flatten().unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+/// The settings that turn our plugin on, if it is installed. A plugin that lies in the directory of skills needs no settings.
+fn plugin(places: &Places) -> Option<std::path::PathBuf> {
+    let directory = directory(places);
+    let in_skills = directory.join("skills").join(PLUGIN).join(".claude-plugin/plugin.json");
+    if fs::exists(&in_skills) {
+        return Some(in_skills);
+    }
+    let installed = read_json(&directory.join("plugins/installed_plugins.json"));
+    let is_ours = |name: &&String| name.strip_prefix(PLUGIN).is_some_and(|rest| rest.starts_with('@'));
+    let names = installed["plugins"].as_object()?.keys().filter(is_ours);
+    let enabling = |name: &String| {
+        let said =
+            all_settings(places).into_iter().map(|path| (read_json(&path)["enabledPlugins"][name].clone(), path));
+        said.into_iter().find(|(value, _)| !value.is_null()).filter(|(value, _)| value == &json!(true))
+    };
+    names.filter_map(enabling).map(|(_, path)| path).next()
+}
+
+/// The shortest time of those that count in this project and elsewhere: a session in any project deletes the transcripts of
+/// all.
+fn deletes_after(places: &Places) -> Option<u64> {
+    let said: Vec<Option<u64>> =
+        all_settings(places).iter().map(|path| read_json(path)["cleanupPeriodDays"].as_u64()).collect();
+    let here = said.iter().flatten().next().copied().unwrap_or(DELETED_AFTER);
+    let elsewhere = said.last().copied().flatten().unwrap_or(DELETED_AFTER);
+    Some(here.min(elsewhere))
 }
 
 /// The settings file. In a project it is the local one, which is not committed and may hold a path of this machine.

@@ -48,6 +48,8 @@ pub(super) const AGENT: Agent = Agent {
     files,
     server: |_, _| None,
     memories: |_| Vec::new(),
+    plugin: |_| None,
+    deletes_after: |_| None,
     bootstrap: |_, _| Bootstrap::Always,
     answer,
     obstacles: nothing,

@@ -53,6 +53,8 @@ pub(super) const AGENT: Agent = Agent {
         let file = directory(places, Scope::User).join("memories/memory_summary.md");
         if fs::exists(&file) { vec![file] } else { Vec::new() }
     },
+    plugin: |_| None,
+    deletes_after: |_| None,
     bootstrap: |places, scope| match scope {
         Scope::User => Bootstrap::OnRequest(directory(places, scope).join("AGENTS.md")),
         Scope::Project => Bootstrap::AgentsMd,

@@ -53,6 +53,8 @@ pub(super) const AGENT: Agent = Agent {
         })
     },
     memories: |_| Vec::new(),
+    plugin: |_| None,
+    deletes_after: |_| None,
     bootstrap: |places, scope| {
         Bootstrap::OnRequest(match scope {
             Scope::User => directory(places).join("copilot-instructions.md"),

@@ -52,6 +52,8 @@ pub(super) const AGENT: Agent = Agent {
         Some(ServerSettings::json(path, &["mcpServers"], plain_entry))
     },
     memories: |_| Vec::new(),
+    plugin: |_| None,
+    deletes_after: |_| None,
     bootstrap: |_, scope| match scope {
         Scope::User => Bootstrap::AgentsMd,
         Scope::Project => Bootstrap::Always,

@@ -51,6 +51,8 @@ pub(super) const AGENT: Agent = Agent {
         Some(ServerSettings::json(path, &["mcpServers"], plain_entry))
     },
     memories: |_| Vec::new(),
+    plugin: |_| None,
+    deletes_after,
     bootstrap: |places, scope| {
         Bootstrap::OnRequest(match scope {
             Scope::User => directory(places, scope).join("GEMINI.md"),
@@ -74,6 +76,39 @@ fn directory(places: &Places, scope: Scope) -> PathBuf {
         // The variable replaces the home directory, not the directory in it.
         Scope::User => places.moved(AGENT.directory_variable, "").join(".gemini"),
         Scope::Project => places.project.join(".gemini"),
+    }
+}
+
+/// After how many days chats are deleted if no settings say otherwise.
+const DELETED_AFTER: u64 = 30;
+
+/// The settings of the project count more than those of the user.
+fn deletes_after(places: &Places) -> Option<u64> {
+    let texts = [Scope::Project, Scope::User].map(|scope| {
+        let file = directory(places, scope).join("settings.json");
+        fs::read_if_exists(&file).ok().flatten().unwrap_or_default()
+    });
+    let said = |key: &str| {
+        let value =
+            |text: &Vec<u8>| json_hooks::value(&String::from_utf8_lossy(text), &["general", "sessionRetention", key]);
+        texts.iter().find_map(value)
+    };
+    if said("enabled").as_deref() == Some("false") {
+        return None;
+    }
+    Some(said("maxAge").and_then(|age| days(age.trim_matches('"'))).unwrap_or(DELETED_AFTER))
+}
+
+/// A time such as `30d`, `24h`, `1w` or `2m`, in whole days.
+fn days(age: &str) -> Option<u64> {
+    let (number, unit) = age.split_at_checked(age.len().checked_sub(1)?)?;
+    let number: u64 = number.parse().ok()?;
+    match unit {
+        "h" => Some(number / 24),
+        "d" => Some(number),
+        "w" => number.checked_mul(7),
+        "m" => number.checked_mul(30),
+        _ => None,
     }
 }
 
@@ -119,4 +154,15 @@ fn obstacles(places: &Places, scope: Scope) -> Vec<String> {
     let is_off =
         json_hooks::value(&String::from_utf8_lossy(&text), &["hooksConfig", "enabled"]).as_deref() == Some("false");
     is_off.then(|| format!("`hooksConfig.enabled` is false in {}", file.display())).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_days() {
+        let days: Vec<_> = ["30d", "24h", "1w", "2m", "", "d", "1y", "-1d", "ä"].into_iter().map(days).collect();
+        assert_eq!(days, [Some(30), Some(1), Some(7), Some(60), None, None, None, None, None]);
+    }
 }

@@ -41,6 +41,8 @@ pub(super) const AGENT: Agent = Agent {
     files,
     server,
     memories: |_| Vec::new(),
+    plugin: |_| None,
+    deletes_after: |_| None,
     bootstrap: |places, scope| match scope {
         Scope::User => Bootstrap::OnRequest(directory(places).join("AGENTS.md")),
         Scope::Project => Bootstrap::AgentsMd,

@@ -165,6 +165,7 @@ impl Installer {
             plan.notes.push(format!("{} reads AGENTS.md: `{install}` writes the block into it", agent.title));
         }
         plan.notes.extend(other_scope(agent, places, scope));
+        plan.notes.extend(beside_plugin(agent, places));
         Ok(plan)
     }
 
@@ -372,6 +373,13 @@ fn python_block(files: &[AgentFile], places: &Places) -> Option<String> {
             ANY_OTHER.name
         )
     })
+}
+
+/// Our plugin calls us for the same events.
+fn beside_plugin(agent: &'static Agent, places: &Places) -> Option<String> {
+    (agent.plugin)(places)?;
+    let title = agent.title;
+    Some(format!("{title} has our plugin, too: it calls twice for each event, and the second call does nothing"))
 }
 
 fn other_scope(agent: &'static Agent, places: &Places, scope: Scope) -> Option<String> {

@@ -17,8 +17,28 @@ pub struct AgentState {
     pub found: Option<PathBuf>,
     /// One for each scope with something of ours.
     pub wirings: Vec<Wiring>,
+    /// Our plugin for the agent, if it is installed and turned on.
+    pub plugin: Option<Plugin>,
     /// Settings files that the agent cannot read, or that an install cannot edit.
     pub broken: Vec<BrokenFile>,
+}
+
+/// Our plugin, which an agent keeps itself.
+#[derive(Debug)]
+pub struct Plugin {
+    /// The file that says so.
+    pub path: PathBuf,
+    /// The program that its hooks call.
+    pub program: Called,
+    /// Settings that keep its hooks from running.
+    pub obstacles: Vec<String>,
+}
+
+impl AgentState {
+    /// Whether something makes the agent call us.
+    pub fn is_connected(&self) -> bool {
+        !self.wirings.is_empty() || self.plugin.is_some()
+    }
 }
 
 /// A settings file that the agent cannot read, and why.
@@ -83,7 +103,16 @@ pub fn of(agent: &'static Agent, places: &Places, program: &Program) -> AgentSta
     let wirings = Scope::ALL.into_iter().filter_map(|scope| wiring(agent, places, scope, program)).collect();
     let found = Scope::ALL.into_iter().find_map(|scope| detected(agent, places, scope));
     let targets = Scope::ALL.into_iter().flat_map(|scope| targets(agent, places, scope, program));
-    AgentState { agent, found, wirings, broken: targets.filter_map(broken).collect() }
+    let broken = targets.filter_map(broken).collect();
+    AgentState { agent, found, wirings, plugin: plugin(agent, places, program), broken }
+}
+
+/// Our plugin. It is made for every machine, so its hooks call the program that PATH finds.
+fn plugin(agent: &'static Agent, places: &Places, program: &Program) -> Option<Plugin> {
+    let path = (agent.plugin)(places)?;
+    let called = Program::by_name().path().to_owned();
+    let program = Called { is: which(&called, places, program), path: called };
+    Some(Plugin { path, program, obstacles: (agent.obstacles)(places, Scope::User) })
 }
 
 /// The files of an agent at a scope. Where both scopes have the same file, as in the home directory, it is the user's.

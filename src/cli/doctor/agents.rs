@@ -5,7 +5,7 @@ use std::path::Path;
 use super::diagnosis::{Diagnosis, Health, broken, diagnosis};
 use super::starts::{about_starts, last_starts};
 use crate::agents::call_log::{self, Entry};
-use crate::agents::state::{self, AgentState, BrokenFile, Which, Wiring};
+use crate::agents::state::{self, AgentState, BrokenFile, Plugin, Which, Wiring};
 use crate::agents::{AGENTS, Agent, Places, Program};
 use crate::checkpoint::Receipt;
 use crate::error::Result;
@@ -54,7 +54,7 @@ impl ExaminedAgent {
     pub(super) fn standing(&self) -> Standing {
         if self.findings.iter().any(|found| found.health == Health::Broken) {
             Standing::Broken
-        } else if self.state.wirings.is_empty() {
+        } else if !self.state.is_connected() {
             if self.state.found.is_some() { Standing::Found } else { Standing::Absent }
         } else if self.last.is_empty() {
             Standing::Wired
@@ -103,7 +103,7 @@ fn about_agent(state: &AgentState, last: Option<&[Entry]>) -> Vec<Diagnosis> {
     let name = state.agent.name;
     let install = format!("agent-handover install {name}");
     let mut findings: Vec<Diagnosis> = state.broken.iter().flat_map(|file| about_broken(state.agent, file)).collect();
-    if state.wirings.is_empty() {
+    if !state.is_connected() {
         // An agent without events reads instructions and calls nobody, so nothing is missing.
         match &state.found {
             Some(found) if !state.agent.events.is_empty() => {
@@ -118,6 +118,7 @@ fn about_agent(state: &AgentState, last: Option<&[Entry]>) -> Vec<Diagnosis> {
         let is_read = !state.broken.iter().any(|file| wiring.files.contains(&file.path));
         findings.extend(about_wiring(name, wiring, &install, is_read));
     }
+    findings.extend(state.plugin.iter().flat_map(|plugin| about_plugin(state, plugin)));
     if state.wirings.len() > 1 {
         let remedy = format!("agent-handover uninstall {name} --scope project");
         findings.push(diagnosis(
@@ -128,7 +129,7 @@ fn about_agent(state: &AgentState, last: Option<&[Entry]>) -> Vec<Diagnosis> {
         ));
     }
     let has_hooks = |wiring: &Wiring| !wiring.events.is_empty() || !wiring.programs.is_empty();
-    if state.wirings.iter().any(has_hooks) {
+    if state.plugin.is_some() || state.wirings.iter().any(has_hooks) {
         findings.push(diagnosis(name, Health::Good, about_calls(last), None));
     }
     findings
@@ -139,6 +140,35 @@ fn about_context(state: &AgentState, places: &Places) -> Option<Diagnosis> {
     let says = "drops what hooks answer at its start; its rule asks the agent to run `agent-handover warmup`";
     let is_so = !state.wirings.is_empty() && state.agent.drops_answers(places);
     is_so.then(|| diagnosis(state.agent.name, Health::Good, says, None))
+}
+
+/// Our plugin, which calls us as the hooks do that `install` writes.
+fn about_plugin(state: &AgentState, plugin: &Plugin) -> Vec<Diagnosis> {
+    let name = state.agent.name;
+    let called = &plugin.program;
+    let mut findings: Vec<Diagnosis> = match called.is {
+        Which::This => Vec::new(),
+        Which::Another => {
+            let says = format!("its plugin calls another program, the `{}` that PATH finds", called.path);
+            vec![diagnosis(name, Health::Remark, says, Some("put this program first on PATH, or remove it"))]
+        }
+        Which::Missing => {
+            let says = format!("its plugin calls `{}`, which PATH does not find", called.path);
+            vec![diagnosis(name, Health::Broken, says, Some("put this program into a directory of PATH"))]
+        }
+    };
+    let obstacle = |says: &String| diagnosis(name, Health::Broken, says.clone(), Some("undo that setting"));
+    findings.extend(plugin.obstacles.iter().map(obstacle));
+    if findings.iter().all(|found| found.health != Health::Broken) {
+        let says = format!("wired (plugin): {}", plugin.path.display());
+        findings.insert(0, diagnosis(name, Health::Good, says, None));
+    }
+    if !state.wirings.is_empty() {
+        let says = "connected by `install` and by its plugin: the second call of each event does nothing";
+        let remedy = format!("agent-handover uninstall {name}");
+        findings.push(diagnosis(name, Health::Remark, says, Some(&remedy)));
+    }
+    findings
 }
 
 /// What is known about the MCP server, where it is registered or was started.

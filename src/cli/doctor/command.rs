@@ -89,6 +89,7 @@ fn as_json(root: &Path, findings: &[Diagnosis], agents: &[ExaminedAgent], is_bro
             "state": examined.standing().name(),
             "found": state.found.as_ref().map(|path| path.display().to_string()),
             "wired": wirings,
+            "plugin": state.plugin.as_ref().map(|plugin| plugin.path.display().to_string()),
             "broken_files": state.broken.iter().map(|file| file.path.display().to_string()).collect::<Vec<_>>(),
             "mcp_started": examined.served.as_ref().map(|start| start.at.clone()),
             "starts": examined.starts.iter().map(starts::start_json).collect::<Vec<_>>(),

@@ -8,9 +8,11 @@ use crate::base::{env, fs, lock, text};
 use crate::bundle::TrustList;
 use crate::checkpoint::{StepState, Store};
 use crate::cli::config;
+use crate::config::Keep;
 use crate::engine::{DEATHS_TO_PARK, Plan};
 use crate::git::{self, Git};
 use crate::guard::own_record;
+use crate::hook::{self, Deletion, DeletionLimits};
 use crate::project::{self, Project};
 use crate::publish::Ledger;
 use crate::steps;
@@ -77,6 +79,7 @@ pub(super) fn about_project(project: &Project) -> Vec<Diagnosis> {
             .map(|sentence| diagnosis("foreign", Health::Remark, sentence, None)),
     );
     findings.push(about_lock(project));
+    findings.extend(about_transcripts(project));
     findings.extend(unwritable_files(project));
     findings.push(match project.brake().paused() {
         None => diagnosis("pause", Health::Good, "not paused", None),
@@ -98,6 +101,20 @@ pub(super) fn about_project(project: &Project) -> Vec<Diagnosis> {
         findings.push(diagnosis("memory", Health::Remark, says, Some(PERMISSIONS)));
     }
     findings
+}
+
+/// Transcripts that their agents are about to delete.
+fn about_transcripts(project: &Project) -> Vec<Diagnosis> {
+    let keep = "`[transcripts] keep = \"talk\"` in your own config keeps what is said in all sessions";
+    let about = |deletion: &Deletion| match deletion.command() {
+        Some(command) => {
+            let remedy = format!("`{command}` hands the oldest of them over; {keep}");
+            diagnosis("transcripts", Health::Remark, deletion.sentence(), Some(&remedy))
+        }
+        None if project.keep() == Keep::No => diagnosis("transcripts", Health::Good, deletion.sentence(), Some(keep)),
+        None => diagnosis("transcripts", Health::Good, deletion.sentence(), None),
+    };
+    hook::about_to_be_deleted(project, DeletionLimits::DIAGNOSIS).iter().map(about).collect()
 }
 
 fn about_lock(project: &Project) -> Diagnosis {

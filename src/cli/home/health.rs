@@ -7,6 +7,7 @@ use crate::base::lock;
 use crate::checkpoint::Store;
 use crate::engine;
 use crate::error::Result;
+use crate::hook::{self, Deletion, DeletionLimits};
 use crate::project::Project;
 use crate::publish::Ledger;
 use crate::warmup;
@@ -43,6 +44,7 @@ pub(super) fn needs(project: &Project) -> Vec<Need> {
         let says = "hooks skip the commands and the publishing of this config";
         needs.push(Need::new("not_allowed", says, "agent-handover allow"));
     }
+    needs.extend(of_transcripts(project));
     if let Ok(Some(need)) = of_agents(project) {
         needs.push(need);
     }
@@ -70,16 +72,24 @@ fn of_records(project: &Project, needs: &mut Vec<Need>) -> Result<()> {
     Ok(())
 }
 
+/// Transcripts that are about to be deleted and that nobody has handed over.
+pub(super) fn of_transcripts(project: &Project) -> Vec<Need> {
+    let deletions = hook::about_to_be_deleted(project, DeletionLimits::GLANCE);
+    let need = |deletion: &Deletion| {
+        let command = deletion.command()?;
+        Some(Need::new("deletion", deletion.sentence(), command))
+    };
+    deletions.iter().filter_map(need).collect()
+}
+
 /// Agents that are used on this machine and do not call us.
 fn of_agents(project: &Project) -> Result<Option<Need>> {
     let places = Places::here(&project.root)?.with_tools(project.config.recalls_before_tools);
     let program = Program::this()?;
     let states =
         AGENTS.iter().filter(|agent| !agent.events.is_empty()).map(|agent| state::of(agent, &places, &program));
-    let unwired: Vec<&str> = states
-        .filter(|state| state.found.is_some() && state.wirings.is_empty())
-        .map(|state| state.agent.name)
-        .collect();
+    let unwired: Vec<&str> =
+        states.filter(|state| state.found.is_some() && !state.is_connected()).map(|state| state.agent.name).collect();
     let verb = if unwired.len() == 1 { "does" } else { "do" };
     let need = || {
         let says = format!("{} {verb} not call agent-handover", unwired.join(", "));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::Context;
 use super::super::table::{Table, cut};
 use super::super::ui::Ui;
-use super::health::{Need, needs};
+use super::health::{Need, needs, of_transcripts};
 use super::sources::{Session, Sources, Text};
 use crate::base::{clock, fs, text};
 use crate::error::Result;
@@ -22,7 +22,7 @@ pub(crate) fn execute(context: &mut Context<'_>, as_json: bool) -> Result<u8> {
     let project = context.project(None, None)?;
     let is_used = is_used(&project);
     let sources = if is_used { Sources::read(&project) } else { Sources::default() };
-    let needs = if is_used { needs(&project) } else { Vec::new() };
+    let needs = if is_used { needs(&project) } else { of_transcripts(&project) };
     for problem in &sources.problems {
         context.ui.warn(&problem.one_line());
     }
@@ -31,7 +31,7 @@ pub(crate) fn execute(context: &mut Context<'_>, as_json: bool) -> Result<u8> {
     } else if is_used {
         print(context.ui, &sources, &needs);
     } else {
-        print_first_steps(context.ui, &project);
+        print_first_steps(context.ui, &project, &needs);
     }
     Ok(0)
 }
@@ -69,7 +69,7 @@ fn document(project: &Project, is_used: bool, sources: &Sources, needs: &[Need])
     })
 }
 
-fn print_first_steps(ui: &mut Ui, project: &Project) {
+fn print_first_steps(ui: &mut Ui, project: &Project, needs: &[Need]) {
     ui.answer(&format!("nothing is on record in {}", project.root.display()));
     ui.answer("");
     let mut table = Table::new(&["DO THIS FIRST", "COMMAND"]);
@@ -86,6 +86,9 @@ fn print_first_steps(ui: &mut Ui, project: &Project) {
     if let Some(found) = warmup::sessions_found(project) {
         ui.answer("");
         ui.answer(&found);
+    }
+    if !needs.is_empty() {
+        ui.answer_prose(&(health(needs).join("\n") + "\n"));
     }
 }
 

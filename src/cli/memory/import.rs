@@ -13,6 +13,7 @@ use crate::agents::{self, Places};
 use crate::base::{fs, text};
 use crate::config::category::Categories;
 use crate::error::{Error, Result};
+use crate::guard::secrets;
 use crate::memory::bridge::{self, REMEMBERED};
 use crate::memory::state::CurrentState;
 use crate::memory::{Added, ChangeVerb, Edits, StateChange, import};
@@ -158,6 +159,7 @@ fn refuse_too_many(edits: &Edits, categories: &Categories, from: &[PathBuf]) -> 
 fn preview(context: &mut Context<'_>, edits: &Edits) {
     let recorded = edits.record.iter().flat_map(|(name, texts)| texts.iter().map(move |text| (name, text)));
     for (category, item) in recorded.chain(edits.add.iter().map(|added| (&added.category, &added.text))) {
-        context.ui.answer(&format!("{category}: {}", text::model_line(item, 200)));
+        // Nobody has decided yet what happens to a secret.
+        context.ui.answer(&format!("{category}: {}", text::model_line(&secrets::clean(item), 200)));
     }
 }

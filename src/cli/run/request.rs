@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 
+use chrono::{DateTime, Duration, FixedOffset};
+
 use super::Run;
-use crate::base::fs;
+use crate::base::{clock, fs};
 use crate::cli::ui::Ui;
 use crate::engine::{Attendance, Request};
 use crate::error::{Error, Result};
@@ -13,6 +15,8 @@ use crate::transcript::{self, Source};
 
 /// The largest note that is read. A note is text for people.
 const MAX_NOTE: u64 = 64 << 20;
+/// A transcript that has not changed for so long belongs to a session of the past.
+const WHILE: Duration = Duration::hours(1);
 
 impl Run {
     /// What the session says.
@@ -36,7 +40,9 @@ impl Run {
             .map(|file| Ok::<_, Error>(text_of(ui, "the handoff", read_note(file)?)))
             .transpose()?;
         let transcript = self.transcript.as_deref().map(pin).transpose()?;
+        let is_only_transcript = note.is_none() && state.is_none() && handoff.is_none();
         Ok(Request {
+            at: transcript.as_ref().filter(|_| is_only_transcript).and_then(ended),
             note,
             state,
             handoff,
@@ -69,6 +75,12 @@ fn pin(file: &Path) -> Result<Source> {
         return Err(Error::io("read the transcript", &path, "there is no such file"));
     }
     Source::pin(&path, "")
+}
+
+/// When the session of a transcript ended, if that is a while ago: it is not the newest session then.
+fn ended(source: &Source) -> Option<DateTime<FixedOffset>> {
+    let changed = clock::of_file(transcript::state(&source.path)?.modified);
+    (clock::now() - changed > WHILE).then_some(changed)
 }
 
 fn read_note(file: &Path) -> Result<Vec<u8>> {
