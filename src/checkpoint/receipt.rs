@@ -40,6 +40,11 @@ impl ReceiptOutcome {
         }
     }
 
+    /// The outcome with this name.
+    pub(crate) fn named(name: &str) -> ReceiptOutcome {
+        if name == ReceiptOutcome::Open.name() { ReceiptOutcome::Open } else { ReceiptOutcome::of(name) }
+    }
+
     fn stored(self) -> &'static str {
         OUTCOMES.iter().find(|(outcome, _)| *outcome == self).map_or("", |(_, name)| name)
     }

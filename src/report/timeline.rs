@@ -19,6 +19,8 @@ const OPENED: usize = 500;
 const LISTED: usize = 200;
 /// How many agents have a colour of their own; the others share one.
 const AGENTS: usize = 5;
+/// How many branches have a lane of their own; the others share one.
+const BRANCHES: usize = 8;
 /// The longest text of a cell, in characters.
 const CELL: usize = 240;
 
@@ -33,6 +35,11 @@ pub(super) struct Timeline {
     agents: Vec<Agent>,
     /// Sessions a month, by agent.
     plot: String,
+    /// The busiest branches.
+    branches: Vec<Branch>,
+    /// The days of the first and the last session.
+    first: String,
+    pub(super) last: String,
     decisions: Vec<Decision>,
     decisions_left_out: usize,
     checks: Vec<Check>,
@@ -58,6 +65,14 @@ struct Agent {
     name: String,
     sessions: usize,
     color: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Branch {
+    name: String,
+    sessions: usize,
+    /// Its sessions along the time of all of them, by agent.
+    plot: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -105,6 +120,9 @@ pub(super) fn collect(
         total: entries.len(),
         left_out: entries.len().saturating_sub(extent.rows),
         plot: sessions_plot(&entries, &agents),
+        branches: branches(&entries, &agents),
+        first: entries.last().map(day).unwrap_or_default(),
+        last: entries.first().map(day).unwrap_or_default(),
         agents,
         ..Timeline::default()
     };
@@ -165,14 +183,48 @@ fn agents(entries: &[SessionEntry]) -> Vec<Agent> {
 fn sessions_plot(entries: &[SessionEntry], agents: &[Agent]) -> String {
     let mut layers: Vec<Layer> = (0..agents.len()).map(Layer::new).collect();
     for entry in entries {
-        let name = text::one_line(entry.get("agent"), 40);
-        let name = if name.is_empty() { "unknown" } else { &name };
-        let at = agents.iter().position(|agent| agent.name == name).unwrap_or(agents.len().saturating_sub(1));
+        let at = layer_of(entry, agents);
         if let (Some(layer), Some(month)) = (layers.get_mut(at), month(entry)) {
             layer.add(month);
         }
     }
     plots::months("Sessions a month", &layers)
+}
+
+/// The place of the agent of a session among the agents that have a colour.
+fn layer_of(entry: &SessionEntry, agents: &[Agent]) -> usize {
+    let name = text::one_line(entry.get("agent"), 40);
+    let name = if name.is_empty() { "unknown" } else { &name };
+    agents.iter().position(|agent| agent.name == name).unwrap_or(agents.len().saturating_sub(1))
+}
+
+fn day(entry: &SessionEntry) -> String {
+    entry.time().map(|time| time.format("%Y-%m-%d").to_string()).unwrap_or_default()
+}
+
+/// The branches, the busiest first, each with its sessions in time. Those without a lane of their own are one at the end.
+fn branches(entries: &[SessionEntry], agents: &[Agent]) -> Vec<Branch> {
+    let mut points: BTreeMap<&str, Vec<(i64, usize)>> = BTreeMap::new();
+    for entry in entries {
+        if let Some(time) = entry.time() {
+            points.entry(entry.get("current_branch")).or_default().push((time.timestamp(), layer_of(entry, agents)));
+        }
+    }
+    let all = || points.values().flatten().map(|(time, _)| *time);
+    let (Some(first), Some(last)) = (all().min(), all().max()) else { return Vec::new() };
+    let mut lanes: Vec<(&str, Vec<(i64, usize)>)> = points.into_iter().collect();
+    lanes.sort_by_key(|(_, sessions)| std::cmp::Reverse(sessions.len()));
+    let rest: Vec<(i64, usize)> = lanes.iter().skip(BRANCHES).flat_map(|(_, sessions)| sessions.clone()).collect();
+    lanes.truncate(BRANCHES);
+    if !rest.is_empty() {
+        lanes.push(("other branches", rest));
+    }
+    let lane = |(name, sessions): (&str, Vec<(i64, usize)>)| Branch {
+        name: if name.is_empty() { "no branch".to_owned() } else { text::one_line(name, 60) },
+        sessions: sessions.len(),
+        plot: plots::lane("When its sessions were", &sessions, first, last),
+    };
+    lanes.into_iter().map(lane).collect()
 }
 
 /// What the opened documents say.
