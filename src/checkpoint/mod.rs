@@ -37,7 +37,7 @@ mod word;
 pub(crate) use file::CheckpointFile;
 pub(crate) use identity::{Accepts, Identity, Ids};
 pub(crate) use open::open_or_replace;
-pub(crate) use receipt::{NewReceipt, Receipt, ReceiptOutcome};
+pub(crate) use receipt::{NewReceipt, Receipt, ReceiptOutcome, SettledReceipt};
 pub(crate) use run::{
     NewRun, Next, OnUnfinished, RecordedStep, ReplannedRun, ReplannedStep, Run, RunStatus, Settled, StepState,
 };

@@ -74,6 +74,7 @@ mod tests {
             "stands": [{ "title": text, "items": [text], "omitted": 3 }],
             "timeline": {
                 "total": 2, "left_out": 1, "first": text, "last": text,
+                "places": [{ "directory": text, "sessions": 1, "last": text }],
                 "branches": [{ "name": text, "sessions": 1, "plot": "<svg></svg>" }], "plot": "<svg></svg>", "checks_plot": "<svg></svg>",
                 "rows": [{ "at": text, "agent": text, "branch": text, "status": text, "title": text, "next": text,
                     "id": text, "is_strange": true }],

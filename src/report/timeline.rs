@@ -21,6 +21,8 @@ const LISTED: usize = 200;
 const AGENTS: usize = 5;
 /// How many branches have a lane of their own; the others share one.
 const BRANCHES: usize = 8;
+/// How many directories are listed.
+const PLACES: usize = 20;
 /// The longest text of a cell, in characters.
 const CELL: usize = 240;
 
@@ -37,6 +39,8 @@ pub(super) struct Timeline {
     plot: String,
     /// The busiest branches.
     branches: Vec<Branch>,
+    /// The directories in which sessions ran, on whichever machine, the busiest first.
+    places: Vec<Place>,
     /// The days of the first and the last session.
     first: String,
     pub(super) last: String,
@@ -73,6 +77,14 @@ struct Branch {
     sessions: usize,
     /// Its sessions along the time of all of them, by agent.
     plot: String,
+}
+
+/// One checkout on one machine.
+#[derive(Debug, Serialize)]
+struct Place {
+    directory: String,
+    sessions: usize,
+    last: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -121,6 +133,7 @@ pub(super) fn collect(
         left_out: entries.len().saturating_sub(extent.rows),
         plot: sessions_plot(&entries, &agents),
         branches: branches(&entries, &agents),
+        places: places(&entries),
         first: entries.last().map(day).unwrap_or_default(),
         last: entries.first().map(day).unwrap_or_default(),
         agents,
@@ -225,6 +238,23 @@ fn branches(entries: &[SessionEntry], agents: &[Agent]) -> Vec<Branch> {
         plot: plots::lane("When its sessions were", &sessions, first, last),
     };
     lanes.into_iter().map(lane).collect()
+}
+
+/// Where the sessions ran. Handoffs name the directory and not the machine, so that two machines with the same path are one.
+fn places(entries: &[SessionEntry]) -> Vec<Place> {
+    let mut found: BTreeMap<&str, (usize, &SessionEntry)> = BTreeMap::new();
+    // The newest entry comes first.
+    for entry in entries.iter().filter(|entry| !entry.get("repo_root").is_empty()) {
+        found.entry(entry.get("repo_root")).or_insert((0, entry)).0 += 1;
+    }
+    let mut places: Vec<(&str, (usize, &SessionEntry))> = found.into_iter().collect();
+    places.sort_by_key(|(_, (sessions, _))| std::cmp::Reverse(*sessions));
+    let place = |(directory, (sessions, newest)): (&str, (usize, &SessionEntry))| Place {
+        directory: text::one_line(directory, CELL),
+        sessions,
+        last: day(newest),
+    };
+    places.into_iter().take(PLACES).map(place).collect()
 }
 
 /// What the opened documents say.

@@ -18,8 +18,8 @@ import argparse, json, os, pathlib, re, shutil, subprocess, sys, tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 PLANTED = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 
-# The same for names of directories and branches, which have neither spaces nor slashes.
-IN_A_NAME = "<svg onload=document.title='owned'>".replace(" ", "\t")
+# The same for the names of directories, which have no slashes, and of branches, which have no spaces.
+IN_A_NAME = "<svg onload=document.title='owned'>"
 IN_A_BRANCH = "<svg/onload=document.title='owned'>"
 
 
@@ -79,8 +79,9 @@ def make(program, top):
     call("git", "checkout", "-qb", "spans" + IN_A_BRANCH)
     for number in range(1, 7):
         session(call_hook, project, home, number)
-    call(program, "report")
-    return project / ".agent-handover" / "report.html"
+    page = top / "page.html"
+    call(program, "report", "--output", str(page))
+    return page
 
 
 def session(call_hook, project, home, number):

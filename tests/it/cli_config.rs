@@ -649,6 +649,7 @@ warmup.enabled = true  # default
 warmup.budget = 4000  # default
 recall.first_prompt = true  # default
 recall.tools = false  # default
+transcripts.keep = "no"  # default
 category.overview.mode = "clear"  # default
 category.overview.keep = 1  # default
 category.goal.mode = "clear"  # default

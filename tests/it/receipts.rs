@@ -91,3 +91,22 @@ fn a_state_of_an_older_version_gets_receipts() {
     session(&world, "after", |context| Some(context.to_owned()));
     assert_eq!(starts(&doctor(&world)), [("after".to_owned(), "whole".to_owned())]);
 }
+
+/// Claude Code calls the hook for a fork with the id of its parent, and writes the text into the transcript of the fork.
+#[test]
+fn the_text_of_a_fork_that_is_announced_as_its_parent_is_found() {
+    let world = World::with_git();
+    session(&world, "parent", |context| Some(context.to_owned()));
+    let parent = Session::of(&world, "parent");
+    let context = parent.start("resume");
+    let fork = Session::of(&world, "zfork");
+    fork.write(&[attachment(&context)]);
+    fork.ask("Asked in the fork, please");
+    fork.turn();
+    fork.end();
+    parent.end();
+    settled(&world);
+    let seen = || starts(&doctor(&world));
+    wait_until("the receipt", || seen().iter().all(|(_, receipt)| receipt != "open"));
+    assert_eq!(seen(), [("zfork".to_owned(), "whole".to_owned()), ("parent".to_owned(), "whole".to_owned())]);
+}

@@ -253,7 +253,7 @@ fn a_handoff_is_judged_before_it_is_used() {
     assert_eq!((piped.code, piped.stdout.contains("score 60 of 100")), (0, true), "{}", piped.stdout);
 
     world.write("binary.md", [0xff, 0xfe, 0]);
-    world.write("broken.md", "---\nnext_todo_items: [\n---\n");
+    world.write("broken.md", "# A handoff without its fields\n");
     for (file, code) in [("binary.md", 65), ("broken.md", 65), ("nowhere.md", 74), (".", 74)] {
         let refused = world.run(&["score", "--handoff", file]).expect(code);
         assert!(refused.stderr.starts_with("error: "), "{}", refused.stderr);

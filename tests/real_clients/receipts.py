@@ -7,8 +7,8 @@
     python3 tests/real_clients/receipts.py --claude /tmp/clients/node_modules/.bin/claude \\
         --codex /tmp/clients/node_modules/.bin/codex --binary target/debug/agent-handover
 
-The hook is called through a script that can make the text longer than what a client takes, or drop it. What the model got is
-compared with what the receipt says. SEEN
+Claude Code takes 10,000 characters, so the hook is called through a script that makes the text longer, or drops it. Codex has a
+limit that can be set: it keeps both ends of a longer text. What the model got is compared with what the receipt says. SEEN
 """
 
 import argparse
@@ -20,7 +20,7 @@ import tempfile
 
 from hooks import MARKER, World, equal
 
-# Longer than what either client passes on: 10,000 characters, or 2,500 tokens.
+# Longer than what Claude Code passes on.
 FILLER = "".join("- line %d of a text that is longer than the client takes\n" % number for number in range(2000))
 
 WRAPPER = """#!%s
@@ -63,11 +63,22 @@ class Wrapped(World):
         with open(os.path.join(self.top, name), "w", encoding="utf-8") as file:
             file.write(text)
 
+    def set_limit(self, tokens):
+        """Codex passes on this many tokens of the text of a hook."""
+        path = os.path.join(self.home, ".codex", "hooks.json")
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+        for group in document["hooks"]["SessionStart"]:
+            for hook in group["hooks"]:
+                hook["additionalContextLimit"] = tokens
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(document, file)
+
     def starts(self):
         """The receipts of the starts, newest first."""
         report = json.loads(self.run("doctor", "--json").stdout)
         agent = [agent for agent in report["agents"] if agent["name"] == self.agent][0]
-        return [(start["reason"], start["receipt"]) for start in agent["starts"]]
+        return [(start["reason"], start["receipt"], start["mark"]) for start in agent["starts"]]
 
 
 def played(world, mode, prompt, *arguments):
@@ -79,21 +90,35 @@ def played(world, mode, prompt, *arguments):
     return sent
 
 
+def received(world, what, sent, expected):
+    """The receipt of the last start says this, and the model got the mark of the text if it says `whole`, and not if the text
+    is missing."""
+    reason, receipt, mark = world.starts()[0]
+    print("    %s: %s at `%s`" % (what, receipt, reason))
+    assert receipt in expected, "%s: %s" % (what, receipt)
+    if receipt != "cut":
+        equal("the model got the end of the text of " + what, "<!-- end %s -->" % mark in sent, receipt == "whole")
+
+
 def check(world):
     equal("install", world.run("install", world.agent, cwd=world.home).returncode, 0)
     world.wrap()
     played(world, "whole", "Please make the greeting test pass")
     sent = played(world, "whole", "Go on with the greeting")
-    assert MARKER in sent and "<!-- end " in sent
-    equal("delivered", world.starts()[0], ("startup", "whole"))
+    received(world, "a start", sent, ["whole"])
 
-    sent = played(world, "cut", "Go on with the long text")
-    assert "line 1 of a text" in sent and "line 1000 of a text" not in sent, "the client did not cut"
-    equal("cut", world.starts()[0], ("startup", "cut"))
+    if world.client == "claude":
+        sent = played(world, "cut", "Go on with the long text")
+        assert "line 1 of a text" in sent and "line 1000 of a text" not in sent, "the client did not cut"
+    else:
+        world.set_limit(60)
+        sent = played(world, "whole", "Go on with the long text")
+        world.set_limit(2500)
+        assert "## Goal" not in sent.split("Go on with the long text")[0], "the client did not cut"
+    received(world, "a text beyond the limit of the client", sent, ["cut"])
 
     sent = played(world, "missing", "Go on without a text")
-    assert "## Goal" not in sent.split("Go on without a text")[0][-20000:]
-    equal("missing", world.starts()[0], ("startup", "missing"))
+    received(world, "a text that is dropped", sent, ["missing"])
 
     findings = json.loads(world.run("doctor", "--json").stdout)["findings"]
     says = " | ".join(finding["says"] for finding in findings)
@@ -102,10 +127,7 @@ def check(world):
     # Claude Code is known to drop what hooks add at a fork (anthropics/claude-code#93458).
     parent = world.session()
     sent = played(world, "whole", "Asked in the fork", "--resume", parent, "--fork")
-    mark = [line for line in world.log() if line[2] == "session-start"][-1]
-    print("    fork: receipt %s; %s" % (world.starts()[0], " ".join(mark[5:])))
-    arrived = "Since then" in sent or MARKER in sent
-    print("    fork: the model %s a text of ours" % ("got" if arrived else "did not get"))
+    received(world, "a fork", sent, ["whole", "missing"])
     card = json.loads(world.run("score", "--json").stdout)
     delivered = [measure for measure in card["measures"] if measure["measure"] == "delivered"][0]
     print("    score: delivered %s" % delivered["with_warmup"])
