@@ -27,6 +27,11 @@ impl Ledger {
         Ledger { index: Index::open(project), end: Instant::now() + limit, missing: 0 }
     }
 
+    /// Whether what is computed is there for the next one who asks.
+    pub(super) fn is_lasting(&self) -> bool {
+        self.index.is_lasting()
+    }
+
     /// What is known under this key, computed now unless it was before. `None` if there is no time left.
     pub(super) fn get<T: Serialize + DeserializeOwned>(
         &mut self,

@@ -84,6 +84,9 @@ pub(crate) fn pairs(project: &Project, ask: &Ask<'_>) -> Result<Scores> {
 /// computes the rest.
 pub(crate) fn update_in_background(project: &Project) {
     let mut ledger = Ledger::open(project, IN_BACKGROUND);
+    if !ledger.is_lasting() {
+        return;
+    }
     let ask = Ask { last: IN_BACKGROUND_PAIRS, session: None, limit: IN_BACKGROUND };
     match compute(project, &ask, &mut ledger) {
         Ok((scores, keys)) if scores.missing == 0 => ledger.forget(KIND, &keys),

@@ -9,6 +9,11 @@ use super::store::Index;
 use crate::base::fault;
 
 impl Index {
+    /// Whether what is kept lasts longer than this process.
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.path.is_some()
+    }
+
     /// What was kept under this key, if it was computed from what has this mark.
     pub(crate) fn figure(&self, kind: &str, key: &str, mark: &str) -> rusqlite::Result<Option<String>> {
         let sql = "SELECT value FROM figure WHERE kind = ?1 AND key = ?2 AND mark = ?3";

@@ -254,7 +254,7 @@ fn a_handoff_is_judged_before_it_is_used() {
 
     world.write("binary.md", [0xff, 0xfe, 0]);
     world.write("broken.md", "# A handoff without its fields\n");
-    for (file, code) in [("binary.md", 65), ("broken.md", 65), ("nowhere.md", 74), (".", 74)] {
+    for (file, code) in [("binary.md", 65), ("broken.md", 65), ("nowhere.md", 1), (".", 74)] {
         let refused = world.run(&["score", "--handoff", file]).expect(code);
         assert!(refused.stderr.starts_with("error: "), "{}", refused.stderr);
     }
