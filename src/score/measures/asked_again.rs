@@ -29,7 +29,7 @@ fn of(pair: &Pair) -> Option<f64> {
     let before = requests(pair.before.as_ref()?, usize::MAX);
     let early = requests(&pair.after, EARLY);
     let is_repeated = early.iter().any(|new| before.iter().any(|old| in_common(new, old) >= LEAST));
-    (!before.is_empty() && !early.is_empty()).then(|| if is_repeated { 100.0 } else { 0.0 })
+    (!before.is_empty() && !early.is_empty()).then_some(if is_repeated { 100.0 } else { 0.0 })
 }
 
 fn requests(session: &Transcript, most: usize) -> Vec<Weighed> {
