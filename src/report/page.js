@@ -18,7 +18,7 @@
   const folded = [...document.querySelectorAll("details")].map((part) => [part, part.open]);
   query.addEventListener("input", () => {
     filter();
-    // What is found must be seen.
+    /* What is found must be seen. */
     folded.forEach(([part, wasOpen]) => (part.open = wasOpen || query.value.trim() !== ""));
   });
   box.hidden = false;
