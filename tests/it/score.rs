@@ -177,13 +177,12 @@ fn sessions_without_a_warmup_are_the_baseline() {
     let world = World::with_git();
     commit(&world);
     // Before hooks were installed: only a transcript.
-    let old = Session::of(&world, "a-old");
-    for (session, request) in [(&old, "Give parse_span in src/lexer.rs a byte range")] {
-        session.write(&[json!({ "type": "user", "isSidechain": false, "gitBranch": branch(&world),
-            "timestamp": "2026-10-01T10:00:00.000Z", "message": { "role": "user", "content": request } })]);
-        read(session, &world, "src/lexer.rs", "fn lex() {}");
-        session.edit("src/lexer.rs");
-    }
+    let oldest = Session::of(&world, "a-old");
+    let request = "Give parse_span in src/lexer.rs a byte range";
+    oldest.write(&[json!({ "type": "user", "isSidechain": false, "gitBranch": branch(&world),
+        "timestamp": "2026-10-01T10:00:00.000Z", "message": { "role": "user", "content": request } })]);
+    read(&oldest, &world, "src/lexer.rs", "fn lex() {}");
+    oldest.edit("src/lexer.rs");
     let older = Session::of(&world, "b-old");
     older.write(&[json!({ "type": "user", "isSidechain": false, "gitBranch": branch(&world),
         "timestamp": "2026-10-02T10:00:00.000Z", "message": { "role": "user", "content": "Go on with the ranges" } })]);
