@@ -40,7 +40,7 @@ pub(crate) use file::CheckpointFile;
 pub(crate) use identity::{Accepts, Identity, Ids};
 pub(crate) use last_event::TURN_END;
 pub(crate) use open::open_or_replace;
-pub(crate) use receipt::{NewReceipt, Receipt, ReceiptOutcome};
+pub(crate) use receipt::{NewReceipt, Receipt, ReceiptOutcome, SettledReceipt};
 pub(crate) use run::{
     NewRun, Next, OnUnfinished, RecordedStep, ReplannedRun, ReplannedStep, Run, RunStatus, Settled, StepState,
 };

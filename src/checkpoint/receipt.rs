@@ -40,6 +40,11 @@ impl ReceiptOutcome {
         }
     }
 
+    /// The outcome with this name.
+    pub(crate) fn named(name: &str) -> ReceiptOutcome {
+        if name == ReceiptOutcome::Open.name() { ReceiptOutcome::Open } else { ReceiptOutcome::of(name) }
+    }
+
     fn stored(self) -> &'static str {
         OUTCOMES.iter().find(|(outcome, _)| *outcome == self).map_or("", |(_, name)| name)
     }
@@ -81,6 +86,15 @@ pub(crate) struct Receipt {
     pub outcome: ReceiptOutcome,
 }
 
+/// What a transcript says about a receipt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SettledReceipt {
+    pub seq: i64,
+    /// The session that got the text. A client may have announced it under the id of another.
+    pub session: String,
+    pub outcome: ReceiptOutcome,
+}
+
 impl Store {
     /// The receipts of sessions that are over and at which nobody has looked, in their order.
     pub(crate) fn open_receipts(&self) -> Result<Vec<Receipt>> {
@@ -96,11 +110,11 @@ impl Store {
     }
 
     /// Records what transcripts say about receipts.
-    pub(crate) fn settle_receipts(&mut self, settled: &[(i64, ReceiptOutcome)]) -> Result<()> {
+    pub(crate) fn settle_receipts(&mut self, settled: &[SettledReceipt]) -> Result<()> {
         self.write(|transaction| {
-            for (seq, outcome) in settled {
-                let sql = "UPDATE receipt SET outcome = ?2 WHERE seq = ?1";
-                transaction.execute(sql, params![seq, outcome.stored()])?;
+            for SettledReceipt { seq, session, outcome } in settled {
+                let sql = "UPDATE receipt SET outcome = ?2, session = ?3 WHERE seq = ?1";
+                transaction.execute(sql, params![seq, outcome.stored(), session])?;
             }
             Ok(())
         })

@@ -141,6 +141,7 @@ fn settings(project: &Project, plan: &Plan) -> Vec<Setting> {
         ("guard.secrets", json!(secrets)),
         ("hook.ignore", json!(ignored)),
         ("hook.headless", json!(config.follows_headless)),
+        ("warmup.enabled", json!(config.warms_up)),
         ("warmup.budget", json!(config.warmup_budget)),
         ("recall.first_prompt", json!(config.recalls_at_first_prompt)),
         ("recall.tools", json!(config.recalls_before_tools)),

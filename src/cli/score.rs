@@ -1,11 +1,25 @@
-//! `score`: whether the handovers of this project helped.
+//! `score`: whether the handovers of this project helped, and whether a handoff is good before it is used.
+
+use std::path::Path;
+use std::time::Duration;
 
 use clap::Args;
 
 use super::Context;
 use super::table::Table;
-use crate::error::Result;
-use crate::score::{self, Card, Unit};
+use crate::base::{fs, text};
+use crate::error::{Category, Error, Result};
+use crate::handoff::Handoff;
+use crate::history::History;
+use crate::project::Project;
+use crate::score::{self, Ask, Card, ENOUGH, Judgement};
+
+/// How long figures are computed that nobody has computed before.
+const LIMIT: Duration = Duration::from_secs(20);
+/// The largest handoff that is read.
+const MAX_HANDOFF: u64 = 16 << 20;
+/// The word for the newest handoff.
+const LATEST: &str = "latest";
 
 /// Show whether the handovers of this project helped: a figure for each measure, and over how many sessions
 #[derive(Args)]
@@ -15,6 +29,12 @@ pub(super) struct Score {
     /// Look at this many of the newest sessions
     #[arg(long, value_name = "N", default_value_t = 100, conflicts_with = "session")]
     last: usize,
+    /// Judge this handoff before anybody uses it: a file, `-` for standard input, or `latest`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["session", "last"])]
+    handoff: Option<String>,
+    /// Exit with 5 if the handoff scores less, from 0 to 100
+    #[arg(long, value_name = "N", requires = "handoff", value_parser = clap::value_parser!(u8).range(0..=100))]
+    bar: Option<u8>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
@@ -23,8 +43,11 @@ pub(super) struct Score {
 impl Score {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(None, None)?;
-        let pairs = score::pairs(&project, self.last, self.session.as_deref())?;
-        let card = score::card(&pairs);
+        if let Some(handoff) = &self.handoff {
+            return self.judge(context, &project, handoff);
+        }
+        let ask = Ask { last: self.last, session: self.session.as_deref(), limit: LIMIT };
+        let card = score::card(&score::pairs(&project, &ask)?);
         if self.json {
             context.ui.answer_json(&card.json());
         } else {
@@ -32,32 +55,89 @@ impl Score {
         }
         Ok(0)
     }
+
+    fn judge(&self, context: &mut Context<'_>, project: &Project, handoff: &str) -> Result<u8> {
+        let (name, document) = read(context, project, handoff)?;
+        let parsed = Handoff::parse(&document).map_err(|error| {
+            let line = format!("`{name}`, line {}: {}", error.line, error.message);
+            Error::bad_data(line).hint("`agent-handover history template` prints a handoff to fill in")
+        })?;
+        let judgement = score::judge(&parsed, document.len(), &project.anchor(&project.root));
+        let (score, bar) = (judgement.score(), self.bar.map(usize::from));
+        if self.json {
+            context.ui.answer_json(&judgement.json(&name, bar));
+        } else {
+            print_judgement(context, &judgement);
+        }
+        match bar.filter(|bar| score < *bar) {
+            // With `--json` the document says it, and is the only one on standard output.
+            Some(_) if self.json => Ok(Category::NotGood.exit_code()),
+            Some(bar) => {
+                let message = format!("the handoff `{name}` scores {score}, and the bar is {bar}");
+                Err(Error::new(Category::NotGood, message).hint("improve the parts with a remark"))
+            }
+            None => Ok(0),
+        }
+    }
+}
+
+/// The name and the text of a handoff.
+fn read(context: &Context<'_>, project: &Project, handoff: &str) -> Result<(String, String)> {
+    if handoff == LATEST {
+        let found = History::at(&project.memory_root, project.history_dir()?).find(LATEST)?;
+        return Ok((found.path.display().to_string(), found.text));
+    }
+    let path = context.cwd.join(handoff);
+    let bytes = if handoff == "-" {
+        fs::read_at_most(std::io::stdin().lock(), MAX_HANDOFF)
+    } else {
+        fs::read_at_most(fs::open(&path)?, MAX_HANDOFF)
+    };
+    let bytes = bytes.map_err(|cause| Error::io("read", Path::new(handoff), cause))?;
+    let name = text::one_line(handoff, 400);
+    if bytes.len() as u64 > MAX_HANDOFF {
+        return Err(Error::bad_data(format!("`{name}` is larger than 16 MiB and cannot be a handoff")));
+    }
+    String::from_utf8(bytes)
+        .map(|text| (name.clone(), text))
+        .map_err(|_| Error::bad_data(format!("`{name}` is not UTF-8 text")))
 }
 
 fn print(context: &mut Context<'_>, card: &Card) {
-    if card.warm + card.cold == 0 {
-        context.ui.answer("no session with a predecessor on the same branch is on record");
-        return;
+    if card.is_empty() {
+        context.ui.answer("no session with a predecessor of the same branch or goal is on record");
+    } else {
+        let mut table = Table::new(&["with warmup", "n", "without", "n", "measure"]);
+        for figure in &card.figures {
+            table.push(vec![
+                figure.warm.shown(figure.unit),
+                figure.warm.n.to_string(),
+                figure.cold.shown(figure.unit),
+                figure.cold.n.to_string(),
+                figure.title.to_owned(),
+            ]);
+        }
+        for line in table.lines(context.ui.width()) {
+            context.ui.answer(&line);
+        }
+        if !card.figures.iter().any(score::Figure::is_comparable) {
+            context.ui.answer(&format!("not enough data to compare: a group has fewer than {ENOUGH} sessions"));
+        }
     }
-    let mut table = Table::new(&["with warmup", "n", "without", "n", "measure"]);
-    let shown = |value: Option<f64>, unit| match (value, unit) {
-        (None, _) => "-".to_owned(),
-        (Some(value), Unit::Percent) => format!("{value:.0} %"),
-        (Some(value), Unit::Number) => format!("{value:.0}"),
-    };
-    for figure in &card.figures {
-        table.push(vec![
-            shown(figure.warm.value, figure.unit),
-            figure.warm.n.to_string(),
-            shown(figure.cold.value, figure.unit),
-            figure.cold.n.to_string(),
-            figure.title.to_owned(),
-        ]);
+    if card.missing > 0 {
+        let left = text::count(card.missing, "session");
+        context.ui.warn(&format!("{left} not looked at for lack of time; the same command goes on with them"));
+    }
+}
+
+fn print_judgement(context: &mut Context<'_>, judgement: &Judgement) {
+    let mut table = Table::new(&["score", "part", "remark"]);
+    for part in &judgement.parts {
+        let score = part.score.map_or("-".to_owned(), |score| score.to_string());
+        table.push(vec![score, part.title.to_owned(), part.says.clone()]);
     }
     for line in table.lines(context.ui.width()) {
         context.ui.answer(&line);
     }
-    if !card.figures.iter().any(score::Figure::is_comparable) {
-        context.ui.answer("not enough data to compare: a group has fewer than 30 sessions");
-    }
+    context.ui.answer(&format!("score {} of 100", judgement.score()));
 }

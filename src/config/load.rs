@@ -96,6 +96,7 @@ impl Config {
     /// The tables that the user's own config may have, too.
     pub(super) fn read_common(&mut self, root: &mut Reader<'_>) {
         root.table("warmup", "`[warmup]`", |table| {
+            self.warms_up = table.flag("enabled").unwrap_or(self.warms_up);
             self.warmup_budget = table.count("budget", MIN_WARMUP_BUDGET..1_000_001).unwrap_or(self.warmup_budget);
         });
         root.table("recall", "`[recall]`", |table| {

@@ -36,6 +36,8 @@ pub struct Config {
     pub backend: Option<Backend>,
     pub secrets: Secrets,
     pub warmup_budget: u64,
+    /// Whether hooks put the warmup into sessions.
+    pub warms_up: bool,
     /// Whether the first prompt of a session is answered with what earlier sessions said about it.
     pub recalls_at_first_prompt: bool,
     /// Whether an agent is reminded before a command or an edit.
@@ -143,6 +145,7 @@ impl Default for Config {
             backend: None,
             secrets: Secrets::Block,
             warmup_budget: 4_000,
+            warms_up: true,
             recalls_at_first_prompt: true,
             recalls_before_tools: false,
             follows_headless: true,

@@ -9,7 +9,7 @@ use crate::checkpoint::Store;
 use crate::engine::{self, ChildTask, Drained, Listener};
 use crate::error::Result;
 use crate::project::Project;
-use crate::search;
+use crate::{score, search};
 
 /// Carries out what is due, then hands over the sessions that are owed: nobody waits for this process, so it looks at all of
 /// them. It records a few at a time and carries them out, so that a process that is ended halfway leaves the rest owed.
@@ -39,6 +39,7 @@ pub(crate) fn carry_out_due(project: &Project, listener: &mut Listener<'_>) -> R
                 tracing::debug!(%error, "receipts");
             }
             search::update_in_background(project);
+            score::update_in_background(project);
             return Ok(drained);
         }
     }

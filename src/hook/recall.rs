@@ -48,9 +48,11 @@ fn remind(project: &Project, call: &Call, index: &Index) -> Option<String> {
     if hits.is_empty() {
         return None;
     }
-    // The session has read its warmup.
-    let warmup = context(project, &Call { event: Event::SessionStart, source: None, ..call.clone() }).text;
-    hits.retain(|hit| !search::is_said_in(&hit.text, &warmup));
+    // The session has read its warmup, if it got one.
+    if project.config.warms_up {
+        let warmup = context(project, &Call { event: Event::SessionStart, source: None, ..call.clone() }).text;
+        hits.retain(|hit| !search::is_said_in(&hit.text, &warmup));
+    }
     let pairs: Vec<(&Hit, bool)> = hits.iter().map(|hit| (hit, true)).collect();
     let lines: Vec<String> = search::without_copies(&pairs).iter().take(MOST).map(|at| line(&hits[*at])).collect();
     render(&lines)

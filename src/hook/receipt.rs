@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::base::text;
-use crate::checkpoint::{NewReceipt, Receipt, ReceiptOutcome, Store};
+use crate::checkpoint::{AgentSession, NewReceipt, Receipt, ReceiptOutcome, SettledReceipt, Store};
 use crate::error::Result;
 use crate::transcript::{self, Injected};
 
@@ -16,14 +16,44 @@ pub(super) fn of(reason: &str, context: &str) -> Option<NewReceipt> {
 /// Looks for the texts of sessions that are over, in their transcripts.
 pub(super) fn look(store: &mut Store) -> Result<()> {
     let open = store.open_receipts()?;
+    if open.is_empty() {
+        return Ok(());
+    }
+    let sessions: Vec<AgentSession> = store.all_sessions()?.into_iter().map(|(session, _)| session).collect();
     let mut settled = Vec::new();
     for receipts in by_session(open) {
-        let (agent, id) = (receipts[0].agent.clone(), receipts[0].session.clone());
-        let path = store.session(&agent, &id)?.map(|session| session.transcript).unwrap_or_default();
-        let found = if path.is_empty() { None } else { transcript::injected(Path::new(&path)).ok().flatten() };
-        settled.extend(outcomes(&receipts, found, transcript::keeps_context(&agent)));
+        let (agent, id) = (&receipts[0].agent, &receipts[0].session);
+        let session = sessions.iter().find(|session| (&session.agent, &session.id) == (agent, id));
+        let found = session.and_then(texts);
+        let outcomes = outcomes(&receipts, found, transcript::keeps_context(agent));
+        settled.extend(receipts.iter().zip(outcomes).map(|(receipt, outcome)| settle(receipt, outcome, &sessions)));
     }
-    if settled.is_empty() { Ok(()) } else { store.settle_receipts(&settled) }
+    store.settle_receipts(&settled)
+}
+
+/// The texts of ours in the transcript of a session; `None` if there is none.
+fn texts(session: &AgentSession) -> Option<Vec<Injected>> {
+    let path = Some(&session.transcript).filter(|path| !path.is_empty())?;
+    transcript::injected(Path::new(path)).ok().flatten()
+}
+
+/// Claude Code announces a fork as its parent that resumes, and gives the text to the fork. So a text that a resumed session did
+/// not get is looked for in the sessions that began afterwards.
+fn settle(receipt: &Receipt, outcome: ReceiptOutcome, sessions: &[AgentSession]) -> SettledReceipt {
+    let is_lost = outcome == ReceiptOutcome::Missing && matches!(receipt.reason.as_str(), "resume" | "fork");
+    let began_after = |session: &&AgentSession| {
+        session.agent == receipt.agent && session.id != receipt.session && session.started_at >= receipt.at
+    };
+    let has_text = |session: &&AgentSession| {
+        texts(session)
+            .is_some_and(|texts| texts.iter().any(|injected| injected.mark == receipt.mark && injected.is_whole))
+    };
+    let fork = is_lost.then(|| sessions.iter().filter(began_after).find(has_text)).flatten();
+    SettledReceipt {
+        seq: receipt.seq,
+        session: fork.map_or_else(|| receipt.session.clone(), |fork| fork.id.clone()),
+        outcome: if fork.is_some() { ReceiptOutcome::Whole } else { outcome },
+    }
 }
 
 fn by_session(receipts: Vec<Receipt>) -> Vec<Vec<Receipt>> {
@@ -42,25 +72,22 @@ fn by_session(receipts: Vec<Receipt>) -> Vec<Vec<Receipt>> {
 
 /// What became of each text of a session. A text without its end has no mark, so those stand, in order, for the receipts
 /// whose marks are not found. `is_kept`: the client writes down what hooks add.
-fn outcomes(receipts: &[Receipt], found: Option<Vec<Injected>>, is_kept: bool) -> Vec<(i64, ReceiptOutcome)> {
+fn outcomes(receipts: &[Receipt], found: Option<Vec<Injected>>, is_kept: bool) -> Vec<ReceiptOutcome> {
     let Some(mut found) = found else {
-        return receipts.iter().map(|receipt| (receipt.seq, ReceiptOutcome::Unknown)).collect();
+        return receipts.iter().map(|_| ReceiptOutcome::Unknown).collect();
     };
     let mut take = |mark: &str| {
         let at = found.iter().position(|injected| injected.mark == mark);
-        at.map(|at| found.remove(at)).is_some()
+        at.map(|at| found.remove(at).is_whole)
     };
-    let whole: Vec<bool> = receipts.iter().map(|receipt| take(&receipt.mark)).collect();
+    let ended: Vec<Option<bool>> = receipts.iter().map(|receipt| take(&receipt.mark)).collect();
     let absent = if is_kept { ReceiptOutcome::Missing } else { ReceiptOutcome::Unknown };
-    let each = receipts.iter().zip(whole).map(|(receipt, is_whole)| {
-        let outcome = if is_whole {
-            ReceiptOutcome::Whole
-        } else if take("") {
-            ReceiptOutcome::Cut
-        } else {
-            absent
-        };
-        (receipt.seq, outcome)
+    let each = ended.into_iter().map(|is_whole| match is_whole {
+        Some(true) => ReceiptOutcome::Whole,
+        // The client kept its end, and left out its middle.
+        Some(false) => ReceiptOutcome::Cut,
+        None if take("").is_some() => ReceiptOutcome::Cut,
+        None => absent,
     });
     each.collect()
 }
@@ -80,13 +107,18 @@ mod tests {
         use ReceiptOutcome::{Cut, Missing, Unknown, Whole};
         let receipts = [receipt(1, "a"), receipt(2, "b"), receipt(3, "a"), receipt(4, "c")];
         let seen = |marks: &[&str], is_kept| {
-            let found = marks.iter().map(|mark| Injected { text: String::new(), mark: (*mark).to_owned() }).collect();
-            outcomes(&receipts, Some(found), is_kept).into_iter().map(|(_, outcome)| outcome).collect::<Vec<_>>()
+            let injected = |mark: &&str| {
+                let (mark, is_whole) = (mark.trim_end_matches('!').to_owned(), !mark.ends_with('!'));
+                Injected { text: String::new(), mark, is_whole }
+            };
+            let found = marks.iter().map(injected).collect();
+            outcomes(&receipts, Some(found), is_kept)
         };
         assert_eq!(seen(&["a", "b", "a", "c"], true), [Whole; 4]);
         assert_eq!(seen(&["a", "", "c"], true), [Whole, Cut, Missing, Whole]);
         assert_eq!(seen(&["x", ""], true), [Cut, Missing, Missing, Missing]);
+        assert_eq!(seen(&["a!", "b", "a", "c"], true), [Cut, Whole, Whole, Whole], "its middle is missing");
         assert_eq!(seen(&["a"], false), [Whole, Unknown, Unknown, Unknown]);
-        assert_eq!(outcomes(&receipts[..1], None, true), [(1, Unknown)]);
+        assert_eq!(outcomes(&receipts[..1], None, true), [Unknown]);
     }
 }

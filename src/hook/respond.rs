@@ -125,7 +125,7 @@ fn unusable(error: &Error) -> String {
 /// The answer that a call would get. Nothing is changed.
 pub(crate) fn simulate(project: &Project, call: &Call) -> String {
     let context = match call.event {
-        Event::SessionStart | Event::BeforeCompaction => Some(context(project, call).text),
+        Event::SessionStart | Event::BeforeCompaction => project.config.warms_up.then(|| context(project, call).text),
         Event::PromptSubmitted => recall::simulated(project, call),
         Event::BeforeTool => action::simulated(project, call),
         _ => None,
@@ -194,7 +194,7 @@ fn act(project: &Project, call: &Call) -> Result<Done> {
         }
         Event::BeforeCompaction => {
             // Most agents take none here, and some ask before each request to the model.
-            let is_wanted = agents::takes_context(call.agent, &call.event);
+            let is_wanted = project.config.warms_up && agents::takes_context(call.agent, &call.event);
             let context = is_wanted.then(|| context(project, call).text);
             let receipt = context.as_deref().and_then(|context| receipt::of("compact", context));
             let noted = end::progress(project, call, receipt).unwrap_or_else(|error| Done::trouble(&error));

@@ -16,6 +16,7 @@ use crate::engine;
 use crate::error::{Error, Result};
 use crate::project::Project;
 use crate::transcript::{self, WARMUP_MARKER};
+use crate::warmup::Warmup;
 
 /// How long unfinished handovers may hold up the start of a session.
 const DUE_LIMIT: Duration = Duration::from_millis(1_000);
@@ -26,7 +27,8 @@ pub(super) fn start(project: &Project, call: &Call) -> Done {
     let mut done = Done::default();
     let call = &with_source(project, call);
     let mut recorded = prepare(project, call, &mut done.told);
-    let mut warmup = context(project, call);
+    let warms_up = project.config.warms_up;
+    let mut warmup = if warms_up { context(project, call) } else { Warmup::default() };
     if let Ok(store) = &mut recorded {
         match note(project, store, call, &warmup.text, begun) {
             Ok(Noted::New) => {}
@@ -45,6 +47,10 @@ pub(super) fn start(project: &Project, call: &Call) -> Done {
         if warmup.is_empty {
             warmup.text = unrecorded(error);
         }
+    }
+    if !warms_up {
+        done.told.push("the config turns the warmup off".to_owned());
+        return done;
     }
     done.told.push(format!("{} bytes of context for `{}`", warmup.text.len(), source(call)));
     done.context = Some(warmup.text);

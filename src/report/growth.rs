@@ -13,6 +13,7 @@ use crate::git::Git;
 use crate::memory::Month;
 use crate::project::Project;
 use crate::publish::Destination;
+use crate::search::Index;
 
 /// How many commits of the published branch are looked at.
 const COMMITS: usize = 2_000;
@@ -22,8 +23,10 @@ const AUTHORS: usize = 50;
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Growth {
     sizes: Vec<Size>,
-    /// Bytes of notes a month.
+    /// Bytes of notes and handoffs a month.
     plot: String,
+    /// Documents of the index a month.
+    index_plot: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -57,42 +60,58 @@ impl Sum {
 
 pub(super) fn collect(project: &Project, problems: &mut Vec<Error>) -> Growth {
     let mut growth = Growth::default();
-    match project.memory_dir() {
+    let notes = match project.memory_dir() {
         Ok(directory) => of_memory(&project.anchor(&directory), &directory, &mut growth),
-        Err(error) => problems.push(error),
-    }
+        Err(error) => {
+            problems.push(error);
+            BTreeMap::new()
+        }
+    };
+    let mut handoffs = BTreeMap::new();
     if let Ok(directory) = project.history_dir() {
         let sessions = directory.join("sessions");
-        growth.add("handoffs", files_in(&project.anchor(&directory), &sessions));
+        let all = files_in(&project.anchor(&directory), &sessions, &mut |name, bytes| {
+            // The name of a handoff begins with its day.
+            if let Some(month) = name.get(..7).filter(|month| Month::parse(month).is_some()) {
+                *handoffs.entry(month.to_owned()).or_default() += usize::try_from(bytes).unwrap_or(usize::MAX);
+            }
+        });
+        growth.add("handoffs", all);
     }
+    growth.plot = plots::months("Bytes of notes and handoffs a month", &[Layer::of(0, notes), Layer::of(1, handoffs)]);
     let anchor = project.anchor(&project.state);
     for (what, name) in [("checkpoint database", "checkpoint.db"), ("search index", "index.db")] {
         let mut sum = Sum::default();
         anchor.about(&project.state.join(name)).ok().flatten().into_iter().for_each(|about| sum.add(about.length));
         growth.add(what, sum);
     }
+    let documents = Index::open_existing(project).and_then(|index| index.documents_a_month().ok());
+    growth.index_plot = plots::months("Documents of the index a month", &[Layer::of(0, documents.unwrap_or_default())]);
     growth
 }
 
-fn of_memory(anchor: &Anchor, memory: &Path, growth: &mut Growth) {
+/// Adds the sizes of notes and archives. Returns the bytes of notes by month.
+fn of_memory(anchor: &Anchor, memory: &Path, growth: &mut Growth) -> BTreeMap<String, usize> {
     let layer1 = memory.join("layer1");
     let (mut notes, mut months) = (Sum::default(), BTreeMap::new());
     let names = anchor.names(&layer1).unwrap_or_default();
     for month in names.into_iter().filter(|name| Month::parse(name).is_some()) {
-        let of_month = files_in(anchor, &layer1.join(&month));
+        let of_month = files_in(anchor, &layer1.join(&month), &mut |_, _| ());
         notes.files += of_month.files;
         notes.bytes += of_month.bytes;
         months.insert(month, usize::try_from(of_month.bytes).unwrap_or(usize::MAX));
     }
-    growth.plot = plots::months("Bytes of notes a month, not yet compacted", &[Layer::of(0, months)]);
     growth.add("notes", notes);
-    growth.add("archives of notes", files_in(anchor, &memory.join("layer3")));
+    growth.add("archives of notes", files_in(anchor, &memory.join("layer3"), &mut |_, _| ()));
+    months
 }
 
-fn files_in(anchor: &Anchor, directory: &Path) -> Sum {
+/// The sum of the files in a directory; `each` gets the name and the size of each.
+fn files_in(anchor: &Anchor, directory: &Path, each: &mut dyn FnMut(&str, u64)) -> Sum {
     let mut sum = Sum::default();
     for name in anchor.names(directory).unwrap_or_default() {
-        if let Ok(Some(about)) = anchor.about(&directory.join(name)) {
+        if let Ok(Some(about)) = anchor.about(&directory.join(&name)) {
+            each(&name, about.length);
             sum.add(about.length);
         }
     }

@@ -5,12 +5,14 @@
 //! | `picture` | what the page says about one project |
 //! | `timeline` | the sessions, what they decided and which checks they ran |
 //! | `handovers` | how handovers went: durations, retries, how long hooks took |
+//! | `helped` | whether handovers arrived and helped: receipts and the score card |
 //! | `growth` | how much memory, history and databases hold, and who publishes |
 //! | `plots` | numbers as drawings in SVG |
 //! | `page` | the HTML document, and why no text in it can become markup or script |
 
 mod growth;
 mod handovers;
+mod helped;
 mod page;
 mod picture;
 mod plots;

@@ -15,6 +15,11 @@
     });
     found.textContent = words.length ? `${shown} of ${rows.length}` : "";
   };
-  query.addEventListener("input", filter);
+  const folded = [...document.querySelectorAll("details")].map((part) => [part, part.open]);
+  query.addEventListener("input", () => {
+    filter();
+    /* What is found must be seen. */
+    folded.forEach(([part, wasOpen]) => (part.open = wasOpen || query.value.trim() !== ""));
+  });
   box.hidden = false;
 })();

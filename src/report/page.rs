@@ -70,10 +70,12 @@ mod tests {
     fn project(text: &str) -> Json {
         let text = if text.is_empty() { "x" } else { text };
         json!({
-            "name": text, "root": text, "is_strange": true, "notices": [text], "problems": [text],
+            "name": text, "root": text, "last": text, "is_strange": true, "notices": [text], "problems": [text],
             "stands": [{ "title": text, "items": [text], "omitted": 3 }],
             "timeline": {
-                "total": 2, "left_out": 1, "plot": "<svg></svg>", "checks_plot": "<svg></svg>",
+                "total": 2, "left_out": 1, "first": text, "last": text,
+                "places": [{ "directory": text, "sessions": 1, "last": text }],
+                "branches": [{ "name": text, "sessions": 1, "plot": "<svg></svg>" }], "plot": "<svg></svg>", "checks_plot": "<svg></svg>",
                 "rows": [{ "at": text, "agent": text, "branch": text, "status": text, "title": text, "next": text,
                     "id": text, "is_strange": true }],
                 "agents": [{ "name": text, "sessions": 2, "color": "c0" }],
@@ -86,7 +88,12 @@ mod tests {
                 "status": text, "took_ms": 4, "remarks": [text, text], "id": text }] },
             "hooks": [{ "agent": text, "event": text, "calls": 1, "median_ms": 1, "p95_ms": 1, "slowest_ms": 1,
                 "last": text }],
-            "growth": { "plot": "<svg></svg>", "sizes": [{ "what": text, "files": 1, "bytes": text }] },
+            "starts": { "whole": 1, "known": 2, "plot": "<svg></svg>", "left_out": 3,
+                "agents": [{ "agent": text, "starts": 4, "whole": 1, "cut": 1, "missing": 1, "unknown": 1 }],
+                "rows": [{ "at": text, "agent": text, "reason": text, "session": text, "bytes": 1, "receipt": text }] },
+            "helped": { "warm": 1, "cold": 2, "enough": 30, "missing": 1, "is_comparable": false,
+                "rows": [{ "title": text, "warm": text, "warm_n": 1, "cold": text, "cold_n": 2 }] },
+            "growth": { "plot": "<svg></svg>", "index_plot": "<svg></svg>", "sizes": [{ "what": text, "files": 1, "bytes": text }] },
             "publishers": [{ "name": text, "commits": 1, "first": text, "last": text }],
         })
     }

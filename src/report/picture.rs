@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::growth::{self, Growth, Publisher};
 use super::handovers::{self, Handovers, HookTimes};
+use super::helped::{self, Helped, Starts};
 use super::timeline::{self, Timeline};
 use crate::base::text;
 use crate::engine::Provenance;
@@ -42,8 +43,12 @@ pub(crate) struct Picture {
     /// The sections of the warmup: goal, next, rulings and so on.
     stands: Vec<Part>,
     timeline: Timeline,
+    /// The day of the last session.
+    last: String,
     handovers: Handovers,
     hooks: Vec<HookTimes>,
+    starts: Starts,
+    helped: Helped,
     growth: Growth,
     publishers: Vec<Publisher>,
     /// What could not be read, a sentence each.
@@ -79,6 +84,8 @@ pub(crate) fn collect(project: &Project, extent: &Extent) -> Picture {
         }
     };
     let handovers = handovers::collect(project, extent, &mut problems);
+    let starts = helped::starts(project, extent, &mut problems);
+    let helped = helped::helped(project, extent, &mut problems);
     let growth = growth::collect(project, &mut problems);
     let part = |section: warmup::ShownSection| {
         let items = section.items.iter().map(|item| text::for_terminal(item)).collect();
@@ -90,9 +97,12 @@ pub(crate) fn collect(project: &Project, extent: &Extent) -> Picture {
         is_strange: !warmup.is_ours,
         notices: warmup.notices.iter().map(|notice| text::one_line(notice, 1_000)).collect(),
         stands: warmup.sections.into_iter().map(part).filter(|part| !part.items.is_empty()).collect(),
+        last: timeline.last.clone(),
         timeline,
         handovers,
         hooks: handovers::hook_times(project, extent),
+        starts,
+        helped,
         growth,
         publishers: growth::publishers(project),
         problems: problems.iter().map(|problem| text::one_line(&problem.one_line(), 1_000)).collect(),

@@ -3,7 +3,7 @@
 //! Colours are named by an attribute, and the style sheet of the page gives the attribute a colour for a light and a dark
 //! background.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -38,6 +38,9 @@ const BARS: usize = 120;
 /// How many bars a drawing has room for at least.
 const FEWEST_BARS: usize = 24;
 const SIZE: (u32, u32) = (860, 220);
+const LANE: (u32, u32) = (640, 20);
+/// The radius of a dot.
+const DOT: i32 = 5;
 
 /// One colour of a drawing: a number for each month.
 pub(super) struct Layer {
@@ -87,6 +90,27 @@ pub(super) fn bars(title: &str, numbers: &[u64]) -> String {
     draw(title, &empty.chain(newest.iter().map(column)).collect::<Vec<_>>(), &|_| String::new())
 }
 
+/// A dot for each point in time, by its layer; points that would cover each other are one.
+pub(super) fn lane(title: &str, points: &[(i64, usize)], first: i64, last: i64) -> String {
+    let (width, margin) = (i64::from(LANE.0), i64::from(DOT) + 2);
+    let room = i128::from(width - 2 * margin);
+    let place = |time: i64| {
+        let (time, first, last) = (i128::from(time), i128::from(first), i128::from(last));
+        let share = (time - first) * room / (last - first).max(1);
+        margin + i64::try_from(share).unwrap_or_default() / i64::from(DOT) * i64::from(DOT)
+    };
+    let dots: BTreeSet<(i64, usize)> = points.iter().map(|(time, layer)| (place(*time), *layer)).collect();
+    let height = i32::try_from(LANE.1 / 2).unwrap_or_default();
+    svg(title, LANE, |area| {
+        for (at, layer) in dots {
+            let dot =
+                Circle::new((i32::try_from(at).ok()?, height), DOT, COLORS[layer.min(COLORS.len() - 1)].value.filled());
+            area.draw(&dot).ok()?;
+        }
+        Some(())
+    })
+}
+
 /// The number of a month `2026-11` since the year 0.
 fn number(month: &str) -> Option<i32> {
     let (year, month) = month.split_once('-')?;
@@ -109,12 +133,17 @@ fn float(number: usize) -> f64 {
     u32::try_from(number).map_or(f64::from(u32::MAX), f64::from)
 }
 
-/// Stacked bars. A drawing that plotters refuses is left out: the tables of the page have the numbers.
+/// Stacked bars.
 fn draw(title: &str, columns: &[Vec<(usize, f64)>], label: &dyn Fn(i32) -> String) -> String {
+    svg(title, SIZE, |area| bars_on(area, columns, label))
+}
+
+/// A drawing as an element of a page. One that plotters refuses is left out: the tables of the page have the numbers.
+fn svg(title: &str, size: (u32, u32), fill: impl FnOnce(&DrawingArea<SVGBackend<'_>, Shift>) -> Option<()>) -> String {
     let mut svg = String::new();
     let drawn = {
-        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
-        bars_on(&area, columns, label).is_some() && area.present().is_ok()
+        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        fill(&area).is_some() && area.present().is_ok()
     };
     let Some(body) = svg.strip_prefix("<svg ").filter(|_| drawn) else { return String::new() };
     // Inside HTML a drawing needs no name space, and without it the page names no address at all.
@@ -188,6 +217,16 @@ mod tests {
         assert_eq!(bars("x", &[]), "");
         assert!(!bars("x", &[0]).is_empty());
         assert!(!bars("x", &[u64::MAX, 1]).is_empty());
+    }
+
+    #[test]
+    fn a_lane_has_a_dot_for_each_point_that_can_be_told_apart() {
+        let svg = lane("x", &[(0, 0), (1, 0), (50_000, 1), (100_000, 0)], 0, 100_000);
+        assert_eq!(svg.matches("<circle").count(), 3, "{svg}");
+        let many: Vec<(i64, usize)> = (0..20_000).map(|at| (at * 60, 3)).collect();
+        assert!(lane("x", &many, 0, 20_000 * 60).len() < 20_000);
+        assert!(!lane("x", &[(7, 0)], 7, 7).is_empty());
+        assert!(!lane("x", &[(i64::MIN / 2, 0), (i64::MAX / 2, 99)], i64::MIN / 2, i64::MAX / 2).is_empty());
     }
 
     #[test]

@@ -19,6 +19,10 @@ const OPENED: usize = 500;
 const LISTED: usize = 200;
 /// How many agents have a colour of their own; the others share one.
 const AGENTS: usize = 5;
+/// How many branches have a lane of their own; the others share one.
+const BRANCHES: usize = 8;
+/// How many directories are listed.
+const PLACES: usize = 20;
 /// The longest text of a cell, in characters.
 const CELL: usize = 240;
 
@@ -33,6 +37,13 @@ pub(super) struct Timeline {
     agents: Vec<Agent>,
     /// Sessions a month, by agent.
     plot: String,
+    /// The busiest branches.
+    branches: Vec<Branch>,
+    /// The directories in which sessions ran, on whichever machine, the busiest first.
+    places: Vec<Place>,
+    /// The days of the first and the last session.
+    first: String,
+    pub(super) last: String,
     decisions: Vec<Decision>,
     decisions_left_out: usize,
     checks: Vec<Check>,
@@ -58,6 +69,22 @@ struct Agent {
     name: String,
     sessions: usize,
     color: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Branch {
+    name: String,
+    sessions: usize,
+    /// Its sessions along the time of all of them, by agent.
+    plot: String,
+}
+
+/// One checkout on one machine.
+#[derive(Debug, Serialize)]
+struct Place {
+    directory: String,
+    sessions: usize,
+    last: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -105,6 +132,10 @@ pub(super) fn collect(
         total: entries.len(),
         left_out: entries.len().saturating_sub(extent.rows),
         plot: sessions_plot(&entries, &agents),
+        branches: branches(&entries, &agents),
+        places: places(&entries),
+        first: entries.last().map(day).unwrap_or_default(),
+        last: entries.first().map(day).unwrap_or_default(),
         agents,
         ..Timeline::default()
     };
@@ -165,14 +196,65 @@ fn agents(entries: &[SessionEntry]) -> Vec<Agent> {
 fn sessions_plot(entries: &[SessionEntry], agents: &[Agent]) -> String {
     let mut layers: Vec<Layer> = (0..agents.len()).map(Layer::new).collect();
     for entry in entries {
-        let name = text::one_line(entry.get("agent"), 40);
-        let name = if name.is_empty() { "unknown" } else { &name };
-        let at = agents.iter().position(|agent| agent.name == name).unwrap_or(agents.len().saturating_sub(1));
+        let at = layer_of(entry, agents);
         if let (Some(layer), Some(month)) = (layers.get_mut(at), month(entry)) {
             layer.add(month);
         }
     }
     plots::months("Sessions a month", &layers)
+}
+
+/// The place of the agent of a session among the agents that have a colour.
+fn layer_of(entry: &SessionEntry, agents: &[Agent]) -> usize {
+    let name = text::one_line(entry.get("agent"), 40);
+    let name = if name.is_empty() { "unknown" } else { &name };
+    agents.iter().position(|agent| agent.name == name).unwrap_or(agents.len().saturating_sub(1))
+}
+
+fn day(entry: &SessionEntry) -> String {
+    entry.time().map(|time| time.format("%Y-%m-%d").to_string()).unwrap_or_default()
+}
+
+/// The branches, the busiest first, each with its sessions in time. Those without a lane of their own are one at the end.
+fn branches(entries: &[SessionEntry], agents: &[Agent]) -> Vec<Branch> {
+    let mut points: BTreeMap<&str, Vec<(i64, usize)>> = BTreeMap::new();
+    for entry in entries {
+        if let Some(time) = entry.time() {
+            points.entry(entry.get("current_branch")).or_default().push((time.timestamp(), layer_of(entry, agents)));
+        }
+    }
+    let all = || points.values().flatten().map(|(time, _)| *time);
+    let (Some(first), Some(last)) = (all().min(), all().max()) else { return Vec::new() };
+    let mut lanes: Vec<(&str, Vec<(i64, usize)>)> = points.into_iter().collect();
+    lanes.sort_by_key(|(_, sessions)| std::cmp::Reverse(sessions.len()));
+    let rest: Vec<(i64, usize)> = lanes.iter().skip(BRANCHES).flat_map(|(_, sessions)| sessions.clone()).collect();
+    lanes.truncate(BRANCHES);
+    if !rest.is_empty() {
+        lanes.push(("other branches", rest));
+    }
+    let lane = |(name, sessions): (&str, Vec<(i64, usize)>)| Branch {
+        name: if name.is_empty() { "no branch".to_owned() } else { text::one_line(name, 60) },
+        sessions: sessions.len(),
+        plot: plots::lane("When its sessions were", &sessions, first, last),
+    };
+    lanes.into_iter().map(lane).collect()
+}
+
+/// Where the sessions ran. Handoffs name the directory and not the machine, so that two machines with the same path are one.
+fn places(entries: &[SessionEntry]) -> Vec<Place> {
+    let mut found: BTreeMap<&str, (usize, &SessionEntry)> = BTreeMap::new();
+    // The newest entry comes first.
+    for entry in entries.iter().filter(|entry| !entry.get("repo_root").is_empty()) {
+        found.entry(entry.get("repo_root")).or_insert((0, entry)).0 += 1;
+    }
+    let mut places: Vec<(&str, (usize, &SessionEntry))> = found.into_iter().collect();
+    places.sort_by_key(|(_, (sessions, _))| std::cmp::Reverse(*sessions));
+    let place = |(directory, (sessions, newest)): (&str, (usize, &SessionEntry))| Place {
+        directory: text::one_line(directory, CELL),
+        sessions,
+        last: day(newest),
+    };
+    places.into_iter().take(PLACES).map(place).collect()
 }
 
 /// What the opened documents say.

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::MEASURES;
-use super::measure::Unit;
-use super::pair::Pair;
+use super::measure::{Groups, Measure, Unit};
+use super::pairs::{Scored, Scores};
 use crate::checkpoint::ReceiptOutcome;
 
 /// With fewer pairs, two groups are not compared.
@@ -16,6 +16,8 @@ pub(crate) struct Card {
     /// How many sessions had their handover before them, and how many had none.
     pub warm: usize,
     pub cold: usize,
+    /// How many sessions nobody has looked at yet.
+    pub missing: usize,
     /// Each session with its own figures.
     sessions: Vec<Value>,
 }
@@ -38,27 +40,32 @@ pub(crate) struct Group {
 }
 
 /// The card of these pairs.
-pub(crate) fn card(pairs: &[Pair]) -> Card {
-    let warm: Vec<&Pair> = pairs.iter().filter(|pair| pair.is_warm()).collect();
-    let cold: Vec<&Pair> = pairs.iter().filter(|pair| pair.is_cold()).collect();
+pub(crate) fn card(scores: &Scores) -> Card {
+    let pairs = &scores.pairs;
+    let warm: Vec<&Scored> = pairs.iter().filter(|pair| pair.is_warm()).collect();
+    let cold: Vec<&Scored> = pairs.iter().filter(|pair| pair.is_cold()).collect();
+    let all: Vec<&Scored> = pairs.iter().collect();
     let figures = MEASURES.iter().map(|measure| {
-        let group = |pairs: &[&Pair]| group(measure.unit, pairs.iter().filter_map(|pair| (measure.of)(pair)).collect());
-        // Whether a text arrived is asked of all sessions that should have got one.
-        let is_of_all = measure.name == MEASURES[0].name;
-        let warm = if is_of_all { group(&pairs.iter().collect::<Vec<_>>()) } else { group(&warm) };
-        let cold = if is_of_all { group(&[]) } else { group(&cold) };
-        Figure { name: measure.name, title: measure.title, unit: measure.unit, warm, cold }
+        let group = |pairs: &[&Scored]| {
+            group(measure.unit, pairs.iter().filter_map(|pair| pair.figures.get(measure.name).copied()).collect())
+        };
+        let (warm, cold) = match measure.groups {
+            Groups::Apart => (group(&warm), group(&cold)),
+            Groups::Together => (group(&all), group(&[])),
+        };
+        let Measure { name, title, unit, .. } = *measure;
+        Figure { name, title, unit, warm, cold }
     });
     let sessions = pairs.iter().map(session).collect();
-    Card { figures: figures.collect(), warm: warm.len(), cold: cold.len(), sessions }
+    Card { figures: figures.collect(), warm: warm.len(), cold: cold.len(), missing: scores.missing, sessions }
 }
 
-fn session(pair: &Pair) -> Value {
+fn session(pair: &Scored) -> Value {
     let figures: serde_json::Map<String, Value> =
-        MEASURES.iter().map(|measure| (measure.name.to_owned(), json!((measure.of)(pair)))).collect();
+        MEASURES.iter().map(|measure| (measure.name.to_owned(), json!(pair.figures.get(measure.name)))).collect();
     json!({
-        "agent": pair.agent, "session": pair.session, "branch": pair.branch, "started_at": pair.started_at,
-        "receipt": pair.receipt.map(ReceiptOutcome::name), "figures": figures,
+        "agent": pair.agent, "session": pair.session, "before": pair.before, "by": pair.by, "branch": pair.branch,
+        "started_at": pair.started_at, "receipt": pair.receipt.map(ReceiptOutcome::name), "figures": figures,
     })
 }
 
@@ -74,6 +81,11 @@ fn group(unit: Unit, mut values: Vec<f64>) -> Group {
 }
 
 impl Card {
+    /// Whether no session has a predecessor.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
+    }
+
     pub(crate) fn json(&self) -> Value {
         let group = |group: &Group| json!({ "n": group.n, "value": group.value });
         let figure = |figure: &Figure| {
@@ -88,9 +100,21 @@ impl Card {
             "schema": "agent-handover/score/1",
             "with_warmup": self.warm,
             "without_warmup": self.cold,
+            "missing": self.missing,
             "sessions": self.sessions,
             "measures": self.figures.iter().map(figure).collect::<Vec<_>>(),
         })
+    }
+}
+
+impl Group {
+    /// The figure for people: `-` if the measure applied to no pair.
+    pub(crate) fn shown(&self, unit: Unit) -> String {
+        match (self.value, unit) {
+            (None, _) => "-".to_owned(),
+            (Some(value), Unit::Percent) => format!("{value:.0} %"),
+            (Some(value), Unit::Number) => format!("{value:.0}"),
+        }
     }
 }
 
@@ -103,22 +127,48 @@ impl Figure {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scripted::{edit, pair, read};
     use super::*;
+
+    fn scored(receipt: Option<ReceiptOutcome>, actions: f64) -> Scored {
+        let text = String::new;
+        let figures = [("orientation_actions".to_owned(), actions), ("delivered".to_owned(), 100.0)].into();
+        Scored {
+            agent: text(),
+            session: text(),
+            before: text(),
+            by: "branch",
+            branch: text(),
+            started_at: text(),
+            receipt,
+            figures,
+        }
+    }
+
+    fn of(pairs: Vec<Scored>) -> Card {
+        card(&Scores { pairs, missing: 0 })
+    }
+
+    fn figure<'a>(card: &'a Card, name: &str) -> &'a Figure {
+        card.figures.iter().find(|figure| figure.name == name).unwrap()
+    }
 
     #[test]
     fn groups_are_kept_apart_and_small_ones_are_not_compared() {
-        let warm = pair("", &[], &[edit("a")]);
-        let mut cold = pair("", &[], &[read("a", "x"), read("b", "x"), edit("a")]);
-        cold.receipt = None;
-        let card = card(&[warm.clone(), cold.clone(), cold]);
-        let actions = card.figures.iter().find(|figure| figure.name == "orientation_actions").unwrap();
+        let whole = Some(ReceiptOutcome::Whole);
+        let card = of(vec![scored(whole, 0.0), scored(None, 2.0), scored(Some(ReceiptOutcome::Missing), 4.0)]);
+        let actions = figure(&card, "orientation_actions");
         assert_eq!((card.warm, card.cold), (1, 2));
-        assert_eq!((actions.warm, actions.cold), (Group { n: 1, value: Some(0.0) }, Group { n: 2, value: Some(2.0) }));
+        assert_eq!((actions.warm, actions.cold), (Group { n: 1, value: Some(0.0) }, Group { n: 2, value: Some(3.0) }));
         assert!(!actions.is_comparable());
-        let many: Vec<Pair> =
-            (0..60).map(|n| Pair { receipt: warm.receipt.filter(|_| n % 2 == 0), ..warm.clone() }).collect();
-        assert!(super::card(&many).figures.iter().any(Figure::is_comparable));
+        assert_eq!(figure(&card, "delivered").warm.n, 3, "asked of all together");
+        let many = (0..60).map(|n| scored(whole.filter(|_| n % 2 == 0), 1.0)).collect();
+        assert!(figure(&of(many), "orientation_actions").is_comparable());
         assert_eq!(group(Unit::Number, vec![9.0, 1.0, 3.0, 100.0]).value, Some(6.0));
+    }
+
+    #[test]
+    fn nobody_knows_about_a_session_whose_receipt_is_open_or_unknown() {
+        let card = of(vec![scored(Some(ReceiptOutcome::Unknown), 1.0), scored(Some(ReceiptOutcome::Open), 1.0)]);
+        assert_eq!((card.warm, card.cold), (0, 0));
     }
 }

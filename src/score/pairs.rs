@@ -1,71 +1,164 @@
-//! The pairs of a project, from its record and its transcripts.
+//! The pairs of a project, each with its figures.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+use super::MEASURES;
+use super::followers::{Follower, followers};
+use super::ledger::Ledger;
 use super::page::Page;
-use super::pair::Pair;
-use crate::checkpoint::{AgentSession, Receipt, ReceiptOutcome, Store};
+use super::pair::{Pair, is_cold, is_warm};
+use super::sessions::{self, Session, account, given};
+use crate::checkpoint::{Receipt, ReceiptOutcome, Store};
 use crate::error::Result;
 use crate::project::Project;
-use crate::recap::{self, Material};
-use crate::transcript::{self, Source, Transcript};
 
-/// The newest pairs of a project, oldest first: each session that has a predecessor on the same branch, if its transcript can
-/// still be read.
-pub(crate) fn pairs(project: &Project, last: usize, session: Option<&str>) -> Result<Vec<Pair>> {
-    let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(Vec::new()) };
-    let receipts = store.all_receipts()?;
-    let mut sessions: Vec<AgentSession> = store.all_sessions()?.into_iter().map(|(session, _)| session).collect();
-    sessions.retain(|session| !session.transcript.is_empty() && !session.branch.is_empty());
-    sessions.sort_by(|a, b| a.started_at.cmp(&b.started_at));
-    let mut newest: HashMap<(String, String), AgentSession> = HashMap::new();
-    let mut followed = Vec::new();
-    for session in sessions {
-        let place = (session.worktree.clone(), session.branch.clone());
-        if let Some(before) = newest.insert(place, session.clone()) {
-            followed.push((before, session));
-        }
-    }
-    followed.retain(|(_, after)| session.is_none_or(|id| after.id.starts_with(id)));
-    let skipped = followed.len().saturating_sub(last);
-    Ok(followed.iter().skip(skipped).filter_map(|(before, after)| pair(before, after, &receipts)).collect())
+/// The kind of what the ledger has about a pair.
+const KIND: &str = "pair";
+/// How long the child of a hook computes at most. What is left, the next one does.
+const IN_BACKGROUND: Duration = Duration::from_secs(60);
+/// For how many of the newest pairs the child computes the figures.
+const IN_BACKGROUND_PAIRS: usize = 1_000;
+
+/// Which pairs are asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask<'a> {
+    /// At most this many, the newest.
+    pub last: usize,
+    /// Only those whose session has an id that begins so.
+    pub session: Option<&'a str>,
+    /// How long figures may be computed.
+    pub limit: Duration,
 }
 
-fn pair(before: &AgentSession, after: &AgentSession, receipts: &[Receipt]) -> Option<Pair> {
-    let is_of_start = |receipt: &&Receipt| {
-        (&receipt.agent, &receipt.session) == (&after.agent, &after.id) && receipt.reason != "prompt"
-    };
-    // The first one: they are sorted newest first.
-    let receipt = receipts.iter().rev().find(is_of_start).map(|receipt| receipt.outcome);
-    let texts = transcript::injected(Path::new(&after.transcript)).ok().flatten().unwrap_or_default();
-    let before = read(before);
-    let (page, receipt) = match texts.first() {
-        // A session from before there were receipts got a text, and nobody knows whether it was whole.
-        Some(injected) => (Page::of(&injected.text), receipt.or(Some(ReceiptOutcome::Unknown))),
-        None => (before.as_ref().map(on_record).unwrap_or_default(), receipt),
-    };
-    Some(Pair {
+/// The pairs that were asked for, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Scores {
+    pub pairs: Vec<Scored>,
+    /// How many sessions nobody has looked at yet.
+    pub missing: usize,
+}
+
+/// A pair with its figures.
+#[derive(Clone, Debug)]
+pub(crate) struct Scored {
+    pub agent: String,
+    /// The session after the handover, and the one before it.
+    pub session: String,
+    pub before: String,
+    /// Why it counts as the next one.
+    pub by: &'static str,
+    pub branch: String,
+    pub started_at: String,
+    pub receipt: Option<ReceiptOutcome>,
+    pub figures: BTreeMap<String, f64>,
+}
+
+impl Scored {
+    pub(super) fn is_warm(&self) -> bool {
+        is_warm(self.receipt)
+    }
+
+    pub(super) fn is_cold(&self) -> bool {
+        is_cold(self.receipt)
+    }
+}
+
+/// What the ledger has about a pair.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    receipt: Option<String>,
+    figures: BTreeMap<String, f64>,
+}
+
+/// The newest pairs of a project: each session that has a predecessor on the same branch or with the same goal, if both
+/// transcripts can still be read.
+pub(crate) fn pairs(project: &Project, ask: &Ask<'_>) -> Result<Scores> {
+    let mut ledger = Ledger::open(project, ask.limit);
+    compute(project, ask, &mut ledger).map(|(scores, _)| scores)
+}
+
+/// Computes the figures of the newest sessions ahead, for a process that nobody waits for. It fails silently: whoever asks
+/// computes the rest.
+pub(crate) fn update_in_background(project: &Project) {
+    let mut ledger = Ledger::open(project, IN_BACKGROUND);
+    if !ledger.is_lasting() {
+        return;
+    }
+    let ask = Ask { last: IN_BACKGROUND_PAIRS, session: None, limit: IN_BACKGROUND };
+    match compute(project, &ask, &mut ledger) {
+        Ok((scores, keys)) if scores.missing == 0 => ledger.forget(KIND, &keys),
+        Ok(_) => {}
+        Err(error) => tracing::debug!(%error, "figures"),
+    }
+}
+
+/// The pairs, and the keys under which the ledger has all of the project.
+fn compute(project: &Project, ask: &Ask<'_>, ledger: &mut Ledger) -> Result<(Scores, HashSet<String>)> {
+    let store = Store::read(&project.checkpoint_file())?;
+    let receipts = store.as_ref().map(Store::all_receipts).transpose()?.unwrap_or_default();
+    let sessions = sessions::sessions(project, store.as_ref(), ledger)?;
+    let mut followers = followers(&sessions);
+    let keys = followers.iter().map(|follower| sessions[follower.after].file.key()).collect();
+    followers.retain(|it| ask.session.is_none_or(|id| sessions[it.after].id.starts_with(id)));
+    let skipped = followers.len().saturating_sub(ask.last);
+    // The newest first, because time may run out.
+    let newest = followers.iter().skip(skipped).rev();
+    let mut pairs: Vec<Scored> = newest.filter_map(|follower| scored(&sessions, follower, &receipts, ledger)).collect();
+    pairs.reverse();
+    Ok((Scores { pairs, missing: ledger.missing }, keys))
+}
+
+fn scored(sessions: &[Session], follower: &Follower, receipts: &[Receipt], ledger: &mut Ledger) -> Option<Scored> {
+    let (before, after) = (&sessions[follower.before], &sessions[follower.after]);
+    let receipt = receipt_of(after, receipts);
+    let mark = format!(
+        "{} | {} {} | {}",
+        after.file.mark(),
+        before.file.key(),
+        before.file.mark(),
+        receipt.map_or("none", ReceiptOutcome::name)
+    );
+    let kept = ledger.get(KIND, &after.file.key(), &mark, || kept(before, after, receipt))??;
+    Some(Scored {
         agent: after.agent.clone(),
         session: after.id.clone(),
+        before: before.id.clone(),
+        by: follower.by.name(),
         branch: after.branch.clone(),
         started_at: after.started_at.clone(),
-        receipt,
-        page,
-        before,
-        after: read(after)?,
+        receipt: kept.receipt.as_deref().map(ReceiptOutcome::named),
+        figures: kept.figures,
     })
 }
 
-/// What a warmup would have said after this session, for the baseline.
-fn on_record(before: &Transcript) -> Page {
-    let has_changes = !before.edited.is_empty();
-    let account = recap::recap(&Material { transcript: Some(before), note: "", state: "", has_changes });
-    let next = account.next.iter().map(|line| format!("- {}\n", line.text.replace('\n', " ")));
-    let files = before.edited.iter().map(|path| format!("- {path}\n"));
-    Page::of(&format!("## Next\n{}## Files\n{}", next.collect::<String>(), files.collect::<String>()))
+/// What became of the text that a session got at its start; `None` if nobody put one into it.
+fn receipt_of(session: &Session, receipts: &[Receipt]) -> Option<ReceiptOutcome> {
+    let is_of_start = |receipt: &&Receipt| {
+        (&receipt.agent, &receipt.session) == (&session.agent, &session.id) && receipt.reason != "prompt"
+    };
+    // The first one: they are sorted newest first.
+    receipts.iter().rev().find(is_of_start).map(|receipt| receipt.outcome)
 }
 
-fn read(session: &AgentSession) -> Option<Transcript> {
-    Source::pin(Path::new(&session.transcript), &session.id).ok()?.read().ok().flatten()
+/// The figures of a pair; `None` if the later session cannot be read.
+fn kept(before: &Session, after: &Session, receipt: Option<ReceiptOutcome>) -> Option<Kept> {
+    let pair = read(before, after, receipt)?;
+    let figures = MEASURES.iter().filter_map(|measure| Some((measure.name.to_owned(), (measure.of)(&pair)?))).collect();
+    Some(Kept { receipt: pair.receipt.map(|receipt| receipt.name().to_owned()), figures })
+}
+
+fn read(before: &Session, after: &Session, receipt: Option<ReceiptOutcome>) -> Option<Pair> {
+    let earlier = before.file.read(&before.id);
+    let (page, receipt) = match given(&after.file.path) {
+        // A session from before there were receipts got a text, and nobody knows whether it was whole.
+        Some(page) => (page, receipt.or(Some(ReceiptOutcome::Unknown))),
+        None => {
+            let on_record = earlier.as_ref().map(|earlier| Page::on_record(&account(earlier), &earlier.edited));
+            (on_record.unwrap_or_default(), receipt)
+        }
+    };
+    Some(Pair { receipt, page, before: earlier, after: after.file.read(&after.id)? })
 }

@@ -1,6 +1,9 @@
-//! The identifiers, paths and commands in a text: what can be found again in what a session does.
+//! The identifiers, paths and commands in a text: what can be found again in what a session does. And how much two texts have
+//! in common.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::recap::{WordKind, for_each_word};
 
 /// Shorter words are found everywhere.
 const SHORTEST: usize = 4;
@@ -46,9 +49,111 @@ fn is_path(name: &str) -> bool {
     (1..=5).contains(&ending.len()) && ending.chars().all(char::is_alphanumeric)
 }
 
+/// The words of a text by their stems, each with its weight.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Weighed(BTreeMap<String, f64>);
+
+impl Weighed {
+    pub(super) fn of(text: &str) -> Weighed {
+        let mut found = BTreeMap::new();
+        let is_inside = |c: char| c.is_alphanumeric() || "_-./:".contains(c);
+        for token in text.split(|c: char| !is_inside(c)) {
+            // The parts of a name are its words: what names something says more than what describes it.
+            let weight = if is_name(trimmed(token)) { 2.0 } else { 1.0 };
+            for_each_word(token, |word| {
+                let weight = match word.kind() {
+                    WordKind::Common => return,
+                    WordKind::Pair => weight / 2.0,
+                    WordKind::Ordinary => weight,
+                };
+                found.insert(word.stem.to_owned(), weight);
+            });
+        }
+        Weighed(found)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// The share of the words of two texts that both have, by weight.
+pub(super) fn in_common(a: &Weighed, b: &Weighed) -> f64 {
+    let weight = |word: &String| {
+        let of = |words: &Weighed| words.0.get(word).copied();
+        of(a).unwrap_or(0.0).max(of(b).unwrap_or(0.0))
+    };
+    let all: BTreeSet<&String> = a.0.keys().chain(b.0.keys()).collect();
+    let both: f64 = a.0.keys().filter(|word| b.0.contains_key(*word)).map(weight).sum();
+    let all: f64 = all.into_iter().map(weight).sum();
+    if all > 0.0 { both / all } else { 0.0 }
+}
+
+/// Words after which the rest of a clause is not wanted.
+const NOT: &[&str] =
+    &["never", "not", "no", "without", "avoid", "stop", "don", "dont", "doesn", "isn", "shouldn", "mustn"];
+/// Words that only say that something is a ruling.
+const RULING: &[&str] =
+    &["always", "must", "only", "instead", "anymore", "longer", "decid", "now", "again", "from", "forbid"];
+
+/// What a ruling asks for and what it forbids: its words, each with the side on which it stands.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sides(BTreeMap<String, bool>);
+
+impl Sides {
+    pub(super) fn of(ruling: &str) -> Sides {
+        let mut sides = BTreeMap::new();
+        let small = ruling.to_lowercase().replace('\u{2019}', "'");
+        for clause in small.split([',', ';', '.', ':', '(', ')', '!', '?']).flat_map(|clause| clause.split(" but ")) {
+            let mut is_wanted = true;
+            for_each_word(clause, |word| {
+                if NOT.contains(&word.word) {
+                    is_wanted = false;
+                } else if word.kind() != WordKind::Common && !RULING.contains(&word.stem) {
+                    sides.insert(word.stem.to_owned(), is_wanted);
+                }
+            });
+        }
+        Sides(sides)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether this ruling reverses an older one: it has most of its words, and most of these have changed sides.
+    pub(super) fn reverses(&self, older: &Sides) -> bool {
+        let both: Vec<bool> =
+            older.0.iter().filter_map(|(word, side)| self.0.get(word).map(|new| new != side)).collect();
+        let changed = both.iter().filter(|has_changed| **has_changed).count();
+        both.len() * 3 >= older.0.len() * 2 && changed * 2 > both.len()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_texts_have_a_share_of_their_words_in_common() {
+        let common = |a: &str, b: &str| in_common(&Weighed::of(a), &Weighed::of(b));
+        assert!((common("fix the lexer now", "Fix the lexers") - 1.0).abs() < 1e-9);
+        assert!(
+            common("fix parse_span in src/lexer.rs", "look at parse_span in src/lexer.rs") > 0.8,
+            "names count twice"
+        );
+        assert!(common("fix the lexer", "fix the parser") < 0.6);
+        assert!(common("", "the of and").abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_ruling_is_reversed_if_its_words_change_sides() {
+        let reverses = |new: &str, old: &str| Sides::of(new).reverses(&Sides::of(old));
+        assert!(reverses("always start docker", "never start docker"));
+        assert!(reverses("don't squash the commits", "squash the commits"));
+        assert!(!reverses("never start docker here", "never start docker"));
+        assert!(!reverses("start the server", "never start docker for tests"));
+    }
 
     #[test]
     fn words_that_name_something_are_found() {

@@ -23,7 +23,7 @@ pub(crate) struct Reminder {
 
 /// A command in the form in which two runs of it are the same: without leading changes of directory and assignments, and with
 /// single spaces outside of quotes. `None` for an empty or very long one.
-pub(super) fn normalised(command: &str) -> Option<String> {
+pub(crate) fn normalised(command: &str) -> Option<String> {
     if command.len() > MAX_COMMAND {
         return None;
     }

@@ -21,7 +21,7 @@ const SIGNS: [&str; 10] =
     ["error", "exception", "fatal", "fail", "panic", "cannot", "could not", "no such", "not found", "denied"];
 
 /// The question that an error message asks: its lines that name the error, without numbers, addresses, hashes and directories.
-pub(super) fn question(message: &str) -> String {
+pub(crate) fn question(message: &str) -> String {
     let message = text::without_controls(&without_styles(&ends(message)));
     let is_sign = |line: &&str| SIGNS.iter().any(|sign| line.to_lowercase().contains(sign));
     let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

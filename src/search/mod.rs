@@ -9,6 +9,7 @@
 //! | `session_passages` | the passages of a transcript |
 //! | `text_passages` | the passages of notes, items and handoffs |
 //! | `schema` | the tables of the index |
+//! | `figures` | what `score` computed from transcripts, kept in the index |
 //! | `file` | `index.db`: whose it is, creating it, replacing one that cannot be used |
 //! | `store` | the index as a value: asking for documents and passages |
 //! | `writer` | adding, continuing and removing documents |
@@ -43,6 +44,7 @@ mod candidates;
 mod copies;
 mod dates;
 mod error_message;
+mod figures;
 mod file;
 mod find;
 #[cfg(feature = "vectors")]
@@ -68,11 +70,12 @@ mod whole_session;
 mod words;
 mod writer;
 
-pub(crate) use action::{Reminder, before_command, before_edit};
+pub(crate) use action::{Reminder, before_command, before_edit, normalised};
 pub(crate) use answer::Hit;
 pub(crate) use archives::archives_with;
 pub(crate) use copies::without_copies;
 pub(crate) use dates::{Edge, flag_moment, moment};
+pub(crate) use error_message::question as error_signature;
 pub(crate) use find::find;
 #[cfg(feature = "mcp")]
 pub(crate) use look::Look;

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 /// "AHix": tells an index from the databases of other programs.
 const APPLICATION_ID: i32 = 0x4148_6978;
 /// Grows with every change of the tables, of the words that are indexed, or of how texts are split.
-const VERSION: i32 = 6;
+const VERSION: i32 = 7;
 
 /// `word` finds the passages that have a word. It has neither their words nor the positions: a passage is scored from
 /// `passage.terms`, which has them in order, because finding the words of a text again costs more than reading them.
@@ -13,7 +13,8 @@ const VERSION: i32 = 6;
 /// `word` gathers up to 8 MiB of words before it writes them: each time costs a part of its own, and parts are merged later.
 ///
 /// `gram` finds the archived handoffs, by their file, that have a piece of text anywhere. The text of a file in `vague` is not
-/// wholly in it. `ran` has how commands ended, and `named` the files that rulings name.
+/// wholly in it. `ran` has how commands ended, and `named` the files that rulings name. `figure` has
+/// what `score` computed from transcripts, each with the mark of what it was computed from.
 const TABLES: &str = "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE file (
@@ -80,6 +81,13 @@ const TABLES: &str = "
     CREATE INDEX named_name ON named (name, at, passage);
     CREATE INDEX named_passage ON named (passage);
     CREATE TABLE told (id INTEGER PRIMARY KEY, what TEXT NOT NULL UNIQUE) STRICT;
+    CREATE TABLE figure (
+        kind TEXT NOT NULL,
+        key TEXT NOT NULL,
+        mark TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (kind, key)
+    ) STRICT, WITHOUT ROWID;
     CREATE TABLE vague (file INTEGER PRIMARY KEY) STRICT;
     CREATE VIRTUAL TABLE gram USING fts5(text, content='', contentless_delete=1, detail=none, tokenize='trigram');
     CREATE VIRTUAL TABLE word USING fts5(terms, content='', contentless_delete=1, detail=none, tokenize='ascii');

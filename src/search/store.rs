@@ -1,6 +1,6 @@
 //! The index as a value, and the questions that a search asks.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
@@ -275,6 +275,18 @@ impl Index {
             self.connection.execute(sql, [])?;
         }
         Ok(is_first)
+    }
+
+    /// How many documents began in each month, `2026-11`.
+    pub(crate) fn documents_a_month(&self) -> rusqlite::Result<BTreeMap<String, usize>> {
+        let sql = "SELECT strftime('%Y-%m', started, 'unixepoch'), count(*) FROM document
+            WHERE started IS NOT NULL GROUP BY 1";
+        let mut statement = self.connection.prepare(sql)?;
+        let row = |row: &Row<'_>| {
+            let month: Option<String> = row.get(0)?;
+            Ok((month.unwrap_or_default(), usize::try_from(row.get::<_, i64>(1)?).unwrap_or_default()))
+        };
+        statement.query_map([], row)?.collect()
     }
 
     /// While this lives, all questions are asked of the index as it is now, without taking and giving back its lock for each.

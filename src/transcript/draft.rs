@@ -404,6 +404,9 @@ impl Draft {
             OpenCall::Read(path) if matches!(ended, Ended::Code(0, _)) => {
                 self.did(ActionKind::Read, &path, ended, Outcome::Passed);
             }
+            OpenCall::Read(path) if matches!(ended, Ended::Failed(_) | Ended::Code(..)) => {
+                self.did(ActionKind::Read, &path, ended, Outcome::Failed(None));
+            }
             OpenCall::Tool(name) => self.did(ActionKind::Other, &name, ended, Outcome::Unknown),
             OpenCall::NewTask(subject) if matches!(ended, Ended::Code(0, _)) => {
                 self.todos.add(task, subject);

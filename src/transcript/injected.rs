@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::human_text::{WARMUP_MARKER, begins_warmup};
 use super::lines::{Line, Lines};
-use super::mark::first_mark;
+use super::mark::{first_mark, is_intact};
 use super::{bounded_json, format, source};
 use crate::error::{Error, Result};
 
@@ -33,6 +33,8 @@ pub(crate) struct Injected {
     pub text: String,
     /// Empty if the end is missing.
     pub mark: String,
+    /// Nothing of it is missing, by its mark.
+    pub is_whole: bool,
 }
 
 /// The texts that a transcript says we put into the session, in order. `None` if there is no file.
@@ -87,9 +89,10 @@ fn in_text(text: &str) -> Vec<Injected> {
             let part = &text[*start..end];
             match first_mark(&part[WARMUP_MARKER.len().min(part.len())..]) {
                 Some((mark, at)) => {
-                    Injected { text: part[..WARMUP_MARKER.len() + at].to_owned(), mark: mark.to_owned() }
+                    let text = part[..WARMUP_MARKER.len() + at].to_owned();
+                    Injected { is_whole: is_intact(&text, mark), text, mark: mark.to_owned() }
                 }
-                None => Injected { text: part.to_owned(), mark: String::new() },
+                None => Injected { text: part.to_owned(), mark: String::new(), is_whole: false },
             }
         })
         .collect()
@@ -108,7 +111,7 @@ mod tests {
         let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
         std::fs::write(&path, lines).unwrap();
         let found = injected(&path).unwrap().unwrap();
-        found.iter().map(|injected| (!injected.mark.is_empty(), injected.text.len())).collect()
+        found.iter().map(|injected| (injected.is_whole, injected.text.len())).collect()
     }
 
     #[test]
@@ -120,6 +123,8 @@ mod tests {
         assert_eq!(found(&[attachment(&introduced)]), [(true, page.trim_end().len())]);
         assert_eq!(found(&[attachment(&page[..40])]), [(false, 40)]);
         assert_eq!(found(&[attachment("nothing of ours")]), []);
+        let without_middle = page.replace("## Goal", "... 900 tokens left out ...");
+        assert_eq!(found(&[attachment(&without_middle)]), [(false, without_middle.trim_end().len())]);
         assert_eq!(found(&[attachment(&format!("{page}{page}"))]).len(), 2);
     }
 

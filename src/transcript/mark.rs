@@ -32,9 +32,27 @@ pub(crate) fn first_mark(text: &str) -> Option<(&str, usize)> {
     })
 }
 
+/// Whether the text that ends with this mark is the one that was marked. A client may leave out the middle of a text and keep
+/// its end.
+pub(super) fn is_intact(text_with_mark: &str, mark: &str) -> bool {
+    let Some((before, _)) = text_with_mark.rsplit_once(BEGIN) else { return false };
+    let lines = before.strip_suffix(['\n', ' ']).unwrap_or(before);
+    ["", "\n"].iter().any(|end| text::digest(format!("{lines}{end}").as_bytes(), DIGEST) == mark)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_without_its_middle_is_not_intact() {
+        for text in ["one\ntwo\nthree\n", "one line\n", "one line", "one\ntwo"] {
+            let marked = marked(text);
+            let (mark, end) = first_mark(&marked).unwrap();
+            assert!(is_intact(&marked[..end], mark), "{text}");
+            assert!(!is_intact(&marked[..end].replace('o', ""), mark), "{text}");
+        }
+    }
 
     #[test]
     fn the_same_text_has_the_same_mark_and_another_text_another() {

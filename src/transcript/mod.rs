@@ -104,6 +104,7 @@ pub(crate) use sessions::{
 pub use sessions::{SessionFile, is_subagent, sessions};
 pub use source::{Asks, Source, read};
 pub(crate) use source::{read_for_search, read_with_room, state};
+pub(crate) use test_command::is_check;
 pub(crate) use unread::{Unread, unread};
 
 /// Every format. A new one is a file, its `mod` line and its entry here.

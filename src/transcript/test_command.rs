@@ -137,6 +137,11 @@ pub(super) fn test_name(command: &str, prints_outcome: bool) -> Option<String> {
     Some(std::iter::once(program.as_str()).chain(names).collect::<Vec<_>>().join(" "))
 }
 
+/// Whether a command runs tests, by its words alone.
+pub(crate) fn is_check(command: &str) -> bool {
+    test_name(command, false).is_some()
+}
+
 /// Whether the test `wider` runs everything that the test `narrow` runs: `cargo test` and `cargo test lexer`.
 pub(super) fn covers(wider: &str, narrow: &str) -> bool {
     // `pytest tests/a.py` covers `pytest tests/a.py::one`, but not `pytest tests/a.pyx`.

@@ -43,7 +43,7 @@ pub(crate) struct Ask<'a> {
 }
 
 /// The finished text, and what it is made of.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Warmup {
     pub text: String,
     pub sections: Vec<ShownSection>,

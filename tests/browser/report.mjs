@@ -49,13 +49,20 @@ for (const [name, size] of [["phone", { width: 390, height: 844 }], ["laptop", {
 }
 
 const { page } = await open({ width: 1280, height: 800 });
+for (const part of ["stands", "sessions", "decided", "checks", "handovers", "starts", "helped", "hooks", "growth", "publishers"]) {
+  check(await page.$(`#p1-${part}`), `the page has the part ${part}`);
+}
+const links = await page.$$eval("nav a", (found) => found.filter((link) => !document.querySelector(link.getAttribute("href"))).length);
+check(links === 0, "every link leads to a part of the page");
 const rows = () => page.$$eval("#p1 .rows tbody tr", (found) => found.filter((row) => !row.hidden).length);
 const before = await rows();
 await page.type("#query", "decision 7");
 const after = await rows();
 check(after > 0 && after < before, `the search leaves ${after} of ${before} rows`);
+check(await page.$$eval("details", (found) => found.every((part) => part.open)), "folded parts open for a search");
 await page.keyboard.press("Tab");
 check(await page.evaluate(() => document.activeElement !== document.body), "the keyboard reaches what follows the search");
+await page.$eval("#query", (field) => { field.value = ""; field.dispatchEvent(new Event("input")); });
 await page.pdf({ path: path.join(output, "print.pdf"), format: "A4" });
 
 const without = await open({ width: 1280, height: 800, script: false });

@@ -645,6 +645,7 @@ backend.timeout = "60s"  # default
 guard.secrets = "block"  # default
 hook.ignore = []  # default
 hook.headless = true  # default
+warmup.enabled = true  # default
 warmup.budget = 4000  # default
 recall.first_prompt = true  # default
 recall.tools = false  # default

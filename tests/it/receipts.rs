@@ -56,7 +56,8 @@ fn a_start_is_delivered_whole_cut_or_missing() {
     assert_eq!(seen, expected);
     let findings: Vec<&Value> = report["findings"].as_array().unwrap().iter().collect();
     let says = |part: &str| findings.iter().find(|it| it["says"].as_str().unwrap().contains(part)).copied();
-    assert!(says("last 5 starts: 1 delivered whole, 1 cut, 2 missing, 1 not over yet").is_some(), "{report}");
+    let all = "last 5 starts: 1 delivered whole, 1 cut, 2 missing, 1 not over yet (newest first: open, missing, missing, cut, whole)";
+    assert!(says(all).is_some(), "{report}");
     let missing = says("did not reach its session").unwrap();
     assert_eq!(missing["state"], "remark");
     assert!(missing["remedy"].as_str().unwrap().contains("agent-handover warmup"), "{missing}");
@@ -90,4 +91,23 @@ fn a_state_of_an_older_version_gets_receipts() {
     assert_eq!(starts(&doctor(&world)), []);
     session(&world, "after", |context| Some(context.to_owned()));
     assert_eq!(starts(&doctor(&world)), [("after".to_owned(), "whole".to_owned())]);
+}
+
+/// Claude Code calls the hook for a fork with the id of its parent, and writes the text into the transcript of the fork.
+#[test]
+fn the_text_of_a_fork_that_is_announced_as_its_parent_is_found() {
+    let world = World::with_git();
+    session(&world, "parent", |context| Some(context.to_owned()));
+    let parent = Session::of(&world, "parent");
+    let context = parent.start("resume");
+    let fork = Session::of(&world, "zfork");
+    fork.write(&[attachment(&context)]);
+    fork.ask("Asked in the fork, please");
+    fork.turn();
+    parent.end();
+    fork.end();
+    settled(&world);
+    let seen = || starts(&doctor(&world));
+    wait_until("the receipt", || seen().iter().all(|(_, receipt)| receipt != "open"));
+    assert_eq!(seen(), [("zfork".to_owned(), "whole".to_owned()), ("parent".to_owned(), "whole".to_owned())]);
 }

@@ -1,4 +1,6 @@
-//! `score`: figures over pairs of sessions, from the record and the transcripts.
+//! `score`: figures over pairs of sessions, from the record and the transcripts; and handoffs, judged before they are used.
+
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -9,6 +11,18 @@ fn read(session: &Session<'_>, world: &World, path: &str, content: &str) {
     let id = format!("r-{path}-{content}");
     let call = json!({ "type": "tool_use", "id": id, "name": "Read", "input": { "file_path": world.path(path) } });
     let result = json!({ "type": "tool_result", "tool_use_id": id, "content": content });
+    session.write(&[
+        json!({ "type": "assistant", "isSidechain": false, "message": { "content": [call] } }),
+        json!({ "type": "user", "isSidechain": false, "message": { "content": [result] } }),
+    ]);
+}
+
+/// The session runs a command, which prints this.
+fn run(session: &Session<'_>, command: &str, code: i64, output: &str) {
+    let id = format!("c-{command}-{code}");
+    let call = json!({ "type": "tool_use", "id": id, "name": "Bash", "input": { "command": command } });
+    let text = if code == 0 { output.to_owned() } else { format!("Exit code {code}\n{output}") };
+    let result = json!({ "type": "tool_result", "tool_use_id": id, "content": text, "is_error": code != 0 });
     session.write(&[
         json!({ "type": "assistant", "isSidechain": false, "message": { "content": [call] } }),
         json!({ "type": "user", "isSidechain": false, "message": { "content": [result] } }),
@@ -33,6 +47,10 @@ fn a_pair_of_sessions_is_measured() {
     read(&first, &world, "src/same.rs", "fn same() {}");
     world.write("src/lexer.rs", "fn lex() { 1 }");
     first.edit("src/lexer.rs");
+    run(&first, "git commit -qam lexer", 0, "");
+    first.ask("And check it");
+    run(&first, "cargo test lexer", 0, "test result: ok. 3 passed; 0 failed");
+    run(&first, "make wasm", 2, "error: linker `cc` not found");
     first.end();
 
     let second = Session::of(&world, "second-2");
@@ -43,7 +61,9 @@ fn a_pair_of_sessions_is_measured() {
     second.ask("Go on with parse_span");
     read(&second, &world, "src/lexer.rs", "fn lex() { 1 }");
     read(&second, &world, "src/same.rs", "fn same() {}");
+    run(&second, "make wasm", 2, "error: linker `cc` not found");
     second.edit("src/lexer.rs");
+    run(&second, "cd . && cargo test lexer", 0, "test result: ok. 3 passed; 0 failed");
     second.end();
     settled(&world);
 
@@ -51,13 +71,194 @@ fn a_pair_of_sessions_is_measured() {
     assert_eq!((card["with_warmup"].as_u64(), card["without_warmup"].as_u64()), (Some(1), Some(0)), "{card}");
     let warm = |name: &str| figure(&card, name, "with_warmup");
     assert_eq!(warm("delivered"), (1, Some(100.0)));
-    assert_eq!(warm("orientation_actions"), (1, Some(2.0)));
-    assert_eq!(warm("orientation_bytes"), (1, Some(26.0)));
+    assert_eq!(warm("orientation_actions"), (1, Some(3.0)));
+    assert_eq!(warm("checks_reused"), (1, Some(100.0)));
+    assert_eq!(warm("actions_to_green"), (1, Some(5.0)));
+    let dead_ends = ["dead_ends_said", "dead_ends_unsaid"].map(warm);
+    assert!(dead_ends.contains(&(1, Some(100.0))), "{dead_ends:?}");
+    assert_eq!(warm("asked_again"), (0, None), "the request is too short to repeat anything");
+    assert_eq!(warm("contradicted_files"), (1, Some(0.0)));
     assert_eq!(warm("needless_rereads"), (1, Some(50.0)), "the touched file is no needless one");
     assert_eq!(warm("files_named"), (1, Some(100.0)), "{context}");
     assert_eq!(figure(&card, "waste", "without_warmup"), (0, None));
-    assert_eq!(card["sessions"][0]["session"], "second-2");
+    let pair = &card["sessions"][0];
+    assert_eq!((pair["session"].as_str(), pair["before"].as_str()), (Some("second-2"), Some("first-1")));
+    assert_eq!((pair["by"].as_str(), &card["missing"]), (Some("branch"), &json!(0)));
     let text = world.run(&["score"]).expect(0).stdout;
     assert!(text.contains("not enough data") && text.contains("starts whose text arrived whole"), "{text}");
     assert_eq!(world.run(&["score", "first", "--json"]).expect(0).json()["sessions"], json!([]));
+}
+
+fn commit(world: &World) {
+    world.git(&["-c", "user.name=t", "-c", "user.email=t@example", "commit", "-qm", "x", "--allow-empty"]);
+}
+
+/// A session that reads a file, edits it and ends.
+fn work(world: &World, id: &str, request: &str) -> String {
+    let session = Session::of(world, id);
+    let context = session.start("startup");
+    if !context.is_empty() {
+        session.write(&[
+            json!({ "type": "attachment", "attachment": { "type": "hook_additional_context", "content": [context] } }),
+        ]);
+    }
+    session.ask(request);
+    read(&session, world, "src/lexer.rs", "fn lex() {}");
+    session.edit("src/lexer.rs");
+    session.end();
+    settled(world);
+    context
+}
+
+fn card(world: &World) -> Value {
+    world.run(&["score", "--json"]).expect(0).json()
+}
+
+fn kept(world: &World) -> i64 {
+    let path = world.path(".agent-handover/index.db");
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let count = |kind: &str| {
+        let database = rusqlite::Connection::open_with_flags(&path, flags).ok()?;
+        database.query_row("SELECT count(*) FROM figure WHERE kind = ?1", [kind], |row| row.get::<_, i64>(0)).ok()
+    };
+    count("pair").unwrap_or(0)
+}
+
+#[test]
+fn a_session_on_another_branch_with_the_same_goal_is_the_next_one() {
+    let world = World::with_git();
+    commit(&world);
+    work(&world, "first-1", "Give parse_span in src/lexer.rs a byte range");
+    world.git(&["checkout", "-qb", "other"]);
+    work(&world, "second-2", "Write the manual for the command line");
+    world.git(&["checkout", "-qb", "spans"]);
+    work(&world, "third-3", "Give parse_span in src/lexer.rs a byte range");
+    let card = card(&world);
+    let pairs = card["sessions"].as_array().unwrap();
+    let third = pairs.iter().find(|pair| pair["session"] == "third-3").unwrap_or_else(|| panic!("{card}"));
+    assert_eq!((third["before"].as_str(), third["by"].as_str()), (Some("first-1"), Some("goal")));
+    assert!(
+        pairs.iter().all(|pair| pair["session"] != "second-2"),
+        "it has neither branch nor goal of another: {card}"
+    );
+}
+
+#[test]
+fn the_child_of_the_hook_computes_figures_and_deleting_them_changes_no_answer() {
+    let world = World::with_git();
+    commit(&world);
+    for id in ["a-1", "b-2", "c-3"] {
+        work(&world, id, "Give parse_span in src/lexer.rs a byte range");
+    }
+    wait_until("the figures", || kept(&world) == 2);
+    let before = card(&world);
+    for name in ["index.db", "index.db-wal", "index.db-shm"] {
+        let _ = std::fs::remove_file(world.path(&format!(".agent-handover/{name}")));
+    }
+    assert_eq!(card(&world), before);
+    assert_eq!(kept(&world), 2, "whoever asks keeps what was missing");
+    // Two at once, and one that is killed after what it wrote, leave the same.
+    std::fs::remove_file(world.path(".agent-handover/index.db")).unwrap();
+    let killed = finish(world.command(&["score"]).env("AGENT_HANDOVER_TEST_FAULT", "index.written:2=kill"));
+    assert_ne!(killed.stderr_ignored("it was killed").code, 0);
+    let spawn = |_| world.command(&["score", "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let both: Vec<_> = (0..2).map(spawn).collect();
+    for child in both {
+        assert_eq!(output(child).expect(0).json(), before);
+    }
+    // A transcript that is gone takes its figures with it.
+    std::fs::remove_file(Session::of(&world, "c-3").transcript()).unwrap();
+    let left = card(&world);
+    assert_eq!(left["sessions"].as_array().unwrap().len(), 1, "{left}");
+}
+
+#[test]
+fn sessions_without_a_warmup_are_the_baseline() {
+    let world = World::with_git();
+    commit(&world);
+    // Before hooks were installed: only a transcript.
+    let oldest = Session::of(&world, "a-old");
+    let request = "Give parse_span in src/lexer.rs a byte range";
+    oldest.write(&[json!({ "type": "user", "isSidechain": false, "gitBranch": branch(&world),
+        "timestamp": "2026-10-01T10:00:00.000Z", "message": { "role": "user", "content": request } })]);
+    read(&oldest, &world, "src/lexer.rs", "fn lex() {}");
+    oldest.edit("src/lexer.rs");
+    let older = Session::of(&world, "b-old");
+    older.write(&[json!({ "type": "user", "isSidechain": false, "gitBranch": branch(&world),
+        "timestamp": "2026-10-02T10:00:00.000Z", "message": { "role": "user", "content": "Go on with the ranges" } })]);
+    older.edit("src/lexer.rs");
+    let before = card(&world);
+    assert_eq!((&before["with_warmup"], &before["without_warmup"]), (&json!(0), &json!(1)), "{before}");
+
+    world.write("handover.toml", "[warmup]\nenabled = false\n");
+    assert_eq!(work(&world, "c-off", "Give parse_span a test"), "", "the hook adds nothing");
+    assert!(
+        world.read(".agent-history/LATEST.md").contains("Give parse_span a test"),
+        "and the session is handed over"
+    );
+    let log = world.read(".agent-handover/log/hook.log");
+    assert!(log.contains("the config turns the warmup off"), "{log}");
+    assert!(world.run(&["warmup"]).expect(0).stdout.contains("## Goal"), "a person still gets it");
+    let with_off = card(&world);
+    assert_eq!((&with_off["with_warmup"], &with_off["without_warmup"]), (&json!(0), &json!(2)), "{with_off}");
+    world.write("handover.toml", "");
+    work(&world, "d-on", "Give parse_span another test");
+    let with_on = card(&world);
+    assert_eq!((&with_on["with_warmup"], &with_on["without_warmup"]), (&json!(1), &json!(2)), "{with_on}");
+    assert!(world.run(&["score"]).expect(0).stdout.contains("not enough data"));
+}
+
+fn branch(world: &World) -> String {
+    world.git(&["branch", "--show-current"]).trim().to_owned()
+}
+
+#[test]
+fn a_handoff_is_judged_before_it_is_used() {
+    let world = World::with_git();
+    world.write("src/lexer.rs", "");
+    let create = |arguments: &[&str]| {
+        world.run(&[&["history", "create", "--quiet", "--goal", "Report positions"], arguments].concat()).expect(0);
+    };
+    let missing = world.run(&["score", "--handoff", "latest"]).expect(1);
+    assert!(missing.stderr.contains("history create"), "{}", missing.stderr);
+    create(&[
+        "--next",
+        "Fix the off-by-one in src/lexer.rs:42",
+        "--done",
+        "The parser reports positions",
+        "--decision",
+        "Keep recursive descent because errors stay readable",
+        "--file",
+        "src/lexer.rs=the lexer",
+        "--validation",
+        "cargo test=passed",
+    ]);
+    let good = world.run(&["score", "--handoff", "latest", "--bar", "100", "--json"]).expect(0).json();
+    assert_eq!((good["schema"].as_str(), good["score"].as_u64()), (Some("agent-handover/score-handoff/1"), Some(100)));
+    let poor = world.read(".agent-history/LATEST.md").replace(" because errors stay readable", "");
+    let poor = poor.replace("src/lexer.rs\"", "src/gone.rs\"");
+    world.write("poor.md", &poor);
+    let judged = world.run(&["score", "--handoff", "poor.md", "--json"]).expect(0).json();
+    let part = |name: &str| {
+        let parts = judged["parts"].as_array().unwrap();
+        parts.iter().find(|part| part["part"] == name).unwrap()["score"].as_u64()
+    };
+    assert_eq!((part("rulings"), part("context_files"), part("first_action")), (Some(0), Some(0), Some(100)));
+    let below = world.run(&["score", "--handoff", "poor.md", "--bar", "70"]).expect(5);
+    assert!(below.stdout.contains("`src/gone.rs` is not in the project"), "{}", below.stdout);
+    assert!(below.stderr.contains("scores 60, and the bar is 70"), "{}", below.stderr);
+    assert_eq!(world.run(&["score", "--handoff", "poor.md", "--bar", "70", "--json"]).expect(5).json()["bar"], 70);
+    let piped = super::hook::feed(&mut world.command(&["score", "--handoff", "-"]), poor.as_bytes());
+    assert_eq!((piped.code, piped.stdout.contains("score 60 of 100")), (0, true), "{}", piped.stdout);
+
+    world.write("binary.md", [0xff, 0xfe, 0]);
+    world.write("broken.md", "# A handoff without its fields\n");
+    for (file, code) in [("binary.md", 65), ("broken.md", 65), ("nowhere.md", 1), (".", 74)] {
+        let refused = world.run(&["score", "--handoff", file]).expect(code);
+        assert!(refused.stderr.starts_with("error: "), "{}", refused.stderr);
+    }
+    for wrong in [&["score", "--bar", "50"][..], &["score", "--handoff", "poor.md", "--bar", "101"]] {
+        world.run(wrong).expect(64);
+    }
+    world.run(&["score", "some-session", "--handoff", "poor.md"]).expect(64);
 }

@@ -38,7 +38,10 @@ pub(super) fn about_starts(agent: &str, starts: &[Receipt]) -> Vec<Diagnosis> {
     ];
     let parts = named.iter().map(|(outcome, name)| (count(*outcome), name)).filter(|(number, _)| *number > 0);
     let parts: Vec<String> = parts.map(|(number, name)| format!("{number} {name}")).collect();
-    let says = format!("last {}: {}", text::count(starts.len(), "start"), parts.join(", "));
+    let each: Vec<&str> = starts.iter().map(|receipt| receipt.outcome.name()).collect();
+    // One kind needs no order.
+    let order = if parts.len() > 1 { format!(" (newest first: {})", each.join(", ")) } else { String::new() };
+    let says = format!("last {}: {}{order}", text::count(starts.len(), "start"), parts.join(", "));
     let mut findings = vec![diagnosis(agent, Health::Good, says, None)];
     findings.extend(worst(starts, ReceiptOutcome::Missing).map(|receipt| {
         let says = format!("the context of {} ({}) did not reach its session", receipt.at, receipt.reason);

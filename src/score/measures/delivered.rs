@@ -5,12 +5,13 @@
 //! clients that keep, cut and drop the text.
 
 use crate::checkpoint::ReceiptOutcome;
-use crate::score::{Measure, Unit};
+use crate::score::{Groups, Measure, Unit};
 
 pub(in crate::score) const MEASURE: Measure = Measure {
     name: "delivered",
     title: "starts whose text arrived whole",
     unit: Unit::Percent,
+    groups: Groups::Together,
     of: |pair| match pair.receipt? {
         ReceiptOutcome::Whole => Some(100.0),
         ReceiptOutcome::Cut | ReceiptOutcome::Missing => Some(0.0),

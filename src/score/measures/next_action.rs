@@ -6,13 +6,18 @@
 
 use crate::score::pair::Pair;
 use crate::score::words::{is_same_file, names};
-use crate::score::{Measure, Unit};
+use crate::score::{Groups, Measure, Unit};
 
 /// How many actions are looked at.
 const FIRST: usize = 15;
 
-pub(in crate::score) const MEASURE: Measure =
-    Measure { name: "next_action", title: "names of the next action in the first 15 actions", unit: Unit::Percent, of };
+pub(in crate::score) const MEASURE: Measure = Measure {
+    name: "next_action",
+    title: "names of the next action in the first 15 actions",
+    unit: Unit::Percent,
+    groups: Groups::Apart,
+    of,
+};
 
 fn of(pair: &Pair) -> Option<f64> {
     let wanted = names(pair.page.next()?);

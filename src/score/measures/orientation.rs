@@ -4,12 +4,13 @@
 //! Does not apply: to sessions without an edit among their first 300 actions. Validated: against scripted sessions whose
 //! first edit is known.
 
-use crate::score::{Measure, Unit};
+use crate::score::{Groups, Measure, Unit};
 
 pub(in crate::score) const ACTIONS: Measure = Measure {
     name: "orientation_actions",
     title: "actions before the first edit",
     unit: Unit::Number,
+    groups: Groups::Apart,
     of: |pair| Some(pair.before_first_edit()?.len() as f64),
 };
 
@@ -17,6 +18,7 @@ pub(in crate::score) const BYTES: Measure = Measure {
     name: "orientation_bytes",
     title: "bytes read before the first edit",
     unit: Unit::Number,
+    groups: Groups::Apart,
     of: |pair| Some(pair.before_first_edit()?.iter().map(|action| action.bytes).sum::<u64>() as f64),
 };
 

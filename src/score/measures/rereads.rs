@@ -8,11 +8,16 @@
 use std::collections::BTreeMap;
 
 use crate::score::pair::Pair;
-use crate::score::{Measure, Unit};
-use crate::transcript::{Action, ActionKind};
+use crate::score::{Groups, Measure, Unit};
+use crate::transcript::{Action, ActionKind, Outcome};
 
-pub(in crate::score) const MEASURE: Measure =
-    Measure { name: "needless_rereads", title: "files read again without a change", unit: Unit::Percent, of };
+pub(in crate::score) const MEASURE: Measure = Measure {
+    name: "needless_rereads",
+    title: "files read again without a change",
+    unit: Unit::Percent,
+    groups: Groups::Apart,
+    of,
+};
 
 fn of(pair: &Pair) -> Option<f64> {
     let before = reads(&pair.before.as_ref()?.actions);
@@ -26,7 +31,7 @@ fn of(pair: &Pair) -> Option<f64> {
 /// The contents that were read of each file.
 fn reads(actions: &[Action]) -> BTreeMap<&str, Vec<&str>> {
     let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for action in actions.iter().filter(|action| action.kind == ActionKind::Read) {
+    for action in actions.iter().filter(|action| action.kind == ActionKind::Read && action.outcome == Outcome::Passed) {
         found.entry(&action.what).or_default().push(&action.content);
     }
     found

@@ -6,10 +6,15 @@
 
 use crate::score::pair::Pair;
 use crate::score::words::names;
-use crate::score::{Measure, Unit};
+use crate::score::{Groups, Measure, Unit};
 
-pub(in crate::score) const MEASURE: Measure =
-    Measure { name: "waste", title: "lines with names that never occur later", unit: Unit::Percent, of };
+pub(in crate::score) const MEASURE: Measure = Measure {
+    name: "waste",
+    title: "lines with names that never occur later",
+    unit: Unit::Percent,
+    groups: Groups::Apart,
+    of,
+};
 
 fn of(pair: &Pair) -> Option<f64> {
     if !pair.is_warm() {
