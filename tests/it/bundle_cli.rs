@@ -45,10 +45,10 @@ fn a_list_is_a_table_of_the_newest_first() {
     assert_data_eq!(
         world.run(&["history", "list"]).expect(0).seen(),
         str![[r#"
-ID                           WHEN (UTC)        TOOL         STATUS       BRANCH  TITLE
-2026-11-15-0900-gamma-docs   2026-11-15 09:00  codex        DONE         main    Gamma docs
-2026-11-14-1000-beta-parser  2026-11-14 10:00  Claude-Code  IN_PROGRESS  topic   Beta parser
-2026-11-10-1000-alpha-lexer  2026-11-10 10:00  codex        IN_PROGRESS  main    Alpha lexer
+WHEN        AGENT        STATUS       BRANCH  TITLE        SESSION
+1 h ago     codex        DONE         main    Gamma docs   2026-11-15-0900-gamma-docs
+1 day ago   Claude-Code  IN_PROGRESS  topic   Beta parser  2026-11-14-1000-beta-parser
+5 days ago  codex        IN_PROGRESS  main    Alpha lexer  2026-11-10-1000-alpha-lexer
 ---
 [exit 0]
 
@@ -58,10 +58,10 @@ ID                           WHEN (UTC)        TOOL         STATUS       BRANCH 
     assert_data_eq!(
         finish(narrow.env("COLUMNS", "56")).expect(0).stdout,
         str![[r#"
-ID                           BRANCH  TITLE
-2026-11-15-0900-gamma-docs   main    Gamma docs
-2026-11-14-1000-beta-parser  topic   Beta parser
-2026-11-10-1000-alpha-lexer  main    Alpha lexer
+WHEN        TITLE        SESSION
+1 h ago     Gamma docs   2026-11-15-0900-gamma-docs
+1 day ago   Beta parser  2026-11-14-1000-beta-parser
+5 days ago  Alpha lexer  2026-11-10-1000-alpha-lexer
 
 "#]]
     );

@@ -246,7 +246,7 @@ status: in_progress
   [!] tests  (failed, 1 attempt, [..] ms, exit status 1: it broke)
   [ ] last
 pending: tests, last
-run: 01M7FAKZG8024Q34PSRHCQV5SE recorded 2026-11-15T10:04:05.000Z, tag general
+run: 01M7FAKZG8024Q34PSRHCQV5SE recorded just now, tag general
 unfinished: run `agent-handover run --resume` to continue
 
 "#]]

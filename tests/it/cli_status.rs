@@ -113,8 +113,8 @@ status: in_progress
   [!] gate  (failed, 2 attempts, [..] ms, exit status 1)
   [ ] state
 pending: gate, state
-run: 01M7FAKZG838PAYS8GRQFX2FH7 recorded 2026-11-15T10:04:05.000Z by codex, tag general
-waiting: 01M7FAKZG8DWBBVGPYEZ4EVAF4 recorded 2026-11-15T10:04:05.000Z
+run: 01M7FAKZG838PAYS8GRQFX2FH7 recorded just now by codex, tag general
+waiting: 01M7FAKZG8DWBBVGPYEZ4EVAF4 recorded just now
 unfinished: run `agent-handover run --resume` to continue
 automation paused: remove $WORLD/project/PAUSE to resume (reason: holiday)
 ---

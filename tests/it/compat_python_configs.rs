@@ -69,7 +69,7 @@ status: completed
   [x] session_note  (1 attempt, [..] ms)
   [x] current_state  (1 attempt, [..] ms)
   [x] publish  (1 attempt, [..] ms)
-run: [..] recorded 2026-11-15T10:04:05.000Z, tag codex
+run: [..] recorded just now, tag codex
 
 "#]]
     );

@@ -388,7 +388,7 @@ fn a_locked_memory_directory_does_not_block_signals() {
     let held = std::fs::File::open(world.path("memory")).unwrap();
     held.lock().unwrap();
     let child = world.start(&["run", "--note", "n"]);
-    wait_until("it to be at the note", || world.run(&["status"]).stdout.contains("[ ] note  (1 attempt"));
+    wait_until("it to be at the note", || world.run(&["status"]).stdout.contains("[>] note  (running, 1 attempt"));
     signal(child.id(), "TERM");
     output(child).expect(143);
     drop(held);

@@ -470,8 +470,8 @@ fn unpause_reports_what_waits_and_what_carries_it_out() {
 status: in_progress
   [ ] memory add
 pending: memory add
-run: [..] recorded 2026-11-15T10:04:05[..], tag general
-waiting: history create [..] recorded 2026-11-15T10:04:05[..]
+run: [..] recorded just now, tag general
+waiting: history create [..] recorded just now
 unfinished: run `agent-handover run --resume` to continue
 automation paused: remove $WORLD/project/PAUSE to resume
 

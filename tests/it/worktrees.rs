@@ -480,7 +480,7 @@ fn while_the_main_tree_is_read_only_its_memory_is_seen_and_words_outlive_their_w
     assert!(output.stdout.contains("Parse once"), "the shared memory is not seen: {}", output.seen());
     let told = format!("`{}` cannot be written: the words are kept in `", main.display());
     assert!(output.stderr.contains(&told), "{}", output.seen());
-    let list = &output.stdout[output.stdout.find("ID ").unwrap()..];
+    let list = &output.stdout[output.stdout.find("WHEN ").unwrap()..];
     assert!(list.contains("said in main") && list.contains("said meanwhile"), "{list}");
     assert!(!repository.world.read(NOTES).contains("said meanwhile"));
     // Nothing of ours is in the worktree, so it may go.
