@@ -80,9 +80,13 @@ fn source(argument: &Arg) -> Option<fn() -> Vec<CompletionCandidate>> {
     }
 }
 
-/// A value with what it is, for shells that show that.
-fn candidate(value: &str, what: &str) -> CompletionCandidate {
-    CompletionCandidate::new(value).help(Some(text::one_line(&text::for_terminal(what), 60).into()))
+/// A value with what it is, for shells that show that. `None` for a value that a shell would not take as one plain word: shells put
+/// it into the command line as it is, and it may come from a repository that somebody else made.
+fn candidate(value: &str, what: &str) -> Option<CompletionCandidate> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_word = !value.is_empty() && !value.starts_with('-') && value.chars().all(is_plain);
+    let help = || text::one_line(&text::for_terminal(what), 60);
+    is_word.then(|| CompletionCandidate::new(value).help(Some(help().into())))
 }
 
 /// The project here, read as a hook reads it: nothing that a stranger's config names counts.
@@ -97,7 +101,7 @@ fn sessions() -> Vec<CompletionCandidate> {
         let history = History::at(&project.memory_root, project.history_dir().ok()?);
         let wanted = Wanted { limit: OFFERED, matches: &|_| true, text: None, may_have_text: &|| None };
         let entries = history.newest(&wanted).ok()?.entries;
-        let offered = entries.iter().map(|entry| candidate(entry.get("session_id"), entry.get("primary_goal")));
+        let offered = entries.iter().filter_map(|entry| candidate(entry.get("session_id"), entry.get("primary_goal")));
         Some(offered.collect())
     };
     newest().unwrap_or_default()
@@ -107,7 +111,12 @@ fn items() -> Vec<CompletionCandidate> {
     let state = || {
         let project = project()?;
         let state = Memory::at(&project.memory_root, project.memory_dir().ok()?).state().ok()?;
-        Some(state.items().map(|(category, item)| candidate(&item.id, &format!("{category}: {}", item.text))).collect())
+        Some(
+            state
+                .items()
+                .filter_map(|(category, item)| candidate(&item.id, &format!("{category}: {}", item.text)))
+                .collect(),
+        )
     };
     state().unwrap_or_default()
 }
@@ -116,7 +125,7 @@ fn runs() -> Vec<CompletionCandidate> {
     let recorded = || {
         let store = Store::read(&project()?.checkpoint_file()).ok()??;
         let runs = store.newest_runs(OFFERED).ok()?;
-        Some(runs.iter().map(|run| candidate(&run.id, &format!("{} {}", run.recorded_at, run.agent))).collect())
+        Some(runs.iter().filter_map(|run| candidate(&run.id, &format!("{} {}", run.recorded_at, run.agent))).collect())
     };
     recorded().unwrap_or_default()
 }
@@ -125,7 +134,7 @@ fn step_names() -> Vec<CompletionCandidate> {
     let names = || {
         let store = Store::read(&project()?.checkpoint_file()).ok()??;
         let run = store.newest_runs(1).ok()?.pop()?;
-        Some(store.steps(run.seq).ok()?.iter().map(|step| candidate(&step.name, step.kind.as_str())).collect())
+        Some(store.steps(run.seq).ok()?.iter().filter_map(|step| candidate(&step.name, step.kind.as_str())).collect())
     };
     names().unwrap_or_default()
 }

@@ -19,6 +19,7 @@ mod cli_config;
 mod cli_init;
 mod cli_pause;
 mod cli_run;
+mod cli_shell;
 mod cli_status;
 mod code_branch;
 mod compat_python;
