@@ -26,7 +26,12 @@ fn a_machine_without_agents_is_in_order() {
     assert_eq!(about(&report, "pause"), ["good: not paused"]);
     assert_eq!(world.everything(), before, "looking changes nothing");
     let text = world.run(&["doctor"]).expect(0).stdout;
-    assert!(text.contains("ok     lock: free"), "{text}");
+    assert!(text.contains(" · lock: free · "), "{text}");
+    assert!(
+        text.starts_with("note   agents: none calls agent-handover yet\n       -> agent-handover install all\n"),
+        "{text}"
+    );
+    assert_eq!(text.matches("not found here").count(), 1, "{text}");
 }
 
 #[test]

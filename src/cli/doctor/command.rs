@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::agents::{ExaminedAgent, Known};
 use super::diagnosis::{Diagnosis, Health, broken};
-use super::{agents, project, starts};
+use super::{agents, page, project, starts};
 use crate::agents::Agent;
 use crate::agents::call_log;
 use crate::agents::state::Wiring;
@@ -55,23 +55,15 @@ impl Doctor {
         if self.json {
             context.ui.answer_json(&as_json(&root, &findings, &agents, is_broken))
         } else {
-            print(context, &findings)
+            print(context, &findings, &agents)
         }
         Ok(if is_broken { Category::NotGood.exit_code() } else { 0 })
     }
 }
 
-fn print(context: &mut Context<'_>, findings: &[Diagnosis]) {
-    for found in findings {
-        let sign = match found.health {
-            Health::Good => "ok",
-            Health::Remark => "note",
-            Health::Broken => "BROKEN",
-        };
-        context.ui.answer(&format!("{sign:<6} {}: {}", found.about, found.says));
-        if let Some(remedy) = &found.remedy {
-            context.ui.answer(&format!("       -> {remedy}"));
-        }
+fn print(context: &mut Context<'_>, findings: &[Diagnosis], agents: &[ExaminedAgent]) {
+    for line in page::lines(findings, agents) {
+        context.ui.answer(&line);
     }
     let broken = findings.iter().filter(|found| found.health == Health::Broken).count();
     if broken > 0 {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `command` | arguments and rendering |
 //! | `diagnosis` | one thing that was examined, its health and its remedy |
+//! | `page` | how it answers a person |
 //! | `project` | the program, the config, the database, the lock, PAUSE, git |
 //! | `agents` | the hooks of each agent, and when it called last |
 //! | `starts` | the last starts of each agent, and whether their texts arrived |
@@ -12,6 +13,7 @@
 mod agents;
 mod command;
 mod diagnosis;
+mod page;
 mod project;
 mod simulate;
 mod starts;
