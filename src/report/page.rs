@@ -18,6 +18,17 @@ const PROJECT: &str = include_str!("project.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
+/// How much of a file shows whether it is a page of ours.
+pub(crate) const HEAD: u64 = 200;
+/// How every page of ours begins, up to the version.
+const BEGINNING: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"generator\" \
+                         content=\"agent-handover ";
+
+/// Whether a file that begins so is a page of ours.
+pub(crate) fn is_page(start: &[u8]) -> bool {
+    start.starts_with(BEGINNING.as_bytes())
+}
+
 /// The page about these projects, made at `at`. `since` says what it leaves out.
 pub(crate) fn render(projects: &[Picture], at: &str, since: Option<&str>) -> Result<String> {
     let is_only = projects.len() == 1;
@@ -73,7 +84,7 @@ mod tests {
             "name": text, "root": text, "last": text, "is_strange": true, "notices": [text], "problems": [text],
             "stands": [{ "title": text, "items": [text], "omitted": 3 }],
             "timeline": {
-                "total": 2, "left_out": 1, "first": text, "last": text,
+                "total": 2, "left_out": 1, "agent_count": 7, "branch_count": 9, "first": text, "last": text,
                 "places": [{ "directory": text, "sessions": 1, "last": text }],
                 "branches": [{ "name": text, "sessions": 1, "plot": "<svg></svg>" }], "plot": "<svg></svg>", "checks_plot": "<svg></svg>",
                 "rows": [{ "at": text, "agent": text, "branch": text, "status": text, "title": text, "next": text,
@@ -128,6 +139,13 @@ mod tests {
         };
         let policy = format!("default-src 'none'; style-src {}; script-src {};", inside("style"), inside("script"));
         assert!(page.contains(&policy), "{policy}");
+    }
+
+    #[test]
+    fn a_page_is_known_by_its_beginning() {
+        let page = render(&[], "now", None).unwrap();
+        assert!(is_page(&page.as_bytes()[..200]) && BEGINNING.len() < 200);
+        assert!(!is_page(b"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Mine"));
     }
 
     #[test]
