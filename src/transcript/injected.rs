@@ -33,7 +33,6 @@ const WRITTEN: &[&str] = &[
     "assistant",
     "custom_tool_call",
     "function_call",
-    "gemini",
     "local_shell_call",
     "reasoning",
     "tool_use",
@@ -159,7 +158,6 @@ mod tests {
             json!({ "payload": { "type": "message", "role": "assistant", "content": [{ "text": page }] } }),
             json!({ "payload": { "type": "agent_message", "message": page } }),
             json!({ "payload": { "type": "custom_tool_call", "input": page } }),
-            json!({ "type": "gemini", "content": page }),
             json!({ "payload": { "text": format!("our marker is `{WARMUP_MARKER}`, they say") } }),
         ] {
             assert_eq!(found(&[record]), []);
