@@ -146,15 +146,27 @@ pub(crate) fn start_detached(job: &Job, input: File, output: &File) -> Result<u3
 /// Replaces this process by the program: it has our terminal, our process id, and no sign that a handover started it. Returns
 /// only if that fails.
 pub(crate) fn replace_by(job: &Job) -> Error {
-    let Some((program, arguments)) = job.argv.split_first() else { return Error::bug("a process without a program") };
+    let Some(mut command) = unmarked(job) else { return Error::bug("a process without a program") };
+    tracing::debug!(arguments = job.argv.len() - 1, "replace this process");
+    job.not_started(&std::os::unix::process::CommandExt::exec(&mut command))
+}
+
+/// Runs a program on our terminal without a sign that a handover started it, such as the browser of a person, and waits until
+/// it ends. What it leaves running may start agents, whose hooks must work.
+pub(crate) fn run_unmarked(job: &Job) -> Result<ExitStatus> {
+    let Some(mut command) = unmarked(job) else { return Err(Error::bug("a process without a program")) };
+    job.begin(|| command.status().map_err(|cause| job.not_started(&cause)))
+}
+
+fn unmarked(job: &Job) -> Option<std::process::Command> {
+    let (program, arguments) = job.argv.split_first()?;
     let mut command = std::process::Command::new(program);
     command.args(arguments).current_dir(&job.directory).env_remove(env::CHILD);
     for name in &job.env_remove {
         command.env_remove(name);
     }
     command.envs(job.env.iter().map(|(name, value)| (name, value)));
-    tracing::debug!(program = %program.to_string_lossy(), arguments = arguments.len(), "replace this process");
-    job.not_started(&std::os::unix::process::CommandExt::exec(&mut command))
+    Some(command)
 }
 
 /// Runs a program on our terminal, such as the editor of a person, and waits until it ends.

@@ -6,8 +6,9 @@ use chrono::{DateTime, FixedOffset};
 use clap::Args;
 
 use super::Context;
+use crate::base::clock;
+use crate::base::fs::{self, Anchor};
 use crate::base::process::{self, Job};
-use crate::base::{clock, fs};
 use crate::error::{Error, Result};
 use crate::history::registry;
 use crate::project::{Options, Project};
@@ -42,6 +43,7 @@ impl Report {
         let now = clock::now();
         let since = self.since.as_deref().map(|text| since(text, &now)).transpose()?;
         let project = context.project(None, None)?;
+        let path = self.path(context, &project)?;
         let pictures = if self.all_projects {
             of_all(context, project.memory_root.clone(), since)
         } else {
@@ -49,19 +51,19 @@ impl Report {
         };
         let time = |time: &DateTime<_>| time.format("%Y-%m-%d %H:%M").to_string();
         let page = report::render(&pictures, &time(&now), since.as_ref().map(time).as_deref())?;
-        let path = self.path(context, &project)?;
         let hint = "name a directory that exists and that you can write to with `--output`";
         fs::replace(&path, page.as_bytes()).map_err(|error| error.hint(hint))?;
         context.ui.answer(&path.display().to_string());
         if self.open {
-            return Err(open(&path));
+            open(&path)?;
         }
         Ok(0)
     }
 
     fn path(&self, context: &Context<'_>, project: &Project) -> Result<PathBuf> {
         if let Some(path) = &self.output {
-            return Ok(context.cwd.join(path));
+            let path = context.cwd.join(path);
+            return if may_become_a_page(&path) { Ok(path) } else { Err(not_a_page(&path)) };
         }
         project.prepare()?;
         Ok(project.state.join("report.html"))
@@ -91,11 +93,27 @@ fn of_all(context: &Context<'_>, here: PathBuf, since: Option<DateTime<FixedOffs
     roots.iter().filter_map(picture).collect()
 }
 
-/// Becomes the program that the desktop opens files with. Returns only if that is not possible.
-fn open(path: &Path) -> Error {
+/// Whether nothing of the user is lost if a page is written there: nothing is there, an empty file, or an earlier page.
+fn may_become_a_page(path: &Path) -> bool {
+    let start = Anchor::beside(path).read_start(path, report::HEAD);
+    !fs::is_taken(path) || start.is_ok_and(|start| start.is_empty() || report::is_page(&start))
+}
+
+fn not_a_page(path: &Path) -> Error {
+    let message = format!("`{}` exists and is not a page of this program; it was not changed", path.display());
+    Error::failed(message).hint("name another file with `--output`")
+}
+
+/// Runs the program that the desktop opens files with.
+fn open(path: &Path) -> Result<()> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let directory = path.parent().unwrap_or(Path::new("/")).to_path_buf();
     let argv = vec![program.into(), path.into()];
     let job = Job { argv, directory, env: Vec::new(), env_remove: Vec::new() };
-    process::replace_by(&job).hint(format!("open {} yourself", path.display()))
+    let yourself = format!("open {} yourself", path.display());
+    match process::run_unmarked(&job) {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(Error::failed(format!("`{program}` did not open the page")).hint(yourself)),
+        Err(error) => Err(error.hint(yourself)),
+    }
 }

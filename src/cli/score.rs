@@ -12,7 +12,7 @@ use crate::error::{Category, Error, Result};
 use crate::handoff::Handoff;
 use crate::history::History;
 use crate::project::Project;
-use crate::score::{self, Ask, Card, ENOUGH, Judgement};
+use crate::score::{self, Ask, Card, ENOUGH, Judgement, Scores};
 
 /// How long figures are computed that nobody has computed before.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -27,8 +27,8 @@ pub(super) struct Score {
     /// Look at this session only; the beginning of its id is enough
     session: Option<String>,
     /// Look at this many of the newest sessions
-    #[arg(long, value_name = "N", default_value_t = 100, conflicts_with = "session")]
-    last: usize,
+    #[arg(long, value_name = "N", default_value_t = 100, conflicts_with = "session", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    last: u32,
     /// Judge this handoff before anybody uses it: a file, `-` for standard input, or `latest`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["session", "last"])]
     handoff: Option<String>,
@@ -46,12 +46,13 @@ impl Score {
         if let Some(handoff) = &self.handoff {
             return self.judge(context, &project, handoff);
         }
-        let ask = Ask { last: self.last, session: self.session.as_deref(), limit: LIMIT };
-        let card = score::card(&score::pairs(&project, &ask)?);
+        let ask = Ask { last: self.last as usize, session: self.session.as_deref(), limit: LIMIT };
+        let scores = score::pairs(&project, &ask)?;
+        let card = score::card(&scores);
         if self.json {
             context.ui.answer_json(&card.json());
         } else {
-            print(context, &card);
+            print(context, &card, &scores);
         }
         Ok(0)
     }
@@ -91,7 +92,7 @@ fn read(context: &Context<'_>, project: &Project, handoff: &str) -> Result<(Stri
     let bytes = if handoff == "-" {
         fs::read_at_most(std::io::stdin().lock(), MAX_HANDOFF)
     } else {
-        fs::read_at_most(fs::open(&path)?, MAX_HANDOFF)
+        fs::read_at_most(fs::open_plain(&path)?, MAX_HANDOFF)
     };
     let bytes = bytes.map_err(|cause| Error::io("read", Path::new(handoff), cause))?;
     let name = text::one_line(handoff, 400);
@@ -103,9 +104,9 @@ fn read(context: &Context<'_>, project: &Project, handoff: &str) -> Result<(Stri
         .map_err(|_| Error::bad_data(format!("`{name}` is not UTF-8 text")))
 }
 
-fn print(context: &mut Context<'_>, card: &Card) {
+fn print(context: &mut Context<'_>, card: &Card, scores: &Scores) {
     if card.is_empty() {
-        context.ui.answer("no session with a predecessor of the same branch or goal is on record");
+        context.ui.answer(&why_empty(scores));
     } else {
         let mut table = Table::new(&["with warmup", "n", "without", "n", "measure"]);
         for figure in &card.figures {
@@ -124,9 +125,26 @@ fn print(context: &mut Context<'_>, card: &Card) {
             context.ui.answer(&format!("not enough data to compare: a group has fewer than {ENOUGH} sessions"));
         }
     }
-    if card.missing > 0 {
-        let left = text::count(card.missing, "session");
-        context.ui.warn(&format!("{left} not looked at for lack of time; the same command goes on with them"));
+    if scores.missing > 0 {
+        context.ui.warn(&what_is_left(scores));
+    }
+}
+
+/// Why a card has no figure.
+fn why_empty(scores: &Scores) -> String {
+    match &scores.meant {
+        _ if scores.missing > 0 => "no figure is computed yet".to_owned(),
+        Some(id) => format!("the session `{}` has no predecessor of the same branch or goal", text::one_line(id, 200)),
+        None => "no session with a predecessor of the same branch or goal is on record".to_owned(),
+    }
+}
+
+fn what_is_left(scores: &Scores) -> String {
+    let left = format!("{} not looked at for lack of time", text::count(scores.missing, "session"));
+    if scores.goes_on {
+        format!("{left}; the same command goes on with them")
+    } else {
+        format!("{left}, and figures cannot be kept here; `agent-handover doctor` says why")
     }
 }
 
@@ -140,4 +158,20 @@ fn print_judgement(context: &mut Context<'_>, judgement: &Judgement) {
         context.ui.answer(&line);
     }
     context.ui.answer(&format!("score {} of 100", judgement.score()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_that_time_did_not_suffice_for_does_not_say_that_there_is_nothing() {
+        let nothing = Scores::default();
+        assert!(why_empty(&nothing).starts_with("no session with a predecessor"));
+        let late = Scores { missing: 3, goes_on: true, meant: Some("a-1".to_owned()), ..Scores::default() };
+        assert_eq!(why_empty(&late), "no figure is computed yet");
+        assert!(what_is_left(&late).ends_with("the same command goes on with them"));
+        let in_vain = Scores { goes_on: false, ..late };
+        assert!(what_is_left(&in_vain).contains("cannot be kept here"), "nobody is asked to try in vain");
+    }
 }

@@ -196,7 +196,7 @@ impl History {
 }
 
 /// The error for the beginning or the end of several ids.
-pub(super) fn ambiguous(id: &str, ids: &[&str]) -> Error {
+pub(crate) fn ambiguous(id: &str, ids: &[&str]) -> Error {
     let mut shown = ids[..ids.len().min(SHOWN)].join(", ");
     if ids.len() > SHOWN {
         shown.push_str(&format!(", and {} more", ids.len() - SHOWN));

@@ -18,5 +18,5 @@ mod picture;
 mod plots;
 mod timeline;
 
-pub(crate) use page::render;
+pub(crate) use page::{HEAD, is_page, render};
 pub(crate) use picture::{Extent, Picture, collect};

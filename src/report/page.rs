@@ -6,17 +6,29 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context, escape_formatter};
 use sha2::{Digest, Sha256};
 
 use super::Picture;
 use crate::base::text;
 use crate::error::{Error, Result};
+use crate::guard::secrets;
 
 const PAGE: &str = include_str!("page.html");
 const PROJECT: &str = include_str!("project.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
+
+/// How much of a file shows whether it is a page of ours.
+pub(crate) const HEAD: u64 = 200;
+/// How every page of ours begins, up to the version.
+const BEGINNING: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"generator\" \
+                         content=\"agent-handover ";
+
+/// Whether a file that begins so is a page of ours.
+pub(crate) fn is_page(start: &[u8]) -> bool {
+    start.starts_with(BEGINNING.as_bytes())
+}
 
 /// The page about these projects, made at `at`. `since` says what it leaves out.
 pub(crate) fn render(projects: &[Picture], at: &str, since: Option<&str>) -> Result<String> {
@@ -41,10 +53,15 @@ pub(crate) fn render(projects: &[Picture], at: &str, since: Option<&str>) -> Res
 }
 
 /// A template with its values, each of them escaped unless the template calls it safe: our own text, or what was escaped.
+/// Secrets are kept out at writing; one that came in otherwise is taken out here, because people pass pages on.
 fn fill(template: &str, values: Value) -> Result<String> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_formatter(|out, state, value| match value.as_str().filter(|_| !value.is_safe()) {
+        Some(text) => escape_formatter(out, state, &Value::from(secrets::clean(text))),
+        None => escape_formatter(out, state, value),
+    });
     environment.add_filter("count", |number: usize, noun: &str| text::count(number, noun));
     let filled = environment.render_str(template, values);
     filled.map_err(|cause| Error::bug("the template of the report is wrong").cause(cause))
@@ -73,7 +90,7 @@ mod tests {
             "name": text, "root": text, "last": text, "is_strange": true, "notices": [text], "problems": [text],
             "stands": [{ "title": text, "items": [text], "omitted": 3 }],
             "timeline": {
-                "total": 2, "left_out": 1, "first": text, "last": text,
+                "total": 2, "left_out": 1, "agent_count": 7, "branch_count": 9, "first": text, "last": text,
                 "places": [{ "directory": text, "sessions": 1, "last": text }],
                 "branches": [{ "name": text, "sessions": 1, "plot": "<svg></svg>" }], "plot": "<svg></svg>", "checks_plot": "<svg></svg>",
                 "rows": [{ "at": text, "agent": text, "branch": text, "status": text, "title": text, "next": text,
@@ -128,6 +145,20 @@ mod tests {
         };
         let policy = format!("default-src 'none'; style-src {}; script-src {};", inside("style"), inside("script"));
         assert!(page.contains(&policy), "{policy}");
+    }
+
+    #[test]
+    fn no_secret_gets_on_the_page() {
+        let token = ["ghp_", "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"].concat();
+        let page = article(&format!("use {token} <b>here</b>"));
+        assert!(!page.contains(&token) && page.contains("github-token") && page.contains("&lt;b&gt;here"), "{page}");
+    }
+
+    #[test]
+    fn a_page_is_known_by_its_beginning() {
+        let page = render(&[], "now", None).unwrap();
+        assert!(is_page(&page.as_bytes()[..200]) && BEGINNING.len() < 200);
+        assert!(!is_page(b"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Mine"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The sessions of a project in order of time, what was decided in them, and which checks they ran.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, FixedOffset};
 use serde::Serialize;
@@ -34,6 +34,9 @@ pub(super) struct Timeline {
     rows: Vec<Row>,
     /// How many sessions have no row.
     left_out: usize,
+    /// How many agents and branches there are, of which few have a row of their own.
+    agent_count: usize,
+    branch_count: usize,
     agents: Vec<Agent>,
     /// Sessions a month, by agent.
     plot: String,
@@ -131,6 +134,8 @@ pub(super) fn collect(
     let mut timeline = Timeline {
         total: entries.len(),
         left_out: entries.len().saturating_sub(extent.rows),
+        agent_count: distinct(&entries, "agent"),
+        branch_count: distinct(&entries, "current_branch"),
         plot: sessions_plot(&entries, &agents),
         branches: branches(&entries, &agents),
         places: places(&entries),
@@ -151,6 +156,13 @@ pub(super) fn collect(
     }
     opened.finish(&mut timeline);
     timeline
+}
+
+/// How many values a field has over all sessions.
+fn distinct(entries: &[SessionEntry], field: &str) -> usize {
+    let values: BTreeSet<&str> =
+        entries.iter().map(|entry| entry.get(field)).filter(|value| !value.is_empty()).collect();
+    values.len()
 }
 
 fn row(history: &History, provenance: &Provenance, entry: &SessionEntry, is_strange: bool) -> Row {

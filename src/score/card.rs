@@ -145,7 +145,7 @@ mod tests {
     }
 
     fn of(pairs: Vec<Scored>) -> Card {
-        card(&Scores { pairs, missing: 0 })
+        card(&Scores { pairs, missing: 0, meant: None, goes_on: true })
     }
 
     fn figure<'a>(card: &'a Card, name: &str) -> &'a Figure {

@@ -34,7 +34,7 @@ mod words;
 pub(crate) use card::{Card, ENOUGH, Figure, card};
 pub(crate) use document::{Judgement, judge};
 pub(crate) use measure::{Groups, Measure, Unit};
-pub(crate) use pairs::{Ask, pairs, update_in_background};
+pub(crate) use pairs::{Ask, Scores, pairs, update_in_background};
 
 /// Every measure. A new one is a file, its `mod` line in `measures/mod.rs` and its entry here.
 pub(crate) const MEASURES: &[Measure] = &[

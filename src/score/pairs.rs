@@ -1,6 +1,6 @@
 //! The pairs of a project, each with its figures.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,9 @@ use super::page::Page;
 use super::pair::{Pair, is_cold, is_warm};
 use super::sessions::{self, Session, account, given};
 use crate::checkpoint::{Receipt, ReceiptOutcome, Store};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::handoff::repr;
+use crate::history::ambiguous;
 use crate::project::Project;
 
 /// The kind of what the ledger has about a pair.
@@ -27,7 +29,7 @@ const IN_BACKGROUND_PAIRS: usize = 1_000;
 pub(crate) struct Ask<'a> {
     /// At most this many, the newest.
     pub last: usize,
-    /// Only those whose session has an id that begins so.
+    /// Only that of the session with this id, or the only one whose id begins so.
     pub session: Option<&'a str>,
     /// How long figures may be computed.
     pub limit: Duration,
@@ -39,6 +41,10 @@ pub(crate) struct Scores {
     pub pairs: Vec<Scored>,
     /// How many sessions nobody has looked at yet.
     pub missing: usize,
+    /// The whole id of the session that was asked for.
+    pub meant: Option<String>,
+    /// Whether the next call goes on where this one stopped.
+    pub goes_on: bool,
 }
 
 /// A pair with its figures.
@@ -77,7 +83,18 @@ struct Kept {
 /// transcripts can still be read.
 pub(crate) fn pairs(project: &Project, ask: &Ask<'_>) -> Result<Scores> {
     let mut ledger = Ledger::open(project, ask.limit);
-    compute(project, ask, &mut ledger).map(|(scores, _)| scores)
+    let (mut scores, _) = compute(project, ask, &mut ledger)?;
+    scores.goes_on = ledger.is_lasting() || scores.missing > 0 && can_keep(project);
+    Ok(scores)
+}
+
+/// Makes the directory in which figures are kept, for a project that has none yet.
+fn can_keep(project: &Project) -> bool {
+    let prepared = project.prepare();
+    if let Err(error) = &prepared {
+        tracing::debug!(%error, "figures");
+    }
+    prepared.is_ok() && Ledger::open(project, Duration::ZERO).is_lasting()
 }
 
 /// Computes the figures of the newest sessions ahead, for a process that nobody waits for. It fails silently: whoever asks
@@ -102,13 +119,31 @@ fn compute(project: &Project, ask: &Ask<'_>, ledger: &mut Ledger) -> Result<(Sco
     let sessions = sessions::sessions(project, store.as_ref(), ledger)?;
     let mut followers = followers(&sessions);
     let keys = followers.iter().map(|follower| sessions[follower.after].file.key()).collect();
-    followers.retain(|it| ask.session.is_none_or(|id| sessions[it.after].id.starts_with(id)));
+    let meant = ask.session.map(|wanted| meant(&sessions, wanted, ledger.missing)).transpose()?;
+    followers.retain(|it| meant.as_ref().is_none_or(|id| sessions[it.after].id == *id));
     let skipped = followers.len().saturating_sub(ask.last);
     // The newest first, because time may run out.
     let newest = followers.iter().skip(skipped).rev();
     let mut pairs: Vec<Scored> = newest.filter_map(|follower| scored(&sessions, follower, &receipts, ledger)).collect();
     pairs.reverse();
-    Ok((Scores { pairs, missing: ledger.missing }, keys))
+    Ok((Scores { pairs, missing: ledger.missing, meant, goes_on: false }, keys))
+}
+
+/// The whole id of the session that is wanted. While sessions are `missing`, the wanted one may be among them.
+fn meant(sessions: &[Session], wanted: &str, missing: usize) -> Result<String> {
+    if wanted.trim().is_empty() {
+        return Err(Error::usage("an id must not be empty").hint("without an id, all sessions count"));
+    }
+    let ids: BTreeSet<&str> = sessions.iter().map(|session| session.id.as_str()).collect();
+    let beginning: Vec<&str> = ids.iter().copied().filter(|id| id.starts_with(wanted)).collect();
+    match beginning.as_slice() {
+        _ if ids.contains(wanted) => Ok(wanted.to_owned()),
+        [] if missing > 0 => Ok(wanted.to_owned()),
+        [id] => Ok((*id).to_owned()),
+        [] => Err(Error::failed(format!("unknown session id {}", repr(wanted)))
+            .hint("`agent-handover score --json` lists the sessions")),
+        several => Err(ambiguous(wanted, several)),
+    }
 }
 
 fn scored(sessions: &[Session], follower: &Follower, receipts: &[Receipt], ledger: &mut Ledger) -> Option<Scored> {
@@ -161,4 +196,20 @@ fn read(before: &Session, after: &Session, receipt: Option<ReceiptOutcome>) -> O
         }
     };
     Some(Pair { receipt, page, before: earlier, after: after.file.read(&after.id)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_meant_by_its_whole_id_or_the_beginning_of_one() {
+        let session = |id: &str| Session { id: id.to_owned(), ..sessions::example("/w", "main", "") };
+        let all = [session("a-1"), session("a-12"), session("b-1"), session("b-1")];
+        let of = |wanted: &str| meant(&all, wanted, 0).map_err(|error| error.one_line());
+        assert_eq!((of("a-1").as_deref(), of("b").as_deref()), (Ok("a-1"), Ok("b-1")));
+        assert!(of("a").unwrap_err().contains("several sessions begin with 'a': a-1, a-12"));
+        assert!(of("c").unwrap_err().contains("unknown session id 'c'"));
+        assert_eq!(meant(&all, "c", 1).unwrap(), "c", "it may be among those that nobody has looked at");
+    }
 }

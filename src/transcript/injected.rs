@@ -1,7 +1,7 @@
 //! The texts that we put into a session, as its transcript has them: whole, or cut by the client.
 //!
-//! Only what the client says that it gave to the model counts. What a hook printed, and what a command such as
-//! `agent-handover warmup` printed, is passed over.
+//! Only what the client says that it gave to the model counts. What a hook printed, what a command such as
+//! `agent-handover warmup` printed, and what the model itself wrote is passed over.
 
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -25,6 +25,20 @@ const PRINTED: &[&str] =
     &["custom_tool_call_output", "exec_command_end", "function_call_output", "local_shell_call_output", "tool_result"];
 /// Keys under which clients keep what a program printed.
 const PRINTED_KEYS: &[&str] = &["aggregated_output", "functionResponse", "stdout", "toolUseResult", "tool_output"];
+
+/// Records of what the model wrote, by their `type`: a model may quote a text that it has read in a file.
+const WRITTEN: &[&str] = &[
+    "agent_message",
+    "agent_reasoning",
+    "assistant",
+    "custom_tool_call",
+    "function_call",
+    "local_shell_call",
+    "reasoning",
+    "tool_use",
+];
+/// The same by their `role`.
+const MODEL: &[&str] = &["assistant", "model"];
 
 /// One of our texts in a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +82,9 @@ fn texts(value: &Value, found: &mut Vec<Injected>) {
         Value::String(text) => found.extend(in_text(text)),
         Value::Array(values) => values.iter().for_each(|value| texts(value, found)),
         Value::Object(fields) => {
-            if fields.get("type").and_then(Value::as_str).is_some_and(|kind| PRINTED.contains(&kind)) {
+            let is_one_of =
+                |key: &str, all: &[&str]| fields.get(key).and_then(Value::as_str).is_some_and(|it| all.contains(&it));
+            if is_one_of("type", PRINTED) || is_one_of("type", WRITTEN) || is_one_of("role", MODEL) {
                 return;
             }
             let fields = fields.iter().filter(|(key, _)| !PRINTED_KEYS.contains(&key.as_str()));
@@ -129,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_printed_was_not_put_into_the_session() {
+    fn what_a_program_printed_or_the_model_wrote_was_not_put_into_the_session() {
         let page = marked(&format!("{WARMUP_MARKER}\n## Goal\n- Ship it\n"));
         for record in [
             json!({ "type": "attachment", "attachment": { "type": "hook_success", "stdout": page } }),
@@ -137,6 +153,11 @@ mod tests {
             json!({ "type": "user", "message": { "content": [{ "type": "tool_result", "content": page }] } }),
             json!({ "type": "user", "toolUseResult": { "stdout": page } }),
             json!({ "payload": { "type": "function_call_output", "output": page } }),
+            json!({ "type": "assistant", "message": { "content": [{ "type": "text", "text": page }] } }),
+            json!({ "type": "assistant", "message": { "content": [{ "type": "tool_use", "input": { "content": page } }] } }),
+            json!({ "payload": { "type": "message", "role": "assistant", "content": [{ "text": page }] } }),
+            json!({ "payload": { "type": "agent_message", "message": page } }),
+            json!({ "payload": { "type": "custom_tool_call", "input": page } }),
             json!({ "payload": { "text": format!("our marker is `{WARMUP_MARKER}`, they say") } }),
         ] {
             assert_eq!(found(&[record]), []);

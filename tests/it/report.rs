@@ -72,6 +72,42 @@ fn the_page_goes_where_the_user_wants_it() {
 }
 
 #[test]
+fn only_an_earlier_page_is_written_over() {
+    let world = World::with_git();
+    world.write("mine.txt", "my notes");
+    std::os::unix::fs::symlink("mine.txt", world.path("link")).unwrap();
+    std::os::unix::fs::symlink("nowhere", world.path("dangling")).unwrap();
+    assert!(world.clean("mkfifo").arg("pipe").status().unwrap().success());
+    std::fs::create_dir(world.path("directory")).unwrap();
+    for file in ["mine.txt", "link", "dangling", "pipe", "directory"] {
+        let before = std::fs::symlink_metadata(world.path(file)).unwrap().file_type();
+        let refused = world.run(&["report", "--output", file]).expect(1);
+        let said = refused.stderr.as_str();
+        assert!(said.contains(&format!("{file}` exists and is not a page")) && said.contains("hint: "), "{said}");
+        assert_eq!(std::fs::symlink_metadata(world.path(file)).unwrap().file_type(), before, "{file}");
+    }
+    assert_eq!(world.read("mine.txt"), "my notes");
+    world.write("page.html", "");
+    for _ in 0..2 {
+        world.run(&["report", "--output", "page.html"]).expect(0);
+    }
+    assert!(world.read("page.html").starts_with("<!DOCTYPE html>"));
+}
+
+#[test]
+fn agents_and_branches_are_all_counted_although_few_have_a_row() {
+    let world = World::with_git();
+    world.git(&["-c", "user.name=t", "-c", "user.email=t@example", "commit", "-qm", "x", "--allow-empty"]);
+    for number in 0..12 {
+        world.git(&["checkout", "-qb", &format!("branch-{number}")]);
+        create(&world, &["--tool", &format!("agent-{number}"), "--goal", &format!("Goal {number}"), "--next", "x"]);
+    }
+    let page = page(&world);
+    assert!(page.contains("<strong>12</strong> agents"), "{page}");
+    assert!(page.contains("<strong>12</strong> branches"), "{page}");
+}
+
+#[test]
 fn hostile_text_in_every_field_stays_text() {
     let world = World::with_git();
     create(
@@ -161,4 +197,22 @@ fn open_starts_the_program_of_the_desktop_with_the_page() {
     let opened = std::fs::read_to_string(world.place().join("opened")).unwrap();
     assert!(output.stdout.as_str().trim_end().ends_with(".agent-handover/report.html"), "the path is printed first");
     assert!(std::fs::read_to_string(opened).unwrap().starts_with("<!DOCTYPE html>"));
+}
+
+#[test]
+fn a_desktop_that_cannot_open_the_page_is_an_error_that_names_the_page() {
+    let world = World::with_git();
+    let bin = world.place().join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    std::fs::write(bin.join(program), "#!/bin/sh\nexit 3\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(bin.join(program), mode).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let failed = crate::support::finish(world.command(&["report", "--open"]).env("PATH", path)).expect(1);
+    let said = failed.stderr.as_str();
+    assert!(
+        said.contains(&format!("`{program}` did not open the page")) && said.contains("report.html yourself"),
+        "{said}"
+    );
 }

@@ -262,3 +262,40 @@ fn a_handoff_is_judged_before_it_is_used() {
     }
     world.run(&["score", "some-session", "--handoff", "poor.md"]).expect(64);
 }
+
+#[test]
+fn a_handoff_that_is_a_pipe_is_refused_and_nobody_waits_for_its_other_end() {
+    let world = World::with_git();
+    assert!(world.clean("mkfifo").arg("pipe").status().unwrap().success());
+    let refused = world.run(&["score", "--handoff", "pipe"]).expect(74);
+    assert!(
+        refused.stderr.contains("pipe` is not a plain file") && refused.stderr.contains("hint:"),
+        "{}",
+        refused.stderr
+    );
+    world.run(&["score", "--handoff", "/dev/null"]).expect(74);
+}
+
+#[test]
+fn a_session_that_is_not_there_or_not_the_only_one_is_an_error() {
+    let world = World::with_git();
+    commit(&world);
+    for id in ["first-1", "second-2", "second-3"] {
+        work(&world, id, "Give parse_span in src/lexer.rs a byte range");
+    }
+    for arguments in [&["score", "unknown"][..], &["score", "unknown", "--json"]] {
+        let unknown = world.run(arguments).expect(1);
+        assert!(unknown.stderr.contains("unknown session id 'unknown'"), "{}", unknown.stderr);
+        assert!(unknown.stderr.contains("hint: "), "{}", unknown.stderr);
+    }
+    let several = world.run(&["score", "second"]).expect(1).stderr;
+    assert!(several.contains("several sessions begin with 'second': second-2, second-3"), "{several}");
+    let one = world.run(&["score", "second-3", "--json"]).expect(0).json();
+    assert_eq!(one["sessions"].as_array().unwrap().len(), 1, "{one}");
+    assert_eq!(world.run(&["score", "first", "--json"]).expect(0).json()["sessions"], json!([]), "it is there");
+    let alone = world.run(&["score", "first"]).expect(0).stdout;
+    assert!(alone.contains("the session `first-1` has no predecessor of the same branch or goal"), "{alone}");
+    for wrong in [&["score", ""][..], &["score", "--last", "0"], &["score", "--last", "-1"]] {
+        world.run(wrong).expect(64);
+    }
+}

@@ -56,7 +56,8 @@ pub(crate) use owner::{
     refuse_owner_because,
 };
 pub(crate) use plain_read::{
-    Seen, is_absent, open, open_if_exists, read_at_most, read_ends, read_if_exists, read_within, scratch_file,
+    Seen, is_absent, open, open_if_exists, open_plain, read_at_most, read_ends, read_if_exists, read_within,
+    scratch_file,
 };
 pub(crate) use private::write_private;
 pub(crate) use remove::{Depth, remove_empty_directory, remove_file, sweep_temporaries};

@@ -96,6 +96,12 @@ pub(crate) fn open_if_exists(path: &Path) -> Result<Option<File>> {
     if about.is_file() { Ok(Some(file)) } else { Err(named_no_file(path, &about)) }
 }
 
+/// Like [`open`], for a regular file: anything else is refused, because reading it could block.
+pub(crate) fn open_plain(path: &Path) -> Result<File> {
+    let absent = || Error::io("read", path, io::Error::from(io::ErrorKind::NotFound)).in_category(Category::Failed);
+    open_if_exists(path)?.ok_or_else(absent)
+}
+
 /// A file without a name, which is gone when it is closed, for content that is too large to hold.
 pub(crate) fn scratch_file() -> io::Result<File> {
     tempfile::tempfile()
