@@ -189,14 +189,29 @@ fn by_short_name(name: &str) -> Option<&'static Agent> {
 /// Like [`by_name`], for a name that a user typed: it may be a short one, and an unknown one is a usage error with the
 /// nearest name.
 pub fn find(name: &str) -> Result<&'static Agent> {
+    find_among(name, |_| true)
+}
+
+/// Like [`find`], for an agent that is to be started: a suggestion names only agents that have a program.
+pub fn find_to_start(name: &str) -> Result<&'static Agent> {
+    find_among(name, |agent| agent.launch.is_some())
+}
+
+/// The agent of this name. An error suggests only those that are wanted.
+fn find_among(name: &str, is_wanted: fn(&Agent) -> bool) -> Result<&'static Agent> {
     by_name(name).or_else(|| by_short_name(name)).ok_or_else(|| {
-        let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+        let names: Vec<&str> = AGENTS.iter().filter(|agent| is_wanted(agent)).map(|agent| agent.name).collect();
         let error = Error::usage(format!("there is no agent `{}`", text::one_line(name, 40)));
         match text::nearest(name, names.iter().copied()) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint(format!("known: {}", names.join(", "))),
         }
     })
+}
+
+/// The name of an agent that is almost this one.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    text::nearest(name, AGENTS.iter().map(|agent| agent.name))
 }
 
 /// The exact bytes that this agent reads on stdout after an event. An empty answer means: print nothing.
@@ -223,5 +238,9 @@ mod tests {
         assert_eq!(find("claude-cod").unwrap_err().hints(), ["did you mean `claude-code`?"]);
         let hint = &find("zed").unwrap_err().hints()[0].clone();
         assert!(hint.ends_with("agents-md") && !hint.contains("`all`"), "{hint}");
+        let hint = &find_to_start("zed").unwrap_err().hints()[0].clone();
+        assert!(hint.starts_with("known: claude-code, ") && !hint.contains("agents-md"), "{hint}");
+        assert!(!find_to_start("agents-m").unwrap_err().hints()[0].contains("agents-md"));
+        assert_eq!(find_to_start("claude").unwrap().name, "claude-code");
     }
 }

@@ -22,7 +22,7 @@ pub mod payload;
 mod places;
 mod session_agent;
 
-pub use agent::{Agent, answer, by_name, detected, find, takes_context};
+pub use agent::{Agent, answer, by_name, detected, find, find_to_start, nearest, takes_context};
 pub use clients::AGENTS;
 pub use install::Program;
 pub(crate) use install::state;

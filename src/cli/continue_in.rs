@@ -48,7 +48,7 @@ pub(super) struct Continue {
 
 impl Continue {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        let agent = agents::find(&self.agent)?;
+        let agent = agents::find_to_start(&self.agent)?;
         let Some(launch) = &agent.launch else {
             return Err(Error::usage(format!(
                 "`{}` names instructions, not a program that can be started",
@@ -134,8 +134,10 @@ impl Continue {
             Some(goal) if goal.starts_with(CAME_ALONG) => Ok(with_lead(OF_OTHERS, &page)),
             Some(goal) => Ok(with_lead(goal, &page)),
             None if page.contains("\n## ") => Ok(with_lead("what the last session did here", &page)),
-            None => Err(Error::failed("there is nothing to continue: no session of this project is on record")
-                .hint("`agent-handover run --note TEXT` records what the next session should know")),
+            None => {
+                Err(Error::failed("there is nothing to continue: no session goes on here, and none left a handoff")
+                    .hint("`agent-handover run --note TEXT` records what the next session should know"))
+            }
         }
     }
 

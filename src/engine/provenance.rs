@@ -69,9 +69,14 @@ impl Provenance {
         self.history.owns(key, "")
     }
 
-    /// Whether the text with this key is ours, in the history or else in memory. `run` is the run that it names, if any.
+    /// Whether the text with this key is ours, in the history or else in memory. `run` is the run that it names, if any. Kept
+    /// talk is of the history, whatever passage of it was found.
     pub(crate) fn owns_key(&self, key: &OwnKey, run: &str, is_of_history: bool) -> bool {
-        if is_of_history { self.history.owns(key, run) } else { self.memory.owns(key, run) }
+        if is_of_history || history_keys::is_of_talk(key) {
+            self.history.owns(key, run)
+        } else {
+            self.memory.owns(key, run)
+        }
     }
 
     /// Judges for each hit of a search whether it is ours.

@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 use crate::guard::own_record::OwnKey;
 use crate::handoff::{Handoff, repr};
 
+/// How the error about an ambiguous id begins.
+const SEVERAL: &str = "several sessions ";
 /// How many ids the error about an ambiguous prefix lists.
 const SHOWN: usize = 10;
 
@@ -202,6 +204,10 @@ pub(crate) fn ambiguous(id: &str, ids: &[&str]) -> Error {
         shown.push_str(&format!(", and {} more", ids.len() - SHOWN));
     }
     let part = if ids.iter().all(|other| other.starts_with(id)) { "begin" } else { "end" };
-    Error::failed(format!("several sessions {part} with {}: {shown}", repr(id)))
-        .hint("name one of them by its whole id")
+    Error::failed(format!("{SEVERAL}{part} with {}: {shown}", repr(id))).hint("name one of them by its whole id")
+}
+
+/// Whether an error says that an id is the beginning or the end of several.
+pub(crate) fn is_ambiguous(error: &Error) -> bool {
+    error.one_line().starts_with(SEVERAL)
 }

@@ -17,6 +17,9 @@ use crate::guard::Voucher;
 use crate::guard::own_record::{self, OwnKey};
 use crate::handoff::Handoff;
 
+/// What a key of kept talk begins with.
+const TALK_SORT: &str = "talk";
+
 /// The key of an archived document.
 pub(crate) fn of_document(text: &str, handoff: &Handoff) -> OwnKey {
     OwnKey::of_text("handoff", handoff.text("generated_at"), text.as_bytes())
@@ -92,7 +95,12 @@ pub(super) fn of_signature(handoff: &Handoff, document: &OwnKey, key: &str) -> O
 
 /// The key of a file of kept talk.
 pub(crate) fn of_talk(file: &[u8]) -> OwnKey {
-    OwnKey::of_text("talk", "", file)
+    OwnKey::of_text(TALK_SORT, "", file)
+}
+
+/// Whether it is the key of a file of kept talk.
+pub(crate) fn is_of_talk(key: &OwnKey) -> bool {
+    key.line().split(' ').next() == Some(TALK_SORT)
 }
 
 /// The key of the revocation of a line of DECISIONS.md.

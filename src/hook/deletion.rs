@@ -74,7 +74,8 @@ impl Deletion {
         };
         let title = agent.title;
         format!(
-            "{title} deletes {at_least}{count} {noun} of this project {when} (it keeps them for {days} days); {left}"
+            "{title} deletes {at_least}{count} {noun} of this project {when} (it keeps them for {}); {left}",
+            text::count(usize::try_from(*days).unwrap_or(usize::MAX), "day")
         )
     }
 }

@@ -27,6 +27,8 @@ const ROOM: usize = 4 << 20;
 const MAX_MARK: u64 = 8 << 10;
 /// By how much the times of files may be wrong.
 const COARSE: Duration = Duration::from_secs(60);
+/// By how much the clock of another machine may be ahead.
+const AHEAD: chrono::Duration = chrono::Duration::days(1);
 /// How long it may take. What is left, the next session end does.
 const TIME: Duration = Duration::from_secs(60);
 
@@ -183,7 +185,8 @@ fn move_here(project: &Project, directory: &Path) -> Result<()> {
     for other in std::iter::once(project.local_talk()).filter(|other| other != directory) {
         let from = project.anchor(&other);
         for name in from.names(&other)?.iter().filter(|name| transcript::of_kept_name(name).is_some()) {
-            let content = from.read_within(&other.join(name), transcript::MAX_KEPT_FILE)?;
+            // What is not a file of ours stays, and holds nothing else back.
+            let Ok(content) = from.read_within(&other.join(name), transcript::MAX_KEPT_FILE) else { continue };
             if transcript::read_kept(&content).is_some() {
                 to.replace(&directory.join(name), &content)?;
                 from.remove_file(&other.join(name))?;
@@ -213,12 +216,15 @@ fn trim(anchor: &Anchor, directory: &Path, total: &mut u64) -> Result<Vec<PathBu
 fn files(anchor: &Anchor, directory: &Path) -> Result<Vec<KeptFile>> {
     let held = anchor.holding(directory);
     let names = anchor.names(directory)?;
+    let latest = clock::now() + AHEAD;
     let of = |name: &String| {
         transcript::of_kept_name(name)?;
         let path = directory.join(name);
         let about = held.about(&path).ok()??;
         let head = held.read_start(&path, transcript::MAX_KEPT_HEAD).ok().and_then(|start| KeptHead::of(&start));
-        Some(KeptFile { path, length: about.length, ended: head.and_then(|head| head.ended) })
+        // A session that ended in the future would stay for ever, and push out all others.
+        let ended = head.and_then(|head| head.ended).filter(|ended| *ended <= latest);
+        Some(KeptFile { path, length: about.length, ended })
     };
     Ok(names.iter().filter_map(of).collect())
 }

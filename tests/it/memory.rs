@@ -905,6 +905,31 @@ fn what_an_agent_remembers_is_imported_once_and_can_be_removed_again() {
 }
 
 #[test]
+fn only_plain_files_of_an_agent_are_imported() {
+    let world = World::with_git();
+    let talk = super::claude_talk::Transcript::of(&world, "s1", "2026-11-15T09:00:00.000Z");
+    let place = talk.path.parent().unwrap().join("memory");
+    std::fs::create_dir_all(&place).unwrap();
+    std::fs::write(place.join("build.md"), "- Use just\n").unwrap();
+    world.write("elsewhere.md", "- Taken from elsewhere\n");
+    let odd = place.join("odd.md");
+    let import = |reason: &str| {
+        let output = world.run(&["memory", "import", "--from", "claude-code"]);
+        assert!(output.stderr.contains(reason), "{reason}: {}", output.stderr);
+        assert!(output.code != 0 && !world.exists(STATE), "{reason}");
+    };
+    std::os::unix::fs::symlink(world.path("elsewhere.md"), &odd).unwrap();
+    import("odd.md` is a symlink");
+    std::fs::remove_file(&odd).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&odd).status().unwrap().success());
+    import("odd.md` is not a plain file, it is a named pipe");
+    std::fs::remove_file(&odd).unwrap();
+    assert_eq!(world.run(&["memory", "import", "--from", "claude-code"]).expect(0).stdout, "added 1 item\n");
+    let slip = world.run(&["memory", "import", "--from", "claud-code"]).expect(1);
+    assert!(slip.stderr.contains("did you mean `claude-code`?"), "{}", slip.stderr);
+}
+
+#[test]
 fn several_sources_are_imported_in_one_change_or_not_at_all() {
     let world = World::with_git();
     world.write("one.md", "- first\n- shared\n");
@@ -981,6 +1006,10 @@ fn the_list_of_a_file_is_imported_with_the_file_as_its_source() {
     world.write("Team Notes.md", "# Rules\n\n1. Never force-push\n");
     let _ = world.run(&["memory", "import", "--from", "Team Notes.md"]).expect(0);
     assert!(world.read(STATE).contains(" by=team-notes.md -->\n- Never force-push\n"), "{}", world.read(STATE));
+    let again = world.run(&["memory", "import", "--from", "Team Notes.md"]).expect(0);
+    assert!(again.stderr.contains("1 item left out: known already, or deleted here before"), "{}", again.stderr);
+    let deleted = world.run(&["memory", "delete", "--source", "Team Notes.md"]).expect(0);
+    assert_eq!(deleted.stdout, "deleted 1 item of Team Notes.md\n");
     let many: String = (0..201).map(|n| format!("- rule {n}\n")).collect();
     world.write("many.md", many);
     let refused = world.run(&["memory", "import", "--from", "many.md"]).expect(65);

@@ -51,6 +51,7 @@ const ORDINARY: &[&str] = &[
     "- ",
     "waiting: ",
     "keeping ",
+    " left out: known already",
     "no step writes the ",
     "nothing to resume: ",
     // What was done, for a person; stdout has the answer for programs.

@@ -20,6 +20,8 @@ use crate::transcript;
 const PLUGIN: &str = "agent-handover";
 /// After how many days a transcript is deleted if no settings say otherwise.
 const DELETED_AFTER: u64 = 30;
+/// How many bytes of settings are read.
+const MAX_SETTINGS: u64 = 4 << 20;
 /// The most files of memories that are read.
 const MOST_MEMORIES: usize = 1_000;
 
@@ -127,7 +129,8 @@ fn all_settings(places: &Places) -> [std::path::PathBuf; 3] {
 }
 
 fn read_json(path: &Path) -> Value {
-    let text = fs::read_if_exists(path).ok().flatten().unwrap_or_default();
+    // A project brings settings of its own, which may be of any size.
+    let text = fs::read_within(path, MAX_SETTINGS).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 

@@ -80,6 +80,7 @@ pub(super) fn about_project(project: &Project) -> Vec<Diagnosis> {
     );
     findings.push(about_lock(project));
     findings.extend(about_transcripts(project));
+    findings.extend(about_talk(project));
     findings.extend(unwritable_files(project));
     findings.push(match project.brake().paused() {
         None => diagnosis("pause", Health::Good, "not paused", None),
@@ -108,13 +109,25 @@ fn about_transcripts(project: &Project) -> Vec<Diagnosis> {
     let keep = "`[transcripts] keep = \"talk\"` in your own config keeps what is said in all sessions";
     let about = |deletion: &Deletion| match deletion.command() {
         Some(command) => {
-            let remedy = format!("`{command}` hands the oldest of them over; {keep}");
+            let keep = if project.keep() == Keep::No { format!("; {keep}") } else { String::new() };
+            let remedy = format!("`{command}` hands the oldest of them over{keep}");
             diagnosis("transcripts", Health::Remark, deletion.sentence(), Some(&remedy))
         }
         None if project.keep() == Keep::No => diagnosis("transcripts", Health::Good, deletion.sentence(), Some(keep)),
         None => diagnosis("transcripts", Health::Good, deletion.sentence(), None),
     };
     hook::about_to_be_deleted(project, DeletionLimits::DIAGNOSIS).iter().map(about).collect()
+}
+
+/// A place for kept talk that cannot be used. Nobody sees an error when talk is kept, because that happens in the background.
+fn about_talk(project: &Project) -> Option<Diagnosis> {
+    let is_unusable = |directory: &PathBuf| {
+        let anchor = project.anchor(directory);
+        anchor.is_taken(directory) && !(anchor.is_directory(directory) && fs::may_write(directory))
+    };
+    let directory = project.talk_directories().into_iter().find(is_unusable).filter(|_| project.keep() != Keep::No)?;
+    let says = format!("{} is not a directory that can be written, so no talk is kept", directory.display());
+    Some(diagnosis("transcripts", Health::Remark, says, Some("move it away, or make it writable for you")))
 }
 
 fn about_lock(project: &Project) -> Diagnosis {

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::super::Context;
 use super::super::provenance::warn_of_document;
 use super::{HistoryPlace, answer};
+use crate::base::text;
 use crate::error::{Error, Result};
 use crate::history::{self, AGENT_SESSION};
 use crate::project::Project;
@@ -12,16 +13,15 @@ use crate::transcript::{self, Outcome, RanCommand, Transcript, UtteranceKind};
 
 /// Prints the kept talk of a session. The id is that of its handoff, or the agent's own.
 pub(super) fn show(context: &mut Context<'_>, place: &HistoryPlace, id: &str, as_json: bool) -> Result<u8> {
-    let session = match place.history.find(id) {
-        Ok(found) => found.handoff.text(AGENT_SESSION).to_owned(),
+    let (session, agent, not_found) = match place.history.find(id) {
+        Ok(found) => (found.handoff.text(AGENT_SESSION).to_owned(), found.handoff.text("agent").to_owned(), None),
         Err(error) if transcript::kept_name("", id).is_none() || id == "latest" => return Err(error),
-        Err(_) => id.to_owned(),
+        Err(error) => (id.to_owned(), String::new(), Some(error)),
     };
     let project = place.project()?;
-    let Some((file, talk)) = find(&project, &session) else {
-        let id = crate::base::text::one_line(id, 100);
-        return Err(Error::failed(format!("no talk is kept of the session `{id}`"))
-            .hint("`[transcripts] keep = \"talk\"` keeps that of later sessions; `agent-handover search` finds what the agent's own files still have"));
+    let Some((file, talk)) = find(&project, &session, &agent) else {
+        // The beginning of several ids names none of them.
+        return Err(not_found.filter(history::is_ambiguous).unwrap_or_else(|| none_kept(id)));
     };
     let is_ours = place.provenance().owns_key(&history::own_keys::of_talk(&file), "", true);
     warn_of_document(context.ui, is_ours);
@@ -35,14 +35,22 @@ pub(super) fn show(context: &mut Context<'_>, place: &HistoryPlace, id: &str, as
     Ok(0)
 }
 
-/// The kept talk of the session with this id of its agent, with its file.
-fn find(project: &Project, session: &str) -> Option<(Vec<u8>, Transcript)> {
+fn none_kept(id: &str) -> Error {
+    let id = text::one_line(id, 100);
+    Error::failed(format!("no talk is kept of the session `{id}`"))
+        .hint("`[transcripts] keep = \"talk\"` keeps that of later sessions; `agent-handover search` finds what the agent's own files still have")
+}
+
+/// The kept talk of the session with this id of its agent, with its file. Two agents may use the same id; that of the agent
+/// which the handoff names comes first.
+fn find(project: &Project, session: &str, agent: &str) -> Option<(Vec<u8>, Transcript)> {
     if session.is_empty() {
         return None;
     }
     project.talk_directories().into_iter().find_map(|directory| {
         let anchor = project.anchor(&directory);
-        let names = anchor.names(&directory).ok()?;
+        let mut names = anchor.names(&directory).ok()?;
+        names.sort_by_key(|name| transcript::of_kept_name(name).is_none_or(|(_, of)| of != agent));
         let is_its = |name: &&String| transcript::of_kept_name(name).is_some_and(|(of, _)| of == session);
         names.iter().filter(is_its).find_map(|name| {
             let file = anchor.read_within(&directory.join(name), transcript::MAX_KEPT_FILE).ok()?;
@@ -69,7 +77,7 @@ fn text_of(talk: &Transcript) -> String {
             UtteranceKind::AgentText => "Agent",
         };
         let about = if said.about.is_empty() { String::new() } else { format!(" ({})", said.about) };
-        text.push_str(&format!("\n**{who}**{about}: {}\n", said.text));
+        text.push_str(&format!("\n{}\n", indented(&format!("**{who}**{about}: {}", said.text), "  ")));
     }
     ran.for_each(|ran| text.push_str(&line_of(ran)));
     text
@@ -82,5 +90,12 @@ fn line_of(ran: &RanCommand) -> String {
         Outcome::Failed(None) => "failed".to_owned(),
         Outcome::Unknown => "ran".to_owned(),
     };
-    format!("\n    $ {} ({outcome})\n", ran.command)
+    format!("\n    $ {} ({outcome})\n", indented(&ran.command, "      "))
+}
+
+/// A text whose further lines are indented, so that none of them can pass for what somebody else said.
+fn indented(text: &str, by: &str) -> String {
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default().to_owned();
+    lines.fold(first, |text, line| if line.is_empty() { text + "\n" } else { text + "\n" + by + line })
 }

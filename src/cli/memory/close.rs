@@ -1,11 +1,13 @@
 //! `memory done` and `memory delete`: remove one item.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use clap::Args;
 use serde_json::json;
 
 use super::super::Context;
+use super::import::source_name;
 use super::json::change as change_json;
 use super::open::{OpenMemory, WriteOptions};
 use crate::base::text;
@@ -63,7 +65,10 @@ impl Delete {
 fn delete_source(context: &mut Context<'_>, source: &str, options: &WriteOptions, as_json: bool) -> Result<u8> {
     let open = OpenMemory::open_to_change(context, options.tag.as_deref())?;
     let state = open.memory.state()?;
-    let is_of_source = |item: &Item| item.by == source && !source.is_empty() && source != BY_PERSON;
+    // A file is named as the user knows it, or as its items are marked.
+    let of_file = source_name(Path::new(source));
+    let is_named = |by: &str| by == source || by == of_file;
+    let is_of_source = |item: &Item| is_named(&item.by) && !item.by.is_empty() && item.by != BY_PERSON;
     let ids: Vec<String> =
         state.items().filter(|(_, item)| is_of_source(item)).map(|(_, item)| item.id.clone()).collect();
     if ids.is_empty() {

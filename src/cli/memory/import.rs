@@ -46,13 +46,16 @@ impl Import {
             all.record.extend(of_one.record);
             all.add.extend(of_one.add);
         }
-        only_new(&mut all, &open.memory.state()?);
+        let known = only_new(&mut all, &open.memory.state()?);
         refuse_too_many(&all, &open.project.config.categories, &self.from)?;
         if self.dry_run {
             preview(context, &all);
         } else {
             let changes = open.update(context, "import", &self.options, all, None)?;
             self.report(context, &changes);
+        }
+        if known > 0 {
+            context.ui.tell(&format!("{} left out: known already, or deleted here before", text::count(known, "item")));
         }
         Ok(0)
     }
@@ -72,7 +75,7 @@ impl Import {
         let places = Places::here(&project.root)?;
         let mut items = Vec::new();
         for file in (agent.memories)(&places) {
-            items.extend(bridge::items(&read(context, &file)?));
+            items.extend(bridge::items(&input::read_plain(&file).and_then(|text| refuse_nul(text, &shown(&file)))?));
         }
         if items.is_empty() {
             return Err(Error::failed(format!("{} keeps no memories of this project on this machine", agent.title))
@@ -103,8 +106,25 @@ impl Import {
 
 /// Reads one source as text. `-` is standard input.
 fn read(context: &Context<'_>, from: &Path) -> Result<String> {
-    let what = if from.as_os_str() == "-" { "standard input".to_owned() } else { format!("`{}`", from.display()) };
-    let source = input::read(context, Some(from), &what)?;
+    let what = if from.as_os_str() == "-" { "standard input".to_owned() } else { shown(from) };
+    let source = input::read(context, Some(from), &what).map_err(|error| with_near_agent(error, context, from))?;
+    refuse_nul(source, &what)
+}
+
+fn shown(file: &Path) -> String {
+    format!("`{}`", file.display())
+}
+
+/// A file that is not there may be the name of an agent with a slip.
+fn with_near_agent(error: Error, context: &Context<'_>, from: &Path) -> Error {
+    let near = from.to_str().filter(|_| !fs::exists(&context.cwd.join(from))).and_then(agents::nearest);
+    match near {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error,
+    }
+}
+
+fn refuse_nul(source: String, what: &str) -> Result<String> {
     if source.contains('\0') {
         let error = Error::bad_data(format!("{what} is not text: it has a NUL byte; nothing was imported"));
         return Err(error.hint("name a JSON file or a Markdown file"));
@@ -125,20 +145,24 @@ fn from_source(mut edits: Edits, source: &str) -> Edits {
 }
 
 /// The name of a file as the mark of its items.
-fn source_name(file: &Path) -> String {
+pub(super) fn source_name(file: &Path) -> String {
     let name = file.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' };
     text::cut(&name, 60).chars().map(plain).collect()
 }
 
-/// Leaves out what is remembered already, what was once imported and removed, and what an earlier source has as well.
-fn only_new(edits: &mut Edits, state: &CurrentState) {
+/// Leaves out what is remembered already, what was once imported and removed, and what an earlier source has as well. Returns
+/// how many of the first two there are.
+fn only_new(edits: &mut Edits, state: &CurrentState) -> usize {
+    let mut left_out = 0;
     let mut known = std::collections::HashSet::new();
     edits.add.retain(|Added { category, text, .. }| {
         let is_there = state.items().any(|(of, item)| of == category && item.text == *text);
         let is_new = !is_there && state.removals_of(category, text).next().is_none();
+        left_out += usize::from(!is_new);
         is_new && known.insert((category.clone(), text.clone()))
     });
+    left_out
 }
 
 /// Items that do not fit would push out each other, at every import again.

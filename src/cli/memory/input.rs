@@ -21,6 +21,18 @@ pub(super) fn read(context: &Context<'_>, file: Option<&Path>, what: &str) -> Re
     };
     let bytes = fs::read_at_most(source, MAX_INPUT)
         .map_err(|cause| Error::io("read", file.unwrap_or(Path::new("standard input")), cause))?;
+    as_text(bytes, what)
+}
+
+/// Reads a plain file that nobody named. It may be anything, so no link is followed, and a pipe is refused.
+pub(super) fn read_plain(file: &Path) -> Result<String> {
+    let anchor = fs::Anchor::beside(file);
+    anchor.require_regular(file)?;
+    let bytes = fs::read_at_most(anchor.open(file)?, MAX_INPUT).map_err(|cause| Error::io("read", file, cause))?;
+    as_text(bytes, &format!("`{}`", file.display()))
+}
+
+fn as_text(bytes: Vec<u8>, what: &str) -> Result<String> {
     if bytes.len() as u64 > MAX_INPUT {
         return Err(Error::bad_data(format!("{what} is larger than 4 MiB; nothing was kept"))
             .hint("`agent-handover run --note-file FILE` keeps a long text; an item has at most 64 KiB"));

@@ -1,5 +1,6 @@
 //! The answer of `search` for people: a list of hits.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, FixedOffset};
@@ -10,6 +11,7 @@ use super::command::Found;
 use super::snippet::Snippet;
 use crate::base::{clock, text};
 use crate::search::PassageKind;
+use crate::transcript;
 
 const MAX_TITLE: usize = 100;
 const MAX_CONTEXT: usize = 200;
@@ -71,8 +73,17 @@ fn shows_whole(found: &Found) -> String {
         PassageKind::Ruling if hit.session.is_empty() => "agent-handover memory list".to_owned(),
         PassageKind::Note => "agent-handover memory list --layer 1".to_owned(),
         PassageKind::Archive => "agent-handover memory list --layer 3".to_owned(),
+        _ if is_kept_talk(&hit.path) => {
+            format!("agent-handover history show {} --talk", text::shell_word(&hit.session))
+        }
         _ => format!("less {}", text::shell_word(&hit.path)),
     }
+}
+
+/// Whether the file is kept talk, which is compressed.
+fn is_kept_talk(path: &str) -> bool {
+    let name = Path::new(path).file_name().and_then(|name| name.to_str());
+    name.and_then(transcript::of_kept_name).is_some()
 }
 
 /// The day of a noon, in seconds since 1970.
