@@ -28,7 +28,7 @@ fn a_machine_without_agents_is_in_order() {
     let text = world.run(&["doctor"]).expect(0).stdout;
     assert!(text.contains(" · lock: free · "), "{text}");
     assert!(
-        text.starts_with("note   agents: none calls agent-handover yet\n       -> agent-handover install all\n"),
+        text.contains("note   agents: none calls agent-handover yet\n       -> agent-handover install all\n"),
         "{text}"
     );
     assert_eq!(text.matches("not found here").count(), 1, "{text}");
