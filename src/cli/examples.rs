@@ -86,6 +86,7 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
     ("warmup", &["warmup", "warmup --budget 1500", "warmup --agent codex"]),
     ("report", &["report --open", "report --since 7d --output week.html"]),
     ("hook", &["hook --agent claude-code < payload.json", "doctor --simulate claude-code"]),
+    #[cfg(feature = "mcp")]
     ("mcp", &["mcp", "install claude-code"]),
     (
         "completions",

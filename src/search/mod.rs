@@ -74,7 +74,9 @@ pub(crate) use action::{Reminder, before_command, before_edit, normalised};
 pub(crate) use answer::Hit;
 pub(crate) use archives::archives_with;
 pub(crate) use copies::without_copies;
-pub(crate) use dates::{Edge, flag_moment, moment};
+#[cfg(feature = "mcp")]
+pub(crate) use dates::moment;
+pub(crate) use dates::{Edge, flag_moment};
 pub(crate) use error_message::question as error_signature;
 pub(crate) use find::find;
 #[cfg(feature = "mcp")]
