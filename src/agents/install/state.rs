@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::Program;
 use super::agent_file::{AgentFile, FileContent};
 use super::{BlockWish, ServerWish, installer};
-use crate::agents::{Agent, Places, Scope, detected};
+use crate::agents::{AGENTS, Agent, Places, Scope, detected};
 use crate::base::fs;
 use crate::error::Error;
 
@@ -96,6 +96,12 @@ impl Wiring {
         let is_there = self.programs.iter().all(|program| program.is != Which::Missing);
         self.missing.is_empty() && self.missing_files.is_empty() && self.obstacles.is_empty() && is_there
     }
+}
+
+/// The agents that are used on this machine and do not call us.
+pub(crate) fn unconnected(places: &Places, program: &Program) -> Vec<&'static str> {
+    let states = AGENTS.iter().filter(|agent| !agent.events.is_empty()).map(|agent| of(agent, places, program));
+    states.filter(|state| state.found.is_some() && !state.is_connected()).map(|state| state.agent.name).collect()
 }
 
 /// The state of an agent. This changes nothing.

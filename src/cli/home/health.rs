@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::agents::{AGENTS, Places, Program, state};
+use crate::agents::{Places, Program, state};
 use crate::base::lock;
 use crate::checkpoint::Store;
 use crate::engine;
@@ -86,10 +86,7 @@ pub(super) fn of_transcripts(project: &Project) -> Vec<Need> {
 fn of_agents(project: &Project) -> Result<Option<Need>> {
     let places = Places::here(&project.root)?.with_tools(project.config.recalls_before_tools);
     let program = Program::this()?;
-    let states =
-        AGENTS.iter().filter(|agent| !agent.events.is_empty()).map(|agent| state::of(agent, &places, &program));
-    let unwired: Vec<&str> =
-        states.filter(|state| state.found.is_some() && !state.is_connected()).map(|state| state.agent.name).collect();
+    let unwired = state::unconnected(&places, &program);
     let verb = if unwired.len() == 1 { "does" } else { "do" };
     let need = || {
         let says = format!("{} {verb} not call agent-handover", unwired.join(", "));

@@ -7,7 +7,7 @@ use clap::Args;
 use super::super::Context;
 use super::detect::{self, TestCommand};
 use super::short;
-use crate::agents::{AGENTS, Places, Program, state};
+use crate::agents::{Places, Program, state};
 use crate::base::fs::{Anchor, Created, Depth};
 use crate::config;
 use crate::error::{Error, Result};
@@ -88,9 +88,7 @@ fn report(context: &mut Context<'_>, root: &Path, tests: Option<&TestCommand>) {
 /// The agents on this machine that do not call us.
 fn unwired(root: &Path) -> Vec<&'static str> {
     let (Ok(places), Ok(program)) = (Places::here(root), Program::this()) else { return Vec::new() };
-    let states =
-        AGENTS.iter().filter(|agent| !agent.events.is_empty()).map(|agent| state::of(agent, &places, &program));
-    states.filter(|state| state.found.is_some() && state.wirings.is_empty()).map(|state| state.agent.name).collect()
+    state::unconnected(&places, &program)
 }
 
 /// The example config, with the remote of this project.
