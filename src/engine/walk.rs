@@ -399,8 +399,8 @@ impl Walk<'_, '_, '_> {
     }
 }
 
-/// How long to wait before a retry, the first of which is 1: longer after each failure, up to half a minute. The time is partly
-/// random, so that machines that failed together do not retry together.
+/// How long to wait before a retry; the first retry is number 1. The wait is longer after each failure, up to half a minute, and
+/// partly random, so that machines that failed together do not retry together.
 fn wait_before(retry: u64) -> Duration {
     let mut random = [128u8];
     let _ = getrandom::fill(&mut random);

@@ -124,7 +124,7 @@ impl<R: AsyncRead + Unpin + Send> Lines<R> {
         }
     }
 
-    /// Whether a message can come now. What is no request and comes before the conversation is open means nothing.
+    /// Whether a message can come now. Before the conversation is open, anything that is not a request is ignored.
     fn is_expected(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> bool {
         let JsonRpcMessage::Request(asked) = message else { return self.is_open };
         self.is_open |= match &asked.request {

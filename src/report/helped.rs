@@ -21,7 +21,7 @@ const ROWS: usize = 50;
 const SESSIONS: usize = 100;
 /// How long figures are computed that nobody has computed before.
 const LIMIT: Duration = Duration::from_secs(10);
-/// The layer of starts of which nobody knows.
+/// The layer of starts whose receipt is unknown.
 const UNKNOWN: usize = 5;
 
 /// The starts of sessions, and whether their texts arrived.
