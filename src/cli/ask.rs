@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::fmt;
 
 use dialoguer::FuzzySelect;
-use dialoguer::console::Term;
+use dialoguer::console::{Key, Term};
 use dialoguer::theme::{SimpleTheme, Theme};
+use fuzzy_matcher::FuzzyMatcher;
 use fuzzy_matcher::skim::SkimMatcherV2;
 use rustix::termios::{self, LocalModes, OptionalActions};
 
+use super::paint::{Line, Role};
 use super::table;
+use super::ui::Ui;
 use crate::base::{signals, text};
 use crate::error::{Category, Error, Result};
 
@@ -22,7 +25,7 @@ pub(super) struct Choice {
 }
 
 /// Lets a person pick one choice; typing narrows the list. `None` if they leave without picking.
-pub(super) fn pick(what: &str, choices: Vec<Choice>) -> Result<Option<usize>> {
+pub(super) fn pick(ui: &Ui, what: &str, choices: Vec<Choice>) -> Result<Option<usize>> {
     let terminal = Term::stderr();
     // Some terminals do not report their size.
     let (rows, columns) = terminal.size_checked().filter(|size| size.0 > 0 && size.1 > 0).unwrap_or((24, 80));
@@ -30,13 +33,26 @@ pub(super) fn pick(what: &str, choices: Vec<Choice>) -> Result<Option<usize>> {
     let room = usize::from(rows).saturating_sub(longest + 3).max(1);
     let lines: Vec<String> = choices.iter().map(|choice| text::for_terminal(&choice.line)).collect();
     let previews = lines.iter().cloned().zip(choices.into_iter().map(|choice| choice.preview)).collect();
-    let theme = WithPreview { previews, width: usize::from(columns).saturating_sub(1).max(20) };
+    let width = usize::from(columns).saturating_sub(1).max(20);
+    let theme = WithPreview { previews, width, is_colored: ui.is_colored() };
     // Ctrl-C then ends the question, and the cursor is shown again.
     signals::listen();
     let picker = FuzzySelect::with_theme(&theme).with_prompt(format!("{what} (type to search, Esc to leave)"));
     let picked = picker.items(lines).default(0).max_length(room).report(false).interact_on_opt(&terminal);
     let _ = terminal.show_cursor();
     picked.map_err(failed)
+}
+
+/// Asks for one key. Anything that is not a character, such as Esc or Enter, is `None`.
+pub(super) fn key(question: &str) -> Result<Option<char>> {
+    let terminal = Term::stderr();
+    signals::listen();
+    let _ = terminal.write_line(question);
+    match terminal.read_key() {
+        Ok(Key::Char(key)) => Ok(Some(key)),
+        Ok(_) => Ok(None),
+        Err(cause) => Err(failed(cause.into())),
+    }
 }
 
 /// Asks for a passphrase without showing it; for a new one twice, because a typing error is invisible.
@@ -100,6 +116,25 @@ fn failed(cause: dialoguer::Error) -> Error {
 struct WithPreview {
     previews: HashMap<String, Vec<String>>,
     width: usize,
+    is_colored: bool,
+}
+
+impl WithPreview {
+    fn has_match(&self, search: &str) -> bool {
+        let matcher = SkimMatcherV2::default();
+        search.is_empty() || self.previews.keys().any(|line| matcher.fuzzy_match(line, search).is_some())
+    }
+
+    /// The line with the letters that were searched for.
+    fn painted(&self, shown: &str, is_active: bool, found: &[usize]) -> Line {
+        let plain = if is_active { Role::Head } else { Role::Plain };
+        let role = |at: usize| if found.contains(&at) { Role::Match } else { plain };
+        shown.chars().enumerate().fold(Line::default(), |line, (at, c)| line.and(role(at), c.to_string()))
+    }
+
+    fn write(&self, f: &mut dyn fmt::Write, line: &Line) -> fmt::Result {
+        f.write_str(&line.render(self.is_colored, str::to_owned))
+    }
 }
 
 impl Theme for WithPreview {
@@ -110,7 +145,11 @@ impl Theme for WithPreview {
         search: &str,
         cursor: usize,
     ) -> fmt::Result {
-        SimpleTheme.format_fuzzy_select_prompt(f, prompt, search, cursor)
+        SimpleTheme.format_fuzzy_select_prompt(f, prompt, search, cursor)?;
+        if self.has_match(search) {
+            return Ok(());
+        }
+        self.write(f, &Line::of(Role::Bad, "  no match"))
     }
 
     fn format_fuzzy_select_prompt_item(
@@ -119,13 +158,17 @@ impl Theme for WithPreview {
         line: &str,
         is_active: bool,
         _: bool,
-        _: &SkimMatcherV2,
-        _: &str,
+        matcher: &SkimMatcherV2,
+        search: &str,
     ) -> fmt::Result {
         let sign = if is_active { "> " } else { "  " };
-        write!(f, "{}", table::cut(&format!("{sign}{line}"), self.width))?;
+        let found = matcher.fuzzy_indices(line, search).map(|(_, found)| found).unwrap_or_default();
+        self.write(f, &Line::of(Role::Notice, sign))?;
+        self.write(f, &self.painted(&table::cut(line, self.width.saturating_sub(sign.len())), is_active, &found))?;
         for more in self.previews.get(line).filter(|_| is_active).into_iter().flatten() {
-            write!(f, "\n{}", table::cut(&format!("    | {}", text::one_line(more, table::LONGEST_CELL)), self.width))?;
+            let more = table::cut(&format!("    | {}", text::one_line(more, table::LONGEST_CELL)), self.width);
+            f.write_char('\n')?;
+            self.write(f, &Line::of(Role::Quiet, more))?;
         }
         Ok(())
     }
@@ -134,6 +177,24 @@ impl Theme for WithPreview {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_search_marks_what_it_found_and_reports_that_nothing_matches() {
+        let previews = HashMap::from([("3 h ago  Ship it".to_owned(), vec!["goal: Ship it".to_owned()])]);
+        let theme = WithPreview { previews, width: 40, is_colored: true };
+        let prompt = |search: &str| {
+            let mut prompt = String::new();
+            theme.format_fuzzy_select_prompt(&mut prompt, "handoff", search, 0).unwrap();
+            prompt
+        };
+        assert!(!prompt("").contains("no match") && !prompt("ship").contains("no match"));
+        assert!(prompt("zebra").contains("no match"));
+        let mut item = String::new();
+        let matcher = SkimMatcherV2::default();
+        theme.format_fuzzy_select_prompt_item(&mut item, "3 h ago  Ship it", true, false, &matcher, "it").unwrap();
+        assert!(item.contains(&format!("{0}it{0:#}", Role::Match.style())), "{item}");
+        assert!(item.contains("    | goal: Ship it"), "{item}");
+    }
 
     #[test]
     fn a_hidden_line_can_be_edited() {

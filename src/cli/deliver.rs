@@ -38,6 +38,7 @@ impl Push {
             return Err(stop.error());
         }
         let ui = &*context.ui;
+        ui.tell_live("pushing", None);
         let done = engine::deliver(&project, Direction::Push, PATIENCE, &mut |event| run::warn_of(ui, &event))?;
         Ok(report(context, self.json, "push", &done))
     }
@@ -55,6 +56,7 @@ impl Pull {
             context.ui.tell(&notice);
         }
         let ui = &*context.ui;
+        ui.tell_live("pulling", None);
         let done = engine::deliver(&project, Direction::Pull, PATIENCE, &mut |event| run::warn_of(ui, &event))?;
         Ok(report(context, self.json, "pull", &done))
     }

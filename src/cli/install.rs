@@ -207,7 +207,7 @@ impl Each<'_> {
         }
         if self.is_dry {
             for change in &plan.changes {
-                context.ui.answer_text(&change.diff());
+                context.ui.answer_diff(&change.diff());
             }
         } else {
             installer.apply(plan)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
-use super::Context;
+use super::{Context, ids};
 use crate::base::text;
 use crate::checkpoint::{Run, Store};
 use crate::engine;
@@ -116,7 +116,8 @@ fn document(run: &Run, logs: &[Log]) -> serde_json::Value {
 
 fn print(context: &mut Context<'_>, run: &Run, logs: &[Log]) {
     if logs.is_empty() {
-        context.ui.tell(&format!("the commands of handover {} printed nothing, or their logs are gone", run.id));
+        let run = ids::of_run(&run.id);
+        context.ui.tell(&format!("the commands of handover {run} printed nothing, or their logs are gone"));
     }
     for log in logs {
         let attempt = match log.attempt {

@@ -10,7 +10,8 @@
 //! | `start` | the way from the arguments to the exit code |
 //! | `ui` | the only door to the terminal |
 //! | `render` | errors, for people and as JSON |
-//! | `table`, `when`, `ask`, `passphrase` | aligned columns, times, the picker, reading a passphrase |
+//! | `paint`, `table`, `when`, `ids` | colours, aligned columns, times, short ids |
+//! | `ask`, `passphrase` | the picker, reading a passphrase |
 //! | `peers` | the command lines of other tools, under their names |
 //! | `reference` | the page of all commands, for the documentation |
 
@@ -29,6 +30,7 @@ mod guesses;
 mod history;
 mod home;
 mod hook;
+mod ids;
 mod init;
 mod install;
 mod keygen;
@@ -37,6 +39,7 @@ mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod memory;
+mod paint;
 mod passphrase;
 mod pause;
 mod peers;

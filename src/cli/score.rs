@@ -118,9 +118,7 @@ fn print(context: &mut Context<'_>, card: &Card, scores: &Scores) {
                 figure.title.to_owned(),
             ]);
         }
-        for line in table.lines(context.ui.width()) {
-            context.ui.answer(&line);
-        }
+        context.ui.answer_table(&table);
         if !card.figures.iter().any(score::Figure::is_comparable) {
             context.ui.answer(&format!("not enough data to compare: a group has fewer than {ENOUGH} sessions"));
         }
@@ -154,9 +152,7 @@ fn print_judgement(context: &mut Context<'_>, judgement: &Judgement) {
         let score = part.score.map_or("-".to_owned(), |score| score.to_string());
         table.push(vec![score, part.title.to_owned(), part.says.clone()]);
     }
-    for line in table.lines(context.ui.width()) {
-        context.ui.answer(&line);
-    }
+    context.ui.answer_table(&table);
     context.ui.answer(&format!("score {} of 100", judgement.score()));
 }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::Context;
+use super::paint::{Line, Role};
 use super::ui::Ui;
+use super::{Context, ids};
 use crate::base::{clock, duration, lock, text};
 use crate::checkpoint::python::{PythonCheckpoint, PythonState};
 use crate::checkpoint::{RecordedStep, Run, RunStatus, StepState, Store};
@@ -183,7 +184,7 @@ impl Picture {
     fn print(&self, ui: &mut Ui) {
         ui.answer(&format!("status: {}", self.status()));
         for step in &self.steps {
-            ui.answer(&step_line(step, self.is_one, self.owner.is_some()));
+            ui.answer_line(&step_line(step, self.is_one, self.owner.is_some()));
         }
         for (name, done) in self.theirs.iter().flat_map(PythonCheckpoint::steps) {
             ui.answer(&format!("  [{}] {name}", if done { 'x' } else { ' ' }));
@@ -196,16 +197,17 @@ impl Picture {
             let by = if run.agent.is_empty() { String::new() } else { format!(" by {}", run.agent) };
             let place = place(run);
             let recorded = recorded(ui, run);
-            ui.answer(&format!("run: {} recorded {recorded}{by}, tag {}{place}", run.id, run.tag));
+            say(ui, "run", &format!("{} recorded {recorded}{by}, tag {}{place}", ids::of_run(&run.id), run.tag));
         }
         for (run, command) in &self.waiting {
             let command = command.as_ref().map(|command| format!("{command} ")).unwrap_or_default();
-            ui.answer(&format!("waiting: {command}{} recorded {}{}", run.id, recorded(ui, run), place(run)));
+            let (id, at) = (ids::of_run(&run.id), recorded(ui, run));
+            say(ui, "waiting", &format!("{command}{id} recorded {at}{}", place(run)));
         }
         match &self.owner {
-            Some(owner) => ui.answer(&format!("running: {}", lock::describe(owner.as_ref()))),
+            Some(owner) => say(ui, "running", &lock::describe(owner.as_ref())),
             None if self.status() == "in_progress" => {
-                ui.answer("unfinished: run `agent-handover run --resume` to continue");
+                say(ui, "unfinished", "run `agent-handover run --resume` to continue");
             }
             None => {}
         }
@@ -218,28 +220,32 @@ impl Picture {
             None => {}
         }
         if !self.ledger.due.is_empty() {
-            ui.answer(&format!("due: a push ({}); `agent-handover push` delivers it", self.ledger.due));
+            say(ui, "due", &format!("a push ({}); `agent-handover push` delivers it", self.ledger.due));
         }
         for conflict in &self.ledger.conflicts {
-            ui.answer(&format!("conflict: {conflict}"));
+            say(ui, "conflict", conflict);
         }
         if !self.ledger.travels.is_empty() {
-            ui.answer(&format!("due: {}", self.ledger.travels));
+            say(ui, "due", &self.ledger.travels);
         }
         for sentence in project::sentences_about_others(&self.others, &self.root) {
-            ui.answer(&format!("foreign: {sentence}"));
+            say(ui, "foreign", &sentence);
         }
         if let Some(limit) = &self.rate_limit {
-            ui.answer(&format!("limit: {limit}"));
+            say(ui, "limit", limit);
         }
         if let Some(unmerged) = self.unmerged {
-            ui.answer(&format!("not merged: {unmerged}"));
+            say(ui, "not merged", unmerged);
         }
         for directory in &self.kept_for_others {
             let directory = directory.display();
-            ui.answer(&format!(
-                "not merged: `{directory}` is the memory of another repository that was here; delete it if you do not need it"
-            ));
+            say(
+                ui,
+                "not merged",
+                &format!(
+                    "`{directory}` is the memory of another repository that was here; delete it if you do not need it"
+                ),
+            );
         }
         if let Some(pause) = &self.paused {
             ui.answer(&pause.to_string());
@@ -304,6 +310,11 @@ impl Picture {
     }
 }
 
+/// Prints a labelled line. A long one continues behind its label.
+fn say(ui: &mut Ui, label: &str, text: &str) {
+    ui.answer_hanging(Role::Plain, &format!("{label}: "), text);
+}
+
 /// When a run was recorded.
 fn recorded(ui: &Ui, run: &Run) -> String {
     clock::parse_stamp(&run.recorded_at).map_or_else(|| run.recorded_at.clone(), |at| ui.when(&at))
@@ -326,14 +337,14 @@ pub(super) fn print_told(ui: &mut Ui, told: &Told) {
     }
 }
 
-fn step_line(step: &RecordedStep, with_detail: bool, is_running: bool) -> String {
+fn step_line(step: &RecordedStep, with_detail: bool, is_running: bool) -> Line {
     let is_running = is_running && step.state == StepState::Intended;
-    let mark = match step.state {
-        StepState::Done => 'x',
-        StepState::Skipped => '-',
-        StepState::Failed => '!',
-        _ if is_running => '>',
-        _ => ' ',
+    let (role, mark) = match step.state {
+        StepState::Done => (Role::Good, 'x'),
+        StepState::Skipped => (Role::Quiet, '-'),
+        StepState::Failed => (Role::Bad, '!'),
+        _ if is_running => (Role::Notice, '>'),
+        _ => (Role::Plain, ' '),
     };
     let mut facts = Vec::new();
     if is_running {
@@ -361,9 +372,6 @@ fn step_line(step: &RecordedStep, with_detail: bool, is_running: bool) -> String
         _ => step.error.as_deref(),
     };
     facts.extend(reason.map(|reason| text::one_line(reason, 300)));
-    if facts.is_empty() {
-        format!("  [{mark}] {}", step.name)
-    } else {
-        format!("  [{mark}] {}  ({})", step.name, facts.join(", "))
-    }
+    let line = Line::of(Role::Plain, "  [").and(role, mark.to_string()).plain(format!("] {}", step.name));
+    if facts.is_empty() { line } else { line.and(Role::Quiet, format!("  ({})", facts.join(", "))) }
 }

@@ -2,6 +2,8 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::paint::{Line, Role};
+
 /// The longest text of a cell.
 pub(super) const LONGEST_CELL: usize = 400;
 const GAP: &str = "  ";
@@ -18,6 +20,8 @@ pub(super) struct Table {
     flexible: &'static str,
     /// The heads of columns that are dropped if not all fit, in this order.
     dispensable: Vec<&'static str>,
+    /// The heads of columns that a reader skips.
+    quiet: Vec<&'static str>,
 }
 
 impl Table {
@@ -26,6 +30,7 @@ impl Table {
             rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()],
             flexible: "",
             dispensable: Vec::new(),
+            quiet: Vec::new(),
         }
     }
 
@@ -39,32 +44,50 @@ impl Table {
         self
     }
 
+    pub(super) fn quiet(mut self, heads: &[&'static str]) -> Table {
+        self.quiet = heads.to_vec();
+        self
+    }
+
     pub(super) fn push(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }
 
     /// The lines of the table, none wider than `width` if one is given.
-    pub(super) fn lines(&self, width: Option<usize>) -> Vec<String> {
+    pub(super) fn painted(&self, width: Option<usize>) -> Vec<Line> {
+        let (shown, widths) = self.layout(width);
+        let roles = |number: usize| {
+            let role = |head: &String| match number {
+                0 => Role::Head,
+                _ if self.quiet.contains(&head.as_str()) => Role::Quiet,
+                _ => Role::Plain,
+            };
+            shown.iter().map(|column| role(&self.rows[0][*column])).collect::<Vec<_>>()
+        };
+        let cells = |row: &[String]| shown.iter().map(|column| row[*column].clone()).collect::<Vec<_>>();
+        self.rows.iter().enumerate().map(|(number, row)| line(&cells(row), &roles(number), &widths)).collect()
+    }
+
+    /// The columns that are shown, and how wide each is.
+    fn layout(&self, width: Option<usize>) -> (Vec<usize>, Vec<usize>) {
         let columns = self.rows.first().map_or(0, Vec::len);
         let widest = |column: usize| self.rows.iter().map(|row| row[column].width()).max().unwrap_or(0);
         let mut shown: Vec<usize> = (0..columns).collect();
         let mut widths: Vec<usize> = shown.iter().map(|column| widest(*column)).collect();
-        if let Some(width) = width {
-            for head in &self.dispensable {
-                let flexible = self.flexible_among(&shown);
-                let others: usize = widths.iter().sum::<usize>() - widths[flexible] + GAP.len() * (widths.len() - 1);
-                if others + widths[flexible].min(ROOMY) <= width {
-                    break;
-                }
-                if let Some(at) = shown.iter().position(|column| self.rows[0][*column] == *head) {
-                    shown.remove(at);
-                    widths.remove(at);
-                }
+        let Some(width) = width else { return (shown, widths) };
+        for head in &self.dispensable {
+            let flexible = self.flexible_among(&shown);
+            let others: usize = widths.iter().sum::<usize>() - widths[flexible] + GAP.len() * (widths.len() - 1);
+            if others + widths[flexible].min(ROOMY) <= width {
+                break;
             }
-            fit(&mut widths, self.flexible_among(&shown), width);
+            if let Some(at) = shown.iter().position(|column| self.rows[0][*column] == *head) {
+                shown.remove(at);
+                widths.remove(at);
+            }
         }
-        let cells = |row: &Vec<String>| shown.iter().map(|column| row[*column].clone()).collect::<Vec<_>>();
-        self.rows.iter().map(|row| line(&cells(row), &widths)).collect()
+        fit(&mut widths, self.flexible_among(&shown), width);
+        (shown, widths)
     }
 
     /// The place of the flexible column among those that are shown.
@@ -100,17 +123,33 @@ fn fit(widths: &mut [usize], flexible: usize, width: usize) {
     }
 }
 
-fn line(row: &[String], widths: &[usize]) -> String {
-    let mut line = String::new();
-    for (number, (cell, width)) in row.iter().zip(widths).enumerate() {
-        if number > 0 {
-            line.push_str(GAP);
-        }
+fn line(row: &[String], roles: &[Role], widths: &[usize]) -> Line {
+    let last = row.iter().rposition(|cell| !cell.is_empty()).unwrap_or(0);
+    let mut line = Line::default();
+    for (number, ((cell, role), width)) in row.iter().zip(roles).zip(widths).enumerate().take(last + 1) {
         let shown = cut(cell, *width);
-        line.push_str(&shown);
-        line.extend(std::iter::repeat_n(' ', width.saturating_sub(shown.width())));
+        let gap = if number == last { 0 } else { width.saturating_sub(shown.width()) + GAP.len() };
+        line = line.and(*role, shown).plain(" ".repeat(gap));
     }
-    line.trim_end().to_owned()
+    line
+}
+
+/// The text in lines of at most this width, broken between words. A longer word has a line of its own.
+pub(super) fn wrap(text: &str, width: Option<usize>) -> Vec<String> {
+    let width = width.unwrap_or(usize::MAX).max(2 * NARROWEST);
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let Some(line) = lines.last_mut() else { break };
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.width() + 1 + word.width() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
 }
 
 /// The text cut to a width on the terminal, with a sign if something is missing.
@@ -139,14 +178,28 @@ mod tests {
         let mut table = Table::new(&["ID", "TOOL", "TITLE"]);
         table.push(vec!["20261116-001428".to_owned(), "codex".to_owned(), "Refactor 漢字 ".repeat(10)]);
         table.push(vec!["b".to_owned(), "claude-code".to_owned(), "x".to_owned()]);
-        assert_eq!(table.lines(None)[2], "b                claude-code  x");
+        let lines = |width: Option<usize>| {
+            let plain = |line: &Line| line.render(false, str::to_owned);
+            table.painted(width).iter().map(plain).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(None)[2], "b                claude-code  x");
         for width in 30..120 {
-            for line in table.lines(Some(width)) {
+            for line in lines(Some(width)) {
                 assert!(line.width() <= width.max(36), "{width}: {line}");
             }
         }
-        let lines = table.lines(Some(60));
+        let lines = lines(Some(60));
         assert_eq!(lines[0], "ID               TOOL         TITLE");
         assert_eq!(lines[1], "20261116-001428  codex        Refactor 漢字 Refactor 漢字 R…");
+    }
+
+    #[test]
+    fn a_text_is_broken_between_words() {
+        assert_eq!(wrap("one two three four five six", Some(16)), ["one two three", "four five six"]);
+        assert_eq!(wrap("short", None), ["short"]);
+        assert_eq!(
+            wrap("a-word-that-is-longer-than-the-line b", Some(16)),
+            ["a-word-that-is-longer-than-the-line", "b"]
+        );
     }
 }

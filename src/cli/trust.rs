@@ -51,23 +51,19 @@ impl Trust {
         if changes && let Some(stop) = context.project(None, None)?.brake().pressed() {
             return Err(stop.error());
         }
-        let (verb, keys, lines) = match self.verb {
+        let (verb, keys, line) = match self.verb {
             TrustVerb::Add { key, name } => {
                 let trusted = with_known_name(context, &list, read(context, &key)?, name)?;
                 list.add(&trusted)?;
                 let line = format!("trusted {}", describe_key(&trusted));
-                ("add", vec![trusted], vec![line])
+                ("add", vec![trusted], Some(line))
             }
             TrustVerb::Remove { key } => {
                 let trusted = list.remove(&key)?;
                 let line = format!("no longer trusted: {}", describe_key(&trusted));
-                ("remove", vec![trusted], vec![line])
+                ("remove", vec![trusted], Some(line))
             }
-            TrustVerb::List => {
-                let keys = list.keys()?;
-                let lines = table(&keys, context.ui.width());
-                ("list", keys, lines)
-            }
+            TrustVerb::List => ("list", list.keys()?, None),
         };
         if self.json {
             let keys: Vec<_> = keys
@@ -84,11 +80,12 @@ impl Trust {
             context.ui.answer_json(&json!({ "schema": format!("agent-handover/trust-{verb}/1"), "keys": keys }));
             return Ok(0);
         }
-        if lines.is_empty() {
-            context.ui.tell("no key is trusted; `agent-handover trust add FILE` trusts one");
-        }
-        for line in lines {
-            context.ui.answer(&line);
+        match line {
+            Some(line) => context.ui.answer(&line),
+            None if keys.is_empty() => {
+                context.ui.tell("no key is trusted; `agent-handover trust add FILE` trusts one");
+            }
+            None => context.ui.answer_table(&table(&keys)),
         }
         Ok(0)
     }
@@ -142,14 +139,11 @@ fn of_bundle(source: &str) -> Result<(PublicKey, Option<String>)> {
     }
 }
 
-fn table(keys: &[Trusted], width: Option<usize>) -> Vec<String> {
-    if keys.is_empty() {
-        return Vec::new();
-    }
+fn table(keys: &[Trusted]) -> Table {
     let mut table = Table::new(&["FINGERPRINT", "ADDED", "NAME"]);
     for trusted in keys {
         let name = trusted.name.as_deref().map(shown_name).unwrap_or_default();
         table.push(vec![trusted.key.fingerprint(), text::one_line(&trusted.added, 30), name]);
     }
-    table.lines(width)
+    table
 }

@@ -8,10 +8,12 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use anstyle::{AnsiColor, Style};
 use chrono::{DateTime, FixedOffset};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use unicode_width::UnicodeWidthStr;
 
+use super::paint::{self, Line, Role};
+use super::table::{self, Table};
 use super::when;
 use crate::base::fs::Anchor;
 use crate::base::{clock, env, text};
@@ -26,9 +28,10 @@ pub(super) enum Color {
 }
 
 pub(super) struct Ui {
+    /// Whether stderr has colour.
     color: anstream::ColorChoice,
-    /// Colour is wanted wherever the output goes.
-    is_forced: bool,
+    /// Whether the answer on stdout has colour.
+    is_answer_colored: bool,
     quiet: bool,
     /// Whether stderr is a terminal that can rewrite a line.
     live: bool,
@@ -52,12 +55,6 @@ pub(super) struct Voice {
     pub line: fn(&str) -> Option<String>,
 }
 
-const BAD: Style = AnsiColor::Red.on_default().bold();
-const HINT: Style = AnsiColor::Cyan.on_default().bold();
-const GOOD: Style = AnsiColor::Green.on_default();
-const MATCH: Style = AnsiColor::Green.on_default().bold();
-const DIM: Style = Style::new().dimmed();
-
 /// How often the line that shows what is going on is drawn.
 const TICK: Duration = Duration::from_millis(200);
 /// How much of a log is looked at for its last line.
@@ -65,15 +62,24 @@ const LAST_BYTES: u64 = 2048;
 
 impl Ui {
     pub(super) fn new(color: Color, quiet: bool) -> Ui {
-        let is_forced = color == Color::Always;
-        let color = match color {
-            // Decided once, for stderr, because only progress and errors have colour.
-            Color::Auto => anstream::AutoStream::choice(&io::stderr()),
+        let choice = |automatic: anstream::ColorChoice| match color {
+            Color::Auto => automatic,
             Color::Always => anstream::ColorChoice::AlwaysAnsi,
             Color::Never => anstream::ColorChoice::Never,
         };
+        let is_answer_colored = has_color(choice(anstream::AutoStream::choice(&io::stdout())));
+        let color = choice(anstream::AutoStream::choice(&io::stderr()));
         let live = !quiet && io::stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb");
-        Ui { color, is_forced, quiet, live, running: RefCell::new(None), failed: None, voice: None, is_utc: false }
+        Ui {
+            color,
+            is_answer_colored,
+            quiet,
+            live,
+            running: RefCell::new(None),
+            failed: None,
+            voice: None,
+            is_utc: false,
+        }
     }
 
     pub(super) fn with_utc(self, is_utc: bool) -> Ui {
@@ -90,7 +96,7 @@ impl Ui {
     }
 
     pub(super) fn is_colored(&self) -> bool {
-        !matches!(self.color, anstream::ColorChoice::Never)
+        has_color(self.color)
     }
 
     /// The width of the terminal on stdout, or `COLUMNS`. `None` if both are unknown.
@@ -100,6 +106,12 @@ impl Ui {
             return size.map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0);
         }
         env::get_text("COLUMNS")?.parse().ok()
+    }
+
+    /// The width of the terminal on stderr. `None` if there is none.
+    fn stderr_width(&self) -> Option<usize> {
+        let size = dialoguer::console::Term::stderr().size_checked().filter(|_| io::stderr().is_terminal());
+        size.map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0)
     }
 
     /// Whether a person can be asked. stdout need not be a terminal, because it gets only the answer.
@@ -112,32 +124,44 @@ impl Ui {
         self.can_ask() && io::stdout().is_terminal() && !self.quiet
     }
 
-    /// Prints a line of the answer. A closed pipe is not an error.
+    /// Prints a line of the answer.
     pub(super) fn answer(&mut self, line: &str) {
         let line = match &self.voice {
             Some(voice) => (voice.line)(line),
             None => Some(line.to_owned()),
         };
         let Some(line) = line else { return };
-        let written = writeln!(io::stdout().lock(), "{}", text::for_terminal(&line));
-        self.note_failure(written);
+        self.write(&(text::for_terminal(&line) + "\n"));
     }
 
-    /// Prints a line of the answer, parts of it highlighted if stdout is a terminal with colour.
-    pub(super) fn answer_highlighted(&mut self, lead: &str, parts: &[(String, bool)]) {
-        let is_styled = self.is_colored() && (io::stdout().is_terminal() || self.is_forced);
-        let mut line = text::for_terminal(lead);
-        for (part, is_highlighted) in parts {
-            let part = text::for_terminal(part);
-            let is_marked = is_styled && *is_highlighted;
-            line.push_str(&if is_marked { format!("{MATCH}{part}{MATCH:#}") } else { part });
+    /// Prints a line of the answer whose parts look different.
+    pub(super) fn answer_line(&mut self, line: &Line) {
+        if self.voice.is_some() {
+            return self.answer(&line.render(false, str::to_owned));
         }
-        let written = writeln!(io::stdout().lock(), "{line}");
-        self.note_failure(written);
+        self.write(&(line.render(self.is_answer_colored, text::for_terminal) + "\n"));
     }
 
-    fn note_failure(&mut self, written: io::Result<()>) {
-        if let Err(cause) = written
+    pub(super) fn answer_table(&mut self, table: &Table) {
+        for line in table.painted(self.width()) {
+            self.answer_line(&line);
+        }
+    }
+
+    /// Prints a text behind a lead. On a terminal, further lines of it begin where the first one does.
+    pub(super) fn answer_hanging(&mut self, role: Role, lead: &str, text: &str) {
+        let room = self.width().map(|width| width.saturating_sub(lead.width()));
+        let mut lead = lead.to_owned();
+        for part in table::wrap(text, room) {
+            let next = " ".repeat(lead.width());
+            self.answer_line(&Line::of(role, std::mem::replace(&mut lead, next)).plain(part));
+        }
+    }
+
+    /// Writes a part of the answer. A closed pipe is not an error.
+    fn write(&mut self, whole: &str) {
+        self.clear_live();
+        if let Err(cause) = io::stdout().lock().write_all(whole.as_bytes())
             && cause.kind() != io::ErrorKind::BrokenPipe
         {
             self.failed.get_or_insert(cause);
@@ -147,19 +171,26 @@ impl Ui {
     /// Prints a text that somebody may keep, such as a key, a bundle or a document: unchanged, except on a terminal.
     pub(super) fn answer_text(&mut self, whole: &str) {
         let shown = if io::stdout().is_terminal() { text::for_terminal(whole) } else { whole.to_owned() };
-        let written = io::stdout().lock().write_all(shown.as_bytes());
-        self.note_failure(written);
+        self.write(&shown);
+    }
+
+    /// Prints a diff, in colour on a terminal.
+    pub(super) fn answer_diff(&mut self, diff: &str) {
+        if !self.is_answer_colored {
+            return self.answer_text(diff);
+        }
+        for line in diff.lines() {
+            self.answer_line(&paint::of_diff(line));
+        }
     }
 
     /// Prints a text that is read, perhaps by a model. Hidden characters and chat markup in it become harmless.
     pub(super) fn answer_prose(&mut self, whole: &str) {
-        let written = io::stdout().lock().write_all(text::for_model(whole).as_bytes());
-        self.note_failure(written);
+        self.write(&text::for_model(whole));
     }
 
     pub(super) fn answer_json(&mut self, document: &serde_json::Value) {
-        let written = writeln!(io::stdout().lock(), "{}", text::for_json(&document.to_string()));
-        self.note_failure(written);
+        self.write(&(text::for_json(&document.to_string()) + "\n"));
     }
 
     pub(super) fn write_error(&mut self) -> Option<io::Error> {
@@ -175,14 +206,14 @@ impl Ui {
 
     pub(super) fn warn(&self, line: &str) {
         let lead = self.voice.as_ref().map_or("note:", |voice| &voice.warning);
-        self.stderr(&format!("{HINT}{lead}{HINT:#} {}", text::for_terminal(line)));
+        self.stderr_line(&Line::of(Role::Notice, lead).plain(format!(" {line}")));
     }
 
     pub(super) fn error(&self, line: &str) {
         let lead = self.voice.as_ref().map_or("error:", |voice| &voice.error);
         let theirs = self.voice.as_ref().and_then(|voice| (voice.line)(line));
         let line = theirs.as_deref().unwrap_or(line);
-        self.stderr(&format!("{BAD}{lead}{BAD:#} {}", text::for_terminal(line)));
+        self.stderr_line(&Line::of(Role::Bad, lead).plain(format!(" {line}")));
     }
 
     pub(super) fn cause(&self, line: &str) {
@@ -190,7 +221,7 @@ impl Ui {
     }
 
     pub(super) fn hint(&self, line: &str) {
-        self.stderr(&format!("{HINT}hint:{HINT:#} {}", text::for_terminal(line)));
+        self.stderr_line(&Line::of(Role::Notice, "hint:").plain(format!(" {line}")));
     }
 
     /// Prints text with our own escape sequences.
@@ -199,17 +230,22 @@ impl Ui {
     }
 
     pub(super) fn tell_step(&self, mark: StepMark, name: &str, rest: &str) {
-        if !self.quiet {
-            let (style, sign) = match mark {
-                StepMark::Done => (GOOD, "✓"),
-                StepMark::Skipped => (DIM, "-"),
-                StepMark::Failed => (BAD, "✗"),
-            };
-            self.stderr(&format!(
-                "{style}{sign}{style:#} {}  {DIM}{}{DIM:#}",
-                text::for_terminal(name),
-                text::for_terminal(rest)
-            ));
+        if self.quiet {
+            return;
+        }
+        let (role, sign) = match mark {
+            StepMark::Done => (Role::Good, "✓"),
+            StepMark::Skipped => (Role::Quiet, "-"),
+            StepMark::Failed => (Role::Bad, "✗"),
+        };
+        let lead = format!(" {name}  ");
+        let indent = sign.width() + lead.width();
+        let room = self.stderr_width().map(|width| width.saturating_sub(indent));
+        let mut parts = table::wrap(rest, room).into_iter();
+        let first = parts.next().unwrap_or_default();
+        self.stderr_line(&Line::of(role, sign).plain(lead).and(Role::Quiet, first));
+        for part in parts {
+            self.stderr_line(&Line::of(Role::Plain, " ".repeat(indent)).and(Role::Quiet, part));
         }
     }
 
@@ -247,11 +283,20 @@ impl Ui {
         Progress(bar)
     }
 
+    fn stderr_line(&self, line: &Line) {
+        self.stderr(&line.render(true, text::for_terminal));
+    }
+
+    /// Prints a line without colour if stderr has none.
     fn stderr(&self, line: &str) {
         self.clear_live();
         let mut stream = anstream::AutoStream::new(io::stderr(), self.color);
         let _ = writeln!(stream, "{line}");
     }
+}
+
+fn has_color(choice: anstream::ColorChoice) -> bool {
+    !matches!(choice, anstream::ColorChoice::Never)
 }
 
 /// The last line that a command printed so far, without secrets.

@@ -17,7 +17,7 @@ use crate::memory::Memory;
 use crate::project::{self, Project};
 use crate::steps;
 
-/// Abandons the run whose id starts with `id`, or the oldest unfinished run. Its record and inputs stay.
+/// Abandons the run whose id begins or ends with `id`, or the oldest unfinished run. Its record and inputs stay.
 pub(crate) fn abandon(project: &Project, store: &mut Store, id: Option<&str>) -> Result<Vec<Run>> {
     let unfinished = at_once::waiting(project, store)?;
     let chosen: Vec<Run> = match id {
@@ -41,15 +41,21 @@ pub(crate) fn abandon(project: &Project, store: &mut Store, id: Option<&str>) ->
 
 fn choose(unfinished: Vec<Run>, id: &str) -> Result<Run> {
     told::refuse_empty(id)?;
-    let mut matching: Vec<Run> = unfinished.into_iter().filter(|run| run.id.starts_with(&id.to_uppercase())).collect();
+    let part = id.to_uppercase();
+    let is_meant = |run: &Run| run.id.starts_with(&part) || run.id.ends_with(&part);
+    let mut matching: Vec<Run> = unfinished.into_iter().filter(is_meant).collect();
     let (message, hint) = match (matching.pop(), matching.len()) {
         (Some(run), 0) => return Ok(run),
-        (None, _) => (format!("no unfinished handover starts with `{id}`"), "lists those that are unfinished"),
-        (Some(_), others) => {
-            (format!("{} unfinished handovers start with `{id}`", others + 1), "shows more of their ids")
-        }
+        (None, _) => (
+            format!("no unfinished handover begins or ends with `{id}`"),
+            "`agent-handover status` lists those that are unfinished",
+        ),
+        (Some(_), others) => (
+            format!("{} unfinished handovers begin or end with `{id}`", others + 1),
+            "`agent-handover status --json` has their whole ids",
+        ),
     };
-    Err(Error::failed(message).hint(format!("`agent-handover status` {hint}")))
+    Err(Error::failed(message).hint(hint))
 }
 
 /// Ends the processes and removes the files that an interrupted run left, because nobody comes back to it.

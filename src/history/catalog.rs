@@ -168,6 +168,16 @@ impl History {
         Ok(names.iter().filter_map(|name| name.strip_suffix(".md")).map(str::to_owned).collect())
     }
 
+    /// The file names of all archives, without their ending, sorted.
+    pub(crate) fn archive_stems(&self) -> Vec<String> {
+        let files = self.anchor.names_beginning(&self.sessions(), "").unwrap_or_default();
+        let mut stems: Vec<String> =
+            files.iter().filter_map(|name| name.strip_suffix(".md")).map(str::to_owned).collect();
+        // Sorted with its ending, a name may come behind a longer one.
+        stems.sort();
+        stems
+    }
+
     fn find_in_entries(&self, id: &str) -> Result<FoundArchive> {
         let entries = self.entries()?;
         let mut found: Vec<&SessionEntry> = entries.iter().filter(|entry| entry.get("session_id") == id).collect();

@@ -72,6 +72,9 @@ impl Landing {
     }
 }
 
+/// Called with how many handoffs are imported, and of how many.
+pub(crate) type Progress<'a> = &'a mut dyn FnMut(usize, usize);
+
 impl History {
     /// What an import would do with each handoff. Writes nothing; an error means that none can be imported.
     pub(crate) fn plan_import(
@@ -133,23 +136,33 @@ impl History {
     /// taken back. After a kill the history is whole, and the same import completes it.
     ///
     /// The lock is held to the end: nobody else sees, or builds on, a part of an import that may be taken back.
-    pub(crate) fn import(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>, NotChanged> {
+    pub(crate) fn import(
+        &self,
+        handoffs: &[Handoff],
+        on_conflict: OnConflict,
+        progress: Progress<'_>,
+    ) -> Result<Vec<Landing>, NotChanged> {
         // A file that does not fit is refused before anything is made for it.
         self.plan_import(handoffs, on_conflict).map_err(before_writing)?;
         let is_missing = |path: &PathBuf| !self.anchor.is_taken(path);
         let made: Vec<PathBuf> = [self.sessions(), self.directory.clone()].into_iter().filter(is_missing).collect();
         let _lock = self.lock_for_writing().map_err(|error| before_writing(error.into()))?;
-        let imported = self.import_locked(handoffs, on_conflict);
+        let imported = self.import_locked(handoffs, on_conflict, progress);
         if imported.is_err() {
             self.remove_empty(&made);
         }
         imported
     }
 
-    fn import_locked(&self, handoffs: &[Handoff], on_conflict: OnConflict) -> Result<Vec<Landing>, NotChanged> {
+    fn import_locked(
+        &self,
+        handoffs: &[Handoff],
+        on_conflict: OnConflict,
+        progress: Progress<'_>,
+    ) -> Result<Vec<Landing>, NotChanged> {
         let planned = self.plan_import(handoffs, on_conflict).map_err(before_writing)?;
         let mut undo = Undo::of(self).map_err(|error| before_writing(error.into()))?;
-        match self.write_import(handoffs, &planned, &mut undo) {
+        match self.write_import(handoffs, &planned, &mut undo, progress) {
             Ok(()) => Ok(planned),
             Err(error) => Err(undo.take_back(error)),
         }
@@ -164,14 +177,21 @@ impl History {
         }
     }
 
-    fn write_import(&self, handoffs: &[Handoff], planned: &[Landing], undo: &mut Undo<'_>) -> Result<()> {
+    fn write_import(
+        &self,
+        handoffs: &[Handoff],
+        planned: &[Landing],
+        undo: &mut Undo<'_>,
+        progress: Progress<'_>,
+    ) -> Result<()> {
         self.remove_replaced_entries(handoffs, planned)?;
         self.forget_digests_of_replaced(handoffs, planned)?;
         // A person asked for them, so they are not strange here; their origin says whose words they are.
         let written = handoffs.iter().zip(planned).filter(|(_, landing)| **landing != Landing::Skipped);
         self.remember_handoffs(written.map(|(handoff, _)| (handoff.render(), handoff)));
         let mut arrived = Vec::new();
-        for (handoff, landing) in handoffs.iter().zip(planned) {
+        for (number, (handoff, landing)) in handoffs.iter().zip(planned).enumerate() {
+            progress(number, handoffs.len());
             let path = self.archive_path(handoff.text("session_id"));
             arrived.extend(path.file_name().and_then(|name| name.to_str()).map(str::to_owned));
             match landing {

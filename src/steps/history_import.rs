@@ -60,13 +60,14 @@ fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
 fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
     let given: Given = given(context)?;
     let handoffs = given.documents.into_iter().map(|document| history::parse(&document)).collect::<Result<Vec<_>>>()?;
-    let landings = match History::at(context.root, context.history.clone()).import(&handoffs, given.on_conflict) {
-        Ok(landings) => landings,
-        Err(NotChanged::DoesNotFit(error)) => {
-            return Err(Failure::NothingToDo(format!("nothing was imported: {}", error.one_line())));
-        }
-        Err(NotChanged::Failed(error) | NotChanged::TakenBack(error)) => return Err(error.into()),
-    };
+    let landings =
+        match History::at(context.root, context.history.clone()).import(&handoffs, given.on_conflict, &mut |_, _| ()) {
+            Ok(landings) => landings,
+            Err(NotChanged::DoesNotFit(error)) => {
+                return Err(Failure::NothingToDo(format!("nothing was imported: {}", error.one_line())));
+            }
+            Err(NotChanged::Failed(error) | NotChanged::TakenBack(error)) => return Err(error.into()),
+        };
     registry::remember(context.root, &context.history);
     let new = landings.iter().filter(|landing| landing.is_new()).count();
     Ok(Outcome::new(format!("{} of {} new", new, text::count(handoffs.len(), "handoff"))))

@@ -46,9 +46,9 @@ fn a_list_is_a_table_of_the_newest_first() {
         world.run(&["history", "list"]).expect(0).seen(),
         str![[r#"
 WHEN        AGENT        STATUS       BRANCH  TITLE        SESSION
-1 h ago     codex        DONE         main    Gamma docs   2026-11-15-0900-gamma-docs
-1 day ago   Claude-Code  IN_PROGRESS  topic   Beta parser  2026-11-14-1000-beta-parser
-5 days ago  codex        IN_PROGRESS  main    Alpha lexer  2026-11-10-1000-alpha-lexer
+1 h ago     codex        DONE         main    Gamma docs   2026-11-15-0900
+1 day ago   Claude-Code  IN_PROGRESS  topic   Beta parser  2026-11-14-1000
+5 days ago  codex        IN_PROGRESS  main    Alpha lexer  2026-11-10-1000
 ---
 [exit 0]
 
@@ -58,10 +58,10 @@ WHEN        AGENT        STATUS       BRANCH  TITLE        SESSION
     assert_data_eq!(
         finish(narrow.env("COLUMNS", "56")).expect(0).stdout,
         str![[r#"
-WHEN        TITLE        SESSION
-1 h ago     Gamma docs   2026-11-15-0900-gamma-docs
-1 day ago   Beta parser  2026-11-14-1000-beta-parser
-5 days ago  Alpha lexer  2026-11-10-1000-alpha-lexer
+WHEN        BRANCH  TITLE        SESSION
+1 h ago     main    Gamma docs   2026-11-15-0900
+1 day ago   topic   Beta parser  2026-11-14-1000
+5 days ago  main    Alpha lexer  2026-11-10-1000
 
 "#]]
     );
@@ -425,11 +425,16 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 /// A command on a terminal of its own: what is typed each time this text appears on the screen. Gives the screen, what was on
 /// stdout and the exit code; `None` where there is no `script` with the flags of util-linux.
 fn on_terminal(world: &World, command: &str, typed: &[(&str, &[u8])]) -> Option<(String, String, i32)> {
+    line_on_terminal(world, &format!("{BINARY} {command} > ../answer"), typed)
+}
+
+/// The same for a line of the shell. What it does not redirect stays on the terminal.
+fn line_on_terminal(world: &World, line: &str, typed: &[(&str, &[u8])]) -> Option<(String, String, i32)> {
     if !cfg!(target_os = "linux") {
         return None;
     }
     let _ = std::fs::remove_file(world.path("../code"));
-    let line = format!("trap : INT; {BINARY} {command} > ../answer; echo $? > ../code.new; mv ../code.new ../code");
+    let line = format!("trap : INT; {line}; echo $? > ../code.new; mv ../code.new ../code");
     let mut script = world.clean("script");
     script.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").env("SHELL", "/bin/sh");
     script.env("AGENT_HANDOVER_TEST_NOW", LATER);
@@ -469,7 +474,7 @@ fn on_terminal(world: &World, command: &str, typed: &[(&str, &[u8])]) -> Option<
     drop(stdin);
     child.wait().unwrap();
     screen.extend(parts.iter().flatten());
-    let read = |path: &str| std::fs::read_to_string(world.path(path)).unwrap();
+    let read = |path: &str| std::fs::read_to_string(world.path(path)).unwrap_or_default();
     Some((String::from_utf8_lossy(&screen).into_owned(), read("../answer"), read("../code").trim().parse().unwrap()))
 }
 
@@ -503,4 +508,41 @@ fn a_person_picks_and_only_the_id_is_the_answer() {
     assert_eq!(pick(b"lexer\r").unwrap(), (format!("{ALPHA}\n"), 0));
     assert_eq!(pick(b"\x1b[B\r").unwrap(), (format!("{BETA}\n"), 0));
     assert_eq!(pick(b"\x03").unwrap(), (String::new(), 130));
+}
+
+#[test]
+fn on_a_terminal_enter_shows_the_handoff_and_a_key_says_what_to_do_with_it() {
+    let world = several();
+    world.write("../agents/codex", "#!/bin/sh\nfor word; do :; done\nprintf '%s' \"$word\" > ../started\n");
+    let allow = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(world.path("../agents/codex"), allow).unwrap();
+    let line = format!("PATH={} {BINARY} history select", world.path("../agents").display());
+    let pick = |keys: &[(&'static str, &'static [u8])]| {
+        let typed: Vec<(&str, &[u8])> =
+            [("| file:", &b"lexer\r"[..])].into_iter().chain(keys.iter().copied()).collect();
+        line_on_terminal(&world, &line, &typed)
+    };
+    const ASKED: &str = "any other key leaves";
+    let Some((screen, _, code)) = pick(&[(ASKED, b"r")]) else { return skip("`script` is not installed") };
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains("words about Alpha lexer"), "Enter shows the document: {screen}");
+    assert!(screen.contains("agent-handover history render 2026-11-10-1000\r"), "{screen}");
+    let (screen, _, code) = pick(&[(ASKED, b"e")]).unwrap();
+    assert_eq!(code, 0, "{screen}");
+    assert!(world.read(&format!("handoff-{ALPHA}.json")).contains("Alpha lexer"));
+    let (screen, _, code) = pick(&[(ASKED, b"q")]).unwrap();
+    assert_eq!(code, 0, "{screen}");
+    let (screen, _, code) = pick(&[(ASKED, b"c"), ("Codex", b"\r")]).unwrap();
+    assert_eq!(code, 0, "{screen}");
+    assert!(world.read("../started").contains("Alpha lexer"), "{screen}");
+}
+
+#[test]
+fn a_search_that_finds_nothing_says_no_match() {
+    let world = several();
+    let typed: [(&str, &[u8]); 2] = [("| file:", b"zzzz"), ("no match", b"\x03")];
+    let Some((screen, _, code)) = on_terminal(&world, "history select", &typed) else {
+        return skip("`script` is not installed");
+    };
+    assert_eq!(code, 130, "{screen}");
 }

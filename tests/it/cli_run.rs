@@ -17,12 +17,13 @@ fn without_a_config_a_first_handover_just_works() {
         str![[r#"
 handover steps executed: facts, note, state, history, publish
 ---
-handover 01M7FAKZG8GH9HCHDHHH2AYS8R
+handover HH2AYS8R
 ✓ facts  [..] ms  a note of 15 bytes, by tester on [..]
 ✓ note  [..] ms  memory/layer1/2026-11/general-2026-11-15.md
 ✓ state  [..] ms  memory/layer2/current-state.md
 ✓ history  [..] ms  .agent-history/sessions/2026-11-15-1004-built-the-house-2ays8r.md
 ✓ publish  [..] ms  kept in this directory only (backend null)
+✓ handed over  5 steps done, in 41 ms
 [exit 0]
 
 "#]]
@@ -223,7 +224,7 @@ fn a_failed_command_stops_the_run_says_why_and_is_tried_again_later() {
         str![[r#"
 handover steps executed: first
 ---
-handover 01M7FAKZG8024Q34PSRHCQV5SE
+handover RHCQV5SE
 ✓ first  [..] ms  memory/layer1/2026-11/general-2026-11-15.md
 ✗ tests  [..] ms  exit status 1: it broke
 error: step 'tests' failed: exit status 1: it broke
@@ -246,7 +247,7 @@ status: in_progress
   [!] tests  (failed, 1 attempt, [..] ms, exit status 1: it broke)
   [ ] last
 pending: tests, last
-run: 01M7FAKZG8024Q34PSRHCQV5SE recorded just now, tag general
+run: RHCQV5SE recorded just now, tag general
 unfinished: run `agent-handover run --resume` to continue
 
 "#]]

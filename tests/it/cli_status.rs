@@ -113,8 +113,8 @@ status: in_progress
   [!] gate  (failed, 2 attempts, [..] ms, exit status 1)
   [ ] state
 pending: gate, state
-run: 01M7FAKZG838PAYS8GRQFX2FH7 recorded just now by codex, tag general
-waiting: 01M7FAKZG8DWBBVGPYEZ4EVAF4 recorded just now
+run: RQFX2FH7 recorded just now by codex, tag general
+waiting: EZ4EVAF4 recorded just now
 unfinished: run `agent-handover run --resume` to continue
 automation paused: remove $WORLD/project/PAUSE to resume (reason: holiday)
 ---

@@ -139,7 +139,7 @@ fn a_simulation_shows_what_each_agent_would_receive_and_changes_nothing() {
         }
     }
     let text = world.run(&["doctor", "--simulate", "codex"]).expect(0).stdout;
-    assert!(text.contains("SessionStart (startup): ") && text.contains(" tokens"), "{text}");
+    assert!(text.contains("SessionStart (startup)  ") && text.contains(" tokens"), "{text}");
     world.run(&["doctor", "--simulate", "nobody"]).expect(64);
     let files = |tree: std::collections::BTreeMap<String, String>| -> Vec<String> { tree.into_keys().collect() };
     let without_shm = |names: Vec<String>| names.into_iter().filter(|name| !name.ends_with("-shm")).collect::<Vec<_>>();

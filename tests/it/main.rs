@@ -81,6 +81,7 @@ mod report;
 mod revoke;
 mod run_for_people;
 mod score;
+mod screens;
 mod search;
 mod search_index;
 mod secrets;

@@ -171,7 +171,8 @@ fn a_broken_one_stops_commands_and_no_agent() {
     assert!(output.stderr.contains("unknown key `ignor` in `[hook]`"), "{}", output.stderr);
     assert!(output.stderr.contains("did you mean `ignore`?"), "{}", output.stderr);
     let doctor = world.run(&["doctor"]).expect(5);
-    assert!(doctor.stdout.contains("config.toml:2:1: unknown key `ignor`"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("config.toml` has 1 problem, shown above"), "{}", doctor.stdout);
+    assert!(doctor.stderr.contains("unknown key `ignor` in `[hook]`"), "{}", doctor.stderr);
     let session = Session::of(&world, "s-1");
     session.ask("fix the parser");
     session.falls_silent();

@@ -111,7 +111,7 @@ fn people_see_a_list_with_the_passage_and_the_command_that_shows_the_whole() {
     let path = "$WORLD/home/.claude/projects/";
     for part in [
         "1. The lexer loops forever on an unterminated string literal. Fix it.",
-        "2026-11-10 09:00 · request · claude-code · main",
+        "5 days ago · request · claude-code · main",
         "   > The lexer loops forever on an unterminated string literal. Fix it.",
         &format!("   less {path}"),
     ] {

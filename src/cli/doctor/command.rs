@@ -6,15 +6,18 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::agents::{ExaminedAgent, Known};
-use super::diagnosis::{Diagnosis, Health, broken};
+use super::diagnosis::{Diagnosis, Health, broken, diagnosis};
 use super::{agents, page, project, starts};
 use crate::agents::Agent;
 use crate::agents::call_log;
 use crate::agents::state::Wiring;
 use crate::base::text;
-use crate::cli::Context;
 use crate::cli::ui::StepMark;
-use crate::error::{Category, Result};
+use crate::cli::{Context, render};
+use crate::error::{Category, Error, Result};
+
+/// What findings about the config are about.
+const CONFIG: &str = "config";
 
 /// Check the agents, the config, the database and git of this project; exits with 5 if something is broken
 #[derive(Args)]
@@ -37,7 +40,7 @@ impl Doctor {
         let mut findings = vec![project::program(), project::about_root(&root)];
         match &opened {
             Ok(project) => findings.extend(project::about_project(project)),
-            Err(error) => findings.extend(broken("config", error, "fix the config")),
+            Err(error) => findings.extend(broken(CONFIG, error, "fix the config")),
         }
         findings.push(project::about_git(&root));
         findings.extend(project::about_trust());
@@ -55,15 +58,24 @@ impl Doctor {
         if self.json {
             context.ui.answer_json(&as_json(&root, &findings, &agents, is_broken))
         } else {
-            print(context, &findings, &agents)
+            print(context, &findings, &agents, opened.as_ref().err())
         }
         Ok(if is_broken { Category::NotGood.exit_code() } else { 0 })
     }
 }
 
-fn print(context: &mut Context<'_>, findings: &[Diagnosis], agents: &[ExaminedAgent]) {
-    for line in page::lines(findings, agents) {
-        context.ui.answer(&line);
+fn print(context: &mut Context<'_>, findings: &[Diagnosis], agents: &[ExaminedAgent], error: Option<&Error>) {
+    match error.and_then(|error| error.problems().map(|listing| (error, listing))) {
+        // A config is shown as `check` shows it, with the lines that are wrong, and not again in one line each.
+        Some((error, listing)) => {
+            render::error(context.ui, error, &context.cwd);
+            let problems = text::count(listing.problems.len(), "problem");
+            let says = format!("`{}` has {problems}, shown above", listing.path.display());
+            let mut shown = vec![diagnosis(CONFIG, Health::Broken, says, None)];
+            shown.extend(findings.iter().filter(|found| found.about != CONFIG).cloned());
+            page::print(context.ui, &shown, agents);
+        }
+        None => page::print(context.ui, findings, agents),
     }
     let broken = findings.iter().filter(|found| found.health == Health::Broken).count();
     if broken > 0 {
@@ -72,7 +84,7 @@ fn print(context: &mut Context<'_>, findings: &[Diagnosis], agents: &[ExaminedAg
 }
 
 fn as_json(root: &Path, findings: &[Diagnosis], agents: &[ExaminedAgent], is_broken: bool) -> Value {
-    let diagnosis = |found: &Diagnosis| json!({ "about": found.about, "state": found.health.name(), "says": found.says, "remedy": found.remedy });
+    let finding = |found: &Diagnosis| json!({ "about": found.about, "state": found.health.name(), "says": found.says, "remedy": found.remedy });
     let agent = |examined: &ExaminedAgent| {
         let state = &examined.state;
         let wirings: Vec<Value> = state.wirings.iter().map(wiring_json).collect();
@@ -94,7 +106,7 @@ fn as_json(root: &Path, findings: &[Diagnosis], agents: &[ExaminedAgent], is_bro
         "schema": "agent-handover/doctor/1",
         "project": root.display().to_string(),
         "broken": is_broken,
-        "findings": findings.iter().map(diagnosis).collect::<Vec<_>>(),
+        "findings": findings.iter().map(finding).collect::<Vec<_>>(),
         "agents": agents.iter().map(agent).collect::<Vec<_>>(),
     })
 }
@@ -125,14 +137,6 @@ fn simulate(context: &mut Context<'_>, agent: &'static Agent, is_json: bool) -> 
         context.ui.answer_json(&document);
         return Ok(0);
     }
-    for answer in &answers {
-        let source = answer["source"].as_str().map(|source| format!(" ({source})")).unwrap_or_default();
-        let name = answer["event"].as_str().unwrap_or_default();
-        context.ui.answer(&format!("{name}{source}: {} bytes, about {} tokens", answer["bytes"], answer["tokens"]));
-        let received = answer["received"].as_str().unwrap_or_default();
-        if !received.is_empty() {
-            context.ui.answer(received);
-        }
-    }
+    page::print_simulation(context.ui, &answers);
     Ok(0)
 }

@@ -1,28 +1,79 @@
 //! How `doctor` answers a person: trouble first with its remedy, then what is fine, one line a group.
 
+use serde_json::Value;
+
 use super::agents::{ExaminedAgent, Standing};
 use super::diagnosis::{Diagnosis, Health};
+use crate::cli::paint::{Line, Role};
+use crate::cli::ui::Ui;
 
 /// The groups of what is examined besides agents. Anything else is a line of its own.
 const GROUPS: &[&[&str]] =
     &[&["program", "project", "config", "plan", "git"], &["database", "handovers", "lock", "pause"]];
 
-/// The lines of the answer.
-pub(super) fn lines(findings: &[Diagnosis], agents: &[ExaminedAgent]) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (health, sign) in [(Health::Broken, "BROKEN"), (Health::Remark, "note")] {
+/// How wide the sign before a line is.
+const SIGN: usize = 7;
+
+/// Prints the answer.
+pub(super) fn print(ui: &mut Ui, findings: &[Diagnosis], agents: &[ExaminedAgent]) {
+    for (health, role, sign) in [(Health::Broken, Role::Bad, "BROKEN"), (Health::Remark, Role::Notice, "note")] {
         for found in findings.iter().filter(|found| found.health == health) {
-            lines.push(format!("{sign:<6} {}: {}", found.about, found.says));
-            lines.extend(found.remedy.iter().map(|remedy| format!("       -> {remedy}")));
+            line(ui, role, sign, &format!("{}: {}", found.about, found.says));
+            if let Some(remedy) = &found.remedy {
+                ui.answer_hanging(role, &format!("{:SIGN$}-> ", ""), remedy);
+            }
         }
     }
     // An agent that is used here and not connected has a note of its own.
     if !agents.is_empty() && agents.iter().all(|examined| examined.standing() == Standing::Absent) {
-        lines.push("note   agents: none calls agent-handover yet".to_owned());
-        lines.push("       -> agent-handover install all".to_owned());
+        line(ui, Role::Notice, "note", "agents: none calls agent-handover yet");
+        ui.answer_hanging(Role::Notice, &format!("{:SIGN$}-> ", ""), "agent-handover install all");
     }
-    lines.extend(fine(findings, agents).into_iter().map(|line| format!("ok     {line}")));
-    lines
+    for fine in fine(findings, agents) {
+        line(ui, Role::Good, "ok", &fine);
+    }
+}
+
+fn line(ui: &mut Ui, role: Role, sign: &str, says: &str) {
+    ui.answer_hanging(role, &format!("{sign:SIGN$}"), says);
+}
+
+/// Prints what an agent would receive from its hooks: the text itself, not the JSON around it.
+pub(super) fn print_simulation(ui: &mut Ui, answers: &[Value]) {
+    let mut silent = Vec::new();
+    for answer in answers {
+        let source = answer["source"].as_str().map(|source| format!(" ({source})")).unwrap_or_default();
+        let name = format!("{}{source}", answer["event"].as_str().unwrap_or_default());
+        let received = answer["received"].as_str().unwrap_or_default();
+        if received.is_empty() {
+            silent.push(name);
+            continue;
+        }
+        let size = format!("  {} bytes, about {} tokens", answer["bytes"], answer["tokens"]);
+        ui.answer_line(&Line::of(Role::Head, name).and(Role::Quiet, size));
+        for line in text_of(received).lines() {
+            ui.answer_hanging(Role::Quiet, "  | ", line);
+        }
+        ui.answer("");
+    }
+    if !silent.is_empty() {
+        ui.answer_hanging(Role::Head, "nothing is sent at: ", &silent.join(", "));
+    }
+}
+
+/// The longest text in what a hook answers, which is the one that the model reads. An answer may also be plain text.
+fn text_of(received: &str) -> String {
+    fn longest(value: &Value) -> Option<&str> {
+        let longer = |a: &&str, b: &&str| a.len().cmp(&b.len());
+        match value {
+            Value::String(text) => Some(text),
+            Value::Array(values) => values.iter().filter_map(longest).max_by(longer),
+            Value::Object(fields) => fields.values().filter_map(longest).max_by(longer),
+            _ => None,
+        }
+    }
+    let parsed: Option<Value> = serde_json::from_str(received).ok();
+    parsed.as_ref().and_then(longest).unwrap_or(received).to_owned()
 }
 
 /// What is fine, one line a group.

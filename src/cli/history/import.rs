@@ -177,11 +177,14 @@ impl Import {
         let policy = self.policy();
         place.finish_interrupted(context);
         let step = steps::history_import(handoffs, policy)?;
-        let act = |_: &mut Issued| match place.history.import(handoffs, policy) {
+        let bar = context.ui.progress("importing");
+        let act = |_: &mut Issued| match place.history.import(handoffs, policy, &mut |done, of| bar.show(done, of)) {
             Err(NotChanged::Failed(error)) => Err(error),
             answer => Ok(answer),
         };
-        place.carry_out_recorded(context, step, None, false, act)
+        let answer = place.carry_out_recorded(context, step, None, false, act);
+        bar.end();
+        answer
     }
 
     /// Remembers the signatures that were verified, before anything is recorded: a step that is read from a file proves none.

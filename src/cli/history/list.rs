@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::super::Context;
+use super::super::ids::SessionIds;
 use super::super::provenance::{claim, mark_of_handoff, warn_of_strange};
 use super::super::table::{LONGEST_CELL, Table};
 use super::super::ui::Ui;
@@ -43,6 +44,8 @@ struct Row {
     status: SessionStatus,
     /// What session-handoff lists about the handoff. Only JSON has it, because every archive is read for it.
     record: Option<HandoffRecord>,
+    /// What a person types to name it.
+    short: String,
 }
 
 impl List {
@@ -74,8 +77,9 @@ impl List {
             });
         }
         warn_of_strange(context.ui, rows.iter().filter(|row| !row.is_ours || row.status.claimed.is_some()).count());
-        for line in table(context.ui, &rows) {
-            context.ui.answer(&line);
+        if !rows.is_empty() {
+            let table = table(context.ui, &rows);
+            context.ui.answer_table(&table);
         }
         Ok(0)
     }
@@ -103,13 +107,17 @@ impl List {
 
 fn rows(place: &HistoryPlace, entries: Vec<SessionEntry>, root: Option<&str>, with_records: bool) -> Vec<Row> {
     let provenance = place.provenance();
+    // Only people need short ids, and a directory is listed to make them.
+    let ids = (!with_records && !entries.is_empty()).then(|| SessionIds::of(&place.history));
     let row = |entry: SessionEntry| {
         let is_ours = provenance.owns_entry(&place.history, &entry);
         let origin = provenance.origin_of_entry(&place.history, &entry);
         let status = place.history.status_of_entry(&entry, provenance.of_history());
         let handoff = with_records.then(|| place.history.handoff_of(&entry)).flatten();
         let record = handoff.and_then(|(_, handoff)| record_of(&handoff).ok());
-        Row { entry, root: root.map(str::to_owned), is_ours, origin, status, record }
+        let id = entry.get("session_id");
+        let short = ids.as_ref().map_or(id, |ids| ids.short(id)).to_owned();
+        Row { entry, root: root.map(str::to_owned), is_ours, origin, status, record, short }
     };
     entries.into_iter().map(row).collect()
 }
@@ -151,31 +159,33 @@ fn worktree(entry: &SessionEntry) -> Option<&str> {
     Some(entry.get("repo_root")).filter(|place| !place.is_empty() && *place != entry.get("project_root"))
 }
 
-fn table(ui: &Ui, rows: &[Row]) -> Vec<String> {
-    if rows.is_empty() {
-        return Vec::new();
-    }
+/// A cell; `-` if its value is not known.
+pub(super) fn known(value: &str) -> &str {
+    if matches!(value, "" | "unknown") { "-" } else { value }
+}
+
+fn table(ui: &Ui, rows: &[Row]) -> Table {
     let is_of_many = rows.iter().any(|row| row.root.is_some());
     let mut heads = vec!["WHEN", "AGENT", "STATUS"];
     if is_of_many {
         heads.push("PROJECT");
     }
     // On one branch, and without worktrees, a column for it says nothing.
-    let branches: BTreeSet<&str> = rows.iter().map(|row| row.entry.get("current_branch")).collect();
+    let branches: BTreeSet<&str> = rows.iter().map(|row| known(row.entry.get("current_branch"))).collect();
     let has_branches = branches.len() > 1 || rows.iter().any(|row| worktree(&row.entry).is_some());
     if has_branches {
         heads.push("BRANCH");
     }
     heads.extend(["TITLE", "SESSION"]);
     let dispensable = ["STATUS", "AGENT", "BRANCH", "PROJECT", "WHEN"];
-    let mut table = Table::new(&heads).flexible("TITLE").dispensable(&dispensable);
+    let mut table = Table::new(&heads).flexible("TITLE").dispensable(&dispensable).quiet(&["SESSION"]);
     for row in rows {
         let entry = &row.entry;
         // The mark is at the beginning of the title, because a narrow terminal cuts its end.
         let mark = mark_of_handoff(row.is_ours, row.origin.is_some());
         let mut cells = vec![
             entry.time().map_or(String::new(), |time| ui.when(&time)),
-            entry.get("agent").to_owned(),
+            known(entry.get("agent")).to_owned(),
             row.status.now.clone() + &row.status.claimed.as_deref().map(claim).unwrap_or_default(),
         ];
         if let Some(root) = row.root.as_deref().filter(|_| is_of_many) {
@@ -183,10 +193,10 @@ fn table(ui: &Ui, rows: &[Row]) -> Vec<String> {
             cells.push(name);
         }
         if has_branches {
-            cells.push(entry.get("current_branch").to_owned());
+            cells.push(known(entry.get("current_branch")).to_owned());
         }
-        cells.extend([format!("{mark}{}", entry.get("primary_goal")), entry.get("session_id").to_owned()]);
+        cells.extend([format!("{mark}{}", entry.get("primary_goal")), row.short.clone()]);
         table.push(cells.iter().map(|cell| text::model_line(cell, LONGEST_CELL)).collect());
     }
-    table.lines(ui.width())
+    table
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::Context;
+use super::super::paint::{Line, Role};
 use super::super::table::{Table, cut};
 use super::super::ui::Ui;
 use super::health::{Need, needs, of_transcripts};
@@ -16,6 +17,8 @@ use crate::warmup;
 const LOOPS: usize = 5;
 /// The longest text of a line.
 const LONGEST: usize = 400;
+/// The width of the words before the lines.
+const LABEL: usize = 6;
 
 /// Shows where the project stands, or what to do first.
 pub(crate) fn execute(context: &mut Context<'_>, as_json: bool) -> Result<u8> {
@@ -80,24 +83,24 @@ fn print_first_steps(ui: &mut Ui, project: &Project, needs: &[Need]) {
     ] {
         table.push(vec![what.to_owned(), command.to_owned()]);
     }
-    for line in table.lines(None) {
-        ui.answer(&line);
+    // A command is not cut: people copy it.
+    for line in table.painted(None) {
+        ui.answer_line(&line);
     }
     if let Some(found) = warmup::sessions_found(project) {
         ui.answer("");
         ui.answer(&found);
     }
     if !needs.is_empty() {
-        ui.answer_prose(&(health(needs).join("\n") + "\n"));
+        print_health(ui, needs);
     }
 }
 
 fn print(ui: &mut Ui, sources: &Sources, needs: &[Need]) {
-    let width = ui.width();
-    let mut lines = Vec::new();
+    let room = ui.width().map_or(LONGEST, |width| width.saturating_sub(LABEL));
     let mut labelled = |label: &str, text: &str| {
-        let line = format!("{label:<6}{}", text::one_line(text, LONGEST));
-        lines.push(width.map_or(line.clone(), |width| cut(&line, width)));
+        let text = cut(&text::model_line(text, LONGEST), room);
+        ui.answer_line(&Line::of(Role::Head, label).plain(" ".repeat(LABEL - label.len())).plain(text));
     };
     let none = "none on record; `agent-handover memory add goal \"…\"` sets one";
     labelled("goal", &sources.goal.as_ref().map_or(none.to_owned(), Text::shown));
@@ -112,35 +115,38 @@ fn print(ui: &mut Ui, sources: &Sources, needs: &[Need]) {
     if let Some(more @ 1..) = open_loops.len().checked_sub(LOOPS) {
         labelled("", &format!("and {more} more: `agent-handover memory list open_loop`"));
     }
-    lines.push(String::new());
-    lines.extend(sessions(ui, &sources.sessions, width));
-    lines.push(String::new());
-    lines.extend(health(needs));
-    ui.answer_prose(&(lines.join("\n") + "\n"));
+    ui.answer("");
+    print_sessions(ui, &sources.sessions);
+    ui.answer("");
+    print_health(ui, needs);
 }
 
-fn sessions(ui: &Ui, sessions: &[Session], width: Option<usize>) -> Vec<String> {
+fn print_sessions(ui: &mut Ui, sessions: &[Session]) {
     if sessions.is_empty() {
-        return vec!["no session is on record yet".to_owned()];
+        return ui.answer("no session is on record yet");
     }
     let mut table = Table::new(&["WHEN", "AGENT", "BRANCH", "OUTCOME", "SESSION"]).dispensable(&["BRANCH", "AGENT"]);
     for session in sessions {
         let when = clock::parse_stamp(&session.at).map_or_else(|| session.at.clone(), |at| ui.when(&at));
-        let short = |text: &str| if text == "unknown" { "-".to_owned() } else { text::one_line(text, 30) };
-        let title = text::one_line(&session.title.shown(), LONGEST);
-        table.push(vec![when, short(&session.agent), short(&session.branch), outcome(&session.status), title]);
+        let short = |text: &str| if text == "unknown" { "-".to_owned() } else { text.to_owned() };
+        let cells = [when, short(&session.agent), short(&session.branch), outcome(&session.status)];
+        let mut row: Vec<String> = cells.iter().map(|cell| text::model_line(cell, 30)).collect();
+        row.push(text::model_line(&session.title.shown(), LONGEST));
+        table.push(row);
     }
-    table.lines(width)
+    ui.answer_table(&table);
 }
 
 /// The status of a session in words.
 fn outcome(status: &str) -> String {
-    text::one_line(&status.to_lowercase().replace('_', " "), 30)
+    status.to_lowercase().replace('_', " ")
 }
 
-fn health(needs: &[Need]) -> Vec<String> {
+fn print_health(ui: &mut Ui, needs: &[Need]) {
     if needs.is_empty() {
-        return vec!["all is well".to_owned()];
+        return ui.answer_line(&Line::of(Role::Good, "all is well"));
     }
-    needs.iter().map(|need| format!("! {}: `{}`", text::one_line(&need.says, 200), need.command)).collect()
+    for need in needs {
+        ui.answer_hanging(Role::Bad, "! ", &format!("{}: `{}`", text::model_line(&need.says, 200), need.command));
+    }
 }

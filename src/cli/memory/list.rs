@@ -6,8 +6,10 @@ use chrono::NaiveDate;
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use super::super::Context;
+use super::super::paint::{Line, Role};
 use super::super::provenance::{mark, warn_of_strange};
+use super::super::ui::Ui;
+use super::super::{Context, ids};
 use super::json::item as item_json;
 use super::open::OpenMemory;
 use crate::base::{clock, duration, text};
@@ -102,16 +104,17 @@ impl List {
             return Ok(0);
         }
         let (mut shown, mut strange) = ("", 0);
-        for (name, item) in &items {
+        let times: Vec<String> = items.iter().map(|(_, item)| when(context.ui, &item.at)).collect();
+        let widest = times.iter().map(String::len).max().unwrap_or(0);
+        for ((name, item), at) in items.iter().zip(times) {
             if *name != shown {
-                context.ui.answer(&state::title(name));
+                context.ui.answer_line(&Line::of(Role::Head, state::title(name)));
                 shown = name;
             }
-            let day = item.at.get(..10).unwrap_or("by hand   ");
             let is_ours = provenance.owns_item(name, item);
             strange += usize::from(!is_ours);
-            let mark = mark(is_ours, name);
-            context.ui.answer(&format!("  {}  {day}  {mark}{}", item.id, text::model_line(&item.text, 200)));
+            let said = format!("{}{}", mark(is_ours, name), text::model_line(&item.text, 200));
+            context.ui.answer_hanging(Role::Quiet, &format!("  {}  {at:widest$}  ", item.id), &said);
         }
         warn_of_strange(context.ui, strange);
         if items.is_empty() {
@@ -146,10 +149,11 @@ impl List {
                     "text": note.text, "ours": is_ours,
                 }));
             } else {
-                let (day, key) = (note.at.get(..10).unwrap_or(&note.at), note.run);
                 strange += usize::from(!is_ours);
-                let (mark, line) = (mark(is_ours, ""), text::model_line(&note.text, 120));
-                context.ui.answer(&format!("{day}  {}  {key:<26}  {mark}{line}", text::model_line(&note.tag, 20)));
+                let (at, run) = (when(context.ui, &note.at), ids::of_run(&note.run));
+                let said = format!("{}{}", mark(is_ours, ""), text::model_line(&note.text, 120));
+                let tag = text::model_line(&note.tag, 20);
+                context.ui.answer_hanging(Role::Quiet, &format!("{run:<8}  {at:<11}  {tag}  "), &said);
             }
         })?;
         warn_of_strange(context.ui, strange);
@@ -162,5 +166,14 @@ impl List {
             context.ui.tell("no note matches");
         }
         Ok(0)
+    }
+}
+
+/// When something was recorded. Words that somebody wrote by hand have no time.
+fn when(ui: &Ui, at: &str) -> String {
+    match clock::parse_stamp(at) {
+        Some(at) => ui.when(&at),
+        None if at.is_empty() => "by hand".to_owned(),
+        None => text::model_line(at, 16),
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn carry_out(
     signals::listen();
     match run {
         Some(id) => {
-            let mut reporter = Reporter { ui: context.ui, json: false };
+            let mut reporter = Reporter::new(context.ui, false);
             let listener = &mut |event: engine::Event| reporter.event(&event);
             let drained = engine::carry_out_inherited(&project, ChildTask::Run(id), listener)?;
             reporter.drained(drained, Some(id))

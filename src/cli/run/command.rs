@@ -130,7 +130,7 @@ impl Run {
         if self.dry_run {
             return config::dry_run(context.ui, &project, &request);
         }
-        let mut reporter = Reporter { ui: context.ui, json: self.json };
+        let mut reporter = Reporter::new(context.ui, self.json);
         if self.resume {
             return resume::resume(reporter, &project, wait, self.no_push);
         }

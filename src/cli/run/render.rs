@@ -1,11 +1,13 @@
 //! What `run` reports: to a person on stderr and stdout, or as one JSON document a line on stdout.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::base::{duration, lock};
+use crate::base::{duration, lock, text};
 use crate::checkpoint::StepState;
-use crate::cli::render;
 use crate::cli::ui::{StepMark, Ui};
+use crate::cli::{ids, render};
 use crate::engine::{self, Drained, Event, HandedOver, RunFailure, RunRelation};
 use crate::error::{Error, Result};
 use crate::guard::Stop;
@@ -22,16 +24,48 @@ pub(crate) fn finished(exit_code: u8, error: Option<&Error>) -> Value {
 /// Reports a handover while it goes on, and its result.
 pub(super) struct Reporter<'a> {
     pub ui: &'a mut Ui,
-    pub json: bool,
+    json: bool,
+    tally: Tally,
 }
 
-impl Reporter<'_> {
+/// What became of the steps.
+#[derive(Default)]
+struct Tally {
+    done: usize,
+    skipped: usize,
+    took: Duration,
+}
+
+impl Tally {
+    fn count(&mut self, event: &Event) {
+        if let Event::StepEnded { ended, .. } = event {
+            self.took += ended.duration;
+            match ended.state {
+                StepState::Done => self.done += 1,
+                StepState::Skipped => self.skipped += 1,
+                _ => {}
+            }
+        }
+    }
+
+    fn says(&self) -> String {
+        let skipped = if self.skipped == 0 { String::new() } else { format!(", {} skipped", self.skipped) };
+        format!("{} done{skipped}, in {}", text::count(self.done, "step"), duration::show(self.took))
+    }
+}
+
+impl<'a> Reporter<'a> {
+    pub(super) fn new(ui: &'a mut Ui, json: bool) -> Reporter<'a> {
+        Reporter { ui, json, tally: Tally::default() }
+    }
+
     pub(super) fn event(&mut self, event: &Event) {
+        self.tally.count(event);
         match event {
             Event::MovedAside { path } => {
                 self.ui.warn(&format!("the damaged database was moved to `{}`", path.display()));
             }
-            Event::Abandoned { run } => self.ui.warn(&format!("abandoned handover {run}")),
+            Event::Abandoned { run } => self.ui.warn(&format!("abandoned handover {}", ids::of_run(run))),
             Event::Recorded { warnings, .. } => {
                 for warning in warnings {
                     self.ui.warn(warning);
@@ -91,6 +125,15 @@ impl Reporter<'_> {
         Ok(0)
     }
 
+    /// Everything is handed over.
+    fn completed(&mut self, executed: &[String]) -> Result<u8> {
+        let code = self.executed(executed)?;
+        if !self.json && self.tally.done > 0 {
+            self.ui.tell_step(StepMark::Done, "handed over", &self.tally.says());
+        }
+        Ok(code)
+    }
+
     /// What was executed before a failure. With `--json` the failure itself is the last line.
     fn executed_before(&mut self, executed: &[String]) -> Result<u8> {
         if self.json { Ok(0) } else { self.executed(executed) }
@@ -128,7 +171,7 @@ impl Reporter<'_> {
     fn tried(&mut self, executed: &[String], mut failures: Vec<RunFailure>) -> Result<u8> {
         // The process that recorded a younger run reports its failure itself.
         failures.retain(|failure| failure.relation != RunRelation::Younger);
-        let Some(last) = failures.len().checked_sub(1) else { return self.executed(executed) };
+        let Some(last) = failures.len().checked_sub(1) else { return self.completed(executed) };
         self.executed_before(executed)?;
         let at = failures.iter().position(|failure| failure.relation == RunRelation::Own).unwrap_or(last);
         let worst = failures.remove(at);
@@ -152,8 +195,8 @@ impl Reporter<'_> {
 /// Shows progress to a person: one line a step, with its duration.
 pub(crate) fn show(ui: &Ui, event: &Event) {
     match event {
-        Event::RunStarted { run, resumed: true } => ui.tell(&format!("resuming handover {run}")),
-        Event::RunStarted { run, .. } => ui.tell(&format!("handover {run}")),
+        Event::RunStarted { run, resumed: true } => ui.tell(&format!("resuming handover {}", ids::of_run(run))),
+        Event::RunStarted { run, .. } => ui.tell(&format!("handover {}", ids::of_run(run))),
         Event::StepStarted { name, number, of, attempt, log, .. } => {
             let again = if *attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
             ui.tell_live(&format!("{name} ({number} of {of}{again})"), Some(log));

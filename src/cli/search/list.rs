@@ -5,7 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, FixedOffset};
 
+use super::super::paint::{Line, Role};
 use super::super::provenance::{mark_of_handoff, warn_of_strange};
+use super::super::table;
 use super::super::ui::Ui;
 use super::command::Found;
 use super::snippet::Snippet;
@@ -28,13 +30,18 @@ pub(super) fn print(ui: &mut Ui, found: &[Found]) {
         let hit = &found.hit;
         let mark = mark_of_handoff(found.is_ours, hit.is_from_outside);
         let title = if hit.title.is_empty() { "(no title)" } else { &hit.title };
-        ui.answer(&format!("{number}. {mark}{}", text::model_line(title, MAX_TITLE)));
-        ui.answer(&format!("   {}", about(found)));
+        let lead = format!("{number}. ");
+        let title = table::cut(&format!("{mark}{}", text::model_line(title, MAX_TITLE)), width - lead.len());
+        ui.answer_line(&Line::of(Role::Quiet, lead).and(Role::Head, title));
+        ui.answer_line(&Line::of(Role::Quiet, format!("   {}", about(ui, found))));
         for before in &found.before {
             ui.answer(&format!("     {}", text::model_line(before, MAX_CONTEXT)));
         }
         for line in Snippet::of(&hit.text, &hit.matches).lines(width - 5) {
-            ui.answer_highlighted("   > ", &line);
+            let marked = |line: Line, (part, is_match): (String, bool)| {
+                line.and(if is_match { Role::Match } else { Role::Plain }, part)
+            };
+            ui.answer_line(&line.into_iter().fold(Line::of(Role::Quiet, "   > "), marked));
         }
         for after in &found.after {
             ui.answer(&format!("     {}", text::model_line(after, MAX_CONTEXT)));
@@ -45,19 +52,15 @@ pub(super) fn print(ui: &mut Ui, found: &[Found]) {
         if let Some(has_changed) = hit.changed_since {
             ui.answer(&format!("     the file has {}changed since", if has_changed { "" } else { "not " }));
         }
-        ui.answer(&format!("   {}", shows_whole(found)));
+        ui.answer_line(&Line::of(Role::Quiet, format!("   {}", shows_whole(found))));
     }
 }
 
 /// When it was said, by whom and where.
-fn about(found: &Found) -> String {
+fn about(ui: &Ui, found: &Found) -> String {
     let hit = &found.hit;
-    let at = if hit.is_day {
-        hit.at.and_then(day_of)
-    } else {
-        hit.at.and_then(time_of).map(|at| at.format("%Y-%m-%d %H:%M").to_string())
-    };
-    let known = |text: &str| Some(text::model_line(text, 60)).filter(|text| !text.is_empty());
+    let at = if hit.is_day { hit.at.and_then(day_of) } else { hit.at.and_then(time_of).map(|at| ui.when(&at)) };
+    let known = |text: &str| Some(text::model_line(text, 60)).filter(|text| !matches!(text.as_str(), "" | "unknown"));
     let parts = [at, known(hit.kind.name()), known(&hit.agent), known(&hit.branch), found.project.clone()];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }

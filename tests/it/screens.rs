@@ -1,0 +1,147 @@
+//! What a person sees of the daily commands, at fixed widths of the terminal.
+
+use std::process::Command;
+
+use super::support::*;
+
+/// The moment at which the screens are looked at.
+const MORNING: &str = "2026-11-16T09:00:00+00:00";
+
+/// A project with a few days of work.
+fn week() -> World {
+    let world = World::with_git();
+    let at = |time: &str, arguments: &[&str]| {
+        finish(world.command(arguments).env("AGENT_HANDOVER_TEST_NOW", time)).stderr_ignored("progress").expect(0);
+    };
+    let long = "Refactor the configuration reader so that every key is read once and described by the same table";
+    at("2026-11-10T09:00:00Z", &["run", "--agent", "claude-code", "ISO dates are parsed; next: leap seconds"]);
+    at("2026-11-12T09:00:00Z", &["history", "create", "--goal", long, "--next", "Describe the key timeout"]);
+    at("2026-11-15T18:00:00Z", &["run", "--agent", "codex", "fixed the parser; next: spans"]);
+    at("2026-11-16T08:00:00Z", &["history", "create", "--goal", "Spans in errors", "--next", "Underline columns"]);
+    let decision = "Errors carry spans, not line numbers, because editors jump by column and people read by line";
+    at("2026-11-16T08:10:00Z", &["memory", "add", "decision", decision]);
+    at("2026-11-16T08:20:00Z", &["memory", "add", "todo", "Measure the parser on the 100 MB log"]);
+    world
+}
+
+/// The daily commands.
+const DAILY: &[&[&str]] = &[
+    &[],
+    &["status"],
+    &["history", "list"],
+    &["memory", "list"],
+    &["memory", "list", "--layer", "1"],
+    &["search", "parser"],
+];
+
+fn screen(world: &World, arguments: &[&str], width: usize, more: &[&str]) -> String {
+    let mut command: Command = world.command(arguments);
+    command.args(more).env("COLUMNS", width.to_string()).env("AGENT_HANDOVER_TEST_NOW", MORNING);
+    let seen = finish(&mut command).expect(0).stdout;
+    seen.replace(&world.place().display().to_string(), "$WORLD")
+}
+
+fn screens(world: &World, width: usize, more: &[&str]) -> String {
+    let one = |arguments: &&[&str]| {
+        let line = ["agent-handover"].iter().chain(*arguments).copied().collect::<Vec<_>>().join(" ");
+        format!("$ {line}\n{}\n", screen(world, arguments, width, more))
+    };
+    let durations = regex::Regex::new(r"\d+ ms").unwrap();
+    durations.replace_all(&DAILY.iter().map(one).collect::<String>(), "N ms").into_owned()
+}
+
+#[test]
+fn daily_commands_at_80_and_120_columns() {
+    let world = week();
+    snapbox::assert_data_eq!(screens(&world, 80, &[]), snapbox::file!["../data/screens/80.txt"].raw());
+    snapbox::assert_data_eq!(screens(&world, 120, &[]), snapbox::file!["../data/screens/120.txt"].raw());
+    let colored = screens(&world, 80, &["--color", "always"]).replace('\x1b', "ESC");
+    snapbox::assert_data_eq!(colored, snapbox::file!["../data/screens/80-color.txt"].raw());
+}
+
+#[test]
+fn no_screen_is_wider_than_the_terminal() {
+    let world = week();
+    for width in [60, 72, 100, 200] {
+        for arguments in DAILY.iter().chain([&["doctor"][..], &["doctor", "--simulate", "claude"]].iter()) {
+            let screen = screen(&world, arguments, width, &[]);
+            // A command to copy is not cut.
+            let is_too_wide =
+                |line: &&str| line.chars().count() > width && !line.contains("agent-handover history show");
+            assert_eq!(screen.lines().find(is_too_wide), None, "{arguments:?} at {width}");
+        }
+    }
+}
+
+#[test]
+fn the_ids_that_lists_show_are_accepted() {
+    let world = week();
+    let list = screen(&world, &["history", "list"], 120, &[]);
+    let ids: Vec<&str> = list.lines().skip(1).filter_map(|line| line.split_whitespace().last()).collect();
+    assert_eq!(ids, ["2026-11-16-0800", "2026-11-15-1800", "2026-11-12-0900", "2026-11-10-0900"]);
+    for id in ids {
+        for command in [&["history", "show", id][..], &["history", "render", id], &["history", "export", id]] {
+            world.run(command).expect(0);
+        }
+    }
+    let status = screen(&world, &["status"], 80, &[]);
+    let run = status.lines().find_map(|line| line.strip_prefix("run: ")).unwrap().split(' ').next().unwrap().to_owned();
+    assert_eq!(run.len(), 8, "{status}");
+    world.run(&["status", "--run", &run]).expect(0);
+    world.run(&["logs", &run]).expect(0).stderr_ignored("it printed nothing");
+}
+
+#[test]
+fn an_id_that_two_sessions_of_one_minute_share_is_shown_longer() {
+    let world = World::new();
+    for goal in ["Ship the parser", "Ship the lexer"] {
+        world.run(&["history", "create", "--goal", goal, "--next", "Tag it"]).expect(0);
+    }
+    let list = world.run(&["history", "list"]).expect(0).stdout;
+    assert!(list.contains("2026-11-15-1004-ship-the-parser\n"), "{list}");
+    assert!(list.contains("2026-11-15-1004-ship-the-lexer\n"), "{list}");
+}
+
+#[test]
+fn a_wrong_config_is_shown_by_doctor_as_check_shows_it_and_once() {
+    let world = World::with_config("[handover]\ntag = 7\n");
+    let checked = world.run(&["check"]).expect(65);
+    let examined = world.run(&["doctor"]).expect(5);
+    let complaint = "must be a string, found `7`";
+    assert!(checked.stderr.contains(complaint), "{}", checked.stderr);
+    assert_eq!((examined.stderr.to_owned() + &examined.stdout).matches(complaint).count(), 1, "{}", examined.stderr);
+    assert!(examined.stderr.contains("tag = 7"), "{}", examined.stderr);
+}
+
+#[test]
+fn a_dry_run_of_install_colours_its_diff_only_where_it_is_wanted() {
+    let world = World::new();
+    let diff = |color: &str| {
+        world
+            .run(&["install", "claude", "--dry-run", "--color", color])
+            .stderr_ignored("where the program of the tests is")
+    };
+    let (plain, colored) = (diff("never").stdout, diff("always").stdout);
+    assert!(!plain.contains('\x1b') && plain.contains("\n+"), "{plain}");
+    assert!(colored.contains("\n\x1b[32m+"), "{colored}");
+}
+
+#[test]
+fn a_simulation_shows_the_text_and_not_the_json_around_it() {
+    let world = week();
+    let shown = screen(&world, &["doctor", "--simulate", "claude"], 100, &[]);
+    assert!(shown.contains("  | ## Goal\n  | - Spans in errors\n"), "{shown}");
+    assert!(!shown.contains("hookSpecificOutput") && !shown.contains("\\n"), "{shown}");
+    assert!(shown.contains("\nnothing is sent at: "), "{shown}");
+}
+
+#[test]
+fn a_run_ends_with_one_line_that_says_how_it_went() {
+    let world = World::with_git();
+    let run = world.run(&["run", "fixed the parser"]).expect(0);
+    let last = run.stderr.lines().last().unwrap().to_owned();
+    assert!(last.starts_with("✓ handed over  ") && last.contains(" steps done, in "), "{last}");
+    assert!(run.stdout.starts_with("handover steps executed: "));
+    let quiet = world.run(&["run", "--quiet", "more"]).expect(0);
+    assert_eq!(&*quiet.stderr, "");
+}
