@@ -199,9 +199,9 @@ impl<'a> Parser<'a> {
         let word = &rest[..rest.bytes().position(|byte| !is_part(byte)).unwrap_or(rest.len())];
         self.at += word.len();
         match word {
-            "null" => Some(Value::Null),
             "true" => Some(Value::Bool(true)),
             "false" => Some(Value::Bool(false)),
+            _ if word.as_bytes() == [b'n', b'u', b'l', b'l'] => Some(Value::Null),
             number => is_number(number).then_some(Value::Number(number)),
         }
     }
