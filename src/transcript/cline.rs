@@ -112,7 +112,7 @@ fn part(id: &str, number: usize) -> String {
 fn returned(draft: &mut Draft, result: &Value) {
     let id = result["tool_use_id"].as_str().unwrap_or_default();
     // One answer for each command; for another tool, one answer that is a text, often with JSON in it.
-    let parsed = result["content"].as_str().and_then(|text| bounded_json::parse(text));
+    let parsed = result["content"].as_str().and_then(bounded_json::parse);
     let answers: Vec<&Value> = match (&result["content"], &parsed) {
         (Value::Array(answers), _) => answers.iter().take(MAX_COMMANDS).collect(),
         (_, Some(answer)) => vec![answer],
