@@ -18,8 +18,13 @@ use crate::transcript::{self, FoundFile};
 /// How much of a transcript is read at once, and how many bytes of talk are held of it.
 pub(super) const CHUNK: u64 = 16 << 20;
 const ROOM: usize = 4 << 20;
-/// How many files a thread holds that are not written yet.
+/// How many groups of files a thread holds that are not written yet, and how large a group is: to hand one over may wake a
+/// thread, which costs as much as to read a small file.
 const HELD: usize = 2;
+const GROUP_FILES: usize = 16;
+const GROUP_BYTES: u64 = 256 << 10;
+/// A file of at most so many bytes is read as soon as it is looked at.
+const SMALL: u64 = 64 << 10;
 /// A few files are read sooner than threads are started.
 const WORTHWHILE: usize = 16;
 const MOST_THREADS: usize = 4;
@@ -43,6 +48,27 @@ impl Part {
         // A record that cannot be read today will not be readable tomorrow either.
         let document = found.ok().flatten().map(|found| session_passages::of_transcript(&found, roots));
         Part { end, mark, document }
+    }
+
+    /// Reads all of a small transcript, if it holds a session of the project. `None` if that must be seen otherwise.
+    fn read_small(
+        source: &SourceFile,
+        file: &FoundFile,
+        roots: &[PathBuf],
+        belonging: &mut Belonging,
+    ) -> Option<Ahead> {
+        if source.length > SMALL || source.length == 0 {
+            return None;
+        }
+        let (found, mark) = transcript::read_small_for_search(&file.path, source.length, ROOM).ok()??;
+        if found.agent != file.agent() || found.cwd.is_empty() {
+            return None;
+        }
+        if found.is_subagent || !belonging.has_directory(PathBuf::from(&found.cwd), roots) {
+            return Some(Ahead::Elsewhere);
+        }
+        let document = Some(session_passages::of_transcript(&found, roots));
+        Some(Ahead::Beginning(Box::new(Part { end: source.length, mark, document }.with_words())))
     }
 
     /// With the words of its passages, which the thread that writes need not look for then.
@@ -69,7 +95,11 @@ impl Belonging {
     /// Whether a file holds a session of the project with these roots that a person led.
     pub(super) fn has(&mut self, file: &FoundFile, roots: &[PathBuf]) -> bool {
         let Ok(Some(about)) = file.open() else { return false };
-        !about.is_subagent && *self.0.entry(about.cwd).or_insert_with_key(|cwd| roots.contains(&project::root(cwd)))
+        !about.is_subagent && self.has_directory(about.cwd, roots)
+    }
+
+    fn has_directory(&mut self, directory: PathBuf, roots: &[PathBuf]) -> bool {
+        *self.0.entry(directory).or_insert_with_key(|cwd| roots.contains(&project::root(cwd)))
     }
 }
 
@@ -85,7 +115,7 @@ pub(super) enum Ahead {
 
 /// The files in their order, each with what was read ahead of it.
 pub(super) struct ReadingAhead {
-    threads: Vec<Receiver<Ahead>>,
+    threads: Vec<(Receiver<Vec<Ahead>>, std::vec::IntoIter<Ahead>)>,
     next: usize,
 }
 
@@ -105,7 +135,7 @@ impl ReadingAhead {
             let mine = move || read(sources.iter().skip(number).step_by(count), roots, &sender);
             // Without a thread the files of this one are read by whoever writes them.
             drop(thread::Builder::new().spawn_scoped(scope, mine));
-            threads.push(receiver);
+            threads.push((receiver, Vec::new().into_iter()));
         }
         ReadingAhead { threads, next: 0 }
     }
@@ -117,22 +147,42 @@ impl ReadingAhead {
         }
         let thread = self.next % self.threads.len();
         self.next += 1;
-        self.threads[thread].recv().unwrap_or(Ahead::Nothing)
+        let (receiver, group) = &mut self.threads[thread];
+        if group.len() == 0 {
+            *group = receiver.recv().unwrap_or_default().into_iter();
+        }
+        group.next().unwrap_or(Ahead::Nothing)
     }
 }
 
 /// Reads files for as long as somebody takes them.
-fn read<'a>(sources: impl Iterator<Item = &'a SourceFile>, roots: &[PathBuf], sender: &SyncSender<Ahead>) {
+fn read<'a>(sources: impl Iterator<Item = &'a SourceFile>, roots: &[PathBuf], sender: &SyncSender<Vec<Ahead>>) {
     let mut belonging = Belonging::default();
+    let (mut group, mut bytes) = (Vec::new(), 0);
     for source in sources {
-        let ahead = match of_new(source) {
-            None => Ahead::Nothing,
-            Some(file) if !belonging.has(file, roots) => Ahead::Elsewhere,
-            Some(file) => Ahead::Beginning(Box::new(Part::read(source, file, 0, roots).with_words())),
-        };
-        if sender.send(ahead).is_err() {
-            return;
+        let ahead = of_new(source).map_or(Ahead::Nothing, |file| {
+            let small = Part::read_small(source, file, roots, &mut belonging);
+            small.unwrap_or_else(|| read_large(source, file, roots, &mut belonging))
+        });
+        group.push(ahead);
+        bytes += source.length;
+        if group.len() >= GROUP_FILES || bytes >= GROUP_BYTES {
+            bytes = 0;
+            if sender.send(std::mem::take(&mut group)).is_err() {
+                return;
+            }
         }
+    }
+    // Nobody takes it if the time is over.
+    drop(sender.send(group));
+}
+
+/// Reads the first part of a file that holds a session of the project.
+fn read_large(source: &SourceFile, file: &FoundFile, roots: &[PathBuf], belonging: &mut Belonging) -> Ahead {
+    if belonging.has(file, roots) {
+        Ahead::Beginning(Box::new(Part::read(source, file, 0, roots).with_words()))
+    } else {
+        Ahead::Elsewhere
     }
 }
 

@@ -28,8 +28,10 @@ const NAME: &str = "index.db";
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// How much of the index is held in memory.
 const CACHE_KIB: i64 = 16 << 10;
-/// After how many pages of 4 KiB the log is copied into the database. Each time costs two syncs.
-const MAX_LOG_PAGES: i64 = 8 << 10;
+/// How large a page of a new index is, in bytes.
+const PAGE: i64 = 8 << 10;
+/// After how many pages the log is copied into the database. Each time costs two syncs.
+const MAX_LOG_PAGES: i64 = 4 << 10;
 /// How long one statement waits for another process.
 const WAIT: Duration = Duration::from_millis(500);
 
@@ -148,6 +150,8 @@ impl IndexFile {
         let connection = Connection::open_with_flags(fs::real(self.anchor.path()).join(below), flags)?;
         connection.busy_timeout(WAIT)?;
         connection.pragma_update(None, "trusted_schema", false)?;
+        // For a new file: half as many pages are written, each with a call of its own.
+        connection.pragma_update(None, "page_size", PAGE)?;
         // What is removed is not left in free pages of the file.
         connection.pragma_update(None, "secure_delete", true)?;
         // After a power cut the newest passages may be missing, and are read again.

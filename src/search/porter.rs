@@ -88,7 +88,7 @@ fn final_y(word: &mut String) {
 
 /// Replaces the longest of these endings if what comes before it has a measure of more than `least`.
 fn replace_first(word: &mut String, endings: &[(&str, &str)], least: usize) {
-    let found = endings.iter().filter(|(ending, _)| word.ends_with(ending)).max_by_key(|(ending, _)| ending.len());
+    let found = endings.iter().filter(|(ending, _)| has_ending(word, ending)).max_by_key(|(ending, _)| ending.len());
     if let Some((ending, other)) = found
         && measure(&word[..word.len() - ending.len()]) > least
     {
@@ -97,8 +97,13 @@ fn replace_first(word: &mut String, endings: &[(&str, &str)], least: usize) {
     }
 }
 
+/// Whether a word has an ending. Its last two letters rule most of them out.
+fn has_ending(word: &str, ending: &str) -> bool {
+    word.as_bytes().last_chunk::<2>() == ending.as_bytes().last_chunk::<2>() && word.ends_with(ending)
+}
+
 fn long_ending(word: &mut String) {
-    let found = LONG_ENDINGS.iter().filter(|ending| word.ends_with(**ending)).max_by_key(|ending| ending.len());
+    let found = LONG_ENDINGS.iter().filter(|ending| has_ending(word, ending)).max_by_key(|ending| ending.len());
     let Some(ending) = found else { return };
     let before = &word[..word.len() - ending.len()];
     if measure(before) > 1 && (*ending != "ion" || before.ends_with(['s', 't'])) {
@@ -128,8 +133,17 @@ fn is_vowel(word: &[u8], at: usize) -> bool {
 
 /// How often a vowel is followed by a consonant.
 fn measure(word: &str) -> usize {
-    let word = word.as_bytes();
-    (1..word.len()).filter(|at| is_vowel(word, at - 1) && !is_vowel(word, *at)).count()
+    let (mut count, mut is_after_vowel) = (0, false);
+    for (at, letter) in word.bytes().enumerate() {
+        let is_vowel = match letter {
+            b'a' | b'e' | b'i' | b'o' | b'u' => true,
+            b'y' => at > 0 && !is_after_vowel,
+            _ => false,
+        };
+        count += usize::from(is_after_vowel && !is_vowel);
+        is_after_vowel = is_vowel;
+    }
+    count
 }
 
 fn has_vowel(word: &str) -> bool {

@@ -2,6 +2,7 @@
 //!
 //! Tool output is not indexed, except for the lines that name an error.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use crate::base::{fs, text};
@@ -74,9 +75,11 @@ fn passages_of(said: &Utterance) -> impl Iterator<Item = Passage> {
         UtteranceKind::Refusal | UtteranceKind::Answer => PassageKind::Ruling,
         UtteranceKind::ApprovedPlan | UtteranceKind::AgentText => PassageKind::Answer,
     };
-    let about = if said.about.is_empty() { String::new() } else { format!("{}\n", said.about) };
     let at = said.at.map(|at| at.timestamp());
-    let whole = format!("{about}{}", said.text);
+    let whole = match said.about.as_str() {
+        "" => Cow::Borrowed(said.text.as_str()),
+        about => Cow::Owned(format!("{about}\n{}", said.text)),
+    };
     split(&whole).into_iter().map(|part| Passage { kind, at, text: part.to_owned() }).collect::<Vec<_>>().into_iter()
 }
 

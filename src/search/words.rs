@@ -4,6 +4,7 @@
 //! all of them together: `parseDateISO` and `parse_date_iso` both give `pars`, `date`, `iso` and `parsedateiso`. A script
 //! without spaces gives pairs of characters.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -87,9 +88,10 @@ fn known(term: &str) -> Known {
 /// The words of a text in order, common ones included.
 pub(super) fn words(text: &str) -> Vec<Word> {
     let mut found = Vec::new();
-    for run in runs(text) {
-        take_run(text, run, &mut found);
-    }
+    Walk::of(text, |seen: Seen<'_>| {
+        let Seen { term, place, is_common, is_whole } = seen;
+        found.push(Word { term: term.to_owned(), place, is_common, is_whole });
+    });
     found
 }
 
@@ -99,16 +101,24 @@ pub(super) const WHOLE: char = '+';
 /// The terms of a text in one line, in their order, for [`of_line`].
 pub(super) fn line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
-    for word in words(text).into_iter().filter(|word| !word.is_common) {
+    Walk::of(text, |seen: Seen<'_>| {
+        if seen.is_common || seen.term.is_empty() {
+            return;
+        }
         if !line.is_empty() {
             line.push(' ');
         }
-        if word.is_whole {
+        if seen.is_whole {
             line.push(WHOLE);
         }
-        line.push_str(&word.term);
-    }
+        line.push_str(seen.term);
+    });
     line
+}
+
+/// How many terms a line has.
+pub(super) fn count(line: &str) -> usize {
+    if line.is_empty() { 0 } else { 1 + memchr::memchr_iter(b' ', line.as_bytes()).count() }
 }
 
 /// The terms of a line, each with whether it stands for the whole of an identifier.
@@ -124,69 +134,199 @@ pub(super) fn terms(text: &str) -> impl Iterator<Item = String> {
     words(text).into_iter().filter(|word| !word.is_common).map(|word| word.term)
 }
 
-/// The ranges of letters, digits and underscores.
-fn runs(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let mut rest = 0;
-    std::iter::from_fn(move || {
-        let belongs = |c: char| c.is_alphanumeric() || c == '_';
-        let start = rest + text[rest..].find(belongs)?;
-        let end = text[start..].find(|c| !belongs(c)).map_or(text.len(), |length| start + length);
-        rest = end;
-        Some(start..end)
-    })
+/// A word as it is seen on the way through a text. Its term is gone with the next one: a text has many words, and most are
+/// written elsewhere at once.
+struct Seen<'w> {
+    term: &'w str,
+    place: Range<usize>,
+    is_common: bool,
+    is_whole: bool,
 }
 
-/// Adds the words of one run: parts of an identifier, and pairs of characters of a script without spaces.
-fn take_run(text: &str, run: Range<usize>, found: &mut Vec<Word>) {
-    // Most runs are plain words.
-    let mut letters = text[run.clone()].bytes();
-    let is_plain = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit();
-    if letters.next().is_some_and(|first| is_plain(first.to_ascii_lowercase())) && letters.all(is_plain) {
-        found.extend(word(text, run));
-        return;
-    }
-    let first = found.len();
-    let mut start = run.start;
-    while start < run.end {
-        let rest = &text[start..run.end];
-        let Some(next) = rest.chars().next() else { return };
-        let is_ideographs = is_ideograph(next);
-        let length = rest.find(|c| is_ideograph(c) != is_ideographs).unwrap_or(rest.len());
-        if is_ideographs {
-            take_pairs(text, start..start + length, found);
-        } else {
-            for part in parts(&text[start..start + length]) {
-                found.extend(word(text, start + part.start..start + part.end));
+/// The way through a text, word by word.
+struct Walk<'t, 'k, F> {
+    text: &'t str,
+    see: F,
+    /// The term of the present word.
+    term: String,
+    /// How many words were seen.
+    seen: usize,
+    known: &'k mut Terms,
+}
+
+impl<'t, F: FnMut(Seen<'_>)> Walk<'t, '_, F> {
+    /// Shows each word of a text.
+    fn of(text: &'t str, see: F) {
+        TERMS.with_borrow_mut(|known| {
+            let mut walk = Walk { text, see, term: String::with_capacity(2 * MAX_WORD), seen: 0, known };
+            let mut rest = 0;
+            while let Some(run) = next_run(text, rest) {
+                rest = run.place.end;
+                walk.run(run);
             }
-        }
-        start += length;
+        });
     }
-    let has_parts = found.len() > first + 1 && text[run.clone()].is_ascii();
-    if has_parts && run.len() <= MAX_WORD {
-        let term: String = text[run.clone()].chars().filter(|c| *c != '_').collect();
-        found.push(Word { term: term.to_ascii_lowercase(), place: run, is_common: false, is_whole: true });
+
+    /// Shows the words of one run: parts of an identifier, and pairs of characters of a script without spaces.
+    fn run(&mut self, Run { place: run, is_plain }: Run) {
+        if is_plain {
+            return self.word(run);
+        }
+        let (text, before) = (self.text, self.seen);
+        let mut start = run.start;
+        while start < run.end {
+            let rest = &text[start..run.end];
+            let Some(next) = rest.chars().next() else { return };
+            let is_ideographs = is_ideograph(next);
+            let length = rest.find(|c| is_ideograph(c) != is_ideographs).unwrap_or(rest.len());
+            if is_ideographs {
+                self.pairs(start..start + length);
+            } else {
+                each_part(&text[start..start + length], |part| self.word(start + part.start..start + part.end));
+            }
+            start += length;
+        }
+        let has_parts = self.seen > before + 1 && text[run.clone()].is_ascii();
+        if has_parts && run.len() <= MAX_WORD {
+            self.term.clear();
+            self.term.extend(text[run.clone()].chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase()));
+            self.show(run, false, true);
+        }
+    }
+
+    /// Shows the word at a place, unless it is too long for one.
+    fn word(&mut self, place: Range<usize>) {
+        if place.len() > MAX_WORD {
+            return;
+        }
+        let written = &self.text[place.clone()];
+        let short = Short::of(written);
+        if let Some((term, is_common)) = short.as_ref().and_then(|short| self.known.get(short)) {
+            self.seen += 1;
+            return (self.see)(Seen { term, place, is_common, is_whole: false });
+        }
+        self.term.clear();
+        if written.is_ascii() {
+            self.term.push_str(written);
+            self.term.make_ascii_lowercase();
+        } else {
+            written.chars().for_each(|c| push_plain(c, &mut self.term));
+        }
+        let Known { is_common, base } = known(&self.term);
+        if let Some(base) = base {
+            base.clone_into(&mut self.term);
+        }
+        porter::stem(&mut self.term);
+        if let Some(short) = short {
+            self.known.set(&short, &self.term, is_common);
+        }
+        self.show(place, is_common, false);
+    }
+
+    /// Shows each pair of neighbours; a character that stands alone is a word.
+    fn pairs(&mut self, run: Range<usize>) {
+        let text = self.text;
+        let ends = || text[run.clone()].char_indices().map(|(at, c)| run.start + at + c.len_utf8());
+        let mut start = run.start;
+        for (end, next) in ends().zip(ends().skip(1)) {
+            self.show_as_written(start..next);
+            start = end;
+        }
+        if start == run.start {
+            self.show_as_written(run);
+        }
+    }
+
+    fn show_as_written(&mut self, place: Range<usize>) {
+        self.term.clear();
+        self.term.push_str(&self.text[place.clone()]);
+        self.show(place, false, false);
+    }
+
+    fn show(&mut self, place: Range<usize>, is_common: bool, is_whole: bool) {
+        self.seen += 1;
+        (self.see)(Seen { term: &self.term, place, is_common, is_whole });
     }
 }
 
-/// The word at a place; `None` if it is too long for one.
-fn word(text: &str, place: Range<usize>) -> Option<Word> {
-    if place.len() > MAX_WORD {
-        return None;
+/// A word of ASCII that is short enough to be remembered, in small letters, with zeros behind it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Short([u8; SHORT]);
+
+/// The longest word that is remembered. Its term may be one letter longer.
+const SHORT: usize = 16;
+
+impl Short {
+    fn of(written: &str) -> Option<Short> {
+        let mut letters = [0; SHORT];
+        letters.get_mut(..written.len()).filter(|_| written.is_ascii())?.copy_from_slice(written.as_bytes());
+        letters.make_ascii_lowercase();
+        Some(Short(letters))
     }
-    let mut term = String::with_capacity(place.len());
-    let written = &text[place.clone()];
-    if written.is_ascii() {
-        term.push_str(written);
-        term.make_ascii_lowercase();
-    } else {
-        written.chars().for_each(|c| push_plain(c, &mut term));
+
+    /// Its place among the terms that are remembered.
+    fn place(&self) -> usize {
+        let number = u128::from_le_bytes(self.0);
+        let mixed = (number as u64 ^ (number >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> (64 - TERMS_BITS)) as usize
     }
-    let Known { is_common, base } = known(&term);
-    if let Some(base) = base {
-        base.clone_into(&mut term);
+}
+
+/// How many terms are remembered, as a power of two.
+const TERMS_BITS: u32 = 12;
+
+/// The terms of words that were seen before: most words of a text are, and to find the stem of one costs more than to look here.
+/// Each word has one place, and a new one takes that of the last.
+#[derive(Default)]
+struct Terms(Vec<(Option<Short>, String, bool)>);
+
+thread_local! {
+    static TERMS: RefCell<Terms> = RefCell::default();
+}
+
+impl Terms {
+    /// The term of a word, and whether the word is common.
+    fn get(&self, word: &Short) -> Option<(&str, bool)> {
+        let (known, term, is_common) = self.0.get(word.place())?;
+        (known.as_ref() == Some(word)).then_some((term, *is_common))
     }
-    porter::stem(&mut term);
-    Some(Word { term, place, is_common, is_whole: false })
+
+    fn set(&mut self, word: &Short, term: &str, is_common: bool) {
+        if self.0.is_empty() {
+            self.0.resize_with(1 << TERMS_BITS, Default::default);
+        }
+        if let Some(place) = self.0.get_mut(word.place()) {
+            (place.0, place.2) = (Some(*word), is_common);
+            term.clone_into(&mut place.1);
+        }
+    }
+}
+
+/// A run of letters, digits and underscores.
+struct Run {
+    place: Range<usize>,
+    /// It is one word of ASCII: at most its first letter is a capital. Most runs are.
+    is_plain: bool,
+}
+
+/// The first run from this place on.
+fn next_run(text: &str, from: usize) -> Option<Run> {
+    let start = from + text[from..].find(belongs)?;
+    let bytes = &text.as_bytes()[start..];
+    let is_first_plain = bytes[0].is_ascii_alphanumeric();
+    let plain = bytes[1..].iter().position(|byte| !(byte.is_ascii_lowercase() || byte.is_ascii_digit()));
+    let plain = 1 + plain.unwrap_or(bytes.len() - 1);
+    let is_end = |byte: Option<&u8>| byte.is_none_or(|byte| byte.is_ascii() && !belongs(char::from(*byte)));
+    if is_first_plain && is_end(bytes.get(plain)) {
+        return Some(Run { place: start..start + plain, is_plain: true });
+    }
+    let end = text[start..].find(|c| !belongs(c)).map_or(text.len(), |length| start + length);
+    // A character that is not ASCII may end the run all the same.
+    Some(Run { place: start..end, is_plain: is_first_plain && end == start + plain })
+}
+
+fn belongs(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// Adds a character in small letters and without an accent.
@@ -218,48 +358,30 @@ fn push_plain(c: char, term: &mut String) {
 }
 
 /// The parts of `HTTPServer_name2`: `HTTP`, `Server`, `name2`.
-fn parts(run: &str) -> Vec<Range<usize>> {
-    let mut parts = Vec::new();
+fn each_part(run: &str, mut part: impl FnMut(Range<usize>)) {
     let mut start = 0;
-    let chars: Vec<(usize, char)> = run.char_indices().collect();
-    for (number, (at, c)) in chars.iter().enumerate() {
-        let before = number.checked_sub(1).map(|number| chars[number].1);
-        let next = chars.get(number + 1).map(|(_, next)| *next);
+    let mut before: Option<char> = None;
+    let mut chars = run.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map(|(_, next)| *next);
         let begins_word = c.is_uppercase()
             && before.is_some_and(|before| !before.is_uppercase() || next.is_some_and(char::is_lowercase));
-        if *c == '_' || begins_word {
-            if start < *at {
-                parts.push(start..*at);
+        if c == '_' || begins_word {
+            if start < at {
+                part(start..at);
             }
-            start = if *c == '_' { at + 1 } else { *at };
+            start = if c == '_' { at + 1 } else { at };
         }
+        before = Some(c);
     }
     if start < run.len() {
-        parts.push(start..run.len());
+        part(start..run.len());
     }
-    parts
 }
 
 /// Chinese characters and Japanese syllables.
 fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
-}
-
-/// Adds each pair of neighbours; a character that stands alone is a word.
-fn take_pairs(text: &str, run: Range<usize>, found: &mut Vec<Word>) {
-    let ends: Vec<usize> = text[run.clone()].char_indices().map(|(at, c)| run.start + at + c.len_utf8()).collect();
-    let mut pair = |place: Range<usize>| {
-        let term = text[place.clone()].to_owned();
-        found.push(Word { term, place, is_common: false, is_whole: false });
-    };
-    if let [_] = ends[..] {
-        return pair(run);
-    }
-    let mut start = run.start;
-    for pair_end in ends.windows(2) {
-        pair(start..pair_end[1]);
-        start = pair_end[0];
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
 
 use super::passage::{self, Document, Passage, PassageKind, Ran};
 use super::store::{KnownFile, REMOVED, Totals, known_file};
@@ -215,14 +215,23 @@ impl<'a> Writer<'a> {
             self.transaction.prepare_cached(sql)?.query_row([document], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let mut all_words = 0;
         let mut known = part.terms.iter();
+        let mut statements = PassageStatements::of(&self.transaction)?;
         for passage in &part.passages {
             let terms =
                 known.next().map_or_else(|| words::line(&passage.text).into(), |terms| Cow::Borrowed(terms.as_str()));
             number += 1;
             turn += i64::from(passage.kind.is_talk());
             let own_turn = if passage.kind.is_talk() { turn } else { -1 };
-            all_words += self.add_passage((document, number, own_turn), passage, &terms)?;
+            let place = Place { id: self.next, document, number, turn: own_turn };
+            self.next += 1;
+            all_words += statements.add(&place, passage, &terms)?;
+            if passage.kind == PassageKind::Ruling {
+                self.add_named(place.id, passage)?;
+            }
         }
+        drop(statements);
+        self.totals.passages += i64::try_from(part.passages.len()).unwrap_or(i64::MAX);
+        self.totals.words += all_words;
         let mut statement = self.transaction.prepare_cached("UPDATE document SET words = words + ?2 WHERE id = ?1")?;
         statement.execute(params![document, all_words])?;
         for touched in &part.touched {
@@ -236,32 +245,50 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Adds a passage with its words at its place: document, number and turn. Returns how many words it has.
-    fn add_passage(
-        &mut self,
-        (document, number, turn): (i64, i64, i64),
-        passage: &Passage,
-        terms: &str,
-    ) -> rusqlite::Result<i64> {
-        let count = i64::try_from(words::of_line(terms).count()).unwrap_or(i64::MAX);
-        let sql = "INSERT INTO passage (id, document, number, turn, kind, at, words, terms, text)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-        let id = self.next;
-        self.next += 1;
-        let values = params![id, document, number, turn, passage.kind.number(), passage.at, count, terms, passage.text];
-        self.transaction.prepare_cached(sql)?.execute(values)?;
-        let mut statement = self.transaction.prepare_cached("INSERT INTO word (rowid, terms) VALUES (?1, ?2)")?;
-        // The mark of a whole identifier separates words, as a space does.
-        statement.execute(params![id, terms])?;
-        if passage.kind == PassageKind::Ruling {
-            for path in passage::named_files(&passage.text) {
-                let name = path.rsplit('/').next().unwrap_or(path);
-                let sql = "INSERT INTO named (name, path, at, passage) VALUES (?1, ?2, ?3, ?4)";
-                self.transaction.prepare_cached(sql)?.execute(params![name, path, passage.at, id])?;
-            }
+    /// Adds the files that a ruling names.
+    fn add_named(&self, id: i64, passage: &Passage) -> rusqlite::Result<()> {
+        for path in passage::named_files(&passage.text) {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            let sql = "INSERT INTO named (name, path, at, passage) VALUES (?1, ?2, ?3, ?4)";
+            self.transaction.prepare_cached(sql)?.execute(params![name, path, passage.at, id])?;
         }
-        self.totals.passages += 1;
-        self.totals.words += count;
+        Ok(())
+    }
+}
+
+/// Where a passage is in the index.
+struct Place {
+    id: i64,
+    document: i64,
+    number: i64,
+    turn: i64,
+}
+
+/// What adds a passage, found once for all passages of a document.
+struct PassageStatements<'t> {
+    passage: CachedStatement<'t>,
+    words: CachedStatement<'t>,
+}
+
+impl<'t> PassageStatements<'t> {
+    fn of(transaction: &'t Transaction<'_>) -> rusqlite::Result<PassageStatements<'t>> {
+        let passage = "INSERT INTO passage (id, document, number, turn, kind, at, words, terms, text)
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        // The mark of a whole identifier separates words, as a space does.
+        let words = "INSERT INTO word (rowid, terms) VALUES (?1, ?2)";
+        Ok(PassageStatements {
+            passage: transaction.prepare_cached(passage)?,
+            words: transaction.prepare_cached(words)?,
+        })
+    }
+
+    /// Adds a passage with its words. Returns how many words it has.
+    fn add(&mut self, place: &Place, passage: &Passage, terms: &str) -> rusqlite::Result<i64> {
+        let count = i64::try_from(words::count(terms)).unwrap_or(i64::MAX);
+        let Place { id, document, number, turn } = place;
+        let kind = passage.kind.number();
+        self.passage.execute(params![id, document, number, turn, kind, passage.at, count, terms, passage.text])?;
+        self.words.execute(params![id, terms])?;
         Ok(count)
     }
 }

@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use super::json::Value;
 
 use super::calls::Ended;
 use super::draft::Draft;
@@ -135,10 +135,9 @@ fn calls(draft: &mut Draft, record: &Value) {
 /// An argument, which is a text that is JSON, or plain.
 fn argument(args: &Value, name: &str) -> String {
     match &args[name] {
-        Value::String(text) => match serde_json::from_str::<Value>(text) {
-            Ok(Value::String(inner)) => inner,
-            _ => text.clone(),
-        },
+        Value::String(text) => {
+            serde_json::from_str::<String>(text.as_str()).unwrap_or_else(|_| text.as_str().to_owned())
+        }
         Value::Bool(value) => value.to_string(),
         _ => String::new(),
     }
@@ -185,7 +184,7 @@ fn beside(draft: &mut Draft, path: &Path) {
     let cache = |name: &str| {
         let file = home.join("cache").join(name);
         let cache = fs::is_file(&file).then(|| fs::read_within(&file, MAX_CACHE).ok()).flatten()?;
-        bounded_json::parse(&cache)
+        bounded_json::parse_to_keep(&cache)
     };
     if let Some(last) = cache("last_conversations.json") {
         let of_this =

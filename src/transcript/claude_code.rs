@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use super::json::Value;
 
 use super::calls::{Ended, Question};
 use super::draft::Draft;
@@ -108,10 +108,12 @@ fn user(draft: &mut Draft, record: &Value, message: &Value, is_side: bool) {
         let id = result["tool_use_id"].as_str().unwrap_or_default();
         let answer = &record["toolUseResult"];
         let task = answer["task"]["id"].as_str().map(str::to_owned);
+        let is_output_read = result["is_error"] == true || draft.is_output_read(id);
+        let output = if is_output_read { output(result) } else { "" };
         if !is_side || draft.found.is_subagent {
-            answered(draft, id, result, answer);
+            answered(draft, id, (result, output), answer);
         }
-        draft.returned(id, &ended(result, answer), task.as_deref());
+        draft.returned(id, &ended((result, output), answer), task.as_deref());
     }
     let is_flagged = |name: &str| record[name] == true;
     let is_from_program = is_flagged("isMeta")
@@ -132,14 +134,13 @@ fn user(draft: &mut Draft, record: &Value, message: &Value, is_side: bool) {
 }
 
 /// The texts among the parts of a message.
-fn texts(content: &Value) -> impl Iterator<Item = &str> {
+fn texts<'r>(content: &'r Value<'_>) -> impl Iterator<Item = &'r str> {
     let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default().iter();
     blocks.filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str())
 }
 
 /// Takes what the person said by a result: a reason for refusing the call, answers to questions, the approval of a plan.
-fn answered(draft: &mut Draft, id: &str, result: &Value, answer: &Value) {
-    let output = output(result);
+fn answered(draft: &mut Draft, id: &str, (result, output): (&Value<'_>, &str), answer: &Value<'_>) {
     if result["is_error"] == true {
         if let Some(reason) = reason(output) {
             draft.refused(id, reason);
@@ -180,7 +181,7 @@ fn answer_in(output: &str, question: &str) -> Option<String> {
     Some(rest[..end].to_owned())
 }
 
-fn output(result: &Value) -> &str {
+fn output<'r>(result: &'r Value<'_>) -> &'r str {
     match &result["content"] {
         Value::String(text) => text,
         blocks => blocks[0]["text"].as_str().unwrap_or_default(),
@@ -188,8 +189,7 @@ fn output(result: &Value) -> &str {
 }
 
 /// How a tool call ended, by its result. The result of a failed command begins with "Exit code 1".
-fn ended<'a>(result: &'a Value, answer: &Value) -> Ended<'a> {
-    let output = output(result);
+fn ended<'a>((result, output): (&Value<'_>, &'a str), answer: &Value<'_>) -> Ended<'a> {
     if result["is_error"] == true {
         let code = output.strip_prefix("Exit code ").and_then(|rest| {
             let digits = rest.split(|c: char| !c.is_ascii_digit() && c != '-').next()?;

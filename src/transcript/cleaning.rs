@@ -16,6 +16,8 @@ const MAX_RAW: usize = 16 << 10;
 /// Separates texts that are scanned together. It is a private-use character, which is removed from the texts before. An
 /// invisible one would not separate them: a secret that invisible characters split is a secret, too.
 const BETWEEN: char = '\u{f8fe}';
+/// The first byte of [`BETWEEN`].
+const BETWEEN_BYTE: u8 = 0xef;
 
 /// The form of a text and how long it may be.
 #[derive(Clone, Copy)]
@@ -35,9 +37,19 @@ pub(super) fn raw(text: &str) -> String {
 /// would cost more than reading the file.
 pub(super) fn clean(found: &mut Transcript) {
     let texts = texts(found);
-    let prepared = |text: &str| text::without_private(&text::without_controls(text)).replace(BETWEEN, "");
-    let together: Vec<String> = texts.iter().map(|(text, _)| prepared(text)).collect();
-    let cleaned = secrets::clean(&together.join(&format!("\n{BETWEEN}\n")));
+    let mut together = String::with_capacity(texts.iter().map(|(text, _)| text.len() + BETWEEN.len_utf8() + 2).sum());
+    for (number, (text, _)) in texts.iter().enumerate() {
+        if number > 0 {
+            together.extend(['\n', BETWEEN, '\n']);
+        }
+        // Most texts have nothing that is removed.
+        if text::has_no_controls(text) && memchr::memchr2(b'<', BETWEEN_BYTE, text.as_bytes()).is_none() {
+            together.push_str(text);
+        } else {
+            together.push_str(&text::without_private(&text::without_controls(text)).replace(BETWEEN, ""));
+        }
+    }
+    let cleaned = secrets::clean(&together);
     let mut cleaned = cleaned.split(BETWEEN);
     for (text, form) in texts {
         // There are as many as before: no secret reaches across the separator.

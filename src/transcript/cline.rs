@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use super::json::Value;
 
 use super::calls::{Ended, Question};
 use super::draft::Draft;
@@ -112,7 +112,7 @@ fn part(id: &str, number: usize) -> String {
 fn returned(draft: &mut Draft, result: &Value) {
     let id = result["tool_use_id"].as_str().unwrap_or_default();
     // One answer for each command; for another tool, one answer that is a text, often with JSON in it.
-    let parsed = result["content"].as_str().and_then(|text| bounded_json::parse(text.as_bytes()));
+    let parsed = result["content"].as_str().and_then(bounded_json::parse);
     let answers: Vec<&Value> = match (&result["content"], &parsed) {
         (Value::Array(answers), _) => answers.iter().take(MAX_COMMANDS).collect(),
         (_, Some(answer)) => vec![answer],
@@ -151,10 +151,10 @@ fn beside(draft: &mut Draft, path: &Path) {
         let stem = path.file_name()?.to_str()?.strip_suffix(MESSAGES)?;
         let file = path.with_file_name(format!("{stem}.json"));
         let about = fs::is_file(&file).then(|| fs::read_within(&file, MAX_ABOUT).ok()).flatten()?;
-        bounded_json::parse(&about)
+        bounded_json::parse_to_keep(&about)
     };
     let Some(about) = about() else { return };
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     draft.cwd(&text(if about["cwd"].is_string() { &about["cwd"] } else { &about["workspace_root"] }));
     draft.branch(&text(&about["metadata"]["git"]["branch"]));
     draft.title(&text(&about["metadata"]["title"]), false);

@@ -9,8 +9,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use super::json::{Fields, Value};
 use chrono::DateTime;
-use serde_json::Value;
 
 use super::calls::{Ended, Question};
 use super::draft::Draft;
@@ -102,7 +102,7 @@ fn about(draft: &mut Draft, payload: &Value) {
     draft.cwd(&text(&payload["cwd"]));
     draft.branch(&text(&payload["git"]["branch"]));
     let source = &payload["source"];
-    draft.found.is_subagent = source["subagent"] != Value::Null || payload["thread_source"] == "subagent";
+    draft.found.is_subagent = !source["subagent"].is_null() || payload["thread_source"] == "subagent";
     draft.found.is_headless = match source.as_str() {
         Some("exec") => Some(true),
         Some("cli" | "vscode") => Some(false),
@@ -117,7 +117,7 @@ fn response_item(draft: &mut Draft, item: &Value) {
         "message" if item["role"] == "user" => request(draft, item),
         "message" if item["role"] == "assistant" => said(draft, item),
         "function_call" => {
-            let arguments: Value = super::bounded_json::parse(text("arguments").as_bytes()).unwrap_or_default();
+            let arguments: Value = super::bounded_json::parse(text("arguments")).unwrap_or_default();
             call(draft, id, text("name"), &arguments);
         }
         "local_shell_call" => draft.called_command(id, &command_line(&item["action"]["command"])),
@@ -163,7 +163,7 @@ fn said(draft: &mut Draft, item: &Value) {
 /// Takes the answers to the agent's questions: `{"answers": {"id": {"answers": ["…", "user_note: …"]}}}`.
 fn answered(draft: &mut Draft, id: &str, output: &str) {
     draft.answered(id, |question| {
-        let found = super::bounded_json::parse(output.as_bytes())?;
+        let found = super::bounded_json::parse(output)?;
         let answers = found["answers"][&question.id]["answers"].as_array()?.iter().filter_map(Value::as_str);
         let answers: Vec<&str> = answers.map(|text| text.strip_prefix("user_note: ").unwrap_or(text)).collect();
         Some(answers.join("\n"))
@@ -231,8 +231,7 @@ fn plan(draft: &mut Draft, arguments: &Value) {
 fn plan_in_script(draft: &mut Draft, script: &str) {
     let Some((_, argument)) = script.rsplit_once("tools.update_plan(") else { return };
     let quoted = quote_names(argument);
-    let mut values = serde_json::Deserializer::from_str(&quoted).into_iter::<Value>();
-    if let Some(Ok(arguments)) = values.next() {
+    if let Some(arguments) = super::bounded_json::parse_beginning(&quoted) {
         plan(draft, &arguments);
     }
 }
@@ -261,7 +260,7 @@ fn quote_names(script: &str) -> String {
 /// The output of a tool, which is a text or a list of parts.
 fn output(output: &Value) -> String {
     match output {
-        Value::String(text) => text.clone(),
+        Value::String(text) => text.as_str().to_owned(),
         Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"),
         other => other["content"].as_str().unwrap_or_default().to_owned(),
     }
@@ -277,7 +276,7 @@ fn ended(output: &str) -> Ended<'_> {
     // For a patch, the code comes shortly after the first "Output:".
     let head = output.split("Output:\n").next().unwrap_or_default();
     let said = code_in(head).or_else(|| code_in(crate::base::text::cut(output, 100)));
-    let beside = || super::bounded_json::parse(output.as_bytes())?["metadata"]["exit_code"].as_i64();
+    let beside = || super::bounded_json::parse(output)?["metadata"]["exit_code"].as_i64();
     match said.or_else(beside) {
         Some(code) => Ended::Code(code, output),
         None if output.contains("aborted by user") || output.starts_with("exec_command failed") => Ended::Unknown,
@@ -332,7 +331,8 @@ fn command_ended(draft: &mut Draft, id: &str, command: &Value, code: &Value, out
 }
 
 fn changed(draft: &mut Draft, id: &str, worked: bool, changes: &Value) {
-    let paths: Vec<String> = changes.as_object().into_iter().flatten().map(|(path, _)| path.clone()).collect();
+    let paths = changes.as_object().into_iter().flat_map(Fields::iter);
+    let paths: Vec<String> = paths.map(|(path, _)| path.to_owned()).collect();
     // The item lists every file, so the paths of the call are no longer needed.
     draft.returned(id, &Ended::Failed(""), None);
     if worked {
@@ -423,7 +423,7 @@ fn origin(record: &Value) -> Origin {
             Origin { parent, ..Origin::default() }
         }
         Some("response_item") => {
-            let mut content = payload.clone();
+            let mut content = payload.to_json();
             content.as_object_mut().map(|fields| fields.shift_remove("id"));
             let key = Key::of_content(&content, payload["role"] == "user");
             Origin { key: Some(key), ..Origin::default() }

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use super::json::Value;
 
 use super::calls::{Ended, Question};
 use super::draft::Draft;
@@ -110,7 +110,7 @@ fn request(draft: &mut Draft, record: &Value, data: &Value) {
 fn call(draft: &mut Draft, data: &Value, is_aside: bool) {
     let id = data["toolCallId"].as_str().unwrap_or_default();
     // Arguments may be a text that is JSON.
-    let parsed = data["arguments"].as_str().and_then(|text| bounded_json::parse(text.as_bytes()));
+    let parsed = data["arguments"].as_str().and_then(bounded_json::parse);
     let arguments = parsed.as_ref().unwrap_or(&data["arguments"]);
     let text = |name: &str| arguments[name].as_str().unwrap_or_default();
     match data["toolName"].as_str().unwrap_or_default() {

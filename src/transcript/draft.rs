@@ -287,6 +287,12 @@ impl Draft {
         }
     }
 
+    /// Whether anything depends on what a call printed. To read that costs more than all the rest of its record.
+    pub(super) fn is_output_read(&self, id: &str) -> bool {
+        !self.is_for_search
+            || matches!(self.calls.get(id), Some(OpenCall::Command(_) | OpenCall::Questions(_) | OpenCall::Plan(_)))
+    }
+
     /// The plan of a call, which the person approved if it returned without an error.
     pub(super) fn plan_of(&self, id: &str) -> Option<&str> {
         match self.calls.get(id)? {
@@ -432,6 +438,9 @@ impl Draft {
         let turn = self.talk.turn();
         self.ran.add(turn, self.talk.len(), &command, ended, self.found.ended);
         self.work.command_ended(turn, &command.command, command.outcome);
+        if self.is_for_search {
+            return;
+        }
         if command.outcome == Outcome::Passed {
             self.may_have_written(turn, &command.command);
         }

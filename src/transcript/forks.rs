@@ -6,12 +6,11 @@
 //! | Claude Code, `--fork-session` | copied records keep their `uuid`; nothing names the parent | `uuid`s |
 //! | Codex | the first record names the parent; copied records get new times and may get ids | contents |
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-
-use serde_json::Value;
 
 use super::lines::{Line, Lines};
 use super::{TranscriptFormat, bounded_json, source};
@@ -43,7 +42,7 @@ impl Key {
         Key { hash: hash(id), is_repeatable: false }
     }
 
-    pub(super) fn of_content(content: &Value, is_repeatable: bool) -> Key {
+    pub(super) fn of_content(content: &serde_json::Value, is_repeatable: bool) -> Key {
         Key { hash: hash(&content.to_string()), is_repeatable }
     }
 }
@@ -156,12 +155,13 @@ fn each_origin(
     file.seek(SeekFrom::Start(0))?;
     let mut lines = Lines::of(BufReader::new(Read::by_ref(file).take(end)));
     loop {
-        let record = match lines.next()? {
+        let line = match lines.next()? {
             None => return Ok(()),
-            Some(Line::TooLong) => None,
-            Some(Line::Whole(line) | Line::Unended(line)) => bounded_json::parse(line),
+            Some(Line::TooLong) => Cow::Borrowed(""),
+            Some(Line::Whole(line) | Line::Unended(line)) => bounded_json::text_of(line),
         };
-        let origin = record.map(|record| (format.origin)(&record)).unwrap_or_default();
+        let origin = bounded_json::parse(&line).map(|record| (format.origin)(&record)).unwrap_or_default();
+        drop(line);
         if !take(origin, lines.position()) {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use super::json::Value;
 
 use super::FORMATS;
 use super::bounded_json::ReadInPart;

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use super::json::Value;
 use sha2::{Digest, Sha256};
 
 use super::calls::{Ended, Question};
@@ -103,9 +103,9 @@ fn message(draft: &mut Draft, message: &Value) {
 }
 
 /// The texts of a message, which is a text or a list of parts.
-fn texts(content: &Value) -> Vec<&str> {
+fn texts<'r>(content: &'r Value<'_>) -> Vec<&'r str> {
     match content {
-        Value::String(text) => vec![text],
+        Value::String(text) => vec![text.as_str()],
         Value::Array(parts) => {
             parts.iter().filter(|part| part["thought"] != true).filter_map(|part| part["text"].as_str()).collect()
         }
@@ -153,7 +153,7 @@ fn call(draft: &mut Draft, call: &Value) {
     match text("status") {
         "success" => {
             draft.answered(id, |question| {
-                let answers = bounded_json::parse(output.as_bytes())?;
+                let answers = bounded_json::parse(output)?;
                 answers["answers"][&question.id].as_str().map(str::to_owned)
             });
             let code = if name == "run_shell_command" { exit_code(output) } else { Some(0) };
@@ -238,7 +238,7 @@ fn candidates(home: &Path, roots: &[PathBuf], budget: &mut ListingBudget) -> Vec
 fn id(path: &Path) -> Option<String> {
     let mut file = source::open_beginning(path).ok()??;
     let mut found = None;
-    let look = |record: Value| {
+    let look = |record: Value<'_>| {
         found = record["sessionId"].as_str().map(str::to_owned);
         false
     };

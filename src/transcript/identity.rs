@@ -35,11 +35,17 @@ pub(crate) fn mark_before(path: &Path, place: u64) -> Option<i64> {
     let mut file = fs::open_if_exists(path).ok()??;
     let length = place.min(BEFORE);
     file.seek(SeekFrom::Start(place - length)).ok()?;
-    let mut read = Vec::new();
-    file.take(length).read_to_end(&mut read).ok()?;
+    let mut read = [0; BEFORE as usize];
+    let read = &mut read[..length as usize];
+    file.read_exact(read).ok()?;
+    Some(mark_of(read))
+}
+
+/// The mark of a place in a file that has this before it.
+pub(super) fn mark_of(before: &[u8]) -> i64 {
     let mut hasher = DefaultHasher::new();
-    hasher.write(&read);
-    (read.len() as u64 == length).then(|| i64::from_ne_bytes(hasher.finish().to_ne_bytes()))
+    hasher.write(&before[before.len().saturating_sub(BEFORE as usize)..]);
+    i64::from_ne_bytes(hasher.finish().to_ne_bytes())
 }
 
 fn digest(file: &mut File, bytes: u64) -> io::Result<String> {

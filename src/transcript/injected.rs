@@ -61,7 +61,7 @@ pub(crate) fn injected(path: &Path) -> Result<Option<Vec<Injected>>> {
     while let Some(line) = lines.next().map_err(failed)? {
         if let Line::Whole(line) | Line::Unended(line) = line
             && finder.find(line).is_some()
-            && let Some(record) = bounded_json::parse(line)
+            && let Some(record) = bounded_json::parse_to_keep(line)
         {
             texts(&record, &mut found);
         }

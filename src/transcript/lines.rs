@@ -11,6 +11,8 @@ pub(super) struct Lines<R> {
     reader: R,
     buffer: Vec<u8>,
     position: u64,
+    /// How many bytes of the reader's own buffer the last line took.
+    used: usize,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -23,7 +25,7 @@ pub(super) enum Line<'a> {
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn of(reader: R) -> Lines<R> {
-        Lines { reader, buffer: Vec::new(), position: 0 }
+        Lines { reader, buffer: Vec::new(), position: 0, used: 0 }
     }
 
     /// How many bytes were read, with the line breaks.
@@ -36,6 +38,12 @@ impl<R: BufRead> Lines<R> {
             self.buffer = Vec::new();
         }
         self.buffer.clear();
+        self.reader.consume(std::mem::take(&mut self.used));
+        if let Some(end) = self.end_in_reader()? {
+            self.used = end + 1;
+            self.position += self.used as u64;
+            return Ok(Some(Line::Whole(&self.reader.fill_buf()?[..end])));
+        }
         let mut is_too_long = false;
         let mut read_anything = false;
         loop {
@@ -62,6 +70,16 @@ impl<R: BufRead> Lines<R> {
             self.position += used as u64;
             if end.is_some() {
                 return Ok(Some(if is_too_long { Line::TooLong } else { Line::Whole(&self.buffer) }));
+            }
+        }
+    }
+
+    /// Where the next line ends in what the reader holds. Most lines are whole there, and need not be copied.
+    fn end_in_reader(&mut self) -> io::Result<Option<usize>> {
+        loop {
+            match self.reader.fill_buf() {
+                Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
+                available => return available.map(|held| memchr::memchr(b'\n', held)),
             }
         }
     }

@@ -19,7 +19,7 @@
 //! | `listing` | listing directories within limits |
 //! | `sessions` | the session files on this machine |
 //! | `unread` | what is there and cannot be read |
-//! | `lines`, `bounded_json` | lines and records of any size, read within limits |
+//! | `lines`, `bounded_json`, `json` | lines and records of any size, read within limits; a record as a value |
 //! | `draft` | a transcript while it is read, everything in it bounded |
 //! | `cleaning` | takes secrets and private passages out of a draft, and cuts it |
 //! | `contents` | the result: [`Transcript`] |
@@ -60,6 +60,7 @@ mod hook_words;
 mod human_text;
 mod identity;
 mod injected;
+mod json;
 mod kept;
 mod lines;
 mod listing;
@@ -103,7 +104,7 @@ pub(crate) use sessions::{
 };
 pub use sessions::{SessionFile, is_subagent, sessions};
 pub use source::{Asks, Source, read};
-pub(crate) use source::{read_for_search, read_with_room, state};
+pub(crate) use source::{read_for_search, read_small_for_search, read_with_room, state};
 pub(crate) use test_command::is_check;
 pub(crate) use unread::{Unread, unread};
 

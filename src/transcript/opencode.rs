@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use super::json::Value;
 
 use super::calls::{Ended, Question};
 use super::draft::Draft;

@@ -227,12 +227,12 @@ fn export(connection: &Connection, id: &str, most: u64) -> rusqlite::Result<Opti
     for (message, at) in &messages {
         let start = parts.partition_point(|(other, _)| other < message);
         let own = parts[start..].iter().take_while(|(other, _)| other == message);
-        let about = data(&mut of_message, message).and_then(|data| bounded_json::parse(data.as_bytes()));
+        let about = data(&mut of_message, message).and_then(|data| bounded_json::parse_to_keep(data.as_bytes()));
         for (_, part) in own.filter(|_| about.is_some()) {
             if written >= most {
                 break;
             }
-            let part = data(&mut of_part, part).and_then(|data| bounded_json::parse(data.as_bytes()));
+            let part = data(&mut of_part, part).and_then(|data| bounded_json::parse_to_keep(data.as_bytes()));
             let record = about.as_ref().zip(part).and_then(|(message, part)| record(message, *at, &part));
             let Some(record) = record else { continue };
             let line = format!("{record}\n");

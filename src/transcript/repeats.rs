@@ -4,7 +4,6 @@
 //! same ids and times. Nobody said them again.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
@@ -32,8 +31,14 @@ impl TakenRecords {
 
     /// Adds the ids in a file before `end`, which is the start of a line; at most the last `most` bytes are searched. In a
     /// line, an id comes after `mark`.
-    pub(super) fn add_before(&mut self, file: &mut File, end: u64, most: u64, mark: &[u8]) -> io::Result<()> {
-        if mark.is_empty() {
+    pub(super) fn add_before(
+        &mut self,
+        file: &mut (impl Read + Seek),
+        end: u64,
+        most: u64,
+        mark: &[u8],
+    ) -> io::Result<()> {
+        if mark.is_empty() || end == 0 {
             return Ok(());
         }
         let start = end.saturating_sub(most.min(MOST_BYTES));

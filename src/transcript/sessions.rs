@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::draft::Draft;
+use super::json::Value;
 use super::listing::{Extent, ListingLimits};
 use super::{FORMATS, Transcript, TranscriptFormat, format, source};
 use crate::base::fs::FileState;
@@ -177,7 +178,7 @@ fn about(format: &'static TranscriptFormat, path: &Path) -> Result<Option<Transc
     (format.beside)(&mut draft, path);
     // What is said beside the records says nothing if there are none.
     let mut is_one = draft.found.cwd.is_empty();
-    let take = |record| {
+    let take = |record: Value<'_>| {
         is_one |= (format.is_one)(&record);
         (format.take)(&mut draft, &record);
         draft.found.cwd.is_empty() || !is_one

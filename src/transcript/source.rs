@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use super::json::Value;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::draft::Draft;
 use super::lines::{self, Line, Lines};
@@ -118,7 +118,7 @@ impl Source {
         let mut lines = Lines::of(BufReader::new(file.take(most.min(self.end - start))));
         while let Some(line) = lines.next().map_err(failed)? {
             if let Line::Whole(line) | Line::Unended(line) = line
-                && let Some(record) = bounded_json::parse(line)
+                && let Some(record) = bounded_json::parse(&bounded_json::text_of(line))
             {
                 (format.take)(&mut draft, &record);
                 if draft.found.requests > 0 {
@@ -164,13 +164,38 @@ pub(crate) fn read_for_search(path: &Path, start: u64, end: u64, room: usize) ->
     read_into(prepare, path, start, end)
 }
 
+/// Like [`read_for_search`], for all of a small file, which is opened and read once. With the mark of its end, as
+/// [`identity::mark_before`] finds it. `None` if the file is shorter by now.
+pub(crate) fn read_small_for_search(path: &Path, end: u64, room: usize) -> Result<Option<(Transcript, i64)>> {
+    let Some(mut file) = open(path)? else { return Ok(None) };
+    let mut whole = vec![0; usize::try_from(end).unwrap_or_default()];
+    if file.read_exact(&mut whole).is_err() {
+        return Ok(None);
+    }
+    let mark = identity::mark_of(&whole);
+    let prepare = |draft: &mut Draft| {
+        draft.hold(room);
+        draft.for_search();
+    };
+    Ok(Some((read_records(prepare, (path, &mut io::Cursor::new(whole)), 0, end)?, mark)))
+}
+
 fn read_into(prepare: impl Fn(&mut Draft), path: &Path, start: u64, end: u64) -> Result<Option<Transcript>> {
     let Some(mut file) = open(path)? else { return Ok(None) };
+    read_records(prepare, (path, &mut file), start, end).map(Some)
+}
+
+fn read_records(
+    prepare: impl Fn(&mut Draft),
+    (path, file): (&Path, &mut (impl Read + Seek)),
+    start: u64,
+    end: u64,
+) -> Result<Transcript> {
     let failed = |cause: io::Error| Error::io("read", path, cause);
     if end == 0 {
-        return Ok(Some(Draft::of("").finish()));
+        return Ok(Draft::of("").finish());
     }
-    let Some(format) = format_of(&mut file, end).map_err(failed)? else { return Err(unknown(path)) };
+    let Some(format) = format_of(file, end).map_err(failed)? else { return Err(unknown(path)) };
     let mut draft = Draft::of(format.name);
     prepare(&mut draft);
     if let Some(id) = (format.id)(path) {
@@ -180,29 +205,29 @@ fn read_into(prepare: impl Fn(&mut Draft), path: &Path, start: u64, end: u64) ->
     if start > 0 {
         // Only the beginning of the file says whose session it is.
         draft.about_only = true;
-        let take = |record| {
+        let take = |record: Value<'_>| {
             (format.take)(&mut draft, &record);
             true
         };
-        head(&mut file, start, take).map_err(failed)?;
+        head(file, start, take).map_err(failed)?;
         draft.about_only = false;
     }
-    let (start, is_record_start) = next_record(&mut file, start.min(end)).map_err(failed)?;
-    draft.taken.add_before(&mut file, start, u64::MAX, format.id_mark).map_err(failed)?;
+    let (start, is_record_start) = next_record(file, start.min(end)).map_err(failed)?;
+    draft.taken.add_before(file, start, u64::MAX, format.id_mark).map_err(failed)?;
     for (from, to) in pieces(start, end) {
         if from > start {
             draft.passed_over(from - start - MAX_BEGINNING.min(from - start));
         }
         let is_record_start = is_record_start && from == start;
-        read_piece(&mut file, (from, to), is_record_start, format, &mut draft).map_err(failed)?;
+        read_piece(file, (from, to), is_record_start, format, &mut draft).map_err(failed)?;
     }
-    Ok(Some(draft.finish()))
+    Ok(draft.finish())
 }
 
 /// The format of the first record that has one.
-fn format_of(file: &mut File, end: u64) -> io::Result<Option<&'static TranscriptFormat>> {
+fn format_of(file: &mut (impl Read + Seek), end: u64) -> io::Result<Option<&'static TranscriptFormat>> {
     let mut found = None;
-    let is_unknown = |record| {
+    let is_unknown = |record: Value<'_>| {
         found = format::of_record(&record);
         found.is_none()
     };
@@ -220,14 +245,18 @@ fn pieces(start: u64, end: u64) -> Vec<(u64, u64)> {
 
 /// Where the first record is that a reader did not take who stopped at `at`, and whether a record begins there. That reader took
 /// the last record before, unless it was not complete. A client writes the line break after the record, sometimes later.
-fn next_record(file: &mut File, at: u64) -> io::Result<(u64, bool)> {
+fn next_record(file: &mut (impl Read + Seek), at: u64) -> io::Result<(u64, bool)> {
     let Some(start) = line_start(file, at)? else { return Ok((at, false)) };
-    let is_taken = start < at && bounded_json::parse_complete(&read_range(file, start, at)?, &[]).is_some();
+    let is_taken = start < at && is_complete(&read_range(file, start, at)?);
     Ok((if is_taken { at } else { start }, true))
 }
 
+fn is_complete(record: &[u8]) -> bool {
+    bounded_json::parse_complete(&bounded_json::text_of(record), &[]).is_some()
+}
+
 /// The start of the line that contains `at`. `None` if the line is longer than is read.
-fn line_start(file: &mut File, at: u64) -> io::Result<Option<u64>> {
+fn line_start(file: &mut (impl Read + Seek), at: u64) -> io::Result<Option<u64>> {
     let mut end = at;
     while end > 0 && at - end <= lines::MAX_LINE as u64 {
         let start = end.saturating_sub(BLOCK);
@@ -240,7 +269,7 @@ fn line_start(file: &mut File, at: u64) -> io::Result<Option<u64>> {
     Ok((end == 0).then_some(0))
 }
 
-fn read_range(file: &mut File, start: u64, end: u64) -> io::Result<Vec<u8>> {
+fn read_range(file: &mut (impl Read + Seek), start: u64, end: u64) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(start))?;
     let mut read = Vec::new();
     Read::by_ref(file).take(end - start).read_to_end(&mut read)?;
@@ -248,7 +277,7 @@ fn read_range(file: &mut File, start: u64, end: u64) -> io::Result<Vec<u8>> {
 }
 
 fn read_piece(
-    file: &mut File,
+    file: &mut (impl Read + Seek),
     (from, to): (u64, u64),
     is_record_start: bool,
     format: &TranscriptFormat,
@@ -268,10 +297,11 @@ fn read_piece(
             Line::TooLong => draft.too_long(),
             // The line may still be being written. If it is a record, it is complete.
             Line::Unended(line) => {
-                let record = bounded_json::parse_complete(line, format.in_part);
+                let line = bounded_json::text_of(line);
+                let record = bounded_json::parse_complete(&line, format.in_part);
                 record.iter().for_each(|record| (format.take)(draft, record));
             }
-            Line::Whole(line) => match bounded_json::parse_in_part(line, format.in_part) {
+            Line::Whole(line) => match bounded_json::parse_in_part(&bounded_json::text_of(line), format.in_part) {
                 Some(record) => (format.take)(draft, &record),
                 None if line.iter().all(u8::is_ascii_whitespace) => {}
                 None => draft.unreadable(),
@@ -310,7 +340,7 @@ pub(crate) fn state(path: &Path) -> Option<FileState> {
 pub(super) fn has_records(format: &TranscriptFormat, path: &Path) -> Result<bool> {
     let Some(mut file) = open_beginning(path)? else { return Ok(true) };
     let mut is_one = false;
-    let look = |record: Value| {
+    let look = |record: Value<'_>| {
         is_one = (format.is_one)(&record);
         !is_one
     };
@@ -319,7 +349,11 @@ pub(super) fn has_records(format: &TranscriptFormat, path: &Path) -> Result<bool
 }
 
 /// Reads the first records of a file for as long as `wanted` returns true.
-pub(super) fn head(file: &mut File, end: u64, mut wanted: impl FnMut(Value) -> bool) -> io::Result<()> {
+pub(super) fn head(
+    file: &mut (impl Read + Seek),
+    end: u64,
+    mut wanted: impl FnMut(Value<'_>) -> bool,
+) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     let mut lines = Lines::of(BufReader::new(Read::by_ref(file).take(end.min(HEAD_BYTES))));
     for _ in 0..HEAD_RECORDS {
@@ -327,7 +361,7 @@ pub(super) fn head(file: &mut File, end: u64, mut wanted: impl FnMut(Value) -> b
             None => break,
             Some(Line::TooLong) => {}
             Some(Line::Whole(line) | Line::Unended(line)) => {
-                if bounded_json::parse(line).is_some_and(|record| !wanted(record)) {
+                if bounded_json::parse(&bounded_json::text_of(line)).is_some_and(|record| !wanted(record)) {
                     break;
                 }
             }

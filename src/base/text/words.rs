@@ -41,11 +41,18 @@ pub(crate) fn kept_line(text: &str, max: usize) -> String {
 
 /// Text for storage without control characters, except newline and tab.
 pub(crate) fn without_controls(text: &str) -> String {
-    // Most texts are ASCII without any.
-    if text.bytes().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~')) {
+    if has_no_controls(text) {
         return text.to_owned();
     }
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+/// Whether a text surely has no control characters, except newline and tab. Most texts have none.
+pub(crate) fn has_no_controls(text: &str) -> bool {
+    // Those that are not ASCII begin with this byte, as some others do.
+    let is_plain = |byte: &u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~' | 0x80..=0xc1 | 0xc3..);
+    // A block is looked at as a whole, which costs less than to stop within it.
+    text.as_bytes().chunks(64).all(|block| block.iter().fold(true, |so_far, byte| so_far & is_plain(byte)))
 }
 
 /// The part of a text that can be in a line of `max` characters.
