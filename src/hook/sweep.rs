@@ -5,7 +5,6 @@
 //! says whether a session is over, `owed` which files on disk are owed. A session start does what it has time for. The rest
 //! stays owed, and the child that the start leaves behind does it.
 
-use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::owed::{self, Owed, OwedFile};
@@ -17,7 +16,7 @@ use crate::engine::{self, RecordOutcome};
 use crate::error::Result;
 use crate::project::{self, Project};
 use crate::steps;
-use crate::transcript::{self, ListingLimits, SessionFile};
+use crate::transcript::{ListingLimits, SessionFile};
 
 /// What a session start does: a person waits for it.
 const AT_START: Limits =
@@ -112,11 +111,6 @@ struct Over {
     changed: Option<SystemTime>,
 }
 
-/// When a transcript was last changed.
-fn changed(transcript: &str) -> Option<SystemTime> {
-    transcript::state(Path::new(transcript)).map(|state| state.modified)
-}
-
 impl Sweep<'_> {
     fn hand_over(&mut self, caller: &Caller<'_>, files: Vec<OwedFile>, limits: Limits) -> Result<()> {
         let start = Instant::now();
@@ -176,7 +170,7 @@ impl Sweep<'_> {
     fn seen_by_hooks(&self, caller: &Caller<'_>) -> Vec<Over> {
         let others = self.open.iter().filter(|session| !caller.is(&session.agent, &session.id));
         others
-            .map(|session| (session, changed(&session.transcript)))
+            .map(|session| (session, session::last_change(session)))
             .filter(|(session, changed)| session::is_over(session, caller.process, *changed))
             .map(|(session, changed)| Over { session: session.clone(), file: None, changed })
             .collect()
