@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use super::pem;
-use super::plausibility::{Candidate, is_part_of_token, is_token_in_lines};
+use super::plausibility::{Candidate, is_part_of_token, is_rest_of_token, is_token_in_lines};
 use super::rules::{RULES, Rule, Start};
 use super::visible::VisibleText;
 
@@ -190,7 +190,24 @@ impl Pass<'_> {
         // Word characters that follow directly belong to the secret.
         let rest = if range.len() >= BOUND { run(&text[range.end..], is_unbroken) } else { 0 };
         let end = range.end + rest;
-        Some(range.start..end + run(&text[end..], is_word))
+        let end = end + run(&text[end..], is_word);
+        let is_token = rule.start == Start::Word && text[range.start..end].iter().all(|byte| is_word_or_mark(*byte));
+        Some(range.start..if is_token { self.rest_in_lines(end) } else { end })
+    }
+
+    /// The end of a token of which enough to know it is on its first line. Only lines that are nothing but more of it belong
+    /// to it.
+    fn rest_in_lines(&self, mut end: usize) -> usize {
+        for _ in 1..MOST_LINES {
+            let Some(at) = line_break(&self.text[end..]).map(|length| end + length) else { break };
+            let rest = &self.text[at..self.text.len().min(at + LONGEST_LINE)];
+            let part = &rest[..run(rest, is_word_or_mark)];
+            if !matches!(rest[part.len()..], [] | [b'\r' | b'\n' | b'\\', ..]) || !is_rest_of_token(part) {
+                break;
+            }
+            end = at + part.len();
+        }
+        end
     }
 }
 
