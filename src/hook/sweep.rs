@@ -7,6 +7,8 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use chrono::{DateTime, FixedOffset};
+
 use super::owed::{self, Owed, OwedFile};
 use super::pending::{self, Pending};
 use super::session;
@@ -128,7 +130,7 @@ impl Sweep<'_> {
                 break;
             }
             let at = over.changed.map(clock::of_file).or_else(|| clock::parse_stamp(&over.session.seen_at));
-            match pending::left(self.store, &over.session, &[], at)? {
+            match self.left(over, at)? {
                 Pending::Nothing(left) => {
                     if !left.trouble.is_empty() {
                         let (agent, id) = (&over.session.agent, &over.session.id);
@@ -153,6 +155,14 @@ impl Sweep<'_> {
             self.store.sessions_are_over(&known)?;
         }
         self.store.nothing_is_owed(&done, &[])
+    }
+
+    /// What is left of a session. A file on disk whose session is on record is one that its agent wrote to after the end.
+    fn left(&self, over: &Over, at: Option<DateTime<FixedOffset>>) -> Result<Pending> {
+        let left = pending::left(self.store, &over.session, &[], at)?;
+        let is_late = over.file.is_some() && matches!(left, Pending::Nothing(_));
+        let late = if is_late { pending::late(self.store, &over.session, at)? } else { None };
+        Ok(late.map_or(left, Pending::Something))
     }
 
     fn record(&mut self, session: &AgentSession, request: &engine::Request) -> Result<()> {
