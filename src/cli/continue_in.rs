@@ -12,7 +12,7 @@ use super::run::show;
 use crate::agents::{self, AGENTS, Agent, Launch, Places};
 use crate::base::process::{Job, replace_by};
 use crate::base::{clock, signals, text};
-use crate::engine::{self, Drained, HandedOver, HowToRun, Provenance, Request, RunRelation, Task};
+use crate::engine::{self, Drained, HandedOver, HowToRun, Provenance, Request, RunFailure, RunRelation, Task};
 use crate::error::{Category, Error, Result};
 use crate::history::{self, AGENT_SESSION, History, SessionSpan};
 use crate::hook;
@@ -67,9 +67,8 @@ impl Continue {
         let program = self.program(agent, launch, &project)?;
         self.check(&project)?;
         let going_on = hook::going_on(&project)?;
-        if let Some(left) = going_on.as_ref().and_then(|session| session.left.as_ref()) {
-            hand_over(context, &project, left)?;
-        }
+        let left = going_on.as_ref().and_then(|session| session.left.as_ref());
+        hand_over(context, &project, left)?;
         let own = going_on.and_then(|session| session.transcript);
         let prompt = self.prompt(context, &project, agent, own)?;
         let argv = self.command(launch, program, &prompt, &project)?;
@@ -159,26 +158,36 @@ impl Continue {
     }
 }
 
-/// Hands over what is left of the session that goes on here. What cannot be finished now is kept: a person who continues the
-/// work elsewhere is not held up by it.
-fn hand_over(context: &mut Context<'_>, project: &Project, left: &Request) -> Result<()> {
+/// Hands over what is left of the session that goes on here. If nothing is left, finishes what an earlier `continue` began.
+/// What cannot be finished now is kept: a person who continues the work elsewhere is not held up by it.
+fn hand_over(context: &mut Context<'_>, project: &Project, left: Option<&Request>) -> Result<()> {
+    let is_unfinished =
+        || project.is_allowed() && engine::check(project).is_ok_and(|found| found.state == "interrupted");
+    let task = match left {
+        Some(left) => Task::Record(left),
+        None if is_unfinished() => Task::Resume,
+        None => return Ok(()),
+    };
     signals::listen();
     if warmup::needs_consent(project) {
         context.ui.tell("the commands and the publishing of this config are skipped until `agent-handover allow`");
     }
     let how = HowToRun { wait: WAIT, detach: false };
     let ui = &context.ui;
-    let handed_over = engine::hand_over(project, Task::Record(left), how, &mut |event| show(ui, &event))?;
+    let handed_over = engine::hand_over(project, task, how, &mut |event| show(ui, &event))?;
     let HandedOver::Ran { drained, recorded } = handed_over else { return Ok(()) };
     let id = recorded.map(|run| run.id).unwrap_or_default();
     match drained {
         Drained::Tried { failures, .. } => {
-            if let Some(own) = failures.iter().find(|failure| failure.relation == RunRelation::Own) {
+            let is_told = |failure: &RunFailure| left.is_none() || failure.relation == RunRelation::Own;
+            if let Some(own) = failures.iter().find(|failure| is_told(failure)) {
                 ui.warn(&format!("the handover is not finished: {}", own.error.one_line()));
                 ui.hint("progress is saved: `agent-handover run --resume` tries again");
             }
             Ok(())
         }
+        // The other process finishes it.
+        Drained::Busy(_) if left.is_none() => Ok(()),
         Drained::Busy(owner) => Err(engine::busy(owner.as_ref(), "try again when it is done")
             .follow(&format!("; {id} is recorded, and that process will carry it out"))),
         Drained::Stopped { stop, .. } => Err(stop.error().follow(&format!("; {id} is recorded and waits"))),
