@@ -432,7 +432,7 @@ fn a_token_that_was_broken_into_lines_is_found_whole() {
         let clean = clean(&broken);
         assert!(!clean.contains(&token[cut..]) && clean.ends_with("]\nthe next line"), "{clean}");
     }
-    let kinds: Vec<&str> = find(&format!("{token}\n{aws}\n{token}\n")).iter().map(|found| found.kind).collect();
+    let kinds: Vec<&str> = find(format!("{token}\n{aws}\n{token}\n")).iter().map(|found| found.kind).collect();
     assert_eq!(kinds, ["github-token", "aws-access-key", "github-token"], "a list of tokens");
     let sha = "3f786850e387550fdab836ed7e6dc881de23001b";
     for next in [sha, "COMMIT_7=x9Kq2Lm4Np6Rs8", "src/guard/x9Kq2Lm4.rs is next", "release-2024-11-15"] {
