@@ -139,6 +139,8 @@ pub struct Processes {
     pub reused_by_next_session: bool,
     /// Whether nobody sits in front of a process with these arguments, the program first.
     pub is_headless: fn(&[String]) -> bool,
+    /// The variable by which the commands that it runs know the id of its session.
+    pub session_variable: Option<&'static str>,
 }
 
 impl Processes {
@@ -147,6 +149,7 @@ impl Processes {
         is_session_server: None,
         reused_by_next_session: false,
         is_headless: |_| false,
+        session_variable: None,
     };
     pub const MANY_SESSIONS: Processes = Processes { one_session_each: false, ..Processes::ONE_SESSION_EACH };
 

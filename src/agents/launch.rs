@@ -51,7 +51,8 @@ pub fn prompt_by_file(file: &Path) -> String {
 pub fn variables_of_agents(agents: &[&Agent]) -> Vec<String> {
     let of_hooks = agents.iter().filter_map(|agent| agent.payloads.variable).map(|(name, _)| name);
     let of_commands = agents.iter().flat_map(|agent| agent.command_variables).map(|(name, _)| *name);
-    let mut names: Vec<String> = of_hooks.chain(of_commands).map(str::to_owned).collect();
+    let of_sessions = agents.iter().filter_map(|agent| agent.processes.session_variable);
+    let mut names: Vec<String> = of_hooks.chain(of_commands).chain(of_sessions).map(str::to_owned).collect();
     let asked = RefCell::new(&mut names);
     for agent in agents {
         (agent.payloads.is_headless)(&|name| {

@@ -31,4 +31,4 @@ pub use payload::{Call, Event, recognise};
 pub use places::{Places, Scope};
 #[cfg(feature = "mcp")]
 pub(crate) use session_agent::named_by_client;
-pub(crate) use session_agent::{Starter, is_process_of, session_agent, starters};
+pub(crate) use session_agent::{Starter, is_process_of, session_agent, sessions_around, starters};

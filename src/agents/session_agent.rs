@@ -58,6 +58,12 @@ pub(crate) fn starters(environment: &[(String, String)]) -> Vec<Starter> {
     AGENTS.iter().filter_map(of).collect()
 }
 
+/// The sessions inside which this process was started, by their agents and ids, as far as its variables name them.
+pub(crate) fn sessions_around() -> Vec<(&'static Agent, String)> {
+    let of = |agent: &&'static Agent| Some((*agent, env::get_text(agent.processes.session_variable?)?));
+    AGENTS.iter().filter_map(of).collect()
+}
+
 /// Whether a process of this name and with these arguments runs the agent.
 pub(crate) fn is_process_of(agent: &Agent, name: &str, arguments: &[String]) -> bool {
     let is_own = |word: &str| {

@@ -42,6 +42,11 @@ pub(crate) fn is_same(one: &str, other: &str) -> bool {
     matches!((one, other), (Some(one), Some(other)) if one.process == other.process && is_same_namespace(&one, &other))
 }
 
+/// Whether other processes can be seen from here.
+pub(crate) fn is_possible() -> bool {
+    View::of_this_process().is_some()
+}
+
 /// The processes above this one, the nearest first.
 pub(crate) fn ancestors() -> Vec<Ancestor> {
     const MOST: usize = 16;

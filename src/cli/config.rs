@@ -44,7 +44,7 @@ struct Setting {
 
 impl ConfigCommand {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
-        let project = context.project(self.checkpoint.as_deref(), self.tag.as_deref())?;
+        let project = context.examined_project(self.checkpoint.as_deref(), self.tag.as_deref())?;
         let mut plan = Plan::of(&project.config);
         plan.destination.push &= !self.no_push;
         let mut settings = settings(&project, &plan);

@@ -1,5 +1,6 @@
 //! The way from the arguments to the exit code: parse, find the current directory, execute, report.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,10 +19,29 @@ pub(super) struct Context<'a> {
     pub cwd: PathBuf,
     pub config: Option<PathBuf>,
     pub ui: &'a mut Ui,
+    /// Whether the user has read that their own config cannot be read.
+    has_warned: Cell<bool>,
 }
 
 impl Context<'_> {
+    /// The project, also if the user's own config cannot be read. The user is warned then.
     pub(super) fn project(&self, checkpoint: Option<&Path>, tag: Option<&str>) -> Result<Project> {
+        let project = self.open(checkpoint, tag)?;
+        if let Some(trouble) = project.config.own_trouble().filter(|_| !self.has_warned.replace(true)) {
+            self.ui.warn(&format!("{}; until it is right, no value of your own config counts", trouble.one_line()));
+            self.ui.hint("`agent-handover config` shows the place");
+        }
+        Ok(project)
+    }
+
+    /// The project of a command that examines the config: what cannot be read is an error.
+    pub(super) fn examined_project(&self, checkpoint: Option<&Path>, tag: Option<&str>) -> Result<Project> {
+        let project = self.open(checkpoint, tag)?;
+        project.config.own_trouble().map_or(Ok(()), |trouble| Err(trouble.clone()))?;
+        Ok(project)
+    }
+
+    fn open(&self, checkpoint: Option<&Path>, tag: Option<&str>) -> Result<Project> {
         let options = Options {
             config: self.config.clone(),
             checkpoint: checkpoint.map(Path::to_path_buf),
@@ -113,7 +133,7 @@ pub(super) fn carry_out(cli: Cli, mut ui: Ui, cwd: Option<PathBuf>) -> u8 {
         None => here(),
     };
     let result = cwd.and_then(|cwd| {
-        let mut context = Context { cwd, config: cli.global.config, ui: &mut ui };
+        let mut context = Context { cwd, config: cli.global.config, ui: &mut ui, has_warned: Cell::new(false) };
         match cli.command {
             Some(_) if cli.json => Err(Error::usage("put `--json` after the command")),
             Some(command) => command.execute(&mut context),

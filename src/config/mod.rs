@@ -26,7 +26,7 @@ pub(crate) use file::ConfigFile;
 pub(crate) use load::{KindReader, Vocabulary, check_tag};
 pub(crate) use python::tag_in_file_names as python_tag_in_file_names;
 pub(crate) use reader::Reader;
-pub(crate) use user::user_config;
+pub(crate) use user::{user_config, user_config_for_person};
 pub use values::Config;
 pub(crate) use values::{Keep, MIN_WARMUP_BUDGET, Origin, Secrets};
 

@@ -26,6 +26,12 @@ pub(crate) fn user_config() -> Result<Config> {
     }
 }
 
+/// Like [`user_config`], for a command that somebody typed: a mistake in a file about hooks must not cost what they say. The
+/// defaults then know about the mistake.
+pub(crate) fn user_config_for_person() -> Config {
+    user_config().unwrap_or_else(|trouble| Config { own_trouble: Some(trouble), ..Config::default() })
+}
+
 impl Config {
     /// Checks the text of a user's own config without looking at anything else.
     pub fn parse_own(path: &Path, text: &str) -> Result<Config> {

@@ -68,6 +68,8 @@ pub struct Config {
     pub(super) overrides: BTreeMap<&'static str, Origin>,
     /// The user's own config, if there is one.
     pub(super) own: Option<OwnFile>,
+    /// Why the user's own config cannot be read. None of its values count then.
+    pub(super) own_trouble: Option<Error>,
 }
 
 /// The user's own config, whose values are the defaults of every project.
@@ -162,6 +164,7 @@ impl Default for Config {
             places: BTreeMap::new(),
             overrides: BTreeMap::new(),
             own: None,
+            own_trouble: None,
         }
     }
 }
@@ -210,10 +213,17 @@ impl Config {
         self.own.as_ref().map(|own| own.path.as_path())
     }
 
-    /// Whether the user keeps hooks out of this directory.
+    /// Why the user's own config cannot be read, so that none of its values count.
+    pub fn own_trouble(&self) -> Option<&Error> {
+        self.own_trouble.as_ref()
+    }
+
+    /// Whether the user keeps hooks out of this directory. If the user's own config cannot be read, nobody knows, and hooks
+    /// keep out of every directory.
     pub fn ignores(&self, directory: &Path) -> bool {
         let directory = fs::real(directory);
-        self.ignored_directories.iter().any(|ignored| directory.starts_with(fs::real(ignored)))
+        self.own_trouble.is_some()
+            || self.ignored_directories.iter().any(|ignored| directory.starts_with(fs::real(ignored)))
     }
 
     /// The value of this name no longer comes from the file.

@@ -15,8 +15,6 @@ use crate::error::{Error, Result};
 use crate::guard::own_record::OwnKey;
 use crate::handoff::{Handoff, repr};
 
-/// How the error about an ambiguous id begins.
-const SEVERAL: &str = "several sessions ";
 /// How many ids the error about an ambiguous prefix lists.
 const SHOWN: usize = 10;
 
@@ -37,6 +35,27 @@ impl FoundArchive {
     /// What identifies it in the user's own record.
     pub(crate) fn key(&self) -> OwnKey {
         own_keys::of_document(&self.text, &self.handoff).in_file(&self.path)
+    }
+}
+
+/// Why no archive was found by an id.
+pub(crate) enum NotFound {
+    /// Several ids begin or end with it.
+    Ambiguous(Error),
+    Other(Error),
+}
+
+impl<E: Into<Error>> From<E> for NotFound {
+    fn from(error: E) -> NotFound {
+        NotFound::Other(error.into())
+    }
+}
+
+impl NotFound {
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            NotFound::Ambiguous(error) | NotFound::Other(error) => error,
+        }
     }
 }
 
@@ -122,13 +141,18 @@ impl History {
 
     /// The archive with this id, or the only one whose id begins with it, or else ends with it; `latest` is the newest.
     pub(crate) fn find(&self, id: &str) -> Result<FoundArchive> {
+        self.look_up(id).map_err(NotFound::into_error)
+    }
+
+    /// Like [`History::find`], for a caller that knows other ids, too.
+    pub(crate) fn look_up(&self, id: &str) -> Result<FoundArchive, NotFound> {
         let none_yet = || {
             Error::failed(format!("there is no handoff in {}", self.directory.display()))
                 .hint("`agent-handover history create` or `import` makes one")
         };
         match id.trim() {
-            "" => Err(Error::usage("an id must not be empty").hint("`latest` is the newest handoff")),
-            "latest" => self.read_found(self.latest()?.ok_or_else(none_yet)?.get("file")),
+            "" => Err(Error::usage("an id must not be empty").hint("`latest` is the newest handoff").into()),
+            "latest" => Ok(self.read_found(self.latest()?.ok_or_else(none_yet)?.get("file"))?),
             id => {
                 if let Some(found) = self.read_if_meant(&file_name(id), |found| found == id)? {
                     return Ok(found);
@@ -140,7 +164,8 @@ impl History {
                     },
                     // A file name with a digest is not the id of its session.
                     names if names.len() > 1 && !names.iter().any(|name| name.contains('~')) => {
-                        Err(ambiguous(id, &names.iter().map(String::as_str).collect::<Vec<_>>()))
+                        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                        Err(NotFound::Ambiguous(ambiguous(id, &names)))
                     }
                     _ => self.find_in_entries(id),
                 }
@@ -178,7 +203,7 @@ impl History {
         stems
     }
 
-    fn find_in_entries(&self, id: &str) -> Result<FoundArchive> {
+    fn find_in_entries(&self, id: &str) -> Result<FoundArchive, NotFound> {
         let entries = self.entries()?;
         let mut found: Vec<&SessionEntry> = entries.iter().filter(|entry| entry.get("session_id") == id).collect();
         if found.is_empty() {
@@ -188,10 +213,14 @@ impl History {
             found = entries.iter().filter(|entry| entry.get("session_id").ends_with(id)).collect();
         }
         match found.as_slice() {
-            [entry] => self.read_found(entry.get("file")),
+            [entry] => Ok(self.read_found(entry.get("file"))?),
             [] => Err(Error::failed(format!("unknown session id {}", repr(id)))
-                .hint("`agent-handover history list` shows all")),
-            several => Err(ambiguous(id, &several.iter().map(|entry| entry.get("session_id")).collect::<Vec<_>>())),
+                .hint("`agent-handover history list` shows all")
+                .into()),
+            several => {
+                let ids: Vec<&str> = several.iter().map(|entry| entry.get("session_id")).collect();
+                Err(NotFound::Ambiguous(ambiguous(id, &ids)))
+            }
         }
     }
 
@@ -214,10 +243,6 @@ pub(crate) fn ambiguous(id: &str, ids: &[&str]) -> Error {
         shown.push_str(&format!(", and {} more", ids.len() - SHOWN));
     }
     let part = if ids.iter().all(|other| other.starts_with(id)) { "begin" } else { "end" };
-    Error::failed(format!("{SEVERAL}{part} with {}: {shown}", repr(id))).hint("name one of them by its whole id")
-}
-
-/// Whether an error says that an id is the beginning or the end of several.
-pub(crate) fn is_ambiguous(error: &Error) -> bool {
-    error.one_line().starts_with(SEVERAL)
+    Error::failed(format!("several sessions {part} with {}: {shown}", repr(id)))
+        .hint("name one of them by its whole id")
 }

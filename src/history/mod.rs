@@ -67,7 +67,7 @@ mod written;
 
 pub(crate) use accept::Accepted;
 pub(crate) use body::{NOTHING, Sections, body};
-pub(crate) use catalog::{Catalog, FoundArchive, ambiguous, is_ambiguous};
+pub(crate) use catalog::{Catalog, FoundArchive, NotFound, ambiguous};
 pub(crate) use claims::SessionStatus;
 pub(crate) use create::IfTaken;
 pub(crate) use decisions::without_standing;

@@ -5,6 +5,9 @@
 //! variable alone shows nothing, because a terminal that the outer agent once opened keeps it for good. An outer agent that
 //! works in another project leaves its handover there, so the inner session is a session of its own here.
 //!
+//! Where processes cannot be seen (macOS), some outer agents are known all the same: their variable has the id of a session
+//! that hooks follow in this project.
+//!
 //! The decision is made when a session is first seen, and holds until a person resumes the session.
 
 use super::respond::store;
@@ -47,7 +50,7 @@ fn reason(project: &Project, call: &Call) -> Option<String> {
     if call.is_headless && !project.config.follows_headless {
         return Some("nobody sits in front of the agent, and `[hook] headless` is false".to_owned());
     }
-    let outer = outer(project, call)?;
+    let outer = if process_identity::is_possible() { outer(project, call) } else { outer_on_record(project, call) }?;
     Some(format!("the session is part of that of {}, which started it", outer.title))
 }
 
@@ -74,6 +77,21 @@ fn outer(project: &Project, call: &Call) -> Option<&'static Agent> {
         above.iter().position(is_outer).is_some_and(|at| is_another(starter, call, &above[..at]))
     });
     found.map(|starter| starter.agent)
+}
+
+/// The agent of the session inside which the agent of this call was started, if that session goes on in this project. A
+/// terminal that an agent opened outlives its session, so a session that has been quiet for a while does not count.
+fn outer_on_record(project: &Project, call: &Call) -> Option<&'static Agent> {
+    let open = record(project)?.open_sessions().ok()?;
+    let goes_on = |agent: &Agent, id: &str| {
+        let session = open.iter().find(|session| session.agent == agent.name && session.id == id);
+        session.is_some_and(|session| !session::is_over(session, "", session::last_change(session)))
+    };
+    let is_outer = |(agent, id): &(&'static Agent, String)| {
+        let is_itself = *agent == call.agent && call.session_id.as_deref() == Some(id);
+        !is_itself && goes_on(agent, id)
+    };
+    agents::sessions_around().into_iter().find(is_outer).map(|(agent, _)| agent)
 }
 
 /// Whether the starter is not this agent itself: a client may consist of several processes, which start each other. Those

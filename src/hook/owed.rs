@@ -116,12 +116,19 @@ impl Look {
             let is_old = if is_known { self.since.was_restored(&state) } else { self.since.is_before(&state) };
             if is_old && !done.has_seen(&path) {
                 self.old.push(self::done(&path, &state));
-            } else if session::has_passed(state.modified) && !is_followed(&found) {
+            } else if !is_followed(&found) && (session::has_passed(state.modified) || has_ended(store, &found)?) {
                 self.owed.files.push(OwedFile { path, found });
             }
         }
         Ok(())
     }
+}
+
+/// Whether a hook has ended the session of a file and its process is gone, so that nobody writes to the file any more. Some
+/// agents write their log after their last hook.
+fn has_ended(store: &Store, found: &FoundFile) -> Result<bool> {
+    let Some(id) = found.session() else { return Ok(false) };
+    Ok(store.session(found.agent(), &id)?.is_some_and(|session| session::is_without_process(&session)))
 }
 
 /// What is recorded about the files of a place, as far as it was listed.

@@ -9,7 +9,7 @@ use crate::base::fs::FileState;
 use crate::checkpoint::{AgentSession, FileIdentity, HandedPart, Store, Told, Word};
 use crate::engine::{Attendance, Request};
 use crate::error::{Error, Result};
-use crate::transcript::{self, Asks, Source};
+use crate::transcript::{self, Asks, Source, Transcript};
 
 /// How many bytes are searched for a request. In a longer transcript one is assumed.
 const LOOK: u64 = 8 << 20;
@@ -74,6 +74,31 @@ pub(super) fn left(
         file: session.file.clone(),
         trouble: if is_lost { trouble } else { String::new() },
     }))
+}
+
+/// What an agent wrote to its log after a session was handed over at its end, if it is an answer or work. It belongs to what
+/// was asked before, so nothing is asked in it.
+pub(super) fn late(
+    store: &Store,
+    session: &AgentSession,
+    at: Option<DateTime<FixedOffset>>,
+) -> Result<Option<Box<Request>>> {
+    if session.run.is_empty() || session.handed_over == 0 {
+        return Ok(None);
+    }
+    let rest = Source::rest(Path::new(&session.transcript), &session.id, session.handed_over, &session.file)?;
+    let Some((source, file)) = rest.filter(|(source, _)| source.start > 0 && source.start < source.end) else {
+        return Ok(None);
+    };
+    let did_something = |found: &Transcript| {
+        !(found.edited.is_empty() && found.commands.is_empty() && found.tests.is_empty() && found.talk.is_empty())
+    };
+    if !source.read()?.as_ref().is_some_and(did_something) {
+        return Ok(None);
+    }
+    let (words, _) = store.words(&session.agent, &session.id)?;
+    let handed = HandedPart { to: source.end, file, words, ..unmoved(session) };
+    Ok(Some(Box::new(Request { transcript: Some(source), ..request(session, handed, at) })))
 }
 
 /// What a transcript has left.

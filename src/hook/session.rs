@@ -129,6 +129,16 @@ pub(super) fn is_over(session: &AgentSession, process: &str, last_change: Option
     }
 }
 
+/// Whether the process of a session is known, and gone.
+pub(super) fn is_without_process(session: &AgentSession) -> bool {
+    !session.process.is_empty() && process_identity::is_alive(&session.process) == Some(false)
+}
+
+/// When the transcript of a session was last changed.
+pub(super) fn last_change(session: &AgentSession) -> Option<SystemTime> {
+    transcript::state(Path::new(&session.transcript)).map(|state| state.modified)
+}
+
 fn is_quiet(session: &AgentSession, last_change: Option<SystemTime>) -> bool {
     match last_change {
         Some(changed) => has_passed(changed),

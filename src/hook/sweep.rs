@@ -5,8 +5,9 @@
 //! says whether a session is over, `owed` which files on disk are owed. A session start does what it has time for. The rest
 //! stays owed, and the child that the start leaves behind does it.
 
-use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
+
+use chrono::{DateTime, FixedOffset};
 
 use super::owed::{self, Owed, OwedFile};
 use super::pending::{self, Pending};
@@ -17,7 +18,7 @@ use crate::engine::{self, RecordOutcome};
 use crate::error::Result;
 use crate::project::{self, Project};
 use crate::steps;
-use crate::transcript::{self, ListingLimits, SessionFile};
+use crate::transcript::{ListingLimits, SessionFile};
 
 /// What a session start does: a person waits for it.
 const AT_START: Limits =
@@ -112,11 +113,6 @@ struct Over {
     changed: Option<SystemTime>,
 }
 
-/// When a transcript was last changed.
-fn changed(transcript: &str) -> Option<SystemTime> {
-    transcript::state(Path::new(transcript)).map(|state| state.modified)
-}
-
 impl Sweep<'_> {
     fn hand_over(&mut self, caller: &Caller<'_>, files: Vec<OwedFile>, limits: Limits) -> Result<()> {
         let start = Instant::now();
@@ -134,7 +130,7 @@ impl Sweep<'_> {
                 break;
             }
             let at = over.changed.map(clock::of_file).or_else(|| clock::parse_stamp(&over.session.seen_at));
-            match pending::left(self.store, &over.session, &[], at)? {
+            match self.left(over, at)? {
                 Pending::Nothing(left) => {
                     if !left.trouble.is_empty() {
                         let (agent, id) = (&over.session.agent, &over.session.id);
@@ -161,6 +157,14 @@ impl Sweep<'_> {
         self.store.nothing_is_owed(&done, &[])
     }
 
+    /// What is left of a session. A file on disk whose session is on record is one that its agent wrote to after the end.
+    fn left(&self, over: &Over, at: Option<DateTime<FixedOffset>>) -> Result<Pending> {
+        let left = pending::left(self.store, &over.session, &[], at)?;
+        let is_late = over.file.is_some() && matches!(left, Pending::Nothing(_));
+        let late = if is_late { pending::late(self.store, &over.session, at)? } else { None };
+        Ok(late.map_or(left, Pending::Something))
+    }
+
     fn record(&mut self, session: &AgentSession, request: &engine::Request) -> Result<()> {
         // A session belongs to the worktree in which it ran.
         let place = self.project.seen_from(&session.worktree, "", &steps::vocabulary());
@@ -176,7 +180,7 @@ impl Sweep<'_> {
     fn seen_by_hooks(&self, caller: &Caller<'_>) -> Vec<Over> {
         let others = self.open.iter().filter(|session| !caller.is(&session.agent, &session.id));
         others
-            .map(|session| (session, changed(&session.transcript)))
+            .map(|session| (session, session::last_change(session)))
             .filter(|(session, changed)| session::is_over(session, caller.process, *changed))
             .map(|(session, changed)| Over { session: session.clone(), file: None, changed })
             .collect()

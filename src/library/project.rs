@@ -34,7 +34,9 @@ impl Project {
     pub fn open(directory: impl AsRef<Path>) -> Result<Project> {
         let directory =
             std::path::absolute(directory.as_ref()).map_err(|cause| Error::io("find", directory.as_ref(), cause))?;
-        project::Project::open(&directory, &Options::default(), &steps::vocabulary()).map(Project)
+        let project = project::Project::open(&directory, &Options::default(), &steps::vocabulary())?;
+        project.config.own_trouble().map_or(Ok(()), |trouble| Err(trouble.clone()))?;
+        Ok(Project(project))
     }
 
     /// The root of the project.

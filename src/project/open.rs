@@ -80,9 +80,10 @@ impl Project {
         let may_be_foreign = if options.accepts_any_owner { |_: &_, _: &_| true } else { owner::may_read_config };
         let file = config_file(cwd, &root, shared.as_ref(), options);
         let file = file.map(|file| file.of_another_user_if(may_be_foreign));
+        let own = if options.is_unattended { config::user_config()? } else { config::user_config_for_person() };
         let mut config = match &file {
-            Some(file) => Config::load(file, &root, vocabulary, config::user_config()?)?,
-            None => config::user_config()?,
+            Some(file) => Config::load(file, &root, vocabulary, own)?,
+            None => own,
         };
         tracing::debug!(root = %root.display(), config = ?config.file, "project");
         apply_environment(&mut config)?;

@@ -19,10 +19,12 @@ fn apply(material: &Material<'_>, account: &mut Account) {
     account.is_idle = !account.goes_on && !has_next && !has_said && !has_decided && is_short(account);
 }
 
-/// Whether this was a question or two. A longer talk is worth an account of its own, whatever came of it.
+/// Whether this was a question or two. A longer talk is worth an account of its own, whatever came of it. So is an answer
+/// without a question: it belongs to a request that was handed over before.
 fn is_short(account: &Account) -> bool {
     let answers: usize = account.conclusions.iter().map(|line| line.text.len()).sum();
-    account.asked.len() <= MAX_QUESTIONS && answers <= MAX_ANSWERS
+    let has_questions = !account.asked.is_empty() || answers == 0;
+    has_questions && account.asked.len() <= MAX_QUESTIONS && answers <= MAX_ANSWERS
 }
 
 fn edited(material: &Material<'_>) -> bool {
@@ -86,5 +88,7 @@ mod tests {
         ruled.talk.push(said(2, UtteranceKind::Request, "never touch it"));
         assert!(!is_idle(&ruled, "", false));
         assert!(is_idle(&Transcript::default(), "", false));
+        let answer = transcript(vec![said(1, UtteranceKind::AgentText, "Looks good.")]);
+        assert!(!is_idle(&answer, "", false), "the request was handed over before");
     }
 }

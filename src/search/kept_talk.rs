@@ -15,16 +15,19 @@ use crate::transcript;
 /// Indexes the kept talk of each session whose transcript is not indexed, and takes out that of all others.
 pub(super) fn settle(index: &mut Index, project: &Project, roots: &[PathBuf]) -> rusqlite::Result<()> {
     for (path, known) in index.files_of(TALK)? {
-        let name = Path::new(&path).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let Some((session, agent)) = transcript::of_kept_name(name) else { continue };
-        let has_transcript = index.has_transcript(session, agent)?;
+        let path = Path::new(&path);
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let Some((_, agent)) = transcript::of_kept_name(name) else { continue };
+        let read_start = || project.anchor(path.parent()?).read_start(path, transcript::MAX_KEPT_HEAD).ok();
+        let Some(session) = transcript::kept_session(name, read_start) else { continue };
+        let has_transcript = index.has_transcript(&session, agent)?;
         let mut writer = match (has_transcript, index.has_document(known.id)?) {
             (true, true) | (false, false) => index.write()?,
             _ => continue,
         };
         if has_transcript {
             writer.remove_documents(known.id)?;
-        } else if let Some(document) = document(project, Path::new(&path), (session, agent), roots) {
+        } else if let Some(document) = document(project, path, (&session, agent), roots) {
             writer.add(known.id, &document)?;
         } else {
             continue;

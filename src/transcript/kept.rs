@@ -27,6 +27,8 @@ const MAX_WINDOW: u64 = 32 << 20;
 const VERSION: u32 = 1;
 /// How long the id of a session may be that becomes part of a file name.
 const MAX_ID: usize = 150;
+/// How the part of a name begins that stands for an id which cannot be part of one.
+const DIGEST: &str = "id-";
 
 /// The first line of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,16 +79,31 @@ impl KeptHead {
     }
 }
 
-/// The name of the file for a session; `None` if its id cannot be part of a name.
+/// The name of the file for a session; `None` if it has no id. An id that cannot be part of a name is there as its digest.
 pub(crate) fn kept_name(agent: &str, session: &str) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let is_name = !session.is_empty() && session.len() <= MAX_ID && !session.starts_with('.');
-    (is_name && session.chars().all(is_plain)).then(|| format!("{session}.{agent}{ENDING}"))
+    let is_name = session.len() <= MAX_ID && !session.starts_with('.') && !session.starts_with(DIGEST);
+    let named = match session {
+        "" => return None,
+        _ if is_name && session.chars().all(is_plain) => session.to_owned(),
+        _ => format!("{DIGEST}{}", text::digest(session.as_bytes(), 16)),
+    };
+    Some(format!("{named}.{agent}{ENDING}"))
 }
 
-/// The session and the agent of a file with this name.
+/// The session and the agent of a file with this name. Instead of the session it may be its digest.
 pub(crate) fn of_kept_name(name: &str) -> Option<(&str, &str)> {
     name.strip_suffix(ENDING)?.rsplit_once('.')
+}
+
+/// The session of a file with this name, of which `read_start` reads the beginning if the name has only a digest.
+pub(crate) fn kept_session(name: &str, read_start: impl FnOnce() -> Option<Vec<u8>>) -> Option<String> {
+    let (named, agent) = of_kept_name(name)?;
+    if !named.starts_with(DIGEST) {
+        return Some(named.to_owned());
+    }
+    let session = KeptHead::of(&read_start()?)?.session;
+    (kept_name(agent, &session)? == name).then_some(session)
 }
 
 /// The file for a session that was read from a file in this state. `None` if nothing was said in it.
@@ -221,9 +238,18 @@ mod tests {
     fn a_name_says_whose_talk_it_is() {
         let name = kept_name("claude-code", "0a.b_c-9").unwrap();
         assert_eq!(of_kept_name(&name), Some(("0a.b_c-9", "claude-code")));
-        for id in ["", "../x", "a/b", ".hidden", "a b", "ä", &"a".repeat(151)] {
-            assert_eq!(kept_name("codex", id), None, "{id}");
+        assert_eq!(kept_name("codex", ""), None);
+        let mut names = std::collections::HashSet::new();
+        let taken = kept_name("codex", "a b").unwrap().replace(".codex.talk", "");
+        for id in ["../x", "a/b", ".hidden", "a b", "ä", "a\nb", &"a".repeat(151), &taken] {
+            let name = kept_name("codex", id).unwrap();
+            assert!(name.starts_with("id-") && name.len() < 60 && name.is_ascii(), "{name}");
+            let file = kept(&Transcript { session: id.to_owned(), ..session() }, &state(5)).unwrap();
+            assert_eq!(kept_session(&name, || Some(file)).as_deref(), Some(id));
+            assert!(names.insert(name), "{id}");
         }
+        let other = kept(&session(), &state(5)).unwrap();
+        assert_eq!(kept_session(&kept_name("codex", "a b").unwrap(), || Some(other)), None, "of another session");
     }
 
     #[test]

@@ -93,7 +93,8 @@ pub use human_text::{CONTINUE_LEAD, WARMUP_MARKER, keepable};
 pub(crate) use identity::mark_before;
 pub(crate) use injected::{Injected, injected, keeps_context};
 pub(crate) use kept::{
-    KeptHead, MAX_FILE as MAX_KEPT_FILE, MAX_HEAD as MAX_KEPT_HEAD, kept, kept_name, of_kept_name, read_kept,
+    KeptHead, MAX_FILE as MAX_KEPT_FILE, MAX_HEAD as MAX_KEPT_HEAD, kept, kept_name, kept_session, of_kept_name,
+    read_kept,
 };
 pub(crate) use listing::{Extent, ListingLimits};
 pub(crate) use mark::{MARK_BYTES, first_mark, marked};

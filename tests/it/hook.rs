@@ -132,7 +132,7 @@ impl<'a> Session<'a> {
 }
 
 /// The hook as the child of a process that is gone when this returns.
-fn through_another_process(world: &World, agent: &str) -> Command {
+pub fn through_another_process(world: &World, agent: &str) -> Command {
     let mut command = world.clean("timeout");
     command.args(["60", BINARY, "hook", "--agent", agent]);
     command

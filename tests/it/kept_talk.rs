@@ -222,6 +222,79 @@ fn published_talk_travels_on_our_own_branch_and_is_restored_on_a_second_machine(
     assert!(on_branch.contains("talk/s1.") && !on_branch.contains("talk/s9."), "{on_branch}");
 }
 
+/// A machine that publishes on a branch of our own at this remote.
+fn publishing(remote: &std::path::Path) -> World {
+    let world = World::with_git();
+    world.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
+    world.write("handover.toml", format!("{GIT}[transcripts]\nkeep = \"publish\"\n"));
+    world.run(&["allow"]).stderr_ignored("what is allowed").expect(0);
+    world
+}
+
+#[test]
+fn what_the_limit_removes_goes_from_the_branch_and_comes_back_on_no_machine() {
+    let world = World::with_git();
+    let remote = world.place().join("remote.git");
+    world.git(&["init", "--bare", "-q", remote.to_str().unwrap()]);
+    let (first, second) = (publishing(&remote), publishing(&remote));
+    let push = |world: &World| world.run(&["push"]).stderr_ignored("progress").expect(0);
+    let on_branch = |world: &World| {
+        let names = world.git(&["ls-tree", "--name-only", "handover:.agent-history/talk"]);
+        names.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    talk(&first, "s1");
+    end(&first, "s1");
+    push(&first);
+    second.run(&["pull"]).stderr_ignored("progress").expect(0);
+    assert_eq!(kept(&second, TRAVELLING), ["s1.claude-code.talk"]);
+    // A later session leaves room for only one of the others.
+    let file = std::fs::read(first.path(TRAVELLING).join("s1.claude-code.talk")).unwrap();
+    let end_of_head = file.iter().position(|byte| *byte == b'\n').unwrap();
+    let mut head: serde_json::Value = serde_json::from_slice(&file[..end_of_head]).unwrap();
+    (head["ended"], head["session"]) = ("2026-11-16T09:00:00Z".into(), "large".into());
+    let large = first.path(TRAVELLING).join("large.claude-code.talk");
+    std::fs::write(&large, format!("{head}\n")).unwrap();
+    let length = (64 << 20) - (file.len() as u64 + 100);
+    std::fs::File::options().append(true).open(&large).unwrap().set_len(length).unwrap();
+    talk(&first, "s2");
+    end(&first, "s2");
+    std::fs::remove_file(&large).unwrap();
+    assert_eq!(kept(&first, TRAVELLING), ["s2.claude-code.talk"]);
+    push(&first);
+    assert_eq!(on_branch(&first), ["s2.claude-code.talk"]);
+    talk(&second, "s3");
+    end(&second, "s3");
+    push(&second);
+    let both = ["s2.claude-code.talk", "s3.claude-code.talk"];
+    assert_eq!(
+        (kept(&second, TRAVELLING), on_branch(&second)),
+        (both.map(str::to_owned).into(), both.map(str::to_owned).into())
+    );
+    push(&first);
+    assert_eq!(
+        (kept(&first, TRAVELLING), on_branch(&first)),
+        (both.map(str::to_owned).into(), both.map(str::to_owned).into())
+    );
+}
+
+#[test]
+fn a_session_whose_id_is_not_a_file_name_is_kept_under_a_digest() {
+    let world = keeping("talk");
+    let ids = ["odd id é", &"long-".repeat(40), "id-0123"];
+    for id in ids {
+        let transcript = talk(&world, id);
+        end(&world, id);
+        std::fs::remove_file(&transcript.path).unwrap();
+    }
+    let names = kept(&world, TALK);
+    assert!(names.len() == 3 && names.iter().all(|name| name.starts_with("id-") && name.len() < 60), "{names:?}");
+    for id in ids {
+        let shown = world.run(&["history", "show", id, "--talk"]).expect(0).stdout;
+        assert!(shown.contains(&format!("Teach the walrus of {id} to dance")), "{shown}");
+        assert_eq!(sessions(&world, &format!("\"walrus of {id}\"")), [id]);
+    }
+}
+
 #[test]
 fn no_talk_is_on_a_branch_with_code() {
     let world = World::with_git();

@@ -58,7 +58,7 @@ fn what_publishes_or_runs_cannot_be_in_it() {
         &world,
         "[backend]\ntype = \"git\"\n[[step]]\nname = \"x\"\nkind = \"command\"\nrun = [\"touch\", \"ran\"]\n",
     );
-    let output = world.run(&["run", "--note", "x"]).expect(65);
+    let output = world.run(&["config"]).expect(65);
     snapbox::assert_data_eq!(
         output.stderr,
         snapbox::str![[r#"
@@ -76,10 +76,10 @@ error: `step` belongs in the `handover.toml` of a project
   |   ^^^^
   |
   = help: your own config has `[hook]`, `[warmup]`, `[recall]` and `[transcripts]`
-hint: nothing was recorded: fix this, then run the handover again
 
 "#]]
     );
+    warned(&world, &["run", "--note", "x"]);
     assert!(!world.exists("ran"));
 }
 
@@ -163,11 +163,66 @@ fn a_session_below_an_ignored_directory_is_not_swept() {
     assert!(texts.contains("seen by everybody") && !texts.contains("hidden"), "{files:?}");
 }
 
+/// Runs a command that is carried out although the user's own config cannot be read.
+fn warned(world: &World, arguments: &[&str]) {
+    let output = world.run(arguments).expect(0);
+    assert_eq!(output.stderr.matches("no value of your own config counts").count(), 1, "{}", output.stderr);
+}
+
 #[test]
-fn a_broken_one_stops_commands_and_no_agent() {
+fn a_broken_one_loses_no_word_that_somebody_types() {
+    let world = World::with_git();
+    for (own, place) in
+        [("[hook]\nignor = []\n", " in line 2"), ("[hook\n", " in line 1"), ("[transcripts]\nkeep = 1\n", " in line 2")]
+    {
+        write_own(&world, own);
+        let note = format!("typed beside {own:?}");
+        let output = world.run(&["run", "--note", &note]).expect(0);
+        let warning =
+            format!("config.toml` has a problem{place}; until it is right, no value of your own config counts");
+        assert_eq!(output.stderr.matches(&warning).count(), 1, "{}", output.stderr);
+        assert!(world.everything().values().any(|text| text.contains(&note)), "the note is lost");
+    }
+    warned(&world, &["memory", "add", "decision", "rows stay sorted"]);
+    warned(&world, &["history", "create", "--goal", "sort the rows", "--next", "sort them"]);
+    warned(&world, &["run", "--detach", "--note", "said in the background"]);
+    settled(&world);
+    let texts: String = world.tree().into_values().collect();
+    for words in ["rows stay sorted", "sort the rows", "said in the background"] {
+        assert!(texts.contains(words), "{words}");
+    }
+    assert_eq!(world.run(&["check"]).stderr_ignored("the same").code, 2);
+}
+
+/// The file may say what hooks keep out of, so sessions wait until it can be read.
+#[test]
+fn a_session_that_ends_beside_a_broken_one_is_swept_later() {
+    let world = World::with_git();
+    Session::dying(&world, "s-0").start("startup");
+    first_used_an_hour_ago(&world);
+    write_own(&world, "[hook\n");
+    let session = Session::dying(&world, "s-1");
+    session.ask("fix the parser of dates");
+    for (event, more) in
+        [("SessionStart", json!({ "source": "startup" })), ("SessionEnd", json!({ "reason": "other" }))]
+    {
+        session.call(event, more).stderr_ignored("the config cannot be read");
+    }
+    session.falls_silent();
+    world.run(&["run", "--note", "typed"]).expect(0).stderr_ignored("the same");
+    let is_known = || world.tree().values().any(|text| text.contains("parser of dates"));
+    assert!(!is_known(), "nobody knows whether its directory is ignored");
+    write_own(&world, "[hook]\nignore = []\n");
+    Session::dying(&world, "s-2").start("startup");
+    wait_until("the sweep", is_known);
+    settled(&world);
+}
+
+#[test]
+fn a_broken_one_stops_no_agent_and_is_reported() {
     let world = World::with_git();
     write_own(&world, "[hook]\nignor = []\n");
-    let output = world.run(&["status"]).expect(65);
+    let output = world.run(&["config"]).expect(65);
     assert!(output.stderr.contains("unknown key `ignor` in `[hook]`"), "{}", output.stderr);
     assert!(output.stderr.contains("did you mean `ignore`?"), "{}", output.stderr);
     let doctor = world.run(&["doctor"]).expect(5);

@@ -8,7 +8,7 @@ use agent_handover::testing::transcript::{self, Outcome, Source, TodoStatus, Tra
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::hook::{Session, feed, first_used_an_hour_ago, runs, settled};
+use super::hook::{Session, feed, first_used_an_hour_ago, runs, settled, through_another_process};
 use super::support::*;
 use super::transcripts::is_fit_to_be_kept;
 
@@ -238,14 +238,13 @@ fn a_log_that_is_written_after_the_last_hook_is_handed_over_at_the_next_start() 
     ] {
         let mut payload = json!({ "sessionId": id, "timestamp": 1, "cwd": world.root() });
         payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let output = feed(&mut world.command(&["hook", "--agent", "copilot"]), payload.to_string().as_bytes());
+        let output = feed(&mut through_another_process(&world, "copilot"), payload.to_string().as_bytes());
         assert_eq!(output.code, 0, "{}", output.stderr);
         settled(&world);
     }
     assert!(!world.everything().values().any(|text| text.contains("half to even")), "the log is not there yet");
-    first_used_an_hour_ago(&world);
+    // Nobody waits until the log is silent for a while: the process of the session is gone.
     assert_eq!(place("copilot", &world.home(), &world.root()), log);
-    silence(&log);
     Session::dying(&world, "next-0").start("startup");
     let is_handed_over = || world.run(&["history", "show", "latest"]).stdout.contains("half to even");
     wait_until("the sweep", is_handed_over);
@@ -255,6 +254,46 @@ fn a_log_that_is_written_after_the_last_hook_is_handed_over_at_the_next_start() 
     Session::dying(&world, "next-1").start("startup");
     settled(&world);
     assert_eq!(runs_of_copilot(), before, "nothing is handed over twice");
+}
+
+/// Copilot writes its log in parts. Some of it is there at the end of the session, and nothing is asked in the rest.
+#[test]
+fn the_rest_of_a_log_is_handed_over_although_nothing_is_asked_in_it() {
+    let world = World::with_git();
+    let log = place("copilot", &world.home(), &world.root());
+    let whole = std::fs::read_to_string(&log).unwrap();
+    let id = "c0ffee00-1111-4222-8333-444455556666";
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    let last_request = lines.iter().rposition(|line| line.contains("\"user.message\"")).unwrap();
+    std::fs::write(&log, lines[..=last_request].concat()).unwrap();
+    for more in [
+        json!({ "source": "new" }),
+        json!({ "transcriptPath": log, "stopReason": "end_turn" }),
+        json!({ "reason": "complete" }),
+    ] {
+        let mut payload = json!({ "sessionId": id, "timestamp": 1, "cwd": world.root() });
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let output = feed(&mut through_another_process(&world, "copilot"), payload.to_string().as_bytes());
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        settled(&world);
+    }
+    let runs_of_copilot = || runs(&world).into_iter().filter(|(_, agent)| agent == "copilot").count();
+    assert_eq!(runs_of_copilot(), 1);
+    let last = transcript::read(&log, 0, lines[..=last_request].concat().len() as u64).unwrap().unwrap();
+    std::fs::write(&log, &whole).unwrap();
+    let found = transcript::read(&log, 0, whole.len() as u64).unwrap().unwrap();
+    let answer = &found.talk.last().unwrap().text;
+    assert!(found.talk.len() > last.talk.len() && !answer.is_empty(), "the sample ends with an answer");
+    Session::dying(&world, "next-0").start("startup");
+    wait_until("the sweep", || runs_of_copilot() == 2);
+    settled(&world);
+    let texts: String = world.tree().into_values().collect();
+    assert!(texts.contains(answer.as_str()), "{answer}: {texts}");
+    // What only the client notes down for itself is not worth a handover.
+    std::fs::write(&log, format!("{whole}{{\"type\":\"session.shutdown\",\"data\":{{}},\"id\":\"z\",\"timestamp\":\"2026-11-16T12:00:00.000Z\"}}\n")).unwrap();
+    Session::dying(&world, "next-1").start("startup");
+    settled(&world);
+    assert_eq!(runs_of_copilot(), 2);
 }
 
 /// Lets a person ask one thing more in the session of a sample.

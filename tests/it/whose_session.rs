@@ -120,6 +120,43 @@ fn an_agent_inside_another_one_leaves_no_handover_of_its_own() {
     assert!(texts.contains("what you found in the lexer") && !texts.contains("Review the parser"), "{texts}");
 }
 
+/// A new PID namespace without a `/proc` of its own shows no processes, as macOS does.
+#[test]
+fn where_no_process_can_be_seen_the_id_of_the_outer_session_shows_it() {
+    let world = World::with_git();
+    let stage = Stage::of(&world);
+    let run = |program: &Path, arguments: &[&str]| {
+        let output = finish(
+            world.clean("unshare").args(["-rpf", "sh", "-c", "\"$@\"; echo ran", "-"]).arg(program).args(arguments),
+        );
+        // The end of the namespace ends what goes on in the background.
+        world.run(&["run", "--resume"]).stderr_ignored("there may be nothing to resume");
+        settled(&world);
+        output.stdout.ends_with("ran\n")
+    };
+    let session = |id: &str| {
+        let session = Session::of(&world, id);
+        session.ask(&format!("Request of {id}"));
+        stage.inner(&session)
+    };
+    let line = |id: &str, claude: &Path| format!("CODEX_THREAD_ID={id} {claude:?} -p 'Review'");
+    let outer = stage.outer("0199aaaa-outer", &line("0199aaaa-outer", &session("inner-1")));
+    if !run(&outer, &["exec", "x"]) {
+        return skip("this machine lets nobody make a namespace");
+    }
+    assert_eq!(agents_of_runs(&world), ["codex"], "{}", log(&world));
+    // A terminal that the outer agent once opened: its session has ended, or was never one of this project.
+    for (id, outer) in [("own-2", "0199aaaa-outer"), ("own-3", "0199bbbb-elsewhere")] {
+        let claude = session(id);
+        assert!(run(&stage.agent("terminal", &line(outer, &claude)), &[]));
+    }
+    assert_eq!(agents_of_runs(&world), ["codex", "claude-code", "claude-code"], "{}", log(&world));
+    // A client knows the id of its own session.
+    let claude = session("own-session-4");
+    assert!(run(&stage.agent("terminal", &format!("CLAUDE_CODE_SESSION_ID=own-session-4 {claude:?}")), &[]));
+    assert_eq!(agents_of_runs(&world).len(), 4, "{}", log(&world));
+}
+
 /// The outer agent is still there, above the one that `continue` became.
 #[test]
 fn a_session_that_continue_started_is_no_part_of_the_outer_one() {

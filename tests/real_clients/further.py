@@ -9,7 +9,7 @@
 Without names, every client that is there is played; one that is not there is skipped, and the script says so. For each
 client it installs our hooks into a new home, plays one session in which the model runs a command that fails and writes
 `greeting.txt`, and starts the next session of another agent, which hands over what no hook has ended. A client passes if
-the context reached the model, if there is one handoff of the session (see LATE_LOGS), if it names the request, the file that
+the context reached the model, if there is one handoff of the session (see MOST_HANDOFFS), if it names the request, the file that
 the model edited and the command that failed, and the next session is given the request. No account is needed. Where
 `unshare -n` is allowed, the clients see a network with nothing but the stub in it.
 
@@ -33,9 +33,10 @@ MARKER = "<!-- agent-handover warmup -->"
 NOTE = "look at the greeting"
 # What the first session is given. Cline ignores the answers of hooks at the start, so a rule names the command instead.
 CONTEXT = {"cline": "agent-handover warmup"}
-# The logs from which the next session hands over what is left. Cline has no hook for the end of a session. Copilot writes
-# the log of a short session only after the hook for its end, so the rest of it becomes a second handoff.
-LATE_LOGS = {"cline": ".cline/data/sessions", "copilot": ".copilot/session-state"}
+# The logs that are made to look ten minutes old, because the next session hands them over only then. Cline has no hook for
+# the end of a session.
+OLD_LOGS = {"cline": ".cline/data/sessions"}
+# Copilot writes the log of a short session only after the hook for its end, so the rest of it becomes a second handoff.
 MOST_HANDOFFS = {"copilot": 2}
 PROMPT = "Please make the greeting test pass"
 DONE = "The greeting test passes now."
@@ -235,8 +236,8 @@ def play(name, program, binary, directory):
     server.shutdown()
     write(os.path.join(directory, "requests.json"), [json.loads(request) for request in Stub.requests])
     settled(ours)
-    if name in LATE_LOGS:
-        make_old(os.path.join(home, LATE_LOGS[name]))
+    if name in OLD_LOGS:
+        make_old(os.path.join(home, OLD_LOGS[name]))
     # The next session hands over what no hook has ended, in the background.
     payload = json.dumps({"session_id": "next", "cwd": root, "hook_event_name": "SessionStart", "source": "startup"})
     ours("hook", "--agent", "claude-code", stdin=payload)

@@ -58,6 +58,7 @@ pub(super) const AGENT: Agent = Agent {
     processes: Processes {
         reused_by_next_session: true,
         is_headless: |arguments| Processes::has_word(arguments, &["-p", "--print"]),
+        session_variable: Some("CLAUDE_CODE_SESSION_ID"),
         ..Processes::ONE_SESSION_EACH
     },
     files,

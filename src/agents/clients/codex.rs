@@ -41,6 +41,7 @@ pub(super) const AGENT: Agent = Agent {
         // The terminal interface keeps its sessions in this server.
         is_session_server: Some(|arguments| arguments.iter().any(|word| word == "app-server")),
         is_headless: |arguments| Processes::has_word(arguments, &["exec", "e"]),
+        session_variable: Some("CODEX_THREAD_ID"),
         ..Processes::ONE_SESSION_EACH
     },
     files,

@@ -35,7 +35,7 @@ impl Doctor {
         if let Some(name) = &self.simulate {
             return simulate(context, crate::agents::find(name)?, self.json);
         }
-        let opened = context.project(None, None);
+        let opened = context.examined_project(None, None);
         let root = opened.as_ref().map_or_else(|_| crate::project::root(&context.cwd), |project| project.root.clone());
         let mut findings = vec![project::program(), project::about_root(&root)];
         match &opened {
@@ -130,7 +130,7 @@ fn wiring_json(wiring: &Wiring) -> Value {
 }
 
 fn simulate(context: &mut Context<'_>, agent: &'static Agent, is_json: bool) -> Result<u8> {
-    let project = context.project(None, None)?;
+    let project = context.examined_project(None, None)?;
     let answers = super::simulate::simulate(&project, agent);
     if is_json {
         let document = json!({ "schema": "agent-handover/doctor-simulate/1", "agent": agent.name, "answers": answers });

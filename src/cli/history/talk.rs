@@ -7,21 +7,24 @@ use super::super::provenance::warn_of_document;
 use super::{HistoryPlace, answer};
 use crate::base::text;
 use crate::error::{Error, Result};
-use crate::history::{self, AGENT_SESSION};
+use crate::history::{self, AGENT_SESSION, NotFound};
 use crate::project::Project;
 use crate::transcript::{self, Outcome, RanCommand, Transcript, UtteranceKind};
 
 /// Prints the kept talk of a session. The id is that of its handoff, or the agent's own.
 pub(super) fn show(context: &mut Context<'_>, place: &HistoryPlace, id: &str, as_json: bool) -> Result<u8> {
-    let (session, agent, not_found) = match place.history.find(id) {
+    let (session, agent, not_found) = match place.history.look_up(id) {
         Ok(found) => (found.handoff.text(AGENT_SESSION).to_owned(), found.handoff.text("agent").to_owned(), None),
-        Err(error) if transcript::kept_name("", id).is_none() || id == "latest" => return Err(error),
+        Err(error) if id.trim().is_empty() || id == "latest" => return Err(error.into_error()),
         Err(error) => (id.to_owned(), String::new(), Some(error)),
     };
     let project = place.project()?;
     let Some((file, talk)) = find(&project, &session, &agent) else {
         // The beginning of several ids names none of them.
-        return Err(not_found.filter(history::is_ambiguous).unwrap_or_else(|| none_kept(id)));
+        return Err(match not_found {
+            Some(NotFound::Ambiguous(error)) => error,
+            Some(NotFound::Other(_)) | None => none_kept(id),
+        });
     };
     let is_ours = place.provenance().owns_key(&history::own_keys::of_talk(&file), "", true);
     warn_of_document(context.ui, is_ours);
@@ -51,7 +54,10 @@ fn find(project: &Project, session: &str, agent: &str) -> Option<(Vec<u8>, Trans
         let anchor = project.anchor(&directory);
         let mut names = anchor.names(&directory).ok()?;
         names.sort_by_key(|name| transcript::of_kept_name(name).is_none_or(|(_, of)| of != agent));
-        let is_its = |name: &&String| transcript::of_kept_name(name).is_some_and(|(of, _)| of == session);
+        let is_its = |name: &&String| {
+            transcript::of_kept_name(name)
+                .is_some_and(|(_, of)| transcript::kept_name(of, session).as_ref() == Some(*name))
+        };
         names.iter().filter(is_its).find_map(|name| {
             let file = anchor.read_within(&directory.join(name), transcript::MAX_KEPT_FILE).ok()?;
             let talk = transcript::read_kept(&file).filter(|talk| talk.session == session)?;

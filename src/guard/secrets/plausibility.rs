@@ -205,6 +205,12 @@ pub(super) fn is_part_of_token(part: &[u8]) -> bool {
     part.len() >= 8 && looks_random(part, 8)
 }
 
+/// Whether a line behind a token looks like more of it: not like a hash, and not like a name with its value.
+pub(super) fn is_rest_of_token(part: &[u8]) -> bool {
+    let is_hash = part.len() >= 32 && part.iter().all(u8::is_ascii_hexdigit);
+    is_part_of_token(part) && !is_hash && !part.trim_ascii_end().strip_suffix(b"==").unwrap_or(part).contains(&b'=')
+}
+
 /// Whether the value is a variable, a path, an address or a call.
 fn is_code(value: &[u8]) -> bool {
     let begins: [&[u8]; 7] = [b"$", b"%", b"@", b"/", b"./", b"~/", b"../"];

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use super::pem;
-use super::plausibility::{Candidate, is_part_of_token, is_token_in_lines};
+use super::plausibility::{Candidate, is_part_of_token, is_rest_of_token, is_token_in_lines};
 use super::rules::{RULES, Rule, Start};
 use super::visible::VisibleText;
 
@@ -45,8 +45,7 @@ pub(super) fn scan(text: &[u8]) -> Vec<Match> {
 
 /// The rules that match, by number, and where.
 fn pass(text: &[u8]) -> Vec<(usize, Range<usize>)> {
-    static KEYWORDS: OnceLock<Keywords> = OnceLock::new();
-    let keywords = KEYWORDS.get_or_init(Keywords::of_all_rules);
+    let keywords = Keywords::all();
     let mut pass = Pass { text, word_end: 0, rules: vec![Progress::default(); RULES.len()], found: Vec::new() };
     for (at, pair) in text.windows(2).enumerate() {
         // Most pairs of bytes begin no keyword, so most of the text costs one lookup per byte.
@@ -72,6 +71,17 @@ fn pair_number(pair: &[u8]) -> usize {
 }
 
 impl Keywords {
+    fn all() -> &'static Keywords {
+        static KEYWORDS: OnceLock<Keywords> = OnceLock::new();
+        KEYWORDS.get_or_init(Keywords::of_all_rules)
+    }
+
+    /// Whether the text begins like a token of its own.
+    fn begin_token(&self, text: &[u8]) -> bool {
+        let first = text.get(..2).map_or(0, |pair| self.by_pair[pair_number(pair)]);
+        first > 0 && self.beginning_at(text, first).any(|number| RULES[number].start == Start::Word)
+    }
+
     fn of_all_rules() -> Keywords {
         let numbered = RULES.iter().enumerate();
         let mut list: Vec<(String, usize)> = numbered
@@ -190,7 +200,25 @@ impl Pass<'_> {
         // Word characters that follow directly belong to the secret.
         let rest = if range.len() >= BOUND { run(&text[range.end..], is_unbroken) } else { 0 };
         let end = range.end + rest;
-        Some(range.start..end + run(&text[end..], is_word))
+        let end = end + run(&text[end..], is_word);
+        let is_token = rule.start == Start::Word && text[range.start..end].iter().all(|byte| is_word_or_mark(*byte));
+        Some(range.start..if is_token { self.rest_in_lines(end) } else { end })
+    }
+
+    /// The end of a token of which enough to know it is on its first line. Only lines that are nothing but more of it belong
+    /// to it. The next token of a list has a kind of its own, which somebody may have allowed or not.
+    fn rest_in_lines(&self, mut end: usize) -> usize {
+        for _ in 1..MOST_LINES {
+            let Some(at) = line_break(&self.text[end..]).map(|length| end + length) else { break };
+            let rest = &self.text[at..self.text.len().min(at + LONGEST_LINE)];
+            let part = &rest[..run(rest, is_word_or_mark)];
+            let is_alone = matches!(rest[part.len()..], [] | [b'\r' | b'\n' | b'\\', ..]);
+            if !is_alone || !is_rest_of_token(part) || Keywords::all().begin_token(part) {
+                break;
+            }
+            end = at + part.len();
+        }
+        end
     }
 }
 

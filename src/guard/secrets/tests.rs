@@ -352,7 +352,8 @@ fn whatever_a_pattern_matches_has_one_of_its_keywords_in_it_and_is_found() {
             found += usize::from(find(&text).iter().any(|finding| finding.kind == rule.kind));
         }
         // A login in base64 and a bare marker need more than their shape; a password with a bracket may be an example; what is half dashes looks like words with dashes.
-        let needs_more = matches!(rule.kind, "docker-auth" | "private-key" | "openai-key" | "password-in-url");
+        let needs_more =
+            matches!(rule.kind, "docker-auth" | "private-key" | "openai-key" | "password-in-url" | "secret-assignment");
         assert!(needs_more || found >= 13, "{}: only {found} of 16", rule.kind);
     }
 }
@@ -395,6 +396,22 @@ fn a_secret_that_invisible_characters_split_is_found_whole() {
 }
 
 #[test]
+fn a_secret_on_the_line_after_its_name_is_found() {
+    let value = "5Kp9Md3Fh6Js0GcTu8Ye2Wn4Ra7Bz1XvkT3vX9bN";
+    for before in [
+        "aws_secret_access_key: >-\n  ",
+        "AWS_SECRET_ACCESS_KEY=\\\n",
+        "aws_secret_access_key =\n    ",
+        "api_key: |\n    ",
+        "export API_KEY=\\\n  ",
+        "machine api.example.net\n  login me\n  password ",
+    ] {
+        let clean = clean(&format!("{before}{value}\nthe next line"));
+        assert!(clean.starts_with(before) && clean.ends_with("]\nthe next line") && !clean.contains(value), "{clean}");
+    }
+}
+
+#[test]
 fn a_token_that_was_broken_into_lines_is_found_whole() {
     let token = ["ghp_", "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"].concat();
     let aws = ["AKIA", "Z5GFH3LQMNOP7RST"].concat();
@@ -407,6 +424,19 @@ fn a_token_that_was_broken_into_lines_is_found_whole() {
             let clean = clean(&format!("it is {broken}\nthe next line"));
             assert_eq!(clean, format!("it is [redacted:{kind}]\nthe next line"), "{between:?} {cuts:?}");
         }
+    }
+    // A first line that is enough to know the token does not leave the rest.
+    let long = ["sk-ant-api03-", &"aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5".repeat(3)].concat();
+    for (token, cut) in [(&token, 24), (&long, 60), (&long, 100)] {
+        let broken = format!("it is {}\n{}\nthe next line", &token[..cut], &token[cut..]);
+        let clean = clean(&broken);
+        assert!(!clean.contains(&token[cut..]) && clean.ends_with("]\nthe next line"), "{clean}");
+    }
+    let kinds: Vec<&str> = find(format!("{token}\n{aws}\n{token}\n")).iter().map(|found| found.kind).collect();
+    assert_eq!(kinds, ["github-token", "aws-access-key", "github-token"], "a list of tokens");
+    let sha = "3f786850e387550fdab836ed7e6dc881de23001b";
+    for next in [sha, "COMMIT_7=x9Kq2Lm4Np6Rs8", "src/guard/x9Kq2Lm4.rs is next", "release-2024-11-15"] {
+        assert!(clean(&format!("{token}\n{next}\n")).ends_with(&format!("]\n{next}\n")), "{next}");
     }
     // A whole token takes nothing of the next line, and the beginning of one takes no words.
     assert_eq!(clean(&format!("{token}\nword")), "[redacted:github-token]\nword");
