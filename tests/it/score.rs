@@ -208,6 +208,106 @@ fn sessions_without_a_warmup_are_the_baseline() {
     assert!(world.run(&["score"]).expect(0).stdout.contains("not enough data"));
 }
 
+fn attachment(context: &str) -> Value {
+    json!({ "type": "attachment", "attachment": { "type": "hook_additional_context", "content": [context] } })
+}
+
+fn page(next: &str) -> String {
+    format!("<!-- agent-handover warmup -->\n## Goal\n- Report positions\n## Next\n- {next}\n")
+}
+
+/// The figure of one session; `None` if the measure does not apply to it.
+fn figure_of(card: &Value, session: &str, name: &str) -> Option<f64> {
+    let sessions = card["sessions"].as_array().unwrap();
+    let found = sessions.iter().find(|pair| pair["session"] == session).unwrap_or_else(|| panic!("{card}"));
+    found["figures"][name].as_f64()
+}
+
+/// The transcript of a fork begins with a copy of its parent, whose page it has, too.
+#[test]
+fn a_fork_is_measured_against_the_page_that_it_got_itself() {
+    let world = World::with_git();
+    commit(&world);
+    let copied = |mut record: Value| {
+        record["forkedFrom"] = json!({ "sessionId": "a-parent", "messageUuid": "u1" });
+        record
+    };
+    let at = |minute: u32| format!("2026-10-01T10:{minute:02}:00.000Z");
+    let request = |text: &str, minute: u32| {
+        json!({ "type": "user", "isSidechain": false, "gitBranch": branch(&world), "timestamp": at(minute),
+            "message": { "role": "user", "content": text } })
+    };
+    let answer = json!({ "type": "assistant", "isSidechain": false, "message": { "content": [{ "type": "text", "text": "Done" }] } });
+    let parents = [attachment(&page("Give Token a range in src/old.rs")), request("Go on with the ranges", 1), answer];
+    let parent = Session::of(&world, "a-parent");
+    parent.write(&parents);
+    parent.edit("src/old.rs");
+
+    let fork = Session::of(&world, "b-fork");
+    fork.write(&parents.clone().map(copied));
+    fork.write(&[attachment(&page("Print the range in src/new.rs")), request("Go on with the printing", 5)]);
+    read(&fork, &world, "src/new.rs", "fn new() {}");
+    fork.edit("src/new.rs");
+    // After a compaction, the session gets a third page.
+    fork.write(&[attachment(&page("Remove src/third.rs"))]);
+    let without = Session::of(&world, "c-fork");
+    without.write(&parents.clone().map(copied));
+    without.write(&[request("Go on in another way", 9)]);
+    read(&without, &world, "src/old.rs", "fn old() {}");
+    without.edit("src/old.rs");
+
+    let card = card(&world);
+    for (session, title) in [("b-fork", "its own page"), ("c-fork", "that of its parent, which it has read")] {
+        assert_eq!(figure_of(&card, session, "files_opened"), Some(100.0), "{title}: {card}");
+        assert_eq!(figure_of(&card, session, "next_action"), Some(100.0), "{title}: {card}");
+    }
+}
+
+/// Transcripts of sessions that no hook saw, on as many branches.
+fn sessions_without_hooks(world: &World, numbers: std::ops::Range<usize>) {
+    for number in numbers {
+        let id = format!("s-{number:03}");
+        let session = Session::of(world, &id);
+        let request = format!("Give parse_span number {number} in src/lexer.rs a byte range");
+        let at = format!("2026-10-01T10:{:02}:{:02}.000Z", number / 60, number % 60);
+        session.write(&[json!({ "type": "user", "isSidechain": false, "gitBranch": format!("b-{}", number / 2),
+            "timestamp": at, "message": { "role": "user", "content": request } })]);
+        session.edit("src/lexer.rs");
+    }
+}
+
+/// How many transcripts a card opens, how often it locks a database (each statement does), and how often it waits for the disk.
+fn costs_of_card(world: &World) -> Option<(usize, usize, usize)> {
+    let trace = world.home().join("trace");
+    let mut command = world.clean("strace");
+    command.args(["-f", "-qq", "-y", "-e", "trace=openat,openat2,fcntl,fsync,fdatasync", "-o"]).arg(&trace);
+    let ended = command.arg(BINARY).arg("score").output().ok()?;
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    let trace = std::fs::read_to_string(trace).unwrap();
+    let count =
+        |call: &str, file: &str| trace.lines().filter(|line| line.contains(call) && line.contains(file)).count();
+    Some((count("open", ".jsonl"), count("fcntl(", ".db"), count("sync(", "")))
+}
+
+#[test]
+fn a_card_that_is_computed_asks_the_same_however_many_sessions_there_are() {
+    let world = World::with_git();
+    commit(&world);
+    world.run(&["run", "--note", "n"]).expect(0);
+    let costs = |numbers| {
+        sessions_without_hooks(&world, numbers);
+        let computed = card(&world);
+        assert!(!computed["sessions"].as_array().unwrap().is_empty(), "{computed}");
+        let costs = costs_of_card(&world);
+        assert_eq!(card(&world), computed);
+        costs
+    };
+    let Some(few) = costs(0..6) else { return skip("strace is not installed") };
+    let many = costs(6..90).unwrap();
+    assert_eq!((few.0, few.2), (0, 0), "no transcript is opened, and nothing is written");
+    assert_eq!(many, few);
+}
+
 fn branch(world: &World) -> String {
     world.git(&["branch", "--show-current"]).trim().to_owned()
 }
@@ -246,10 +346,10 @@ fn a_handoff_is_judged_before_it_is_used() {
     assert_eq!((part("rulings"), part("context_files"), part("first_action")), (Some(0), Some(0), Some(100)));
     let below = world.run(&["score", "--handoff", "poor.md", "--bar", "70"]).expect(5);
     assert!(below.stdout.contains("`src/gone.rs` is not in the project"), "{}", below.stdout);
-    assert!(below.stderr.contains("scores 60, and the bar is 70"), "{}", below.stderr);
+    assert!(below.stderr.contains("scores 50, and the bar is 70"), "{}", below.stderr);
     assert_eq!(world.run(&["score", "--handoff", "poor.md", "--bar", "70", "--json"]).expect(5).json()["bar"], 70);
     let piped = super::hook::feed(&mut world.command(&["score", "--handoff", "-"]), poor.as_bytes());
-    assert_eq!((piped.code, piped.stdout.contains("score 60 of 100")), (0, true), "{}", piped.stdout);
+    assert_eq!((piped.code, piped.stdout.contains("score 50 of 100")), (0, true), "{}", piped.stdout);
 
     world.write("binary.md", [0xff, 0xfe, 0]);
     world.write("broken.md", "# A handoff without its fields\n");

@@ -10,7 +10,7 @@ const GROUPS: &[&[&str]] =
 /// The lines of the answer.
 pub(super) fn lines(findings: &[Diagnosis], agents: &[ExaminedAgent]) -> Vec<String> {
     let mut lines = Vec::new();
-    for (health, sign) in [(Health::Broken, "BROKEN"), (Health::Remark, "note")] {
+    for (health, sign) in [(Health::Broken, "BROKEN"), (Health::Warning, "WARN"), (Health::Remark, "note")] {
         for found in findings.iter().filter(|found| found.health == health) {
             lines.push(format!("{sign:<6} {}: {}", found.about, found.says));
             lines.extend(found.remedy.iter().map(|remedy| format!("       -> {remedy}")));
