@@ -87,8 +87,12 @@ fn deliveries(project: &Project) -> Result<Machine> {
     let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(Machine::default()) };
     let mut machine = Machine { name: text::one_line(&lock::host(), 100), ..Machine::default() };
     for run in store.newest_runs(ROWS)? {
-        let is_delivery = |step: &RecordedStep| step.state == StepState::Done && steps::delivers(&step.kind);
-        if store.steps(run.seq)?.iter().any(is_delivery) {
+        let has_gone_out = |step: &RecordedStep| {
+            step.state == StepState::Done
+                && steps::delivers(&step.kind)
+                && step.result.as_deref().is_some_and(steps::has_gone_out)
+        };
+        if store.steps(run.seq)?.iter().any(has_gone_out) {
             if machine.deliveries == 0 {
                 machine.last = minute(time(&run.recorded_at));
             }

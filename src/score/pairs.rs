@@ -10,7 +10,8 @@ use super::followers::{self, Follower, followers};
 use super::ledger::Ledger;
 use super::page::Page;
 use super::pair::{Pair, is_cold, is_warm};
-use super::sessions::{self, Session, account};
+use super::sessions::{self, Given, Session, account};
+use crate::base::text;
 use crate::checkpoint::{Receipt, ReceiptOutcome, Store};
 use crate::error::{Error, Result};
 use crate::handoff::repr;
@@ -154,7 +155,7 @@ fn meant(sessions: &[Session], wanted: &str, missing: usize) -> Result<String> {
         _ if ids.contains(wanted) => Ok(wanted.to_owned()),
         [] if missing > 0 => Ok(wanted.to_owned()),
         [id] => Ok((*id).to_owned()),
-        [] => Err(Error::failed(format!("unknown session id {}", repr(wanted)))
+        [] => Err(Error::failed(format!("unknown session id {}", repr(&text::one_line(wanted, 200))))
             .hint("`agent-handover score --json` lists the sessions")),
         several => Err(ambiguous(wanted, several)),
     }
@@ -214,8 +215,10 @@ fn without_start(receipt: ReceiptOutcome) -> ReceiptOutcome {
 fn read(before: &Session, after: &Session, receipt: Option<ReceiptOutcome>) -> Option<Pair> {
     let earlier = before.file.read(&before.id);
     let (page, receipt) = match after.file.given() {
-        // A session from before there were receipts got a text, and nobody knows whether it was whole.
-        Some(page) => (page, receipt.or(Some(ReceiptOutcome::Unknown))),
+        // Receipts are kept for a while. After that the mark of the text counts. A session from before there were marks got a
+        // text, and nobody knows whether it was whole.
+        Some(Given { page, is_whole: true }) => (page, receipt.or(Some(ReceiptOutcome::Whole))),
+        Some(Given { page, is_whole: false }) => (page, receipt.or(Some(ReceiptOutcome::Unknown))),
         None => {
             let on_record = earlier.as_ref().map(|earlier| Page::on_record(&account(earlier), &earlier.edited));
             (on_record.unwrap_or_default(), receipt.map(without_start))

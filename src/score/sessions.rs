@@ -61,14 +61,22 @@ impl SessionFile {
 
     /// The warmup that the session began with, if its transcript has one: the last one before the agent did anything. A fork has
     /// that of its parent, too, and a session that was compacted or resumed got another one later.
-    pub(super) fn given(&self) -> Option<Page> {
+    pub(super) fn given(&self) -> Option<Given> {
         let texts = transcript::injected_at_start(&self.own_part("")?).ok().flatten()?;
-        texts.iter().rfind(|injected| Page::is_one(&injected.text)).map(|injected| Page::of(&injected.text))
+        let last = texts.iter().rfind(|injected| Page::is_one(&injected.text))?;
+        Some(Given { page: Page::of(&last.text), is_whole: last.is_whole })
     }
 
     fn own_part(&self, id: &str) -> Option<Source> {
         Source::pin(&self.path, id).ok()?.without_copy(self.is_fork).ok()
     }
+}
+
+/// The warmup that a session began with.
+pub(super) struct Given {
+    pub page: Page,
+    /// Its mark shows that nothing is missing.
+    pub is_whole: bool,
 }
 
 /// A transcript before it is read.
@@ -160,7 +168,7 @@ impl Listed {
 fn goal(session: &Transcript, file: &SessionFile) -> String {
     let account = account(session);
     let own = account.goal.as_ref().filter(|_| account.replaces_goal()).map(|goal| goal.text.clone());
-    let given = || file.given().and_then(|page| page.goal().map(str::to_owned));
+    let given = || file.given().and_then(|given| given.page.goal().map(str::to_owned));
     text::kept_line(&own.or_else(given).unwrap_or_default(), 300)
 }
 

@@ -87,6 +87,9 @@ fn a_pair_of_sessions_is_measured() {
     let text = world.run(&["score"]).expect(0).stdout;
     assert!(text.contains("not enough data") && text.contains("starts whose text arrived whole"), "{text}");
     assert_eq!(world.run(&["score", "first", "--json"]).expect(0).json()["sessions"], json!([]));
+    // Only the newest receipts are kept. The mark in the transcript says the same.
+    world.database().execute("DELETE FROM receipt", []).unwrap();
+    assert_eq!(world.run(&["score", "--json"]).expect(0).json(), card);
 }
 
 fn commit(world: &World) {
@@ -170,6 +173,27 @@ fn the_child_of_the_hook_computes_figures_and_deleting_them_changes_no_answer() 
     std::fs::remove_file(Session::of(&world, "c-3").transcript()).unwrap();
     let left = card(&world);
     assert_eq!(left["sessions"].as_array().unwrap().len(), 1, "{left}");
+}
+
+/// On a full disk SQLite cannot make the files that it keeps beside a database. That is no reason to remove it.
+#[test]
+fn a_full_disk_costs_no_figure() {
+    let world = World::with_git();
+    commit(&world);
+    world.run(&["run", "--note", "n"]).expect(0);
+    sessions_without_hooks(&world, 0..6);
+    let (before, pairs) = (card(&world), kept(&world));
+    assert!(pairs > 0, "{before}");
+    let beside = world.path(".agent-handover/index.db-shm");
+    let mut command = world.clean("strace");
+    command.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=ftruncate,pwrite64,fallocate"]);
+    command.args(["-e", "inject=ftruncate,pwrite64,fallocate:error=ENOSPC", "-P"]).arg(beside);
+    let Ok(ended) = command.arg(BINARY).args(["score", "--json"]).output() else {
+        return skip("strace is not installed");
+    };
+    assert_eq!(serde_json::from_slice::<Value>(&ended.stdout).unwrap(), before);
+    assert_eq!(kept(&world), pairs);
+    assert_eq!(card(&world), before);
 }
 
 #[test]
