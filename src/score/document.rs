@@ -131,9 +131,7 @@ fn naming(sentence: &str, root: &Anchor) -> Naming {
     };
     match names.iter().find(|name| is_gone(name)) {
         None if names.is_empty() && !sentence.contains('`') => Naming::Nothing,
-        Some(gone) if names.iter().all(|name| is_gone(&name)) && !is_about_absence() => {
-            Naming::Gone(text::one_line(gone, SHOWN))
-        }
+        Some(gone) if names.iter().all(is_gone) && !is_about_absence() => Naming::Gone(text::one_line(gone, SHOWN)),
         _ => Naming::Something,
     }
 }
