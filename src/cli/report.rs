@@ -9,6 +9,7 @@ use super::Context;
 use crate::base::clock;
 use crate::base::fs::{self, Anchor};
 use crate::base::process::{self, Job};
+use crate::config;
 use crate::error::{Error, Result};
 use crate::history::registry;
 use crate::project::{Options, Project};
@@ -38,6 +39,9 @@ pub(super) struct Report {
     all_projects: bool,
 }
 
+/// Names that a page must not have: those of the config and of the brake, and the usual one for standard output.
+const RESERVED: &[&str] = &[config::FILE_NAME, "PAUSE", "-"];
+
 impl Report {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let now = clock::now();
@@ -63,6 +67,10 @@ impl Report {
     fn path(&self, context: &Context<'_>, project: &Project) -> Result<PathBuf> {
         if let Some(path) = &self.output {
             let path = context.cwd.join(path);
+            if let Some(name) = path.file_name().filter(|name| RESERVED.iter().any(|taken| name == taken)) {
+                let message = format!("a page cannot have the name `{}`, which means something else", name.display());
+                return Err(Error::usage(message).hint("name another file with `--output`, such as `report.html`"));
+            }
             return if may_become_a_page(&path) { Ok(path) } else { Err(not_a_page(&path)) };
         }
         project.prepare()?;

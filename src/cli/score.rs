@@ -33,7 +33,7 @@ pub(super) struct Score {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["session", "last"])]
     handoff: Option<String>,
     /// Exit with 5 if the handoff scores less, from 0 to 100
-    #[arg(long, value_name = "N", requires = "handoff", value_parser = clap::value_parser!(u8).range(0..=100))]
+    #[arg(long, value_name = "N", requires = "handoff", value_parser = clap::value_parser!(u8).range(0..=100), allow_negative_numbers = true)]
     bar: Option<u8>,
     /// Print one JSON document
     #[arg(long)]

@@ -5,7 +5,10 @@ use std::path::Path;
 use crate::base::text;
 use crate::checkpoint::{AgentSession, NewReceipt, Receipt, ReceiptOutcome, SettledReceipt, Store};
 use crate::error::Result;
-use crate::transcript::{self, Injected};
+use crate::transcript::{self, Asks, Injected, Source};
+
+/// How much of a transcript is looked through for a request.
+const LOOKED_THROUGH: u64 = 64 << 20;
 
 /// What is recorded about a text that is put into a session. `None` if it has no mark.
 pub(super) fn of(reason: &str, context: &str) -> Option<NewReceipt> {
@@ -25,10 +28,18 @@ pub(super) fn look(store: &mut Store) -> Result<()> {
         let (agent, id) = (&receipts[0].agent, &receipts[0].session);
         let session = sessions.iter().find(|session| (&session.agent, &session.id) == (agent, id));
         let found = session.and_then(texts);
-        let outcomes = outcomes(&receipts, found, transcript::keeps_context(agent));
+        let is_kept = transcript::keeps_context(agent) && session.is_some_and(has_begun);
+        let outcomes = outcomes(&receipts, found, is_kept);
         settled.extend(receipts.iter().zip(outcomes).map(|(receipt, outcome)| settle(receipt, outcome, &sessions)));
     }
     store.settle_receipts(&settled)
+}
+
+/// Whether something was asked in a session. A client writes a text down with the first request: until then nobody can say
+/// that it is missing.
+fn has_begun(session: &AgentSession) -> bool {
+    let source = Source::pin(Path::new(&session.transcript), &session.id);
+    source.and_then(|source| source.asks(LOOKED_THROUGH)).is_ok_and(|asks| asks != Asks::No)
 }
 
 /// The texts of ours in the transcript of a session; `None` if there is none.
@@ -71,7 +82,7 @@ fn by_session(receipts: Vec<Receipt>) -> Vec<Vec<Receipt>> {
 }
 
 /// What became of each text of a session. A text without its end has no mark, so those stand, in order, for the receipts
-/// whose marks are not found. `is_kept`: the client writes down what hooks add.
+/// whose marks are not found. `is_kept`: the client has written down what hooks added.
 fn outcomes(receipts: &[Receipt], found: Option<Vec<Injected>>, is_kept: bool) -> Vec<ReceiptOutcome> {
     let Some(mut found) = found else {
         return receipts.iter().map(|_| ReceiptOutcome::Unknown).collect();

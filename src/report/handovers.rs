@@ -9,10 +9,11 @@ use super::picture::Extent;
 use super::plots;
 use super::timeline::minute;
 use crate::agents::call_log;
-use crate::base::{clock, text};
+use crate::base::{clock, lock, text};
 use crate::checkpoint::{RecordedStep, Run, RunStatus, StepState, Store};
 use crate::error::{Error, Result};
 use crate::project::Project;
+use crate::steps;
 
 /// How many handovers have a row of their own.
 const ROWS: usize = 200;
@@ -23,6 +24,15 @@ pub(super) struct Handovers {
     rows: Vec<Row>,
     /// How long each took, oldest first.
     plot: String,
+}
+
+/// What this machine published, by its own record.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Machine {
+    name: String,
+    /// How many of the newest handovers went out.
+    deliveries: usize,
+    last: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -63,6 +73,33 @@ fn read(project: &Project, extent: &Extent) -> Result<Handovers> {
     let rows: Vec<Row> = runs.map(|run| row(&run, &store.steps(run.seq)?)).collect::<Result<_>>()?;
     let took: Vec<u64> = rows.iter().rev().filter_map(|row| row.took_ms).collect();
     Ok(Handovers { plot: plots::bars("How long each handover took, in milliseconds", &took), rows })
+}
+
+/// This machine as one of those that publish. The published branch has authors and no names of machines.
+pub(super) fn machine(project: &Project) -> Machine {
+    deliveries(project).unwrap_or_else(|error| {
+        tracing::debug!(%error, "deliveries");
+        Machine::default()
+    })
+}
+
+fn deliveries(project: &Project) -> Result<Machine> {
+    let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(Machine::default()) };
+    let mut machine = Machine { name: text::one_line(&lock::host(), 100), ..Machine::default() };
+    for run in store.newest_runs(ROWS)? {
+        let has_gone_out = |step: &RecordedStep| {
+            step.state == StepState::Done
+                && steps::delivers(&step.kind)
+                && step.result.as_deref().is_some_and(steps::has_gone_out)
+        };
+        if store.steps(run.seq)?.iter().any(has_gone_out) {
+            if machine.deliveries == 0 {
+                machine.last = minute(time(&run.recorded_at));
+            }
+            machine.deliveries += 1;
+        }
+    }
+    Ok(machine)
 }
 
 fn time(stamp: &str) -> Option<DateTime<FixedOffset>> {

@@ -8,11 +8,13 @@
 //! | `helped` | whether handovers arrived and helped: receipts and the score card |
 //! | `growth` | how much memory, history and databases hold, and who publishes |
 //! | `plots` | numbers as drawings in SVG |
+//! | `markup` | the pieces of markup that repeat |
 //! | `page` | the HTML document, and why no text in it can become markup or script |
 
 mod growth;
 mod handovers;
 mod helped;
+mod markup;
 mod page;
 mod picture;
 mod plots;

@@ -9,7 +9,7 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context, escape_formatter};
 use sha2::{Digest, Sha256};
 
-use super::Picture;
+use super::{Picture, markup};
 use crate::base::text;
 use crate::error::{Error, Result};
 use crate::guard::secrets;
@@ -62,6 +62,7 @@ fn fill(template: &str, values: Value) -> Result<String> {
         Some(text) => escape_formatter(out, state, &Value::from(secrets::clean(text))),
         None => escape_formatter(out, state, value),
     });
+    markup::add_to(&mut environment);
     environment.add_filter("count", |number: usize, noun: &str| text::count(number, noun));
     let filled = environment.render_str(template, values);
     filled.map_err(|cause| Error::bug("the template of the report is wrong").cause(cause))
@@ -111,6 +112,7 @@ mod tests {
             "helped": { "warm": 1, "cold": 2, "enough": 30, "missing": 1, "is_comparable": false,
                 "rows": [{ "title": text, "warm": text, "warm_n": 1, "cold": text, "cold_n": 2 }] },
             "growth": { "plot": "<svg></svg>", "index_plot": "<svg></svg>", "sizes": [{ "what": text, "files": 1, "bytes": text }] },
+            "machine": { "name": text, "deliveries": 2, "last": text },
             "publishers": [{ "name": text, "commits": 1, "first": text, "last": text }],
         })
     }

@@ -4,7 +4,7 @@ use chrono::{DateTime, FixedOffset};
 use serde::Serialize;
 
 use super::growth::{self, Growth, Publisher};
-use super::handovers::{self, Handovers, HookTimes};
+use super::handovers::{self, Handovers, HookTimes, Machine};
 use super::helped::{self, Helped, Starts};
 use super::timeline::{self, Timeline};
 use crate::base::text;
@@ -50,6 +50,7 @@ pub(crate) struct Picture {
     starts: Starts,
     helped: Helped,
     growth: Growth,
+    machine: Machine,
     publishers: Vec<Publisher>,
     /// What could not be read, a sentence each.
     problems: Vec<String>,
@@ -104,6 +105,7 @@ pub(crate) fn collect(project: &Project, extent: &Extent) -> Picture {
         starts,
         helped,
         growth,
+        machine: handovers::machine(project),
         publishers: growth::publishers(project),
         problems: problems.iter().map(|problem| text::one_line(&problem.one_line(), 1_000)).collect(),
     }

@@ -1,7 +1,12 @@
 //! Which session comes after which: the nearest earlier session of the same branch, or of the same goal.
 
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
 use super::sessions::Session;
 use super::words::{Weighed, in_common};
+use crate::base::text;
 
 /// How many earlier sessions are looked at for the same goal.
 const LOOKED_AT: usize = 200;
@@ -9,7 +14,7 @@ const LOOKED_AT: usize = 200;
 const SAME_GOAL: f64 = 0.8;
 
 /// Why one session counts as the next after another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Relation {
     Branch,
     Goal,
@@ -25,31 +30,36 @@ impl Relation {
 }
 
 /// Two sessions by their places in the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Follower {
     pub before: usize,
     pub after: usize,
     pub by: Relation,
 }
 
-/// The pairs of these sessions, which are in the order in which they began.
+/// The pairs of these sessions, which are in the order in which they began. The work grows with their number: each is compared
+/// with at most [`LOOKED_AT`] others.
 pub(super) fn followers(sessions: &[Session]) -> Vec<Follower> {
     let goals: Vec<Weighed> = sessions.iter().map(|session| Weighed::of(&session.goal)).collect();
-    let related = |before: usize, after: usize| {
-        let (a, b) = (&sessions[before], &sessions[after]);
-        let is_same_branch = !b.branch.is_empty() && (&a.place, &a.branch) == (&b.place, &b.branch);
-        let is_near = after - before <= LOOKED_AT;
-        if is_same_branch {
-            Some(Relation::Branch)
-        } else {
-            (is_near && in_common(&goals[before], &goals[after]) >= SAME_GOAL).then_some(Relation::Goal)
-        }
-    };
+    let mut last_of_branch: HashMap<(&str, &str), usize> = HashMap::new();
     let follower = |after: usize| {
-        let mut earlier = (0..after).rev().filter_map(|before| Some((before, related(before, after)?)));
-        earlier.next().map(|(before, by)| Follower { before, after, by })
+        let session = &sessions[after];
+        let on_branch = match session.branch.as_str() {
+            "" => None,
+            branch => last_of_branch.insert((&session.place, branch), after),
+        };
+        let nearest = on_branch.map_or(0, |before| before + 1).max(after.saturating_sub(LOOKED_AT));
+        let with_goal = (nearest..after).rev().find(|before| in_common(&goals[*before], &goals[after]) >= SAME_GOAL);
+        let by_goal = with_goal.map(|before| Follower { before, after, by: Relation::Goal });
+        by_goal.or(on_branch.map(|before| Follower { before, after, by: Relation::Branch }))
     };
     (0..sessions.len()).filter_map(follower).collect()
+}
+
+/// Marks everything that [`followers`] depends on.
+pub(super) fn mark(sessions: &[Session]) -> String {
+    let of = |session: &Session| format!("{:?}", (&session.place, &session.branch, &session.goal));
+    text::digest(sessions.iter().map(of).collect::<String>().as_bytes(), 16)
 }
 
 #[cfg(test)]
@@ -81,5 +91,18 @@ mod tests {
         let found = of(&[("/w", "a", "Ship the parser"), ("/w", "b", ""), ("/w", "b", "Ship the parser")]);
         assert_eq!(found, [(1, 2, "branch")]);
         assert_eq!(of(&[("/w", "", ""), ("/w", "", "")]), []);
+    }
+
+    #[test]
+    fn a_session_of_the_same_branch_counts_however_long_ago_and_one_of_the_same_goal_only_if_near() {
+        let lexer = "Give the lexer byte ranges";
+        let between = |n: usize| vec![("/w", "", ""); n];
+        let with = |first, last, n: usize| of(&[vec![first], between(n), vec![last]].concat());
+        let far = LOOKED_AT + 50;
+        assert_eq!(with(("/w", "main", ""), ("/w", "main", ""), far), [(0, far + 1, "branch")]);
+        let (goal, same) = (("/w", "a", lexer), ("/w", "b", lexer));
+        assert_eq!(with(goal, same, LOOKED_AT - 1), [(0, LOOKED_AT, "goal")]);
+        assert_eq!(with(goal, same, LOOKED_AT), []);
+        assert_eq!(with(("/w", "a", lexer), ("/w", "a", lexer), 1), [(0, 2, "branch")], "the branch says more");
     }
 }

@@ -1,16 +1,17 @@
 //! The pairs of a project, each with its figures.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::MEASURES;
-use super::followers::{Follower, followers};
+use super::followers::{self, Follower, followers};
 use super::ledger::Ledger;
 use super::page::Page;
 use super::pair::{Pair, is_cold, is_warm};
-use super::sessions::{self, Session, account, given};
+use super::sessions::{self, Given, Session, account};
+use crate::base::text;
 use crate::checkpoint::{Receipt, ReceiptOutcome, Store};
 use crate::error::{Error, Result};
 use crate::handoff::repr;
@@ -19,6 +20,8 @@ use crate::project::Project;
 
 /// The kind of what the ledger has about a pair.
 const KIND: &str = "pair";
+/// The kind of what the ledger has about which session comes after which.
+const ORDER: &str = "order";
 /// How long the child of a hook computes at most. What is left, the next one does.
 const IN_BACKGROUND: Duration = Duration::from_secs(60);
 /// For how many of the newest pairs the child computes the figures.
@@ -115,9 +118,9 @@ pub(crate) fn update_in_background(project: &Project) {
 /// The pairs, and the keys under which the ledger has all of the project.
 fn compute(project: &Project, ask: &Ask<'_>, ledger: &mut Ledger) -> Result<(Scores, HashSet<String>)> {
     let store = Store::read(&project.checkpoint_file())?;
-    let receipts = store.as_ref().map(Store::all_receipts).transpose()?.unwrap_or_default();
+    let receipts = Receipts::of(&store.as_ref().map(Store::all_receipts).transpose()?.unwrap_or_default());
     let sessions = sessions::sessions(project, store.as_ref(), ledger)?;
-    let mut followers = followers(&sessions);
+    let mut followers = known_followers(&sessions, ledger);
     let keys = followers.iter().map(|follower| sessions[follower.after].file.key()).collect();
     let meant = ask.session.map(|wanted| meant(&sessions, wanted, ledger.missing)).transpose()?;
     followers.retain(|it| meant.as_ref().is_none_or(|id| sessions[it.after].id == *id));
@@ -127,6 +130,18 @@ fn compute(project: &Project, ask: &Ask<'_>, ledger: &mut Ledger) -> Result<(Sco
     let mut pairs: Vec<Scored> = newest.filter_map(|follower| scored(&sessions, follower, &receipts, ledger)).collect();
     pairs.reverse();
     Ok((Scores { pairs, missing: ledger.missing, meant, goes_on: false }, keys))
+}
+
+/// The pairs as they were the last time, if the sessions are still the same.
+fn known_followers(sessions: &[Session], ledger: &mut Ledger) -> Vec<Follower> {
+    let mark = followers::mark(sessions);
+    let is_possible = |it: &Follower| it.before < it.after && it.after < sessions.len();
+    let kept: Option<Vec<Follower>> = ledger.kept(ORDER, "", &mark);
+    kept.filter(|kept| kept.iter().all(is_possible)).unwrap_or_else(|| {
+        let new = followers(sessions);
+        ledger.keep(ORDER, "", &mark, &new);
+        new
+    })
 }
 
 /// The whole id of the session that is wanted. While sessions are `missing`, the wanted one may be among them.
@@ -140,15 +155,15 @@ fn meant(sessions: &[Session], wanted: &str, missing: usize) -> Result<String> {
         _ if ids.contains(wanted) => Ok(wanted.to_owned()),
         [] if missing > 0 => Ok(wanted.to_owned()),
         [id] => Ok((*id).to_owned()),
-        [] => Err(Error::failed(format!("unknown session id {}", repr(wanted)))
+        [] => Err(Error::failed(format!("unknown session id {}", repr(&text::one_line(wanted, 200))))
             .hint("`agent-handover score --json` lists the sessions")),
         several => Err(ambiguous(wanted, several)),
     }
 }
 
-fn scored(sessions: &[Session], follower: &Follower, receipts: &[Receipt], ledger: &mut Ledger) -> Option<Scored> {
+fn scored(sessions: &[Session], follower: &Follower, receipts: &Receipts, ledger: &mut Ledger) -> Option<Scored> {
     let (before, after) = (&sessions[follower.before], &sessions[follower.after]);
-    let receipt = receipt_of(after, receipts);
+    let receipt = receipts.of_start(after);
     let mark = format!(
         "{} | {} {} | {}",
         after.file.mark(),
@@ -169,13 +184,20 @@ fn scored(sessions: &[Session], follower: &Follower, receipts: &[Receipt], ledge
     })
 }
 
-/// What became of the text that a session got at its start; `None` if nobody put one into it.
-fn receipt_of(session: &Session, receipts: &[Receipt]) -> Option<ReceiptOutcome> {
-    let is_of_start = |receipt: &&Receipt| {
-        (&receipt.agent, &receipt.session) == (&session.agent, &session.id) && receipt.reason != "prompt"
-    };
-    // The first one: they are sorted newest first.
-    receipts.iter().rev().find(is_of_start).map(|receipt| receipt.outcome)
+/// What became of the texts that sessions got at their starts, by agent and session.
+struct Receipts(HashMap<(String, String), ReceiptOutcome>);
+
+impl Receipts {
+    /// Of these, which are sorted newest first. The first text of a session counts.
+    fn of(receipts: &[Receipt]) -> Receipts {
+        let starts = receipts.iter().filter(|receipt| receipt.reason != "prompt");
+        Receipts(starts.map(|it| ((it.agent.clone(), it.session.clone()), it.outcome)).collect())
+    }
+
+    /// `None` if nobody put a text into the session.
+    fn of_start(&self, session: &Session) -> Option<ReceiptOutcome> {
+        self.0.get(&(session.agent.clone(), session.id.clone())).copied()
+    }
 }
 
 /// The figures of a pair; `None` if the later session cannot be read.
@@ -185,14 +207,21 @@ fn kept(before: &Session, after: &Session, receipt: Option<ReceiptOutcome>) -> O
     Some(Kept { receipt: pair.receipt.map(|receipt| receipt.name().to_owned()), figures })
 }
 
+/// A text that arrived whole, but not before the agent began to work, divides the session: it is in neither group.
+fn without_start(receipt: ReceiptOutcome) -> ReceiptOutcome {
+    if receipt == ReceiptOutcome::Whole { ReceiptOutcome::Unknown } else { receipt }
+}
+
 fn read(before: &Session, after: &Session, receipt: Option<ReceiptOutcome>) -> Option<Pair> {
     let earlier = before.file.read(&before.id);
-    let (page, receipt) = match given(&after.file.path) {
-        // A session from before there were receipts got a text, and nobody knows whether it was whole.
-        Some(page) => (page, receipt.or(Some(ReceiptOutcome::Unknown))),
+    let (page, receipt) = match after.file.given() {
+        // Receipts are kept for a while. After that the mark of the text counts. A session from before there were marks got a
+        // text, and nobody knows whether it was whole.
+        Some(Given { page, is_whole: true }) => (page, receipt.or(Some(ReceiptOutcome::Whole))),
+        Some(Given { page, is_whole: false }) => (page, receipt.or(Some(ReceiptOutcome::Unknown))),
         None => {
             let on_record = earlier.as_ref().map(|earlier| Page::on_record(&account(earlier), &earlier.edited));
-            (on_record.unwrap_or_default(), receipt)
+            (on_record.unwrap_or_default(), receipt.map(without_start))
         }
     };
     Some(Pair { receipt, page, before: earlier, after: after.file.read(&after.id)? })

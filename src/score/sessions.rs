@@ -56,9 +56,27 @@ impl SessionFile {
 
     /// The session without what it copied from another one; `None` if it cannot be read.
     pub(super) fn read(&self, id: &str) -> Option<Transcript> {
-        let whole = Source::pin(&self.path, id).ok()?;
-        whole.without_copy(self.is_fork).ok()?.read().ok().flatten()
+        self.own_part(id)?.read().ok().flatten()
     }
+
+    /// The warmup that the session began with, if its transcript has one: the last one before the agent did anything. A fork has
+    /// that of its parent, too, and a session that was compacted or resumed got another one later.
+    pub(super) fn given(&self) -> Option<Given> {
+        let texts = transcript::injected_at_start(&self.own_part("")?).ok().flatten()?;
+        let last = texts.iter().rfind(|injected| Page::is_one(&injected.text))?;
+        Some(Given { page: Page::of(&last.text), is_whole: last.is_whole })
+    }
+
+    fn own_part(&self, id: &str) -> Option<Source> {
+        Source::pin(&self.path, id).ok()?.without_copy(self.is_fork).ok()
+    }
+}
+
+/// The warmup that a session began with.
+pub(super) struct Given {
+    pub page: Page,
+    /// Its mark shows that nothing is missing.
+    pub is_whole: bool,
 }
 
 /// A transcript before it is read.
@@ -141,23 +159,17 @@ impl Listed {
             place: fs::real(&project::root(Path::new(&session.cwd))).display().to_string(),
             branch: session.branch.clone(),
             started_at: clock::stamp(&started),
-            goal: goal(&session, &self.file.path),
+            goal: goal(&session, &self.file),
         })
     }
 }
 
 /// What a session was for: its own task, else the goal that it was given.
-fn goal(session: &Transcript, path: &Path) -> String {
+fn goal(session: &Transcript, file: &SessionFile) -> String {
     let account = account(session);
     let own = account.goal.as_ref().filter(|_| account.replaces_goal()).map(|goal| goal.text.clone());
-    let given = || given(path).and_then(|page| page.goal().map(str::to_owned));
+    let given = || file.given().and_then(|given| given.page.goal().map(str::to_owned));
     text::kept_line(&own.or_else(given).unwrap_or_default(), 300)
-}
-
-/// The warmup that a session got, if its transcript has one.
-pub(super) fn given(path: &Path) -> Option<Page> {
-    let texts = transcript::injected(path).ok().flatten()?;
-    texts.iter().find(|injected| Page::is_one(&injected.text)).map(|injected| Page::of(&injected.text))
 }
 
 /// What a session amounts to, by its transcript alone.

@@ -1,7 +1,9 @@
 //! The identifiers, paths and commands in a text: what can be found again in what a session does. And how much two texts have
 //! in common.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, btree_map};
+use std::iter::Peekable;
 
 use crate::recap::{WordKind, for_each_word};
 
@@ -10,9 +12,13 @@ const SHORTEST: usize = 4;
 
 /// The words of a text that name something: paths, identifiers and the words of commands, in small letters.
 pub(super) fn names(text: &str) -> BTreeSet<String> {
+    listed_names(text).into_iter().map(str::to_lowercase).collect()
+}
+
+/// The same as they are written, in their order.
+pub(super) fn listed_names(text: &str) -> Vec<&str> {
     let is_inside = |c: char| c.is_alphanumeric() || "_-./:".contains(c);
-    let words = text.split(|c: char| !is_inside(c));
-    words.map(trimmed).filter(|word| is_name(word)).map(str::to_lowercase).collect()
+    text.split(|c: char| !is_inside(c)).map(trimmed).filter(|word| is_name(word)).collect()
 }
 
 /// The paths of a text.
@@ -43,7 +49,8 @@ fn is_name(word: &str) -> bool {
     word.len() >= SHORTEST && word.chars().any(char::is_alphabetic) && (has_parts || has_capital)
 }
 
-fn is_path(name: &str) -> bool {
+/// Whether a name is that of a file, with or without a line.
+pub(super) fn is_path(name: &str) -> bool {
     let file = without_line(name);
     let ending = file.rsplit('/').next().and_then(|last| last.rsplit_once('.')).map_or("", |(_, ending)| ending);
     (1..=5).contains(&ending.len()) && ending.chars().all(char::is_alphanumeric)
@@ -77,16 +84,27 @@ impl Weighed {
     }
 }
 
-/// The share of the words of two texts that both have, by weight.
+/// The share of the words of two texts that both have, by weight. A word that has two weights has the larger one.
 pub(super) fn in_common(a: &Weighed, b: &Weighed) -> f64 {
-    let weight = |word: &String| {
-        let of = |words: &Weighed| words.0.get(word).copied();
-        of(a).unwrap_or(0.0).max(of(b).unwrap_or(0.0))
-    };
-    let all: BTreeSet<&String> = a.0.keys().chain(b.0.keys()).collect();
-    let both: f64 = a.0.keys().filter(|word| b.0.contains_key(*word)).map(weight).sum();
-    let all: f64 = all.into_iter().map(weight).sum();
-    if all > 0.0 { both / all } else { 0.0 }
+    let (mut both, mut all) = (0.0, 0.0);
+    let (mut left, mut right) = (a.0.iter().peekable(), b.0.iter().peekable());
+    loop {
+        let next = match (left.peek(), right.peek()) {
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return if all > 0.0 { both / all } else { 0.0 },
+        };
+        let weight = |words: &mut Peekable<btree_map::Iter<'_, String, f64>>| words.next().map_or(0.0, |it| *it.1);
+        match next {
+            Ordering::Less => all += weight(&mut left),
+            Ordering::Greater => all += weight(&mut right),
+            Ordering::Equal => {
+                let larger = weight(&mut left).max(weight(&mut right));
+                (both, all) = (both + larger, all + larger);
+            }
+        }
+    }
 }
 
 /// Words after which the rest of a clause is not wanted.

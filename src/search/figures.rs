@@ -1,12 +1,19 @@
 //! What `score` computed from transcripts: texts by kind and key, each with the mark of what it was computed from. They are kept
 //! in the index because they are derived like everything in it, and may be deleted with it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Row, params};
 
 use super::store::Index;
 use crate::base::fault;
+
+/// What was computed, and the mark of what it was computed from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeptFigure {
+    pub mark: String,
+    pub value: String,
+}
 
 impl Index {
     /// Whether what is kept lasts longer than this process.
@@ -14,10 +21,11 @@ impl Index {
         self.path.is_some()
     }
 
-    /// What was kept under this key, if it was computed from what has this mark.
-    pub(crate) fn figure(&self, kind: &str, key: &str, mark: &str) -> rusqlite::Result<Option<String>> {
-        let sql = "SELECT value FROM figure WHERE kind = ?1 AND key = ?2 AND mark = ?3";
-        self.connection.prepare_cached(sql)?.query_row([kind, key, mark], |row| row.get(0)).optional()
+    /// Everything of a kind by its key, in one statement.
+    pub(crate) fn figures(&self, kind: &str) -> rusqlite::Result<HashMap<String, KeptFigure>> {
+        let mut statement = self.connection.prepare_cached("SELECT key, mark, value FROM figure WHERE kind = ?1")?;
+        let read = |row: &Row<'_>| Ok((row.get(0)?, KeptFigure { mark: row.get(1)?, value: row.get(2)? }));
+        statement.query_map([kind], read)?.collect()
     }
 
     /// Keeps what was computed. Two processes that compute the same keep the same.
@@ -28,14 +36,10 @@ impl Index {
         Ok(())
     }
 
-    /// Forgets what was kept under other keys: their transcripts are gone.
-    pub(crate) fn forget_figures(&mut self, kind: &str, but: &HashSet<String>) -> rusqlite::Result<()> {
+    /// Forgets what was kept under these keys: their transcripts are gone.
+    pub(crate) fn forget_figures(&mut self, kind: &str, keys: &[String]) -> rusqlite::Result<()> {
         let transaction = self.connection.transaction()?;
-        let all: Vec<String> = {
-            let mut statement = transaction.prepare("SELECT key FROM figure WHERE kind = ?1")?;
-            statement.query_map([kind], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?
-        };
-        for key in all.iter().filter(|key| !but.contains(*key)) {
+        for key in keys {
             transaction.execute("DELETE FROM figure WHERE kind = ?1 AND key = ?2", params![kind, key])?;
         }
         transaction.commit()
@@ -47,15 +51,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_counts_only_for_what_it_was_computed_from() {
+    fn a_key_has_one_figure_with_the_mark_of_what_it_was_computed_from() {
         let mut index = Index::in_memory();
         for (key, mark) in [("a", "1"), ("a", "2"), ("b", "1")] {
             index.keep_figure("pair", key, mark, &format!("{key}{mark}")).unwrap();
         }
-        let figure = |index: &Index, key: &str, mark: &str| index.figure("pair", key, mark).unwrap();
-        assert_eq!(figure(&index, "a", "1"), None);
-        assert_eq!(figure(&index, "a", "2").as_deref(), Some("a2"));
-        index.forget_figures("pair", &HashSet::from(["a".to_owned()])).unwrap();
-        assert_eq!((figure(&index, "a", "2").is_some(), figure(&index, "b", "1")), (true, None));
+        let kept = |mark: &str, value: &str| KeptFigure { mark: mark.to_owned(), value: value.to_owned() };
+        let [a, b] = [("a".to_owned(), kept("2", "a2")), ("b".to_owned(), kept("1", "b1"))];
+        assert_eq!(index.figures("pair").unwrap(), HashMap::from([a.clone(), b]));
+        index.forget_figures("pair", &["b".to_owned()]).unwrap();
+        assert_eq!(index.figures("pair").unwrap(), HashMap::from([a]));
+        assert_eq!(index.figures("session").unwrap(), HashMap::new());
     }
 }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | has a known id and mark, and this version | it is used |
 //! | git tracks files of the state directory | it stays as it is; the index goes beside it, under a name that no repository knows |
+//! | cannot be opened now, because the disk is full or another process has it | it stays as it is |
 //! | anything else: damaged, copied, of another version | it is removed and built again |
 //!
 //! If no file can be used, the index is built in memory for this one search.
@@ -14,7 +15,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, ffi};
 
 use super::schema;
 use super::store::Index;
@@ -116,6 +117,9 @@ impl IndexFile {
         if let Some(connection) = self.usable(&path) {
             return Some((connection, path));
         }
+        if self.is_out_of_reach(&path) {
+            return None;
+        }
         self.remove(&path);
         self.create(&path).map(|connection| (connection, path))
     }
@@ -131,6 +135,13 @@ impl IndexFile {
         let id = schema::id(&connection).ok()??;
         let is_ours = state_ids::standing(&id, &mark(path)?) == Standing::Met;
         (is_current && is_ours).then_some(connection)
+    }
+
+    /// Whether the database may be sound, and cannot be opened now.
+    fn is_out_of_reach(&self, path: &Path) -> bool {
+        let is_there = self.anchor.is_taken(path) && self.is_regular(path);
+        let opened = || self.connect(path).and_then(|connection| schema::is_current(&connection));
+        is_there && opened().is_err_and(|error| is_passing(&error))
     }
 
     /// Creates the index at a path where nothing is.
@@ -182,6 +193,16 @@ impl IndexFile {
             PathBuf::from(name)
         })
     }
+}
+
+/// Whether an error says nothing about the file: there is no room for what SQLite keeps beside it, or it is busy.
+fn is_passing(error: &rusqlite::Error) -> bool {
+    let rusqlite::Error::SqliteFailure(error, _) = error else { return false };
+    let is_without_room =
+        [ffi::SQLITE_IOERR_SHMOPEN, ffi::SQLITE_IOERR_SHMSIZE, ffi::SQLITE_IOERR_SHMMAP, ffi::SQLITE_IOERR_WRITE]
+            .contains(&error.extended_code);
+    let code = error.code;
+    is_without_room || matches!(code, ErrorCode::DiskFull | ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
 }
 
 /// Marks the file itself: another file in its place has another mark.

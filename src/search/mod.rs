@@ -78,6 +78,7 @@ pub(crate) use copies::without_copies;
 pub(crate) use dates::moment;
 pub(crate) use dates::{Edge, flag_moment};
 pub(crate) use error_message::question as error_signature;
+pub(crate) use figures::KeptFigure;
 pub(crate) use find::find;
 #[cfg(feature = "mcp")]
 pub(crate) use look::Look;

@@ -46,6 +46,7 @@ pub(crate) use history_revoke::{REVOKE, edits_of_revocation, history_revoke};
 pub(crate) use kind::{Failure, Intent, Kind, OnInterrupt, Outcome, Promise};
 pub(crate) use memory_edit::MemoryEdit;
 pub(crate) use provided::{Provided, StepFunction};
+pub(crate) use publish::has_gone_out;
 pub(crate) use said::unkept;
 pub(crate) use state::{MOST_STATE_TEXT, edits_of_handoff};
 

@@ -27,6 +27,14 @@ pub(super) const KIND: Kind = Kind {
     on_interrupt: kind::always_rerun,
 };
 
+/// The key in the record of a step that went through a backend that reaches other machines.
+const REMOTE: &str = "remote";
+
+/// Whether a step with this record reached other machines. Older versions recorded nothing about it.
+pub(crate) fn has_gone_out(recorded: &str) -> bool {
+    serde_json::from_str(recorded).is_ok_and(|recorded: Value| recorded["result"][REMOTE] == true)
+}
+
 fn intend(context: &Context<'_>) -> Result<Intent> {
     Ok(Intent::Do(json!({ "message": context.render(&context.destination.message)? })))
 }
@@ -61,7 +69,9 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     match backend.publish(&delivery) {
         Ok(delivered) => {
             let remarks = delivered.notices.into_iter().chain(delivered.conflicts);
-            Ok(Outcome::new(remarks.fold(delivered.detail, |detail, more| format!("{detail}; {more}"))))
+            let detail = remarks.fold(delivered.detail, |detail, more| format!("{detail}; {more}"));
+            let result = if backend.is_remote() { json!({ REMOTE: true }) } else { Value::Null };
+            Ok(Outcome { result, ..Outcome::new(detail) })
         }
         // The Python tool reports a failure with these words, and scripts may look for them.
         Err(NotDelivered::Failed(error)) => Err(error.lead("backend.publish failed: ").into()),

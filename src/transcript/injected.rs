@@ -6,12 +6,13 @@
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::human_text::{WARMUP_MARKER, begins_warmup};
 use super::lines::{Line, Lines};
 use super::mark::{first_mark, is_intact};
-use super::{bounded_json, format, source};
+use super::source::{self, Source};
+use super::{bounded_json, format};
 use crate::error::{Error, Result};
 
 /// What every record with one of our texts has, however its client escapes the rest.
@@ -53,23 +54,58 @@ pub(crate) struct Injected {
 
 /// The texts that a transcript says we put into the session, in order. `None` if there is no file.
 pub(crate) fn injected(path: &Path) -> Result<Option<Vec<Injected>>> {
+    texts_until(path, |_, _| false)
+}
+
+/// The texts that were in the session before the agent did anything in it, in order. A fork begins with a copy of its parent,
+/// so what the agent did there does not count, and the texts of the parent come first.
+pub(crate) fn injected_at_start(source: &Source) -> Result<Option<Vec<Injected>>> {
+    texts_until(&source.path, |line, start| {
+        start >= source.start && bounded_json::parse_to_keep(line).is_some_and(|record| is_of_model(&record))
+    })
+}
+
+/// The texts up to the line for which `is_last` is true. It gets each line with the place where it begins.
+fn texts_until(path: &Path, mut is_last: impl FnMut(&[u8], u64) -> bool) -> Result<Option<Vec<Injected>>> {
     let Some(file) = source::open(path)? else { return Ok(None) };
     let failed = |cause| Error::io("read", path, cause);
     let finder = memchr::memmem::Finder::new(NEEDLE);
     let mut lines = Lines::of(BufReader::new(file.take(MOST)));
     let mut found = Vec::new();
-    while let Some(line) = lines.next().map_err(failed)? {
-        if let Line::Whole(line) | Line::Unended(line) = line
-            && finder.find(line).is_some()
+    loop {
+        let start = lines.position();
+        let line = match lines.next().map_err(failed)? {
+            Some(Line::Whole(line) | Line::Unended(line)) => line,
+            Some(Line::TooLong) => continue,
+            None => break,
+        };
+        if finder.find(line).is_some()
             && let Some(record) = bounded_json::parse_to_keep(line)
         {
             texts(&record, &mut found);
         }
-        if found.len() >= MOST_TEXTS {
+        if found.len() >= MOST_TEXTS || is_last(line, start) {
             break;
         }
     }
     Ok(Some(found))
+}
+
+/// Whether a record has something that the model wrote or did.
+fn is_of_model(value: &Value) -> bool {
+    match value {
+        Value::Array(values) => values.iter().any(is_of_model),
+        Value::Object(fields) => is_written(fields) || fields.values().any(is_of_model),
+        _ => false,
+    }
+}
+
+fn is_written(fields: &Map<String, Value>) -> bool {
+    is_one_of(fields, "type", WRITTEN) || is_one_of(fields, "role", MODEL)
+}
+
+fn is_one_of(fields: &Map<String, Value>, key: &str, all: &[&str]) -> bool {
+    fields.get(key).and_then(Value::as_str).is_some_and(|it| all.contains(&it))
 }
 
 /// Whether the client of this agent writes down what its hooks added. If not, a text that is not found may have arrived.
@@ -82,9 +118,7 @@ fn texts(value: &Value, found: &mut Vec<Injected>) {
         Value::String(text) => found.extend(in_text(text)),
         Value::Array(values) => values.iter().for_each(|value| texts(value, found)),
         Value::Object(fields) => {
-            let is_one_of =
-                |key: &str, all: &[&str]| fields.get(key).and_then(Value::as_str).is_some_and(|it| all.contains(&it));
-            if is_one_of("type", PRINTED) || is_one_of("type", WRITTEN) || is_one_of("role", MODEL) {
+            if is_one_of(fields, "type", PRINTED) || is_written(fields) {
                 return;
             }
             let fields = fields.iter().filter(|(key, _)| !PRINTED_KEYS.contains(&key.as_str()));

@@ -91,7 +91,7 @@ pub(crate) use format::{is_always_named, path_of};
 pub use hook_words::{add_last_answer, of_words, word};
 pub use human_text::{CONTINUE_LEAD, WARMUP_MARKER, keepable};
 pub(crate) use identity::mark_before;
-pub(crate) use injected::{Injected, injected, keeps_context};
+pub(crate) use injected::{Injected, injected, injected_at_start, keeps_context};
 pub(crate) use kept::{
     KeptHead, MAX_FILE as MAX_KEPT_FILE, MAX_HEAD as MAX_KEPT_HEAD, kept, kept_name, kept_session, of_kept_name,
     read_kept,

@@ -59,9 +59,38 @@ fn a_start_is_delivered_whole_cut_or_missing() {
     let all = "last 5 starts: 1 delivered whole, 1 cut, 2 missing, 1 not over yet (newest first: open, missing, missing, cut, whole)";
     assert!(says(all).is_some(), "{report}");
     let missing = says("did not reach its session").unwrap();
-    assert_eq!(missing["state"], "remark");
+    assert_eq!(missing["state"], "warning");
+    assert_eq!(says("was cut by the client").unwrap()["state"], "remark");
+    let page = world.run(&["doctor"]).expect(0).stdout;
+    let lines: Vec<&str> = page.lines().collect();
+    let at = lines.iter().position(|line| line.starts_with("WARN   claude-code: the context of ")).unwrap();
+    assert!(
+        lines[at + 1].starts_with("       -> ") && !lines[..at].iter().any(|line| line.starts_with("note ")),
+        "{page}"
+    );
     assert!(missing["remedy"].as_str().unwrap().contains("agent-handover warmup"), "{missing}");
     assert!(says("was cut by the client").unwrap()["remedy"].as_str().unwrap().contains("budget"));
+}
+
+/// A client writes the text down with the first request, so nobody warns about a session in which nothing was asked, which
+/// goes on, or whose client writes nothing down.
+#[test]
+fn a_start_that_cannot_be_known_is_no_warning() {
+    let world = World::with_git();
+    let asked_nothing = Session::of(&world, "nothing");
+    asked_nothing.start("startup");
+    asked_nothing.write(&[json!({ "type": "file-history-snapshot", "sessionId": "nothing" })]);
+    asked_nothing.end();
+    settled(&world);
+    let running = Session::of(&world, "running");
+    running.start("startup");
+    running.ask("Request that is worked on, please");
+    let report = doctor(&world);
+    let states: Vec<&str> =
+        report["findings"].as_array().unwrap().iter().map(|it| it["state"].as_str().unwrap()).collect();
+    assert!(!states.contains(&"warning"), "{report}");
+    let all: Vec<(String, String)> = starts(&report);
+    assert!(all.iter().all(|(_, receipt)| ["open", "unknown"].contains(&receipt.as_str())), "{all:?}");
 }
 
 #[test]

@@ -87,6 +87,11 @@ fn only_an_earlier_page_is_written_over() {
         assert_eq!(std::fs::symlink_metadata(world.path(file)).unwrap().file_type(), before, "{file}");
     }
     assert_eq!(world.read("mine.txt"), "my notes");
+    for name in ["handover.toml", "PAUSE", "-"] {
+        let refused = world.run(&["report", "--output", name]).expect(64);
+        assert!(refused.stderr.contains(&format!("cannot have the name `{name}`")), "{}", refused.stderr);
+        assert!(!world.path(name).exists());
+    }
     world.write("page.html", "");
     for _ in 0..2 {
         world.run(&["report", "--output", "page.html"]).expect(0);
@@ -166,6 +171,20 @@ fn twenty_thousand_sessions_make_a_page_of_less_than_three_megabytes() {
     assert!(page.len() < 3_000_000, "{}", page.len());
     assert!(page.contains("2501 sessions"), "sessions without an archive do not count");
     assert!(page.contains("501 older sessions"));
+}
+
+#[test]
+fn this_machine_is_among_those_that_publish_once_it_has_published() {
+    let nowhere = "[backend]\ntype = \"null\"\n";
+    let site = super::publish::Site::new(nowhere);
+    site.world.run(&["run", "--note", "kept here"]).expect(0);
+    assert!(!page(&site.world).contains("This machine, "));
+    site.world.write("handover.toml", "[backend]\ntype = \"git\"\n");
+    site.world.run(&["run", "--note", "sent"]).expect(0);
+    let page = page(&site.world);
+    let (_, machine) = page.split_once("<p>This machine, <strong>").unwrap_or_else(|| panic!("{page}"));
+    assert!(machine.contains(": 1 handover on record here went out."), "{machine}");
+    assert!(page.contains("A User"), "the author of the commit");
 }
 
 #[test]

@@ -87,6 +87,9 @@ fn a_pair_of_sessions_is_measured() {
     let text = world.run(&["score"]).expect(0).stdout;
     assert!(text.contains("not enough data") && text.contains("starts whose text arrived whole"), "{text}");
     assert_eq!(world.run(&["score", "first", "--json"]).expect(0).json()["sessions"], json!([]));
+    // Only the newest receipts are kept. The mark in the transcript says the same.
+    world.database().execute("DELETE FROM receipt", []).unwrap();
+    assert_eq!(world.run(&["score", "--json"]).expect(0).json(), card);
 }
 
 fn commit(world: &World) {
@@ -172,6 +175,27 @@ fn the_child_of_the_hook_computes_figures_and_deleting_them_changes_no_answer() 
     assert_eq!(left["sessions"].as_array().unwrap().len(), 1, "{left}");
 }
 
+/// On a full disk SQLite cannot make the files that it keeps beside a database. That is no reason to remove it.
+#[test]
+fn a_full_disk_costs_no_figure() {
+    let world = World::with_git();
+    commit(&world);
+    world.run(&["run", "--note", "n"]).expect(0);
+    sessions_without_hooks(&world, 0..6);
+    let (before, pairs) = (card(&world), kept(&world));
+    assert!(pairs > 0, "{before}");
+    let beside = world.path(".agent-handover/index.db-shm");
+    let mut command = world.clean("strace");
+    command.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=ftruncate,pwrite64,fallocate"]);
+    command.args(["-e", "inject=ftruncate,pwrite64,fallocate:error=ENOSPC", "-P"]).arg(beside);
+    let Ok(ended) = command.arg(BINARY).args(["score", "--json"]).output() else {
+        return skip("strace is not installed");
+    };
+    assert_eq!(serde_json::from_slice::<Value>(&ended.stdout).unwrap(), before);
+    assert_eq!(kept(&world), pairs);
+    assert_eq!(card(&world), before);
+}
+
 #[test]
 fn sessions_without_a_warmup_are_the_baseline() {
     let world = World::with_git();
@@ -206,6 +230,106 @@ fn sessions_without_a_warmup_are_the_baseline() {
     let with_on = card(&world);
     assert_eq!((&with_on["with_warmup"], &with_on["without_warmup"]), (&json!(1), &json!(2)), "{with_on}");
     assert!(world.run(&["score"]).expect(0).stdout.contains("not enough data"));
+}
+
+fn attachment(context: &str) -> Value {
+    json!({ "type": "attachment", "attachment": { "type": "hook_additional_context", "content": [context] } })
+}
+
+fn page(next: &str) -> String {
+    format!("<!-- agent-handover warmup -->\n## Goal\n- Report positions\n## Next\n- {next}\n")
+}
+
+/// The figure of one session; `None` if the measure does not apply to it.
+fn figure_of(card: &Value, session: &str, name: &str) -> Option<f64> {
+    let sessions = card["sessions"].as_array().unwrap();
+    let found = sessions.iter().find(|pair| pair["session"] == session).unwrap_or_else(|| panic!("{card}"));
+    found["figures"][name].as_f64()
+}
+
+/// The transcript of a fork begins with a copy of its parent, whose page it has, too.
+#[test]
+fn a_fork_is_measured_against_the_page_that_it_got_itself() {
+    let world = World::with_git();
+    commit(&world);
+    let copied = |mut record: Value| {
+        record["forkedFrom"] = json!({ "sessionId": "a-parent", "messageUuid": "u1" });
+        record
+    };
+    let at = |minute: u32| format!("2026-10-01T10:{minute:02}:00.000Z");
+    let request = |text: &str, minute: u32| {
+        json!({ "type": "user", "isSidechain": false, "gitBranch": branch(&world), "timestamp": at(minute),
+            "message": { "role": "user", "content": text } })
+    };
+    let answer = json!({ "type": "assistant", "isSidechain": false, "message": { "content": [{ "type": "text", "text": "Done" }] } });
+    let parents = [attachment(&page("Give Token a range in src/old.rs")), request("Go on with the ranges", 1), answer];
+    let parent = Session::of(&world, "a-parent");
+    parent.write(&parents);
+    parent.edit("src/old.rs");
+
+    let fork = Session::of(&world, "b-fork");
+    fork.write(&parents.clone().map(copied));
+    fork.write(&[attachment(&page("Print the range in src/new.rs")), request("Go on with the printing", 5)]);
+    read(&fork, &world, "src/new.rs", "fn new() {}");
+    fork.edit("src/new.rs");
+    // After a compaction, the session gets a third page.
+    fork.write(&[attachment(&page("Remove src/third.rs"))]);
+    let without = Session::of(&world, "c-fork");
+    without.write(&parents.clone().map(copied));
+    without.write(&[request("Go on in another way", 9)]);
+    read(&without, &world, "src/old.rs", "fn old() {}");
+    without.edit("src/old.rs");
+
+    let card = card(&world);
+    for (session, title) in [("b-fork", "its own page"), ("c-fork", "that of its parent, which it has read")] {
+        assert_eq!(figure_of(&card, session, "files_opened"), Some(100.0), "{title}: {card}");
+        assert_eq!(figure_of(&card, session, "next_action"), Some(100.0), "{title}: {card}");
+    }
+}
+
+/// Transcripts of sessions that no hook saw, on as many branches.
+fn sessions_without_hooks(world: &World, numbers: std::ops::Range<usize>) {
+    for number in numbers {
+        let id = format!("s-{number:03}");
+        let session = Session::of(world, &id);
+        let request = format!("Give parse_span number {number} in src/lexer.rs a byte range");
+        let at = format!("2026-10-01T10:{:02}:{:02}.000Z", number / 60, number % 60);
+        session.write(&[json!({ "type": "user", "isSidechain": false, "gitBranch": format!("b-{}", number / 2),
+            "timestamp": at, "message": { "role": "user", "content": request } })]);
+        session.edit("src/lexer.rs");
+    }
+}
+
+/// How many transcripts a card opens, how often it locks a database (each statement does), and how often it waits for the disk.
+fn costs_of_card(world: &World) -> Option<(usize, usize, usize)> {
+    let trace = world.home().join("trace");
+    let mut command = world.clean("strace");
+    command.args(["-f", "-qq", "-y", "-e", "trace=openat,openat2,fcntl,fsync,fdatasync", "-o"]).arg(&trace);
+    let ended = command.arg(BINARY).arg("score").output().ok()?;
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    let trace = std::fs::read_to_string(trace).unwrap();
+    let count =
+        |call: &str, file: &str| trace.lines().filter(|line| line.contains(call) && line.contains(file)).count();
+    Some((count("open", ".jsonl"), count("fcntl(", ".db"), count("sync(", "")))
+}
+
+#[test]
+fn a_card_that_is_computed_asks_the_same_however_many_sessions_there_are() {
+    let world = World::with_git();
+    commit(&world);
+    world.run(&["run", "--note", "n"]).expect(0);
+    let costs = |numbers| {
+        sessions_without_hooks(&world, numbers);
+        let computed = card(&world);
+        assert!(!computed["sessions"].as_array().unwrap().is_empty(), "{computed}");
+        let costs = costs_of_card(&world);
+        assert_eq!(card(&world), computed);
+        costs
+    };
+    let Some(few) = costs(0..6) else { return skip("strace is not installed") };
+    let many = costs(6..90).unwrap();
+    assert_eq!((few.0, few.2), (0, 0), "no transcript is opened, and nothing is written");
+    assert_eq!(many, few);
 }
 
 fn branch(world: &World) -> String {
@@ -246,10 +370,10 @@ fn a_handoff_is_judged_before_it_is_used() {
     assert_eq!((part("rulings"), part("context_files"), part("first_action")), (Some(0), Some(0), Some(100)));
     let below = world.run(&["score", "--handoff", "poor.md", "--bar", "70"]).expect(5);
     assert!(below.stdout.contains("`src/gone.rs` is not in the project"), "{}", below.stdout);
-    assert!(below.stderr.contains("scores 60, and the bar is 70"), "{}", below.stderr);
+    assert!(below.stderr.contains("scores 50, and the bar is 70"), "{}", below.stderr);
     assert_eq!(world.run(&["score", "--handoff", "poor.md", "--bar", "70", "--json"]).expect(5).json()["bar"], 70);
     let piped = super::hook::feed(&mut world.command(&["score", "--handoff", "-"]), poor.as_bytes());
-    assert_eq!((piped.code, piped.stdout.contains("score 60 of 100")), (0, true), "{}", piped.stdout);
+    assert_eq!((piped.code, piped.stdout.contains("score 50 of 100")), (0, true), "{}", piped.stdout);
 
     world.write("binary.md", [0xff, 0xfe, 0]);
     world.write("broken.md", "# A handoff without its fields\n");

@@ -9,6 +9,8 @@ pub(super) enum Health {
     Good,
     /// It works, but the user should know something.
     Remark,
+    /// Something did not work, and may fail again.
+    Warning,
     Broken,
 }
 
@@ -17,6 +19,7 @@ impl Health {
         match self {
             Health::Good => "good",
             Health::Remark => "remark",
+            Health::Warning => "warning",
             Health::Broken => "broken",
         }
     }

@@ -16,7 +16,11 @@ const SIGN: usize = 7;
 
 /// Prints the answer.
 pub(super) fn print(ui: &mut Ui, findings: &[Diagnosis], agents: &[ExaminedAgent]) {
-    for (health, role, sign) in [(Health::Broken, Role::Bad, "BROKEN"), (Health::Remark, Role::Notice, "note")] {
+    for (health, role, sign) in [
+        (Health::Broken, Role::Bad, "BROKEN"),
+        (Health::Warning, Role::Bad, "WARN"),
+        (Health::Remark, Role::Notice, "note"),
+    ] {
         for found in findings.iter().filter(|found| found.health == health) {
             line(ui, role, sign, &format!("{}: {}", found.about, found.says));
             if let Some(remedy) = &found.remedy {

@@ -48,7 +48,7 @@ pub(super) fn about_starts(agent: &str, starts: &[Receipt]) -> Vec<Diagnosis> {
         let remedy = format!(
             "compare with `agent-handover doctor --simulate {agent}`; in such a session, ask the agent to run `agent-handover warmup`"
         );
-        diagnosis(agent, Health::Remark, says, Some(&remedy))
+        diagnosis(agent, Health::Warning, says, Some(&remedy))
     }));
     findings.extend(worst(starts, ReceiptOutcome::Cut).map(|receipt| {
         let says = format!("the context of {} ({} bytes) was cut by the client", receipt.at, receipt.bytes);
