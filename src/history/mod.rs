@@ -75,7 +75,7 @@ pub(crate) use document::{parse, refuse};
 pub(crate) use drift::drift;
 pub(crate) use fill_in::{Machine, fill_in, new_id};
 pub(crate) use import::{Landing, OnConflict};
-pub(crate) use index::{SessionEntry, time_of};
+pub(crate) use index::{Index, SessionEntry, time_of};
 pub(crate) use lifecycle::{CLOSED, is_done, is_over};
 pub(crate) use merge::DERIVED;
 pub(crate) use newest::Wanted;

@@ -84,7 +84,7 @@ pub(crate) use find::find;
 pub(crate) use look::Look;
 pub(crate) use meaning::{Asker, Meaning};
 pub(crate) use passage::PassageKind;
-pub(crate) use query::Query;
+pub(crate) use query::{Query, asks_only_for_a_time};
 pub(crate) use recall::{is_said_in, recall};
 pub(crate) use store::Index;
 #[cfg(feature = "mcp")]

@@ -62,6 +62,11 @@ pub(super) struct Question {
     pub is_only_time: bool,
 }
 
+/// Whether a question asks only for a time, such as "last Tuesday".
+pub(crate) fn asks_only_for_a_time(question: &str, today: NaiveDate) -> bool {
+    Question::of(question, today).is_only_time
+}
+
 impl Question {
     pub(super) fn of(question: &str, today: NaiveDate) -> Question {
         let text = text::without_controls(text::cut(question, MAX_QUESTION));

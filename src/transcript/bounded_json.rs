@@ -56,7 +56,7 @@ pub(super) fn parse_beginning(text: &str) -> Option<Value<'_>> {
 }
 
 /// Like [`parse`], for a record that lasts longer than its text.
-pub(super) fn parse_to_keep(text: &[u8]) -> Option<serde_json::Value> {
+pub(crate) fn parse_to_keep(text: &[u8]) -> Option<serde_json::Value> {
     parse(&text_of(text)).map(|record| record.to_json())
 }
 

@@ -82,6 +82,7 @@ mod todo_list;
 mod unread;
 mod work;
 
+pub(crate) use bounded_json::parse_to_keep as parse_json;
 pub use contents::{
     Action, ActionKind, Command, Outcome, RanCommand, RateLimit, Todo, TodoStatus, Transcript, TurnWork, Utterance,
     UtteranceKind,
