@@ -34,6 +34,7 @@ mod detach;
 mod docs;
 mod doctor;
 mod events;
+mod fuzz;
 mod gate;
 mod git_facts;
 mod history;

@@ -1,0 +1,28 @@
+//! A small version of `fuzz/`: every parser gets its seeds, and a few hundred texts that were made of them.
+
+use std::path::Path;
+
+use agent_handover::testing::parsers::PARSERS;
+
+#[path = "../../fuzz/src/mutate.rs"]
+mod mutate;
+#[path = "../../fuzz/src/seeds.rs"]
+mod seeds;
+
+const LONGEST: usize = 16 << 10;
+
+#[test]
+fn no_parser_panics_or_breaks_its_promise() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for parser in PARSERS {
+        let seeds = seeds::of(root, parser.name, LONGEST);
+        assert!(!seeds.is_empty(), "{} has no seed in fuzz/corpus", parser.name);
+        for seed in &seeds {
+            (parser.parse)(seed);
+        }
+        let mut random = mutate::Random::new(7);
+        for _ in 0..300 {
+            (parser.parse)(&mutate::mutated(&mut random, &seeds, LONGEST));
+        }
+    }
+}
