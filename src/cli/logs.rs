@@ -126,7 +126,11 @@ fn print(context: &mut Context<'_>, run: &Run, logs: &[Log]) {
             }
             _ => String::new(),
         };
-        let cut = if log.is_cut { " (the end of it)" } else { "" };
+        let cut = match (log.is_cut, log.text.is_empty()) {
+            (true, _) => " (the end of it)",
+            (false, true) => " (printed nothing)",
+            (false, false) => "",
+        };
         context.ui.answer(&format!("== {}{attempt}{cut}", log.step));
         for line in log.text.lines() {
             context.ui.answer(line);

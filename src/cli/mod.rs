@@ -8,6 +8,7 @@
 //! | `groups`, `examples` | the help: commands by purpose, and examples for each |
 //! | `guesses` | words that people try, and the command that each means |
 //! | `start` | the way from the arguments to the exit code |
+//! | `wrong_usage` | what is said about a wrong command line |
 //! | `ui` | the only door to the terminal |
 //! | `render` | errors, for people and as JSON |
 //! | `paint`, `table`, `when`, `ids` | colours, aligned columns, times, short ids |
@@ -60,6 +61,7 @@ mod trust;
 mod ui;
 mod warmup;
 mod when;
+mod wrong_usage;
 
 use std::path::PathBuf;
 

@@ -26,7 +26,7 @@ const FEWEST_ROWS: usize = 20;
 #[derive(Args)]
 pub(super) struct Report {
     /// Write the page to this file [default: `report.html` in the state directory]
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Open the page in your browser
     #[arg(long)]

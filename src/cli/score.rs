@@ -133,7 +133,9 @@ fn why_empty(scores: &Scores) -> String {
     match &scores.meant {
         _ if scores.missing > 0 => "no figure is computed yet".to_owned(),
         Some(id) => format!("the session `{}` has no predecessor of the same branch or goal", text::one_line(id, 200)),
-        None => "no session with a predecessor of the same branch or goal is on record".to_owned(),
+        None => "no session with a predecessor of the same branch or goal is on record; \
+                 figures need two sessions of a coding agent"
+            .to_owned(),
     }
 }
 

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
 use super::ui::{self, Color, Ui};
-use super::{Cli, Command, completions, examples, guesses, home, hook, peers, render, run};
+use super::{Cli, Command, completions, examples, home, hook, peers, render, run, wrong_usage};
 use crate::error::{Category, Error, Result};
 use crate::project::{Options, Project};
 use crate::steps;
@@ -104,7 +104,7 @@ fn execute(arguments: Vec<OsString>, is_hook: bool) -> ExitCode {
     report_panics(is_hook);
     let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&with_examples(error, &arguments), is_hook),
+        Err(error) => return wrong_usage::report(&with_examples(error, &arguments), &arguments, is_hook),
     };
     let ui = Ui::new(cli.global.color, cli.global.quiet).with_utc(cli.global.utc);
     // The payload of a hook names the directory of the agent, so a hook needs no current directory.
@@ -204,30 +204,4 @@ fn with_examples(error: clap::Error, arguments: &[OsString]) -> clap::Error {
     }
     let parsed = examples::added_to(Cli::command()).try_get_matches_from(arguments);
     parsed.err().unwrap_or(error)
-}
-
-/// Names the command that somebody means with a word that is not one.
-fn guess(error: &clap::Error) -> Option<&'static str> {
-    match error.get(ContextKind::InvalidSubcommand) {
-        Some(ContextValue::String(word)) if error.kind() == ErrorKind::InvalidSubcommand => guesses::meant(word),
-        _ => None,
-    }
-}
-
-/// The exit code of wrong usage is never 2, because that is an answer of `check`, and agents take it as "block".
-fn usage(error: &clap::Error, is_hook: bool) -> ExitCode {
-    if is_hook && error.exit_code() == 0 {
-        Ui::new(Color::Auto, false).styled(&error.to_string())
-    } else if let Some(command) = guess(error) {
-        let ui = Ui::new(Color::Auto, false);
-        let word = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string).unwrap_or_default();
-        ui.error(&format!("`{word}` is not a command"));
-        ui.hint(&format!("you may mean `{command}`"));
-    } else {
-        drop(error.print())
-    }
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
-        _ => ExitCode::from(Category::Usage.exit_code()),
-    }
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
 use super::paint::{Line, Role};
 use super::ui::Ui;
-use super::{Context, ids};
+use super::{Context, ids, table};
 use crate::base::{clock, duration, lock, text};
 use crate::checkpoint::python::{PythonCheckpoint, PythonState};
 use crate::checkpoint::{RecordedStep, Run, RunStatus, StepState, Store};
@@ -17,6 +18,9 @@ use crate::error::{Error, Result};
 use crate::guard::Pause;
 use crate::project::{self, OtherDatabase, Project};
 use crate::publish::Ledger;
+
+/// The width of what is before the name of a step.
+const BESIDE_STEP: usize = 6;
 
 /// Show how far the current or last handover is, step by step
 #[derive(Args)]
@@ -184,7 +188,7 @@ impl Picture {
     fn print(&self, ui: &mut Ui) {
         ui.answer(&format!("status: {}", self.status()));
         for step in &self.steps {
-            ui.answer_line(&step_line(step, self.is_one, self.owner.is_some()));
+            print_step(ui, step, self.is_one, self.owner.is_some());
         }
         for (name, done) in self.theirs.iter().flat_map(PythonCheckpoint::steps) {
             ui.answer(&format!("  [{}] {name}", if done { 'x' } else { ' ' }));
@@ -337,7 +341,8 @@ pub(super) fn print_told(ui: &mut Ui, told: &Told) {
     }
 }
 
-fn step_line(step: &RecordedStep, with_detail: bool, is_running: bool) -> Line {
+/// Prints a line about a step. A long one continues behind its mark.
+fn print_step(ui: &mut Ui, step: &RecordedStep, with_detail: bool, is_running: bool) {
     let is_running = is_running && step.state == StepState::Intended;
     let (role, mark) = match step.state {
         StepState::Done => (Role::Good, 'x'),
@@ -373,5 +378,14 @@ fn step_line(step: &RecordedStep, with_detail: bool, is_running: bool) -> Line {
     };
     facts.extend(reason.map(|reason| text::one_line(reason, 300)));
     let line = Line::of(Role::Plain, "  [").and(role, mark.to_string()).plain(format!("] {}", step.name));
-    if facts.is_empty() { line } else { line.and(Role::Quiet, format!("  ({})", facts.join(", "))) }
+    if facts.is_empty() {
+        return ui.answer_line(&line);
+    }
+    let facts = format!("({})", facts.join(", "));
+    let used = BESIDE_STEP + step.name.width() + 2;
+    let mut parts = table::wrap_after(used, BESIDE_STEP, &facts, ui.width()).into_iter();
+    ui.answer_line(&line.plain("  ").and(Role::Quiet, parts.next().unwrap_or_default()));
+    for part in parts {
+        ui.answer_line(&Line::of(Role::Quiet, " ".repeat(BESIDE_STEP) + &part));
+    }
 }

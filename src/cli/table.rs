@@ -136,13 +136,20 @@ fn line(row: &[String], roles: &[Role], widths: &[usize]) -> Line {
 
 /// The text in lines of at most this width, broken between words. A longer word has a line of its own.
 pub(super) fn wrap(text: &str, width: Option<usize>) -> Vec<String> {
-    let width = width.unwrap_or(usize::MAX).max(2 * NARROWEST);
+    wrap_after(0, 0, text, width)
+}
+
+/// Like [`wrap`], for lines of which the first has `first` columns before the text and each other one `rest`.
+pub(super) fn wrap_after(first: usize, rest: usize, text: &str, width: Option<usize>) -> Vec<String> {
+    let width = width.unwrap_or(usize::MAX);
+    let room = |used: usize| width.saturating_sub(used).max(2 * NARROWEST);
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
+        let room = room(if lines.len() == 1 { first } else { rest });
         let Some(line) = lines.last_mut() else { break };
         if line.is_empty() {
             line.push_str(word);
-        } else if line.width() + 1 + word.width() <= width {
+        } else if line.width() + 1 + word.width() <= room {
             line.push(' ');
             line.push_str(word);
         } else {

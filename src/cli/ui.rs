@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, FixedOffset};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -57,6 +57,10 @@ pub(super) struct Voice {
 
 /// How often the line that shows what is going on is drawn.
 const TICK: Duration = Duration::from_millis(200);
+/// How long work takes before it gets a bar.
+const BEFORE_BAR: Duration = Duration::from_millis(500);
+/// The room that the elapsed time and the echo of Ctrl-C take in the line that shows what is going on.
+const BESIDE_TAIL: usize = 16;
 /// How much of a log is looked at for its last line.
 const LAST_BYTES: u64 = 2048;
 
@@ -254,10 +258,14 @@ impl Ui {
         if !self.live {
             return;
         }
-        let bar = ProgressBar::new_spinner().with_message(text::one_line(&text::for_terminal(line), 60));
+        // A line that is longer than the terminal is wide cannot be replaced.
+        let width = self.stderr_width().unwrap_or(80);
+        let line = table::cut(&text::one_line(&text::for_terminal(line), 60), width.saturating_sub(BESIDE_TAIL));
+        let room = width.saturating_sub(line.width() + BESIDE_TAIL);
+        let bar = ProgressBar::new_spinner().with_message(line);
         let log = log.map(Path::to_path_buf);
         let tail = move |_: &ProgressState, out: &mut dyn fmt::Write| {
-            let _ = out.write_str(&log.as_deref().map(last_line).unwrap_or_default());
+            let _ = out.write_str(&table::cut(&log.as_deref().map(last_line).unwrap_or_default(), room));
         };
         if let Ok(style) = ProgressStyle::with_template("… {msg}  {elapsed}  {tail}") {
             bar.set_style(style.with_key("tail", tail));
@@ -273,14 +281,14 @@ impl Ui {
         }
     }
 
-    /// Shows a bar for long work, on a terminal only.
+    /// Shows a bar for work that takes long, on a terminal only.
     pub(super) fn progress(&self, what: &'static str) -> Progress {
         let target = if self.live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(0), target).with_message(what);
         if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {pos} of {len}") {
             bar.set_style(style);
         }
-        Progress(bar)
+        Progress { bar, is_shown: self.live, start: Instant::now() }
     }
 
     fn stderr_line(&self, line: &Line) {
@@ -304,20 +312,26 @@ fn last_line(log: &Path) -> String {
     let ends = Anchor::beside(log).read_ends(log, LAST_BYTES).ok().flatten();
     let end = String::from_utf8_lossy(&ends.unwrap_or_default().1).into_owned();
     let line = end.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    text::one_line(&text::for_terminal(&secrets::clean(line)), 60)
+    text::one_line(&text::for_terminal(&secrets::clean(line)), 200)
 }
 
 /// The progress of long work.
-pub(super) struct Progress(ProgressBar);
+pub(super) struct Progress {
+    bar: ProgressBar,
+    is_shown: bool,
+    start: Instant,
+}
 
 impl Progress {
     pub(super) fn show(&self, done: usize, total: usize) {
-        self.0.set_length(total as u64);
-        self.0.set_position(done as u64);
+        if self.is_shown && self.start.elapsed() >= BEFORE_BAR {
+            self.bar.set_length(total as u64);
+            self.bar.set_position(done as u64);
+        }
     }
 
     pub(super) fn end(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 

@@ -94,7 +94,13 @@ fn collect(scene: &Scene<'_>) -> Result<Facts> {
 
 /// The answer; a failure becomes a notice.
 fn answer_or_notice<T>(answer: git::Result<T>, notices: &mut Vec<String>) -> Option<T> {
-    answer.map_err(|failure| notices.push(format!("git facts are incomplete: {}", failure.without_words()))).ok()
+    let mut note = |failure: git::Failure| {
+        let notice = format!("git facts are incomplete: {}", failure.without_words());
+        if !notices.contains(&notice) {
+            notices.push(notice);
+        }
+    };
+    answer.map_err(&mut note).ok()
 }
 
 /// The branch, and how a person reads where it is, for a session of which no commit is recorded: there was none yet, or git

@@ -88,7 +88,7 @@ pub(super) fn refuse_closed(project: &Project) -> Result<()> {
 pub(super) fn index(project: &Project, look: Look, limit: Duration) -> (Index, Freshness) {
     // Without a place for the index, it is built in memory.
     let _ = project.prepare();
-    search::bring_up_to_date(Index::open(project), project, look, limit)
+    search::bring_up_to_date(Index::open(project), project, look, limit, &mut |_, _| ())
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::path::{self, TracedFile};
 use super::query::{Query, Question};
 use super::rank::{self, Counted, InCommon, Ranked};
 use super::store::{DocumentFacts, Index, StoredDocument, StoredPassage};
-use super::update::{bring_up_to_date, is_damage};
+use super::update::{Progress, bring_up_to_date, is_damage};
 use super::{PassageKind, error_message, words};
 use crate::project::Project;
 
@@ -96,6 +96,7 @@ pub(crate) fn answer(
     query: &Query,
     meaning: &Meaning,
     today: NaiveDate,
+    progress: &mut Progress<'_>,
 ) -> (Index, Answer) {
     let mut query = query.clone();
     if query.text.contains("path:/") {
@@ -116,7 +117,7 @@ pub(crate) fn answer(
         Err(cause) => {
             tracing::debug!(%cause, "index");
             let index = if is_damage(&cause) { index.replace(project) } else { Index::in_memory() };
-            let (index, _) = bring_up_to_date(index, project, Look::Whole, REBUILD_TIME);
+            let (index, _) = bring_up_to_date(index, project, Look::Whole, REBUILD_TIME, progress);
             let answer = search(&index).unwrap_or_default();
             (index, answer)
         }

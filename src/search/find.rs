@@ -9,7 +9,7 @@ use super::look::Look;
 use super::meaning::{Asker, Meaning, meaning};
 use super::query::Query;
 use super::store::Index;
-use super::update::{Freshness, bring_up_to_date};
+use super::update::{Freshness, Progress, bring_up_to_date};
 use crate::base::clock;
 use crate::project::{self, Project};
 
@@ -26,13 +26,14 @@ pub(crate) struct Found {
     pub index: Index,
 }
 
-/// Searches a project. Vectors are compared only for an `asker`. An update of the index takes at most `time`. `judge` makes what says of each hit whether it is this user's
-/// own.
+/// Searches a project. Vectors are compared only for an `asker`. An update of the index takes at most `time` and reports its
+/// `progress`. `judge` makes the function that decides of each hit whether it is this user's own.
 pub(crate) fn find<Owns: Fn(&Hit) -> bool>(
     project: &Project,
     query: &Query,
     asker: Option<Asker>,
     time: Duration,
+    progress: &mut Progress<'_>,
     judge: impl FnOnce(&Project) -> Owns,
 ) -> Found {
     // Without a place for the index, it is built in memory. A search does not make a directory a project, in which hooks act.
@@ -42,13 +43,13 @@ pub(crate) fn find<Owns: Fn(&Hit) -> bool>(
     let today = clock::now().date_naive();
     // Some of the hits are copies of others.
     let asked = Query { limit: query.limit.saturating_mul(2), ..query.clone() };
-    let (mut index, mut freshness) = bring_up_to_date(Index::open(project), project, Look::Quick, time);
+    let (mut index, mut freshness) = bring_up_to_date(Index::open(project), project, Look::Quick, time, progress);
     let meaning = asker.map_or_else(Meaning::of_words, |asker| meaning(&mut index, project, query, asker));
-    let (mut index, mut found) = answer(index, project, &asked, &meaning, today);
+    let (mut index, mut found) = answer(index, project, &asked, &meaning, today, progress);
     // Before nothing is found, everything was looked at.
     if found.has_no_words() && !found.is_empty_question && freshness.is_quick {
-        (index, freshness) = bring_up_to_date(index, project, Look::Whole, time);
-        (index, found) = answer(index, project, &asked, &meaning, today);
+        (index, freshness) = bring_up_to_date(index, project, Look::Whole, time, progress);
+        (index, found) = answer(index, project, &asked, &meaning, today, progress);
     }
     let owns = judge(project);
     let judged: Vec<(&Hit, bool)> = found.hits.iter().map(|hit| (hit, owns(hit))).collect();

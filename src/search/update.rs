@@ -54,13 +54,22 @@ impl From<rusqlite::Error> for Stopped {
     }
 }
 
+/// Is called after each file, with how many are done and how many there are.
+pub(crate) type Progress<'a> = dyn FnMut(usize, usize) + 'a;
+
 /// Brings the index up to date. An index that turns out to be damaged is built again, and one that cannot be written is built in
 /// memory.
-pub(crate) fn bring_up_to_date(mut index: Index, project: &Project, look: Look, limit: Duration) -> (Index, Freshness) {
+pub(crate) fn bring_up_to_date(
+    mut index: Index,
+    project: &Project,
+    look: Look,
+    limit: Duration,
+    progress: &mut Progress<'_>,
+) -> (Index, Freshness) {
     let end = Instant::now() + limit;
     let (mut damages, mut seen) = (0, None);
     while damages < 3 {
-        let mut update = Update::of(project, look, end);
+        let mut update = Update::of(project, look, end, progress);
         match update.run(&mut index) {
             Ok(()) => return (index, update.freshness()),
             // As long as another process adds to the index, what it adds is worth waiting for.
@@ -84,7 +93,7 @@ pub(crate) fn bring_up_to_date(mut index: Index, project: &Project, look: Look, 
 pub(crate) fn update_in_background(project: &Project) {
     let index = Index::open(project);
     if index.path.is_some() {
-        let (mut index, freshness) = bring_up_to_date(index, project, Look::Whole, IN_BACKGROUND);
+        let (mut index, freshness) = bring_up_to_date(index, project, Look::Whole, IN_BACKGROUND, &mut |_, _| ());
         if freshness.missing == 0
             && let Err(cause) = forget_removed(&mut index)
         {
@@ -134,12 +143,13 @@ struct Update<'a> {
     missing: usize,
     is_quick: bool,
     belonging: Belonging,
+    progress: &'a mut Progress<'a>,
 }
 
 impl<'a> Update<'a> {
-    fn of(project: &'a Project, look: Look, end: Instant) -> Update<'a> {
+    fn of<'b: 'a>(project: &'a Project, look: Look, end: Instant, progress: &'a mut Progress<'b>) -> Update<'a> {
         let roots = project.worktree_roots();
-        Update { project, roots, look, end, missing: 0, is_quick: false, belonging: Belonging::default() }
+        Update { project, roots, look, end, missing: 0, is_quick: false, belonging: Belonging::default(), progress }
     }
 
     fn freshness(&self) -> Freshness {
@@ -171,15 +181,16 @@ impl<'a> Update<'a> {
 
     /// Indexes files, in transactions that take a bounded time.
     fn add_all(&mut self, index: &mut Index, changed: &[SourceFile], ahead: &mut ReadingAhead) -> Result<(), Stopped> {
-        let mut work = changed.iter().peekable();
+        let mut work = changed.iter().enumerate().peekable();
         while work.peek().is_some() && self.has_time() {
             let mut writer = index.write()?;
             let start = Instant::now();
             while start.elapsed() < TRANSACTION && self.has_time() {
-                let Some(source) = work.next() else { break };
+                let Some((number, source)) = work.next() else { break };
                 if self.add(&mut writer, source, ahead.next())? {
                     self.missing -= 1;
                 }
+                (self.progress)(number + 1, changed.len());
             }
             writer.commit()?;
             fault::at("index.written");
@@ -289,4 +300,36 @@ fn documents(source: &SourceFile, file: &[u8]) -> Option<Vec<Document>> {
         // Its documents depend on whether the transcript is there.
         SourceKind::Transcript(_) | SourceKind::Talk => Vec::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Vocabulary;
+    use crate::project::Options;
+
+    #[test]
+    fn an_update_reports_each_file_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let notes = directory.path().join("memory/layer1/2026-11");
+        std::fs::create_dir_all(&notes).unwrap();
+        for day in 10..15 {
+            let name = format!("general-2026-11-{day}.md");
+            std::fs::write(notes.join(name), format!("A note of the {day}th day\n")).unwrap();
+        }
+        let vocabulary = Vocabulary { kinds: Vec::new(), backends: Vec::new() };
+        let project = Project::open(directory.path(), &Options::default(), &vocabulary).unwrap();
+        let mut calls = Vec::new();
+        let minute = Duration::from_secs(60);
+        let count = |index, calls: &mut Vec<_>| {
+            bring_up_to_date(index, &project, Look::Whole, minute, &mut |done, total| calls.push((done, total)))
+        };
+        let (index, freshness) = count(Index::in_memory(), &mut calls);
+        let total = calls.len();
+        assert!(total >= 5 && freshness.missing == 0, "{calls:?}");
+        assert_eq!(calls, (1..=total).map(|done| (done, total)).collect::<Vec<_>>());
+        calls.clear();
+        count(index, &mut calls);
+        assert_eq!(calls, [], "nothing is new");
+    }
 }

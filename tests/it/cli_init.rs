@@ -50,7 +50,8 @@ fn init_finds_the_remote_and_the_top_of_the_repository() {
     let world = World::with_git();
     world.git(&["remote", "add", "upstream", &["https://user:", "hunter2@example.com/x.git"].concat()]);
     world.write("sub/x", "");
-    finish(world.command(&["init", "--full"]).current_dir(world.path("sub"))).expect(0);
+    let init = finish(world.command(&["init", "--full"]).current_dir(world.path("sub"))).expect(0);
+    assert!(init.stderr.starts_with("found the git remote upstream; nothing is pushed"), "{}", init.stderr);
     let config = world.read("handover.toml");
     assert!(config.contains("# This project has the git remote `upstream`.\n"));
     assert!(config.contains("remote  = \"upstream\"\n"));

@@ -75,7 +75,7 @@ paused: `agent-handover unpause` or removing $WORLD/project/PAUSE ends the pause
         str![[r#"
 handover steps executed: (none)
 ---
-error: automation paused: remove $WORLD/project/PAUSE to resume (reason: deploying until noon); 01M7FAKZG8RYDA1X3NQM9P9CKW is recorded and waits
+error: automation paused: remove $WORLD/project/PAUSE to resume (reason: deploying until noon); QM9P9CKW is recorded and waits
 [exit 3]
 
 "#]]

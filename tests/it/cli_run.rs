@@ -23,7 +23,7 @@ handover HH2AYS8R
 ✓ state  [..] ms  memory/layer2/current-state.md
 ✓ history  [..] ms  .agent-history/sessions/2026-11-15-1004-built-the-house-2ays8r.md
 ✓ publish  [..] ms  kept in this directory only (backend null)
-✓ handed over  5 steps done, in [..]
+✓ handed over  5 steps done, in 29 ms
 [exit 0]
 
 "#]]
@@ -229,7 +229,7 @@ handover RHCQV5SE
 ✗ tests  [..] ms  exit status 1: it broke
 error: step 'tests' failed: exit status 1: it broke
 hint: its output is in `.agent-handover/log/01M7FAKZG8024Q34PSRHCQV5SE/tests-1.log`
-hint: progress is saved: `agent-handover run --resume` tries again, `--abandon 01M7FAKZG8024Q34PSRHCQV5SE` abandons it
+hint: progress is saved: `agent-handover run --resume` tries again, `--abandon RHCQV5SE` abandons it
 [exit 1]
 
 "#]]

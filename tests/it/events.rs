@@ -40,7 +40,7 @@ fn each_event_is_a_line_and_the_last_says_how_it_ended() {
 {"event":"step-started","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","step":"gate","number":3,"of":3,"attempt":1}
 {"event":"step-ended","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","step":"gate","number":3,"of":3,"state":"failed","duration_ms":0,"detail":null,"error":"exit status 1"}
 {"event":"run-ended","run":"01M7FAKZG8ZCC8V74RZHTRNYF6","completed":false}
-{"error":{"category":"failed","exit_code":1,"message":"step 'gate' failed: exit status 1","causes":[],"hints":["its output is in `.agent-handover/log/01M7FAKZG8ZCC8V74RZHTRNYF6/gate-1.log`","progress is saved: `agent-handover run --resume` tries again, `--abandon 01M7FAKZG8ZCC8V74RZHTRNYF6` abandons it"],"listing":null},"event":"finished","exit_code":1}
+{"error":{"category":"failed","exit_code":1,"message":"step 'gate' failed: exit status 1","causes":[],"hints":["its output is in `.agent-handover/log/01M7FAKZG8ZCC8V74RZHTRNYF6/gate-1.log`","progress is saved: `agent-handover run --resume` tries again, `--abandon ZHTRNYF6` abandons it"],"listing":null},"event":"finished","exit_code":1}
 
 "#]]
     );

@@ -64,7 +64,7 @@ fn what_needs_a_person_has_its_command() {
     assert!(kinds().is_empty());
     world.run(&["pause"]).expect(0);
     world.run(&["run", "second"]).expect(3);
-    assert_eq!(kinds(), ["unfinished agent-handover run --resume", "paused agent-handover unpause"]);
+    assert_eq!(kinds(), ["paused agent-handover unpause", "unfinished agent-handover run --resume"]);
     let screen = world.run(&[]).expect(0).stdout;
     assert!(screen.contains("! a handover is unfinished: `agent-handover run --resume`"), "{screen}");
     world.run(&["unpause"]).expect(0);

@@ -153,6 +153,18 @@ pub fn settled(world: &World) {
     }
 }
 
+/// Whether a child of a hook is at work in the project. It goes on after the handover, without a lock: it looks for sessions
+/// that are owed, and brings index and figures up to date.
+pub fn has_child(world: &World) -> bool {
+    let root = world.root().canonicalize().unwrap();
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    processes.map(|process| process.path()).any(|process| {
+        let arguments = std::fs::read(process.join("cmdline")).unwrap_or_default();
+        let arguments = String::from_utf8_lossy(&arguments).into_owned();
+        arguments.contains("--inherited") && std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == root)
+    })
+}
+
 /// Moves the first use of this project back, so that transcripts can have been silent since.
 pub fn first_used_an_hour_ago(world: &World) {
     first_used_at(world, &(chrono::Utc::now() - chrono::Duration::hours(1)).to_rfc3339());
@@ -768,7 +780,10 @@ fn the_log_is_bounded() {
 /// Calls that wait for the disk before the hook itself returns; what its child does later is nobody's wait. `None` where
 /// there is no strace.
 fn fsyncs(world: &World, payload: &Value) -> Option<usize> {
-    world.database().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    // The child of an earlier hook may still read, so that the log cannot be emptied, or write, so that it is not empty.
+    wait_until("the child of the earlier hook", || !has_child(world));
+    let is_busy: bool = world.database().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).unwrap();
+    assert!(!is_busy, "somebody else uses the database");
     let trace = world.home().join("trace");
     let mut command = world.clean("strace");
     command.args(["-qq", "-e", "trace=fsync,fdatasync,sync_file_range,msync,syncfs,sync", "-o"]).arg(&trace);

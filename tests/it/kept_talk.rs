@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::claude_talk::Transcript;
-use super::hook::{Session, settled};
+use super::hook::{Session, has_child, settled};
 use super::support::*;
 
 const GIT: &str = "[backend]\ntype = \"git\"\nbranch = \"handover\"\n";
@@ -42,17 +42,6 @@ fn end(world: &World, id: &str) {
     Session::of(world, id).call("SessionEnd", serde_json::json!({ "reason": "other" }));
     settled(world);
     wait_until("the child", || !has_child(world));
-}
-
-/// Whether a process of this program is at work in the project.
-fn has_child(world: &World) -> bool {
-    let root = world.root().canonicalize().unwrap();
-    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    processes.map(|process| process.path()).any(|process| {
-        let arguments = std::fs::read(process.join("cmdline")).unwrap_or_default();
-        let arguments = String::from_utf8_lossy(&arguments).into_owned();
-        arguments.contains("--inherited") && std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == root)
-    })
 }
 
 fn kept(world: &World, directory: &str) -> Vec<String> {

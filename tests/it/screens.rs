@@ -62,12 +62,14 @@ fn daily_commands_at_80_and_120_columns() {
 #[test]
 fn no_screen_is_wider_than_the_terminal() {
     let world = week();
+    // A step that failed has a long line.
+    let failing = "[[step]]\nname = \"gate\"\nkind = \"command\"\nrun = [\"no-such-program-of-this-machine\"]\n";
+    world.write("handover.toml", failing);
+    world.run(&["run", "--note", "more"]).stderr_ignored("it fails").expect(1);
     for width in [60, 72, 100, 200] {
         for arguments in DAILY.iter().chain([&["doctor"][..], &["doctor", "--simulate", "claude"]].iter()) {
             let screen = screen(&world, arguments, width, &[]);
-            // A command to copy is not cut.
-            let is_too_wide =
-                |line: &&str| line.chars().count() > width && !line.contains("agent-handover history show");
+            let is_too_wide = |line: &&str| line.chars().count() > width;
             assert_eq!(screen.lines().find(is_too_wide), None, "{arguments:?} at {width}");
         }
     }
@@ -144,4 +146,66 @@ fn a_run_ends_with_one_line_that_says_how_it_went() {
     assert!(run.stdout.starts_with("handover steps executed: "));
     let quiet = world.run(&["run", "--quiet", "more"]).expect(0);
     assert_eq!(&*quiet.stderr, "");
+}
+
+/// A handover that went on without a step must not look as if all was well.
+#[test]
+fn the_last_line_of_a_run_names_the_steps_that_failed() {
+    let step = |name: &str, program: &str| {
+        format!("[[step]]\nname = \"{name}\"\nkind = \"command\"\nrun = [\"{program}\"]\non_failure = \"continue\"\n")
+    };
+    let world = World::with_config(&[step("good", "true"), step("gate", "false"), step("silent", "true")].concat());
+    let run = world.run(&["run", "--note", "n"]).expect(0);
+    let last = run.stderr.lines().last().unwrap().to_owned();
+    assert!(last.starts_with("✓ handed over  2 steps done, 1 failed (gate), in "), "{last}");
+    let logs = world.run(&["logs", "silent"]).expect(0).stdout;
+    assert_eq!(logs, "== silent (printed nothing)\n");
+}
+
+#[test]
+fn a_mistyped_command_line_is_answered_with_the_command_to_type() {
+    let world = World::new();
+    for (typed, said) in [
+        (&["staus"][..], "error: `staus` is not a command\nhint: did you mean `agent-handover status`?\n"),
+        (&["instal", "claude"], "error: `instal` is not a command\nhint: did you mean `agent-handover install`?\n"),
+        (&["memory", "ad"], "error: `ad` is not a command\nhint: did you mean `agent-handover memory add`?\n"),
+        (&["qqq"], "error: `qqq` is not a command\nhint: `agent-handover --help` lists all commands\n"),
+        (
+            &["export", "--latest", "a b"],
+            "error: `export` is not a command\nhint: you may mean `agent-handover history export --latest 'a b'`\n",
+        ),
+        (
+            &["note", "x"],
+            "error: `note` is not a command\nhint: you may mean `agent-handover run \"what this session did\"`\n",
+        ),
+    ] {
+        assert_eq!(&*world.run(typed).expect(64).stderr, said);
+    }
+    for (typed, hint) in [
+        (&["continue"][..], "hint: `agent-handover continue --help` explains it"),
+        (&["memory", "done"], "hint: `agent-handover memory done --help` explains it"),
+        (&["run", "wrote", "the", "spans"], "hint: put a text of several words in quotes"),
+        (&["memory", "add", "todo", "measure", "it"], "hint: put a text of several words in quotes"),
+    ] {
+        let said = world.run(typed).expect(64).stderr;
+        assert_eq!(said.lines().last(), Some(hint), "{said}");
+        assert!(!said.contains("For more information"), "{said}");
+    }
+}
+
+/// Every other command is refused while handovers are paused.
+#[test]
+fn the_home_view_names_the_end_of_a_pause_before_what_the_pause_refuses() {
+    let world = World::with_git();
+    world.run(&["pause"]).expect(0);
+    world.run(&["run", "--note", "n"]).stderr_ignored("it waits").expect(3);
+    let home = world.run(&[]).expect(0).stdout;
+    let needs: Vec<&str> = home.lines().filter(|line| line.starts_with("! ")).collect();
+    assert_eq!(
+        needs,
+        [
+            "! handovers are paused: `agent-handover unpause`",
+            "! a handover is unfinished: `agent-handover run --resume`"
+        ]
+    );
 }

@@ -33,12 +33,13 @@ impl Need {
 /// Everything that needs a person now, the most urgent first.
 pub(super) fn needs(project: &Project) -> Vec<Need> {
     let mut needs = Vec::new();
+    // While handovers are paused, the commands below are refused.
+    if project.brake().paused().is_some() {
+        needs.push(Need::new("paused", "handovers are paused", "agent-handover unpause"));
+    }
     let of_records = of_records(project, &mut needs);
     if let Err(error) = of_records {
         needs.push(Need::new("unreadable", error.one_line(), "agent-handover doctor"));
-    }
-    if project.brake().paused().is_some() {
-        needs.push(Need::new("paused", "handovers are paused", "agent-handover unpause"));
     }
     if warmup::needs_consent(project) {
         let says = "hooks skip the commands and the publishing of this config";

@@ -78,7 +78,7 @@ fn print_first_steps(ui: &mut Ui, project: &Project, needs: &[Need]) {
     let mut table = Table::new(&["DO THIS FIRST", "COMMAND"]);
     for (what, command) in [
         ("connect the coding agents on this machine", "agent-handover install all"),
-        ("hand over a session by hand", "agent-handover run \"what it did; next: what comes next\""),
+        ("hand over a session by hand", "agent-handover run \"done; next: …\""),
         ("see all commands", "agent-handover help"),
     ] {
         table.push(vec![what.to_owned(), command.to_owned()]);
@@ -123,7 +123,7 @@ fn print(ui: &mut Ui, sources: &Sources, needs: &[Need]) {
 
 fn print_sessions(ui: &mut Ui, sessions: &[Session]) {
     if sessions.is_empty() {
-        return ui.answer("no session is on record yet");
+        return ui.answer("no session is on record yet; `agent-handover run \"what it did; next: …\"` hands one over");
     }
     let mut table = Table::new(&["WHEN", "AGENT", "BRANCH", "OUTCOME", "SESSION"]).dispensable(&["BRANCH", "AGENT"]);
     for session in sessions {

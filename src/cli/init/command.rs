@@ -60,7 +60,7 @@ impl Init {
             Created::Before => Err(exists(&file)),
             Created::Now => {
                 context.ui.answer(&format!("wrote {}", file.display()));
-                report(context, &root, tests.as_ref());
+                report(context, &root, tests.as_ref(), remote);
                 if let Some(found) = found {
                     context.ui.tell(&found);
                 }
@@ -71,9 +71,13 @@ impl Init {
 }
 
 /// Says what was found, and what to do next.
-fn report(context: &mut Context<'_>, root: &Path, tests: Option<&TestCommand>) {
+fn report(context: &mut Context<'_>, root: &Path, tests: Option<&TestCommand>, remote: Option<&String>) {
     if let Some(tests) = tests {
         context.ui.tell(&format!("found tests: `{}` ({})", tests.argv.join(" "), tests.file));
+    }
+    if let Some(remote) = remote {
+        let name = crate::base::text::one_line(remote, 80);
+        context.ui.tell(&format!("found the git remote {name}; nothing is pushed to it until the file says so"));
     }
     let unwired = unwired(root);
     if !unwired.is_empty() {

@@ -12,7 +12,7 @@ const AFTER: [(&str, &str); 3] = [("state", "state"), ("history", "history"), ("
 pub(super) fn text(tests: Option<&TestCommand>, remote: Option<&str>) -> String {
     let step = |(name, kind): (&str, &str)| format!("  {{ name = \"{name}\", kind = \"{kind}\" }},\n");
     format!(
-        "# What happens at the end of a session. `agent-handover init --full` writes a file that explains every key.\n\n\
+        "# What happens at the end of a session.\n# `agent-handover init --full` writes a file that explains every key.\n\n\
          step = [\n{}{}{}]\n\n{}",
         BEFORE.map(step).concat(),
         test_step(tests),
@@ -38,8 +38,9 @@ fn backend(remote: Option<&str>) -> String {
     };
     let quoted = Value::from(remote).to_string();
     format!(
-        "# `type = \"git\"` publishes memory and history on a branch of their own, `agent-handover`, and pushes it to the\n\
-         # remote below, from where your other machines get them. Everybody who can read the remote can read them.\n\
+        "# `type = \"git\"` publishes memory and history on a branch of their own,\n\
+         # `agent-handover`, and pushes it to the remote below, from where your other\n\
+         # machines get them. Everybody who can read the remote can read them.\n\
          [backend]\ntype = \"null\"\nremote = {quoted}\n"
     )
 }

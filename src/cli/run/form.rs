@@ -28,11 +28,15 @@ pub(super) fn form(known: Option<&Handoff>) -> String {
     let next: String =
         known.iter().flat_map(|known| known.texts("next_todo_items")).map(|item| line("- ", item)).collect();
     format!(
-        "<!-- Save this file and leave the editor to hand the session over. An unchanged file hands over what is known.\n     \
-         An empty file cancels. Comments like this one are dropped. -->\n\n\
-         <!-- What this session did. This becomes the note of today and the summary of the handoff. -->\n{DONE}\n\n\n\
-         <!-- What comes next, one action a line. The first one becomes the next action of the next session. -->\n{NEXT}\n\n{next}\n\
-         <!-- Where the project stands now. This becomes the current state; if it is empty, the note does. -->\n{STATE}\n\n\n\
+        "<!-- Save this file and leave the editor to hand the session over.\n     \
+         An unchanged file hands over what is known. An empty file cancels.\n     \
+         Comments like this one are dropped. -->\n\n\
+         <!-- What this session did.\n     \
+         This becomes the note of today and the summary of the handoff. -->\n{DONE}\n\n\n\
+         <!-- What comes next, one action a line.\n     \
+         The first one becomes the next action of the next session. -->\n{NEXT}\n\n{next}\n\
+         <!-- Where the project stands now.\n     \
+         This becomes the current state; if it is empty, the note does. -->\n{STATE}\n\n\n\
          {}",
         comment(known)
     )
@@ -123,6 +127,7 @@ mod tests {
     #[test]
     fn each_part_of_the_form_becomes_what_its_comment_says() {
         let form = form(None);
+        assert!(form.lines().all(|line| line.chars().count() <= 80), "{form}");
         assert_eq!(read(&form, &form), Filled::Unchanged);
         assert_eq!(read(&form, &format!("{form}\n\n")), Filled::Unchanged, "an editor adds a newline");
         let filled = form.replace("## Done\n", "## Done\nfixed the parser\n");

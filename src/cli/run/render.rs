@@ -33,16 +33,21 @@ pub(super) struct Reporter<'a> {
 struct Tally {
     done: usize,
     skipped: usize,
+    /// The steps that failed for good and were gone past.
+    failed: Vec<String>,
     took: Duration,
 }
 
 impl Tally {
     fn count(&mut self, event: &Event) {
-        if let Event::StepEnded { ended, .. } = event {
+        if let Event::StepEnded { name, ended, .. } = event {
             self.took += ended.duration;
+            // A step that is tried again ends more than once.
+            self.failed.retain(|failed| failed != name);
             match ended.state {
                 StepState::Done => self.done += 1,
                 StepState::Skipped => self.skipped += 1,
+                StepState::Failed => self.failed.push(name.clone()),
                 _ => {}
             }
         }
@@ -50,7 +55,11 @@ impl Tally {
 
     fn says(&self) -> String {
         let skipped = if self.skipped == 0 { String::new() } else { format!(", {} skipped", self.skipped) };
-        format!("{} done{skipped}, in {}", text::count(self.done, "step"), duration::show(self.took))
+        let failed = match self.failed.as_slice() {
+            [] => String::new(),
+            failed => format!(", {} failed ({})", failed.len(), failed.join(", ")),
+        };
+        format!("{} done{failed}{skipped}, in {}", text::count(self.done, "step"), duration::show(self.took))
     }
 }
 
@@ -101,7 +110,7 @@ impl<'a> Reporter<'a> {
                 Ok(0)
             }
             HandedOver::Detached { recorded, child: Err(why) } => {
-                Err(why.error().follow(&format!("; {} is recorded and waits", recorded.id)))
+                Err(why.error().follow(&format!("; {} is recorded and waits", ids::of_run(&recorded.id))))
             }
         }
     }
@@ -153,12 +162,13 @@ impl<'a> Reporter<'a> {
                 Err(match recorded {
                     None => engine::busy(owner.as_ref(), "`agent-handover status` shows how far it is"),
                     Some(id) => engine::busy(owner.as_ref(), "")
-                        .follow(&format!("; {id} is recorded, and that process will carry it out")),
+                        .follow(&format!("; {} is recorded, and that process will carry it out", ids::of_run(id))),
                 })
             }
             Drained::Stopped { stop, executed } => {
                 self.executed_before(&executed)?;
-                let kept = recorded.map(|id| format!("; {id} is recorded and waits")).unwrap_or_default();
+                let kept =
+                    recorded.map(|id| format!("; {} is recorded and waits", ids::of_run(id))).unwrap_or_default();
                 let error = stop.error().follow(&kept);
                 Err(match stop {
                     Stop::Paused(_) => error,
@@ -177,18 +187,19 @@ impl<'a> Reporter<'a> {
         let worst = failures.remove(at);
         for failure in &failures {
             let reason = failure.error.one_line();
-            self.ui.warn(&format!("handover {} is still unfinished: {reason}", failure.run));
+            self.ui.warn(&format!("handover {} is still unfinished: {reason}", ids::of_run(&failure.run)));
         }
         let error = match worst.relation {
             RunRelation::Own => worst.error,
             RunRelation::Older | RunRelation::Younger => {
                 let reason = worst.error.one_line();
-                let done = format!("this handover is done, but the older {} still is not: {reason}", worst.run);
+                let older = ids::of_run(&worst.run);
+                let done = format!("this handover is done, but the older {older} still is not: {reason}");
                 worst.error.hints().iter().fold(Error::failed(done), |error, hint| error.hint(hint.clone()))
             }
         };
         let hint = "progress is saved: `agent-handover run --resume` tries again";
-        Err(error.hint(format!("{hint}, `--abandon {}` abandons it", worst.run)))
+        Err(error.hint(format!("{hint}, `--abandon {}` abandons it", ids::of_run(&worst.run))))
     }
 }
 

@@ -7,11 +7,13 @@ use std::time::Duration;
 use clap::Args;
 
 use super::super::Context;
+use super::super::ids::SessionIds;
+use super::super::ui::Ui;
 use super::{json, list};
 use crate::base::{clock, fs, signals, text};
 use crate::engine::Provenance;
 use crate::error::{Category, Error, Result};
-use crate::history::registry;
+use crate::history::{History, registry};
 use crate::project::{Options, Project};
 use crate::search::{self, Asker, Edge, Freshness, Hit, Meaning, PassageKind, Query};
 use crate::steps;
@@ -68,6 +70,8 @@ pub(in crate::cli) struct Search {
 /// A hit with what the answer says beside it.
 pub(super) struct Found {
     pub hit: Hit,
+    /// The id of its handoff, as short as it can be; empty if it has none.
+    pub handoff: String,
     /// The root of its project, if several are searched.
     pub project: Option<String>,
     pub is_ours: bool,
@@ -90,7 +94,7 @@ impl Search {
         let searched = if self.all_projects {
             self.in_all_projects(context, &query)?
         } else {
-            self.in_project(&context.project(None, None)?, &query, None)
+            self.in_project(context.ui, &context.project(None, None)?, &query, None)
         };
         if let Some(signal) = signals::received() {
             return Err(Error::new(Category::Signal(signal), format!("interrupted by {}", signals::name(signal))));
@@ -169,20 +173,26 @@ impl Search {
         })
     }
 
-    fn in_project(&self, project: &Project, query: &Query, name: Option<String>) -> Searched {
+    fn in_project(&self, ui: &Ui, project: &Project, query: &Query, name: Option<String>) -> Searched {
         // The hits of several projects are compared by their scores, which only those by words allow.
         let asker = (!self.all_projects).then_some(Asker::Person);
         if asker.is_some() && project.config.embed.is_some() {
             // The program has a process group of its own, so it must be ended with this one.
             signals::listen();
         }
-        let mut found = search::find(project, query, asker, UPDATE_TIME, Provenance::judge);
+        let bar = ui.progress("indexing");
+        let mut show = |done: usize, total: usize| bar.show(done, total);
+        let mut found = search::find(project, query, asker, UPDATE_TIME, &mut show, Provenance::judge);
+        bar.end();
+        let ids = found.hits.iter().any(|(hit, _)| !hit.handoff.is_empty()).then(|| session_ids(project)).flatten();
         let hits = std::mem::take(&mut found.hits).into_iter().map(|(hit, is_ours)| {
             let (before, after) = match self.context {
                 0 => Default::default(),
                 around => hit.context(&found.index, around as usize).unwrap_or_default(),
             };
-            Found { is_ours, hit, project: name.clone(), before, after }
+            let shortened = ids.as_ref().filter(|_| name.is_none()).map(|ids| ids.short(&hit.handoff).to_owned());
+            let handoff = shortened.unwrap_or_else(|| hit.handoff.clone());
+            Found { is_ours, hit, handoff, project: name.clone(), before, after }
         });
         Searched {
             found: hits.collect(),
@@ -203,7 +213,7 @@ impl Search {
             match open(&root) {
                 Ok(project) => {
                     let name = root.display().to_string();
-                    let of_project = self.in_project(&project, query, Some(name));
+                    let of_project = self.in_project(context.ui, &project, query, Some(name));
                     all.found.extend(of_project.found);
                     all.freshness.missing += of_project.freshness.missing;
                     all.freshness.is_busy |= of_project.freshness.is_busy;
@@ -216,6 +226,11 @@ impl Search {
         all.found.truncate(query.limit);
         Ok(all)
     }
+}
+
+/// The ids of the project's handoffs.
+fn session_ids(project: &Project) -> Option<SessionIds> {
+    Some(SessionIds::of(&History::at(&project.memory_root, project.history_dir().ok()?)))
 }
 
 /// The message on standard input.

@@ -68,8 +68,8 @@ fn about(ui: &Ui, found: &Found) -> String {
 /// The command that shows the whole.
 fn shows_whole(found: &Found) -> String {
     let hit = &found.hit;
-    if !hit.handoff.is_empty() {
-        return format!("agent-handover history show {}", text::shell_word(&hit.handoff));
+    if !found.handoff.is_empty() {
+        return format!("agent-handover history show {}", text::shell_word(&found.handoff));
     }
     match hit.kind {
         PassageKind::Item => "agent-handover memory list".to_owned(),

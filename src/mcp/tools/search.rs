@@ -46,7 +46,7 @@ fn call(caller: &Caller<'_>, mut arguments: Arguments) -> Result<String> {
     arguments.end(&["query", "limit", "since"])?;
     let project = caller.project;
     place::refuse_closed(project)?;
-    let found = search::find(project, &query, Some(Asker::Agent), UPDATE_TIME, Provenance::judge);
+    let found = search::find(project, &query, Some(Asker::Agent), UPDATE_TIME, &mut |_, _| (), Provenance::judge);
     let mut page = String::new();
     if found.is_empty_question {
         page.push_str("The question has no word to look for: name what was said, done or seen.\n");

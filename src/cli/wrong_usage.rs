@@ -1,0 +1,100 @@
+//! What somebody reads who typed a wrong command line: what is wrong, and the command to type instead.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::ui::{Color, Ui};
+use super::{Cli, guesses};
+use crate::base::text;
+use crate::error::Category;
+
+/// The last line of clap's message. It names no command, so ours replaces it.
+const WHERE_TO_LOOK: &str = "For more information, try";
+
+/// Reports that the command line cannot be followed, or prints the help that was asked for. The exit code of wrong usage is
+/// never 2, because that is an answer of `check`, and agents take it as "block".
+pub(super) fn report(error: &clap::Error, arguments: &[OsString], is_hook: bool) -> ExitCode {
+    let ui = Ui::new(Color::Auto, false);
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion if is_hook => ui.styled(&error.to_string()),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => drop(error.print()),
+        ErrorKind::InvalidSubcommand => unknown_command(&ui, error, arguments),
+        _ => {
+            ui.styled(&message(error));
+            ui.hint(&hint(error, &typed_command(arguments)));
+        }
+    }
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
+        _ => ExitCode::from(Category::Usage.exit_code()),
+    }
+}
+
+/// Names the command that is meant by a word that is not a command.
+fn unknown_command(ui: &Ui, error: &clap::Error, arguments: &[OsString]) {
+    let word = context(error, ContextKind::InvalidSubcommand);
+    ui.error(&format!("`{}` is not a command", text::one_line(&word, 40)));
+    let before = typed_command(arguments);
+    let nearest = match error.get(ContextKind::SuggestedSubcommand) {
+        // The last one is the nearest.
+        Some(ContextValue::Strings(names)) => names.last().cloned(),
+        Some(ContextValue::String(name)) => Some(name.clone()),
+        _ => None,
+    };
+    let meant = guesses::meant(&word).filter(|_| before == "agent-handover");
+    ui.hint(&match (meant, nearest) {
+        (Some(command), _) => format!("you may mean `{}`", with_rest(command, &word, arguments)),
+        (None, Some(name)) => format!("did you mean `{before} {name}`?"),
+        (None, None) => format!("`{before} --help` lists all commands"),
+    });
+}
+
+/// The command with what was typed behind the word that is meant to be it, unless the command names what belongs there.
+fn with_rest(command: &str, word: &str, arguments: &[OsString]) -> String {
+    let names_its_arguments = |c: char| c == '"' || c.is_uppercase();
+    if command.contains(names_its_arguments) {
+        return command.to_owned();
+    }
+    let rest = arguments.iter().skip_while(|argument| *argument != word).skip(1);
+    rest.fold(command.to_owned(), |line, argument| {
+        format!("{line} {}", text::shell_word(&text::one_line(&argument.to_string_lossy(), 80)))
+    })
+}
+
+/// What clap says, without its last line.
+fn message(error: &clap::Error) -> String {
+    let whole = error.render().ansi().to_string();
+    let lines: Vec<&str> = whole.lines().filter(|line| !line.contains(WHERE_TO_LOOK)).collect();
+    lines.join("\n").trim_end().to_owned()
+}
+
+fn hint(error: &clap::Error, command: &str) -> String {
+    let word = context(error, ContextKind::InvalidArg);
+    let takes_a_text = matches!(command, "agent-handover run" | "agent-handover memory add");
+    if error.kind() == ErrorKind::UnknownArgument && takes_a_text && !word.starts_with('-') {
+        return "put a text of several words in quotes".to_owned();
+    }
+    format!("`{command} --help` explains it")
+}
+
+fn context(error: &clap::Error, kind: ContextKind) -> String {
+    match error.get(kind) {
+        Some(ContextValue::String(word)) => word.clone(),
+        _ => String::new(),
+    }
+}
+
+/// The command that was typed, as far as it is one.
+fn typed_command(arguments: &[OsString]) -> String {
+    let mut command = Cli::command();
+    let mut typed = "agent-handover".to_owned();
+    for argument in arguments.iter().skip(1) {
+        let Some(next) = argument.to_str().and_then(|name| command.find_subcommand(name)).cloned() else { continue };
+        typed = format!("{typed} {}", next.get_name());
+        command = next;
+    }
+    typed
+}
