@@ -65,6 +65,7 @@ mod memory;
 mod namespaces;
 mod nothing_new;
 mod own_config;
+mod packaging;
 mod paused_words;
 mod peers;
 mod permissions;
