@@ -87,6 +87,8 @@ fn a_pair_of_sessions_is_measured() {
     let text = world.run(&["score"]).expect(0).stdout;
     assert!(text.contains("not enough data") && text.contains("starts whose text arrived whole"), "{text}");
     assert_eq!(world.run(&["score", "first", "--json"]).expect(0).json()["sessions"], json!([]));
+    let by_end = world.run(&["score", "t-1", "--json"]).expect(0).json();
+    assert_eq!(by_end["sessions"], json!([]), "the end of an id is accepted, too");
 }
 
 fn commit(world: &World) {

@@ -201,7 +201,7 @@ fn memory_and_history_are_found_with_what_shows_them() {
         .expect(0);
     for (question, kind, shown) in [
         ("recursive descent", "ruling", "agent-handover memory list"),
-        ("moka eviction", "handoff", "agent-handover history show 2026-11-15-1004-speed-up-the-thumbnail-cache"),
+        ("moka eviction", "handoff", "agent-handover history show 2026-11-15-1004-speed\n"),
     ] {
         let hits = world.run(&["search", "--json", question]).expect(0).json();
         let kinds: Vec<&str> = hits["hits"].as_array().unwrap().iter().filter_map(|hit| hit["kind"].as_str()).collect();
