@@ -24,7 +24,7 @@ const LATEST: &str = "latest";
 /// Show whether the handovers of this project helped: a figure for each measure, and over how many sessions
 #[derive(Args)]
 pub(super) struct Score {
-    /// Look at this session only; the beginning of its id is enough
+    /// Look at this session only; a unique beginning or end of its id is enough
     session: Option<String>,
     /// Look at this many of the newest sessions
     #[arg(long, value_name = "N", default_value_t = 100, conflicts_with = "session", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
@@ -47,7 +47,10 @@ impl Score {
             return self.judge(context, &project, handoff);
         }
         let ask = Ask { last: self.last as usize, session: self.session.as_deref(), limit: LIMIT };
-        let scores = score::pairs(&project, &ask)?;
+        let bar = context.ui.progress("reading sessions");
+        let scores = score::pairs(&project, &ask, &mut |done, total| bar.show(done, total));
+        bar.end();
+        let scores = scores?;
         let card = score::card(&scores);
         if self.json {
             context.ui.answer_json(&card.json());

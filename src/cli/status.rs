@@ -25,7 +25,7 @@ const BESIDE_STEP: usize = 6;
 /// Show how far the current or last handover is, step by step
 #[derive(Args)]
 pub(super) struct Status {
-    /// Show this run with its note and its other inputs; the beginning of its id is enough
+    /// Show this run with its note and its other inputs; a unique beginning or end of its id is enough
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
     /// Use this checkpoint database

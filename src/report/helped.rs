@@ -138,7 +138,7 @@ fn start(receipt: Receipt) -> Start {
 
 pub(super) fn helped(project: &Project, extent: &Extent, problems: &mut Vec<Error>) -> Helped {
     let ask = Ask { last: SESSIONS, session: None, limit: LIMIT };
-    match score::pairs(project, &ask) {
+    match score::pairs(project, &ask, &mut |_, _| ()) {
         Ok(mut scores) => {
             scores.pairs.retain(|pair| extent.covers(time(&pair.started_at)));
             of_card(&score::card(&scores))

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::handoff::repr;
 use crate::history::ambiguous;
 use crate::project::Project;
+use crate::search::Progress;
 
 /// The kind of what the ledger has about a pair.
 const KIND: &str = "pair";
@@ -83,10 +84,10 @@ struct Kept {
 }
 
 /// The newest pairs of a project: each session that has a predecessor on the same branch or with the same goal, if both
-/// transcripts can still be read.
-pub(crate) fn pairs(project: &Project, ask: &Ask<'_>) -> Result<Scores> {
+/// transcripts can still be read. `progress` is called for each transcript that is looked at.
+pub(crate) fn pairs(project: &Project, ask: &Ask<'_>, progress: &mut Progress<'_>) -> Result<Scores> {
     let mut ledger = Ledger::open(project, ask.limit);
-    let (mut scores, _) = compute(project, ask, &mut ledger)?;
+    let (mut scores, _) = compute(project, ask, &mut ledger, progress)?;
     scores.goes_on = ledger.is_lasting() || scores.missing > 0 && can_keep(project);
     Ok(scores)
 }
@@ -108,7 +109,7 @@ pub(crate) fn update_in_background(project: &Project) {
         return;
     }
     let ask = Ask { last: IN_BACKGROUND_PAIRS, session: None, limit: IN_BACKGROUND };
-    match compute(project, &ask, &mut ledger) {
+    match compute(project, &ask, &mut ledger, &mut |_, _| ()) {
         Ok((scores, keys)) if scores.missing == 0 => ledger.forget(KIND, &keys),
         Ok(_) => {}
         Err(error) => tracing::debug!(%error, "figures"),
@@ -116,10 +117,15 @@ pub(crate) fn update_in_background(project: &Project) {
 }
 
 /// The pairs, and the keys under which the ledger has all of the project.
-fn compute(project: &Project, ask: &Ask<'_>, ledger: &mut Ledger) -> Result<(Scores, HashSet<String>)> {
+fn compute(
+    project: &Project,
+    ask: &Ask<'_>,
+    ledger: &mut Ledger,
+    progress: &mut Progress<'_>,
+) -> Result<(Scores, HashSet<String>)> {
     let store = Store::read(&project.checkpoint_file())?;
     let receipts = Receipts::of(&store.as_ref().map(Store::all_receipts).transpose()?.unwrap_or_default());
-    let sessions = sessions::sessions(project, store.as_ref(), ledger)?;
+    let sessions = sessions::sessions(project, store.as_ref(), ledger, progress)?;
     let mut followers = known_followers(&sessions, ledger);
     let keys = followers.iter().map(|follower| sessions[follower.after].file.key()).collect();
     let meant = ask.session.map(|wanted| meant(&sessions, wanted, ledger.missing)).transpose()?;
@@ -150,8 +156,9 @@ fn meant(sessions: &[Session], wanted: &str, missing: usize) -> Result<String> {
         return Err(Error::usage("an id must not be empty").hint("without an id, all sessions count"));
     }
     let ids: BTreeSet<&str> = sessions.iter().map(|session| session.id.as_str()).collect();
-    let beginning: Vec<&str> = ids.iter().copied().filter(|id| id.starts_with(wanted)).collect();
-    match beginning.as_slice() {
+    let fits = |id: &&str| id.starts_with(wanted) || id.ends_with(wanted);
+    let fitting: Vec<&str> = ids.iter().copied().filter(fits).collect();
+    match fitting.as_slice() {
         _ if ids.contains(wanted) => Ok(wanted.to_owned()),
         [] if missing > 0 => Ok(wanted.to_owned()),
         [id] => Ok((*id).to_owned()),

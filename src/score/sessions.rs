@@ -14,6 +14,7 @@ use crate::checkpoint::{AgentSession, Store};
 use crate::error::Result;
 use crate::project::{self, Project};
 use crate::recap::{self, Account, Material};
+use crate::search::Progress;
 use crate::transcript::{self, FoundFile, ListingLimits, Source, Transcript};
 
 /// How many transcripts are looked at, the newest.
@@ -98,15 +99,23 @@ struct Said {
 }
 
 /// The sessions of a project, oldest first, and the keys under which the ledger knows them.
-pub(super) fn sessions(project: &Project, store: Option<&Store>, ledger: &mut Ledger) -> Result<Vec<Session>> {
+pub(super) fn sessions(
+    project: &Project,
+    store: Option<&Store>,
+    ledger: &mut Ledger,
+    progress: &mut Progress<'_>,
+) -> Result<Vec<Session>> {
     let roots: Vec<PathBuf> = project.worktree_roots();
     let main = fs::real(&project.memory_root).display().to_string();
     let mut sessions = Vec::new();
     let mut keys = HashSet::new();
-    for listed in listed(store, &roots)? {
+    let all = listed(store, &roots)?;
+    let total = all.len();
+    for (number, listed) in all.into_iter().enumerate() {
         let key = listed.file.key();
         let said = ledger.get(KIND, &key, &listed.file.mark(), || listed.said(&roots));
         keys.insert(key);
+        progress(number + 1, total);
         sessions.extend(said.flatten().and_then(|said| session(listed, said, &main)));
     }
     if ledger.missing == 0 {

@@ -89,4 +89,4 @@ pub(crate) use recall::{is_said_in, recall};
 pub(crate) use store::Index;
 #[cfg(feature = "mcp")]
 pub(crate) use update::bring_up_to_date;
-pub(crate) use update::{Freshness, update_in_background};
+pub(crate) use update::{Freshness, Progress, update_in_background};

@@ -23,7 +23,7 @@ handover HH2AYS8R
 ✓ state  [..] ms  memory/layer2/current-state.md
 ✓ history  [..] ms  .agent-history/sessions/2026-11-15-1004-built-the-house-2ays8r.md
 ✓ publish  [..] ms  kept in this directory only (backend null)
-✓ handed over  5 steps done, in [..]
+✓ handed over  5 steps done, in [..] ms
 [exit 0]
 
 "#]]

@@ -87,6 +87,8 @@ fn a_pair_of_sessions_is_measured() {
     let text = world.run(&["score"]).expect(0).stdout;
     assert!(text.contains("not enough data") && text.contains("starts whose text arrived whole"), "{text}");
     assert_eq!(world.run(&["score", "first", "--json"]).expect(0).json()["sessions"], json!([]));
+    let by_end = world.run(&["score", "t-1", "--json"]).expect(0).json();
+    assert_eq!(by_end["sessions"], json!([]), "the end of an id is accepted, too");
     // Only the newest receipts are kept. The mark in the transcript says the same.
     world.database().execute("DELETE FROM receipt", []).unwrap();
     assert_eq!(world.run(&["score", "--json"]).expect(0).json(), card);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::render::Reporter;
 use crate::checkpoint::Store;
 use crate::checkpoint::python::{PythonCheckpoint, PythonState};
-use crate::cli::status;
 use crate::cli::ui::Ui;
+use crate::cli::{ids, status};
 use crate::engine::{self, HowToRun, Request, Task};
 use crate::error::{Error, Result};
 use crate::project::Project;
@@ -75,7 +75,7 @@ pub(super) fn abandon(ui: &mut Ui, project: &Project, run: Option<&str>) -> Resu
     let mut store = Store::open(&project.checkpoint_file())?;
     let abandoned = engine::abandon(project, &mut store, run)?;
     for run in &abandoned {
-        let keeps = format!("`agent-handover status --run {}` prints its inputs again", run.id);
+        let keeps = format!("`agent-handover status --run {}` prints its inputs again", ids::of_run(&run.id));
         ui.answer(&format!("abandoned {}; {keeps}", engine::title(&store, run)?));
         if let Some(told) = engine::told(&store, run)? {
             status::print_told(ui, &told);
