@@ -104,7 +104,10 @@ fn change(random: &mut Random, seeds: &[Vec<u8>], text: &mut Vec<u8>) {
         0 if at < text.len() => text[at] ^= 1 << random.below(8),
         1 if at < text.len() => text[at] = random.next() as u8,
         2 => drop(text.drain(at..end)),
-        3 => insert(text, at, &text[at..end].to_vec()),
+        3 => {
+            let part = text[at..end].to_vec();
+            insert(text, at, &part);
+        }
         4 => text.truncate(at),
         5 => insert(text, at, &[random.next() as u8].repeat(1 + random.below(64))),
         6 => {
