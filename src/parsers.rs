@@ -63,19 +63,14 @@ fn own_config(bytes: &[u8]) {
     let _ = Config::parse_own(Path::new("config.toml"), &text::of_bytes(bytes));
 }
 
-/// A document that was read and written is read as the same document.
+/// A document that we wrote is read, and written the same again. The first time, writing removes control characters.
 fn document(bytes: &[u8]) {
     let source = text::of_bytes(bytes);
     let _ = read_subset_first(&source);
     let Ok(first) = Handoff::parse(&source) else { return };
     let written = first.render();
     match Handoff::parse(&written) {
-        Ok(second) => {
-            let values = |handoff: &Handoff| -> Vec<_> {
-                handoff.fields.iter().map(|field| (field.key.clone(), field.value.clone())).collect()
-            };
-            assert_eq!(values(&second), values(&first), "the fields changed by writing them:\n{written}");
-        }
+        Ok(second) => assert_eq!(second.render(), written, "a document changed by reading and writing it"),
         Err(_) => panic!("a document that we wrote is refused:\n{written}"),
     }
 }

@@ -163,7 +163,7 @@ fn what_any_run_was_told_can_be_read() {
     assert!(shown.contains("note:\n  words that matter\n"), "{shown}");
     let abandoned = world.run(&["run", "--abandon"]).expect(0).stdout;
     assert!(abandoned.contains("note:\n  words that matter\n"), "{abandoned}");
-    assert!(abandoned.contains(&format!("agent-handover status --run {id}")), "{abandoned}");
+    assert!(abandoned.contains(&format!("agent-handover status --run {}", &id[id.len() - 8..])), "{abandoned}");
     let later = world.run(&["status", "--run", &id, "--json"]).expect(0).json();
     assert_eq!(later["status"], "abandoned");
     assert_eq!(later["told"]["note"], "words that matter");
