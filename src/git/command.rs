@@ -89,6 +89,11 @@ impl Git {
         Git { bare: Some(repository.to_path_buf()), ..Git::at(work_tree) }
     }
 
+    /// The directory whose own repository is asked; `None` for a bare repository.
+    pub(super) fn work_tree(&self) -> Option<&Path> {
+        self.bare.is_none().then_some(&self.directory)
+    }
+
     /// Adds configuration, each as `key=value`.
     #[must_use]
     pub(crate) fn with_config(mut self, config: &[&str]) -> Git {

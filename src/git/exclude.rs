@@ -3,16 +3,22 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{Failure, Git};
+use super::settings::Settings;
+use super::{Failure, Git, repository};
 use crate::base::fs::{self, Anchor};
 use crate::error::{Error, Result};
 
+/// Longer lists are left to git.
+const MAX_EXCLUDE: u64 = 1 << 20;
 const COMMENT: &str = "# agent-handover: session memory, kept out of git status\n";
 
 /// Registers those of `directories` that are in the work tree around `root` and contain nothing that git tracks. Returns
-/// the patterns that were added. Starts one git process if there is nothing to do. A link in the place of the file or of
-/// its directory is refused: the repository could lead us to any file of the user.
+/// the patterns that were added. Starts no git process if all of them are in the file that git usually has. A link in the
+/// place of the file or of its directory is refused: the repository could lead us to any file of the user.
 pub(crate) fn keep_out(root: &Path, directories: &[PathBuf]) -> Result<Vec<String>> {
+    if is_kept_out(root, directories) == Some(true) {
+        return Ok(Vec::new());
+    }
     let git = Git::at(root);
     // git knows where the file is, even in a linked work tree or a submodule.
     let answer =
@@ -68,6 +74,22 @@ pub(crate) fn keep_out(root: &Path, directories: &[PathBuf]) -> Result<Vec<Strin
     git_dir.sweep_temporaries(info, fs::Depth::Directory)?;
     git_dir.replace(&file, &new)?;
     Ok(shown(&added))
+}
+
+/// Whether the file has a line for each of these directories that is in the work tree. `None` if only git knows where the
+/// top of the work tree is.
+fn is_kept_out(root: &Path, wanted: &[PathBuf]) -> Option<bool> {
+    let top = fs::real(repository::top_level(root)?);
+    let common = repository::directories(&top)?.common;
+    if Settings::read(&common).worktree(&common).is_some() {
+        return None;
+    }
+    let lines = Anchor::new(&common).read_within(Path::new("info/exclude"), MAX_EXCLUDE).ok()?;
+    let is_listed = |directory: &PathBuf| {
+        let real = fs::resolve(directory).ok()?;
+        Some(real.strip_prefix(&top).map_or(true, |below| has_line(&lines, &pattern(below))))
+    };
+    wanted.iter().map(is_listed).collect::<Option<Vec<_>>>().map(|listed| listed.into_iter().all(|is| is))
 }
 
 fn has_line(text: &[u8], line: &[u8]) -> bool {

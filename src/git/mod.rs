@@ -5,6 +5,7 @@
 //! | `command` | `Git`: how a git process is started, and what it is shielded from |
 //! | `failure` | `Failure`: why git did not do what it was asked |
 //! | `question` | what the local repository is asked: HEAD, commits, changed files |
+//! | `head` | the commit that is checked out, read without starting git |
 //! | `since` | how recorded commits relate to HEAD, and what came after them |
 //! | `objects` | trees, commits, refs and index entries, read and written |
 //! | `damage` | what git cannot read, as after a power cut |
@@ -23,6 +24,7 @@ mod command;
 mod damage;
 mod exclude;
 mod failure;
+mod head;
 mod hermetic;
 mod objects;
 mod parse;

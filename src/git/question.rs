@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::parse::{self, Change, Commit, is_object_id};
-use super::{Failure, Git, Result, top_level};
+use super::{Failure, Git, Result, head, top_level};
 
 /// How long the question may take whether a directory is tracked. A session start waits for it.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
 /// The commit that is checked out.
+#[derive(Debug)]
 pub(crate) struct Head {
     pub commit: String,
     /// Empty if HEAD is detached.
@@ -29,8 +30,12 @@ const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const EMPTY_TREE_OF_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
 
 impl Git {
-    /// The commit and the branch that are checked out, in one process. `None` before the first commit.
+    /// The commit and the branch that are checked out. `None` before the first commit. A process is started only where the
+    /// files of the repository do not answer.
     pub(crate) fn head(&self) -> Result<Option<Head>> {
+        if let Some(found) = self.work_tree().and_then(head::read) {
+            return Ok(Some(found));
+        }
         let answer = self.ask(&["rev-parse", "--quiet", "HEAD^{commit}", "--symbolic-full-name", "HEAD"])?;
         let text = String::from_utf8_lossy(&answer.stdout).into_owned();
         let mut lines = text.lines();
