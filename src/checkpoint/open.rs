@@ -97,6 +97,14 @@ impl Store {
         self.switch_to_wal()
     }
 
+    /// Does what is worth no waiting for other processes. The store is one with a long patience.
+    pub(super) fn without_waiting(&mut self, work: impl FnOnce(&Connection)) {
+        if self.connection.busy_handler(None::<fn(i32) -> bool>).is_ok() {
+            work(&self.connection);
+        }
+        let _ = self.connection.busy_handler(Some(wait_for_writer));
+    }
+
     /// Switches the file to WAL mode. That needs the file exclusively for a moment, and SQLite does not wait for it.
     fn switch_to_wal(&self) -> rusqlite::Result<()> {
         for pause in [1, 2, 5, 10, 20, 50, 100, 200, 400, 800] {
@@ -203,8 +211,16 @@ pub(crate) fn open_or_replace(file: &CheckpointFile, suffix: &str) -> Result<(St
     }
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How often this thread waited for another writer.
+    pub(super) static WAITS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
 /// Waits for another writer until the time is up or a signal asks this process to end.
 fn wait_for_writer(tries: i32) -> bool {
+    #[cfg(test)]
+    WAITS.set(WAITS.get() + 1);
     let pause = Duration::from_millis(5);
     std::thread::sleep(pause);
     signals::received().is_none() && pause * tries.unsigned_abs() < WRITER_WAIT

@@ -20,19 +20,25 @@ const STEP_PAGES: i64 = 1_024;
 impl Store {
     /// Keeps the file small: readers have to look through the log, and the file would otherwise never shrink after a long
     /// note. Nothing depends on it, so failures are ignored.
-    pub(super) fn give_back_space(&self) {
+    pub(super) fn give_back_space(&mut self) {
         let before = self.pragma("freelist_count");
         if before > SPARE_PAGES {
             if self.pragma("auto_vacuum") == INCREMENTAL {
                 self.give_back_pages();
             } else {
                 // A file of 0.1.0. From now on its pages can be given back a few at a time.
-                let _ = self.connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; VACUUM");
+                // While somebody reads, SQLite would wait for the reader.
+                self.without_waiting(|connection| {
+                    let _ = connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; VACUUM");
+                });
             }
             fault::at("checkpoint.shrunk");
         }
         if before > SPARE_PAGES || self.file.log_length() > LONG_LOG {
-            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            // Only the log can wait: a reader that stays would hold up the end of the run until it goes.
+            self.without_waiting(|connection| {
+                let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+            });
         }
     }
 

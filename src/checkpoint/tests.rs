@@ -163,6 +163,7 @@ fn the_space_of_a_long_text_is_given_back_and_readers_see_a_whole_file() {
         let count = "SELECT count(*) FROM run_text";
         let seen: i64 = reader.connection.query_row(count, [], |row| row.get(0)).unwrap();
         assert_eq!(seen, 3, "a reader keeps what it began with");
+        assert_eq!(super::open::WAITS.get(), 0, "the end of a run does not wait for a reader");
         reader.connection.execute_batch("COMMIT").unwrap();
         drop(reader);
         store.abandon(&[abandoned], "x").unwrap();

@@ -123,6 +123,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
         #[test]
         fn any_talk_gives_bounded_verbatim_lines(texts in prop::collection::vec("(\\PC{1,30}[\n .]){0,40}", 0..40)) {
             let talk: Vec<_> = texts.iter().zip(1..).map(|(text, turn)| (turn, UtteranceKind::AgentText, text.as_str())).collect();

@@ -475,9 +475,9 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_thousand_lines_take_linear_time() {
+    fn thirty_thousand_lines_take_linear_time() {
         let shared = |at: usize| format!("parser token span error cookie {} {} {}", at % 97, at % 101, at % 103);
-        let candidates: Vec<Line> = (0..100_000).map(|at| agent(at, &shared(at))).collect();
+        let candidates: Vec<Line> = (0..30_000).map(|at| agent(at, &shared(at))).collect();
         let chosen = choose(&candidates, "", 10_000, 10_000);
         assert!(!chosen.is_empty() && chosen.len() < 400);
     }

@@ -160,7 +160,7 @@ fn killed_at_any_point_a_resume_ends_as_if_nothing_had_happened() {
         let prepared = Prepared::new(&world);
         let passes = passes(prepared.again(), RUN);
         for (number, point) in POINTS.iter().enumerate() {
-            for nth in passes.at(point, stride(5)) {
+            for nth in passes.at(point, stride(9)) {
                 let case = format!("{}: killed at {point}:{nth}", scenario.name);
                 let world = prepared.again();
                 run_with_fault(world, RUN, &format!("{point}:{nth}")).expect(KILLED);
@@ -214,7 +214,7 @@ fn killed_anywhere_in_the_first_handover_nothing_is_lost_or_doubled() {
         assert!(passes.at(point, 1).next().is_some(), "{point} is never passed");
     }
     for point in POINTS {
-        for nth in passes.at(point, stride(5)) {
+        for nth in passes.at(point, stride(9)) {
             let case = format!("killed at {point}:{nth}");
             let world = prepared.again();
             run_with_fault(world, &run, &format!("{point}:{nth}")).expect(KILLED);
@@ -420,7 +420,7 @@ fn every_other_command_that_is_killed_anywhere_can_be_done_again() {
         let prepared = Prepared::new(&world);
         let passes = Passes::points(prepared.again(), &mut prepared.again().command(other.arguments));
         for point in POINTS {
-            for nth in passes.at(point, stride(5)) {
+            for nth in passes.at(point, stride(9)) {
                 let case = format!("{:?} killed at {point}:{nth}", other.arguments);
                 let world = prepared.again();
                 let mut command = world.command(other.arguments);
@@ -620,7 +620,7 @@ fn killed_at_some_system_calls_a_resume_ends_as_if_nothing_had_happened() {
         let prepared = Prepared::new(&world);
         let passes = Passes::calls(prepared.again(), RUN);
         for call in CHANGING_CALLS {
-            for nth in passes.at(call, stride(15)) {
+            for nth in passes.at(call, stride(40)) {
                 let world = prepared.again();
                 let mut strace = killed_at_call(world, call, nth);
                 strace.args(RUN).env("AGENT_HANDOVER_TEST_IDS", seed("the run"));

@@ -152,7 +152,8 @@ fn with_path(site: &Site, path: &str, arguments: &[&str]) -> Output {
 
 #[test]
 fn a_git_that_is_slow_in_everything_is_not_taken_for_a_slow_remote() {
-    for site in [site_on_main("2s"), Site::new(&CONFIG.replace("20s", "2s"))] {
+    // They wait for git, not for each other.
+    let is_not_taken = |site: Site| {
         let calls = site.world.home().join("calls");
         let path =
             site.world.stand_in_for_git(&format!("echo x >> '{}'; sleep 0.3; exec \"$GIT\" \"$@\"", calls.display()));
@@ -160,7 +161,14 @@ fn a_git_that_is_slow_in_everything_is_not_taken_for_a_slow_remote() {
         assert!(output.seen().contains("is on origin/"), "{}", output.seen());
         let calls = std::fs::read_to_string(calls).unwrap().lines().count();
         assert!(calls > 7, "{calls} of them took longer than the timeout, and each waited for git alone");
-    }
+    };
+    // The name of a thread makes the ids of its world.
+    std::thread::scope(|scope| {
+        let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        named("slow git, on main").spawn_scoped(scope, || is_not_taken(site_on_main("2s"))).unwrap();
+        let own_branch = || is_not_taken(Site::new(&CONFIG.replace("20s", "2s")));
+        named("slow git, own branch").spawn_scoped(scope, own_branch).unwrap();
+    });
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn a_line_of_nothing_but_markers_takes_no_longer_than_others() {
         ["-----BEGIN PRIVATE KEY----- x ", "-----END PRIVATE KEY----- x ", "</private", "<private ", "](", "```"]
     {
         let world = World::new();
-        world.write("note", format!("x {}", unit.repeat(MIB / 4 / unit.len())));
+        world.write("note", format!("x {}", unit.repeat(MIB / 16 / unit.len())));
         let output = world.run(&["run", "--note-file", "note", "--allow-secret", "private-key"]);
         assert_eq!(output.code, 0, "{unit}: {}", output.stderr);
     }

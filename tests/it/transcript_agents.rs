@@ -533,7 +533,7 @@ fn summarized_in_little_memory(world: &World, path: &Path) -> Value {
 #[test]
 fn a_large_transcript_of_any_agent_costs_a_bounded_amount_of_memory() {
     let world = World::new();
-    for (name, file) in FILES {
+    for (name, file) in FILES.into_iter().step_by(stride(2)) {
         let text = sample(name, &world.root());
         let filler = "output ".repeat(150_000);
         let (long, wide) = ("x".repeat(12 << 20), "[],".repeat(1 << 20));
@@ -563,9 +563,10 @@ fn a_large_transcript_of_any_agent_costs_a_bounded_amount_of_memory() {
 /// Each sample with records in it that no agent would write: the rest of the session is read as before.
 #[test]
 fn hostile_records_in_a_transcript_of_any_agent_do_no_harm() {
+    const DEEP: usize = 20_000;
     let world = World::new();
     let deep = |open: &str, close: &str| {
-        format!("{{\"type\":\"user\",\"content\":{}1{}}}", open.repeat(100_000), close.repeat(100_000))
+        format!("{{\"type\":\"user\",\"content\":{}1{}}}", open.repeat(DEEP), close.repeat(DEEP))
     };
     let hostile: Vec<Vec<u8>> = vec![
         deep("[", "]").into_bytes(),
@@ -573,14 +574,14 @@ fn hostile_records_in_a_transcript_of_any_agent_do_no_harm() {
         b"{\"type\":[\"user\"],\"role\":{},\"message\":7,\"data\":[],\"parts\":{},\"toolCalls\":1,\"content\":null}"
             .to_vec(),
         b"[[[]],{},null,7,\"text\"]".to_vec(),
-        format!("{{{}\"z\":1}}", "\"k\":0,".repeat(200_000)).into_bytes(),
-        "7".repeat(300_000).into_bytes(),
+        format!("{{{}\"z\":1}}", "\"k\":0,".repeat(DEEP)).into_bytes(),
+        "7".repeat(10 * DEEP).into_bytes(),
     ];
     let only_in_lines: Vec<Vec<u8>> = vec![
         b"\xff\xfe{\"a\":\"\xc3\x28\"}".to_vec(),
         b"\0\0\0".to_vec(),
         b"{".to_vec(),
-        b"\n".repeat(100_000),
+        b"\n".repeat(DEEP),
         deep("[", "").into_bytes(),
     ];
     for (name, file) in FILES {

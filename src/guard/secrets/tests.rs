@@ -170,10 +170,10 @@ fn a_token_of_any_length_is_taken_out_whole() {
 #[test]
 fn hostile_text_is_looked_through_in_one_go() {
     let url = ["postgres://app:", "s3cr3tPa55@db.internal/app\n"].concat();
-    assert_eq!(find(url.repeat(20_000)).len(), 20_000);
+    assert_eq!(find(url.repeat(5_000)).len(), 5_000);
     let begin = ["-----BEGIN ", "PRIVATE KEY-----\n"].concat();
-    let findings = find(begin.repeat(20_000));
-    assert_eq!((findings[0].line, findings.len()), (1, 20_000));
+    let findings = find(begin.repeat(5_000));
+    assert_eq!((findings[0].line, findings.len()), (1, 5_000));
     for piece in [
         "sk-",
         "-eyJaaaaaaaaaaaa.",
@@ -187,7 +187,7 @@ fn hostile_text_is_looked_through_in_one_go() {
         ":AA",
         "x\n",
     ] {
-        find(piece.repeat((1 << 20) / piece.len()));
+        find(piece.repeat((1 << 18) / piece.len()));
     }
 }
 
